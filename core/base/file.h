@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files whole: read with a size limit, written atomically (temporary file beside it, fsync, rename),
+// so that a full disk or a kill leaves the old file as it was.
+#pragma once
+
+#include "core/base/result.h"
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace memscape {
+
+/// Errors: file.missing, file.permission, file.read, file.limit; the message names the path.
+Result<std::string> readFile(const std::filesystem::path& path, std::size_t limit = 256u << 20);
+
+/// Errors: file.permission, file.space, file.write; nothing is left behind on failure. A symbolic
+/// link is followed, so that the link stays and its target is replaced. "/dev/stdout" style special
+/// files are written directly.
+Result<void> writeFileAtomically(const std::filesystem::path& path, std::string_view content);
+
+} // namespace memscape

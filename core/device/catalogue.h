@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where devices come from: the catalogue in resources/devices/, this machine, a file.
+#pragma once
+
+#include "core/device/device.h"
+
+#include <filesystem>
+#include <vector>
+
+namespace memscape {
+
+/// Folder of the catalogue: $MEMSCAPE_RESOURCES/devices, else beside the program
+/// (../share/memscape/devices), else the source tree it was built from.
+std::filesystem::path resourcesFolder();
+
+/// Every readable device of the catalogue, sorted by id. A broken file is reported in `problems`
+/// and left out.
+std::vector<Device> catalogue(std::vector<Error>* problems = nullptr);
+
+/// "cpu" describes this machine (applying the saved calibration when there is one); "nvidia-h200" is
+/// looked up in the catalogue; anything with a slash or ending in .json is read as a device file.
+/// "cuda:0" is answered by the CUDA backend, not here: device.missing with that hint.
+/// Errors: device.unknown (with near names), device.missing, file.*, json.*.
+Result<Device> findDevice(const std::string& id);
+
+/// This machine's CPU from sysfs and /proc: cores, caches with ways and lines, clock, memory, pages.
+/// Rates and latencies are taken from the catalogue host of the same CPU family when there is one,
+/// else left unknown or derived, and marked so. `root` is "/" except in tests.
+Device describeHost(const std::filesystem::path& root = "/");
+
+/// What the CUDA runtime tells about a GPU that is not in the catalogue.
+struct GpuAttributes
+{
+    std::string name;
+    int major = 0, minor = 0;
+    int multiprocessors = 0;
+    double clockHz = 0, memoryClockHz = 0;
+    int memoryBusBits = 0;
+    double memoryBytes = 0, l2Bytes = 0;
+    double sharedBytesPerUnit = 0, registersPerUnit = 0, maxThreadsPerUnit = 0, maxBlocksPerUnit = 0;
+};
+
+/// The catalogue entry of the same product name with the live sizes put in (MIG, power-limited
+/// clocks), else an entry derived from the attributes and the table of its compute capability,
+/// every value marked derived.
+Device deviceFromAttributes(const GpuAttributes& attributes, const std::string& id);
+
+} // namespace memscape

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device is levels of memory, rates and links. Every value says where it comes from: specified by
+// the vendor, measured (and by which method), derived from others, or unverified. The catalogue
+// (resources/devices/*.json), the description of this machine, and calibrated device files are all
+// this one type; `basis` says which of them a prediction stands on.
+//
+// Left out: coherence traffic, NUMA distance between sockets, power.
+#pragma once
+
+#include "core/base/json.h"
+#include "core/base/number.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace memscape {
+
+enum class Evidence { Specified, Measured, Derived, Unverified };
+
+/// A value with its provenance; unknown when NaN. In JSON:
+/// {"value": 4.8e12, "kind": "specified", "source": "…", "method": "…"}.
+struct Sourced
+{
+    double value = std::numeric_limits<double>::quiet_NaN();
+    Evidence evidence = Evidence::Unverified;
+    std::string source = {};
+    std::string method = {}; ///< for Measured: "pointer chase, chain total (gpu-benches)"
+
+    bool known() const { return std::isfinite(value); }
+    double valueOr(double fallback) const { return known() ? value : fallback; }
+};
+
+enum class DeviceKind { Host, Gpu };
+enum class LevelKind { Registers, Scratchpad, Cache, Dram, Storage };
+enum class Operation { Read, Write, Copy };
+
+/// Where hits in a level begin to fall and where they end, as fractions of its capacity: the knee of
+/// a working-set curve. notes: Hopper's L2 is (0.84, 1.64) with exponent 2.
+struct Knee
+{
+    double begin = 0.84;
+    double end = 1.64;
+    double exponent = 2.0;
+    std::string source = "Hopper L2 fit, used as the default for every cache";
+};
+
+struct MemoryLevel
+{
+    std::string id;    ///< "registers", "L1", "shared", "L2", "L3", "DRAM", "SSD"
+    std::string label; ///< "L1 data cache"
+    LevelKind kind = LevelKind::Cache;
+    int instances = 1; ///< how many of it the device has (one L1 per core or SM)
+    Sourced capacity;  ///< B, one instance, as one core (SM) sees it
+    Sourced line;      ///< B moved at a time into this level
+    Sourced ways;      ///< associativity
+    Sourced latency;   ///< s, dependent random read served by this level
+    Sourced bandwidth; ///< B/s, reads by the whole device served by this level
+    std::optional<Sourced> writeBandwidth; ///< B/s of useful bytes stored
+    std::optional<Sourced> copyBandwidth;  ///< B/s, bytes read + bytes written
+    std::optional<Sourced> oneCoreBandwidth; ///< B/s, reads by one core or SM
+    Knee knee;
+
+    /// Read, write or copy bandwidth; falls back to read bandwidth × the device's derating.
+    bool onChip() const { return kind != LevelKind::Dram && kind != LevelKind::Storage; }
+};
+
+/// One level of address translation, with the latency that missing it adds.
+struct TlbLevel
+{
+    std::string id;   ///< "L1 dTLB"
+    double pageBytes; ///< the page size these entries hold: 4096, 2097152
+    Sourced entries;
+    Sourced missPenalty; ///< s added to an access that misses this level and hits the next
+};
+
+struct Rate
+{
+    Sourced flops;              ///< FLOP/s dense, the whole device
+    double fmaPerClockPerUnit = 0; ///< for the check: units × fma × 2 × clock
+    bool atTensorClock = false;
+    std::string exception = {}; ///< why the formula does not reproduce it, when it does not
+};
+
+struct Link
+{
+    std::string id; ///< "host", "peer"
+    std::string label; ///< "PCIe 5.0 x16"
+    Sourced bandwidth; ///< B/s, one direction
+    Sourced latency;   ///< s
+};
+
+/// Share of the specified DRAM bandwidth that streams reach.
+struct Derating
+{
+    Sourced read, write, copy;
+};
+
+/// What limits bytes in flight (Little's law).
+struct Concurrency
+{
+    double maxThreadsPerUnit = 0; ///< resident threads per SM; 0 for a host
+    double maxBlocksPerUnit = 0;
+    double registersPerUnit = 0; ///< 32-bit
+    double sharedBytesPerUnit = 0;
+    Sourced linesInFlightPerUnit; ///< host: outstanding L1 misses per core
+};
+
+/// Calibrated: lines per second that the whole device fetches from DRAM when it walks with a stride
+/// of so many bytes. Prefetchers make this a curve, not a constant.
+struct LineRate
+{
+    Operation operation = Operation::Read;
+    double strideBytes = 64;
+    double linesPerSecond = 0;
+};
+
+/// Calibrated: how many elements per second the whole device issues from L1 with a scalar loop.
+struct IssueRate
+{
+    Operation operation = Operation::Read;
+    double elementBytes = 4;
+    bool contiguous = false; ///< wide loads over neighbours, or one element at a time
+    double elementsPerSecond = 0;
+};
+
+struct Calibration
+{
+    std::string time;    ///< ISO 8601, UTC
+    std::string program; ///< "memscape 0.1.0"
+    std::string machine; ///< what it ran on
+    std::string grade;   ///< A to D, the worst of the parts
+    std::vector<LineRate> lineRates;
+    std::vector<LineRate> randomRates; ///< strideBytes holds the footprint instead
+    std::vector<IssueRate> issueRates;
+    Json raw; ///< the measurements the fits were made from
+};
+
+struct Device
+{
+    std::string id;   ///< "cpu", "cuda:0", "nvidia-h200"
+    std::string name; ///< "NVIDIA H200 SXM"
+    DeviceKind kind = DeviceKind::Host;
+    std::string vendor;
+    std::string architecture;
+    std::string computeCapability; ///< "9.0"; empty for hosts
+    std::string basis;             ///< "catalogue", "described", "derived", "calibrated"
+    int units = 1;                 ///< SMs, compute units or physical cores
+    int threads = 1;               ///< hardware threads of a host
+    Sourced clock;                 ///< Hz; latencies in cycles are at this clock
+    Sourced tensorClock;           ///< Hz; unknown when the same
+    int warp = 32;                 ///< lanes of one request
+    double sectorBytes = 32;       ///< what one request moves at least: 32 on GPUs, the line on hosts
+    double lineBytes = 128;
+    std::map<std::string, Rate> rates; ///< "fp32", "tf32", "fp16", "bf16", "fp8", "int8"
+    std::vector<MemoryLevel> levels;   ///< nearest first
+    std::vector<TlbLevel> tlbs;
+    std::vector<Link> links;
+    Derating derating;
+    Sourced launch; ///< s between back-to-back kernel starts; 0 on hosts
+    Concurrency concurrency;
+    std::optional<Calibration> calibration;
+    std::vector<std::string> notes;
+    Json extra; ///< unknown keys, kept and written back
+
+    const MemoryLevel* level(std::string_view id) const;
+    const MemoryLevel* dram() const;
+    bool isGpu() const { return kind == DeviceKind::Gpu; }
+};
+
+/// Bandwidth of a level for an operation, in bytes that the program names (a copy counts what it
+/// reads and what it writes): the level's own value, else read bandwidth × derating for DRAM, else
+/// the read bandwidth.
+Sourced levelBandwidth(const Device& device, const MemoryLevel& level, Operation operation);
+
+/// `{"format": "memscape-device", "version": 1, …}`. Errors name the place.
+Result<Device> deviceFromJson(const Json& json, const std::string& place = "device");
+Json deviceToJson(const Device& device);
+
+std::string_view operationText(Operation operation); ///< "read", "write", "copy"
+
+} // namespace memscape

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The spine. An Experiment is a question about memory or time: an id, a title, the question, a typed
+// parameter schema, and predict(). Where a machine can answer it, kernels/ holds a measurement under
+// the same id. An experiment says what happens at one point; the sweep, the series, the record, the
+// form, the flags and the exports are made from that here, once.
+//
+// To add one: a file in core/experiments/, a line in core/experiments/registry.cpp, one file per
+// backend in kernels/, one test; a picture in app/pictures/ when a curve is not enough.
+#pragma once
+
+#include "core/device/device.h"
+#include "core/experiment/outcome.h"
+#include "core/experiment/parameter.h"
+
+#include <string>
+#include <vector>
+
+namespace memscape {
+
+/// A claim of a textbook or course, with our number beside it.
+struct Claim
+{
+    std::string quote;   ///< "Coalescing efficiency = requested / transferred"
+    std::string source;  ///< "Device management and memory theory, course notes"
+    std::string verdict; ///< "holds", "holds when …", "does not hold"
+    std::string ours;    ///< our number, in words, computed for this device and these parameters
+};
+
+class Experiment
+{
+public:
+    virtual ~Experiment() = default;
+
+    virtual std::string id() const = 0;       ///< "stride"; the same word everywhere
+    virtual std::string title() const = 0;    ///< "Access patterns"
+    virtual std::string question() const = 0; ///< one sentence
+    virtual std::string group() const = 0;    ///< "hardware", "tensors", "training", "kernels", "learn"
+    virtual std::string help() const = 0;     ///< a paragraph: what is modelled, what is left out
+
+    virtual const Schema& schema() const = 0;
+    /// Which figures become curves; the first is the headline.
+    virtual std::vector<SeriesSpec> series() const = 0;
+    /// The sweep of the curve when the user gave none: the parameter, and its values for this device
+    /// and these parameters (the current value of the parameter is put in where it is missing).
+    virtual Sweep axis(const Device& device, const Parameters& parameters) const = 0;
+
+    /// The figures at one point (no sweep), each with its Why. Pure: same input, same answer.
+    /// Errors: predict.* with a hint when the device lacks what the model needs.
+    virtual Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const = 0;
+
+    /// What is special to the experiment, for `detail` of the prediction: an object.
+    virtual Json predictDetail(const Device& device, const Parameters& parameters) const;
+    virtual std::vector<Claim> claims(const Device& device, const Parameters& parameters) const;
+
+    /// The whole prediction: figures at the parameters' own values, series over the sweep.
+    Result<Prediction> predict(const Device& device, const Parameters& parameters) const;
+};
+
+/// The points that a prediction and a measurement of these parameters both cover: the user's sweep,
+/// else the experiment's axis with the current value put in (sorted).
+Sweep sweepOf(const Experiment& experiment, const Device& device, const Parameters& parameters);
+
+/// The x axis of the curves for that sweep.
+SeriesAxis axisOf(const Experiment& experiment, const Sweep& sweep);
+
+/// An outcome from the points of the sweep: what predict() and every backend end with. The figures
+/// are those of the point whose value is the parameters' own.
+Outcome outcomeFromPoints(const Experiment& experiment, const Device& device,
+                          const Parameters& parameters, std::vector<Point> points);
+
+// core/experiments/registry.cpp: an explicit list, in the order of the rail.
+const std::vector<const Experiment*>& experiments();
+/// Errors: experiment.unknown with near names.
+Result<const Experiment*> findExperiment(std::string_view id);
+
+} // namespace memscape

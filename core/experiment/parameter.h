@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The typed parameter schema. The form in the window, the flags of the command line, the JSON, the
+// help and the errors all come from it.
+#pragma once
+
+#include "core/base/json.h"
+#include "core/base/number.h"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace memscape {
+
+enum class ParameterKind { Integer, Real, Choice, Flag };
+enum class Scale { Linear, Log2 };
+
+struct ChoiceValue
+{
+    std::string key;   ///< "float32"
+    std::string label; ///< "float32 (4 B)"
+    std::string help;
+};
+
+/// One parameter. Numbers are in SI base units; Integer covers bytes too (unit Byte).
+struct ParameterSpec
+{
+    std::string key;   ///< "stride"
+    std::string label; ///< "stride"
+    std::string help;  ///< a sentence or two that teach; tooltip, --help and man page
+    ParameterKind kind = ParameterKind::Integer;
+    Unit unit = Unit::One;
+    double minimum = 0, maximum = 0;
+    Scale scale = Scale::Linear;      ///< how a slider moves
+    std::vector<ChoiceValue> choices; ///< of a Choice
+    std::string standard;             ///< the default, as text that parses
+    std::string suffix = {};          ///< shown after a number without unit: "elements"
+};
+
+using Schema = std::vector<ParameterSpec>;
+const ParameterSpec* findParameter(const Schema& schema, std::string_view key);
+
+/// Numbers are doubles (integers are whole and at most 2^53), choices are their key.
+using ParameterValue = std::variant<double, std::string, bool>;
+
+/// A parameter given as several values: `1:128:x2`, `0:64:8`, `1,2,5`.
+struct Sweep
+{
+    std::string key;
+    std::vector<ParameterValue> values; ///< in the order given, at least one
+};
+
+/// Every parameter of a schema with its value, and at most one sweep. A swept parameter's own value
+/// is the sweep's first.
+class Parameters
+{
+public:
+    const std::vector<std::pair<std::string, ParameterValue>>& values() const { return m_values; }
+    const std::optional<Sweep>& sweep() const { return m_sweep; }
+
+    bool has(std::string_view key) const;
+    double number(std::string_view key) const;             ///< asserts that the key is a number
+    std::int64_t integer(std::string_view key) const;
+    const std::string& choice(std::string_view key) const; ///< asserts that the key is a choice
+    bool flag(std::string_view key) const;
+
+    void set(std::string_view key, ParameterValue value); ///< unchecked; readers use resolve()
+    void setSweep(std::optional<Sweep> sweep);
+    /// The same parameters with one value in place of the sweep.
+    Parameters at(std::string_view key, const ParameterValue& value) const;
+
+    bool operator==(const Parameters&) const;
+
+private:
+    std::vector<std::pair<std::string, ParameterValue>> m_values;
+    std::optional<Sweep> m_sweep;
+};
+bool operator==(const Sweep& a, const Sweep& b);
+
+/// At most this many points in a sweep.
+inline constexpr std::size_t sweepLimit = 4096;
+
+/// Text assignments ("stride=4", "bytes=1GiB", "stride=1:128:x2") onto a schema; what is not named
+/// takes its default. Errors name the parameter as place: parameter.unknown (with near names),
+/// parameter.syntax, parameter.type, parameter.range (the hint holds the range), parameter.choice
+/// (near choices), parameter.twice, sweep.syntax, sweep.limit, sweep.several.
+Result<Parameters> resolve(const Schema& schema, const std::vector<std::string>& assignments);
+Result<Parameters> resolve(const Schema& schema,
+                           const std::vector<std::pair<std::string, std::string>>& assignments);
+
+/// One value of one parameter from text, checked against its spec.
+Result<ParameterValue> parseValue(const ParameterSpec& spec, std::string_view text);
+/// `1:128:x2`, `0:64:8`, `1,2,5`, or one value.
+Result<std::vector<ParameterValue>> parseSweep(const ParameterSpec& spec, std::string_view text);
+
+/// Text that parses back to the same value ("268435456", "float32", "true").
+std::string valueText(const ParameterValue& value);
+/// For people: "256 MiB", "float32 (4 B)", "4 elements".
+std::string valueLabel(const ParameterSpec& spec, const ParameterValue& value);
+
+/// {"stride": 4, "element": "float32", …}; a swept parameter is an array of its values.
+Json parametersToJson(const Parameters& parameters);
+Result<Parameters> parametersFromJson(const Schema& schema, const JsonReader& reader);
+Json schemaToJson(const Schema& schema);
+
+} // namespace memscape
