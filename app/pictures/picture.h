@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A picture explains an experiment where a curve is not enough: the lanes of a warp over sectors and
+// lines, the levels of memory with the working set in them. It moves with the parameters and can be
+// touched: what a person does to it comes out as an edit of a parameter.
+//
+// A picture draws from values only (device, parameters, prediction, measurement), never from a clock
+// or a setting of its own, so the same values give the same picture on screen and in an export.
+#pragma once
+
+#include "app/settings/theme.h"
+#include "core/experiment/experiment.h"
+
+#include <QWidget>
+
+#include <string_view>
+
+namespace memscape {
+
+class Picture : public QWidget
+{
+    Q_OBJECT
+
+public:
+    explicit Picture(QWidget* parent = nullptr);
+    ~Picture() override;
+
+    /// The values to draw; either outcome may be null.
+    virtual void setState(const Experiment& experiment, const Device& device,
+                          const Parameters& parameters, const Prediction* predicted,
+                          const Measurement* measured) = 0;
+
+    /// Draws it into a rectangle: on screen and in exports. No animation.
+    virtual void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const = 0;
+
+    virtual QString title() const = 0; ///< "One warp, stride 4 (float32)"
+    virtual QString summary() const = 0; ///< in words, for screen readers
+
+    /// GB or GiB, as everywhere in the window.
+    void setByteStyle(ByteStyle style);
+    ByteStyle byteStyle() const { return m_byteStyle; }
+
+signals:
+    /// A parameter as text that parses: ("stride", "4"), ("working_set", "25165824").
+    void parameterEdited(const QString& key, const QString& text);
+    /// The same while a handle is being dragged (an undo step merges these); ends with `false`.
+    void editing(bool active);
+    void hoverText(const QString& text); ///< what lies under the pointer; empty when nothing does
+
+protected:
+    void changeEvent(QEvent* event) override;
+
+private:
+    ByteStyle m_byteStyle = ByteStyle::Binary;
+};
+
+/// The picture of an experiment, null where there is none.
+Picture* makePicture(std::string_view experimentId, QWidget* parent = nullptr);
+
+} // namespace memscape

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a plot shows, as plain values: the rest of the program speaks these and never QCustomPlot.
+#pragma once
+
+#include "core/base/number.h"
+
+#include <QString>
+#include <QStringList>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace memscape {
+
+/// How a quantity runs along an axis. Values are in SI base units; texts are made at the edge.
+struct AxisSpec
+{
+    QString label;
+    Unit unit = Unit::One;
+    int log = 0; ///< 0 linear, 2 or 10: the base of the grid of a logarithmic axis
+    std::optional<std::pair<double, double>> range = {}; ///< fixed limits; else from the data
+    QStringList names = {}; ///< of a category axis: name i stands at x = i
+    ByteStyle bytes = ByteStyle::Binary;
+    bool fromZero = false; ///< a linear axis starts at 0 (bandwidths, shares)
+
+    bool operator==(const AxisSpec&) const = default;
+};
+
+/// Predicted: blue dashed line. Measured: orange dots with their band. Variant: thinner, own dash and
+/// colour (measured variants: hollow dots). Pinned: a record put beside, dots and line in its colour.
+/// Datasheet: a dotted line in the colour of text.
+enum class CurveRole { Predicted, Measured, Variant, MeasuredVariant, Pinned, Datasheet };
+enum class MarkerShape { Automatic, Circle, Square, Diamond, Triangle, Cross };
+
+struct Curve
+{
+    QString key;  ///< stable: setCurves() finds the curve again by it
+    QString name; ///< legend, readout, columns of exports
+    CurveRole role = CurveRole::Predicted;
+    int palette = 0; ///< Theme::palette index, of variants and pins
+    std::vector<double> x, y;
+    std::vector<double> low, high; ///< the measured band; empty or as long as y
+    MarkerShape shape = MarkerShape::Automatic;
+    bool visible = true;
+    bool labelled = false; ///< its name stands at its end, beside the line
+
+    bool operator==(const Curve&) const = default;
+};
+
+/// A vertical line that a person may drag: the current value of the swept parameter.
+struct Marker
+{
+    QString key; ///< the parameter
+    double x = 0;
+    QString label; ///< in the pill: "24 MB"
+    bool draggable = true;
+
+    bool operator==(const Marker&) const = default;
+};
+
+struct HorizontalLine
+{
+    double y = 0;
+    QString label; ///< "datasheet 4.8 TB/s"
+
+    bool operator==(const HorizontalLine&) const = default;
+};
+
+/// A stretch of the x axis with a name, or a thin line when both ends are the same: "L2".
+struct Band
+{
+    double from = 0, to = 0;
+    QString label;
+
+    bool operator==(const Band&) const = default;
+};
+
+} // namespace memscape
