@@ -9,12 +9,12 @@
 
 namespace memscape {
 
-/// Folder of the catalogue: $MEMSCAPE_RESOURCES/devices, else beside the program
-/// (../share/memscape/devices), else the source tree it was built from.
+/// Folder of what the program ships (devices/, records/ …): $MEMSCAPE_RESOURCES, else beside the
+/// program (../share/memscape), else the source tree it was built from, else where it is installed.
 std::filesystem::path resourcesFolder();
 
-/// Every readable device of the catalogue, sorted by id. A broken file is reported in `problems`
-/// and left out.
+/// Every readable device of resourcesFolder()/devices, sorted by id. A broken file is reported in
+/// `problems` and left out. Reads all files: keep the answer rather than asking again.
 std::vector<Device> catalogue(std::vector<Error>* problems = nullptr);
 
 /// "cpu" describes this machine (applying the saved calibration when there is one); "nvidia-h200" is
@@ -22,6 +22,14 @@ std::vector<Device> catalogue(std::vector<Error>* problems = nullptr);
 /// "cuda:0" is answered by the CUDA backend, not here: device.missing with that hint.
 /// Errors: device.unknown (with near names), device.missing, file.*, json.*.
 Result<Device> findDevice(const std::string& id);
+
+/// Where the calibration of a live device is kept: $XDG_DATA_HOME/memscape/devices/cpu.json, else
+/// ~/.local/share/memscape/devices/cpu.json; "cuda:0" becomes cuda-0.json.
+std::filesystem::path calibrationPath(const std::string& id);
+
+/// `device` as calibrated by the file at calibrationPath(device.id), when there is one and it was
+/// made on a device of the same name; else `device` with a note that says why it was not used.
+Device withCalibration(Device device);
 
 /// This machine's CPU from sysfs and /proc: cores, caches with ways and lines, clock, memory, pages.
 /// Rates and latencies are taken from the catalogue host of the same CPU family when there is one,

@@ -64,7 +64,6 @@ struct MemoryLevel
     std::optional<Sourced> oneCoreBandwidth; ///< B/s, reads by one core or SM
     Knee knee;
 
-    /// Read, write or copy bandwidth; falls back to read bandwidth × the device's derating.
     bool onChip() const { return kind != LevelKind::Dram && kind != LevelKind::Storage; }
 };
 
@@ -151,7 +150,7 @@ struct Device
     int units = 1;                 ///< SMs, compute units or physical cores
     int threads = 1;               ///< hardware threads of a host
     Sourced clock;                 ///< Hz; latencies in cycles are at this clock
-    Sourced tensorClock;           ///< Hz; unknown when the same
+    Sourced tensorClock;           ///< Hz of tensor rates (hosts: all cores busy); unknown: the same
     int warp = 32;                 ///< lanes of one request
     double sectorBytes = 32;       ///< what one request moves at least: 32 on GPUs, the line on hosts
     double lineBytes = 128;
@@ -164,22 +163,27 @@ struct Device
     Concurrency concurrency;
     std::optional<Calibration> calibration;
     std::vector<std::string> notes;
-    Json extra; ///< unknown keys, kept and written back
+    Json extra; ///< unknown keys at any depth, kept and written back
 
     const MemoryLevel* level(std::string_view id) const;
     const MemoryLevel* dram() const;
+    /// The largest cache before DRAM: "L2", or "L2 far" where one SM reaches half of it more slowly.
+    const MemoryLevel* lastCache() const;
     bool isGpu() const { return kind == DeviceKind::Gpu; }
 };
 
 /// Bandwidth of a level for an operation, in bytes that the program names (a copy counts what it
 /// reads and what it writes): the level's own value, else read bandwidth × derating for DRAM, else
-/// the read bandwidth.
+/// the read bandwidth. A measured read bandwidth is what streams reach, so it is not derated again.
 Sourced levelBandwidth(const Device& device, const MemoryLevel& level, Operation operation);
 
-/// `{"format": "memscape-device", "version": 1, …}`. Errors name the place.
+/// `{"format": "memscape-device", "version": 1, …}`. Errors name the place: json.missing, json.type,
+/// json.format, json.version, json.range.
 Result<Device> deviceFromJson(const Json& json, const std::string& place = "device");
 Json deviceToJson(const Device& device);
 
 std::string_view operationText(Operation operation); ///< "read", "write", "copy"
+std::string_view evidenceText(Evidence evidence);    ///< "specified", "measured", "derived", …
+std::string_view levelKindText(LevelKind kind);      ///< "registers", "scratchpad", "cache", …
 
 } // namespace memscape
