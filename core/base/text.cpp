@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace memscape {
+
+namespace {
+
+char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool isSpace(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
+
+} // namespace
+
+std::string_view trimmed(std::string_view text)
+{
+    while (!text.empty() && isSpace(text.front()))
+        text.remove_prefix(1);
+    while (!text.empty() && isSpace(text.back()))
+        text.remove_suffix(1);
+    return text;
+}
+
+std::vector<std::string> split(std::string_view text, char separator)
+{
+    std::vector<std::string> parts;
+    for (std::size_t start = 0;;) {
+        const auto end = text.find(separator, start);
+        parts.emplace_back(text.substr(start, end - start));
+        if (end == std::string_view::npos)
+            return parts;
+        start = end + 1;
+    }
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view separator)
+{
+    std::string all;
+    for (const auto& part : parts) {
+        if (!all.empty())
+            all += separator;
+        all += part;
+    }
+    return all;
+}
+
+std::string lowered(std::string_view text)
+{
+    std::string result(text);
+    std::transform(result.begin(), result.end(), result.begin(), lower);
+    return result;
+}
+
+int editDistance(std::string_view a, std::string_view b)
+{
+    // Wagner and Fischer, one row kept.
+    std::vector<int> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), 0);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        int diagonal = row[0];
+        row[0] = static_cast<int>(i) + 1;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const int substitute = diagonal + (lower(a[i]) == lower(b[j]) ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({substitute, row[j + 1] + 1, row[j] + 1});
+        }
+    }
+    return row[b.size()];
+}
+
+std::vector<std::string> nearest(std::string_view wanted, const std::vector<std::string>& candidates,
+                                 std::size_t limit)
+{
+    constexpr std::size_t longest = 64; // a name longer than this is not a typing slip
+    std::vector<std::pair<int, std::string>> near;
+    const std::string low = lowered(wanted.substr(0, longest));
+    const int allowed = std::max(2, static_cast<int>(low.size()) / 3);
+    for (const auto& candidate : candidates) {
+        const std::string other = lowered(candidate);
+        int distance = editDistance(low, other);
+        if (low.size() >= 2 && other.find(low) != std::string::npos)
+            distance = 0;
+        if (distance <= allowed)
+            near.emplace_back(distance, candidate);
+    }
+    std::stable_sort(near.begin(), near.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<std::string> names;
+    for (const auto& [distance, name] : near) {
+        if (names.size() < limit)
+            names.push_back(name);
+    }
+    return names;
+}
+
+std::string didYouMean(std::string_view wanted, const std::vector<std::string>& candidates)
+{
+    const auto near = nearest(wanted, candidates);
+    if (near.empty())
+        return "known: " + join(candidates, ", ");
+    return "did you mean " + join(near, " or ") + "?";
+}
+
+std::string quotedForMessage(std::string_view text, std::size_t limit)
+{
+    std::string result;
+    for (const char c : text.substr(0, limit))
+        result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+    if (text.size() > limit) {
+        while (!result.empty() && (static_cast<unsigned char>(result.back()) & 0xc0) == 0x80)
+            result.pop_back(); // half of a UTF-8 character
+        if (!result.empty() && (static_cast<unsigned char>(result.back()) & 0xc0) == 0xc0)
+            result.pop_back();
+        result += "…";
+    }
+    return result;
+}
+
+} // namespace memscape
