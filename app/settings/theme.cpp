@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The two sets of colours, the palette and the state that applyTheme() leaves. The style sheet is in
+// style_sheet.cpp. No font is bundled: the desktop's own is used, or, where there is no desktop (the
+// offscreen platform), the first sans serif of a short list that fontconfig has.
+#include "app/settings/theme.h"
+
+#include <QApplication>
+#include <QFontDatabase>
+#include <QGuiApplication>
+#include <QPalette>
+#include <QStyleFactory>
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+    Theme makeDark()
+    {
+        Theme t;
+        t.name = QStringLiteral("dark");
+        t.dark = true;
+        t.background = QColor(0x0f1216);
+        t.surface = QColor(0x161a21);
+        t.raised = QColor(0x1d232a);
+        t.border = QColor(0x2c333c);
+        t.grid = QColor(0x2c333c);
+        t.text = QColor(0xe8eaed);
+        t.textDim = QColor(0xa3a9b1);
+        t.textFaint = QColor(0x8a919b);
+        t.predicted = QColor(0x56b4e9);
+        t.measured = QColor(0xe69f00);
+        t.predictedText = t.predicted;
+        t.measuredText = t.measured;
+        t.onAccent = QColor(0x0b1722);
+        t.good = QColor(0x1fb58a);
+        t.bad = QColor(0xf0713a);
+        t.warning = QColor(0xf2c14e);
+        t.highlight = QColor(0xf0e442);
+        t.highlightText = t.highlight;
+        t.onHighlight = QColor(0x1b1a05);
+        t.fill = QColor(0x8b6914);
+        t.empty = QColor(0x2e363f);
+        t.palette = {QColor(0xcc79a7), QColor(0x009e73), QColor(0xd55e00), QColor(0xf0e442),
+                     QColor(0xbfc4ca)};
+        return t;
+    }
+
+    Theme makeLight()
+    {
+        Theme t;
+        t.name = QStringLiteral("light");
+        t.background = QColor(0xffffff);
+        t.surface = QColor(0xf4f6f8);
+        t.raised = QColor(0xffffff);
+        t.border = QColor(0xd3d8de);
+        t.grid = QColor(0xdde1e6);
+        t.text = QColor(0x1b1f24);
+        t.textDim = QColor(0x4d545c);
+        t.textFaint = QColor(0x636a73);
+        t.predicted = QColor(0x0072b2);
+        t.measured = QColor(0xd98c00);
+        t.predictedText = t.predicted;
+        t.measuredText = QColor(0x8f5700);
+        t.onAccent = QColor(0xffffff);
+        t.good = QColor(0x00734f);
+        t.bad = QColor(0xb03a00);
+        t.warning = QColor(0x7a5c00);
+        t.highlight = QColor(0xb59d00);
+        t.highlightText = QColor(0x6b5b00);
+        t.onHighlight = QColor(0x000000);
+        t.fill = QColor(0xf3cd74);
+        t.empty = QColor(0xdfe4ea);
+        t.palette = {QColor(0xa8467c), QColor(0x00795a), QColor(0xb84500), QColor(0x7d7000),
+                     QColor(0x4d4d4d)};
+        return t;
+    }
+
+    // What the process shows now. Read by widgets while they paint, so it cannot be a parameter.
+    struct State
+    {
+        QString theme = QStringLiteral("dark");
+        bool systemDark = false;
+        bool captured = false;
+        bool motion = true;
+    };
+
+    State& state()
+    {
+        static State instance;
+        return instance;
+    }
+
+    void captureSystem()
+    {
+        State& s = state();
+        if (s.captured)
+            return;
+        const QPalette palette = QGuiApplication::palette();
+        s.systemDark = palette.color(QPalette::Window).lightnessF()
+            < palette.color(QPalette::WindowText).lightnessF();
+        s.captured = true;
+    }
+
+    QFont baseFont(double scale)
+    {
+        QFont font = QFontDatabase::systemFont(QFontDatabase::GeneralFont);
+        const bool noDesktop = QGuiApplication::platformName() == QLatin1String("offscreen")
+            || QGuiApplication::platformName() == QLatin1String("minimal");
+        if (noDesktop || !QFontDatabase::hasFamily(font.family())) {
+            const QStringList known{QStringLiteral("Inter"), QStringLiteral("Noto Sans"),
+                                    QStringLiteral("DejaVu Sans"), QStringLiteral("Liberation Sans"),
+                                    QStringLiteral("Cantarell")};
+            QStringList families;
+            std::copy_if(known.begin(), known.end(), std::back_inserter(families),
+                         [](const QString& family) { return QFontDatabase::hasFamily(family); });
+            families << QStringLiteral("sans-serif");
+            font.setFamilies(families);
+        }
+        const double size = noDesktop || font.pointSizeF() <= 0 ? 10.0 : font.pointSizeF();
+        font.setPointSizeF(std::clamp(size * scale, 5.0, 48.0));
+        return font;
+    }
+
+    double channel(double value)
+    {
+        return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+    }
+
+    double luminance(const QColor& c)
+    {
+        return 0.2126 * channel(c.redF()) + 0.7152 * channel(c.greenF()) + 0.0722 * channel(c.blueF());
+    }
+
+} // namespace
+
+QColor Theme::series(int index) const
+{
+    if (palette.empty())
+        return text;
+    const int count = static_cast<int>(palette.size());
+    return palette[static_cast<std::size_t>(((index % count) + count) % count)];
+}
+
+const Theme& lightTheme()
+{
+    static const Theme theme = makeLight();
+    return theme;
+}
+
+const Theme& darkTheme()
+{
+    static const Theme theme = makeDark();
+    return theme;
+}
+
+const Theme& themeByName(const QString& name)
+{
+    if (name == QLatin1String("light"))
+        return lightTheme();
+    if (name == QLatin1String("dark"))
+        return darkTheme();
+    captureSystem();
+    return state().systemDark ? darkTheme() : lightTheme();
+}
+
+const Theme& currentTheme()
+{
+    return state().theme == QLatin1String("light") ? lightTheme() : darkTheme();
+}
+
+void applyTheme(QApplication& application, const QString& name, double fontScale)
+{
+    captureSystem();
+    const Theme& theme = themeByName(name);
+    state().theme = theme.name;
+    const QFont font = baseFont(fontScale);
+    application.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    application.setFont(font);
+    application.setPalette(paletteFor(theme));
+    application.setStyleSheet(styleSheetFor(theme, font));
+}
+
+QPalette paletteFor(const Theme& t)
+{
+    QPalette p;
+    p.setColor(QPalette::Window, t.background);
+    p.setColor(QPalette::WindowText, t.text);
+    p.setColor(QPalette::Base, t.raised);
+    p.setColor(QPalette::AlternateBase, mix(t.raised, t.surface, 0.5));
+    p.setColor(QPalette::Text, t.text);
+    p.setColor(QPalette::PlaceholderText, t.textFaint);
+    p.setColor(QPalette::Button, t.raised);
+    p.setColor(QPalette::ButtonText, t.text);
+    p.setColor(QPalette::BrightText, t.bad);
+    p.setColor(QPalette::ToolTipBase, t.raised);
+    p.setColor(QPalette::ToolTipText, t.text);
+    p.setColor(QPalette::Highlight, t.predicted);
+    p.setColor(QPalette::HighlightedText, t.onAccent);
+    p.setColor(QPalette::Link, t.predictedText);
+    p.setColor(QPalette::LinkVisited, t.series(0));
+    p.setColor(QPalette::Light, mix(t.raised, t.text, 0.10));
+    p.setColor(QPalette::Midlight, mix(t.raised, t.text, 0.05));
+    p.setColor(QPalette::Mid, t.border);
+    p.setColor(QPalette::Dark, mix(t.background, Qt::black, 0.3));
+    p.setColor(QPalette::Shadow, Qt::black);
+    const QColor off = mix(t.raised, t.textFaint, 0.7);
+    for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
+        p.setColor(QPalette::Disabled, role, off);
+    p.setColor(QPalette::Disabled, QPalette::Highlight, t.border);
+    p.setColor(QPalette::Disabled, QPalette::HighlightedText, off);
+    return p;
+}
+
+double contrast(const QColor& a, const QColor& b)
+{
+    const double one = luminance(a) + 0.05;
+    const double two = luminance(b) + 0.05;
+    return std::max(one, two) / std::min(one, two);
+}
+
+QColor mix(const QColor& under, const QColor& over, double share)
+{
+    const auto blend = [share](int u, int o) {
+        return std::clamp(static_cast<int>(std::lround(u + (o - u) * share)), 0, 255);
+    };
+    return QColor(blend(under.red(), over.red()), blend(under.green(), over.green()),
+                  blend(under.blue(), over.blue()));
+}
+
+QFont relativeFont(double factor, bool bold)
+{
+    QFont font = QGuiApplication::font();
+    const double size = font.pointSizeF() > 0 ? font.pointSizeF() : 10.0;
+    font.setPointSizeF(std::max(4.0, size * factor));
+    font.setBold(bold);
+    return font;
+}
+
+bool motionAllowed()
+{
+    return state().motion;
+}
+
+void setMotionAllowed(bool allowed)
+{
+    state().motion = allowed;
+}
+
+} // namespace memscape
