@@ -40,7 +40,8 @@ std::string_view verdictText(Verdict verdict); ///< "faster", "slower", "the sam
 
 /// `b` against `a` on one figure; for rates more is faster, for times less is.
 Verdict compareFigures(const Figure& a, const Figure& b);
-/// Over the points both have: Faster when at least 2/3 of the points are faster and none slower…
+/// Over the points both have: faster (slower) when at least two thirds of them are and none is the
+/// other way, else the same within noise.
 Verdict compareSeries(const Series& a, const Series& b);
 
 } // namespace memscape

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiment/experiment.h"
+
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace memscape {
+
+namespace {
+
+double xOf(const ParameterValue& value, std::size_t index)
+{
+    const double* number = std::get_if<double>(&value);
+    return number ? *number : static_cast<double>(index);
+}
+
+bool isNumber(const ParameterValue& value)
+{
+    return std::holds_alternative<double>(value);
+}
+
+} // namespace
+
+Json Experiment::predictDetail(const Device&, const Parameters&) const
+{
+    return Json::object();
+}
+
+std::vector<Claim> Experiment::claims(const Device&, const Parameters&) const
+{
+    return {};
+}
+
+Sweep sweepOf(const Experiment& experiment, const Device& device, const Parameters& parameters)
+{
+    if (parameters.sweep())
+        return *parameters.sweep();
+    Sweep sweep = experiment.axis(device, parameters);
+    for (const auto& [key, value] : parameters.values()) {
+        if (key == sweep.key && std::find(sweep.values.begin(), sweep.values.end(), value) == sweep.values.end())
+            sweep.values.push_back(value);
+    }
+    if (!sweep.values.empty() && isNumber(sweep.values.front()))
+        std::sort(sweep.values.begin(), sweep.values.end());
+    return sweep;
+}
+
+SeriesAxis axisOf(const Experiment& experiment, const Sweep& sweep)
+{
+    SeriesAxis axis;
+    axis.key = sweep.key;
+    axis.label = sweep.key;
+    bool positive = true;
+    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
+        axis.values.push_back(xOf(sweep.values[i], i));
+        positive = positive && axis.values.back() > 0;
+    }
+    if (const ParameterSpec* spec = findParameter(experiment.schema(), sweep.key)) {
+        axis.label = spec->suffix.empty() ? spec->label : fmt::format("{} ({})", spec->label, spec->suffix);
+        axis.unit = spec->unit;
+        if (spec->kind == ParameterKind::Choice || spec->kind == ParameterKind::Flag) {
+            axis.scale = "category";
+            for (const ParameterValue& value : sweep.values)
+                axis.names.push_back(valueText(value));
+        } else if (spec->scale == Scale::Log2 && positive) {
+            axis.scale = "log2"; // zero has no place on a logarithmic axis
+        }
+    }
+    return axis;
+}
+
+Outcome outcomeFromPoints(const Experiment& experiment, const Device& device,
+                          const Parameters& parameters, std::vector<Point> points)
+{
+    const Sweep sweep = sweepOf(experiment, device, parameters);
+    const SeriesAxis axis = axisOf(experiment, sweep);
+    Outcome outcome;
+    outcome.detail = Json::object();
+    outcome.series = seriesFromPoints(experiment.series(), axis, points);
+    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
+        bool current = false;
+        for (const auto& [key, value] : parameters.values())
+            current |= key == sweep.key && value == sweep.values[i];
+        if (!current)
+            continue;
+        const double x = xOf(sweep.values[i], i);
+        for (const Point& point : points) {
+            if (point.x == x)
+                outcome.figures = point.figures;
+        }
+        break;
+    }
+    return outcome;
+}
+
+Result<Prediction> Experiment::predict(const Device& device, const Parameters& parameters) const
+{
+    const Sweep sweep = sweepOf(*this, device, parameters);
+    std::vector<Point> points;
+    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
+        MEMSCAPE_TRY(figures, predictPoint(device, parameters.at(sweep.key, sweep.values[i])));
+        points.push_back({xOf(sweep.values[i], i), valueText(sweep.values[i]), std::move(figures), {}});
+    }
+    Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
+    prediction.detail = predictDetail(device, parameters);
+    prediction.detail["basis"] = device.basis;
+    const auto made = claims(device, parameters);
+    for (const Claim& claim : made) {
+        prediction.detail["claims"].push_back({{"quote", claim.quote},
+                                               {"source", claim.source},
+                                               {"verdict", claim.verdict},
+                                               {"ours", claim.ours}});
+    }
+    return prediction;
+}
+
+Result<const Experiment*> findExperiment(std::string_view id)
+{
+    std::vector<std::string> ids;
+    for (const Experiment* experiment : experiments()) {
+        if (experiment->id() == id)
+            return experiment;
+        ids.push_back(experiment->id());
+    }
+    return fail("experiment.unknown", fmt::format("no experiment \"{}\"", quotedForMessage(id)),
+                didYouMean(id, ids));
+}
+
+} // namespace memscape

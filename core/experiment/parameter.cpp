@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiment/parameter.h"
+
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace memscape {
+
+namespace {
+
+std::vector<std::string> keysOf(const Schema& schema)
+{
+    std::vector<std::string> keys;
+    for (const ParameterSpec& spec : schema)
+        keys.push_back(spec.key);
+    return keys;
+}
+
+/// The error with the parameter's key as its place.
+Error placed(Error error, const std::string& key)
+{
+    if (error.place.empty())
+        error.place = key;
+    return error;
+}
+
+std::string rangeText(const ParameterSpec& spec)
+{
+    return fmt::format("{} to {}", valueLabel(spec, spec.minimum), valueLabel(spec, spec.maximum));
+}
+
+Result<ParameterValue> checkedNumber(const ParameterSpec& spec, double value)
+{
+    if (!std::isfinite(value) || value < spec.minimum || value > spec.maximum) {
+        return fail("parameter.range", fmt::format("{} is out of range", valueLabel(spec, value)),
+                    "allowed: " + rangeText(spec), spec.key);
+    }
+    if (spec.kind == ParameterKind::Integer && value != std::floor(value)) {
+        return fail("parameter.type", fmt::format("expected a whole number, found {}", numberText(value)),
+                    "allowed: " + rangeText(spec), spec.key);
+    }
+    return ParameterValue(value);
+}
+
+Result<ParameterValue> parseChoice(const ParameterSpec& spec, std::string_view text)
+{
+    std::vector<std::string> keys;
+    for (const ChoiceValue& choice : spec.choices) {
+        if (choice.key == text)
+            return ParameterValue(choice.key);
+        keys.push_back(choice.key);
+    }
+    return fail("parameter.choice", fmt::format("\"{}\" is not a choice", quotedForMessage(text)),
+                didYouMean(text, keys), spec.key);
+}
+
+Result<ParameterValue> parseFlag(const ParameterSpec& spec, std::string_view text)
+{
+    if (text == "true" || text == "yes" || text == "on" || text == "1")
+        return ParameterValue(true);
+    if (text == "false" || text == "no" || text == "off" || text == "0")
+        return ParameterValue(false);
+    return fail("parameter.type",
+                fmt::format("expected true or false, found \"{}\"", quotedForMessage(text)), {}, spec.key);
+}
+
+tl::unexpected<Error> sweepSyntax(const ParameterSpec& spec, std::string_view text, std::string why)
+{
+    return fail("sweep.syntax", fmt::format("\"{}\": {}", quotedForMessage(text), why),
+                "a sweep is written 1:128:x2, 0:64:8 or 1,2,5", spec.key);
+}
+
+Result<std::vector<ParameterValue>> sweepList(const ParameterSpec& spec, std::string_view text)
+{
+    std::vector<ParameterValue> values;
+    for (const std::string& part : split(text, ',')) {
+        if (trimmed(part).empty())
+            return sweepSyntax(spec, text, "a value is empty");
+        if (values.size() == sweepLimit)
+            return fail("sweep.limit", fmt::format("more than {} points", sweepLimit),
+                        "take fewer points", spec.key);
+        MEMSCAPE_TRY(value, parseValue(spec, part));
+        values.push_back(value);
+    }
+    return values;
+}
+
+Result<std::vector<ParameterValue>> sweepRange(const ParameterSpec& spec, std::string_view text)
+{
+    const auto parts = split(text, ':');
+    if (parts.size() < 2 || parts.size() > 3)
+        return sweepSyntax(spec, text, "a range has the form first:last:step");
+    if (spec.kind != ParameterKind::Integer && spec.kind != ParameterKind::Real)
+        return sweepSyntax(spec, text, "a range needs numbers; list the choices with commas");
+    MEMSCAPE_TRY(firstValue, parseValue(spec, parts[0]));
+    MEMSCAPE_TRY(lastValue, parseValue(spec, parts[1]));
+    const double first = std::get<double>(firstValue), last = std::get<double>(lastValue);
+    if (last < first)
+        return sweepSyntax(spec, text, "the last value is below the first");
+
+    std::string step = parts.size() == 3 ? std::string(trimmed(parts[2])) : "1";
+    const bool geometric = step.starts_with('x') || step.starts_with('X');
+    if (geometric)
+        step.erase(0, 1);
+    auto size = geometric ? parseNumber(step) : parseQuantity(step, spec.unit);
+    if (!size)
+        return sweepSyntax(spec, text, "the step is not a number");
+    if (geometric ? *size <= 1 : *size <= 0)
+        return sweepSyntax(spec, text, geometric ? "the factor must be above 1" : "the step must be above 0");
+    if (geometric && first <= 0)
+        return sweepSyntax(spec, text, "a range by a factor cannot start at 0");
+
+    std::vector<ParameterValue> values;
+    // The end belongs to the sweep when a step lands on it up to rounding.
+    const double slack = 1e-9 * std::max(std::fabs(last), 1.0);
+    for (std::size_t i = 0;; ++i) {
+        double value = geometric ? first * std::pow(*size, static_cast<double>(i))
+                                 : first + static_cast<double>(i) * *size;
+        if (value > last + slack)
+            return values;
+        if (spec.kind == ParameterKind::Integer)
+            value = std::round(value);
+        if (values.size() == sweepLimit)
+            return fail("sweep.limit", fmt::format("more than {} points", sweepLimit),
+                        "take a larger step", spec.key);
+        const ParameterValue next = std::min(value, last);
+        if (values.empty() || values.back() != next) // 1:4:x1.1 rounds to the same integer twice
+            values.push_back(next);
+    }
+}
+
+} // namespace
+
+const ParameterSpec* findParameter(const Schema& schema, std::string_view key)
+{
+    for (const ParameterSpec& spec : schema) {
+        if (spec.key == key)
+            return &spec;
+    }
+    return nullptr;
+}
+
+bool operator==(const Sweep& a, const Sweep& b)
+{
+    return a.key == b.key && a.values == b.values;
+}
+
+bool Parameters::operator==(const Parameters&) const = default;
+
+bool Parameters::has(std::string_view key) const
+{
+    return std::any_of(m_values.begin(), m_values.end(),
+                       [&](const auto& entry) { return entry.first == key; });
+}
+
+namespace {
+
+const ParameterValue& valueOf(const Parameters& parameters, std::string_view key)
+{
+    for (const auto& [name, value] : parameters.values()) {
+        if (name == key)
+            return value;
+    }
+    assert(!"no such parameter: experiments only read what their schema declares");
+    static const ParameterValue none = 0.0;
+    return none;
+}
+
+} // namespace
+
+double Parameters::number(std::string_view key) const
+{
+    return std::get<double>(valueOf(*this, key));
+}
+
+std::int64_t Parameters::integer(std::string_view key) const
+{
+    return static_cast<std::int64_t>(number(key));
+}
+
+const std::string& Parameters::choice(std::string_view key) const
+{
+    return std::get<std::string>(valueOf(*this, key));
+}
+
+bool Parameters::flag(std::string_view key) const
+{
+    return std::get<bool>(valueOf(*this, key));
+}
+
+void Parameters::set(std::string_view key, ParameterValue value)
+{
+    for (auto& [name, old] : m_values) {
+        if (name == key) {
+            old = std::move(value);
+            return;
+        }
+    }
+    m_values.emplace_back(key, std::move(value));
+}
+
+void Parameters::setSweep(std::optional<Sweep> sweep)
+{
+    m_sweep = std::move(sweep);
+    if (m_sweep && !m_sweep->values.empty())
+        set(m_sweep->key, m_sweep->values.front());
+}
+
+Parameters Parameters::at(std::string_view key, const ParameterValue& value) const
+{
+    Parameters copy = *this;
+    copy.m_sweep.reset();
+    copy.set(key, value);
+    return copy;
+}
+
+Result<ParameterValue> parseValue(const ParameterSpec& spec, std::string_view text)
+{
+    text = trimmed(text);
+    switch (spec.kind) {
+    case ParameterKind::Choice: return parseChoice(spec, text);
+    case ParameterKind::Flag: return parseFlag(spec, text);
+    case ParameterKind::Integer:
+    case ParameterKind::Real: break;
+    }
+    auto number = parseQuantity(text, spec.unit);
+    if (!number) {
+        Error error = placed(number.error(), spec.key);
+        error.code = error.code == "number.range" ? "parameter.range" : "parameter.type";
+        if (error.hint.empty())
+            error.hint = "allowed: " + rangeText(spec);
+        return fail(std::move(error));
+    }
+    return checkedNumber(spec, *number);
+}
+
+Result<std::vector<ParameterValue>> parseSweep(const ParameterSpec& spec, std::string_view text)
+{
+    text = trimmed(text);
+    if (text.find(',') != std::string_view::npos)
+        return sweepList(spec, text);
+    if (text.find(':') != std::string_view::npos)
+        return sweepRange(spec, text);
+    MEMSCAPE_TRY(value, parseValue(spec, text));
+    return std::vector<ParameterValue>{value};
+}
+
+Result<Parameters> resolve(const Schema& schema,
+                           const std::vector<std::pair<std::string, std::string>>& assignments)
+{
+    Parameters parameters;
+    for (const ParameterSpec& spec : schema) {
+        auto standard = parseValue(spec, spec.standard);
+        assert(standard && "the default of a parameter must be valid");
+        parameters.set(spec.key, *standard);
+    }
+    std::vector<std::string> seen;
+    for (const auto& [key, text] : assignments) {
+        const ParameterSpec* spec = findParameter(schema, key);
+        if (!spec) {
+            return fail("parameter.unknown", fmt::format("no parameter \"{}\"", quotedForMessage(key)),
+                        didYouMean(key, keysOf(schema)), quotedForMessage(key));
+        }
+        if (std::find(seen.begin(), seen.end(), key) != seen.end())
+            return fail("parameter.twice", "is given twice", "give it once", key);
+        seen.push_back(key);
+        MEMSCAPE_TRY(values, parseSweep(*spec, text));
+        if (values.size() == 1) {
+            parameters.set(key, values.front());
+        } else if (parameters.sweep()) {
+            return fail("sweep.several",
+                        fmt::format("only one parameter may be swept, and {} already is",
+                                    parameters.sweep()->key),
+                        "run the command once per value of the other", key);
+        } else {
+            parameters.setSweep(Sweep{key, values});
+        }
+    }
+    return parameters;
+}
+
+Result<Parameters> resolve(const Schema& schema, const std::vector<std::string>& assignments)
+{
+    std::vector<std::pair<std::string, std::string>> pairs;
+    for (const std::string& assignment : assignments) {
+        const auto equals = assignment.find('=');
+        if (equals == std::string::npos || equals == 0) {
+            return fail("parameter.syntax",
+                        fmt::format("expected KEY=VALUE, found \"{}\"", quotedForMessage(assignment)),
+                        "parameters: " + join(keysOf(schema), ", "));
+        }
+        pairs.emplace_back(assignment.substr(0, equals), assignment.substr(equals + 1));
+    }
+    return resolve(schema, pairs);
+}
+
+std::string valueText(const ParameterValue& value)
+{
+    if (const auto* number = std::get_if<double>(&value))
+        return numberText(*number);
+    if (const auto* flag = std::get_if<bool>(&value))
+        return *flag ? "true" : "false";
+    return std::get<std::string>(value);
+}
+
+std::string valueLabel(const ParameterSpec& spec, const ParameterValue& value)
+{
+    if (const auto* number = std::get_if<double>(&value)) {
+        if (spec.unit != Unit::One)
+            return quantityText(*number, spec.unit, ByteStyle::Binary, 4);
+        const std::string text = numberText(*number);
+        return spec.suffix.empty() ? text : text + " " + spec.suffix;
+    }
+    if (const auto* key = std::get_if<std::string>(&value)) {
+        for (const ChoiceValue& choice : spec.choices) {
+            if (choice.key == *key)
+                return choice.label;
+        }
+    }
+    return valueText(value);
+}
+
+namespace {
+
+Json valueToJson(const ParameterValue& value)
+{
+    if (const auto* number = std::get_if<double>(&value))
+        return jsonNumber(*number);
+    if (const auto* flag = std::get_if<bool>(&value))
+        return *flag;
+    return std::get<std::string>(value);
+}
+
+Result<ParameterValue> valueFromJson(const ParameterSpec& spec, const JsonReader& reader)
+{
+    const Json& node = reader.node();
+    Result<ParameterValue> value = ParameterValue(0.0);
+    if (node.is_string()) { // "1 GiB" is as good as 1073741824 when written by hand
+        value = parseValue(spec, node.get_ref<const std::string&>());
+    } else if (spec.kind == ParameterKind::Flag) {
+        MEMSCAPE_TRY(flag, reader.boolean());
+        return ParameterValue(flag);
+    } else if (spec.kind == ParameterKind::Choice) {
+        return reader.expected("one of its choices");
+    } else {
+        MEMSCAPE_TRY(number, reader.number());
+        value = checkedNumber(spec, number);
+    }
+    if (!value) {
+        Error error = value.error();
+        error.place = reader.path();
+        return fail(std::move(error));
+    }
+    return value;
+}
+
+} // namespace
+
+Json parametersToJson(const Parameters& parameters)
+{
+    Json json = Json::object();
+    for (const auto& [key, value] : parameters.values()) {
+        if (parameters.sweep() && parameters.sweep()->key == key) {
+            Json values = Json::array();
+            for (const ParameterValue& swept : parameters.sweep()->values)
+                values.push_back(valueToJson(swept));
+            json[key] = std::move(values);
+        } else {
+            json[key] = valueToJson(value);
+        }
+    }
+    return json;
+}
+
+Result<Parameters> parametersFromJson(const Schema& schema, const JsonReader& reader)
+{
+    MEMSCAPE_TRY(parameters, resolve(schema, std::vector<std::string>{}));
+    MEMSCAPE_TRY(members, reader.members());
+    for (const auto& [key, node] : members) {
+        const ParameterSpec* spec = findParameter(schema, key);
+        if (!spec) {
+            return fail("parameter.unknown", "no such parameter", didYouMean(key, keysOf(schema)),
+                        node.path());
+        }
+        if (!node.node().is_array()) {
+            MEMSCAPE_TRY(value, valueFromJson(*spec, node));
+            parameters.set(key, value);
+            continue;
+        }
+        MEMSCAPE_TRY(items, node.items());
+        if (items.empty() || items.size() > sweepLimit)
+            return node.expected(fmt::format("1 to {} values", sweepLimit));
+        if (parameters.sweep())
+            return fail("sweep.several", "only one parameter may be swept", {}, node.path());
+        Sweep sweep{key, {}};
+        for (const JsonReader& item : items) {
+            MEMSCAPE_TRY(value, valueFromJson(*spec, item));
+            sweep.values.push_back(value);
+        }
+        parameters.setSweep(std::move(sweep));
+    }
+    return parameters;
+}
+
+Json schemaToJson(const Schema& schema)
+{
+    constexpr std::string_view kinds[] = {"integer", "real", "choice", "flag"};
+    Json parameters = Json::array();
+    for (const ParameterSpec& spec : schema) {
+        Json json{{"key", spec.key},
+                  {"label", spec.label},
+                  {"kind", kinds[static_cast<std::size_t>(spec.kind)]},
+                  {"unit", unitText(spec.unit)},
+                  {"default", spec.standard},
+                  {"help", spec.help}};
+        if (spec.kind == ParameterKind::Integer || spec.kind == ParameterKind::Real) {
+            json["minimum"] = jsonNumber(spec.minimum);
+            json["maximum"] = jsonNumber(spec.maximum);
+        }
+        for (const ChoiceValue& choice : spec.choices)
+            json["choices"].push_back({{"key", choice.key}, {"label", choice.label}, {"help", choice.help}});
+        parameters.push_back(std::move(json));
+    }
+    return parameters;
+}
+
+} // namespace memscape

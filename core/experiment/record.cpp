@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiment/record.h"
+
+#include "core/base/file.h"
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+using Migration = void (*)(Json&);
+
+/// migrations[i] turns a document of version i + 1 into version i + 2. There is only version 1 yet.
+constexpr std::array<Migration, recordVersion - 1> recordMigrations{};
+constexpr std::array<Migration, studyVersion - 1> studyMigrations{};
+
+std::string under(const std::string& place, std::string_view key)
+{
+    return place.empty() ? std::string(key) : fmt::format("{}.{}", place, key);
+}
+
+/// Everything in `json` whose key is not one of ours.
+template<std::size_t Size>
+Json unknownKeys(const Json& json, const std::array<std::string_view, Size>& known)
+{
+    Json extra = Json::object();
+    for (const auto& [key, value] : json.items()) {
+        if (std::find(known.begin(), known.end(), key) == known.end())
+            extra[key] = value;
+    }
+    return extra;
+}
+
+void putBack(Json& json, const Json& extra)
+{
+    if (!extra.is_object())
+        return;
+    for (const auto& [key, value] : extra.items()) {
+        if (!json.contains(key))
+            json[key] = value;
+    }
+}
+
+constexpr std::array<std::string_view, 12> recordKeys{
+    "format",   "version",    "name",       "note",   "pinned",  "experiment",
+    "parameters", "device", "predicted", "measured", "comparison", "provenance"};
+constexpr std::array<std::string_view, 5> studyKeys{"format", "version", "title", "records", "view"};
+
+/// The version of a document, after checking its format word.
+Result<int> checkedVersion(const JsonReader& reader, std::string_view format)
+{
+    MEMSCAPE_TRY(found, documentFormat(reader.node()));
+    if (found != format) {
+        return fail("document.format", fmt::format("this is a {}, not a {}", found, format), {},
+                    under(reader.path(), "format"));
+    }
+    MEMSCAPE_TRY(node, reader.at("version"));
+    MEMSCAPE_TRY(version, node.integer());
+    if (version < 1 || version > 1'000'000)
+        return node.expected("a version, 1 or higher");
+    return static_cast<int>(version);
+}
+
+template<std::size_t Size>
+Json migrated(const Json& json, int version, const std::array<Migration, Size>& migrations)
+{
+    Json copy = json;
+    for (std::size_t step = static_cast<std::size_t>(version); step <= Size; ++step)
+        migrations[step - 1](copy);
+    return copy;
+}
+
+Result<std::optional<Outcome>> optionalOutcome(const JsonReader& reader, std::string_view key)
+{
+    if (!reader.has(key))
+        return std::optional<Outcome>();
+    MEMSCAPE_TRY(node, reader.at(key));
+    if (node.node().is_null())
+        return std::optional<Outcome>();
+    MEMSCAPE_TRY(outcome, outcomeFromJson(node));
+    return std::optional<Outcome>(std::move(outcome));
+}
+
+Result<bool> optionalFlag(const JsonReader& reader, std::string_view key)
+{
+    if (!reader.has(key))
+        return false;
+    MEMSCAPE_TRY(node, reader.at(key));
+    return node.boolean();
+}
+
+Result<void> readParameters(Record& record, const JsonReader& reader)
+{
+    MEMSCAPE_TRY(node, reader.at("parameters"));
+    if (const auto experiment = findExperiment(record.experiment)) {
+        MEMSCAPE_TRY(parameters, parametersFromJson((*experiment)->schema(), node));
+        record.parameters = parameters;
+    } else if (node.node().is_object()) {
+        record.foreignParameters = node.node(); // a newer program's experiment: kept, shown as text
+    } else {
+        return node.expected("an object");
+    }
+    return {};
+}
+
+Result<Record> readRecordNode(const JsonReader& reader)
+{
+    Record record;
+    MEMSCAPE_TRY(experiment, reader.string("experiment"));
+    MEMSCAPE_TRY(name, reader.string("name", ""));
+    MEMSCAPE_TRY(note, reader.string("note", ""));
+    MEMSCAPE_TRY(pinned, optionalFlag(reader, "pinned"));
+    record.experiment = experiment;
+    record.name = name;
+    record.note = note;
+    record.pinned = pinned;
+    MEMSCAPE_CHECK(readParameters(record, reader));
+    MEMSCAPE_TRY(deviceNode, reader.at("device"));
+    MEMSCAPE_TRY(device, deviceFromJson(deviceNode.node(), deviceNode.path()));
+    record.device = std::move(device);
+    MEMSCAPE_TRY(predicted, optionalOutcome(reader, "predicted"));
+    MEMSCAPE_TRY(measured, optionalOutcome(reader, "measured"));
+    record.predicted = std::move(predicted);
+    record.measured = std::move(measured);
+    if (reader.has("provenance")) {
+        MEMSCAPE_TRY(provenance, reader.at("provenance"));
+        if (!provenance.node().is_object())
+            return provenance.expected("an object");
+        record.provenance = provenance.node();
+    }
+    record.extra = unknownKeys(reader.node(), recordKeys);
+    return record;
+}
+
+Error newerDocument(int version, int ours, const std::string& place)
+{
+    return Error{"document.newer",
+                 fmt::format("version {} is newer than this program reads (version {})", version, ours),
+                 under(place, "version"), "update Memscape to open it"};
+}
+
+Result<Json> readJsonFile(const std::filesystem::path& path)
+{
+    MEMSCAPE_TRY(text, readFile(path));
+    auto json = parseJson(text);
+    if (!json) {
+        Error error = json.error();
+        error.place = error.place.empty() ? path.string() : path.string() + ", " + error.place;
+        return fail(std::move(error));
+    }
+    return json;
+}
+
+/// The file's name in front of the place inside it.
+template<typename T>
+Result<T> inFile(Result<T> result, const std::filesystem::path& path)
+{
+    if (!result) {
+        Error& error = result.error();
+        error.place = error.place.empty() ? path.string() : fmt::format("{}, {}", path.string(), error.place);
+    }
+    return result;
+}
+
+} // namespace
+
+Comparison Record::comparison() const
+{
+    return predicted && measured ? compare(*predicted, *measured) : Comparison{};
+}
+
+std::string programVersion()
+{
+    return MEMSCAPE_VERSION;
+}
+
+Json programProvenance()
+{
+    const std::time_t now = std::time(nullptr);
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    return {{"program", "memscape"},
+            {"version", programVersion()},
+            {"time", fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900,
+                                 utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec)}};
+}
+
+Result<Record> predictRecord(const Experiment& experiment, const Device& device,
+                             const Parameters& parameters)
+{
+    MEMSCAPE_TRY(prediction, experiment.predict(device, parameters));
+    Record record;
+    record.experiment = experiment.id();
+    record.parameters = parameters;
+    record.device = device;
+    record.predicted = std::move(prediction);
+    record.provenance = programProvenance();
+    return record;
+}
+
+Json recordToJson(const Record& record)
+{
+    Json json{{"format", "memscape-record"}, {"version", recordVersion}};
+    if (!record.name.empty())
+        json["name"] = record.name;
+    if (!record.note.empty())
+        json["note"] = record.note;
+    if (record.pinned)
+        json["pinned"] = true;
+    json["experiment"] = record.experiment;
+    json["parameters"] = record.foreignParameters.is_object() ? record.foreignParameters
+                                                              : parametersToJson(record.parameters);
+    json["device"] = deviceToJson(record.device);
+    json["predicted"] = record.predicted ? outcomeToJson(*record.predicted) : Json();
+    json["measured"] = record.measured ? outcomeToJson(*record.measured) : Json();
+    json["comparison"] = record.predicted && record.measured ? comparisonToJson(record.comparison()) : Json();
+    json["provenance"] = record.provenance.is_object() ? record.provenance : Json::object();
+    putBack(json, record.extra);
+    return json;
+}
+
+Result<Record> recordFromJson(const Json& json, const std::string& place)
+{
+    const JsonReader reader(json, place);
+    MEMSCAPE_TRY(version, checkedVersion(reader, "memscape-record"));
+    if (version > recordVersion)
+        return fail(newerDocument(version, recordVersion, place));
+    const Json current = migrated(json, version, recordMigrations);
+    return readRecordNode(JsonReader(current, place));
+}
+
+Json studyToJson(const Study& study)
+{
+    Json records = Json::array();
+    for (const Record& record : study.records)
+        records.push_back(recordToJson(record));
+    Json json{{"format", "memscape-study"},
+              {"version", studyVersion},
+              {"title", study.title},
+              {"records", std::move(records)},
+              {"view", study.view.is_object() ? study.view : Json::object()}};
+    putBack(json, study.extra);
+    return json;
+}
+
+Result<Study> studyFromJson(const Json& json)
+{
+    const JsonReader outer(json);
+    MEMSCAPE_TRY(version, checkedVersion(outer, "memscape-study"));
+    Study study;
+    study.newer = version > studyVersion;
+    const Json current = study.newer ? json : migrated(json, version, studyMigrations);
+    const JsonReader reader(current);
+    MEMSCAPE_TRY(title, reader.string("title", ""));
+    study.title = title;
+    MEMSCAPE_TRY(records, reader.at("records"));
+    MEMSCAPE_TRY(items, records.items());
+    for (const JsonReader& item : items) {
+        MEMSCAPE_TRY(record, recordFromJson(item.node(), item.path()));
+        study.records.push_back(std::move(record));
+    }
+    if (reader.has("view")) {
+        MEMSCAPE_TRY(view, reader.at("view"));
+        if (!view.node().is_object())
+            return view.expected("an object");
+        study.view = view.node();
+    }
+    study.extra = unknownKeys(current, studyKeys);
+    return study;
+}
+
+Result<std::string> documentFormat(const Json& json)
+{
+    constexpr std::array<std::string_view, 4> formats{"memscape-record", "memscape-study",
+                                                      "memscape-device", "memscape-chain"};
+    const std::string hint = "Memscape documents begin with {\"format\": \"memscape-…\"";
+    if (!json.is_object())
+        return fail("document.format", "not a Memscape document", hint + "}");
+    const auto it = json.find("format");
+    if (it == json.end()) {
+        if (json.contains("model_type") || json.contains("architectures"))
+            return fail("document.format", "this is a model's config.json, not a Memscape document",
+                        "describe a model with memscape-cli, or open a record or a study", "format");
+        if (json.contains("segments") && json.contains("device_traces"))
+            return fail("document.format", "this is a PyTorch memory snapshot, not a Memscape document",
+                        "open a record or a study", "format");
+        return fail("document.format", "not a Memscape document", hint + "}", "format");
+    }
+    if (!it->is_string())
+        return JsonReader(*it, "format").expected("a format name");
+    const auto& format = it->get_ref<const std::string&>();
+    if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
+        return fail("document.format",
+                    fmt::format("unknown format \"{}\"", quotedForMessage(format)),
+                    didYouMean(format, {formats.begin(), formats.end()}), "format");
+    }
+    return format;
+}
+
+Result<Record> readRecord(const std::filesystem::path& path)
+{
+    MEMSCAPE_TRY(json, readJsonFile(path));
+    return inFile(recordFromJson(json), path);
+}
+
+Result<Study> readStudy(const std::filesystem::path& path)
+{
+    MEMSCAPE_TRY(json, readJsonFile(path));
+    const auto format = documentFormat(json);
+    if (format && *format == "memscape-record") {
+        auto record = inFile(recordFromJson(json), path);
+        if (!record)
+            return fail(record.error());
+        Study study;
+        study.title = record->name.empty() ? path.stem().string() : record->name;
+        study.records.push_back(std::move(*record));
+        return study;
+    }
+    return inFile(studyFromJson(json), path);
+}
+
+Result<void> writeRecord(const std::filesystem::path& path, const Record& record)
+{
+    return writeFileAtomically(path, jsonText(recordToJson(record)));
+}
+
+Result<void> writeStudy(const std::filesystem::path& path, const Study& study)
+{
+    if (study.newer) {
+        return fail("document.newer", "this study was written by a newer program and is open read-only",
+                    "save it under another name, or update Memscape", path.string());
+    }
+    return writeFileAtomically(path, jsonText(studyToJson(study)));
+}
+
+} // namespace memscape
