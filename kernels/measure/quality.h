@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a measured point can be trusted, as a letter and a sentence.
+//   A  relative IQR < 1 %, the clock held (≥ 97 % of its reference), nobody else on the machine
+//   B  < 3 %
+//   C  < 10 %, or the clock sagged, or the machine was shared while we measured
+//   D  everything else, among it too few samples and no samples at all
+// The letter is never empty and never stands without its reason.
+#pragma once
+
+#include "kernels/measure/statistics.h"
+
+#include <limits>
+#include <string>
+
+namespace memscape {
+
+struct Quality
+{
+    char grade = 'D';
+    std::string reason;
+};
+
+/// What was seen beside the samples. Unknown values are NaN and are then not held against the point.
+struct Circumstances
+{
+    double clockShare = std::numeric_limits<double>::quiet_NaN(); ///< lowest clock seen / reference
+    double stealShare = std::numeric_limits<double>::quiet_NaN(); ///< time the hypervisor took away
+    double preemptions = 0;   ///< involuntary context switches per sample
+    double drift = 0;         ///< between the medians of passes, relative
+    std::string failure = {}; ///< why the point could not be measured as meant; forces D
+};
+
+Quality gradeOf(const Summary& summary, const Circumstances& circumstances = {});
+
+/// The worse of two, with its reason.
+Quality worse(const Quality& a, const Quality& b);
+
+} // namespace memscape
