@@ -8,13 +8,20 @@
 #pragma once
 
 #include "app/settings/theme.h"
-#include "core/experiment/experiment.h"
+#include "core/base/number.h"
 
 #include <QWidget>
 
 #include <string_view>
 
 namespace memscape {
+
+class Experiment;
+class Parameters;
+struct Device;
+struct Outcome;
+using Prediction = Outcome;
+using Measurement = Outcome;
 
 class Picture : public QWidget
 {

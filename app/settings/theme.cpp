@@ -22,29 +22,29 @@ namespace {
         Theme t;
         t.name = QStringLiteral("dark");
         t.dark = true;
-        t.background = QColor(0x0f1216);
-        t.surface = QColor(0x161a21);
-        t.raised = QColor(0x1d232a);
-        t.border = QColor(0x2c333c);
-        t.grid = QColor(0x2c333c);
-        t.text = QColor(0xe8eaed);
-        t.textDim = QColor(0xa3a9b1);
-        t.textFaint = QColor(0x8a919b);
-        t.predicted = QColor(0x56b4e9);
-        t.measured = QColor(0xe69f00);
+        t.background = QColor(0x0f1216u);
+        t.surface = QColor(0x161a21u);
+        t.raised = QColor(0x1d232au);
+        t.border = QColor(0x2c333cu);
+        t.grid = QColor(0x2c333cu);
+        t.text = QColor(0xe8eaedu);
+        t.textDim = QColor(0xa3a9b1u);
+        t.textFaint = QColor(0x8a919bu);
+        t.predicted = QColor(0x56b4e9u);
+        t.measured = QColor(0xe69f00u);
         t.predictedText = t.predicted;
         t.measuredText = t.measured;
-        t.onAccent = QColor(0x0b1722);
-        t.good = QColor(0x1fb58a);
-        t.bad = QColor(0xf0713a);
-        t.warning = QColor(0xf2c14e);
-        t.highlight = QColor(0xf0e442);
+        t.onAccent = QColor(0x0b1722u);
+        t.good = QColor(0x1fb58au);
+        t.bad = QColor(0xf0713au);
+        t.warning = QColor(0xf2c14eu);
+        t.highlight = QColor(0xf0e442u);
         t.highlightText = t.highlight;
-        t.onHighlight = QColor(0x1b1a05);
-        t.fill = QColor(0x8b6914);
-        t.empty = QColor(0x2e363f);
-        t.palette = {QColor(0xcc79a7), QColor(0x009e73), QColor(0xd55e00), QColor(0xf0e442),
-                     QColor(0xbfc4ca)};
+        t.onHighlight = QColor(0x1b1a05u);
+        t.fill = QColor(0x8b6914u);
+        t.empty = QColor(0x2e363fu);
+        t.palette = {QColor(0xcc79a7u), QColor(0x009e73u), QColor(0xd55e00u), QColor(0xf0e442u),
+                     QColor(0xbfc4cau)};
         return t;
     }
 
@@ -52,29 +52,29 @@ namespace {
     {
         Theme t;
         t.name = QStringLiteral("light");
-        t.background = QColor(0xffffff);
-        t.surface = QColor(0xf4f6f8);
-        t.raised = QColor(0xffffff);
-        t.border = QColor(0xd3d8de);
-        t.grid = QColor(0xdde1e6);
-        t.text = QColor(0x1b1f24);
-        t.textDim = QColor(0x4d545c);
-        t.textFaint = QColor(0x636a73);
-        t.predicted = QColor(0x0072b2);
-        t.measured = QColor(0xd98c00);
+        t.background = QColor(0xffffffu);
+        t.surface = QColor(0xf4f6f8u);
+        t.raised = QColor(0xffffffu);
+        t.border = QColor(0xd3d8deu);
+        t.grid = QColor(0xdde1e6u);
+        t.text = QColor(0x1b1f24u);
+        t.textDim = QColor(0x4d545cu);
+        t.textFaint = QColor(0x636a73u);
+        t.predicted = QColor(0x0072b2u);
+        t.measured = QColor(0xd98c00u);
         t.predictedText = t.predicted;
-        t.measuredText = QColor(0x8f5700);
-        t.onAccent = QColor(0xffffff);
-        t.good = QColor(0x00734f);
-        t.bad = QColor(0xb03a00);
-        t.warning = QColor(0x7a5c00);
-        t.highlight = QColor(0xb59d00);
-        t.highlightText = QColor(0x6b5b00);
-        t.onHighlight = QColor(0x000000);
-        t.fill = QColor(0xf3cd74);
-        t.empty = QColor(0xdfe4ea);
-        t.palette = {QColor(0xa8467c), QColor(0x00795a), QColor(0xb84500), QColor(0x7d7000),
-                     QColor(0x4d4d4d)};
+        t.measuredText = QColor(0x8f5700u);
+        t.onAccent = QColor(0xffffffu);
+        t.good = QColor(0x00734fu);
+        t.bad = QColor(0xb03a00u);
+        t.warning = QColor(0x7a5c00u);
+        t.highlight = QColor(0xb59d00u);
+        t.highlightText = QColor(0x6b5b00u);
+        t.onHighlight = QColor(0x000000u);
+        t.fill = QColor(0xf3cd74u);
+        t.empty = QColor(0xdfe4eau);
+        t.palette = {QColor(0xa8467cu), QColor(0x00795au), QColor(0xb84500u), QColor(0x7d7000u),
+                     QColor(0x4d4d4du)};
         return t;
     }
 
