@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What can change in a study, as small values: one signal with one of these instead of forty
+// signals. Views visit the variant and react to what concerns them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <variant>
+
+namespace memscape {
+
+/// Everything may be different: another study was opened, made or reloaded.
+struct StudyReset { };
+struct TitleChanged { };
+/// The page that is shown. Saved with the study, not a modification and not a step of the history.
+struct PageChanged { };
+/// Parameters of an experiment's page.
+struct ParametersChanged { std::string experiment; };
+/// The device chosen on an experiment's page.
+struct DeviceChanged { std::string experiment; };
+/// A saved view setting (log axis, overlay…) of a page; experiment is empty for the whole study.
+struct ViewChanged { std::string experiment, key; };
+struct RecordAdded { std::size_t index; };
+struct RecordRemoved { std::size_t index; };
+struct RecordMoved { std::size_t from, to; };
+struct RecordRenamed { std::size_t index; };
+/// Note or pin.
+struct RecordChanged { std::size_t index; };
+/// File name, read-only state, or what is on disk.
+struct FileChanged { };
+struct ModifiedChanged { };
+
+using ChangeEvent
+    = std::variant<StudyReset, TitleChanged, PageChanged, ParametersChanged, DeviceChanged,
+                   ViewChanged, RecordAdded, RecordRemoved, RecordMoved, RecordRenamed,
+                   RecordChanged, FileChanged, ModifiedChanged>;
+
+} // namespace memscape

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The workers of this window and the devices one can pick: live ones of every worker (this machine's
+// and those started by a command, such as `ssh lab-gpu memscape-cli worker`), the catalogue
+// (prediction only), and calibrated device files.
+#pragma once
+
+#include "app/workers/worker_client.h"
+#include "core/device/catalogue.h"
+
+#include <QObject>
+
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace memscape {
+
+/// A worker that is started by a command of the user's. `command` is one line as typed; it is split
+/// into words (QProcess::splitCommand), never given to a shell.
+struct WorkerCommand
+{
+    QString name;
+    QString command;
+
+    bool operator==(const WorkerCommand&) const = default;
+};
+
+/// Errors: worker.name (empty, with a slash, taken), worker.command (empty, not balanced quotes).
+Result<QStringList> checkWorkerCommand(const WorkerCommand& worker,
+                                       const std::vector<WorkerCommand>& others);
+
+enum class DeviceSource { Live, Catalogue, File };
+
+struct DeviceEntry
+{
+    std::string id; ///< "cpu", "cuda:0", "lab-gpu/cuda:0", "nvidia-h200", "/path/h200.json"
+    QString label;  ///< "NVIDIA H200", "NVIDIA H200 on lab-gpu"
+    DeviceSource source = DeviceSource::Catalogue;
+    QString worker;           ///< name of the worker of a Live one; "" is this machine
+    std::string workerDevice; ///< its id there
+    QString missing;          ///< why it cannot be measured now, with the remedy; empty when it can
+    Device device;            ///< for predictions; always usable
+
+    bool measurable() const { return source == DeviceSource::Live && missing.isEmpty(); }
+    bool calibrated() const { return device.calibration.has_value(); }
+};
+
+class DeviceDirectory : public QObject
+{
+    Q_OBJECT
+public:
+    /// The local worker is `local`; others come from setWorkers(). Nothing is started yet.
+    explicit DeviceDirectory(WorkerOptions local, QObject* parent = nullptr);
+    ~DeviceDirectory() override;
+
+    /// Start every worker that is not running.
+    void startAll();
+    /// Workers by command, from the settings: keeps those that did not change, ends those that went.
+    void setWorkers(const std::vector<WorkerCommand>& workers);
+    /// Device files to list (calibrations). Unreadable ones are in problems().
+    void setDeviceFiles(const QStringList& paths);
+    /// Read the catalogue, the files and the saved calibration again (after a calibration).
+    void refresh();
+
+    /// Live first (this machine, then by worker), calibrated files, catalogue.
+    const std::vector<DeviceEntry>& entries() const { return m_entries; }
+    /// Null when unknown.
+    const DeviceEntry* find(const std::string& id) const;
+    /// The first measurable one that is a GPU, else "cpu".
+    const DeviceEntry* preferred() const;
+    const std::vector<Error>& problems() const { return m_problems; }
+
+    /// "" is this machine; null when unknown.
+    WorkerClient* worker(const QString& name) const;
+    std::vector<WorkerClient*> workers() const;
+    /// The worker that measures on this device; null when it cannot be measured.
+    WorkerClient* workerFor(const std::string& deviceId) const;
+    /// Start a measurement. Errors: device.unknown, device.missing with the reason.
+    Result<qint64> run(const std::string& experiment, const std::string& deviceId,
+                       const Parameters& parameters);
+
+signals:
+    void changed();
+    // Of all workers, so that one connection is enough.
+    void started(qint64 id);
+    void progress(qint64 id, int done, int total, const QString& label);
+    void pointsArrived(qint64 id, const std::vector<memscape::Point>& points);
+    void note(qint64 id, const QString& level, const QString& code, const QString& text);
+    void silent(qint64 id, double seconds);
+    void finished(const memscape::FinishedRun& run);
+
+private:
+    WorkerClient* add(WorkerOptions options);
+    void rebuild();
+    void addLive(const WorkerClient& client);
+
+    std::vector<std::unique_ptr<WorkerClient>> m_clients; // the first is this machine's
+    std::map<QString, WorkerCommand> m_commands;
+    QStringList m_files;
+    Device m_host;
+    std::vector<Device> m_catalogue;
+    std::vector<DeviceEntry> m_fileEntries;
+    std::vector<DeviceEntry> m_entries;
+    std::vector<Error> m_problems;
+};
+
+} // namespace memscape

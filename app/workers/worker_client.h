@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One worker process and the runs it is given. Whatever the worker does (missing, silent, crashing,
+// flooding, printing garbage, speaking another version, killed), the window goes on, every run ends
+// in exactly one finished(), the points that had arrived are in it, and no process is left over:
+// the worker dies with us (PR_SET_PDEATHSIG, hence: use from the main thread only) and has a
+// session of its own so that its children can be ended with it.
+#pragma once
+
+#include "app/workers/run.h"
+#include "core/protocol/message.h"
+
+#include <QElapsedTimer>
+#include <QObject>
+#include <QProcess>
+#include <QStringList>
+#include <QTimer>
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace memscape {
+
+/// memscape-cli beside this program, in ../libexec/memscape, $MEMSCAPE_WORKER (a command line), or
+/// in PATH, each with "worker". Empty when there is none.
+QStringList defaultWorkerCommand();
+
+struct WorkerOptions
+{
+    QString name; ///< "" for this machine, else as in the device list: "lab-gpu"
+    QStringList command;
+    std::chrono::milliseconds handshake{15000};
+    std::chrono::milliseconds silence{30000}; ///< without a word during a run: silent() asks
+    std::chrono::milliseconds terminateAfter{700}; ///< after Stop
+    std::chrono::milliseconds killAfter{1000};     ///< after Stop
+    std::chrono::milliseconds firstBackoff{250};   ///< doubles with each restart
+    int restarts = 5;        ///< without an answer in between, then Failed
+    int updatesPerSecond = 30;
+};
+
+class WorkerClient : public QObject
+{
+    Q_OBJECT
+public:
+    enum class State { Stopped, Starting, Ready, Running, Failed };
+    Q_ENUM(State)
+
+    explicit WorkerClient(WorkerOptions options, QObject* parent = nullptr);
+    /// Ends the worker; an unfinished run gets no signal any more.
+    ~WorkerClient() override;
+
+    const QString& name() const { return m_options.name; }
+    const QStringList& command() const { return m_options.command; }
+    State state() const { return m_state; }
+    /// Why it Failed, with the remedy: worker.missing, worker.start, worker.handshake,
+    /// worker.version, worker.protocol, worker.crashed.
+    const std::optional<Error>& error() const { return m_error; }
+    const std::vector<protocol::WorkerDevice>& devices() const { return m_devices; }
+    QString workerVersion() const { return m_version; }
+    qint64 processId() const { return m_process ? m_process->processId() : 0; }
+    /// The last lines of stderr and the command, for Copy details.
+    QString details() const;
+
+    /// Also "try again" after Failed. run() starts it when needed.
+    void start();
+    /// Quit; unfinished runs end as Interrupted.
+    void stop();
+    /// Queued behind a run that is going on. Returns its id, unique in this program.
+    qint64 run(RunRequest request);
+    /// Stops within a second, whatever the worker does.
+    void cancel(qint64 id);
+    /// Answer to silent(): ask again only after another silence.
+    void keepWaiting();
+    /// The run that goes on now, 0 for none.
+    qint64 currentRun() const { return m_active ? m_active->id : 0; }
+    /// The points of the run that goes on, newest of each, in the order of the first arrival.
+    std::vector<Point> points() const;
+
+signals:
+    void stateChanged(memscape::WorkerClient::State state);
+    void devicesChanged();
+    void started(qint64 id);
+    /// At most updatesPerSecond, the last one always.
+    void progress(qint64 id, int done, int total, const QString& label);
+    /// Points that are new or refined since the last signal; at most updatesPerSecond.
+    void pointsArrived(qint64 id, const std::vector<memscape::Point>& points);
+    void note(qint64 id, const QString& level, const QString& code, const QString& text);
+    /// Nothing was heard for so long: ask whether to go on waiting or to stop.
+    void silent(qint64 id, double seconds);
+    void finished(const memscape::FinishedRun& run);
+
+private:
+    struct ActiveRun;
+    void setState(State state);
+    void launch();
+    void connectProcess();
+    void sendNext();
+    void send(const protocol::Command& command);
+    void readOutput();
+    void readErrors();
+    void takeLines(const std::vector<std::string>& lines);
+    void takeLine(const std::string& line);
+    void handle(const protocol::Event& event);
+    void handleHello(const protocol::Hello& hello);
+    void handleSample(const protocol::Sample& sample);
+    void handleDone(const protocol::Done& done);
+    void flushUpdates();
+    void protocolBroken(const Error& error);
+    void processEnded(int exitCode, QProcess::ExitStatus status);
+    void processFailed(QProcess::ProcessError processError);
+    void afterEnd(const Error& why);
+    void fail(const Error& error);
+    void endRun(RunStatus status, std::optional<Error> error);
+    void deliver(FinishedRun run);
+    void killProcess();
+    void dropProcess();
+
+    WorkerOptions m_options;
+    State m_state = State::Stopped;
+    std::optional<Error> m_error;
+    std::vector<protocol::WorkerDevice> m_devices;
+    QString m_version;
+    QByteArray m_stderr;
+
+    std::unique_ptr<QProcess> m_process;
+    protocol::LineReader m_lines;
+    std::deque<std::string> m_pendingLines; // read, not yet handled in this turn of the event loop
+    std::optional<Error> m_ending;          // why we are ending the process ourselves
+    int m_failedStarts = 0;
+    bool m_wasReady = false;
+    bool m_stopping = false;
+
+    std::unique_ptr<ActiveRun> m_active;
+    std::deque<std::pair<qint64, RunRequest>> m_queue;
+    QTimer m_handshakeTimer, m_silenceTimer, m_updateTimer, m_terminateTimer, m_killTimer,
+        m_restartTimer, m_readTimer;
+    QElapsedTimer m_lastHeard;
+};
+
+} // namespace memscape
