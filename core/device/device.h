@@ -10,6 +10,8 @@
 #include "core/base/json.h"
 #include "core/base/number.h"
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 #include <limits>
 #include <map>

@@ -6,6 +6,8 @@
 #include "core/base/json.h"
 #include "core/base/quantity.h"
 
+#include <nlohmann/json.hpp>
+
 #include <string>
 #include <string_view>
 #include <vector>
