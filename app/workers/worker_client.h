@@ -74,7 +74,7 @@ public:
     /// Answer to silent(): ask again only after another silence.
     void keepWaiting();
     /// The run that goes on now, 0 for none.
-    qint64 currentRun() const { return m_active ? m_active->id : 0; }
+    qint64 currentRun() const;
     /// The points of the run that goes on, newest of each, in the order of the first arrival.
     std::vector<Point> points() const;
 
