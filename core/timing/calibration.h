@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// From probes of a host to a calibrated device: level latencies and bandwidths, where the knees lie,
+// what translation misses cost, how fast lines come at each stride, how fast a core issues.
+//
+// Every value is a robust statistic of the probes that lie well inside a level's region, never a
+// figure for one point that the model is later compared on at the same point; knees are a least
+// squares fit in log latency. What cannot be told from the probes keeps the described value.
+//
+// Left out: contention of other tenants (the probes' grade says it), temperature, NUMA.
+#pragma once
+
+#include "core/device/device.h"
+
+#include <string>
+#include <vector>
+
+namespace memscape {
+
+/// One probe: x (a working set in bytes, unless said otherwise), its value, and the measured band.
+struct Probe
+{
+    double x = 0;
+    double value = 0;
+    double low = 0;
+    double high = 0;
+};
+
+struct BandwidthProbes
+{
+    Operation operation = Operation::Read;
+    int threads = 1;
+    std::vector<Probe> points; ///< x = working set of all threads together; B/s, a copy counts both
+};
+
+struct HostProbes
+{
+    double clockHz = 0; ///< core clock while measuring, by a chain of dependent additions
+    int threads = 1;    ///< hardware threads that "all threads" means
+    std::vector<Probe> latency4k;     ///< s per dependent load, random over 4 KiB pages
+    std::vector<Probe> latencyHuge;   ///< the same over huge pages
+    std::vector<Probe> latencyWindow; ///< random inside windows that the first TLB covers
+    std::vector<BandwidthProbes> bandwidths;
+    std::vector<LineRate> lineRates;   ///< from DRAM; lines of the walked array per second
+    std::vector<LineRate> randomRates; ///< strideBytes = footprint; accesses per second
+    std::vector<IssueRate> issueRates; ///< from L1
+    std::string grade = "D";
+    std::vector<std::string> notes;
+};
+
+/// `described` with measured values in place of described ones. Errors: calibration.probes when the
+/// probes cannot tell a single level (empty, not finite).
+Result<Device> fitHostCalibration(const Device& described, const HostProbes& probes);
+
+/// The knee that explains a latency curve between two plateaus best: begin and end as fractions of
+/// `capacity`, exponent 2. `near` and `far` are the plateaus' latencies.
+Knee fitKnee(const std::vector<Probe>& curve, double capacity, double near, double far);
+
+Json probesToJson(const HostProbes& probes);
+
+} // namespace memscape

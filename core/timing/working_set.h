@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Latency and bandwidth of a working set over the levels of a device.
+//
+// A working set of W bytes, walked again and again in random order, hits level i (or one nearer) for
+// a share H_i(W) of its accesses. A strict LRU would make H_i fall from 1 to 0 at the capacity; real
+// caches hash and approximate, so the fall is a knee, measured rather than derived:
+//     H(W) = 1 for W ≤ a·C,   clamp((b·C − W) / ((b − a)·C), 0, 1)^k beyond      (a, b, k = Knee)
+// With cumulative shares, latency = Σ (H_i − H_{i−1}) · latency_i + Σ_tlb miss share · penalty, and
+// since times per byte add up, 1/bandwidth = Σ (H_i − H_{i−1}) / bandwidth_i.
+//
+// Source: the knee's form and its Hopper values are fitted to gpu-l2-cache of RRZE's gpu-benches;
+// a calibration replaces them with this machine's.
+// Left out: set conflicts of particular addresses, other tenants of a shared cache, NUMA, power.
+#pragma once
+
+#include "core/base/quantity.h"
+#include "core/device/device.h"
+
+#include <vector>
+
+namespace memscape {
+
+/// Which pages the working set lies in: sets the translation cost.
+enum class Pages { Huge, Small, Window };
+
+/// Share of accesses that a level of `capacity` bytes holds of a working set.
+double hitShare(double workingSet, double capacity, const Knee& knee);
+
+/// A level on the path of an ordinary load, and the share of accesses it serves.
+struct ServedBy
+{
+    const MemoryLevel* level = nullptr;
+    double share = 0;
+    double capacity = 0; ///< B, all instances in use together
+};
+
+/// Shares over caches, DRAM and storage, nearest first; they add up to 1. `cores` share the working
+/// set, each with a private slice in the levels it has of its own.
+std::vector<ServedBy> servedBy(const Device& device, double workingSet, int cores = 1);
+
+/// The level that serves most accesses.
+const MemoryLevel* homeLevel(const Device& device, double workingSet, int cores = 1);
+
+struct LatencyModel
+{
+    double seconds = 0;      ///< NaN when no level on the path has a known latency
+    double translation = 0;  ///< of which address translation
+    std::vector<ServedBy> served;
+};
+LatencyModel latencyOf(const Device& device, double workingSet, Pages pages);
+
+struct BandwidthModel
+{
+    double bytesPerSecond = 0; ///< NaN when unknown; a copy counts what it reads and writes
+    std::vector<ServedBy> served;
+};
+BandwidthModel bandwidthOf(const Device& device, double workingSet, Operation operation, int threads);
+
+/// Bandwidth of one level for `threads` of its device's threads: the whole device's, or what so many
+/// cores draw from it when that is less.
+double levelRate(const Device& device, const MemoryLevel& level, Operation operation, int threads);
+
+/// Little's law: the most that `bytesInFlight` outstanding bytes can draw through a latency.
+double littleBandwidth(double bytesInFlight, double latency);
+
+} // namespace memscape
