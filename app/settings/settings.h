@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a person prefers, for all studies: typed values over an INI file with a version and one
 // migration per version step. Unreadable or foreign values read as the default; a file from a newer
-// version is read as far as it is understood and its version is left alone.
+// version is read as far as it is understood and its version is left alone; a file that is not INI
+// at all is kept beside as *.broken.
 #pragma once
 
 #include "core/base/number.h"
@@ -42,7 +43,7 @@ public:
     enum class Key { Theme, ByteStyle, FontZoom, ReducedMotion, RecentFiles, Workers, DeviceFiles,
                      Export, LastFolder, Shortcuts };
     Q_ENUM(Key)
-    static constexpr int version = 2;
+    static constexpr int version = 1;
     static constexpr int recentLimit = 12;
 
     /// $XDG_CONFIG_HOME/memscape/memscape.ini.
