@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the checks of the kernel files share: buffers that free themselves, the first error of a row
+// of CUDA calls, and the verdict. Integer words are compared exactly.
+#pragma once
+
+#include "kernels/cuda/kernels.h"
+
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+namespace memscape::cuda {
+
+inline const char* actName(Act act)
+{
+    switch (act) {
+    case Act::Read: return "read";
+    case Act::Write: return "write";
+    case Act::Copy: return "copy";
+    case Act::Triad: return "triad";
+    }
+    return "";
+}
+
+/// Device buffers of one check. After a first error every further call does nothing.
+class Scratch
+{
+public:
+    Scratch() = default;
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    ~Scratch()
+    {
+        for (void* buffer : m_buffers)
+            cudaFree(buffer);
+    }
+
+    template<typename T>
+    T* upload(const std::vector<T>& values)
+    {
+        void* buffer = nullptr;
+        if (ok())
+            note(cudaMalloc(&buffer, values.size() * sizeof(T)));
+        if (buffer != nullptr)
+            m_buffers.push_back(buffer);
+        if (ok())
+            note(cudaMemcpy(buffer, values.data(), values.size() * sizeof(T),
+                            cudaMemcpyHostToDevice));
+        return static_cast<T*>(buffer);
+    }
+
+    template<typename T>
+    void download(std::vector<T>& values, const T* buffer)
+    {
+        if (ok())
+            note(cudaMemcpy(values.data(), buffer, values.size() * sizeof(T),
+                            cudaMemcpyDeviceToHost));
+    }
+
+    void note(cudaError_t error)
+    {
+        if (ok())
+            m_error = error;
+    }
+    bool ok() const { return m_error == cudaSuccess; }
+    cudaError_t error() const { return m_error; }
+
+private:
+    std::vector<void*> m_buffers;
+    cudaError_t m_error = cudaSuccess;
+};
+
+inline void verdict(KernelCheck& check, cudaError_t error, std::uint64_t wrong, std::uint64_t first,
+                    std::uint64_t compared)
+{
+    check.error = error;
+    check.passed = error == cudaSuccess && wrong == 0;
+    const auto n = static_cast<unsigned long long>(compared);
+    if (error != cudaSuccess)
+        std::snprintf(check.detail, sizeof check.detail, "%s", cudaGetErrorName(error));
+    else if (wrong == 0)
+        std::snprintf(check.detail, sizeof check.detail, "equal over %llu", n);
+    else
+        std::snprintf(check.detail, sizeof check.detail, "%llu of %llu differ, first at %llu",
+                      static_cast<unsigned long long>(wrong), n,
+                      static_cast<unsigned long long>(first));
+}
+
+template<typename Word>
+void compareWords(KernelCheck& check, cudaError_t error, const std::vector<Word>& found,
+                  const std::vector<Word>& expected)
+{
+    std::uint64_t wrong = 0, first = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        if (std::memcmp(&found[i], &expected[i], sizeof(Word)) != 0 && wrong++ == 0)
+            first = i;
+    }
+    verdict(check, error, wrong, first, expected.size());
+}
+
+} // namespace memscape::cuda

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The small kernels around every timed one. None of them measures memory:
+//   gate    holds the stream until the host has queued everything, so that no launch is late; gives
+//           up after a time limit on the device, so that a mistake cannot hang a display
+//   stamp   SM 0 writes its clock counter and the global timer; two stamps give the SM clock between
+//   spin    multiplications for a given time, so that the GPU leaves its idle clock
+//   empty   nothing: the period of back-to-back launches is the cost of a launch
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/words.cuh"
+
+namespace memscape::cuda {
+
+__global__ void empty_v1() { }
+
+__global__ void gate_v1(Gate* gate, std::uint64_t limitNs)
+{
+    const unsigned long long begin = globalTimer();
+    while (gate->open == 0) {
+        if (globalTimer() - begin > limitNs) {
+            gate->timedOut = 1;
+            __threadfence_system();
+            return;
+        }
+    }
+}
+
+__global__ void stamp_v1(Stamp* stamp)
+{
+    unsigned sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    if (sm != 0)
+        return;
+    stamp->nanoseconds = globalTimer();
+    stamp->clocks = clock64();
+    __threadfence_system();
+}
+
+__global__ void spin_v1(std::uint64_t limitNs, float* sink)
+{
+    const unsigned long long begin = globalTimer();
+    float x = 1.0F + threadIdx.x * 1e-6F;
+    while (globalTimer() - begin < limitNs) {
+        for (int i = 0; i < 256; ++i)
+            x = x * 1.000001F + 1e-7F;
+    }
+    if (x == 0.0F)
+        *sink = x;
+}
+
+cudaError_t launchEmpty(cudaStream_t stream)
+{
+    empty_v1<<<1, 1, 0, stream>>>();
+    return cudaGetLastError();
+}
+
+cudaError_t launchGate(Gate* gate, std::uint64_t limitNs, cudaStream_t stream)
+{
+    gate_v1<<<1, 1, 0, stream>>>(gate, limitNs);
+    return cudaGetLastError();
+}
+
+cudaError_t launchStamp(Stamp* stamp, int multiprocessors, cudaStream_t stream)
+{
+    stamp_v1<<<static_cast<unsigned>(multiprocessors > 0 ? multiprocessors : 1), 1, 0, stream>>>(stamp);
+    return cudaGetLastError();
+}
+
+cudaError_t launchSpin(std::uint64_t limitNs, int multiprocessors, float* sink, cudaStream_t stream)
+{
+    spin_v1<<<static_cast<unsigned>(multiprocessors > 0 ? multiprocessors : 1), 256, 0, stream>>>(
+        limitNs, sink);
+    return cudaGetLastError();
+}
+
+} // namespace memscape::cuda

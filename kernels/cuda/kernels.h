@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels as plain calls: raw pointers and numbers in, a CUDA error code out. The only header
+// between the .cu files (nvcc, C++17) and the backend (C++20).
+#pragma once
+
+#include "kernels/cuda/plan.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#include <cuda_runtime_api.h>
+
+namespace memscape::cuda {
+
+enum class Act { Read, Write, Copy, Triad };
+
+/// The verdict on one version of one kernel, compared with the reference on the host.
+struct KernelCheck
+{
+    bool passed = false;
+    cudaError_t error = cudaSuccess; ///< when it could not even run
+    char kernel[64] = {};            ///< "stride read 4 B v2"
+    char detail[160] = {};           ///< "524288 elements equal", "17 of 524288 differ, first at 3"
+};
+
+// ---- stride.cu ---------------------------------------------------------------------------------
+
+constexpr int strideVersions = 2;
+
+struct StrideLaunch
+{
+    int version = strideVersions;
+    int elementBytes = 4;
+    Act act = Act::Read;
+    const void* source = nullptr;
+    void* target = nullptr;
+    const std::uint32_t* indices = nullptr; ///< the elements to touch; null walks instead
+    Walk walk = {};
+    std::uint32_t* sum = nullptr; ///< read: where the check sum goes; null when timed
+    int threads = 256;            ///< per block
+};
+
+/// Queues one pass. cudaErrorInvalidValue for an element size or version that does not exist.
+cudaError_t launchStride(const StrideLaunch& launch, int multiprocessors, cudaStream_t stream);
+/// Fills `words` 4-byte words with mixed(index + salt).
+cudaError_t launchFill(std::uint32_t* data, std::uint64_t words, std::uint64_t salt,
+                       cudaStream_t stream);
+/// indices[i] = permuted(i, count).
+cudaError_t launchIndices(std::uint32_t* indices, std::uint64_t count, std::uint32_t seed,
+                          cudaStream_t stream);
+KernelCheck checkStride(int version, int elementBytes, Act act, std::uint64_t step, bool gather,
+                  int multiprocessors);
+
+// ---- streams.cu --------------------------------------------------------------------------------
+
+constexpr int streamVersions = 3;
+
+struct StreamLaunch
+{
+    int version = streamVersions;
+    int wordBytes = 16; ///< per thread and load
+    Act act = Act::Read;
+    const void* first = nullptr;  ///< read, copy: the source; triad: b
+    const void* second = nullptr; ///< triad: c
+    void* target = nullptr;
+    std::uint64_t bytes = 0; ///< of one array
+    std::uint32_t* sum = nullptr;
+    int threads = 1024;
+    int blocksPerSm = 0; ///< of the grid-stride versions; 0: as many as fit (the occupancy scan sets it)
+};
+cudaError_t launchStream(const StreamLaunch& launch, int multiprocessors, cudaStream_t stream);
+KernelCheck checkStream(int version, int wordBytes, Act act, int multiprocessors);
+
+/// Laps over a working set that stays where it fits. Private: every block has its own slice of
+/// `chunkBytes` and reads it `laps` times (L1). Shared: all blocks share `chunks` chunks in an order
+/// that changes (L2, DRAM). Write stores, copy reads the first half of a chunk and stores the second.
+struct LapsLaunch
+{
+    Act act = Act::Read;
+    char* data = nullptr;
+    std::uint64_t chunkBytes = 0; ///< a multiple of 16
+    std::uint64_t chunks = 1;
+    bool isPrivate = false;
+    std::uint64_t laps = 1;
+    std::uint32_t* sum = nullptr;
+    int threads = 1024;
+    int blocks = 1;
+};
+cudaError_t launchLaps(const LapsLaunch& launch, cudaStream_t stream);
+/// Blocks of `threads` that fit on the device at once.
+cudaError_t lapsResidentBlocks(Act act, int threads, int multiprocessors, int* blocks);
+KernelCheck checkLaps(Act act, bool isPrivate, int multiprocessors);
+
+// ---- chase.cu ----------------------------------------------------------------------------------
+
+enum class ChaseKind { Index, CacheAll, CacheGlobal, Shared };
+
+struct ChaseResult
+{
+    std::uint64_t end = 0;         ///< where the chain stands now; the next launch starts there
+    long long cycles = 0;          ///< SM clocks for the loads
+    unsigned long long nanoseconds = 0; ///< of the global timer, over the same loads
+};
+
+/// nodes[i × spacing] = address of node next[i] (Index: the index itself).
+cudaError_t launchChain(char* nodes, const std::uint32_t* next, std::uint64_t count,
+                        std::uint64_t spacing, ChaseKind kind, cudaStream_t stream);
+/// `loads` dependent loads (rounded down to whole turns of 32) by one lane, from `start`.
+cudaError_t launchChase(ChaseKind kind, const char* nodes, std::uint64_t start, std::uint64_t spacing,
+                        std::uint64_t loads, ChaseResult* result, cudaStream_t stream);
+/// Shared memory: `count` words of `next` are copied in first.
+cudaError_t launchSharedChase(const std::uint32_t* next, std::uint32_t count, std::uint64_t loads,
+                              ChaseResult* result, cudaStream_t stream);
+/// Give the whole array of an SM to L1 for the chases and laps through it.
+cudaError_t preferL1();
+KernelCheck checkChase(ChaseKind kind);
+
+// ---- harness.cu --------------------------------------------------------------------------------
+
+struct Stamp
+{
+    unsigned long long nanoseconds = 0;
+    long long clocks = 0;
+};
+
+/// What the host and a waiting kernel share, in mapped host memory.
+struct Gate
+{
+    volatile std::uint32_t open = 0;     ///< the host lets the stream go on
+    volatile std::uint32_t timedOut = 0; ///< the kernel gave up waiting
+};
+
+cudaError_t launchEmpty(cudaStream_t stream);
+/// One thread spins until the gate opens or `limitNs` have passed.
+cudaError_t launchGate(Gate* gate, std::uint64_t limitNs, cudaStream_t stream);
+/// SM 0 writes its clock and the global timer.
+cudaError_t launchStamp(Stamp* stamp, int multiprocessors, cudaStream_t stream);
+/// Multiplications for about `limitNs`, to leave the idle clock.
+cudaError_t launchSpin(std::uint64_t limitNs, int multiprocessors, float* sink, cudaStream_t stream);
+
+} // namespace memscape::cuda
