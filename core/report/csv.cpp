@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// One table, whatever the records are: a row per point of a sweep. Columns are the union over the
+// records, so a reader such as pandas needs no second look. Lines end in CR LF as the RFC says. A
+// record without curves contributes its figures as one row.
+#include "core/report/csv.h"
+
+#include "core/report/report.h"
+#include "core/report/summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+struct Column
+{
+    std::string name;
+    Unit unit = Unit::One;
+};
+
+using Row = std::map<std::string, std::string>; // column name → field, unquoted
+
+class Table
+{
+public:
+    void addColumn(const std::string& name, Unit unit)
+    {
+        const auto same = [&name](const Column& column) { return column.name == name; };
+        if (std::none_of(m_columns.begin(), m_columns.end(), same))
+            m_columns.push_back({name, unit});
+    }
+    void addRow(Row row) { m_rows.push_back(std::move(row)); }
+    const std::vector<Column>& columns() const { return m_columns; }
+
+    std::string text() const
+    {
+        std::string out;
+        for (const Column& column : m_columns)
+            out += (&column == &m_columns.front() ? "" : ",") + csvField(column.name);
+        out += "\r\n";
+        for (const Row& row : m_rows) {
+            for (const Column& column : m_columns) {
+                if (&column != &m_columns.front())
+                    out += ',';
+                if (const auto field = row.find(column.name); field != row.end())
+                    out += csvField(field->second);
+            }
+            out += "\r\n";
+        }
+        return out;
+    }
+
+private:
+    std::vector<Column> m_columns;
+    std::vector<Row> m_rows;
+};
+
+double valueOf(const std::vector<double>& values, std::size_t i)
+{
+    return i < values.size() ? values[i] : none;
+}
+
+/// The rows of one record, by value of x, in the order of the sweep.
+class Points
+{
+public:
+    void add(const Series& series, const std::string& suffix)
+    {
+        for (std::size_t i = 0; i < series.x.values.size(); ++i) {
+            Row& row = rowAt(series.x, i);
+            row[series.key + suffix] = csvNumber(valueOf(series.y, i));
+            if (suffix == "_measured") {
+                row[series.key + "_low"] = csvNumber(valueOf(series.low, i));
+                row[series.key + "_high"] = csvNumber(valueOf(series.high, i));
+            }
+        }
+    }
+    std::vector<Row> take() { return std::move(m_rows); }
+
+private:
+    Row& rowAt(const SeriesAxis& axis, std::size_t i)
+    {
+        const auto [place, added] = m_index.try_emplace({axis.key, axis.values[i]}, m_rows.size());
+        if (added)
+            m_rows.push_back({{axis.key, i < axis.names.size() ? axis.names[i]
+                                                               : csvNumber(axis.values[i])}});
+        return m_rows[place->second];
+    }
+
+    std::map<std::pair<std::string, double>, std::size_t> m_index;
+    std::vector<Row> m_rows;
+};
+
+void addSeriesColumns(Table& table, const Record& record)
+{
+    for (const auto* side : {&record.predicted, &record.measured}) {
+        if (*side)
+            for (const Series& series : (*side)->series)
+                table.addColumn(series.x.key, series.x.unit);
+    }
+    for (const auto* side : {&record.predicted, &record.measured}) {
+        if (!*side)
+            continue;
+        for (const Series& series : (*side)->series)
+            for (const char* suffix : {"_predicted", "_measured", "_low", "_high"})
+                table.addColumn(series.key + suffix, series.yUnit);
+    }
+}
+
+Row figureRow(Table& table, const Record& record)
+{
+    Row row;
+    const auto add = [&](const std::optional<Outcome>& side, const std::string& suffix) {
+        if (!side)
+            return;
+        for (const Figure& figure : side->figures) {
+            table.addColumn(figure.key + suffix, figure.unit);
+            row[figure.key + suffix]
+                = figure.isNumber() ? csvNumber(figure.number()) : figure.text();
+        }
+    };
+    add(record.predicted, "_predicted");
+    add(record.measured, "_measured");
+    return row;
+}
+
+std::vector<Row> rowsOf(Table& table, const Record& record)
+{
+    addSeriesColumns(table, record);
+    Points points;
+    if (record.predicted)
+        for (const Series& series : record.predicted->series)
+            points.add(series, "_predicted");
+    if (record.measured)
+        for (const Series& series : record.measured->series)
+            points.add(series, "_measured");
+    auto rows = points.take();
+    if (rows.empty())
+        rows.push_back(figureRow(table, record));
+    return rows;
+}
+
+std::string commentLines(const std::vector<Record>& records, const Table& table)
+{
+    std::string out;
+    for (const Record& record : records) {
+        out += fmt::format("# {}: {} on {}", printable(recordTitle(record)),
+                           printable(record.experiment), printable(record.device.id));
+        for (const auto& [label, value] : parameterRows(record))
+            out += fmt::format("; {} {}", printable(label), printable(value));
+        out += "\r\n";
+    }
+    for (const Column& column : table.columns())
+        if (column.unit != Unit::One)
+            out += fmt::format("# {}: {}\r\n", printable(column.name), unitText(column.unit));
+    return out;
+}
+
+} // namespace
+
+std::string csvField(std::string_view text)
+{
+    if (text.find_first_of(",\"\r\n") == std::string_view::npos)
+        return std::string(text);
+    std::string out = "\"";
+    for (const char c : text) {
+        if (c == '"')
+            out += '"';
+        out += c;
+    }
+    return out + '"';
+}
+
+std::string csvNumber(double value)
+{
+    return std::isfinite(value) ? numberText(value) : std::string();
+}
+
+std::string reportCsv(const std::vector<Record>& records, const CsvOptions& options)
+{
+    Table table;
+    const bool several = records.size() > 1;
+    if (several)
+        table.addColumn("record", Unit::One);
+    for (const Record& record : records) {
+        for (Row& row : rowsOf(table, record)) {
+            if (several)
+                row["record"] = recordTitle(record);
+            table.addRow(std::move(row));
+        }
+    }
+    return (options.comments ? commentLines(records, table) : std::string()) + table.text();
+}
+
+} // namespace memscape

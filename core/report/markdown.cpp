@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// For issues, READMEs and lab books: everything that fits into text. Charts are left to the HTML.
+#include "core/report/report.h"
+#include "core/report/summary.h"
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+std::string pairsText(const TextPairs& pairs)
+{
+    std::string out;
+    for (const auto& [key, value] : pairs)
+        out += fmt::format("- {}: {}\n", escapedForMarkdown(key), escapedForMarkdown(value));
+    return out.empty() ? out : out + "\n";
+}
+
+std::string whyText(const Figure& figure)
+{
+    const Why& why = *figure.why;
+    std::string out = fmt::format("### Why {} is {}\n\n", escapedForMarkdown(figure.label),
+                                  escapedForMarkdown(figure.text()));
+    out += escapedForMarkdown(why.formula) + "  \n" + escapedForMarkdown(why.with) + "\n\n";
+    if (!why.terms.empty())
+        out += markdownTable(termsTable(why)) + "\n";
+    if (!why.source.empty())
+        out += "Source: " + escapedForMarkdown(why.source) + "\n\n";
+    if (!why.omits.empty()) {
+        out += "Left out:\n\n";
+        for (const std::string& sentence : why.omits)
+            out += "- " + escapedForMarkdown(sentence) + "\n";
+        out += "\n";
+    }
+    return out;
+}
+
+std::string claimsText(const std::vector<Claim>& claims)
+{
+    std::string out;
+    for (const Claim& claim : claims)
+        out += fmt::format("- “{}” ({}): **{}** {}\n", escapedForMarkdown(claim.quote),
+                           escapedForMarkdown(claim.source), escapedForMarkdown(claim.verdict),
+                           escapedForMarkdown(claim.ours));
+    return out.empty() ? out : "### What textbooks say\n\n" + out + "\n";
+}
+
+std::string recordText(const Record& record)
+{
+    std::string out = "## " + escapedForMarkdown(recordTitle(record)) + "\n\n";
+    if (const Experiment* experiment = experimentOf(record))
+        out += escapedForMarkdown(experiment->question()) + "\n\n";
+    if (!record.note.empty())
+        out += "> " + escapedForMarkdown(record.note) + "\n\n";
+    out += pairsText(parameterRows(record));
+    out += "Device: " + escapedForMarkdown(basisText(record.device)) + "\n\n";
+    if (const std::string grade = gradeText(record); !grade.empty())
+        out += "Measured: " + escapedForMarkdown(grade) + "\n\n";
+    out += markdownTable(figuresTable(record)) + "\n";
+    if (const TextTable errors = errorsTable(record); !errors.empty())
+        out += markdownTable(errors) + "\n";
+    if (const Figure* figure = headlineFigure(record))
+        out += whyText(*figure);
+    for (const TextTable& table : seriesTables(record))
+        out += "### Points\n\n" + markdownTable(table) + "\n";
+    out += claimsText(claimsOf(record));
+    const std::string provenance = pairsText(provenanceRows(record));
+    return provenance.empty() ? out : out + "### Where this comes from\n\n" + provenance;
+}
+
+} // namespace
+
+std::string reportMarkdown(const std::vector<Record>& records, const std::string& title)
+{
+    std::string out = "# " + escapedForMarkdown(title) + "\n\n";
+    for (const Record& record : records)
+        out += recordText(record);
+    if (records.empty())
+        out += "There are no records in this report.\n";
+    return out;
+}
+
+} // namespace memscape

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/summary.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace memscape {
+
+namespace {
+
+constexpr std::size_t longestRow = 2000; // points of a series that a table for people shows
+
+/// Figures of both sides in display order: the prediction's, then what only the measurement has.
+std::vector<std::string> figureKeys(const Record& record)
+{
+    std::vector<std::string> keys;
+    for (const auto* side : {&record.predicted, &record.measured}) {
+        if (!*side)
+            continue;
+        for (const Figure& figure : (*side)->figures)
+            if (std::find(keys.begin(), keys.end(), figure.key) == keys.end())
+                keys.push_back(figure.key);
+    }
+    return keys;
+}
+
+std::string errorText(const Comparison& comparison, const Figure* predicted, const Figure* measured)
+{
+    if (!predicted || !measured)
+        return "–";
+    for (const FigureComparison& line : comparison.figures) {
+        if (line.key != predicted->key)
+            continue;
+        if (!predicted->isNumber() || !measured->isNumber())
+            return line.agree ? "same" : "differs";
+        return percentText(line.error);
+    }
+    return "–";
+}
+
+std::string xText(const SeriesAxis& axis, std::size_t i, ByteStyle style)
+{
+    if (i < axis.names.size())
+        return axis.names[i];
+    const double value = axis.values[i];
+    return axis.unit == Unit::One ? numberText(value) : quantityText(value, axis.unit, style);
+}
+
+bool anyValue(const Series* series)
+{
+    return series && std::any_of(series->y.begin(), series->y.end(), [](double y) {
+        return std::isfinite(y);
+    });
+}
+
+/// The value of `series` where its x is `x`; sweeps of both sides are the same values as a rule.
+double valueAt(const Series& series, double x)
+{
+    for (std::size_t i = 0; i < std::min(series.x.values.size(), series.y.size()); ++i)
+        if (series.x.values[i] == x)
+            return series.y[i];
+    return std::nan("");
+}
+
+struct Pair
+{
+    const Series* predicted = nullptr;
+    const Series* measured = nullptr;
+    const Series& any() const { return predicted ? *predicted : *measured; }
+};
+
+std::vector<Pair> seriesPairs(const Record& record)
+{
+    std::vector<Pair> pairs;
+    if (record.predicted)
+        for (const Series& series : record.predicted->series)
+            pairs.push_back(
+                {&series, record.measured ? record.measured->findSeries(series.key) : nullptr});
+    if (record.measured)
+        for (const Series& series : record.measured->series)
+            if (!record.predicted || !record.predicted->findSeries(series.key))
+                pairs.push_back({nullptr, &series});
+    std::erase_if(pairs, [](const Pair& p) { return !anyValue(p.predicted) && !anyValue(p.measured); });
+    return pairs;
+}
+
+TextTable seriesTable(const std::vector<Pair>& pairs, ByteStyle style)
+{
+    const SeriesAxis& axis = pairs.front().any().x;
+    TextTable table;
+    table.columns.push_back({axis.label, true});
+    std::vector<std::pair<const Series*, Unit>> curves;
+    for (const Pair& pair : pairs) {
+        for (const Series* series : {pair.predicted, pair.measured}) {
+            if (!anyValue(series))
+                continue;
+            table.columns.push_back(
+                {series->label + (series == pair.predicted ? "\npredicted" : "\nmeasured"), true});
+            curves.emplace_back(series, series->yUnit);
+        }
+    }
+    for (std::size_t i = 0; i < std::min(axis.values.size(), longestRow); ++i) {
+        std::vector<std::string> row{xText(axis, i, style)};
+        for (const auto& [series, unit] : curves)
+            row.push_back(quantityText(valueAt(*series, axis.values[i]), unit, style));
+        table.rows.push_back(std::move(row));
+    }
+    return table;
+}
+
+void flatten(const Json& node, const std::string& path, TextPairs& rows)
+{
+    if (rows.size() > 200)
+        return; // a page, not a dump; the JSON has everything
+    if (node.is_object()) {
+        for (const auto& [key, value] : node.items())
+            flatten(value, path.empty() ? key : path + "." + key, rows);
+    } else if (node.is_array()) {
+        const bool words = std::all_of(node.begin(), node.end(), [](const Json& item) {
+            return item.is_string();
+        });
+        if (words && !node.empty() && node.size() <= 8) {
+            std::string all;
+            for (const Json& item : node)
+                all += (all.empty() ? "" : "; ") + item.get<std::string>();
+            rows.emplace_back(path, all);
+        } else if (!node.empty()) {
+            rows.emplace_back(path, fmt::format("{} values", node.size()));
+        }
+    } else if (node.is_string()) {
+        rows.emplace_back(path, node.get<std::string>());
+    } else if (!node.is_null()) {
+        rows.emplace_back(path, jsonLine(node));
+    }
+}
+
+} // namespace
+
+const Experiment* experimentOf(const Record& record)
+{
+    const auto found = findExperiment(record.experiment);
+    return found ? *found : nullptr;
+}
+
+std::string recordTitle(const Record& record)
+{
+    if (!record.name.empty())
+        return record.name;
+    const Experiment* experiment = experimentOf(record);
+    const std::string device = record.device.name.empty() ? record.device.id : record.device.name;
+    return fmt::format("{} · {}", experiment ? experiment->title() : record.experiment, device);
+}
+
+TextPairs parameterRows(const Record& record)
+{
+    TextPairs rows;
+    const Experiment* experiment = experimentOf(record);
+    if (!experiment) {
+        if (record.foreignParameters.is_object())
+            flatten(record.foreignParameters, {}, rows);
+        return rows;
+    }
+    for (const auto& [key, value] : record.parameters.values()) {
+        const ParameterSpec* spec = findParameter(experiment->schema(), key);
+        if (!spec)
+            continue;
+        std::string text = valueLabel(*spec, value);
+        if (const auto& sweep = record.parameters.sweep(); sweep && sweep->key == key)
+            text = fmt::format("{} to {}, {} values", valueLabel(*spec, sweep->values.front()),
+                               valueLabel(*spec, sweep->values.back()), sweep->values.size());
+        rows.emplace_back(spec->label, std::move(text));
+    }
+    return rows;
+}
+
+TextTable figuresTable(const Record& record, ByteStyle style)
+{
+    TextTable table;
+    table.columns.push_back({"figure", false});
+    if (record.predicted)
+        table.columns.push_back({"predicted", true});
+    if (record.measured)
+        table.columns.push_back({"measured", true});
+    const bool both = record.predicted && record.measured;
+    if (both)
+        table.columns.push_back({"error", true});
+    const Comparison comparison = record.comparison();
+    for (const std::string& key : figureKeys(record)) {
+        const Figure* predicted
+            = record.predicted ? findFigure(record.predicted->figures, key) : nullptr;
+        const Figure* measured = record.measured ? findFigure(record.measured->figures, key) : nullptr;
+        std::vector<std::string> row{(predicted ? predicted : measured)->label};
+        if (record.predicted)
+            row.push_back(predicted ? predicted->text(style) : "–");
+        if (record.measured)
+            row.push_back(measured ? measured->text(style) : "–");
+        if (both)
+            row.push_back(errorText(comparison, predicted, measured));
+        table.rows.push_back(std::move(row));
+    }
+    return table;
+}
+
+std::vector<TextTable> seriesTables(const Record& record, ByteStyle style)
+{
+    std::vector<std::vector<Pair>> groups;
+    for (const Pair& pair : seriesPairs(record)) {
+        const auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& other) {
+            return other.front().any().x.key == pair.any().x.key
+                && other.front().any().x.values == pair.any().x.values;
+        });
+        if (group != groups.end())
+            group->push_back(pair);
+        else
+            groups.push_back({pair});
+    }
+    std::vector<TextTable> tables;
+    for (const auto& group : groups)
+        tables.push_back(seriesTable(group, style));
+    return tables;
+}
+
+TextTable errorsTable(const Record& record)
+{
+    TextTable table{{{"curve", false}, {"points", true}, {"median error", true},
+                     {"largest error", true}, {"at", true}},
+                    {}};
+    for (const SeriesComparison& line : record.comparison().series) {
+        const Series* series = record.predicted->findSeries(line.key);
+        if (line.points == 0 || !series)
+            continue;
+        const auto& values = series->x.values;
+        const auto worst = std::find(values.begin(), values.end(), line.worstX) - values.begin();
+        table.rows.push_back(
+            {series->label, numberText(static_cast<double>(line.points)),
+             percentText(line.medianError), percentText(line.largestError),
+             static_cast<std::size_t>(worst) < values.size()
+                 ? xText(series->x, static_cast<std::size_t>(worst), ByteStyle::Binary)
+                 : std::string("–")});
+    }
+    return table;
+}
+
+const Figure* headlineFigure(const Record& record)
+{
+    if (!record.predicted)
+        return nullptr;
+    // What the first curve shows is what the experiment is about.
+    if (!record.predicted->series.empty()) {
+        const Figure* figure
+            = findFigure(record.predicted->figures, record.predicted->series.front().key);
+        if (figure && figure->why)
+            return figure;
+    }
+    for (const Figure& figure : record.predicted->figures)
+        if (figure.why)
+            return &figure;
+    return nullptr;
+}
+
+TextTable termsTable(const Why& why, ByteStyle style)
+{
+    TextTable table{{{"term", false}, {"value", true}, {"what it is", false}, {"from", false}}, {}};
+    for (const Term& term : why.terms)
+        table.rows.push_back(
+            {term.symbol, quantityText(term.value, term.unit, style), term.meaning, term.source});
+    return table;
+}
+
+std::string basisText(const Device& device)
+{
+    const std::string name = device.name.empty() ? device.id : device.name;
+    if (device.basis == "catalogue")
+        return name + ", from the catalogue";
+    if (device.basis == "calibrated") {
+        const auto& calibration = device.calibration;
+        return calibration ? fmt::format("{}, calibrated {} (grade {})", name, calibration->time,
+                                         calibration->grade)
+                           : name + ", calibrated";
+    }
+    if (device.basis == "described")
+        return name + ", as this machine describes itself (not calibrated)";
+    if (device.basis == "derived")
+        return name + ", derived from its attributes (not in the catalogue)";
+    return device.basis.empty() ? name : name + ", " + device.basis;
+}
+
+std::string gradeText(const Record& record)
+{
+    if (!record.measured)
+        return {};
+    for (const Json* where : {&record.provenance, &record.measured->detail}) {
+        if (!where->is_object() || !where->contains("grade") || !where->at("grade").is_string())
+            continue;
+        std::string text = "grade " + where->at("grade").get<std::string>();
+        for (const char* key : {"reason", "grade_reason"})
+            if (where->contains(key) && where->at(key).is_string())
+                return text + ": " + where->at(key).get<std::string>();
+        return text;
+    }
+    return {};
+}
+
+TextPairs provenanceRows(const Record& record)
+{
+    TextPairs rows;
+    flatten(record.provenance, {}, rows);
+    return rows;
+}
+
+std::vector<Claim> claimsOf(const Record& record)
+{
+    const Experiment* experiment = experimentOf(record);
+    if (!experiment || record.parameters.values().size() != experiment->schema().size())
+        return {};
+    return experiment->claims(record.device, record.parameters);
+}
+
+} // namespace memscape
