@@ -16,14 +16,14 @@ namespace {
 // Presentation attributes of the charts are light; rules here win over them in a dark theme.
 constexpr std::string_view style = R"css(
 :root { color-scheme: light dark; --page: #ffffff; --card: #f6f7f9; --ink: #1f2328; --dim: #59636e;
-  --line: #d5d9de; --predicted: #0072b2; --measured: #a85b00; }
+  --line: #d5d9de; --predicted: #0072b2; --measured: #8f5700; }
 @media (prefers-color-scheme: dark) {
-  :root { --page: #14171c; --card: #1d2128; --ink: #e4e7eb; --dim: #a3acb8; --line: #373d47;
-    --predicted: #56b4e9; --measured: #f0a53a; }
+  :root { --page: #0f1216; --card: #1d2128; --ink: #e4e7eb; --dim: #a3acb8; --line: #373d47;
+    --predicted: #56b4e9; --measured: #e69f00; }
   svg .grid { stroke: #2d333c; } svg .frame { stroke: #a3acb8; }
   svg .axis, svg .legend, svg .title { fill: #e4e7eb; }
-  svg path.predicted { stroke: #56b4e9; } svg circle.measured { fill: #f0a53a; }
-  svg .band { fill: #f0a53a; stroke: #f0a53a; } }
+  svg path.predicted { stroke: #56b4e9; } svg circle.measured { fill: #e69f00; }
+  svg .band { fill: #e69f00; stroke: #e69f00; } }
 @media print { details { break-inside: avoid; } section { break-before: page; } }
 body { margin: 0 auto; max-width: 62rem; padding: 1.5rem; background: var(--page);
   color: var(--ink); font: 15px/1.5 system-ui, "DejaVu Sans", sans-serif; overflow-wrap: anywhere; }

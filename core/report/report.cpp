@@ -18,7 +18,7 @@ Result<ReportFormat> reportFormatFromText(std::string_view text)
     if (word == "csv")
         return ReportFormat::Csv;
     if (word == "json")
-        return ReportFormat::Json;
+        return ReportFormat::JsonText;
     return fail("report.format",
                 fmt::format("\"{}\" is not a report format", quotedForMessage(text)),
                 didYouMean(text, {"html", "md", "csv", "json"}));
@@ -30,7 +30,7 @@ std::string report(ReportFormat format, const std::vector<Record>& records, cons
     case ReportFormat::Html: return reportHtml(records, title);
     case ReportFormat::Markdown: return reportMarkdown(records, title);
     case ReportFormat::Csv: return reportCsv(records);
-    case ReportFormat::Json: return reportJson(records, title);
+    case ReportFormat::JsonText: return reportJson(records, title);
     }
     return {};
 }

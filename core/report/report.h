@@ -12,7 +12,7 @@
 
 namespace memscape {
 
-enum class ReportFormat { Html, Markdown, Csv, Json };
+enum class ReportFormat { Html, Markdown, Csv, JsonText };
 
 /// "html", "md", "csv", "json". Errors: report.format with near names.
 Result<ReportFormat> reportFormatFromText(std::string_view text);

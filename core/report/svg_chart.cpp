@@ -15,9 +15,9 @@ namespace memscape {
 
 namespace {
 
-// Okabe and Ito's palette: blue and orange stay apart for every kind of colour vision.
+// The light theme of the window: Okabe and Ito's blue, and their orange a little darker for paper.
 constexpr auto predictedColour = "#0072B2";
-constexpr auto measuredColour = "#E69F00";
+constexpr auto measuredColour = "#D98C00";
 constexpr auto inkColour = "#333333";
 constexpr auto gridColour = "#DDDDDD";
 
