@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// hierarchy: how far away is each level of memory, and how wide is the road to it?
+//
+// Latency of a dependent random read and bandwidth of streams against the working set, by
+// core/timing/working_set.h: shares of levels × their own latency (time per byte), with measured knees
+// and the cost of address translation for the pages chosen.
+// Left out: other tenants of a shared cache, NUMA, the loaded latency under full bandwidth.
+#include "core/experiment/experiment.h"
+#include "core/timing/working_set.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+Pages pagesOf(const std::string& key)
+{
+    if (key == "4k")
+        return Pages::Small;
+    return key == "window" ? Pages::Window : Pages::Huge;
+}
+
+Operation operationOf(const std::string& key)
+{
+    if (key == "write")
+        return Operation::Write;
+    return key == "copy" ? Operation::Copy : Operation::Read;
+}
+
+int threadsOn(const Device& device, const Parameters& parameters)
+{
+    const int all = device.isGpu() ? device.units : std::max(1, device.threads);
+    const int asked = static_cast<int>(parameters.integer("threads"));
+    return asked == 0 || device.isGpu() ? all : std::min(asked, all);
+}
+
+std::string bytesText(double bytes)
+{
+    return quantityText(bytes, Unit::Byte, ByteStyle::Binary, 4);
+}
+
+Why latencyWhy(const Device& device, const LatencyModel& model)
+{
+    Why why;
+    why.formula = "latency = Σ share of a level × its latency + translation";
+    why.with = "=";
+    for (const ServedBy& one : model.served) {
+        if (one.share < 5e-4)
+            continue;
+        why.with += fmt::format("{} {}·{}", why.with == "=" ? "" : " +", quantityText(one.share, Unit::One, ByteStyle::Binary, 2),
+                                quantityText(one.level->latency.value, Unit::Second));
+        why.terms.push_back({one.level->id, one.level->latency.value, Unit::Second,
+                             fmt::format("{} holds {} of the accesses", one.level->label, percentText(one.share)),
+                             one.level->latency.source});
+    }
+    if (model.translation > 0) {
+        why.with += fmt::format(" + {}", quantityText(model.translation, Unit::Second));
+        why.terms.push_back({"translation", model.translation, Unit::Second, "TLB misses on these pages", "device"});
+    }
+    why.with += fmt::format(" = {}", quantityText(model.seconds, Unit::Second));
+    why.source = model.served.empty() ? std::string() : "knee: " + model.served.front().level->knee.source;
+    why.omits = {"other tenants of a shared cache", device.isGpu() ? "which memory partition is near" : "NUMA distance"};
+    return why;
+}
+
+Why bandwidthWhy(const Device& device, const BandwidthModel& model, Operation operation, int threads)
+{
+    Why why;
+    why.formula = "1 / bandwidth = Σ share of a level / its bandwidth";
+    why.with = fmt::format("= {} for {} {}", quantityText(model.bytesPerSecond, Unit::BytePerSecond), threads,
+                           device.isGpu() ? "multiprocessors" : "threads");
+    for (const ServedBy& one : model.served) {
+        if (one.share < 5e-4)
+            continue;
+        why.terms.push_back({one.level->id, levelRate(device, *one.level, operation, threads), Unit::BytePerSecond,
+                             fmt::format("{} serves {}", one.level->label, percentText(one.share)),
+                             levelBandwidth(device, *one.level, operation).source});
+    }
+    why.omits = {"random order (streams are sequential)", "other programs that use the memory"};
+    return why;
+}
+
+class Hierarchy final : public Experiment
+{
+public:
+    Hierarchy();
+    std::string id() const override { return "hierarchy"; }
+    std::string title() const override { return "Hierarchy"; }
+    std::string question() const override
+    {
+        return "How far away is each level of memory, and how wide is the road to it?";
+    }
+    std::string group() const override { return "hardware"; }
+    std::string help() const override
+    {
+        return "A working set lives in the nearest level of memory that holds it. Latency is that of one random "
+               "read that the next one waits for; bandwidth is that of streams. Between two levels the curve bends "
+               "in a knee, whose place and width are measured, not derived. Left out: other tenants of a shared "
+               "cache, NUMA, and the latency of a memory that is busy.";
+    }
+    const Schema& schema() const override { return m_schema; }
+    std::vector<SeriesSpec> series() const override
+    {
+        return {{"latency", "latency"},
+                {"latency_huge", "latency, huge pages"},
+                {"latency_4k", "latency, 4 KiB pages"},
+                {"latency_window", "latency, translation-friendly windows"},
+                {"bandwidth", "bandwidth"}};
+    }
+    Sweep axis(const Device& device, const Parameters& parameters) const override;
+    Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override;
+
+private:
+    Schema m_schema;
+};
+
+Hierarchy::Hierarchy()
+{
+    m_schema = {
+        {"working_set", "working set", "How many bytes the program goes over again and again.", ParameterKind::Integer,
+         Unit::Byte, 1024, 0x1p44, Scale::Log2, {}, "24MiB"},
+        {"pages", "pages",
+         "Size of the pages the working set lies in: a random read must also find its page. Windows are random reads "
+         "inside a few pages at a time, so that finding pages costs nothing. GPUs: no effect.",
+         ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
+         {{"huge", "huge, 2 MiB", "madvise(MADV_HUGEPAGE)"},
+          {"4k", "small, 4 KiB", "madvise(MADV_NOHUGEPAGE)"},
+          {"window", "windows", "random inside windows that the first TLB covers"}},
+         "huge"},
+        {"operation", "operation", "What the streams do for the bandwidth.", ParameterKind::Choice, Unit::One, 0, 0,
+         Scale::Linear,
+         {{"read", "read", "loads only"}, {"write", "write", "stores only"}, {"copy", "copy", "loads and stores; both count"}},
+         "read"},
+        {"threads", "threads", "CPU threads that stream for the bandwidth; 0 is all of them. Latency always takes one.",
+         ParameterKind::Integer, Unit::One, 0, 1024, Scale::Linear, {}, "0"},
+    };
+}
+
+Sweep Hierarchy::axis(const Device& device, const Parameters&) const
+{
+    // Far enough past the last cache to see memory, two points per doubling.
+    const MemoryLevel* last = device.lastCache();
+    const double beyond = last && last->capacity.known() ? 8 * last->capacity.value : 0x1p28;
+    const double end = std::clamp(beyond, 0x1p26, 0x1p31);
+    Sweep sweep{"working_set", {}};
+    for (double bytes = 0x1p12; bytes <= end; bytes *= 2) {
+        sweep.values.emplace_back(bytes);
+        if (bytes * 1.5 <= end)
+            sweep.values.emplace_back(bytes * 1.5);
+    }
+    return sweep;
+}
+
+Result<Figures> Hierarchy::predictPoint(const Device& device, const Parameters& parameters) const
+{
+    const double workingSet = parameters.number("working_set");
+    const Pages pages = device.isGpu() ? Pages::Window : pagesOf(parameters.choice("pages"));
+    const Operation operation = operationOf(parameters.choice("operation"));
+    const int threads = threadsOn(device, parameters);
+    const MemoryLevel* home = homeLevel(device, workingSet);
+    if (!home) {
+        return fail("predict.device", "no level of memory of this device has a known size",
+                    "calibrate it, or choose a device of the catalogue", device.id);
+    }
+    const LatencyModel latency = latencyOf(device, workingSet, pages);
+    const BandwidthModel bandwidth = bandwidthOf(device, workingSet, operation, threads);
+    const auto variant = [&](Pages of) { return device.isGpu() ? nan : latencyOf(device, workingSet, of).seconds; };
+
+    Why level;
+    level.formula = "the level that serves most accesses";
+    level.with = fmt::format("{} in {} ({})", bytesText(workingSet), home->label, bytesText(home->capacity.value));
+    Figures figures{
+        {"level", "lives in", Unit::One, home->id, {}, {}, level},
+        {"latency", "latency", Unit::Second, latency.seconds, {}, {}, latencyWhy(device, latency)},
+        {"cycles", "latency in cycles", Unit::One, latency.seconds * device.clock.value, {}, {},
+         Why{"cycles = latency × clock",
+             fmt::format("= {} × {}", quantityText(latency.seconds, Unit::Second), quantityText(device.clock.value, Unit::Hertz)),
+             {}, device.clock.source, {}}},
+        {"bandwidth", "bandwidth", Unit::BytePerSecond, bandwidth.bytesPerSecond, {}, {},
+         bandwidthWhy(device, bandwidth, operation, threads)},
+        {"latency_huge", "latency, huge pages", Unit::Second, variant(Pages::Huge), {}, {}, {}},
+        {"latency_4k", "latency, 4 KiB pages", Unit::Second, variant(Pages::Small), {}, {}, {}},
+        {"latency_window", "latency, windows", Unit::Second, variant(Pages::Window), {}, {}, {}},
+        {"peak_memory", "peak memory", Unit::Byte, workingSet, {}, {},
+         Why{"peak memory = working set", fmt::format("= {}", bytesText(workingSet)), {}, {}, {"the program itself"}}},
+    };
+    return figures;
+}
+
+std::vector<Claim> Hierarchy::claims(const Device& device, const Parameters&) const
+{
+    struct Quoted { std::string_view kind, level, quote; double low, high; };
+    // The notes' table of cycles; a level's latency on this device says whether it holds here.
+    constexpr Quoted host[] = {{"host", "L1", "L1 cache: ~4 cycles", 3.5, 5.5},
+                               {"host", "L2", "L2 cache: ~10 cycles", 8, 12.5},
+                               {"host", "L3", "L3 cache: ~40 cycles", 32, 50},
+                               {"host", "DRAM", "RAM: ~100 cycles", 80, 125},
+                               {"host", "SSD", "Storage (SSD): ~10,000 cycles", 8000, 12500}};
+    constexpr Quoted gpu[] = {{"gpu", "L1", "GPU L1: 1-10 cycles", 1, 10},
+                              {"gpu", "L2", "GPU L2: 10-100 cycles", 10, 100},
+                              {"gpu", "DRAM", "Global memory: 200-800 cycles", 200, 800}};
+    std::vector<Claim> made;
+    const auto add = [&](const Quoted& quoted) {
+        const MemoryLevel* level = device.level(quoted.level);
+        if (!level || !level->latency.known() || !device.clock.known())
+            return;
+        const double cycles = level->latency.value * device.clock.value;
+        const bool holds = cycles >= quoted.low && cycles <= quoted.high;
+        made.push_back({std::string(quoted.quote), "course notes, memory hierarchy", holds ? "holds" : "does not hold",
+                        fmt::format("{} here: {} cycles ({})", level->id, quantityText(cycles, Unit::One, ByteStyle::Binary, cycles < 1000 ? 3 : 4),
+                                    quantityText(level->latency.value, Unit::Second))});
+    };
+    if (device.isGpu())
+        std::for_each(std::begin(gpu), std::end(gpu), add);
+    else
+        std::for_each(std::begin(host), std::end(host), add);
+    return made;
+}
+
+} // namespace
+
+const Experiment& hierarchyExperiment()
+{
+    static const Hierarchy experiment;
+    return experiment;
+}
+
+} // namespace memscape

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every experiment, in the order of the rail. An explicit list: objects of a static library that
+// nobody names would be dropped by the linker.
+#include "core/experiment/experiment.h"
+
+namespace memscape {
+
+const Experiment& hierarchyExperiment();
+const Experiment& strideExperiment();
+
+const std::vector<const Experiment*>& experiments()
+{
+    static const std::vector<const Experiment*> all{
+        &hierarchyExperiment(),
+        &strideExperiment(),
+    };
+    return all;
+}
+
+} // namespace memscape

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// stride: what does it cost when neighbours in the program are not neighbours in memory?
+//
+// Memory moves in granules: 32-byte sectors on GPUs, 64-byte lines on hosts. A pattern that uses part
+// of each granule pays for all of it:
+//     useful bandwidth = moved bandwidth × used bytes / moved bytes
+// Which granules one request of 32 neighbouring accesses touches is counted exactly (core/access);
+// what the memory gives is the device's own rate (core/timing/stride_time.h).
+// Left out: see the omits of each figure.
+#include "core/experiments/stride.h"
+
+#include "core/timing/stride_time.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr std::string_view guide = "CUDA C++ Best Practices Guide, Coalesced Access to Global Memory";
+
+Pattern patternOf(const std::string& key)
+{
+    if (key == "contiguous")
+        return Pattern::Contiguous;
+    if (key == "random")
+        return Pattern::Random;
+    if (key == "misaligned")
+        return Pattern::Misaligned;
+    if (key == "aos")
+        return Pattern::Aos;
+    return key == "soa" ? Pattern::Soa : Pattern::Strided;
+}
+
+std::uint64_t bytesOf(const std::string& element)
+{
+    if (element == "int8")
+        return 1;
+    if (element == "float16")
+        return 2;
+    if (element == "float64")
+        return 8;
+    return element == "float4" ? 16 : 4;
+}
+
+Operation operationOf(const std::string& key)
+{
+    if (key == "write")
+        return Operation::Write;
+    return key == "copy" ? Operation::Copy : Operation::Read;
+}
+
+GranuleSizes granulesOf(const Device& device)
+{
+    // Hosts have no sectors; 32 bytes are counted all the same, to compare with a GPU.
+    return {static_cast<std::uint64_t>(device.isGpu() ? device.sectorBytes : 32),
+            static_cast<std::uint64_t>(device.lineBytes)};
+}
+
+std::string bytesText(double bytes)
+{
+    return quantityText(bytes, Unit::Byte, ByteStyle::Binary, 4);
+}
+
+std::vector<std::string> omitsOf(const Device& device)
+{
+    if (device.isGpu())
+        return {"DRAM's own granularity where it is larger than a sector",
+                "sectors written in part, which some memories read first",
+                "other work on the GPU"};
+    return {"lines that prefetchers fetch and nobody uses, except as calibrated",
+            "page walks, except as calibrated", "other programs that use the memory"};
+}
+
+Why bandwidthWhy(const Device& device, const StrideCase& walk, const StrideTime& time)
+{
+    Why why;
+    const double useful = walk.usefulBytes();
+    why.formula = "useful bandwidth = bytes asked for / time";
+    why.with = fmt::format("= {} / {} = {}", bytesText(useful), quantityText(time.seconds, Unit::Second),
+                           quantityText(useful / time.seconds, Unit::BytePerSecond));
+    why.terms = {{"asked for", useful, Unit::Byte, "elements touched × element size, both ways for a copy", "the parameters"},
+                 {"time", time.seconds, Unit::Second, fmt::format("held by: {}", time.limit), "see time"}};
+    why.source = time.rateSource;
+    why.omits = omitsOf(device);
+    return why;
+}
+
+Why timeWhy(const Device& device, const StrideCase& walk, const StrideTime& time)
+{
+    Why why;
+    if (device.isGpu()) {
+        why.formula = "time = launch + moved bytes / memory rate";
+        why.with = fmt::format("= {} + {} / {} = {}", quantityText(device.launch.valueOr(0), Unit::Second),
+                               bytesText(time.movedBytes), quantityText(time.memoryRate, Unit::BytePerSecond),
+                               quantityText(time.seconds, Unit::Second));
+        why.terms = {{"moved", time.movedBytes, Unit::Byte, "requests × sectors × 32 B", std::string(guide)},
+                     {"memory rate", time.memoryRate, Unit::BytePerSecond,
+                      time.limit == "latency" ? "bytes in flight / latency (Little's law)" : "what DRAM gives this operation",
+                      time.rateSource},
+                     {"launch", device.launch.valueOr(0), Unit::Second, "one kernel start", device.launch.source}};
+    } else {
+        const double lineCount = time.seconds * (time.limit == "memory" ? time.memoryRate : 0);
+        why.formula = "time = max(lines / line rate, accesses / issue rate)";
+        why.with = time.limit == "memory"
+            ? fmt::format("= {} lines / {} lines per s = {}", quantityText(std::round(lineCount), Unit::One, ByteStyle::Binary, 4),
+                          quantityText(time.memoryRate, Unit::One, ByteStyle::Binary, 4), quantityText(time.seconds, Unit::Second))
+            : fmt::format("= {} accesses / {} per s = {}", double(walk.accesses),
+                          quantityText(time.issueRate, Unit::One, ByteStyle::Binary, 4), quantityText(time.seconds, Unit::Second));
+        why.terms = {{"line rate", time.memoryRate, Unit::One, "lines per second that memory gives this stride", time.rateSource},
+                     {"issue rate", time.issueRate, Unit::One, "accesses per second that the cores start",
+                      device.calibration ? "calibrated on this machine" : "one element per cycle, or L1 bandwidth for neighbours"}};
+    }
+    why.source = time.rateSource;
+    why.omits = omitsOf(device);
+    return why;
+}
+
+class Stride final : public Experiment
+{
+public:
+    Stride();
+    std::string id() const override { return "stride"; }
+    std::string title() const override { return "Access patterns"; }
+    std::string question() const override
+    {
+        return "How many bytes really move when neighbours in the program are not neighbours in memory?";
+    }
+    std::string group() const override { return "hardware"; }
+    std::string help() const override
+    {
+        return "Memory moves in granules: 32-byte sectors on a GPU, 64-byte lines on a CPU. A pattern that "
+               "uses part of each granule pays for all of it. The model counts the granules exactly and "
+               "divides by what the memory gives; it leaves out other programs, unused prefetched lines and "
+               "page walks, except where a calibration measured them.";
+    }
+    const Schema& schema() const override { return m_schema; }
+    std::vector<SeriesSpec> series() const override
+    {
+        return {{"useful_bandwidth", "useful bandwidth"},
+                {"moved_bandwidth", "moved bandwidth"},
+                {"efficiency", "efficiency"},
+                {"sectors_per_request", "sectors per request"},
+                {"time", "time"}};
+    }
+    Sweep axis(const Device& device, const Parameters& parameters) const override;
+    Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override;
+
+private:
+    Schema m_schema;
+};
+
+Stride::Stride()
+{
+    const auto choice = [](std::string key, std::string label, std::string help) {
+        return ChoiceValue{std::move(key), std::move(label), std::move(help)};
+    };
+    m_schema = {
+        {"stride", "stride",
+         "Distance between the elements that neighbouring lanes (or iterations) touch. 1 is contiguous, 0 is the same "
+         "element for all. For array-of-structures patterns it is the number of fields.",
+         ParameterKind::Integer, Unit::One, 0, 1048576, Scale::Log2, {}, "4", "elements"},
+        {"element", "element", "Type of one element: how many bytes each access asks for.", ParameterKind::Choice,
+         Unit::One, 0, 0, Scale::Linear,
+         {choice("int8", "int8 (1 B)", "one byte"), choice("float16", "float16 (2 B)", "half precision"),
+          choice("float32", "float32 (4 B)", "single precision"), choice("float64", "float64 (8 B)", "double precision"),
+          choice("float4", "float4 (16 B)", "four float32 loaded at once")},
+         "float32"},
+        {"pattern", "pattern", "Which elements are touched, in which order.", ParameterKind::Choice, Unit::One, 0, 0,
+         Scale::Linear,
+         {choice("contiguous", "contiguous", "every element in order"),
+          choice("strided", "strided", "every stride-th element"),
+          choice("random", "random", "uniformly drawn elements, one per 64 bytes of the array"),
+          choice("misaligned", "misaligned", "every element in order, beginning `offset` bytes into the array"),
+          choice("aos", "array of structures", "one field of structures of `stride` fields"),
+          choice("soa", "structure of arrays", "the same field, stored contiguously")},
+         "strided"},
+        {"operation", "operation", "Read, write, or copy from one array to another in the same pattern.",
+         ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
+         {choice("read", "read", "loads only"), choice("write", "write", "stores only"),
+          choice("copy", "copy", "loads from one array, stores to another; both count as useful")},
+         "read"},
+        {"bytes", "array", "Size of the array. Larger than the last cache, or the caches answer instead of memory.",
+         ParameterKind::Integer, Unit::Byte, 4096, 0x1p40, Scale::Log2, {}, "256MiB"},
+        {"offset", "offset", "Bytes between the start of the array and the first element.", ParameterKind::Integer,
+         Unit::Byte, 0, 4095, Scale::Linear, {}, "0"},
+        {"threads", "threads", "CPU threads that share the walk; 0 is all of them. GPUs use every multiprocessor.",
+         ParameterKind::Integer, Unit::One, 0, 1024, Scale::Linear, {}, "0"},
+        {"cache", "caches", "Cold: flushed before every pass. Warm: what the pass before left is still there.",
+         ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
+         {choice("cold", "cold", "every pass begins with caches that hold other data"),
+          choice("warm", "warm", "passes follow each other")},
+         "cold"},
+    };
+}
+
+Sweep Stride::axis(const Device&, const Parameters& parameters) const
+{
+    const auto sweep = [](std::string key, std::initializer_list<double> values) {
+        return Sweep{std::move(key), {values.begin(), values.end()}};
+    };
+    switch (patternOf(parameters.choice("pattern"))) {
+    case Pattern::Contiguous:
+    case Pattern::Random:
+        return sweep("bytes", {0x1p16, 0x1p18, 0x1p20, 0x1p22, 0x1p24, 0x1p26, 0x1p28});
+    case Pattern::Misaligned: return sweep("offset", {0, 4, 8, 16, 24, 32, 48, 64});
+    case Pattern::Strided:
+    case Pattern::Aos:
+    case Pattern::Soa: break;
+    }
+    return sweep("stride", {1, 2, 4, 8, 16, 32, 64, 128});
+}
+
+Result<Figures> Stride::predictPoint(const Device& device, const Parameters& parameters) const
+{
+    MEMSCAPE_TRY(walk, strideCase(parameters));
+    MEMSCAPE_TRY(figures, stridedCountFigures(device, walk));
+    MEMSCAPE_TRY(time, strideTime(device, walk));
+    const double useful = walk.usefulBytes() / time.seconds;
+    const double moved = time.movedBytes / time.seconds;
+    figures.push_back({"useful_bandwidth", "useful bandwidth", Unit::BytePerSecond, useful, {}, {},
+                       bandwidthWhy(device, walk, time)});
+    Why movedWhy = timeWhy(device, walk, time);
+    movedWhy.formula = "moved bandwidth = moved bytes / time";
+    movedWhy.with = fmt::format("= {} / {} = {}", bytesText(time.movedBytes), quantityText(time.seconds, Unit::Second),
+                                quantityText(moved, Unit::BytePerSecond));
+    figures.push_back({"moved_bandwidth", "moved bandwidth", Unit::BytePerSecond, moved, {}, {}, movedWhy});
+    figures.push_back({"time", "time of one pass", Unit::Second, time.seconds, {}, {}, timeWhy(device, walk, time)});
+    Why memory;
+    memory.formula = "peak memory = arrays × bytes";
+    memory.with = fmt::format("= {} × {} = {}", walk.arrays(), bytesText(double(walk.arrayBytes)), bytesText(walk.memoryBytes()));
+    memory.omits = {"the program itself"};
+    figures.push_back({"peak_memory", "peak memory", Unit::Byte, walk.memoryBytes(), {}, {}, memory});
+    return figures;
+}
+
+std::vector<Claim> Stride::claims(const Device& device, const Parameters& parameters) const
+{
+    std::vector<Claim> made;
+    const auto walk = strideCase(parameters);
+    if (!walk)
+        return made;
+    const auto time = strideTime(device, *walk);
+    const MemoryLevel* dram = device.dram();
+    if (!time || !dram)
+        return made;
+    const double theory = dram->bandwidth.value;
+    const double useful = walk->usefulBytes() / time->seconds;
+    const double formula = theory * walk->usefulBytes() / time->movedBytes;
+    const double ratio = useful / formula;
+    made.push_back({"Effective bandwidth = theoretical bandwidth × (requested bytes / transferred bytes)",
+                    "course notes, device and memory theory",
+                    std::fabs(ratio - 1) < 0.1 ? "holds" : "holds when the memory, not the core or the latency, is the limit, and for what streams reach rather than the datasheet",
+                    fmt::format("the formula gives {}, the model {}", quantityText(formula, Unit::BytePerSecond),
+                                quantityText(useful, Unit::BytePerSecond))});
+    return made;
+}
+
+} // namespace
+
+Result<StrideCase> strideCase(const Parameters& parameters)
+{
+    StrideCase walk;
+    walk.pattern = patternOf(parameters.choice("pattern"));
+    walk.operation = operationOf(parameters.choice("operation"));
+    walk.elementBytes = bytesOf(parameters.choice("element"));
+    walk.stride = static_cast<std::uint64_t>(parameters.integer("stride"));
+    walk.offsetBytes = static_cast<std::uint64_t>(parameters.integer("offset"));
+    walk.arrayBytes = static_cast<std::uint64_t>(parameters.integer("bytes"));
+    walk.threads = static_cast<int>(parameters.integer("threads"));
+    walk.cold = parameters.choice("cache") == "cold";
+    return completed(walk);
+}
+
+Result<Figures> stridedCountFigures(const Device& device, const StrideCase& walk)
+{
+    MEMSCAPE_TRY(counts, requestCounts(walk, granulesOf(device)));
+    double used = counts.usedBytes, fetched = counts.fetchedBytes;
+    std::string granule = "sectors × 32 B, of one request";
+    if (!device.isGpu()) {
+        MEMSCAPE_TRY(footprint, hostFootprint(walk, {static_cast<std::uint64_t>(device.lineBytes), 4096}));
+        used = footprint.usedBytes;
+        fetched = footprint.movedBytes;
+        granule = fmt::format("lines × {} B, of one pass", device.lineBytes);
+    }
+    Why sectors;
+    sectors.formula = "sectors = distinct ⌊byte address / 32⌋ over the bytes of 32 lanes";
+    sectors.with = fmt::format("stride {} × {} B, offset {} B: {}", walk.pitchBytes / walk.elementBytes, walk.elementBytes,
+                               walk.offsetBytes, quantityText(counts.sectors, Unit::One, ByteStyle::Binary, 4));
+    sectors.source = guide;
+    if (!device.isGpu())
+        sectors.omits = {"a CPU has no sectors: this is what a GPU's warp would ask for, shown to compare"};
+    Why lines = sectors;
+    lines.formula = fmt::format("lines = distinct ⌊byte address / {}⌋ over the bytes of 32 accesses", device.lineBytes);
+    lines.with = fmt::format("= {}", quantityText(counts.lines, Unit::One, ByteStyle::Binary, 4));
+    lines.omits = {};
+    Why efficiency;
+    efficiency.formula = "efficiency = distinct bytes used / bytes fetched";
+    efficiency.with = fmt::format("= {} / {} = {}", bytesText(used), bytesText(fetched), percentText(used / fetched, 3));
+    efficiency.terms = {{"used", used, Unit::Byte, "distinct bytes that some access asked for", "counted"},
+                        {"fetched", fetched, Unit::Byte, granule, "counted"}};
+    efficiency.source = guide;
+    return Figures{
+        {"sectors_per_request", "sectors per request", Unit::One, counts.sectors, {}, {}, sectors},
+        {"lines_per_request", "lines per request", Unit::One, counts.lines, {}, {}, lines},
+        {"efficiency", "efficiency", Unit::One, used / fetched, {}, {}, efficiency},
+    };
+}
+
+const Experiment& strideExperiment()
+{
+    static const Stride experiment;
+    return experiment;
+}
+
+} // namespace memscape
