@@ -70,20 +70,19 @@ signals:
     void failed(const memscape::Error& error);
 
 private:
-    void documentChanged();
+    void schedule();
     void start();
-    void finish(const std::optional<Error>& error);
-    bool holdLock();
+    void report(const Result<void>& result);
+    Result<void> holdLock();
     void remove();
-    std::string snapshotHeader() const;
+    Json header() const;
 
     StudyDocument* m_document;
     QString m_folder, m_path;
     std::unique_ptr<QLockFile> m_lock;
     QTimer m_idle, m_atMost;
     QThreadPool m_thread; // of one thread: writes keep their order
-    int m_generation = 0; // results of writes before a clean save are not wanted
-    bool m_reported = false;
+    bool m_reported = false; // the failure that lasts
 };
 
 } // namespace memscape

@@ -2,8 +2,9 @@
 // Newest-wins prediction. A request runs on one thread of its own; request() waits for it for a
 // frame's fraction (most predictions take under two milliseconds), so a light prediction is
 // answered before request() returns and a heavy one never blocks the window. While one runs, only
-// the newest request waits; what came in between is dropped. Until a signal arrives, the caller
-// keeps showing the old result.
+// the newest request waits; what came in between is dropped, and answers come in the order of their
+// requests (the record says which parameters it is for), so that a long drag over a heavy prediction
+// still moves. Until a signal arrives, the caller keeps showing the old result.
 #pragma once
 
 #include "core/experiment/record.h"
@@ -26,7 +27,8 @@ public:
                        std::chrono::milliseconds patience = std::chrono::milliseconds(4));
     ~Predictor() override;
 
-    /// Exactly one of the signals follows, here or later, unless a newer request replaces this one.
+    /// Exactly one of predicted() and failed() follows, here or later, unless a newer request takes
+    /// its place in the queue.
     void request(const std::string& experiment, const Device& device, const Parameters& parameters);
     /// An answer is on its way: for a quiet "calculating…" after a while.
     bool isBusy() const { return m_running != nullptr; }
@@ -44,6 +46,7 @@ private:
     QThreadPool m_thread;
     std::chrono::milliseconds m_patience;
     std::shared_ptr<Job> m_running, m_waiting;
+    bool m_toldBusy = false;
 };
 
 } // namespace memscape

@@ -34,8 +34,8 @@ struct PageState
 {
     std::optional<Parameters> parameters;
     std::string device;
-    std::map<std::string, Json> settings;
-    Json foreign; ///< as found, when this program does not know the experiment
+    std::map<std::string, Json> settings; ///< null: not set
+    Json foreign; ///< unknown keys; all of it, when this program does not know the experiment
 
     bool operator==(const PageState&) const = default;
 };
@@ -57,6 +57,9 @@ public:
     const std::optional<Error>& readOnlyReason() const { return m_readOnly; }
     /// Another program changed or removed the file since we read or wrote it.
     bool changedOnDisk() const { return m_changedOnDisk; }
+    /// Look now. Watching does it by itself, but network file systems tell nothing: call it when the
+    /// window is activated.
+    void checkDisk();
     /// What was left out on opening (a page's parameters that no longer fit, say), for a banner.
     const std::vector<Error>& openingNotes() const { return m_openingNotes; }
 
@@ -127,8 +130,12 @@ private:
     friend class StudyEditor; // what the undo commands may touch
     void emitEvent(const ChangeEvent& event) { emit changed(event); }
     void push(QUndoCommand* command);
-    PageState& pageState(const std::string& experiment) { return m_pages[experiment]; }
+    void pushParameters(const std::string& experiment, Parameters parameters, const QString& text,
+                        const std::string& slot, int gesture);
+    void pushRecordText(std::size_t index, const QString& text, std::string Record::* field,
+                        const std::string& value, int gesture);
     const PageState* findPage(const std::string& experiment) const;
+    void show(const std::string& experiment, bool byHand);
 
     void replaceStudy(Study study);
     void readView();
@@ -136,7 +143,8 @@ private:
     Result<void> write(const QString& path);
     std::optional<Error> lockFor(const QString& path, std::unique_ptr<QLockFile>& lock) const;
     void watch();
-    void checkDisk();
+    bool adoptLock(const QString& path);
+    void setFileName(const QString& path);
 
     Study m_study;
     std::string m_page;

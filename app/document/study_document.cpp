@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What is in the study and every edit of it. The file side is in study_file.cpp, the view as JSON in
+// study_view.cpp.
+#include "app/document/study_document.h"
+
+#include "app/document/commands.h"
+
+#include <QFileSystemWatcher>
+#include <QLockFile>
+#include <QTimer>
+#include <QUndoStack>
+
+#include <algorithm>
+#include <chrono>
+
+namespace memscape {
+
+namespace {
+
+QString shown(const std::string& text)
+{
+    return QString::fromStdString(text);
+}
+
+Parameters defaultsOf(const std::string& experiment)
+{
+    const auto found = findExperiment(experiment);
+    if (!found)
+        return {};
+    return resolve((*found)->schema(), std::vector<std::string>{}).value_or(Parameters{});
+}
+
+/// The name of a record in the text of a step.
+QString nameOf(const Record& record)
+{
+    return shown(record.name.empty() ? record.experiment : record.name);
+}
+
+} // namespace
+
+StudyDocument::StudyDocument(QObject* parent)
+    : QObject(parent)
+    , m_undo(new QUndoStack(this))
+    , m_watcher(new QFileSystemWatcher(this))
+    , m_diskTimer(new QTimer(this))
+{
+    connect(m_undo, &QUndoStack::cleanChanged, this, [this] { emitEvent(ModifiedChanged{}); });
+    // A writer that renames or writes in pieces causes several notices; the last one counts.
+    m_diskTimer->setSingleShot(true);
+    m_diskTimer->setInterval(std::chrono::milliseconds(100));
+    connect(m_diskTimer, &QTimer::timeout, this, &StudyDocument::checkDisk);
+    connect(m_watcher, &QFileSystemWatcher::fileChanged, m_diskTimer, qOverload<>(&QTimer::start));
+    connect(m_watcher, &QFileSystemWatcher::directoryChanged, m_diskTimer,
+            qOverload<>(&QTimer::start));
+}
+
+StudyDocument::~StudyDocument()
+{
+    m_undo->disconnect(this); // clearing the history tells of a change that nobody needs any more
+}
+
+bool StudyDocument::isModified() const
+{
+    return !m_undo->isClean();
+}
+
+const PageState* StudyDocument::findPage(const std::string& experiment) const
+{
+    const auto found = m_pages.find(experiment);
+    return found == m_pages.end() ? nullptr : &found->second;
+}
+
+Parameters StudyDocument::parameters(const std::string& experiment) const
+{
+    const PageState* state = findPage(experiment);
+    return state && state->parameters ? *state->parameters : defaultsOf(experiment);
+}
+
+std::string StudyDocument::device(const std::string& experiment) const
+{
+    const PageState* state = findPage(experiment);
+    return state ? state->device : std::string();
+}
+
+Json StudyDocument::viewSetting(const std::string& experiment, const std::string& key) const
+{
+    const PageState* state = findPage(experiment);
+    if (!state)
+        return {};
+    const auto found = state->settings.find(key);
+    return found == state->settings.end() ? Json() : found->second;
+}
+
+void StudyDocument::push(QUndoCommand* command)
+{
+    m_undo->push(command);
+}
+
+/// Undoing what one cannot see is confusing: show the page it happened on.
+void StudyDocument::show(const std::string& experiment, bool byHand)
+{
+    if (byHand && !experiment.empty())
+        setPage(experiment);
+}
+
+void StudyDocument::pushParameters(const std::string& experiment, Parameters parameters,
+                                   const QString& text, const std::string& slot, int gesture)
+{
+    if (parameters == this->parameters(experiment))
+        return;
+    using Value = std::optional<Parameters>;
+    push(new ChangeValue<Value>(
+        text,
+        {experiment + "/" + slot,
+         [this, experiment]() -> Value& { return m_pages[experiment].parameters; },
+         [this, experiment](bool byHand) {
+             show(experiment, byHand);
+             emitEvent(ParametersChanged{experiment});
+         }},
+        std::move(parameters), gesture));
+}
+
+void StudyDocument::setParameter(const std::string& experiment, const std::string& key,
+                                 const ParameterValue& value, int gesture)
+{
+    Parameters next = parameters(experiment);
+    // A swept parameter that is given one value is swept no longer.
+    if (next.sweep() && next.sweep()->key == key)
+        next = next.at(key, value);
+    else
+        next.set(key, value);
+    QString text = tr("Change %1").arg(shown(key));
+    if (const auto found = findExperiment(experiment)) {
+        if (const ParameterSpec* spec = findParameter((*found)->schema(), key))
+            text = tr("Change %1 to %2").arg(shown(spec->label), shown(valueLabel(*spec, value)));
+    }
+    pushParameters(experiment, std::move(next), text, "parameter/" + key, gesture);
+}
+
+void StudyDocument::setSweep(const std::string& experiment, const std::optional<Sweep>& sweep)
+{
+    Parameters next = parameters(experiment);
+    next.setSweep(sweep);
+    const QString text = sweep ? tr("Sweep %1").arg(shown(sweep->key)) : tr("Stop sweeping");
+    pushParameters(experiment, std::move(next), text, "sweep", 0);
+}
+
+void StudyDocument::setParameters(const std::string& experiment, const Parameters& parameters,
+                                  const QString& text)
+{
+    pushParameters(experiment, parameters, text, "parameters", 0);
+}
+
+void StudyDocument::setDevice(const std::string& experiment, const std::string& device)
+{
+    if (device == this->device(experiment))
+        return;
+    push(new ChangeValue<std::string>(
+        tr("Change device to %1").arg(shown(device)),
+        {experiment + "/device",
+         [this, experiment]() -> std::string& { return m_pages[experiment].device; },
+         [this, experiment](bool byHand) {
+             show(experiment, byHand);
+             emitEvent(DeviceChanged{experiment});
+         }},
+        device, 0));
+}
+
+void StudyDocument::setViewSetting(const std::string& experiment, const std::string& key,
+                                   const Json& value)
+{
+    if (value == viewSetting(experiment, key))
+        return;
+    push(new ChangeValue<Json>(
+        tr("Change view"),
+        {experiment + "/settings/" + key,
+         [this, experiment, key]() -> Json& { return m_pages[experiment].settings[key]; },
+         [this, experiment, key](bool byHand) {
+             show(experiment, byHand);
+             emitEvent(ViewChanged{experiment, key});
+         }},
+        value, 0));
+}
+
+void StudyDocument::setTitle(const std::string& title, int gesture)
+{
+    if (title == m_study.title)
+        return;
+    push(new ChangeValue<std::string>(
+        tr("Change title"),
+        {"title", [this]() -> std::string& { return m_study.title; },
+         [this](bool) { emitEvent(TitleChanged{}); }},
+        title, gesture));
+}
+
+std::size_t StudyDocument::addRecord(Record record)
+{
+    const QString text = tr("Add %1").arg(nameOf(record));
+    std::vector<Record> one;
+    one.push_back(std::move(record));
+    addRecords(std::move(one), text);
+    return m_study.records.size() - 1;
+}
+
+void StudyDocument::addRecords(std::vector<Record> records, const QString& text)
+{
+    if (records.empty())
+        return;
+    push(new ChangeRecords(text, *this, ChangeRecords::Kind::Insert, m_study.records.size(),
+                           std::move(records)));
+}
+
+void StudyDocument::removeRecord(std::size_t index)
+{
+    if (index >= m_study.records.size())
+        return;
+    push(new ChangeRecords(tr("Delete %1").arg(nameOf(m_study.records[index])), *this,
+                           ChangeRecords::Kind::Remove, index, {}));
+}
+
+void StudyDocument::pushRecordText(std::size_t index, const QString& text,
+                                   std::string Record::* field, const std::string& value,
+                                   int gesture)
+{
+    if (index >= m_study.records.size() || m_study.records[index].*field == value)
+        return;
+    const bool isName = field == &Record::name;
+    push(new ChangeValue<std::string>(
+        text,
+        {"record/" + std::to_string(index) + (isName ? "/name" : "/note"),
+         [this, index, field]() -> std::string& { return m_study.records[index].*field; },
+         [this, index, isName](bool) {
+             emitEvent(isName ? ChangeEvent(RecordRenamed{index}) : RecordChanged{index});
+         }},
+        value, gesture));
+}
+
+void StudyDocument::renameRecord(std::size_t index, const std::string& name)
+{
+    pushRecordText(index, tr("Rename to %1").arg(shown(name)), &Record::name, name, 0);
+}
+
+void StudyDocument::setRecordNote(std::size_t index, const std::string& note, int gesture)
+{
+    pushRecordText(index, tr("Change note"), &Record::note, note, gesture);
+}
+
+void StudyDocument::setRecordPinned(std::size_t index, bool pinned)
+{
+    if (index >= m_study.records.size() || m_study.records[index].pinned == pinned)
+        return;
+    const QString name = nameOf(m_study.records[index]);
+    push(new ChangeValue<bool>(
+        pinned ? tr("Pin %1").arg(name) : tr("Unpin %1").arg(name),
+        {"record/" + std::to_string(index) + "/pinned",
+         [this, index]() -> bool& { return m_study.records[index].pinned; },
+         [this, index](bool) { emitEvent(RecordChanged{index}); }},
+        pinned, 0));
+}
+
+void StudyDocument::moveRecord(std::size_t from, std::size_t to)
+{
+    const std::size_t count = m_study.records.size();
+    if (from == to || from >= count || to >= count)
+        return;
+    push(new MoveRecord(tr("Move %1").arg(nameOf(m_study.records[from])), *this, from, to));
+}
+
+void StudyDocument::setPage(const std::string& experiment)
+{
+    if (experiment == m_page)
+        return;
+    m_page = experiment;
+    emitEvent(PageChanged{});
+}
+
+} // namespace memscape
