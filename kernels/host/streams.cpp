@@ -20,6 +20,8 @@
 
 #include <cstring>
 
+#include <fmt/format.h>
+
 namespace memscape::host {
 
 // --- Reference: words one by one, sums in integers, triad in doubles that are whole numbers -------
@@ -297,8 +299,7 @@ std::string streamText(StreamOperation operation)
 
 std::string StreamKernel::name() const
 {
-    return "stream " + streamText(operation) + " v" + std::to_string(version)
-        + (version > 1 ? " " + isaText(isa) : "");
+    return fmt::format("stream {} v{} {}", streamText(operation), version, isaText(isa));
 }
 
 // --- Checks ---------------------------------------------------------------------------------------
