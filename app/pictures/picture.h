@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A picture explains an experiment where a curve is not enough: the lanes of a warp over sectors and
-// lines, the levels of memory with the working set in them. It moves with the parameters and can be
-// touched: what a person does to it comes out as an edit of a parameter.
+// A picture explains an experiment where a curve is not enough: the lanes of a warp over sectors
+// and lines, the levels of memory with the working set in them. It moves with the parameters and
+// can be touched: what a person does to it comes out as an edit of a parameter.
 //
-// A picture draws from values only (device, parameters, prediction, measurement), never from a clock
-// or a setting of its own, so the same values give the same picture on screen and in an export.
+// A picture draws from values only (device, parameters, prediction, measurement), never from a
+// clock or a setting of its own, so the same values give the same picture on screen and in an
+// export.
 #pragma once
 
 #include "app/settings/theme.h"

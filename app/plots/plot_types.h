@@ -27,15 +27,15 @@ struct AxisSpec
     bool operator==(const AxisSpec&) const = default;
 };
 
-/// Predicted: blue dashed line. Measured: orange dots with their band. Variant: thinner, own dash and
-/// colour (measured variants: hollow dots). Pinned: a record put beside, dots and line in its colour.
-/// Datasheet: a dotted line in the colour of text.
+/// Predicted: blue dashed line. Measured: orange dots with their band. Variant: thinner, own dash
+/// and colour (measured variants: hollow dots). Pinned: a record put beside, dots and line in its
+/// colour. Datasheet: a dotted line in the colour of text.
 enum class CurveRole { Predicted, Measured, Variant, MeasuredVariant, Pinned, Datasheet };
 enum class MarkerShape { Automatic, Circle, Square, Diamond, Triangle, Cross };
 
 struct Curve
 {
-    QString key;  ///< stable: setCurves() finds the curve again by it
+    QString key; ///< stable: setCurves() finds the curve again by it
     QString name; ///< legend, readout, columns of exports
     CurveRole role = CurveRole::Predicted;
     int palette = 0; ///< Theme::palette index, of variants and pins

@@ -3,12 +3,12 @@
 // to QCustomPlot, which is forward-declared here because including it costs nine seconds a file.
 //
 // Everything that changes calls scheduleReplot(); however many changes there were since the last
-// frame, the plot is drawn once. Points that are not finite, and zeros or negatives on a logarithmic
-// axis, are left out as gaps and counted in note(). The view follows its data until the person zooms
-// or pans; resetView() lets it follow again.
+// frame, the plot is drawn once. Points that are not finite, and zeros or negatives on a
+// logarithmic axis, are left out as gaps and counted in note(). The view follows its data until the
+// person zooms or pans; resetView() lets it follow again.
 //
-// Mouse: wheel zooms (Ctrl: x only, Shift: y only), a drag pans, a drag on an axis pans that axis, a
-// double click resets. Keys: see shortcuts().
+// Mouse: wheel zooms (Ctrl: x only, Shift: y only), a drag pans, a drag on an axis pans that axis,
+// a double click resets. Keys: see shortcuts().
 #pragma once
 
 #include "app/plots/plot_types.h"
@@ -29,9 +29,9 @@ enum class ExportTheme { Light, Dark, AsOnScreen };
 struct PlotExport
 {
     QSize size{960, 600}; ///< logical; the layout follows it
-    double scale = 2;     ///< PNG pixels per logical pixel
+    double scale = 2; ///< PNG pixels per logical pixel
     ExportTheme theme = ExportTheme::Light;
-    QString title = {};       ///< replaces the plot's own title in the file
+    QString title = {}; ///< replaces the plot's own title in the file
     QString description = {}; ///< metadata: parameters, device
 };
 
@@ -78,7 +78,7 @@ public:
     PlotRange range() const;
     void setRange(const PlotRange& range); ///< stops following
     void zoom(double xFactor, double yFactor); ///< about the middle; below 1 is nearer
-    void pan(double xShare, double yShare);    ///< by shares of what is visible
+    void pan(double xShare, double yShare); ///< by shares of what is visible
     void setRubberBand(bool on); ///< a drag selects the rectangle to zoom to
 
     void setCrosshairEnabled(bool on);
@@ -86,7 +86,7 @@ public:
     void showCrosshairAt(double x);
     void hideCrosshair();
     QString readout() const;
-    QString note() const;    ///< "3 points are not shown: …", empty when all are
+    QString note() const; ///< "3 points are not shown: …", empty when all are
     QString summary() const; ///< what the plot shows, in words, for screen readers
 
     /// Writes .png, .svg or .pdf by the path's ending. Errors: export.format, export.write.
@@ -110,15 +110,15 @@ public:
     QSize minimumSizeHint() const override;
 
 signals:
-    void markerDragged(const QString& key, double x);  ///< while it moves
+    void markerDragged(const QString& key, double x); ///< while it moves
     void markerReleased(const QString& key, double x); ///< once, at the end
     void readoutChanged(const QString& text);
     void noteChanged(const QString& text);
     void curveClicked(const QString& key);
     void curveToggled(const QString& key, bool visible); ///< by the legend
-    void rangeChanged();                                 ///< zoom, pan or reset by a person
-    void exportRequested();                              ///< "Export…" in the context menu
-    void failed(const QString& message);                 ///< an export from the menu went wrong
+    void rangeChanged(); ///< zoom, pan or reset by a person
+    void exportRequested(); ///< "Export…" in the context menu
+    void failed(const QString& message); ///< an export from the menu went wrong
 
 protected:
     void changeEvent(QEvent* event) override;

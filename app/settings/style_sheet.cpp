@@ -13,71 +13,71 @@ namespace memscape {
 
 namespace {
 
-    // Fills $name with a colour, @factor with a font size and #n with a length of n/16 line heights.
-    class Sheet
+// Fills $name with a colour, @factor with a font size and #n with a length of n/16 line heights.
+class Sheet
+{
+public:
+    Sheet(const Theme& theme, const QFont& base)
+        : m_theme(theme)
+        , m_points(base.pointSizeF() > 0 ? base.pointSizeF() : 10.0)
+        , m_unit(QFontMetricsF(base).height() / 16.0)
     {
-    public:
-        Sheet(const Theme& theme, const QFont& base)
-            : m_theme(theme)
-            , m_points(base.pointSizeF() > 0 ? base.pointSizeF() : 10.0)
-            , m_unit(QFontMetricsF(base).height() / 16.0)
-        {
-        }
+    }
 
-        void add(const QString& rules) { m_text += fill(rules); }
-        const QString& text() const { return m_text; }
+    void add(const QString& rules) { m_text += fill(rules); }
+    const QString& text() const { return m_text; }
 
-    private:
-        QString fill(QString rules) const
-        {
-            const std::pair<const char*, QColor> colours[] = {
-                {"$background", m_theme.background},
-                {"$surface", m_theme.surface},
-                {"$raised", m_theme.raised},
-                {"$hover", mix(m_theme.raised, m_theme.text, 0.08)},
-                {"$pressed", mix(m_theme.raised, m_theme.text, 0.14)},
-                {"$border", m_theme.border},
-                {"$textDim", m_theme.textDim},
-                {"$textFaint", m_theme.textFaint},
-                {"$text", m_theme.text},
-                {"$predictedText", m_theme.predictedText},
-                {"$predictedHover", mix(m_theme.predicted, m_theme.text, 0.15)},
-                {"$predicted", m_theme.predicted},
-                {"$measuredText", m_theme.measuredText},
-                {"$measured", m_theme.measured},
-                {"$onAccent", m_theme.onAccent},
-                {"$good", m_theme.good},
-                {"$bad", m_theme.bad},
-                {"$warning", m_theme.warning},
-                {"$disabled", mix(m_theme.raised, m_theme.textFaint, 0.7)},
-                {"$selected", mix(m_theme.surface, m_theme.text, 0.07)},
-                {"$groove", mix(m_theme.surface, m_theme.text, 0.16)},
-                {"$highlight", m_theme.highlight},
-                {"$handle", m_theme.dark ? m_theme.text : m_theme.predicted},
-            };
-            for (const auto& [name, colour] : colours)
-                rules.replace(QLatin1String(name), colour.name());
-            for (const int n : {28, 24, 20, 16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2})
-                rules.replace(QStringLiteral("~%1~").arg(n), pixels(n));
-            for (const double size : {0.8, 0.85, 0.9, 1.15, 1.6})
-                rules.replace(QStringLiteral("@%1@").arg(size),
-                              QString::number(m_points * size, 'f', 2) + QLatin1String("pt"));
-            return rules;
-        }
+private:
+    QString fill(QString rules) const
+    {
+        const std::pair<const char*, QColor> colours[] = {
+            {"$background", m_theme.background},
+            {"$surface", m_theme.surface},
+            {"$raised", m_theme.raised},
+            {"$hover", mix(m_theme.raised, m_theme.text, 0.08)},
+            {"$pressed", mix(m_theme.raised, m_theme.text, 0.14)},
+            {"$border", m_theme.border},
+            {"$textDim", m_theme.textDim},
+            {"$textFaint", m_theme.textFaint},
+            {"$text", m_theme.text},
+            {"$predictedText", m_theme.predictedText},
+            {"$predictedHover", mix(m_theme.predicted, m_theme.text, 0.15)},
+            {"$predicted", m_theme.predicted},
+            {"$measuredText", m_theme.measuredText},
+            {"$measured", m_theme.measured},
+            {"$onAccent", m_theme.onAccent},
+            {"$good", m_theme.good},
+            {"$bad", m_theme.bad},
+            {"$warning", m_theme.warning},
+            {"$disabled", mix(m_theme.raised, m_theme.textFaint, 0.7)},
+            {"$selected", mix(m_theme.surface, m_theme.text, 0.07)},
+            {"$groove", mix(m_theme.surface, m_theme.text, 0.16)},
+            {"$highlight", m_theme.highlight},
+            {"$handle", m_theme.dark ? m_theme.text : m_theme.predicted},
+        };
+        for (const auto& [name, colour] : colours)
+            rules.replace(QLatin1String(name), colour.name());
+        for (const int n : {28, 24, 20, 16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2})
+            rules.replace(QStringLiteral("~%1~").arg(n), pixels(n));
+        for (const double size : {0.8, 0.85, 0.9, 1.15, 1.6})
+            rules.replace(QStringLiteral("@%1@").arg(size),
+                          QString::number(m_points * size, 'f', 2) + QLatin1String("pt"));
+        return rules;
+    }
 
-        QString pixels(int n) const
-        {
-            const int value = std::max(1, static_cast<int>(std::lround(n * m_unit)));
-            return QString::number(value) + QLatin1String("px");
-        }
+    QString pixels(int n) const
+    {
+        const int value = std::max(1, static_cast<int>(std::lround(n * m_unit)));
+        return QString::number(value) + QLatin1String("px");
+    }
 
-        const Theme& m_theme;
-        double m_points;
-        double m_unit;
-        QString m_text;
-    };
+    const Theme& m_theme;
+    double m_points;
+    double m_unit;
+    QString m_text;
+};
 
-    const char* const surfaces = R"(
+const char* const surfaces = R"(
 QMainWindow, QDialog { background: $background; }
 #page, #centre { background: $background; }
 #rail { background: $surface; border: none; border-right: 1px solid $border; }
@@ -100,7 +100,7 @@ QStatusBar { background: $surface; color: $textDim; border-top: 1px solid $borde
 QStatusBar::item { border: none; }
 )";
 
-    const char* const labels = R"(
+const char* const labels = R"(
 QLabel { background: transparent; }
 QLabel[tone="title"] { font-size: @1.6@; font-weight: bold; color: $text; }
 QLabel[tone="subtitle"] { font-size: @1.15@; font-weight: bold; color: $text; }
@@ -116,7 +116,7 @@ QLabel[tone="warning"] { color: $warning; }
 QLabel[tone="code"] { font-family: monospace; font-size: @0.9@; }
 )";
 
-    const char* const buttons = R"(
+const char* const buttons = R"(
 QPushButton, QToolButton, QComboBox { background: $raised; color: $text; border: 1px solid $border;
     border-radius: ~6~; padding: ~5~ ~12~; }
 QToolButton { padding: ~5~ ~8~; }
@@ -146,7 +146,7 @@ QComboBox QAbstractItemView { background: $raised; color: $text; border: 1px sol
     selection-background-color: $hover; selection-color: $text; outline: none; }
 )";
 
-    const char* const rail = R"(
+const char* const rail = R"(
 #rail QPushButton, #rail QToolButton { background: transparent; border: none; text-align: left;
     border-left: 3px solid transparent; border-radius: ~5~; padding: ~5~ ~12~; color: $textDim; }
 #rail QPushButton:hover, #rail QToolButton:hover { background: $selected; color: $text; }
@@ -161,7 +161,7 @@ QComboBox QAbstractItemView { background: $raised; color: $text; border: 1px sol
     border-left: 3px solid $predicted; }
 )";
 
-    const char* const fields = R"(
+const char* const fields = R"(
 QLineEdit, QAbstractSpinBox, QPlainTextEdit, QTextEdit, QTextBrowser { background: $raised; color: $text;
     border: 1px solid $border; border-radius: ~5~; padding: ~3~ ~6~;
     selection-background-color: $predicted; selection-color: $onAccent; }
@@ -184,7 +184,7 @@ QProgressBar { background: $groove; border: none; border-radius: ~2~; max-height
 QProgressBar::chunk { background: $measured; border-radius: ~2~; }
 )";
 
-    const char* const views = R"(
+const char* const views = R"(
 QTableView, QTreeView, QListView { background: transparent; border: none; outline: none;
     gridline-color: $border; selection-background-color: $selected; selection-color: $text; }
 QTableView::item, QTreeView::item, QListView::item { padding: ~3~ ~4~; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The two sets of colours, the palette and the state that applyTheme() leaves. The style sheet is in
-// style_sheet.cpp. No font is bundled: the desktop's own is used, or, where there is no desktop (the
-// offscreen platform), the first sans serif of a short list that fontconfig has.
+// The two sets of colours, the palette and the state that applyTheme() leaves. The style sheet is
+// in style_sheet.cpp. No font is bundled: the desktop's own is used, or, where there is no desktop
+// (the offscreen platform), the first sans serif of a short list that fontconfig has.
 #include "app/settings/theme.h"
 
 #include <QApplication>
@@ -17,122 +17,124 @@ namespace memscape {
 
 namespace {
 
-    Theme makeDark()
-    {
-        Theme t;
-        t.name = QStringLiteral("dark");
-        t.dark = true;
-        t.background = QColor(0x0f1216u);
-        t.surface = QColor(0x161a21u);
-        t.raised = QColor(0x1d232au);
-        t.border = QColor(0x2c333cu);
-        t.grid = QColor(0x2c333cu);
-        t.text = QColor(0xe8eaedu);
-        t.textDim = QColor(0xa3a9b1u);
-        t.textFaint = QColor(0x8a919bu);
-        t.predicted = QColor(0x56b4e9u);
-        t.measured = QColor(0xe69f00u);
-        t.predictedText = t.predicted;
-        t.measuredText = t.measured;
-        t.onAccent = QColor(0x0b1722u);
-        t.good = QColor(0x1fb58au);
-        t.bad = QColor(0xf0713au);
-        t.warning = QColor(0xf2c14eu);
-        t.highlight = QColor(0xf0e442u);
-        t.highlightText = t.highlight;
-        t.onHighlight = QColor(0x1b1a05u);
-        t.fill = QColor(0x8b6914u);
-        t.empty = QColor(0x2e363fu);
-        t.palette = {QColor(0xcc79a7u), QColor(0x009e73u), QColor(0xd55e00u), QColor(0xf0e442u),
-                     QColor(0xbfc4cau)};
-        return t;
-    }
+Theme makeDark()
+{
+    Theme t;
+    t.name = QStringLiteral("dark");
+    t.dark = true;
+    t.background = QColor(0x0f1216u);
+    t.surface = QColor(0x161a21u);
+    t.raised = QColor(0x1d232au);
+    t.border = QColor(0x2c333cu);
+    t.grid = QColor(0x2c333cu);
+    t.text = QColor(0xe8eaedu);
+    t.textDim = QColor(0xa3a9b1u);
+    t.textFaint = QColor(0x8a919bu);
+    t.predicted = QColor(0x56b4e9u);
+    t.measured = QColor(0xe69f00u);
+    t.predictedText = t.predicted;
+    t.measuredText = t.measured;
+    t.onAccent = QColor(0x0b1722u);
+    t.good = QColor(0x1fb58au);
+    t.bad = QColor(0xf0713au);
+    t.warning = QColor(0xf2c14eu);
+    t.highlight = QColor(0xf0e442u);
+    t.highlightText = t.highlight;
+    t.highlightFill = QColor(0xf0e442u);
+    t.onHighlight = QColor(0x1b1a05u);
+    t.fill = QColor(0x8b6914u);
+    t.empty = QColor(0x2e363fu);
+    t.palette = {QColor(0xcc79a7u), QColor(0x009e73u), QColor(0xd55e00u), QColor(0xf0e442u),
+                 QColor(0xbfc4cau)};
+    return t;
+}
 
-    Theme makeLight()
-    {
-        Theme t;
-        t.name = QStringLiteral("light");
-        t.background = QColor(0xffffffu);
-        t.surface = QColor(0xf4f6f8u);
-        t.raised = QColor(0xffffffu);
-        t.border = QColor(0xd3d8deu);
-        t.grid = QColor(0xdde1e6u);
-        t.text = QColor(0x1b1f24u);
-        t.textDim = QColor(0x4d545cu);
-        t.textFaint = QColor(0x636a73u);
-        t.predicted = QColor(0x0072b2u);
-        t.measured = QColor(0xd98c00u);
-        t.predictedText = t.predicted;
-        t.measuredText = QColor(0x8f5700u);
-        t.onAccent = QColor(0xffffffu);
-        t.good = QColor(0x00734fu);
-        t.bad = QColor(0xb03a00u);
-        t.warning = QColor(0x7a5c00u);
-        t.highlight = QColor(0xb59d00u);
-        t.highlightText = QColor(0x6b5b00u);
-        t.onHighlight = QColor(0x000000u);
-        t.fill = QColor(0xf3cd74u);
-        t.empty = QColor(0xdfe4eau);
-        t.palette = {QColor(0xa8467cu), QColor(0x00795au), QColor(0xb84500u), QColor(0x7d7000u),
-                     QColor(0x4d4d4du)};
-        return t;
-    }
+Theme makeLight()
+{
+    Theme t;
+    t.name = QStringLiteral("light");
+    t.background = QColor(0xffffffu);
+    t.surface = QColor(0xf4f6f8u);
+    t.raised = QColor(0xffffffu);
+    t.border = QColor(0xd3d8deu);
+    t.grid = QColor(0xdde1e6u);
+    t.text = QColor(0x1b1f24u);
+    t.textDim = QColor(0x4d545cu);
+    t.textFaint = QColor(0x636a73u);
+    t.predicted = QColor(0x0072b2u);
+    t.measured = QColor(0xd98c00u);
+    t.predictedText = t.predicted;
+    t.measuredText = QColor(0x8f5700u);
+    t.onAccent = QColor(0xffffffu);
+    t.good = QColor(0x00734fu);
+    t.bad = QColor(0xb03a00u);
+    t.warning = QColor(0x7a5c00u);
+    t.highlight = QColor(0xb59d00u);
+    t.highlightText = QColor(0x6b5b00u);
+    t.highlightFill = QColor(0xf0e442u);
+    t.onHighlight = QColor(0x000000u);
+    t.fill = QColor(0xf3cd74u);
+    t.empty = QColor(0xdfe4eau);
+    t.palette = {QColor(0xa8467cu), QColor(0x00795au), QColor(0xb84500u), QColor(0x7d7000u),
+                 QColor(0x4d4d4du)};
+    return t;
+}
 
-    // What the process shows now. Read by widgets while they paint, so it cannot be a parameter.
-    struct State
-    {
-        QString theme = QStringLiteral("dark");
-        bool systemDark = false;
-        bool captured = false;
-        bool motion = true;
-    };
+// What the process shows now. Read by widgets while they paint, so it cannot be a parameter.
+struct State
+{
+    QString theme = QStringLiteral("dark");
+    bool systemDark = false;
+    bool captured = false;
+    bool motion = true;
+};
 
-    State& state()
-    {
-        static State instance;
-        return instance;
-    }
+State& state()
+{
+    static State instance;
+    return instance;
+}
 
-    void captureSystem()
-    {
-        State& s = state();
-        if (s.captured)
-            return;
-        const QPalette palette = QGuiApplication::palette();
-        s.systemDark = palette.color(QPalette::Window).lightnessF()
-            < palette.color(QPalette::WindowText).lightnessF();
-        s.captured = true;
-    }
+void captureSystem()
+{
+    State& s = state();
+    if (s.captured)
+        return;
+    const QPalette palette = QGuiApplication::palette();
+    s.systemDark = palette.color(QPalette::Window).lightnessF()
+        < palette.color(QPalette::WindowText).lightnessF();
+    s.captured = true;
+}
 
-    QFont baseFont(double scale)
-    {
-        QFont font = QFontDatabase::systemFont(QFontDatabase::GeneralFont);
-        const bool noDesktop = QGuiApplication::platformName() == QLatin1String("offscreen")
-            || QGuiApplication::platformName() == QLatin1String("minimal");
-        if (noDesktop || !QFontDatabase::hasFamily(font.family())) {
-            const QStringList known{QStringLiteral("Inter"), QStringLiteral("Noto Sans"),
-                                    QStringLiteral("DejaVu Sans"), QStringLiteral("Liberation Sans"),
-                                    QStringLiteral("Cantarell")};
-            QStringList families;
-            std::copy_if(known.begin(), known.end(), std::back_inserter(families),
-                         [](const QString& family) { return QFontDatabase::hasFamily(family); });
-            families << QStringLiteral("sans-serif");
-            font.setFamilies(families);
-        }
-        const double size = noDesktop || font.pointSizeF() <= 0 ? 10.0 : font.pointSizeF();
-        font.setPointSizeF(std::clamp(size * scale, 5.0, 48.0));
-        return font;
+QFont baseFont(double scale)
+{
+    QFont font = QFontDatabase::systemFont(QFontDatabase::GeneralFont);
+    const bool noDesktop = QGuiApplication::platformName() == QLatin1String("offscreen")
+        || QGuiApplication::platformName() == QLatin1String("minimal");
+    if (noDesktop || !QFontDatabase::hasFamily(font.family())) {
+        const QStringList known{QStringLiteral("Inter"), QStringLiteral("Noto Sans"),
+                                QStringLiteral("DejaVu Sans"), QStringLiteral("Liberation Sans"),
+                                QStringLiteral("Cantarell")};
+        QStringList families;
+        std::copy_if(known.begin(), known.end(), std::back_inserter(families),
+                     [](const QString& family) { return QFontDatabase::hasFamily(family); });
+        families << QStringLiteral("sans-serif");
+        font.setFamilies(families);
     }
+    const double size = noDesktop || font.pointSizeF() <= 0 ? 10.0 : font.pointSizeF();
+    font.setPointSizeF(std::clamp(size * scale, 5.0, 48.0));
+    return font;
+}
 
-    double channel(double value)
-    {
-        return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
-    }
+double channel(double value)
+{
+    return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+}
 
-    double luminance(const QColor& c)
-    {
-        return 0.2126 * channel(c.redF()) + 0.7152 * channel(c.greenF()) + 0.0722 * channel(c.blueF());
-    }
+double luminance(const QColor& c)
+{
+    return 0.2126 * channel(c.redF()) + 0.7152 * channel(c.greenF()) + 0.0722 * channel(c.blueF());
+}
 
 } // namespace
 

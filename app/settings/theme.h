@@ -4,16 +4,18 @@
 // decided by the lightness of the palette that the desktop gave us at start.
 //
 // Predicted is blue, measured is orange, everywhere and nowhere else. The rest is Okabe and Ito's
-// palette (2008), which stays apart for colour-blind eyes; on light surfaces its members are darkened
-// until text in them reads (contrast of at least 4.5:1, WCAG 2.1; a test computes it).
+// palette (2008), which stays apart for colour-blind eyes; on light surfaces its members are
+// darkened until text in them reads (contrast of at least 4.5:1, WCAG 2.1; a test computes it).
 //
 // Named widgets get their look from these properties and object names:
 //   property "card" = true            a rounded, raised surface (QFrame)
 //   property "role" = "primary"       the accent button (Measure)
 //   property "role" = "chip"          a pill-shaped checkable button
 //   property "role" = "flat"          a button without a frame
-//   property "tone" = "dim"|"faint"|"title"|"section"|"predicted"|"measured"|"good"|"bad"|"warning"|"code"   labels
-//   objectName "rail", "inspector", "page", "header", "statusLine", "banner"  the parts of the window
+//   property "tone" =
+//   "dim"|"faint"|"title"|"section"|"predicted"|"measured"|"good"|"bad"|"warning"|"code"   labels
+//   objectName "rail", "inspector", "page", "header", "statusLine", "banner"  the parts of the
+//   window
 #pragma once
 
 #include <QColor>
@@ -33,24 +35,25 @@ struct Theme
     bool dark = false;
 
     QColor background; ///< behind plots and pages
-    QColor surface;    ///< rail, inspector
-    QColor raised;     ///< cards, fields, buttons
+    QColor surface; ///< rail, inspector
+    QColor raised; ///< cards, fields, buttons
     QColor border;
-    QColor grid;      ///< lines of plots
-    QColor text;      ///< what one reads
-    QColor textDim;   ///< labels, second lines
+    QColor grid; ///< lines of plots
+    QColor text; ///< what one reads
+    QColor textDim; ///< labels, second lines
     QColor textFaint; ///< section heads, hints; still 4.5:1
 
     QColor predicted; ///< lines and fills of predictions; also the accent of controls
-    QColor measured;  ///< dots and bands of measurements
+    QColor measured; ///< dots and bands of measurements
     QColor predictedText, measuredText; ///< the same meanings as text
-    QColor onAccent;  ///< text on a predicted-coloured button
-    QColor good, bad, warning;          ///< as text and as dots
-    QColor highlight;                   ///< yellow: what one drags, where one is
-    QColor highlightText;               ///< the same meaning as text
-    QColor onHighlight;                 ///< text on a highlight pill
-    QColor fill;                        ///< amber: bytes in use inside a level
-    QColor empty;                       ///< cells that were fetched for nothing
+    QColor onAccent; ///< text on a predicted-coloured button
+    QColor good, bad, warning; ///< as text and as dots
+    QColor highlight; ///< yellow: what one drags, where one is
+    QColor highlightText; ///< the same meaning as text
+    QColor highlightFill; ///< of a pill: always yellow
+    QColor onHighlight; ///< text on it
+    QColor fill; ///< amber: bytes in use inside a level
+    QColor empty; ///< cells that were fetched for nothing
 
     std::vector<QColor> palette; ///< Okabe–Ito without the blue and orange above: variants, pins
 

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Mouse, wheel, keys and menu of a plot. The keys are those of Wireshark's graphs, which people
+// know.
+#include "app/plots/plot_private.h"
+
+#include "app/plots/ticks.h"
+
+#include <QContextMenuEvent>
+#include <QFileDialog>
+#include <QGuiApplication>
+#include <QMenu>
+#include <QMouseEvent>
+#include <QWheelEvent>
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+constexpr double smallestBand = 20; // pixels; a smaller rectangle is a slip of the hand
+constexpr double grabDistance = 5; // pixels around a marker's line
+constexpr double clickDistance = 9; // pixels around a curve
+constexpr double keyZoom = 0.8;
+
+} // namespace
+
+bool PlotView::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched != m_d->scene.widget())
+        return QWidget::eventFilter(watched, event);
+    switch (event->type()) {
+    case QEvent::MouseButtonPress:
+        return m_d->mousePress(*static_cast<QMouseEvent*>(event));
+    case QEvent::MouseMove:
+        return m_d->mouseMove(*static_cast<QMouseEvent*>(event));
+    case QEvent::MouseButtonRelease:
+        return m_d->mouseRelease(*static_cast<QMouseEvent*>(event));
+    case QEvent::MouseButtonDblClick:
+        return m_d->mouseDoubleClick(*static_cast<QMouseEvent*>(event));
+    case QEvent::Wheel:
+        return m_d->wheel(*static_cast<QWheelEvent*>(event));
+    case QEvent::Leave:
+        m_d->leave();
+        break;
+    default:
+        break;
+    }
+    return QWidget::eventFilter(watched, event);
+}
+
+int PlotView::Private::markerAt(QPointF position) const
+{
+    const PlotMapper map = scene.mapper();
+    const auto& markers = scene.state().markers;
+    for (int i = static_cast<int>(markers.size()) - 1; i >= 0; --i) {
+        const Marker& marker = markers[static_cast<std::size_t>(i)];
+        const bool onLine = std::fabs(map.toX(marker.x) - position.x()) <= grabDistance
+            && map.rect.contains(position);
+        if (marker.draggable && (onLine || markerPill(marker, map).contains(position)))
+            return i;
+    }
+    return -1;
+}
+
+int PlotView::Private::legendAt(QPointF position) const
+{
+    for (const LegendEntry& entry : scene.header().legend) {
+        if (entry.rect.contains(position))
+            return static_cast<int>(entry.curve);
+    }
+    return -1;
+}
+
+QString PlotView::Private::curveAt(QPointF position) const
+{
+    const PlotState& state = scene.state();
+    const PlotMapper map = scene.mapper();
+    double best = clickDistance;
+    QString key;
+    for (std::size_t c = 0; c < state.curves.size(); ++c) {
+        if (!state.curves[c].visible)
+            continue;
+        const CleanCurve& clean = state.cleaned[c];
+        const auto from = std::lower_bound(clean.x.begin(), clean.x.end(),
+                                           map.fromX(position.x() - clickDistance));
+        const auto to = std::upper_bound(clean.x.begin(), clean.x.end(),
+                                         map.fromX(position.x() + clickDistance));
+        for (auto it = from; it != to; ++it) {
+            const auto i = static_cast<std::size_t>(it - clean.x.begin());
+            const double d =
+                std::hypot(map.toX(clean.x[i]) - position.x(), map.toY(clean.y[i]) - position.y());
+            if (d < best) {
+                best = d;
+                key = state.curves[c].key;
+            }
+        }
+    }
+    return key;
+}
+
+bool PlotView::Private::mousePress(QMouseEvent& event)
+{
+    view->setFocus(Qt::MouseFocusReason);
+    if (event.button() != Qt::LeftButton && event.button() != Qt::MiddleButton)
+        return false;
+    ensureRanges();
+    pressed = last = event.position();
+    moved = false;
+    const QRectF rect = scene.mapper().rect;
+    const int marker = markerAt(pressed);
+    if (marker >= 0 && event.button() == Qt::LeftButton) {
+        drag = Drag::MoveMarker;
+        dragged = scene.state().markers[static_cast<std::size_t>(marker)].key;
+    } else if (rect.contains(pressed)) {
+        drag = rubberBand && event.button() == Qt::LeftButton ? Drag::RubberBand : Drag::Pan;
+    } else if (pressed.y() > rect.bottom() && pressed.x() >= rect.left()) {
+        drag = Drag::PanX;
+    } else if (pressed.x() < rect.left() && pressed.y() >= rect.top()) {
+        drag = Drag::PanY;
+    }
+    return true;
+}
+
+bool PlotView::Private::mouseMove(QMouseEvent& event)
+{
+    const QPointF at = event.position();
+    if (drag == Drag::None || event.buttons() == Qt::NoButton) {
+        drag = Drag::None;
+        hover(at);
+        return true;
+    }
+    if (!moved && (at - pressed).manhattanLength() < 3)
+        return true;
+    moved = true;
+    const PlotState& state = scene.state();
+    const PlotMapper map = scene.mapper();
+    const double dx = (last.x() - at.x()) / map.rect.width();
+    const double dy = (at.y() - last.y()) / map.rect.height();
+    last = at;
+    switch (drag) {
+    case Drag::Pan:
+        changeRange(panned(state.xRange, dx), panned(state.yRange, dy));
+        break;
+    case Drag::PanX:
+        changeRange(panned(state.xRange, dx), state.yRange);
+        break;
+    case Drag::PanY:
+        changeRange(state.xRange, panned(state.yRange, dy));
+        break;
+    case Drag::MoveMarker:
+        for (Marker& marker : scene.state().markers) {
+            if (marker.key == dragged) {
+                marker.x = map.fromX(std::clamp(at.x(), map.rect.left(), map.rect.right()));
+                const double x = marker.x;
+                view->scheduleReplot();
+                emit view->markerDragged(dragged, x); // may replace the markers
+                break;
+            }
+        }
+        break;
+    case Drag::RubberBand:
+        scene.replotOverlay();
+        break;
+    case Drag::None:
+        break;
+    }
+    return true;
+}
+
+bool PlotView::Private::mouseRelease(QMouseEvent& event)
+{
+    const Drag was = std::exchange(drag, Drag::None);
+    const QPointF at = event.position();
+    if (was == Drag::MoveMarker && moved) {
+        for (const Marker& marker : scene.state().markers) {
+            if (marker.key == dragged) {
+                const double x = marker.x;
+                emit view->markerReleased(dragged, x);
+                break;
+            }
+        }
+    } else if (was == Drag::RubberBand && moved) {
+        const PlotMapper map = scene.mapper();
+        const QRectF band = QRectF(pressed, at).normalized().intersected(map.rect);
+        const PlotState& state = scene.state();
+        AxisRange x = state.xRange;
+        AxisRange y = state.yRange;
+        if (band.width() >= smallestBand) {
+            x.low = state.xRange.fromShare(map.shareX(band.left()));
+            x.high = state.xRange.fromShare(map.shareX(band.right()));
+        }
+        if (band.height() >= smallestBand) {
+            y.low = state.yRange.fromShare(map.shareY(band.bottom()));
+            y.high = state.yRange.fromShare(map.shareY(band.top()));
+        }
+        if (band.width() >= smallestBand || band.height() >= smallestBand)
+            changeRange(x, y);
+        scene.replotOverlay();
+    } else if (!moved && event.button() == Qt::LeftButton) {
+        const int entry = legendAt(at);
+        if (entry >= 0) {
+            std::vector<Curve> curves = scene.state().curves;
+            Curve& curve = curves[static_cast<std::size_t>(entry)];
+            curve.visible = !curve.visible;
+            const QString key = curve.key;
+            const bool visible = curve.visible;
+            view->setCurves(std::move(curves));
+            emit view->curveToggled(key, visible);
+        } else if (const QString key = curveAt(at); !key.isEmpty()) {
+            emit view->curveClicked(key);
+        }
+    }
+    return true;
+}
+
+bool PlotView::Private::mouseDoubleClick(QMouseEvent& event)
+{
+    if (event.button() == Qt::LeftButton && legendAt(event.position()) < 0)
+        view->resetView();
+    return true;
+}
+
+bool PlotView::Private::wheel(QWheelEvent& event)
+{
+    ensureRanges();
+    // A touchpad may turn Shift+wheel into a sideways one.
+    const QPoint angle = event.angleDelta();
+    const double delta = angle.y() != 0 ? angle.y() : angle.x();
+    if (delta == 0)
+        return true;
+    const double factor = std::pow(0.85, delta / 120.0);
+    const PlotState& state = scene.state();
+    const PlotMapper map = scene.mapper();
+    const QPointF at = event.position();
+    const bool onX = at.y() > map.rect.bottom() || event.modifiers() & Qt::ControlModifier;
+    const bool onY = at.x() < map.rect.left() || event.modifiers() & Qt::ShiftModifier;
+    AxisRange x = state.xRange;
+    AxisRange y = state.yRange;
+    if (onX || !onY)
+        x = zoomed(x, factor, std::clamp(map.shareX(at.x()), 0.0, 1.0));
+    if (onY || !onX)
+        y = zoomed(y, factor, std::clamp(map.shareY(at.y()), 0.0, 1.0));
+    changeRange(x, y);
+    return true;
+}
+
+void PlotView::Private::leave()
+{
+    scene.setHoveredLegend(-1);
+    if (!byKeyboard && crosshair.sample.found)
+        setCrosshair({}, {});
+}
+
+void PlotView::Private::hover(QPointF at)
+{
+    const PlotMapper map = scene.mapper();
+    const bool inside = map.rect.contains(at);
+    const int marker = markerAt(at);
+    QWidget* widget = scene.widget();
+    if (marker >= 0)
+        widget->setCursor(Qt::SizeHorCursor);
+    else if (legendAt(at) >= 0)
+        widget->setCursor(Qt::PointingHandCursor);
+    else if (!inside && at.y() > map.rect.bottom())
+        widget->setCursor(Qt::SizeHorCursor);
+    else if (!inside && at.x() < map.rect.left() && at.y() > map.rect.top())
+        widget->setCursor(Qt::SizeVerCursor);
+    else
+        widget->setCursor(rubberBand ? Qt::CrossCursor : Qt::ArrowCursor);
+    if (!crosshairOn)
+        return;
+    byKeyboard = false;
+    if (!inside) {
+        if (crosshair.sample.found)
+            setCrosshair({}, {});
+        return;
+    }
+    const PlotState& state = scene.state();
+    setCrosshair(nearestSample(state.curves, state.cleaned, state.xRange, map.shareX(at.x())), at);
+}
+
+void PlotView::Private::stepCrosshair(int direction)
+{
+    ensureRanges();
+    const PlotState& state = scene.state();
+    double next = std::nan("");
+    for (std::size_t c = 0; c < state.curves.size(); ++c) {
+        const auto& x = state.cleaned[c].x;
+        if (!state.curves[c].visible || x.empty())
+            continue;
+        auto it = direction > 0 ? std::upper_bound(x.begin(), x.end(), crosshair.sample.x)
+                                : std::lower_bound(x.begin(), x.end(), crosshair.sample.x);
+        if (direction > 0 ? it == x.end() : it == x.begin())
+            continue;
+        const double candidate = direction > 0 ? *it : *(it - 1);
+        const bool nearer = direction > 0 ? candidate < next : candidate > next;
+        if (std::isnan(next) || nearer)
+            next = candidate;
+    }
+    byKeyboard = true;
+    if (std::isfinite(next))
+        view->showCrosshairAt(next);
+}
+
+void PlotView::Private::toggleLog(bool xAxis)
+{
+    const AxisSpec& now = xAxis ? scene.state().x : scene.state().y;
+    const AxisSpec& spec = xAxis ? specX : specY;
+    const int base = now.log != 0 ? 0 : spec.log != 0 ? spec.log : spec.unit == Unit::Byte ? 2 : 10;
+    xAxis ? view->setLogX(base) : view->setLogY(base);
+}
+
+bool PlotView::Private::key(QKeyEvent& event)
+{
+    const bool shift = event.modifiers() & Qt::ShiftModifier;
+    const bool alt = event.modifiers() & Qt::AltModifier;
+    if (event.modifiers() & (Qt::ControlModifier | Qt::MetaModifier))
+        return false;
+    const PlotMapper map = scene.mapper();
+    const double pixels = shift ? 1 : 100;
+    const double stepX = shift || alt ? pixels / std::max(1.0, map.rect.width()) : 0.1;
+    const double stepY = shift || alt ? pixels / std::max(1.0, map.rect.height()) : 0.1;
+    switch (event.key()) {
+    case Qt::Key_Plus:
+    case Qt::Key_Equal:
+        view->zoom(keyZoom, keyZoom);
+        return true;
+    case Qt::Key_Minus:
+        view->zoom(1 / keyZoom, 1 / keyZoom);
+        return true;
+    case Qt::Key_X:
+        view->zoom(shift ? 1 / keyZoom : keyZoom, 1);
+        return true;
+    case Qt::Key_Y:
+        view->zoom(1, shift ? 1 / keyZoom : keyZoom);
+        return true;
+    case Qt::Key_Left:
+    case Qt::Key_Right: {
+        const int direction = event.key() == Qt::Key_Left ? -1 : 1;
+        byKeyboard ? stepCrosshair(direction) : view->pan(direction * stepX, 0);
+        return true;
+    }
+    case Qt::Key_Up:
+        view->pan(0, stepY);
+        return true;
+    case Qt::Key_Down:
+        view->pan(0, -stepY);
+        return true;
+    case Qt::Key_0:
+    case Qt::Key_Home:
+        view->resetView();
+        return true;
+    case Qt::Key_Space:
+        if (byKeyboard) {
+            view->hideCrosshair();
+        } else {
+            byKeyboard = true;
+            const auto& markers = scene.state().markers;
+            view->showCrosshairAt(markers.empty() ? scene.state().xRange.fromShare(0.5)
+                                                  : markers.front().x);
+        }
+        return true;
+    case Qt::Key_Z:
+        view->setRubberBand(!rubberBand);
+        return true;
+    case Qt::Key_L:
+        toggleLog(shift);
+        return true;
+    case Qt::Key_Escape:
+        if (!byKeyboard && !rubberBand && drag == Drag::None)
+            return false;
+        drag = Drag::None;
+        view->setRubberBand(false);
+        view->hideCrosshair();
+        return true;
+    default:
+        return false;
+    }
+}
+
+void PlotView::Private::paintOverlay(QPainter& painter)
+{
+    const PlotMapper map = scene.mapper();
+    if (drag == Drag::RubberBand && moved)
+        paintRubberBand(painter, QRectF(pressed, last).normalized().intersected(map.rect),
+                        scene.theme());
+    else if (drag == Drag::None)
+        paintCrosshair(painter, scene.state(), map, scene.theme(), crosshair);
+    if (keyboardFocus)
+        paintFocus(painter, QRectF(scene.widget()->rect()), scene.theme());
+}
+
+void PlotView::keyPressEvent(QKeyEvent* event)
+{
+    if (event->matches(QKeySequence::Copy))
+        copyImage();
+    else if (!m_d->key(*event))
+        QWidget::keyPressEvent(event);
+}
+
+void PlotView::contextMenuEvent(QContextMenuEvent* event)
+{
+    QMenu menu(this);
+    fillMenu(menu);
+    menu.exec(event->globalPos());
+}
+
+void PlotView::fillMenu(QMenu& menu)
+{
+    menu.addAction(tr("Copy plot as image"), this, &PlotView::copyImage);
+    menu.addAction(tr("Copy data"), this, &PlotView::copyData);
+    menu.addAction(tr("Export…"), this, &PlotView::exportRequested);
+    menu.addSeparator();
+    const auto toggle = [&](const QString& text, bool checked, auto slot) {
+        QAction* action = menu.addAction(text);
+        action->setCheckable(true);
+        action->setChecked(checked);
+        connect(action, &QAction::triggered, this, slot);
+        return action;
+    };
+    QAction* logX =
+        toggle(tr("Logarithmic x axis (L)"), xAxis().log != 0, [this] { m_d->toggleLog(true); });
+    logX->setEnabled(xAxis().names.isEmpty());
+    toggle(tr("Logarithmic y axis (l)"), yAxis().log != 0, [this] { m_d->toggleLog(false); });
+    toggle(tr("Zoom with a rectangle (z)"), m_d->rubberBand,
+           [this] { setRubberBand(!m_d->rubberBand); });
+    toggle(tr("Crosshair"), m_d->crosshairOn, [this] { setCrosshairEnabled(!m_d->crosshairOn); });
+    menu.addSeparator();
+    QAction* reset = menu.addAction(tr("Show everything (0)"), this, &PlotView::resetView);
+    reset->setEnabled(!m_d->following);
+}
+
+QString PlotView::shortcuts()
+{
+    return tr("Wheel: zoom (Ctrl: x only, Shift: y only) · drag: pan, on an axis that axis alone · "
+              "double click, 0 or Home: show everything\n"
+              "+ −: zoom · x X, y Y: one axis · arrows: pan (Shift: 1 pixel, Alt: 100) · "
+              "z: zoom with a rectangle\n"
+              "Space: crosshair, then ← → from point to point · l, L: logarithmic y, x axis · "
+              "Ctrl+C: copy the plot");
+}
+
+} // namespace memscape

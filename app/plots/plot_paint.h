@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What is drawn around and over the curves, by plain QPainter: title and legend, bands and lines
+// under the curves, markers, labels and notes over them, and the crosshair with its card.
+#pragma once
+
+#include "app/plots/plot_style.h"
+
+#include <QRectF>
+
+#include <optional>
+#include <vector>
+
+namespace memscape {
+
+struct LegendEntry
+{
+    std::size_t curve = 0;
+    QRectF rect;
+};
+
+/// Title on the left, legend on the right or, when that is too narrow, in rows below it.
+struct PlotHeader
+{
+    double height = 0;
+    QRectF title;
+    QRectF yLabel;
+    std::vector<LegendEntry> legend;
+};
+PlotHeader layoutHeader(const PlotState& state, double width);
+void paintHeader(QPainter& painter, const PlotState& state, const PlotHeader& header,
+                 const Theme& theme, int hovered = -1);
+
+/// Under the curves: bands, horizontal lines, the measured bars.
+void paintBelow(QPainter& painter, const PlotState& state, const PlotMapper& map,
+                const Theme& theme);
+/// Over the curves: markers with their pills, names at the ends of curves, the note, the empty
+/// text.
+void paintAbove(QPainter& painter, const PlotState& state, const PlotMapper& map,
+                const Theme& theme);
+
+/// Where a marker's pill stands, inside the axis rectangle at its foot.
+QRectF markerPill(const Marker& marker, const PlotMapper& map);
+
+struct Crosshair
+{
+    Sample sample;
+    QPointF pointer;
+};
+void paintCrosshair(QPainter& painter, const PlotState& state, const PlotMapper& map,
+                    const Theme& theme, const Crosshair& crosshair);
+void paintRubberBand(QPainter& painter, const QRectF& rect, const Theme& theme);
+void paintFocus(QPainter& painter, const QRectF& rect, const Theme& theme);
+
+/// "stride 4: predicted 1.08 TB/s · measured 1.06 TB/s (1.03 to 1.09 TB/s)".
+QString readoutText(const PlotState& state, const Sample& sample);
+
+} // namespace memscape

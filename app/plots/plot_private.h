@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the three files of PlotView share: plot_view.cpp (what is shown), plot_input.cpp (mouse,
+// keys, menu), plot_export.cpp (files and clipboard).
+#pragma once
+
+#include "app/plots/plot_scene.h"
+#include "app/plots/plot_view.h"
+
+#include <QElapsedTimer>
+#include <QTimer>
+
+namespace memscape {
+
+class PlotView::Private
+{
+public:
+    explicit Private(PlotView* view);
+
+    enum class Drag { None, Pan, PanX, PanY, MoveMarker, RubberBand };
+
+    /// Logarithms from the specs and the person's own choice; limits while following.
+    void applyAxes();
+    void ensureRanges();
+    void changeRange(const AxisRange& x, const AxisRange& y); ///< by a person
+    void toggleLog(bool xAxis);
+
+    void setCrosshair(const Sample& sample, QPointF pointer);
+    void stepCrosshair(int direction);
+    void paintOverlay(QPainter& painter);
+    void updateNote();
+    void fillScene(PlotScene& scene) const; ///< the same state for an export
+
+    // plot_input.cpp
+    bool mousePress(QMouseEvent& event);
+    bool mouseMove(QMouseEvent& event);
+    bool mouseRelease(QMouseEvent& event);
+    bool mouseDoubleClick(QMouseEvent& event);
+    bool wheel(QWheelEvent& event);
+    void leave();
+    bool key(QKeyEvent& event);
+    void hover(QPointF position);
+    int markerAt(QPointF position) const;
+    int legendAt(QPointF position) const;
+    QString curveAt(QPointF position) const;
+
+    PlotView* view;
+    PlotScene scene;
+    AxisSpec specX, specY; ///< as given; scene.state() holds them with the logarithms of now
+    int logX = -1, logY = -1; ///< chosen by hand, -1: as the spec says
+    bool following = true;
+    bool rangesDirty = true;
+    QTimer frame;
+    QElapsedTimer sinceFrame;
+
+    bool crosshairOn = true;
+    bool byKeyboard = false; ///< the crosshair was put by a key and stays
+    Crosshair crosshair;
+    QString readout;
+    QString note;
+
+    Drag drag = Drag::None;
+    QPointF pressed, last;
+    QString dragged; ///< key of the marker
+    bool moved = false;
+    bool rubberBand = false;
+    bool keyboardFocus = false;
+};
+
+} // namespace memscape

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How each role of a curve looks: pen, dot, colour. Shape says the same as colour, so that a print
+// in grey still tells a prediction from a measurement.
+#pragma once
+
+#include "app/plots/plot_data.h"
+#include "app/settings/theme.h"
+
+#include <QFont>
+#include <QPainter>
+#include <QPen>
+
+namespace memscape {
+
+/// Everything that is drawn, with logarithms and limits as they are now.
+struct PlotState
+{
+    QString title;
+    QString emptyText;
+    AxisSpec x, y;
+    std::vector<Curve> curves;
+    std::vector<CleanCurve> cleaned; ///< as many as curves
+    std::vector<Marker> markers;
+    std::vector<HorizontalLine> lines;
+    std::vector<Band> bands;
+    AxisRange xRange, yRange;
+
+    bool empty() const; ///< no visible curve has a point
+};
+
+/// Values to pixels of the axis rectangle.
+struct PlotMapper
+{
+    QRectF rect;
+    AxisRange x, y;
+
+    double toX(double value) const { return rect.left() + x.toShare(value) * rect.width(); }
+    double toY(double value) const { return rect.bottom() - y.toShare(value) * rect.height(); }
+    double fromX(double pixel) const { return x.fromShare(shareX(pixel)); }
+    double shareX(double pixel) const { return (pixel - rect.left()) / rect.width(); }
+    double shareY(double pixel) const { return (rect.bottom() - pixel) / rect.height(); }
+};
+
+struct CurveStyle
+{
+    QColor colour;
+    QColor textColour;
+    QPen pen; ///< NoPen when the curve has no line
+    MarkerShape shape = MarkerShape::Circle;
+    double size = 0; ///< diameter of a dot in pixels; 0 for none
+    bool hollow = false;
+};
+
+CurveStyle styleOf(const Curve& curve, const Theme& theme);
+
+/// A dot, or its outline when hollow (over `background`, so that lines don't show through).
+void paintDot(QPainter& painter, QPointF centre, const CurveStyle& style, const QColor& background);
+/// The curve's sample in a legend or a card: line, dot, or both, in a box.
+void paintSwatch(QPainter& painter, const QRectF& box, const CurveStyle& style,
+                 const QColor& background);
+
+/// The application font in pixels (exports have other resolutions), scaled.
+QFont plotFont(double factor = 1.0, bool bold = false);
+/// One pixel of the drawings: lengths grow with the font.
+double plotUnit();
+
+} // namespace memscape
