@@ -144,6 +144,7 @@ struct Device
 {
     std::string id;   ///< "cpu", "cuda:0", "nvidia-h200"
     std::string name; ///< "NVIDIA H200 SXM"
+    std::vector<std::string> productNames; ///< what drivers and /proc/cpuinfo call it: "NVIDIA H200"
     DeviceKind kind = DeviceKind::Host;
     std::string vendor;
     std::string architecture;

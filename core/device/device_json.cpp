@@ -2,9 +2,10 @@
 // A device from its JSON document. The shape, version 1 (SI base units; a value with a source is
 // {"value", "kind", "source", "method"}, unknown is null):
 //
-//   format, version, id, name, kind, vendor, architecture, compute_capability, basis, units,
-//   threads, clock, tensor_clock, warp, sector_bytes, line_bytes, rates {fp32: {…}}, levels […],
-//   tlbs […], links […], derating {read, write, copy}, launch, concurrency {…}, calibration, notes
+//   format, version, id, name, product_names, kind, vendor, architecture, compute_capability,
+//   basis, units, threads, clock, tensor_clock, warp, sector_bytes, line_bytes, rates {fp32: {…}},
+//   levels […], tlbs […], links […], derating {read, write, copy}, launch, concurrency {…},
+//   calibration, notes
 //
 // Keys we do not know are kept at any depth and written back, so that a file of a newer program
 // survives an older one. Writing is in device_write.cpp.
@@ -200,13 +201,14 @@ void readIdentity(const Fields& fields, Device& device)
 {
     device.id = fields.requiredText("id");
     device.name = fields.requiredText("name");
+    device.productNames = fields.texts("product_names", 100);
     device.kind = static_cast<DeviceKind>(fields.choice("kind", {"host", "gpu"}, 0));
     device.vendor = fields.text("vendor");
     device.architecture = fields.text("architecture");
     device.computeCapability = fields.text("compute_capability");
     device.basis = fields.text("basis", "catalogue");
     device.units = fields.integer("units", countRange, 1);
-    device.threads = fields.integer("threads", {1e7}, device.units);
+    device.threads = fields.integer("threads", {1e7}, device.isGpu() ? 1 : device.units);
     device.clock = fields.sourced("clock", clockRange);
     device.tensorClock = fields.sourced("tensor_clock", clockRange);
     const bool gpu = device.isGpu();

@@ -142,6 +142,7 @@ Json deviceToJson(const Device& device)
                  {"version", 1},
                  {"id", device.id},
                  {"name", device.name},
+                 {"product_names", device.productNames},
                  {"kind", device.isGpu() ? "gpu" : "host"},
                  {"vendor", device.vendor},
                  {"architecture", device.architecture},

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of CPU families that the catalogue knows, and the typical host for all others.
+//
+// Families: AMD 25 is Zen 3 and Zen 4; of these the models 0x10–0x1f (Genoa and its workstation
+// sibling), 0x60–0x7f (desktop and mobile) and 0xa0–0xaf (Bergamo, Siena) are Zen 4. Intel 6/143 and
+// 6/207 are Sapphire and Emerald Rapids. Ranges as in the Linux kernel's family tables, not
+// re-checked.
+#include "core/device/host_reference.h"
+
+#include "core/device/catalogue.h"
+
+namespace memscape {
+
+namespace {
+
+struct Family
+{
+    std::string_view vendor;
+    int family;
+    int firstModel, lastModel;
+    std::string_view shortVendor;
+    std::string_view catalogueId;
+    std::string_view virtualId; ///< the reference inside a virtual machine; empty: the same
+    double dramLimit;
+};
+
+constexpr double twoChannels = 83.2e9; // two channels of DDR5-5200: 2 × 8 B × 5.2 GT/s
+
+constexpr Family families[] = {
+    {"AuthenticAMD", 25, 0x10, 0x1f, "AMD", "amd-epyc-9654", "amd-epyc-zen4-vm", 0},
+    {"AuthenticAMD", 25, 0xa0, 0xaf, "AMD", "amd-epyc-9654", "amd-epyc-zen4-vm", 0},
+    {"AuthenticAMD", 25, 0x60, 0x7f, "AMD", "amd-epyc-9654", "", twoChannels},
+    {"GenuineIntel", 6, 143, 143, "Intel", "intel-xeon-8480plus", "", 0},
+    {"GenuineIntel", 6, 207, 207, "Intel", "intel-xeon-8480plus", "", 0},
+};
+
+Sourced typical(double value)
+{
+    return {value, Evidence::Unverified, "of a server or desktop core of the 2020s", {}};
+}
+
+MemoryLevel typicalCache(const char* id, const char* label, double bytes, double ways, double clocks,
+                         double bytesPerClock, double clock)
+{
+    MemoryLevel level;
+    level.id = id;
+    level.label = label;
+    level.capacity = typical(bytes);
+    level.line = typical(64);
+    level.ways = typical(ways);
+    level.latency = typical(clocks / clock);
+    level.bandwidth = typical(bytesPerClock * clock);
+    level.oneCoreBandwidth = level.bandwidth;
+    return level;
+}
+
+MemoryLevel typicalStore(const char* id, const char* label, LevelKind kind, double bytes,
+                         double latency, double bandwidth)
+{
+    MemoryLevel level;
+    level.id = id;
+    level.label = label;
+    level.kind = kind;
+    level.capacity = typical(bytes);
+    level.line = typical(kind == LevelKind::Storage ? 4096 : 64);
+    level.latency = typical(latency);
+    level.bandwidth = typical(bandwidth);
+    return level;
+}
+
+/// One core of a typical 3 GHz CPU; describeHost scales it.
+Device typicalHost()
+{
+    constexpr double clock = 3e9;
+    Device host;
+    host.clock = typical(clock);
+    MemoryLevel registers
+        = typicalCache("registers", "Vector registers", 512, 1, 1, 192, clock);
+    registers.kind = LevelKind::Registers;
+    registers.ways = {};
+    registers.line = typical(32);
+    MemoryLevel dram = typicalStore("DRAM", "Memory", LevelKind::Dram, 0x1p34, 100e-9, 15e9);
+    dram.oneCoreBandwidth = dram.bandwidth;
+    host.levels = {registers,
+                   typicalCache("L1", "L1 data cache", 0x1p15, 8, 4, 64, clock),
+                   typicalCache("L2", "L2 cache", 0x1p20, 8, 14, 32, clock),
+                   typicalCache("L3", "L3 cache", 0x1p25, 16, 50, 16, clock),
+                   dram,
+                   typicalStore("SSD", "NVMe drive", LevelKind::Storage, 1e12, 80e-6, 7e9)};
+    for (const double page : {4096.0, 2097152.0}) {
+        host.tlbs.push_back({"L1 dTLB", page, typical(64), typical(7 / clock)});
+        host.tlbs.push_back({"L2 dTLB", page, typical(1536), typical(20e-9)});
+    }
+    host.derating = {typical(0.85), typical(0.4), typical(0.56)};
+    host.launch = {0, Evidence::Specified, "a host starts loops, not kernels", {}};
+    host.concurrency.linesInFlightPerUnit = typical(12);
+    host.rates["fp32"] = {typical(32 * clock), 16, false, {}};
+    return host;
+}
+
+} // namespace
+
+HostReference hostReference(const HostFacts& facts)
+{
+    for (const Family& family : families) {
+        if (facts.vendor != family.vendor || facts.family != family.family
+            || facts.model < family.firstModel || facts.model > family.lastModel)
+            continue;
+        const bool inVirtual = facts.virtualMachine && !family.virtualId.empty();
+        const std::string id(inVirtual ? family.virtualId : family.catalogueId);
+        if (auto device = findDevice(id)) {
+            return {std::move(*device), id + " (catalogue)", std::string(family.shortVendor), true,
+                    family.dramLimit};
+        }
+    }
+    return {typicalHost(), "typical value", {}, false, 2 * twoChannels};
+}
+
+} // namespace memscape
