@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Syntax and help of every command. Help teaches: what it does, an example that works, what comes
+// out. A usage error says what was wrong, names what is near, and ends with 2.
+#include "app/cli/arguments.h"
+
+#include "app/cli/commands.h"
+#include "app/cli/output.h"
+#include "core/base/text.h"
+#include "core/experiment/record.h"
+
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace memscape::cli {
+
+namespace {
+
+constexpr auto overview = R"(
+What memory will cost, predicted, and what it does cost, measured, side by side.
+
+  memscape-cli list                                  what can be asked
+  memscape-cli describe stride                       its parameters and figures
+  memscape-cli predict stride stride=8 --device nvidia-h200
+  memscape-cli measure stride stride=1:64:x2 --device cpu -o stride.json
+  memscape-cli report stride.json --to html -o stride.html
+
+Exit codes: 0 done, 1 the measurement failed, 2 the input was wrong, 3 the device is not there,
+130 interrupted. With --json, standard output holds one JSON document and nothing else; messages
+go to standard error.)";
+
+constexpr auto parameterHelp = R"(
+A parameter is KEY=VALUE, with a unit where it has one: bytes=256MiB (2^20) or bytes=256MB (10^6).
+One parameter may be swept: stride=1:128:x2 (doubling), stride=0:64:8 (in steps of 8) or
+stride=1,2,5. `memscape-cli describe EXPERIMENT` lists the parameters, their ranges and defaults.)";
+
+constexpr auto predictExamples = R"(
+Examples:
+  memscape-cli predict stride                              on this machine's CPU
+  memscape-cli predict hierarchy working_set=24MiB --device nvidia-h200
+  memscape-cli predict stride stride=1:32:x2 element=float64 --json | jq .predicted.figures
+
+The device may be any that `memscape-cli devices` lists, measured or not, or a device file.)";
+
+constexpr auto measureExamples = R"(
+Examples:
+  memscape-cli measure stride --device cpu --json > stride.json
+  memscape-cli measure hierarchy --device cuda:0 -o hierarchy.json
+  memscape-cli measure stride --device replay:stride.json  plays a recorded run
+
+Only a device of this machine can be measured: cpu, cuda:0 … Ctrl+C stops the run and keeps the
+points that are there, marked as interrupted; a second Ctrl+C ends the program at once.)";
+
+constexpr auto calibrateExamples = R"(
+Runs the probes once, about a minute, and writes a device file. Predictions for this device then
+start from what was measured here instead of from a data sheet, and say so.
+
+  memscape-cli calibrate --device cpu                      kept where predictions look for it
+  memscape-cli calibrate --device cpu -o lab-machine.json  to be used as --device lab-machine.json)";
+
+constexpr auto reportExamples = R"(
+Examples:
+  memscape-cli report stride.json --to html -o stride.html   one file: charts, why, provenance
+  memscape-cli report a.json b.json --to csv -o both.csv     one row per point, for a spreadsheet
+  memscape-cli measure stride --device cpu --json | memscape-cli report - --to md -o -
+
+A RECORD is a record or a study file; - reads one from standard input.)";
+
+constexpr auto checkExamples = R"(
+Says of each file what it is and whether it is valid, or the place of the first fault. Knows every
+Memscape document (record, study, device, chain), Hugging Face config.json and PyTorch memory
+snapshots. Ends with 2 when any file is at fault.
+
+  memscape-cli check lesson.memscape resources/devices/*.json)";
+
+constexpr auto selftestExamples = R"(
+Runs every measuring kernel on small inputs and compares it with a plain reference, before anyone
+trusts a time. Without --device: every device of this machine. Ends with 1 when a kernel is wrong.)";
+
+constexpr auto workerExamples = R"(
+For programs: reads commands and writes events, one JSON object per line, until standard input
+ends. The window runs one; `ssh lab-gpu memscape-cli worker` makes a far machine a device.
+
+  {"cmd":"run","id":1,"experiment":"stride","device":"cpu","parameters":{"stride":4}}
+  {"cmd":"cancel","id":1})";
+
+using Apps = std::vector<CLI::App*>;
+
+void addJson(CLI::App& command, Arguments& arguments)
+{
+    command.add_flag("--json", arguments.json, "JSON on standard output, and nothing else");
+}
+
+void addOutput(CLI::App& command, Arguments& arguments, const std::string& what)
+{
+    command.add_option("-o,--output", arguments.output, what)->type_name("FILE");
+}
+
+CLI::Option* addDevice(CLI::App& command, Arguments& arguments, const std::string& what)
+{
+    return command.add_option("--device", arguments.device, what)->type_name("ID");
+}
+
+void addExperiment(CLI::App& command, Arguments& arguments)
+{
+    command.add_option("EXPERIMENT", arguments.experiment, "what to ask; see `memscape-cli list`")
+        ->type_name("")
+        ->required();
+    command.add_option("KEY=VALUE", arguments.assignments, "parameters")->type_name("");
+}
+
+CLI::App& addCommand(CLI::App& app, const char* name, const char* what, const char* footer)
+{
+    CLI::App& command = *app.add_subcommand(name, what);
+    command.footer(footer);
+    return command;
+}
+
+void addLookups(CLI::App& app, Arguments& arguments)
+{
+    addJson(addCommand(app, "list", "the experiments and their questions", ""), arguments);
+    addJson(addCommand(app, "devices", "live, catalogue and calibrated devices", ""), arguments);
+    CLI::App& describe = addCommand(app, "describe", "one experiment: parameters, figures, curves",
+                                    "\nExample:\n  memscape-cli describe stride --json");
+    describe.add_option("EXPERIMENT", arguments.experiment, "its id; see `memscape-cli list`")
+        ->type_name("")
+        ->required();
+    addJson(describe, arguments);
+}
+
+void addQuestions(CLI::App& app, Arguments& arguments)
+{
+    CLI::App& predict = addCommand(app, "predict", "what memory and time will do: instant", "");
+    predict.footer(std::string(parameterHelp) + "\n" + predictExamples);
+    addExperiment(predict, arguments);
+    addDevice(predict, arguments, "for which device (default: cpu)");
+    addJson(predict, arguments);
+    addOutput(predict, arguments, "write the record to FILE");
+
+    CLI::App& measure = addCommand(app, "measure", "what they do: a real run beside the prediction", "");
+    measure.footer(std::string(parameterHelp) + "\n" + measureExamples);
+    addExperiment(measure, arguments);
+    addDevice(measure, arguments, "on which device of this machine");
+    addJson(measure, arguments);
+    measure
+        .add_flag("--events", arguments.events, "JSON lines while it runs: started, progress, "
+                                                "sample, note, one done")
+        ->excludes("--json");
+    addOutput(measure, arguments, "write the record to FILE");
+
+    CLI::App& calibrate = addCommand(app, "calibrate", "measure a device once, for better predictions",
+                                     calibrateExamples);
+    addDevice(calibrate, arguments, "which device of this machine");
+    addOutput(calibrate, arguments, "write the device to FILE instead");
+}
+
+void addDocuments(CLI::App& app, Arguments& arguments)
+{
+    CLI::App& report = addCommand(app, "report", "records as a page, a table or text", reportExamples);
+    report.add_option("RECORD", arguments.files, "record or study files")->type_name("")->required();
+    report.add_option("--to", arguments.format, "html, md, csv or json")->type_name("FORMAT")->required();
+    addOutput(report, arguments, "where to (default, or -: standard output)");
+    report.add_option("--title", arguments.title, "heading of the report")->type_name("TEXT");
+    report.add_flag("--comments", arguments.comments, "csv: lines with # on top that name the units");
+
+    CLI::App& check = addCommand(app, "check", "is this file valid, and what is it?", checkExamples);
+    check.add_option("FILE", arguments.files, "any document; - is standard input")
+        ->type_name("")
+        ->required();
+
+    addDevice(addCommand(app, "selftest", "every kernel against its reference", selftestExamples),
+              arguments, "which device (default: every one here)");
+    addCommand(app, "worker", "measure for another program: JSON lines", workerExamples);
+}
+
+std::vector<std::string> optionNames(const CLI::App& command)
+{
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options())
+        for (const std::string& name : option->get_lnames())
+            names.push_back("--" + name);
+    return names;
+}
+
+/// The help of predict and measure ends with the parameters of the experiment that was named.
+void printHelp(const CLI::App& app, const std::vector<std::string>& words)
+{
+    const auto chosen = app.get_subcommands();
+    std::string text = chosen.empty() ? app.help() : chosen.front()->help();
+    for (const std::string& word : words) {
+        if (const auto experiment = findExperiment(word); experiment && !chosen.empty())
+            text += "\n" + parametersText(**experiment);
+    }
+    printOut(text.ends_with('\n') ? text : text + "\n");
+}
+
+Answered usageError(const CLI::App& app, const std::string& message, const std::string& hint)
+{
+    const auto chosen = app.get_subcommands();
+    const std::string command = chosen.empty() ? "" : " " + chosen.front()->get_name();
+    complain({"usage", message, {}, hint});
+    note(fmt::format("try: memscape-cli{} --help", command));
+    return {static_cast<int>(ExitCode::BadInput)};
+}
+
+Answered unexpectedWords(const CLI::App& app)
+{
+    const auto chosen = app.get_subcommands();
+    const auto words = app.remaining(true);
+    const std::string word = words.empty() ? "" : words.front();
+    const std::string shown = quotedForMessage(word);
+    if (!chosen.empty() && word.starts_with("-"))
+        return usageError(app, fmt::format("{} does not know the option {}", chosen.front()->get_name(), shown),
+                          didYouMean(word.substr(0, word.find('=')), optionNames(*chosen.front())));
+    return usageError(app, fmt::format("\"{}\" was not expected here", shown), {});
+}
+
+/// The first word that is not an option must be a command; CLI11 alone would not name near ones.
+std::optional<Answered> unknownCommand(const CLI::App& app, const std::vector<std::string>& words)
+{
+    const auto word = std::find_if(words.begin(), words.end(), [](const std::string& text) {
+        return !text.starts_with("-");
+    });
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands(nullptr))
+        names.push_back(command->get_name());
+    if (word == words.end() || std::find(names.begin(), names.end(), *word) != names.end())
+        return {};
+    return usageError(app, fmt::format("there is no command \"{}\"", quotedForMessage(*word)),
+                      didYouMean(*word, names));
+}
+
+} // namespace
+
+std::variant<Arguments, Answered> parseArguments(int argc, char** argv)
+{
+    Arguments arguments;
+    CLI::App app("Memscape on the command line.", "memscape-cli");
+    app.footer(overview);
+    app.set_version_flag("--version", "memscape-cli " + programVersion());
+    addLookups(app, arguments);
+    addQuestions(app, arguments);
+    addDocuments(app, arguments);
+
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.empty()) {
+        printHelp(app, words);
+        return Answered{static_cast<int>(ExitCode::BadInput)};
+    }
+    if (auto answered = unknownCommand(app, words))
+        return *answered;
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        printHelp(app, words);
+        return Answered{0};
+    } catch (const CLI::CallForVersion& version) {
+        printOut(std::string(version.what()) + "\n");
+        return Answered{0};
+    } catch (const CLI::ExtrasError&) {
+        return unexpectedWords(app);
+    } catch (const CLI::ParseError& problem) {
+        return usageError(app, quotedForMessage(problem.what(), 200), {});
+    }
+    const auto chosen = app.get_subcommands();
+    if (chosen.empty())
+        return usageError(app, "a command is missing", "memscape-cli --help lists them");
+    arguments.command = chosen.front()->get_name();
+    return arguments;
+}
+
+} // namespace memscape::cli

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line as a value. Everything that knows CLI11 is in arguments.cpp; a command sees only
+// this. The names of commands and flags are a contract: other people's scripts test them.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace memscape::cli {
+
+struct Arguments
+{
+    std::string command; ///< "predict"
+    std::string experiment;
+    std::vector<std::string> assignments; ///< "stride=4", as given
+    std::string device;                   ///< empty: not given
+    std::vector<std::string> files;
+    std::string format; ///< of a report
+    std::string title;
+    std::string output; ///< -o; empty: not given, "-": standard output
+    bool json = false;
+    bool events = false;
+    bool comments = false;
+};
+
+/// Nothing to run: the text was printed (help, version, a usage error) and this is the exit code.
+struct Answered
+{
+    int exitCode = 0;
+};
+
+std::variant<Arguments, Answered> parseArguments(int argc, char** argv);
+
+} // namespace memscape::cli

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an experiment takes and gives. The figures' keys are found by predicting once for this
+// machine, so they cannot fall out of step with the experiment.
+#include "app/cli/commands.h"
+#include "app/cli/output.h"
+#include "core/base/text.h"
+#include "core/device/catalogue.h"
+#include "core/report/text_table.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace memscape::cli {
+
+namespace {
+
+/// `text` in lines of at most 96 characters, each after `indent` spaces.
+std::string wrapped(const std::string& text, std::size_t indent)
+{
+    const std::string start(indent, ' ');
+    std::string out, line;
+    for (const std::string& word : split(text, ' ')) {
+        if (!line.empty() && indent + textWidth(line) + 1 + textWidth(word) > 96) {
+            out += start + line + "\n";
+            line.clear();
+        }
+        line += (line.empty() ? "" : " ") + word;
+    }
+    return out + start + line + "\n";
+}
+
+std::string numberLabel(const ParameterSpec& spec, double value)
+{
+    return valueLabel(spec, ParameterValue(value));
+}
+
+std::string rangeText(const ParameterSpec& spec)
+{
+    switch (spec.kind) {
+    case ParameterKind::Flag: return "true or false";
+    case ParameterKind::Choice: {
+        std::vector<std::string> keys;
+        for (const ChoiceValue& choice : spec.choices)
+            keys.push_back(choice.key);
+        return join(keys, ", ");
+    }
+    case ParameterKind::Integer:
+    case ParameterKind::Real: break;
+    }
+    return numberLabel(spec, spec.minimum) + " to " + numberLabel(spec, spec.maximum);
+}
+
+/// Figures at the defaults, for their keys; empty when neither this machine nor the catalogue does.
+Figures figuresOf(const Experiment& experiment)
+{
+    const auto parameters = resolve(experiment.schema(), std::vector<std::string>());
+    for (const char* id : {"cpu", "nvidia-h200"}) {
+        const auto device = parameters ? findDevice(id) : Result<Device>(tl::unexpected(parameters.error()));
+        if (!device)
+            continue;
+        if (auto figures = experiment.predictPoint(*device, *parameters))
+            return *figures;
+    }
+    return {};
+}
+
+Json describeJson(const Experiment& experiment)
+{
+    Json figures = Json::array(), series = Json::array();
+    for (const Figure& figure : figuresOf(experiment))
+        figures.push_back({{"key", figure.key}, {"label", figure.label}, {"unit", unitText(figure.unit)}});
+    for (const SeriesSpec& spec : experiment.series())
+        series.push_back({{"key", spec.key}, {"label", spec.label}});
+    return {{"id", experiment.id()},
+            {"title", experiment.title()},
+            {"question", experiment.question()},
+            {"group", experiment.group()},
+            {"help", experiment.help()},
+            {"parameters", schemaToJson(experiment.schema())},
+            {"figures", figures},
+            {"series", series}};
+}
+
+std::string describeText(const Experiment& experiment)
+{
+    std::string out = fmt::format("{}: {}\n{}\n\n", experiment.id(), experiment.title(), experiment.question());
+    out += wrapped(experiment.help(), 0) + "\n" + parametersText(experiment);
+    TextTable figures{{{"key", false}, {"figure", false}, {"unit", false}, {"curve", false}}, {}};
+    const auto series = experiment.series();
+    for (const Figure& figure : figuresOf(experiment)) {
+        const bool curve = std::any_of(series.begin(), series.end(), [&figure](const SeriesSpec& spec) {
+            return spec.key == figure.key;
+        });
+        figures.rows.push_back({figure.key, figure.label, std::string(unitText(figure.unit)),
+                                curve ? "yes" : ""});
+    }
+    return out + "\nFigures\n" + alignedText(figures, 2);
+}
+
+} // namespace
+
+std::string parametersText(const Experiment& experiment)
+{
+    std::string out = fmt::format("Parameters of {}\n", experiment.id());
+    for (const ParameterSpec& spec : experiment.schema()) {
+        out += fmt::format("  {}={}\n", spec.key, spec.standard);
+        out += wrapped(spec.help, 6) + wrapped(rangeText(spec), 6);
+    }
+    return out;
+}
+
+int runDescribe(const Arguments& arguments)
+{
+    const auto experiment = findExperiment(arguments.experiment);
+    if (!experiment)
+        return refused(experiment.error());
+    printOut(arguments.json ? jsonText(describeJson(**experiment)) : describeText(**experiment));
+    return 0;
+}
+
+} // namespace memscape::cli

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// memscape-cli: everything but the window. No Qt, no display, no locale.
+#include "app/cli/commands.h"
+#include "app/cli/output.h"
+
+#include <array>
+#include <csignal>
+#include <exception>
+#include <new>
+#include <string_view>
+
+namespace {
+
+using namespace memscape::cli;
+
+struct Command
+{
+    std::string_view name;
+    int (*run)(const Arguments&);
+};
+
+constexpr std::array commands{
+    Command{"list", runList},           Command{"devices", runDevices},
+    Command{"describe", runDescribe},   Command{"predict", runPredict},
+    Command{"measure", runMeasure},     Command{"calibrate", runCalibrate},
+    Command{"report", runReport},       Command{"check", runCheck},
+    Command{"selftest", runSelftest},   Command{"worker", runWorkerCommand},
+};
+
+int run(int argc, char** argv)
+{
+    const auto parsed = parseArguments(argc, argv);
+    if (const auto* answered = std::get_if<Answered>(&parsed))
+        return finishedOutput(answered->exitCode);
+    const auto& arguments = std::get<Arguments>(parsed);
+    for (const Command& command : commands) {
+        if (command.name == arguments.command)
+            return finishedOutput(command.run(arguments));
+    }
+    return static_cast<int>(memscape::ExitCode::BadInput);
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    // A reader that goes away and a file that grows past a limit are errors of one write, not ends
+    // of the program: a measurement in progress is still worth keeping.
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
+    try {
+        return run(argc, argv);
+    } catch (const std::bad_alloc&) {
+        complain({"memory", "out of memory", {}, "use fewer points or a smaller file"});
+    } catch (const std::exception& problem) {
+        complain({"internal", std::string("this is a fault of memscape-cli: ") + problem.what()});
+    }
+    return static_cast<int>(memscape::ExitCode::Failed);
+}

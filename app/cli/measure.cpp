@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predict, run, and put the two side by side. A run that was interrupted or failed half-way keeps
+// the points it had: the record says what happened in its provenance ("status").
+#include "app/cli/commands.h"
+#include "app/cli/console_sink.h"
+#include "app/cli/live_device.h"
+#include "app/cli/output.h"
+#include "core/base/text.h"
+#include "core/protocol/message.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <nlohmann/json.hpp>
+
+namespace memscape::cli {
+
+namespace {
+
+struct Plan
+{
+    const Experiment* experiment;
+    Parameters parameters;
+    LiveDevice live;
+};
+
+Result<Plan> planOf(const Arguments& arguments)
+{
+    MEMSCAPE_TRY(experiment, findExperiment(arguments.experiment));
+    MEMSCAPE_TRY(parameters, resolve(experiment->schema(), arguments.assignments));
+    MEMSCAPE_CHECK(requireDevice(arguments.device));
+    MEMSCAPE_TRY(live, findLiveDevice(arguments.device));
+    MEMSCAPE_CHECK(writable(arguments.output));
+    return Plan{experiment, std::move(parameters), std::move(live)};
+}
+
+/// The record before the run. A device that cannot be predicted yet can still be measured.
+Record predictedPart(const Plan& plan)
+{
+    auto record = predictRecord(*plan.experiment, plan.live.device.device, plan.parameters);
+    if (record)
+        return *record;
+    note("measuring without a prediction: " + record.error().text());
+    Record bare;
+    bare.experiment = plan.experiment->id();
+    bare.parameters = plan.parameters;
+    bare.device = plan.live.device.device;
+    bare.provenance = programProvenance();
+    return bare;
+}
+
+void addProvenance(Record& record, const Json& provenance)
+{
+    if (!record.provenance.is_object())
+        record.provenance = Json::object();
+    if (provenance.is_object())
+        record.provenance.update(provenance);
+}
+
+struct Outcomes
+{
+    std::string status; ///< ok, cancelled, skipped, failed: the worker's words
+    std::optional<Error> error;
+    int exitCode = 0;
+};
+
+Outcomes outcomeOf(const Result<MeasuredRun>& run)
+{
+    if (run && run->complete)
+        return {"ok", {}, 0};
+    const bool cancelled = run ? !run->complete : run.error().code == "run.cancelled";
+    if (cancelled)
+        return {"cancelled", {}, static_cast<int>(ExitCode::Interrupted)};
+    return {run.error().code == "run.skipped" ? "skipped" : "failed", run.error(),
+            static_cast<int>(exitCodeFor(run.error()))};
+}
+
+/// The measured side: the run's own, else what its points amount to when it broke off.
+void addMeasurement(Record& record, const Plan& plan, const Result<MeasuredRun>& run,
+                    std::vector<Point> points, const std::string& status)
+{
+    if (run) {
+        record.measured = run->measurement;
+        addProvenance(record, run->provenance);
+    } else if (!points.empty()) {
+        std::sort(points.begin(), points.end(),
+                  [](const Point& a, const Point& b) { return a.x < b.x; });
+        record.measured = outcomeFromPoints(*plan.experiment, record.device, plan.parameters,
+                                            std::move(points));
+    }
+    record.provenance["status"] = status == "cancelled" ? "interrupted" : status;
+}
+
+void printDone(const Outcomes& outcomes, const Record& record, double seconds)
+{
+    protocol::Done done;
+    done.id = 1;
+    done.status = outcomes.status;
+    done.elapsed = seconds;
+    done.error = outcomes.error;
+    if (record.measured)
+        done.result = outcomeToJson(*record.measured);
+    done.provenance = record.provenance;
+    printOut(protocol::encode(protocol::Event(done)));
+}
+
+} // namespace
+
+int runMeasure(const Arguments& arguments)
+{
+    auto plan = planOf(arguments);
+    if (!plan)
+        return refused(plan.error());
+    Record record = predictedPart(*plan);
+
+    const InterruptGuard guard;
+    ConsoleSink sink(arguments.events);
+    const auto start = std::chrono::steady_clock::now();
+    const auto run = plan->live.backend->measure(*plan->experiment, plan->live.device,
+                                                 plan->parameters, sink);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    sink.clearBar();
+
+    const Outcomes outcomes = outcomeOf(run);
+    addMeasurement(record, *plan, run, sink.points(), outcomes.status);
+    if (arguments.events)
+        printDone(outcomes, record, elapsed.count());
+    if (outcomes.error)
+        complain(*outcomes.error);
+    if (!record.measured)
+        return outcomes.exitCode; // nothing was measured: there is no record to keep
+    if (outcomes.status == "cancelled")
+        note("interrupted: the record holds the points measured so far");
+    const bool json = arguments.json || (arguments.output == "-" && !arguments.events);
+    if (!json && !arguments.events)
+        printOut(recordText(record));
+    return deliver(arguments.output, jsonText(recordToJson(record)), json, outcomes.exitCode);
+}
+
+} // namespace memscape::cli

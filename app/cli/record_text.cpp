@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A record for a person at a terminal: what was asked, the figures beside each other, why the
+// headline is what it is, the points.
+#include "app/cli/output.h"
+#include "core/report/summary.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace memscape::cli {
+
+namespace {
+
+std::string headText(const Record& record)
+{
+    std::string out = printable(recordTitle(record)) + "\n";
+    if (const Experiment* experiment = experimentOf(record))
+        out += experiment->question() + "\n";
+    std::string parameters;
+    for (const auto& [label, value] : parameterRows(record))
+        parameters += fmt::format("{}{} {}", parameters.empty() ? "" : ", ", label, value);
+    if (!parameters.empty())
+        out += printable(parameters) + "\n";
+    return out + "\n";
+}
+
+std::string whyText(const Figure& figure)
+{
+    const Why& why = *figure.why;
+    std::string out = fmt::format("\nWhy {} is {}\n", figure.label, figure.text());
+    for (const std::string& line : {why.formula, why.with})
+        if (!line.empty())
+            out += "  " + printable(line) + "\n";
+    if (!why.terms.empty())
+        out += alignedText(termsTable(why), 2);
+    if (!why.source.empty())
+        out += "  Source: " + printable(why.source) + "\n";
+    for (const std::string& sentence : why.omits)
+        out += "  Left out: " + printable(sentence) + "\n";
+    return out;
+}
+
+} // namespace
+
+std::string recordText(const Record& record)
+{
+    std::string out = headText(record) + alignedText(figuresTable(record));
+    if (const Figure* figure = headlineFigure(record))
+        out += whyText(*figure);
+    for (const TextTable& table : seriesTables(record))
+        out += "\n" + alignedText(table);
+    if (const TextTable errors = errorsTable(record); !errors.empty())
+        out += "\n" + alignedText(errors);
+    out += "\nPrediction: " + printable(basisText(record.device)) + "\n";
+    if (record.measured) {
+        const std::string grade = gradeText(record);
+        out += "Measurement: " + printable(grade.empty() ? "no grade" : grade) + "\n";
+    }
+    return out;
+}
+
+} // namespace memscape::cli
