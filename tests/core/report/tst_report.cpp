@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/report.h"
+
+#include "golden.h"
+#include "sample_record.h"
+
+using namespace memscape;
+using namespace memscape::test;
+
+class TestReport : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void formats_data()
+    {
+        QTest::addColumn<QString>("word");
+        QTest::addColumn<bool>("known");
+        for (const char* word : {"html", "md", "csv", "json", "HTML"})
+            QTest::newRow(word) << QString(word) << true;
+        for (const char* word : {"", "pdf", "htlm"})
+            QTest::newRow(*word ? word : "empty") << QString(word) << false;
+    }
+    void formats()
+    {
+        QFETCH(QString, word);
+        QFETCH(bool, known);
+        QCOMPARE(reportFormatFromText(word.toStdString()).has_value(), known);
+    }
+
+    void aSlipIsRecognised()
+    {
+        const auto format = reportFormatFromText("htlm");
+        QVERIFY(!format);
+        QCOMPARE(format.error().code, std::string("report.format"));
+        QVERIFY(format.error().hint.find("html") != std::string::npos);
+    }
+
+    void jsonReadsBackAsTheSameRecord()
+    {
+        const std::string text = reportJson({sampleRecord()}, "x");
+        const auto record = recordFromJson(*parseJson(text));
+        QVERIFY2(record.has_value(), record ? "" : record.error().text().c_str());
+        QCOMPARE(bytes(reportJson({*record}, "x")), bytes(text));
+    }
+
+    void severalRecordsAreAStudy()
+    {
+        const auto study
+            = studyFromJson(*parseJson(reportJson({sampleRecord(), predictedRecord()}, "Both")));
+        QVERIFY2(study.has_value(), study ? "" : study.error().text().c_str());
+        QCOMPARE(study->title, std::string("Both"));
+        QCOMPARE(study->records.size(), std::size_t(2));
+    }
+
+    void sameBytesEveryTime()
+    {
+        for (const auto format : {ReportFormat::Html, ReportFormat::Markdown, ReportFormat::Csv,
+                                  ReportFormat::JsonText})
+            QCOMPARE(bytes(report(format, {sampleRecord()}, "x")),
+                     bytes(report(format, {sampleRecord()}, "x")));
+    }
+};
+
+QTEST_APPLESS_MAIN(TestReport)
+#include "tst_report.moc"

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/summary.h"
+
+#include "golden.h"
+#include "sample_record.h"
+
+using namespace memscape;
+using namespace memscape::test;
+
+class TestSummary : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void figuresWithTheirError()
+    {
+        // (100 − 80) / 80 = 25 %.
+        QCOMPARE(bytes(alignedText(figuresTable(sampleRecord()))),
+                 QByteArray("figure  predicted  measured    error\n"
+                            "speed    100 GB/s   80 GB/s     25 %\n"
+                            "level          L2        L3  differs\n"));
+    }
+
+    void onlyTheSidesThatAreThere()
+    {
+        QCOMPARE(bytes(alignedText(figuresTable(predictedRecord()))),
+                 QByteArray("figure  predicted\n"
+                            "speed    100 GB/s\n"
+                            "level          L2\n"));
+        Record measured = sampleRecord();
+        measured.predicted.reset();
+        QCOMPARE(figuresTable(measured).columns.size(), std::size_t(2));
+        QVERIFY(errorsTable(measured).empty());
+        QCOMPARE(headlineFigure(measured), static_cast<const Figure*>(nullptr));
+        QCOMPARE(figuresTable(Record()).rows.size(), std::size_t(0));
+    }
+
+    void pointsBesideEachOther()
+    {
+        const auto tables = seriesTables(sampleRecord());
+        QCOMPARE(tables.size(), std::size_t(1));
+        QCOMPARE(bytes(alignedText(tables[0])), QByteArray("           speed     speed\n"
+                                                           " step  predicted  measured\n"
+                                                           "1 KiB   100 GB/s   80 GB/s\n"
+                                                           "2 KiB    50 GB/s   40 GB/s\n"
+                                                           "4 KiB    25 GB/s         –\n"));
+    }
+
+    void curvesWithoutAnyValueAreLeftOut()
+    {
+        Record record = sampleRecord();
+        const double nan = std::nan("");
+        record.measured->series[0].y = {nan, nan, nan};
+        QCOMPARE(seriesTables(record)[0].columns.size(), std::size_t(2));
+        record.predicted->series[0].y = {nan, nan, nan};
+        QVERIFY(seriesTables(record).empty());
+    }
+
+    void errorsOfCurves()
+    {
+        // 25 % at both points that both have.
+        QCOMPARE(bytes(alignedText(errorsTable(sampleRecord()))),
+                 QByteArray("curve  points  median error  largest error     at\n"
+                            "speed       2          25 %           25 %  1 KiB\n"));
+    }
+
+    void grade()
+    {
+        QCOMPARE(bytes(gradeText(sampleRecord())), QByteArray("grade B: the clock moved"));
+        QCOMPARE(gradeText(predictedRecord()), std::string());
+        Record odd = sampleRecord();
+        odd.provenance = {{"grade", 7}};
+        QCOMPARE(gradeText(odd), std::string());
+    }
+
+    void provenanceCountsSamples()
+    {
+        const auto rows = provenanceRows(sampleRecord());
+        QVERIFY(std::find(rows.begin(), rows.end(), std::pair<std::string, std::string>("samples", "3 values"))
+                != rows.end());
+    }
+
+    void titles()
+    {
+        Record record = sampleRecord();
+        QCOMPARE(bytes(recordTitle(record)), QByteArray("walk · A box"));
+        record.name = "mine";
+        QCOMPARE(bytes(recordTitle(record)), QByteArray("mine"));
+        QCOMPARE(bytes(basisText(record.device)), QByteArray("A box, from the catalogue"));
+    }
+};
+
+QTEST_APPLESS_MAIN(TestSummary)
+#include "tst_summary.moc"
