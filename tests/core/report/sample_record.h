@@ -53,6 +53,10 @@ inline Record predictedRecord()
     record.device.id = "box";
     record.device.name = "A box";
     record.device.basis = "catalogue";
+    MemoryLevel memory;
+    memory.id = memory.label = "DRAM";
+    memory.kind = LevelKind::Dram;
+    record.device.levels = {memory};
     record.provenance = {{"program", "memscape"}, {"version", "0.1.0"}};
     record.predicted.emplace();
     record.predicted->detail = Json::object();

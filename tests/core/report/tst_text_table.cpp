@@ -15,7 +15,7 @@ private slots:
     {
         const TextTable table{{{"figure", false}, {"speed\npredicted", true}},
                               {{"time", "12.6 µs"}, {"a longer name", "−3 %"}}};
-        QCOMPARE(bytes(alignedText(table, 2)), QByteArray("                   speed\n"
+        QCOMPARE(bytes(alignedText(table, 2)), QByteArray("                     speed\n"
                                                           "  figure         predicted\n"
                                                           "  time             12.6 µs\n"
                                                           "  a longer name       −3 %\n"));
