@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/host/bandwidth.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace memscape::host {
+
+namespace {
+
+constexpr double secondsPerSample = 1e-3;
+constexpr std::size_t line = 64;
+/// Slices of two arrays must not start at the same place of a page, or loads wait for stores that only
+/// look as if they went to the same address (4 KiB aliasing).
+constexpr std::size_t skew = 9 * line;
+/// Threads look whether to stop after so many bytes.
+constexpr std::size_t betweenStops = std::size_t {64} << 20;
+
+struct Layout
+{
+    std::size_t slice = 0;  ///< bytes of one array of one thread
+    std::size_t stride = 0; ///< from one array to the next
+    int arrays = 1;
+    int threads = 1;
+
+    std::size_t total() const
+    {
+        return stride * static_cast<std::size_t>(arrays) * static_cast<std::size_t>(threads);
+    }
+};
+
+Layout layoutOf(const BandwidthPoint& point)
+{
+    Layout layout;
+    layout.arrays = streamArrays(point.operation);
+    layout.threads = std::max(point.threads, 1);
+    const auto parts = static_cast<std::size_t>(layout.arrays * layout.threads);
+    layout.slice = std::max(point.bytes / parts / line, std::size_t {1}) * line;
+    layout.stride = layout.slice + (parts > 1 ? skew : 0);
+    return layout;
+}
+
+StreamSlice sliceOf(const Buffer& buffer, const Layout& layout, int thread)
+{
+    std::byte* const begin
+        = buffer.data() + layout.stride * static_cast<std::size_t>(layout.arrays * thread);
+    return {begin, layout.arrays > 1 ? begin + layout.stride : nullptr,
+            layout.arrays > 2 ? begin + 2 * layout.stride : nullptr, layout.slice};
+}
+
+/// `repeats` passes, in pieces when one pass is long.
+void runPasses(const ThreadTeam& team, StreamFunction kernel, const StreamSlice& slice,
+               std::size_t repeats)
+{
+    if (slice.bytes <= betweenStops) {
+        kernel(slice, repeats);
+        return;
+    }
+    for (; repeats > 0; --repeats) {
+        for (std::size_t at = 0; at < slice.bytes && !team.stopping(); at += betweenStops) {
+            StreamSlice piece = slice;
+            piece.a += at;
+            piece.b = slice.b ? slice.b + at : nullptr;
+            piece.c = slice.c ? slice.c + at : nullptr;
+            piece.bytes = std::min(betweenStops, slice.bytes - at);
+            kernel(piece, 1);
+        }
+    }
+}
+
+} // namespace
+
+Result<BandwidthSamples> measureBandwidth(HostSession& session, const BandwidthPoint& point,
+                                          const StoppingOptions& options)
+{
+    const Layout layout = layoutOf(point);
+    MEMSCAPE_CHECK(checkFits(static_cast<double>(layout.total())));
+    MEMSCAPE_TRY(buffer, allocate(layout.total(), point.pages, session.memory()));
+    const StreamFunction kernel = point.kernel ? point.kernel : bestStream(point.operation).run;
+    ThreadTeam& team = session.team();
+    const auto pass = [&](std::size_t repeats) {
+        return team.run(
+            [&](int thread) {
+                runPasses(team, kernel, sliceOf(buffer, layout, thread), repeats);
+            },
+            layout.threads);
+    };
+
+    // First touch by the thread that will use it; ones, so that triad meets no denormal numbers.
+    team.run(
+        [&](int thread) {
+            const StreamSlice slice = sliceOf(buffer, layout, thread);
+            const std::size_t bytes = layout.stride * static_cast<std::size_t>(layout.arrays);
+            for (std::size_t at = 0; at < bytes && !team.stopping(); at += betweenStops)
+                std::memset(slice.a + at, 1, std::min(betweenStops, bytes - at));
+        },
+        layout.threads);
+    MEMSCAPE_CHECK(session.checkStopped());
+    pass(1);
+    const double once = std::max(pass(1), 1e-8);
+    const auto repeats = std::max<std::size_t>(1, static_cast<std::size_t>(secondsPerSample / once));
+
+    BandwidthSamples samples;
+    samples.namedBytes = static_cast<double>(layout.slice)
+        * static_cast<double>(layout.arrays * layout.threads);
+    StoppingRule rule(options, session.clock());
+    while (!rule.finished()) {
+        MEMSCAPE_CHECK(session.checkStopped());
+        const double seconds = pass(repeats);
+        rule.add(seconds);
+        samples.seconds.push_back(seconds / static_cast<double>(repeats));
+    }
+    MEMSCAPE_CHECK(session.checkStopped());
+    samples.hugeShare = buffer.hugeShare();
+    return samples;
+}
+
+} // namespace memscape::host

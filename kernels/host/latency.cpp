@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/host/latency.h"
+
+#include "kernels/host/chase.h"
+
+#include <algorithm>
+#include <string>
+
+namespace memscape::host {
+
+namespace {
+
+constexpr std::size_t loadsPerSample = std::size_t {1} << 20;
+constexpr double secondsPerSample = 0.02;
+constexpr std::size_t probeLoads = 16384;
+/// Sets below this many bytes are checked to be one whole cycle after building (a few milliseconds).
+constexpr std::size_t checkedBytes = std::size_t {1} << 20;
+
+/// Whole laps for what the caches might hold; beyond, nothing would stay and a start suffices.
+std::size_t warmLoads(double bytes, double largestCache)
+{
+    if (bytes > 2 * largestCache)
+        return 0;
+    return static_cast<std::size_t>(bytes) / sizeof(ChaseNode);
+}
+
+struct Runner
+{
+    HostSession& session;
+    const ChaseNode* node = nullptr;
+
+    /// Seconds of so many loads, continuing where the last ones ended.
+    double loads(std::size_t count)
+    {
+        return session.team().run([&](int) { node = chase(node, count); }, 1);
+    }
+};
+
+} // namespace
+
+Result<LatencySamples> measureLatency(HostSession& session, std::size_t bytes,
+                                      LatencyVariant variant, std::uint64_t seed,
+                                      const StoppingOptions& options)
+{
+    bytes = std::max(bytes / sizeof(ChaseNode), std::size_t {2}) * sizeof(ChaseNode);
+    // The nodes, and while they are linked four bytes for each.
+    MEMSCAPE_CHECK(checkFits(static_cast<double>(bytes) * 1.0625));
+    const Pages pages = variant == LatencyVariant::Huge ? Pages::Huge : Pages::Small;
+    MEMSCAPE_TRY(buffer, allocate(bytes, pages, session.memory()));
+    const ChaseOptions layout {variant == LatencyVariant::Window ? chaseWindow : 0, seed};
+
+    Runner runner {session};
+    std::string wrong;
+    session.team().run(
+        [&](int) {
+            runner.node = buildChase(buffer.span(), layout,
+                                     [&] { return session.team().stopping(); });
+            if (runner.node && bytes <= checkedBytes)
+                wrong = checkChase(buffer.span(), layout);
+        },
+        1);
+    MEMSCAPE_CHECK(session.checkStopped());
+    if (!wrong.empty())
+        return fail("check.failed", "the pointer chase is not one cycle: " + wrong);
+
+    runner.loads(warmLoads(static_cast<double>(bytes), session.largestCache()));
+    const double perLoad = std::max(runner.loads(probeLoads) / probeLoads, 1e-11);
+    const std::size_t count = std::min(
+        loadsPerSample, static_cast<std::size_t>(secondsPerSample / perLoad) + chaseGroup);
+    const std::size_t loads = count / chaseGroup * chaseGroup;
+
+    StoppingRule rule(options, session.clock());
+    LatencySamples samples;
+    while (!rule.finished()) {
+        MEMSCAPE_CHECK(session.checkStopped());
+        const double seconds = runner.loads(loads);
+        rule.add(seconds);
+        samples.seconds.push_back(seconds / static_cast<double>(loads));
+    }
+    samples.hugeShare = buffer.hugeShare();
+    return samples;
+}
+
+} // namespace memscape::host

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/host/session.h"
+
+#include "core/base/text.h"
+#include "kernels/host/streams.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+namespace memscape::host {
+
+namespace {
+
+constexpr std::size_t flushBlock = std::size_t {4} << 20;
+constexpr double unknownCache = 32 << 20; // when sysfs says nothing
+
+} // namespace
+
+HostSession::HostSession(const Device& device, RunSink& sink)
+    : m_device(device)
+    , m_sink(sink)
+    , m_team(physicalCores(), m_clock, [this] { return m_sink.cancelled(); })
+{
+    m_watch.start(readSystemTicks());
+    if (!m_team.pinned())
+        noteOnce("warning", "host.unpinned", "the system did not let the threads be pinned to cores");
+}
+
+Result<void> HostSession::checkStopped()
+{
+    if (stopped())
+        return fail("run.cancelled", "the measurement was stopped");
+    return {};
+}
+
+int HostSession::threadsFor(std::int64_t wanted) const
+{
+    const auto all = static_cast<std::int64_t>(m_team.size());
+    return static_cast<int>(wanted <= 0 ? all : std::min(wanted, all));
+}
+
+void HostSession::readCanary()
+{
+    CanaryReading reading;
+    m_team.run([&](int) { reading = memscape::readCanary(m_clock); }, 1);
+    m_watch.add(reading);
+}
+
+double HostSession::largestCache() const
+{
+    double largest = 0;
+    for (const MemoryLevel& level : m_device.levels) {
+        if (level.kind == LevelKind::Cache)
+            largest = std::max(largest, level.capacity.valueOr(0));
+    }
+    return largest > 0 ? largest : unknownCache;
+}
+
+Result<void> HostSession::flush()
+{
+    const auto threads = static_cast<std::size_t>(m_team.size());
+    if (m_flushed.bytes() == 0) {
+        // Every thread needs more than its own caches hold, and all together twice the shared one.
+        const auto shared = static_cast<std::size_t>(2 * largestCache());
+        const std::size_t each = std::max(shared / threads, flushBlock);
+        const std::size_t bytes = (each + flushBlock - 1) / flushBlock * flushBlock * threads;
+        MEMSCAPE_CHECK(checkFits(static_cast<double>(bytes)));
+        MEMSCAPE_TRY(buffer, allocate(bytes, Pages::Huge, m_ownMemory));
+        m_flushed = std::move(buffer);
+        m_team.run([&](int thread) {
+            const Part part = partOf(m_flushed.bytes(), thread, m_team.size(), flushBlock);
+            std::memset(m_flushed.data() + part.begin, 1, part.size());
+        });
+    }
+    const StreamKernel read = bestStream(StreamOperation::Read);
+    m_team.run([&](int thread) {
+        const Part part = partOf(m_flushed.bytes(), thread, m_team.size(), flushBlock);
+        for (std::size_t at = part.begin; at < part.end && !m_team.stopping(); at += flushBlock)
+            read.run({m_flushed.data() + at, nullptr, nullptr,
+                      std::min(flushBlock, part.end - at)},
+                     1);
+    });
+    return checkStopped();
+}
+
+void HostSession::noteOnce(const std::string& level, const std::string& code,
+                           const std::string& text)
+{
+    if (m_noted.insert(code).second)
+        m_sink.note(level, code, text);
+}
+
+HostFacts hostFacts()
+{
+    HostFacts facts;
+    utsname name {};
+    if (uname(&name) == 0)
+        facts.kernel = fmt::format("{} {} {}", name.sysname, name.release, name.machine);
+    std::ifstream cpuinfo("/proc/cpuinfo");
+    for (std::string line; facts.processor.empty() && std::getline(cpuinfo, line);) {
+        if (line.starts_with("model name") && line.find(':') != std::string::npos)
+            facts.processor = trimmed(std::string_view(line).substr(line.find(':') + 1));
+    }
+    std::ifstream governor("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+    if (!std::getline(governor, facts.governor))
+        facts.governor = "unknown (no cpufreq)";
+    return facts;
+}
+
+} // namespace memscape::host

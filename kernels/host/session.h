@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every measurement on the host stands on while it runs: the pinned threads, the clock, the
+// canary, the meter of our own memory, the buffer that empties the caches, and the one who listens.
+#pragma once
+
+#include "core/device/device.h"
+#include "kernels/host/arena.h"
+#include "kernels/host/threads.h"
+#include "kernels/measure/backend.h"
+#include "kernels/measure/canary.h"
+#include "kernels/measure/clock.h"
+#include "kernels/measure/memory.h"
+#include "kernels/measure/stopping.h"
+
+#include <set>
+#include <string>
+
+namespace memscape::host {
+
+class HostSession
+{
+public:
+    /// `device` describes this machine; both must outlive the session.
+    HostSession(const Device& device, RunSink& sink);
+
+    const Device& device() const { return m_device; }
+    const Clock& clock() const { return m_clock; }
+    RunSink& sink() const { return m_sink; }
+    ThreadTeam& team() { return m_team; }
+    MemoryMeter& memory() { return m_memory; }
+    ContentionWatch& watch() { return m_watch; }
+
+    bool stopped() { return m_team.checkStop(); }
+    /// run.cancelled when stopped.
+    Result<void> checkStopped();
+
+    /// 1 to the size of the team; 0 means all of it.
+    int threadsFor(std::int64_t wanted) const;
+
+    /// A reading of the canary on the first thread of the team.
+    void readCanary();
+
+    /// Bytes of the largest cache that one core sees.
+    double largestCache() const;
+    /// Leaves nothing of ours in any cache: every thread streams through its share of twice the
+    /// largest cache, and through its own caches at least. Errors: run.memory, run.cancelled.
+    Result<void> flush();
+
+    /// A note that is sent once, however often it is found.
+    void noteOnce(const std::string& level, const std::string& code, const std::string& text);
+
+private:
+    const Device& m_device;
+    RunSink& m_sink;
+    SteadyClock m_clock;
+    MemoryMeter m_memory, m_ownMemory; // the flush buffer is not the experiment's
+    ThreadTeam m_team;
+    ContentionWatch m_watch;
+    Buffer m_flushed;
+    std::set<std::string> m_noted;
+};
+
+/// "Linux 6.1.0 x86_64", "AMD EPYC …" (or what /proc/cpuinfo calls it), the scaling governor or
+/// "unknown".
+struct HostFacts
+{
+    std::string kernel, processor, governor;
+};
+HostFacts hostFacts();
+
+} // namespace memscape::host
