@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A random order of [0, count) as a function, not as a shuffled array: p(i) is computed, so any thread
+// Random choices without tables. Below, randomElement() draws with replacement; a permutation is
+// a random order of [0, count) as a function, not as a shuffled array: p(i) is computed, so any thread
 // can fill any part of an index array at once, and 256 Mi indices need no second array. Three rounds of
 // a bijection on b bits (add a key, fold the upper half onto the lower, multiply by an odd number) and
 // cycle walking: values outside the range are mapped again, fewer than two tries on average.
@@ -18,6 +19,19 @@ inline std::uint64_t nextRandom(std::uint64_t& state)
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
+}
+
+__extension__ using Wide128 = unsigned __int128;
+
+/// The i-th of a sequence of independent uniform draws from [0, elements): a hash of i, scaled. Costs a
+/// few cycles and depends on nothing before it, so a core can start many of them at once.
+inline std::uint64_t randomElement(std::uint64_t i, std::uint64_t elements)
+{
+    std::uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 32)) * 0xd6e8feb86659fd93u;
+    z ^= z >> 32;
+    z *= 0xd6e8feb86659fd93u;
+    return static_cast<std::uint64_t>((static_cast<Wide128>(z) * elements) >> 64);
 }
 
 class IndexPermutation

@@ -43,11 +43,12 @@ int HostSession::threadsFor(std::int64_t wanted) const
     return static_cast<int>(wanted <= 0 ? all : std::min(wanted, all));
 }
 
-void HostSession::readCanary()
+CanaryReading HostSession::readCanary()
 {
     CanaryReading reading;
     m_team.run([&](int) { reading = memscape::readCanary(m_clock); }, 1);
     m_watch.add(reading);
+    return reading;
 }
 
 double HostSession::largestCache() const

@@ -37,8 +37,8 @@ public:
     /// 1 to the size of the team; 0 means all of it.
     int threadsFor(std::int64_t wanted) const;
 
-    /// A reading of the canary on the first thread of the team.
-    void readCanary();
+    /// A reading of the canary on the first thread of the team; kept in watch() too.
+    CanaryReading readCanary();
 
     /// Bytes of the largest cache that one core sees.
     double largestCache() const;

@@ -4,7 +4,7 @@
 //
 //   strided     v1  one element a turn into one accumulator: teaches that the loop can be the limit
 //               v2  eight elements a turn, eight accumulators: independent loads, the memory is the limit
-//   random      v1  one element a turn at an index read from a list
+//   random      v1  one element a turn at a hashed index (no list of indices that would cost traffic)
 //               v2  eight a turn: the addresses are known early, so many misses are under way at once;
 //                   this is what separates a gather (bandwidth of misses) from a pointer chase (latency)
 //   contiguous  v1  the strided v1 with stride 1, which is what a compiler must do when it may not assume
@@ -35,16 +35,16 @@ namespace {
 
 // --- Reference: byte by byte ----------------------------------------------------------------------
 
-std::size_t elementOf(const StrideWork& work, std::size_t i)
+std::size_t elementOf(const StrideWork& work, std::size_t i, bool random)
 {
-    return work.index ? work.index[i] : i * work.stride;
+    return random ? randomElement(work.first + i, work.elements) : i * work.stride;
 }
 
-std::uint64_t referenceRead(const StrideWork& work, std::size_t elementBytes)
+std::uint64_t referenceRead(const StrideWork& work, std::size_t elementBytes, bool random)
 {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < work.count; ++i) {
-        const std::byte* const at = work.source + elementOf(work, i) * elementBytes;
+        const std::byte* const at = work.source + elementOf(work, i, random) * elementBytes;
         for (std::size_t b = 0; b < elementBytes; ++b)
             sum ^= std::to_integer<std::uint64_t>(at[b]) << (8 * (b % 8));
     }
@@ -52,10 +52,11 @@ std::uint64_t referenceRead(const StrideWork& work, std::size_t elementBytes)
 }
 
 /// What the target must hold afterwards.
-void referenceStore(const StrideWork& work, Operation operation, std::size_t elementBytes)
+void referenceStore(const StrideWork& work, Operation operation, std::size_t elementBytes,
+                    bool random)
 {
     for (std::size_t i = 0; i < work.count; ++i) {
-        const std::size_t at = elementOf(work, i) * elementBytes;
+        const std::size_t at = elementOf(work, i, random) * elementBytes;
         for (std::size_t b = 0; b < elementBytes; ++b)
             work.target[at + b]
                 = operation == Operation::Copy ? work.source[at + b] : std::byte {strideFill};
@@ -127,7 +128,7 @@ MEMSCAPE_INLINE std::uint64_t folded(const Sum<bytes>& sum)
 template<int bytes>
 MEMSCAPE_INLINE std::size_t offsetOf(const StrideWork& work, std::size_t i, bool random)
 {
-    return (random ? std::size_t {work.index[i]} : i * work.stride) * bytes;
+    return (random ? randomElement(work.first + i, work.elements) : i * work.stride) * bytes;
 }
 
 /// Versions 1 (group = 1) and 2 (group = 8) of reading, strided or random.
@@ -376,23 +377,19 @@ void checkCase(const StrideKernel& kernel, const CheckCase& one, Check& check)
     for (std::byte& byte : source)
         byte = static_cast<std::byte>(nextRandom(seed));
     std::vector<std::byte> found(source.size(), std::byte {0xee}), expected = found;
-    std::vector<std::uint32_t> index;
-    const IndexPermutation order(one.count, seed);
-    for (std::size_t i = 0; random && i < one.count; ++i)
-        index.push_back(static_cast<std::uint32_t>(order(i)));
 
-    StrideWork work {source.data() + guard + one.offset, found.data() + guard + one.offset,
-                     random ? index.data() : nullptr, one.stride, one.count};
+    StrideWork work {source.data() + guard + one.offset, found.data() + guard + one.offset, one.stride,
+                     one.count, one.count, seed};
     const std::uint64_t sum = kernel.run(work);
     const std::string what
         = fmt::format("wrong with {} elements, stride {}, offset {}", one.count, one.stride,
                       one.offset);
     if (kernel.operation == Operation::Read) {
-        check.require(one.count, sum == referenceRead(work, element), what);
+        check.require(one.count, sum == referenceRead(work, element, random), what);
         return;
     }
     work.target = expected.data() + guard + one.offset;
-    referenceStore(work, kernel.operation, element);
+    referenceStore(work, kernel.operation, element, random);
     for (std::size_t i = 0; i < found.size(); ++i)
         check.require(i, found[i] == expected[i], what);
 }

@@ -14,14 +14,16 @@
 
 namespace memscape::host {
 
-/// What one thread touches: `count` elements, the i-th at source + i·stride (or index[i]) elements.
+/// What one thread touches: `count` elements, the i-th at source + i·stride elements; for a random walk
+/// at source + randomElement(first + i, elements) elements.
 struct StrideWork
 {
     const std::byte* source = nullptr; ///< of read and copy
     std::byte* target = nullptr;       ///< of write and copy
-    const std::uint32_t* index = nullptr; ///< of random: count of them
     std::size_t stride = 1;            ///< in elements; 0 touches the same one again and again
     std::size_t count = 0;
+    std::size_t elements = 1; ///< random: how many there are to draw from
+    std::uint64_t first = 0;  ///< random: number of the first draw
 };
 
 /// The exclusive or of what was read, folded to 64 bits (sum over the elements' little-endian words,

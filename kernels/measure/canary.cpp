@@ -111,14 +111,12 @@ SystemTicks readSystemTicks()
 Circumstances ContentionWatch::circumstances(const SystemTicks& now, std::size_t samples) const
 {
     Circumstances seen;
-    double slowest = 0, fastest = 0;
+    double slowest = 0;
     for (const CanaryReading& reading : m_readings) {
-        if (reading.clockHz <= 0)
-            continue;
-        slowest = slowest == 0 ? reading.clockHz : std::min(slowest, reading.clockHz);
-        fastest = std::max(fastest, reading.clockHz);
+        if (reading.clockHz > 0)
+            slowest = slowest == 0 ? reading.clockHz : std::min(slowest, reading.clockHz);
     }
-    const double reference = m_reference > 0 ? m_reference : fastest;
+    const double reference = m_reference > 0 ? m_reference : fastestClock();
     if (reference > 0 && slowest > 0)
         seen.clockShare = slowest / reference;
     if (const double elapsed = now.total - m_begin.total; elapsed > 0)
@@ -135,6 +133,14 @@ double ContentionWatch::clock() const
     for (const CanaryReading& reading : m_readings)
         clocks.push_back(reading.clockHz);
     return medianOf(std::move(clocks));
+}
+
+double ContentionWatch::fastestClock() const
+{
+    double fastest = 0;
+    for (const CanaryReading& reading : m_readings)
+        fastest = std::max(fastest, reading.clockHz);
+    return fastest;
 }
 
 double ContentionWatch::l1Latency() const

@@ -53,6 +53,8 @@ public:
     Circumstances circumstances(const SystemTicks& now, std::size_t samples) const;
     /// Median clock in Hz; 0 without readings.
     double clock() const;
+    /// Highest clock in Hz; 0 without readings.
+    double fastestClock() const;
     /// Median L1 latency in seconds; 0 without readings.
     double l1Latency() const;
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host as a backend: always there, a real device with real caches.
+#include "kernels/host/host_backend.h"
+
+#include "core/device/catalogue.h"
+#include "kernels/host/measurement.h"
+
+#include <nlohmann/json.hpp>
+
+namespace memscape {
+
+namespace {
+
+class HostBackend final : public Backend
+{
+public:
+    std::string id() const override { return "host"; }
+
+    std::vector<BackendDevice> devices() override
+    {
+        auto device = findDevice("cpu");
+        BackendDevice found {"cpu", {}, {}, device ? *device : describeHost()};
+        found.name = found.device.name;
+        return {std::move(found)};
+    }
+
+    Result<MeasuredRun> measure(const Experiment& experiment, const BackendDevice& device,
+                                const Parameters& parameters, RunSink& sink) override
+    {
+        host::HostSession session(device.device, sink);
+        std::unique_ptr<host::HostMeasurement> measurement;
+        if (experiment.id() == "stride")
+            measurement = host::makeStrideMeasurement(session);
+        else if (experiment.id() == "hierarchy")
+            measurement = host::makeHierarchyMeasurement(session);
+        else
+            return fail("run.skipped",
+                        "this CPU cannot answer \"" + experiment.question() + "\" by a measurement",
+                        "choose a GPU, or look at the prediction");
+        return host::runSweep(experiment, parameters, *measurement, session);
+    }
+
+    Result<Device> calibrate(const BackendDevice& device, RunSink& sink) override
+    {
+        // From the description, not from an older calibration.
+        const Device described = describeHost();
+        host::HostSession session(described, sink);
+        MEMSCAPE_TRY(probes, host::probeHost(session));
+        MEMSCAPE_TRY(calibrated, fitHostCalibration(described, probes));
+        calibrated.id = device.id;
+        return calibrated;
+    }
+
+    std::vector<SelftestLine> selftest(const BackendDevice&, RunSink& sink) override
+    {
+        return host::selftestHost(sink);
+    }
+};
+
+} // namespace
+
+std::unique_ptr<Backend> makeHostBackend()
+{
+    return std::make_unique<HostBackend>();
+}
+
+} // namespace memscape

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every host kernel, in every version, element size and operation, against its reference.
+#include "kernels/host/chase.h"
+#include "kernels/host/host_backend.h"
+#include "kernels/host/stride_kernels.h"
+#include "kernels/host/streams.h"
+
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace memscape::host {
+
+namespace {
+
+SelftestLine lineOf(const std::string& kernel, const Check& check)
+{
+    return {kernel, check.passed(), false, check.text()};
+}
+
+/// The cycle itself, and that both chases arrive where so many steps lead.
+SelftestLine chaseLine(std::size_t nodes, std::size_t windowBytes)
+{
+    std::vector<ChaseNode> memory(nodes);
+    const std::span<std::byte> bytes(reinterpret_cast<std::byte*>(memory.data()),
+                                     nodes * sizeof(ChaseNode));
+    const ChaseOptions options {windowBytes, 3};
+    const ChaseNode* const start = buildChase(bytes, options, [] { return false; });
+    Check check;
+    const std::string wrong = checkChase(bytes, options);
+    check.require(0, wrong.empty(), wrong);
+    // After as many loads as there are nodes one is back; in between one is where the links lead.
+    const ChaseNode* expected = start;
+    for (std::size_t i = 0; i < 5 * chaseGroup; ++i)
+        expected = expected->next;
+    check.require(1, chase_v1(start, nodes) == start, "v1 is not back after a lap");
+    check.require(2, chase_v1(start, 5 * chaseGroup) == expected, "v1 took a wrong way");
+    check.require(3, chase_v2(start, 5 * chaseGroup) == expected, "v2 took a wrong way");
+    return lineOf(fmt::format("chase {} nodes {}", nodes, windowBytes ? "windows" : "random"), check);
+}
+
+} // namespace
+
+std::vector<SelftestLine> selftestHost(RunSink& sink)
+{
+    std::vector<SelftestLine> lines;
+    for (const std::size_t nodes : {2u, 3u, 64u, 1000u, 16384u}) {
+        lines.push_back(chaseLine(nodes, 0));
+        lines.push_back(chaseLine(nodes, 65536));
+    }
+    for (const StreamOperation operation : {StreamOperation::Read, StreamOperation::Write,
+                                            StreamOperation::Copy, StreamOperation::Triad}) {
+        for (const StreamKernel& kernel : streamKernels(operation))
+            lines.push_back(lineOf(kernel.name(), checkStream(kernel)));
+    }
+    constexpr StrideWalk walks[] = {StrideWalk::Contiguous, StrideWalk::Strided, StrideWalk::Random};
+    int done = 0;
+    for (const StrideWalk walk : walks) {
+        for (const Operation operation : {Operation::Read, Operation::Write, Operation::Copy}) {
+            sink.progress(done++, 9, "access patterns");
+            for (const int element : {1, 2, 4, 8, 16}) {
+                if (sink.cancelled())
+                    return lines;
+                for (const StrideKernel& kernel : strideKernels(walk, operation, element))
+                    lines.push_back(lineOf(kernel.name(), checkStride(kernel)));
+            }
+        }
+    }
+    return lines;
+}
+
+} // namespace memscape::host

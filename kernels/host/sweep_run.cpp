@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/host/measurement.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace memscape::host {
+
+namespace {
+
+/// One point of the sweep while it fills.
+struct SweepPoint
+{
+    double x = 0;
+    std::string name;
+    Parameters parameters;
+    MergedSamples samples;
+    Circumstances seen; ///< the worst of all visits
+    std::optional<Point> shown;
+};
+
+std::vector<SweepPoint> pointsOf(const Experiment& experiment, const Sweep& sweep,
+                                 const Parameters& parameters)
+{
+    const SeriesAxis axis = axisOf(experiment, sweep);
+    std::vector<SweepPoint> points;
+    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
+        SweepPoint point;
+        point.x = axis.values[i];
+        point.name = valueText(sweep.values[i]);
+        point.parameters = parameters.at(sweep.key, sweep.values[i]);
+        points.push_back(std::move(point));
+    }
+    return points;
+}
+
+/// The worst grade among the point's sample sets.
+Quality qualityOf(const SweepPoint& point)
+{
+    Quality worst {'A', "no samples"};
+    bool first = true;
+    for (const auto& [key, samples] : point.samples) {
+        Circumstances circumstances = point.seen;
+        circumstances.drift = samples.drift();
+        Quality quality = gradeOf(summarize(samples.merged()), circumstances);
+        quality.reason = key + ": " + quality.reason;
+        worst = first ? quality : worse(worst, quality);
+        first = false;
+    }
+    return first ? Quality {'D', "no samples"} : worst;
+}
+
+Json detailOf(const SweepPoint& point, const Quality& quality)
+{
+    Json samples = Json::object();
+    for (const auto& [key, set] : point.samples) {
+        const Summary summary = summarize(set.merged());
+        samples[key] = {{"count", summary.count},
+                        {"passes", set.passes().size()},
+                        {"median", jsonNumber(summary.median)},
+                        {"minimum", jsonNumber(summary.minimum)},
+                        {"p5", jsonNumber(summary.p5)},
+                        {"p95", jsonNumber(summary.p95)},
+                        {"relative_iqr", jsonNumber(summary.relativeIqr)},
+                        {"drift", jsonNumber(set.drift())}};
+    }
+    return {{"grade", std::string(1, quality.grade)},
+            {"reason", quality.reason},
+            {"samples", std::move(samples)}};
+}
+
+Json samplesOf(const std::vector<SweepPoint>& points)
+{
+    Json all = Json::array();
+    for (const SweepPoint& point : points) {
+        for (const auto& [key, set] : point.samples) {
+            Json values = Json::array();
+            for (const double value : set.merged())
+                values.push_back(jsonNumber(value));
+            all.push_back({{"x", jsonNumber(point.x)}, {"key", key}, {"unit", "s"}, {"values", std::move(values)}});
+        }
+    }
+    return all;
+}
+
+/// Sends what differs between passes by so much that an average would hide two states of the machine.
+void noteTorn(const SweepPoint& point, const std::string& sweepKey, HostSession& session)
+{
+    for (const auto& [key, samples] : point.samples) {
+        const std::string note
+            = samples.note(fmt::format("{} at {} {}", key, sweepKey, point.name));
+        if (!note.empty())
+            session.noteOnce("warning", "pass.torn", note);
+    }
+}
+
+class SweepRun
+{
+public:
+    SweepRun(const Experiment& experiment, const Parameters& parameters,
+             HostMeasurement& measurement, HostSession& session)
+        : m_experiment(experiment)
+        , m_parameters(parameters)
+        , m_measurement(measurement)
+        , m_session(session)
+        , m_sweep(sweepOf(experiment, session.device(), parameters))
+        , m_points(pointsOf(experiment, m_sweep, parameters))
+    {
+    }
+
+    Result<MeasuredRun> run()
+    {
+        MEMSCAPE_CHECK(m_measurement.check());
+        const auto visits = interleaved(m_points.size(), sweepPasses, 1);
+        const bool reset = resetProcessHighWater();
+        int done = 0;
+        for (const Visit& visit : visits) {
+            SweepPoint& point = m_points[visit.point];
+            m_session.sink().progress(done++, static_cast<int>(visits.size()),
+                                      fmt::format("{} {} · pass {} of {}", m_sweep.key, point.name,
+                                                  visit.pass + 1, sweepPasses));
+            if (auto visited = this->visit(point, visit.pass); !visited) {
+                if (visited.error().code != "run.cancelled")
+                    return fail(visited.error());
+                m_complete = false;
+                break;
+            }
+        }
+        if (!m_complete && !anyShown())
+            return fail("run.cancelled", "the measurement was stopped before its first point");
+        for (const SweepPoint& point : m_points)
+            noteTorn(point, m_sweep.key, m_session);
+        return finished(reset);
+    }
+
+private:
+    Result<void> visit(SweepPoint& point, int pass)
+    {
+        const SystemTicks begin = readSystemTicks();
+        ContentionWatch watch(m_session.watch().fastestClock());
+        watch.start(begin);
+        watch.add(m_session.readCanary());
+        MEMSCAPE_TRY(sets, m_measurement.visit(point.parameters, pass));
+        watch.add(m_session.readCanary());
+        std::size_t count = 0;
+        for (const auto& [key, samples] : sets) {
+            point.samples[key].add(pass, samples);
+            count += samples.size();
+        }
+        // A disturbance of any pass stays with the point.
+        point.seen = worseOf(point.seen, watch.circumstances(readSystemTicks(), count));
+
+        MEMSCAPE_TRY(figures, m_measurement.figures(point.parameters, point.samples));
+        const Quality quality = qualityOf(point);
+        point.shown = Point {point.x, point.name, std::move(figures), detailOf(point, quality)};
+        m_session.sink().point(m_sweep.key, *point.shown);
+        return {};
+    }
+
+    static Circumstances worseOf(const Circumstances& a, const Circumstances& b)
+    {
+        // fmin and fmax take the known one when the other is not a number.
+        Circumstances worst = a;
+        worst.clockShare = std::fmin(a.clockShare, b.clockShare);
+        worst.stealShare = std::fmax(a.stealShare, b.stealShare);
+        worst.preemptions = std::max(a.preemptions, b.preemptions);
+        return worst;
+    }
+
+    bool anyShown() const
+    {
+        for (const SweepPoint& point : m_points) {
+            if (point.shown)
+                return true;
+        }
+        return false;
+    }
+
+    MeasuredRun finished(bool reset)
+    {
+        std::vector<Point> shown;
+        Json points = Json::array();
+        Quality overall {'A', "every point"};
+        for (const SweepPoint& point : m_points) {
+            if (!point.shown)
+                continue;
+            shown.push_back(*point.shown);
+            Json entry = point.shown->detail;
+            entry["x"] = jsonNumber(point.x);
+            entry["name"] = point.name;
+            const std::string grade = entry["grade"];
+            overall = worse(overall, {grade.front(), fmt::format("{} {}: {}", m_sweep.key, point.name,
+                                                                 entry["reason"].get<std::string>())});
+            points.push_back(std::move(entry));
+        }
+        MeasuredRun run;
+        run.complete = m_complete;
+        run.measurement = outcomeFromPoints(m_experiment, m_session.device(), m_parameters,
+                                            std::move(shown));
+        run.measurement.detail["quality"]
+            = {{"grade", std::string(1, overall.grade)}, {"reason", overall.reason}};
+        run.measurement.detail["points"] = std::move(points);
+        run.provenance = provenance(overall, reset);
+        return run;
+    }
+
+    Json provenance(const Quality& overall, bool reset) const
+    {
+        const HostFacts facts = hostFacts();
+        const auto now = std::chrono::time_point_cast<std::chrono::seconds>(
+            std::chrono::system_clock::now());
+        Json provenance = {{"backend", "host"},
+                           {"processor", facts.processor},
+                           {"kernel", facts.kernel},
+                           {"governor", facts.governor},
+                           {"clock_hz", jsonNumber(m_session.watch().clock())},
+                           {"l1_latency_s", jsonNumber(m_session.watch().l1Latency())},
+                           {"pinned", m_session.team().pinned()},
+                           {"processors", m_session.team().processors()},
+                           {"passes", sweepPasses},
+                           {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
+                           {"grade", std::string(1, overall.grade)},
+                           {"reason", overall.reason},
+                           {"complete", m_complete}};
+        provenance["method"] = m_measurement.method();
+        if (const auto high = processHighWater())
+            provenance["process_peak_memory"]
+                = {{"bytes", *high}, {"since", reset ? "the start of this run" : "the start of the process"}};
+        provenance["samples"] = samplesOf(m_points);
+        return provenance;
+    }
+
+    const Experiment& m_experiment;
+    const Parameters& m_parameters;
+    HostMeasurement& m_measurement;
+    HostSession& m_session;
+    Sweep m_sweep;
+    std::vector<SweepPoint> m_points;
+    bool m_complete = true;
+};
+
+} // namespace
+
+Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& parameters,
+                             HostMeasurement& measurement, HostSession& session)
+{
+    return SweepRun(experiment, parameters, measurement, session).run();
+}
+
+Figure timeFigure(std::string key, std::string label, const Summary& seconds, bool fromMinimum)
+{
+    Figure figure {std::move(key), std::move(label), Unit::Second};
+    if (seconds.empty()) {
+        figure.value = std::numeric_limits<double>::quiet_NaN();
+        return figure;
+    }
+    figure.value = fromMinimum ? seconds.minimum : seconds.median;
+    figure.low = seconds.minimum;
+    figure.high = seconds.q3;
+    return figure;
+}
+
+Figure rateFigure(std::string key, std::string label, double amount, const Summary& seconds)
+{
+    Figure figure {std::move(key), std::move(label), Unit::BytePerSecond};
+    if (seconds.empty() || seconds.minimum <= 0) {
+        figure.value = std::numeric_limits<double>::quiet_NaN();
+        return figure;
+    }
+    figure.value = amount / seconds.median;
+    figure.low = amount / seconds.q3;
+    figure.high = amount / seconds.minimum;
+    return figure;
+}
+
+} // namespace memscape::host
