@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiment/experiment.h"
+
+#include <QtTest>
+
+using namespace memscape;
+
+class TestParameter : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void defaultsAreValid();
+    void readsSweeps_data();
+    void readsSweeps();
+    void refuses_data();
+    void refuses();
+    void jsonReadsBack();
+    void jsonErrorsNameThePlace();
+};
+
+namespace {
+
+const Schema& stride()
+{
+    return (*findExperiment("stride"))->schema();
+}
+
+QString text(const std::vector<ParameterValue>& values)
+{
+    QStringList all;
+    for (const ParameterValue& value : values)
+        all << QString::fromStdString(valueText(value));
+    return all.join(' ');
+}
+
+} // namespace
+
+void TestParameter::defaultsAreValid()
+{
+    for (const Experiment* experiment : experiments()) {
+        const auto parameters = resolve(experiment->schema(), std::vector<std::string>{});
+        QVERIFY(parameters.has_value());
+        QCOMPARE(parameters->values().size(), experiment->schema().size());
+        for (const ParameterSpec& spec : experiment->schema()) {
+            QVERIFY2(!spec.help.empty(), spec.key.c_str());
+            for (const ChoiceValue& choice : spec.choices)
+                QVERIFY2(!choice.help.empty(), choice.key.c_str());
+        }
+    }
+}
+
+void TestParameter::readsSweeps_data()
+{
+    QTest::addColumn<QString>("key");
+    QTest::addColumn<QString>("sweep");
+    QTest::addColumn<QString>("values");
+    QTest::newRow("factor") << "stride" << "1:128:x2" << "1 2 4 8 16 32 64 128";
+    QTest::newRow("step") << "stride" << "0:64:16" << "0 16 32 48 64";
+    QTest::newRow("list") << "stride" << "1,2,5" << "1 2 5";
+    QTest::newRow("list keeps its order") << "stride" << "5,1" << "5 1";
+    QTest::newRow("step of one") << "stride" << "3:5" << "3 4 5";
+    QTest::newRow("end not reached") << "stride" << "1:10:4" << "1 5 9";
+    QTest::newRow("bytes") << "bytes" << "1MiB:4MiB:x2" << "1048576 2097152 4194304";
+    QTest::newRow("bytes by a step") << "bytes" << "1MiB:3MiB:1MiB" << "1048576 2097152 3145728";
+    QTest::newRow("small factor repeats no integer") << "stride" << "1:4:x1.2" << "1 2 3 4";
+    QTest::newRow("choices") << "element" << "int8,float64" << "int8 float64";
+    QTest::newRow("one value") << "stride" << "7" << "7";
+}
+
+void TestParameter::readsSweeps()
+{
+    QFETCH(QString, key);
+    QFETCH(QString, sweep);
+    QFETCH(QString, values);
+    const auto read = parseSweep(*findParameter(stride(), key.toStdString()), sweep.toStdString());
+    QVERIFY2(read.has_value(), read ? "" : read.error().text().c_str());
+    QCOMPARE(text(*read), values);
+}
+
+void TestParameter::refuses_data()
+{
+    QTest::addColumn<QStringList>("assignments");
+    QTest::addColumn<QString>("code");
+    QTest::addColumn<QString>("mentions");
+    const auto row = [](const char* name, QStringList all, const char* code, const char* mentions) {
+        QTest::newRow(name) << all << code << mentions;
+    };
+    row("unknown key", {"strde=4"}, "parameter.unknown", "stride");
+    row("no value", {"stride"}, "parameter.syntax", "KEY=VALUE");
+    row("empty value", {"stride="}, "parameter.type", "stride");
+    row("text", {"stride=four"}, "parameter.type", "stride");
+    row("fraction", {"stride=1.5"}, "parameter.type", "whole");
+    row("negative", {"stride=-1"}, "parameter.range", "0");
+    row("huge", {"stride=1e300"}, "parameter.range", "allowed");
+    row("beyond double", {"stride=1e999"}, "parameter.range", "stride");
+    row("nan", {"bytes=nan"}, "parameter.range", "bytes");
+    row("choice", {"element=float31"}, "parameter.choice", "float32");
+    row("wrong unit", {"bytes=3 ms"}, "parameter.type", "MiB");
+    row("bare G", {"bytes=1G"}, "parameter.type", "GiB");
+    row("twice", {"stride=1", "stride=2"}, "parameter.twice", "once");
+    row("two sweeps", {"stride=1,2", "offset=0,4"}, "sweep.several", "stride");
+    row("backwards", {"stride=8:1:x2"}, "sweep.syntax", "below");
+    row("factor one", {"stride=1:8:x1"}, "sweep.syntax", "above 1");
+    row("factor from zero", {"stride=0:8:x2"}, "sweep.syntax", "0");
+    row("no step", {"stride=1:8:0"}, "sweep.syntax", "above 0");
+    row("too many", {"stride=0:1048576:1"}, "sweep.limit", "4096");
+    row("range of choices", {"element=int8:float64:1"}, "sweep.syntax", "list");
+    row("empty part", {"stride=1,,2"}, "sweep.syntax", "empty");
+}
+
+void TestParameter::refuses()
+{
+    QFETCH(QStringList, assignments);
+    QFETCH(QString, code);
+    QFETCH(QString, mentions);
+    std::vector<std::string> all;
+    for (const QString& one : assignments)
+        all.push_back(one.toStdString());
+    const auto parameters = resolve(stride(), all);
+    QVERIFY(!parameters.has_value());
+    QCOMPARE(QString::fromStdString(parameters.error().code), code);
+    QVERIFY2(QString::fromStdString(parameters.error().text()).contains(mentions),
+             parameters.error().text().c_str());
+}
+
+void TestParameter::jsonReadsBack()
+{
+    for (const auto& assignments :
+         {std::vector<std::string>{"stride=8", "element=float4", "bytes=1GiB"},
+          std::vector<std::string>{"stride=1:128:x2", "operation=copy"},
+          std::vector<std::string>{"element=int8,float32"}}) {
+        const auto parameters = resolve(stride(), assignments);
+        const Json json = parametersToJson(*parameters);
+        const auto back = parametersFromJson(stride(), JsonReader(json));
+        QVERIFY(back.has_value());
+        QVERIFY(*back == *parameters);
+    }
+}
+
+void TestParameter::jsonErrorsNameThePlace()
+{
+    const auto refused = [](const char* text) {
+        const Json json = Json::parse(text);
+        const auto read = parametersFromJson(stride(), JsonReader(json, "parameters"));
+        return read ? std::string("accepted") : read.error().text();
+    };
+    QVERIFY(refused(R"({"stride": "many"})").starts_with("parameters.stride: "));
+    QVERIFY(refused(R"({"stride": -1})").starts_with("parameters.stride: "));
+    QVERIFY(refused(R"({"stride": [1, 1e30]})").starts_with("parameters.stride[1]: "));
+    QVERIFY(refused(R"({"stride": []})").starts_with("parameters.stride: expected 1 to"));
+    QVERIFY(refused(R"({"element": 4})").starts_with("parameters.element: expected one of"));
+    QVERIFY(refused(R"({"strid": 4})").find("stride") != std::string::npos);
+    QVERIFY(refused(R"([])").starts_with("parameters: expected an object"));
+}
+
+QTEST_GUILESS_MAIN(TestParameter)
+#include "tst_parameter.moc"

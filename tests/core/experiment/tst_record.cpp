@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/device/catalogue.h"
+#include "core/experiment/record.h"
+
+#include <QtTest>
+
+#include <filesystem>
+#include <random>
+
+using namespace memscape;
+
+class TestRecord : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void initTestCase();
+    void readsBackToTheByte();
+    void unknownKeysAreKept();
+    void everyOutcomeHasTheSameShape();
+    void anUnknownExperimentIsKept();
+    void aNewerVersionIsSaid();
+    void brokenDocumentsNameThePlace_data();
+    void brokenDocumentsNameThePlace();
+    void truncationNeverCrashes();
+    void randomDamageNeverCrashes();
+    void aRecordOpensAsAStudy();
+    void foreignFilesAreNamed();
+
+private:
+    Record m_record;
+    Json m_json;
+};
+
+void TestRecord::initTestCase()
+{
+    const auto device = findDevice("nvidia-h200");
+    QVERIFY2(device.has_value(), device ? "" : device.error().text().c_str());
+    const Experiment* stride = *findExperiment("stride");
+    m_record = *predictRecord(*stride, *device, *resolve(stride->schema(), std::vector<std::string>{"stride=1:8:x2"}));
+    m_record.measured = m_record.predicted; // as if it had been measured exactly so
+    m_record.name = "stride sweep";
+    m_json = recordToJson(m_record);
+}
+
+void TestRecord::readsBackToTheByte()
+{
+    const auto back = recordFromJson(*parseJson(jsonText(m_json)));
+    QVERIFY2(back.has_value(), back ? "" : back.error().text().c_str());
+    QCOMPARE(jsonText(recordToJson(*back)), jsonText(m_json));
+    QCOMPARE(m_json.begin().key(), std::string("format")); // readers look there first
+}
+
+void TestRecord::unknownKeysAreKept()
+{
+    Json json = m_json;
+    json["course"] = {{"week", 3}};
+    const auto back = recordFromJson(json);
+    QCOMPARE(recordToJson(*back)["course"]["week"].get<int>(), 3);
+    Json study = studyToJson(Study{"s", {m_record}, {}, {}, false});
+    study["teacher"] = "A";
+    QCOMPARE(studyToJson(*studyFromJson(study))["teacher"].get<std::string>(), std::string("A"));
+}
+
+void TestRecord::everyOutcomeHasTheSameShape()
+{
+    // Overlaying, comparing and exporting rely on it: every figure has a label and a finite value or
+    // a word, every series as many y as x, and the series' keys are figures' keys.
+    for (const char* id : {"nvidia-h200", "nvidia-a100-80gb", "cpu"}) {
+        const auto device = findDevice(id);
+        QVERIFY(device.has_value());
+        for (const Experiment* experiment : experiments()) {
+            const auto parameters = resolve(experiment->schema(), std::vector<std::string>{});
+            const auto prediction = experiment->predict(*device, *parameters);
+            QVERIFY2(prediction.has_value(), prediction ? "" : prediction.error().text().c_str());
+            QCOMPARE(prediction->series.size(), experiment->series().size());
+            QCOMPARE(prediction->series.front().key, experiment->series().front().key);
+            for (const Series& series : prediction->series) {
+                QVERIFY(findFigure(prediction->figures, series.key));
+                QCOMPARE(series.y.size(), series.x.values.size());
+                QVERIFY(std::is_sorted(series.x.values.begin(), series.x.values.end()));
+            }
+            for (const Figure& figure : prediction->figures)
+                QVERIFY(!figure.label.empty());
+        }
+    }
+}
+
+void TestRecord::anUnknownExperimentIsKept()
+{
+    Json json = m_json;
+    json["experiment"] = "quantum";
+    json["parameters"] = {{"qubits", 3}};
+    const auto back = recordFromJson(json);
+    QVERIFY(back.has_value());
+    QCOMPARE(jsonText(recordToJson(*back)), jsonText(json));
+}
+
+void TestRecord::aNewerVersionIsSaid()
+{
+    Json json = m_json;
+    json["version"] = 99;
+    const auto back = recordFromJson(json);
+    QCOMPARE(back.error().code, std::string("document.newer"));
+    Json study = studyToJson(Study{"s", {}, {}, {}, false});
+    study["version"] = 99;
+    const auto newer = studyFromJson(study);
+    QVERIFY(newer.has_value() && newer->newer);
+    QCOMPARE(writeStudy("/nonexistent/x", *newer).error().code, std::string("document.newer"));
+}
+
+void TestRecord::brokenDocumentsNameThePlace_data()
+{
+    QTest::addColumn<QString>("pointer");
+    QTest::addColumn<QString>("value");
+    QTest::addColumn<QString>("place");
+    const auto row = [](const char* pointer, const char* value, const char* place) {
+        QTest::newRow(place) << pointer << value << place;
+    };
+    row("/predicted/figures/time/value", "\"12 GB\"", "predicted.figures.time.value");
+    row("/predicted/figures/time/unit", "\"parsec\"", "predicted.figures.time.unit");
+    row("/predicted/series/0/y/values", "[1]", "predicted.series[0].y.values");
+    row("/predicted/series/0/x/values/2", "\"x\"", "predicted.series[0].x.values[2]");
+    row("/measured/figures", "3", "measured.figures");
+    row("/parameters/stride", "[1, -4]", "parameters.stride[1]");
+    row("/device/levels", "{}", "device.levels");
+    row("/device", "null", "device");
+    row("/version", "\"one\"", "version");
+    row("/version", "0", "version");
+    row("/experiment", "[]", "experiment");
+    row("/provenance", "[]", "provenance");
+    row("/format", "\"memscape-recrod\"", "format");
+}
+
+void TestRecord::brokenDocumentsNameThePlace()
+{
+    QFETCH(QString, pointer);
+    QFETCH(QString, value);
+    QFETCH(QString, place);
+    Json json = m_json;
+    json[Json::json_pointer(pointer.toStdString())] = Json::parse(value.toStdString());
+    const auto back = recordFromJson(json);
+    QVERIFY(!back.has_value());
+    QVERIFY2(QString::fromStdString(back.error().text()).startsWith(place), back.error().text().c_str());
+}
+
+void TestRecord::truncationNeverCrashes()
+{
+    const std::string text = jsonText(m_json);
+    for (std::size_t size = 0; size < text.size() - 2; size += 97)
+        QVERIFY(!parseJson(text.substr(0, size)).has_value());
+}
+
+void TestRecord::randomDamageNeverCrashes()
+{
+    const std::string text = jsonText(m_json);
+    std::mt19937 random(11);
+    for (int i = 0; i < 200; ++i) {
+        std::string damaged = text;
+        for (int j = 0; j < 3; ++j)
+            damaged[random() % damaged.size()] = "{}[]\",:0a-"[random() % 10];
+        if (const auto json = parseJson(damaged))
+            (void)recordFromJson(*json); // read or refused, either way an answer
+    }
+}
+
+void TestRecord::aRecordOpensAsAStudy()
+{
+    QTemporaryDir folder;
+    const std::filesystem::path file = folder.filePath("one.json").toStdString();
+    QVERIFY(writeRecord(file, m_record).has_value());
+    const auto study = readStudy(file);
+    QVERIFY(study.has_value());
+    QCOMPARE(study->records.size(), std::size_t(1));
+    QCOMPARE(study->title, std::string("stride sweep"));
+}
+
+void TestRecord::foreignFilesAreNamed()
+{
+    QVERIFY(documentFormat(Json::parse(R"({"model_type": "llama"})")).error().message.find("config.json") != std::string::npos);
+    QVERIFY(!documentFormat(Json::parse("[1]")).has_value());
+    QVERIFY(documentFormat(Json::parse(R"({"format": "memscape-sudy"})")).error().hint.find("memscape-study") != std::string::npos);
+}
+
+QTEST_GUILESS_MAIN(TestRecord)
+#include "tst_record.moc"
