@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device document there and back, what this program does not know kept, and everything that can be
+// wrong with one refused by its place.
+#include "core/device/device.h"
+
+#include <QtTest>
+
+using namespace memscape;
+
+namespace {
+
+Json smallDevice()
+{
+    return *parseJson(R"({
+        "format": "memscape-device", "version": 1, "id": "toy", "name": "Toy", "kind": "host",
+        "units": 2, "clock": {"value": 3e9, "kind": "specified", "source": "the box"},
+        "levels": [
+            {"id": "L1", "kind": "cache", "capacity": {"value": 32768, "kind": "specified"},
+             "latency": {"value": 1e-9, "kind": "measured", "method": "chase"}},
+            {"id": "L2", "kind": "cache", "capacity": {"value": 1048576, "kind": "specified"}},
+            {"id": "DRAM", "kind": "dram", "bandwidth": {"value": 5e10, "kind": "specified"}}
+        ],
+        "derating": {"read": {"value": 0.9}, "write": {"value": 0.5}, "copy": {"value": 0.6}}
+    })");
+}
+
+} // namespace
+
+class TestDeviceJson : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void there_and_back()
+    {
+        const Device device = *deviceFromJson(smallDevice());
+        QCOMPARE(device.units, 2);
+        QVERIFY(device.level("L1")->latency.evidence == Evidence::Measured);
+        QVERIFY(!device.level("L2")->latency.known());
+        const std::string once = jsonText(deviceToJson(device));
+        QCOMPARE(jsonText(deviceToJson(*deviceFromJson(*parseJson(once)))), once);
+    }
+
+    void a_calibration_comes_back()
+    {
+        Device device = *deviceFromJson(smallDevice());
+        Calibration calibration;
+        calibration.time = "2026-01-02T03:04:05Z";
+        calibration.grade = "B";
+        calibration.lineRates = {{Operation::Copy, 128, 1.5e9}};
+        calibration.randomRates = {{Operation::Read, 1e9, 2e7}};
+        calibration.issueRates = {{Operation::Write, 8, true, 3e9}};
+        calibration.raw = {{"chase", {1, 2.5, nullptr}}};
+        device.calibration = calibration;
+        const Json json = deviceToJson(device);
+        const Device again = *deviceFromJson(*parseJson(jsonText(json)));
+        QVERIFY(again.calibration.has_value());
+        QVERIFY(again.calibration->lineRates.front().operation == Operation::Copy);
+        QCOMPARE(again.calibration->issueRates.front().elementsPerSecond, 3e9);
+        QCOMPARE(jsonText(deviceToJson(again)), jsonText(json));
+    }
+
+    void unknown_keys_are_kept_at_any_depth()
+    {
+        Json json = smallDevice();
+        json["future"] = {{"a", 1}};
+        json["levels"][1]["colour"] = "green";
+        json["levels"][0]["latency"]["percentile"] = 50;
+        Device device = *deviceFromJson(json);
+        device.name = "Renamed";
+        const Json written = deviceToJson(device);
+        QCOMPARE(written["future"]["a"].get<int>(), 1);
+        QCOMPARE(written["levels"][1]["colour"].get<std::string>(), std::string("green"));
+        QCOMPARE(written["levels"][0]["latency"]["percentile"].get<int>(), 50);
+        QCOMPARE(written["name"].get<std::string>(), std::string("Renamed"));
+    }
+
+    void unknown_keys_of_a_level_that_is_gone_are_dropped()
+    {
+        Json json = smallDevice();
+        json["levels"][1]["colour"] = "green";
+        Device device = *deviceFromJson(json);
+        device.levels.erase(device.levels.begin());
+        QVERIFY(jsonText(deviceToJson(device)).find("green") == std::string::npos);
+    }
+
+    void bandwidth_of_dram_is_derated_once()
+    {
+        Device device = *deviceFromJson(smallDevice());
+        const auto bandwidth
+            = [&](Operation o) { return levelBandwidth(device, *device.dram(), o).value; };
+        QCOMPARE(bandwidth(Operation::Read), 4.5e10);
+        QCOMPARE(bandwidth(Operation::Copy), 3e10);
+        device.levels.back().bandwidth.evidence = Evidence::Measured; // already what streams reach
+        QCOMPARE(bandwidth(Operation::Read), 5e10);
+        QCOMPARE(bandwidth(Operation::Write), 5e10 * 0.5 / 0.9);
+        device.levels.back().copyBandwidth = Sourced {4e10, Evidence::Measured, "", ""};
+        QCOMPARE(bandwidth(Operation::Copy), 4e10);
+        device.derating = {};
+        QCOMPARE(bandwidth(Operation::Write), 5e10);
+        QVERIFY(!levelBandwidth(device, *device.level("L1"), Operation::Read).known());
+    }
+
+    void lookups()
+    {
+        const Device device = *deviceFromJson(smallDevice());
+        QVERIFY(device.level("L9") == nullptr);
+        QCOMPARE(device.lastCache()->id, std::string("L2"));
+        QCOMPARE(device.dram()->id, std::string("DRAM"));
+        QVERIFY(Device().dram() == nullptr);
+        QVERIFY(Device().lastCache() == nullptr);
+    }
+
+    void wrong_data()
+    {
+        QTest::addColumn<QString>("pointer");
+        QTest::addColumn<QString>("value");
+        QTest::addColumn<QString>("place");
+        QTest::newRow("another format") << "/format" << R"("memscape-record")" << "device.format";
+        QTest::newRow("newer") << "/version" << "7" << "device.version";
+        QTest::newRow("version text") << "/version" << R"("one")" << "device.version";
+        QTest::newRow("no id") << "/id" << R"("")" << "device.id";
+        QTest::newRow("id number") << "/id" << "5" << "device.id";
+        QTest::newRow("kind") << "/kind" << R"("toaster")" << "device.kind";
+        QTest::newRow("half a core") << "/units" << "1.5" << "device.units";
+        QTest::newRow("no cores") << "/units" << "0" << "device.units";
+        QTest::newRow("10^300 cores") << "/units" << "1e300" << "device.units";
+        QTest::newRow("clock text") << "/clock/value" << R"("3 GHz")" << "device.clock.value";
+        QTest::newRow("clock bare") << "/clock" << "3e9" << "device.clock";
+        QTest::newRow("negative") << "/clock/value" << "-1" << "device.clock.value";
+        QTest::newRow("evidence") << "/clock/kind" << R"("guessed")" << "device.clock.kind";
+        QTest::newRow("no levels") << "/levels" << "[]" << "device.levels";
+        QTest::newRow("levels word") << "/levels" << R"("many")" << "device.levels";
+        QTest::newRow("level word") << "/levels/1" << R"("L2")" << "device.levels[1]";
+        QTest::newRow("level twice") << "/levels/1/id" << R"("L1")" << "device.levels[1].id";
+        QTest::newRow("10^300 B") << "/levels/0/capacity/value" << "1e300"
+                                  << "device.levels[0].capacity.value";
+        QTest::newRow("zero latency") << "/levels/0/latency/value" << "0"
+                                      << "device.levels[0].latency.value";
+        QTest::newRow("shrinking") << "/levels/1/capacity/value" << "100"
+                                   << "device.levels[1].capacity";
+        QTest::newRow("knee") << "/levels/0/knee" << R"({"begin": 2, "end": 1})"
+                              << "device.levels[0].knee.end";
+        QTest::newRow("share") << "/derating/read/value" << "96" << "device.derating.read.value";
+        QTest::newRow("notes") << "/notes" << "[1]" << "device.notes[0]";
+        QTest::newRow("rate") << "/rates" << R"({"fp32": 3})" << "device.rates.fp32";
+        QTest::newRow("operation") << "/calibration" << R"({"line_rates": [{"operation": "think"}]})"
+                                   << "device.calibration.line_rates[0].operation";
+    }
+
+    void wrong()
+    {
+        QFETCH(QString, pointer);
+        QFETCH(QString, value);
+        QFETCH(QString, place);
+        Json json = smallDevice();
+        json[Json::json_pointer(pointer.toStdString())] = Json::parse(value.toStdString());
+        const auto device = deviceFromJson(json);
+        QVERIFY(!device);
+        QCOMPARE(QString::fromStdString(device.error().place), place);
+        QVERIFY(device.error().code.rfind("json.", 0) == 0);
+        QVERIFY(exitCodeFor(device.error()) == ExitCode::BadInput);
+    }
+
+    void not_even_an_object()
+    {
+        for (const char* text : {"null", "3", "[]", "\"device\"", "true"})
+            QVERIFY(!deviceFromJson(*parseJson(text)));
+        QVERIFY(!deviceFromJson(*parseJson("{}")));
+    }
+
+    void not_a_number_is_unknown_on_writing()
+    {
+        Device device = *deviceFromJson(smallDevice());
+        device.clock.value = std::numeric_limits<double>::quiet_NaN();
+        const Json json = deviceToJson(device);
+        QVERIFY(json["clock"]["value"].is_null());
+        QVERIFY(!deviceFromJson(json)->clock.known());
+    }
+
+    void too_many_of_anything()
+    {
+        Json json = smallDevice();
+        for (int i = 0; i < 100; ++i)
+            json["tlbs"].push_back({{"id", "TLB"}});
+        const auto device = deviceFromJson(json);
+        QVERIFY(!device);
+        QCOMPARE(device.error().place, std::string("device.tlbs"));
+    }
+
+    void deep_nesting_is_refused_before_it_is_built()
+    {
+        const std::string deep = R"({"format": "memscape-device", "extra": )"
+            + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+        QVERIFY(!parseJson(deep));
+    }
+};
+
+QTEST_APPLESS_MAIN(TestDeviceJson)
+#include "tst_device_json.moc"
