@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# Shared by packaging/run and packaging/test: say, install what is missing, find a CUDA compiler.
+# Sourced by bash with the repository's root as working directory.
+
+say() { printf '\033[1m== %s\033[0m\n' "$*" >&2; }
+stop() { printf 'packaging: %s\n' "$*" >&2; exit "${code:-1}"; }
+
+compiler_packages="g++ cmake ninja-build nlohmann-json3-dev libfmt-dev libexpected-dev libcli11-dev"
+window_packages="qt6-base-dev libqt6svg6-dev libqt6svg6 libqcustomplot-dev fonts-dejavu-core"
+test_packages="valgrind locales desktop-file-utils appstream libxml2-utils file libbenchmark-dev groff-base"
+
+# install PACKAGE…: only what is missing, as root or through sudo, never asking.
+install() {
+    local missing=() as_root=()
+    command -v dpkg-query >/dev/null || stop "this script installs with apt (Debian, Ubuntu); on this system install: $*, then see README.md, Build by hand"
+    local package
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null || stop "run this as root, or install yourself: apt-get install ${missing[*]}"
+        as_root=(sudo)
+        [ -t 0 ] || as_root=(sudo -n) # without a terminal nobody could answer a question
+        "${as_root[@]}" true || stop "sudo would ask for a password and there is no terminal; install yourself: apt-get install ${missing[*]}"
+    fi
+    say "installing: ${missing[*]}"
+    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o=Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300)
+    "${apt[@]}" update </dev/null >&2 || say "apt-get update failed: going on with the lists that are here"
+    "${apt[@]}" install -y --no-install-recommends "${missing[@]}" </dev/null >&2 ||
+        stop "apt-get could not install: ${missing[*]} (is the network there? is this Debian 12 or newer?)"
+}
+
+# find_nvcc: sets CUDACXX when a CUDA compiler is found, in the usual places or in build/cuda.
+find_nvcc() {
+    [ -n "${CUDACXX:-}" ] && return 0
+    local nvcc
+    for nvcc in "$(command -v nvcc || true)" /usr/local/cuda/bin/nvcc build/cuda/nvidia/cu*/bin/nvcc; do
+        [ -n "$nvcc" ] && [ -x "$nvcc" ] && { CUDACXX=$(realpath "$nvcc"); export CUDACXX; return 0; }
+    done
+    return 1
+}
+
+# install_cuda: NVIDIA's compiler from its Python packages, into build/cuda. Nothing else is touched.
+install_cuda() {
+    find_nvcc && return 0
+    install python3-pip
+    say "installing NVIDIA's CUDA compiler into build/cuda (about 130 MB to fetch)"
+    python3 -m pip install --quiet --disable-pip-version-check --target build/cuda \
+        'nvidia-cuda-nvcc==13.*' 'nvidia-cuda-runtime==13.*' 'nvidia-cuda-crt==13.*' 'nvidia-nvvm==13.*' 'nvidia-cuda-cccl==13.*' >&2 ||
+        stop "the CUDA compiler could not be fetched; without it Memscape builds and predicts GPUs but cannot measure them"
+    local root
+    for root in build/cuda/nvidia/cu*; do # where nvcc and CMake expect the static runtime
+        [ -d "$root/lib64" ] || ln -s lib "$root/lib64"
+    done
+    find_nvcc || stop "the packages came without an nvcc"
+}
