@@ -39,7 +39,7 @@ struct DeviceEntry
     QString worker;           ///< name of the worker of a Live one; "" is this machine
     std::string workerDevice; ///< its id there
     QString missing;          ///< why it cannot be measured now, with the remedy; empty when it can
-    Device device;            ///< for predictions; always usable
+    Device device;            ///< for predictions; without levels while a remote worker is silent
 
     bool measurable() const { return source == DeviceSource::Live && missing.isEmpty(); }
     bool calibrated() const { return device.calibration.has_value(); }

@@ -30,16 +30,16 @@ struct FinishedRun
     RunRequest request;
     RunStatus status = RunStatus::Done;
     double elapsed = 0; ///< s
-    /// Of an experiment: complete when Done, else made from the points that had arrived.
+    /// Of an experiment: whole when Done, else what the worker said or the points amount to.
     std::optional<Measurement> measurement;
     Json result;     ///< of "calibrate" (a device document) and "selftest", as it came
-    Json provenance; ///< object; holds "interrupted": true and "status" for a partial one
+    Json provenance; ///< object; of a partial one with "status" and the number of "points"
     std::optional<Error> error;
     QString details; ///< last lines of the worker's stderr, for Copy details
 };
 
 /// The record to put into the study: predicted (when it can be) and measured on the same device.
-/// Errors: run.nothing when no point was measured.
+/// Errors: the error of the run, or run.nothing, when no point was measured.
 Result<Record> recordFromRun(const FinishedRun& run);
 
 } // namespace memscape

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "app/workers/run.h"
+#include "app/workers/worker_command.h"
 #include "core/protocol/message.h"
 
 #include <QElapsedTimer>
@@ -23,10 +24,6 @@
 
 namespace memscape {
 
-/// memscape-cli beside this program, in ../libexec/memscape, $MEMSCAPE_WORKER (a command line), or
-/// in PATH, each with "worker". Empty when there is none.
-QStringList defaultWorkerCommand();
-
 struct WorkerOptions
 {
     QString name; ///< "" for this machine, else as in the device list: "lab-gpu"
@@ -36,7 +33,7 @@ struct WorkerOptions
     std::chrono::milliseconds terminateAfter{700}; ///< after Stop
     std::chrono::milliseconds killAfter{1000};     ///< after Stop
     std::chrono::milliseconds firstBackoff{250};   ///< doubles with each restart
-    int restarts = 5;        ///< without an answer in between, then Failed
+    int restarts = 5; ///< in a row, then Failed
     int updatesPerSecond = 30;
 };
 
@@ -93,29 +90,29 @@ signals:
 
 private:
     struct ActiveRun;
+    // The process (worker_client.cpp).
     void setState(State state);
     void launch();
-    void connectProcess();
+    void readOutput();
+    void takeLine(const std::string& line);
+    void finishReading();
+    void processFailed(QProcess::ProcessError problem);
+    void protocolBroken(Error error);
+    void processGone(const Error& why);
+    void fail(const Error& error);
+    void dropProcess();
+    void signalProcess(int number);
+    // The runs (worker_runs.cpp).
     void sendNext();
     void send(const protocol::Command& command);
-    void readOutput();
-    void readErrors();
-    void takeLines(const std::vector<std::string>& lines);
-    void takeLine(const std::string& line);
     void handle(const protocol::Event& event);
     void handleHello(const protocol::Hello& hello);
     void handleSample(const protocol::Sample& sample);
     void handleDone(const protocol::Done& done);
+    void updateSoon();
     void flushUpdates();
-    void protocolBroken(const Error& error);
-    void processEnded(int exitCode, QProcess::ExitStatus status);
-    void processFailed(QProcess::ProcessError processError);
-    void afterEnd(const Error& why);
-    void fail(const Error& error);
-    void endRun(RunStatus status, std::optional<Error> error);
-    void deliver(FinishedRun run);
-    void killProcess();
-    void dropProcess();
+    void endRun(RunStatus status, std::optional<Error> error, const protocol::Done& done = {});
+    bool isCurrent(std::int64_t id) const;
 
     WorkerOptions m_options;
     State m_state = State::Stopped;
@@ -127,16 +124,17 @@ private:
     std::unique_ptr<QProcess> m_process;
     protocol::LineReader m_lines;
     std::deque<std::string> m_pendingLines; // read, not yet handled in this turn of the event loop
-    std::optional<Error> m_ending;          // why we are ending the process ourselves
-    int m_failedStarts = 0;
-    bool m_wasReady = false;
+    std::optional<Error> m_ended;           // the process is over; its last output is still read
+    bool m_greeted = false;                 // this process said hello
+    bool m_everGreeted = false;             // the command works: restarting makes sense
     bool m_stopping = false;
+    int m_restarts = 0; // since a run was answered or the worker lived for a while
+    QElapsedTimer m_upSince;
 
     std::unique_ptr<ActiveRun> m_active;
     std::deque<std::pair<qint64, RunRequest>> m_queue;
     QTimer m_handshakeTimer, m_silenceTimer, m_updateTimer, m_terminateTimer, m_killTimer,
         m_restartTimer, m_readTimer;
-    QElapsedTimer m_lastHeard;
 };
 
 } // namespace memscape
