@@ -9,6 +9,7 @@
 #include "core/experiment/record.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -187,7 +188,7 @@ std::vector<std::string> optionNames(const CLI::App& command)
 void printHelp(const CLI::App& app, const std::vector<std::string>& words)
 {
     const auto chosen = app.get_subcommands();
-    std::string text = chosen.empty() ? app.help() : chosen.front()->help();
+    std::string text = chosen.empty() ? app.help() : chosen.front()->help("memscape-cli");
     for (const std::string& word : words) {
         if (const auto experiment = findExperiment(word); experiment && !chosen.empty())
             text += "\n" + parametersText(**experiment);
@@ -245,7 +246,8 @@ std::variant<Arguments, Answered> parseArguments(int argc, char** argv)
 
     const std::vector<std::string> words(argv + 1, argv + argc);
     if (words.empty()) {
-        printHelp(app, words);
+        const std::string help = app.help();
+        std::fwrite(help.data(), 1, help.size(), stderr);
         return Answered{static_cast<int>(ExitCode::BadInput)};
     }
     if (auto answered = unknownCommand(app, words))

@@ -93,12 +93,14 @@ TextTable seriesTable(const std::vector<Pair>& pairs, ByteStyle style)
     TextTable table;
     table.columns.push_back({axis.label, true});
     std::vector<std::pair<const Series*, Unit>> curves;
+    const bool sides = std::any_of(pairs.begin(), pairs.end(),
+                                   [](const Pair& pair) { return anyValue(pair.measured); });
     for (const Pair& pair : pairs) {
         for (const Series* series : {pair.predicted, pair.measured}) {
             if (!anyValue(series))
                 continue;
-            table.columns.push_back(
-                {series->label + (series == pair.predicted ? "\npredicted" : "\nmeasured"), true});
+            const char* side = series == pair.predicted ? "\npredicted" : "\nmeasured";
+            table.columns.push_back({series->label + (sides ? side : ""), true});
             curves.emplace_back(series, series->yUnit);
         }
     }

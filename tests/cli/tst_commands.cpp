@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contract of the command line: what other people's scripts rely on.
+#include "run_cli.h"
+
+#include <QFile>
+#include <QJsonArray>
+#include <QTemporaryDir>
+
+#include <csignal>
+
+using namespace memscape::test;
+
+namespace {
+
+const QStringList quickStride{"stride", "stride=1:4:x2", "bytes=1MiB", "--device", "cpu"};
+
+QStringList keysOf(const QJsonValue& list, const char* key)
+{
+    QStringList keys;
+    for (const QJsonValue& item : list.toArray())
+        keys << item.toObject()[key].toString();
+    return keys;
+}
+
+QByteArray contentOf(const QString& path)
+{
+    QFile file(path);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+} // namespace
+
+class TestCommands : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void version()
+    {
+        const Ran ran = cli({"--version"});
+        QCOMPARE(ran.code, 0);
+        QVERIFY(ran.out.startsWith("memscape-cli 0."));
+    }
+
+    void everyHelpTeaches_data()
+    {
+        QTest::addColumn<QString>("command");
+        for (const char* command : {"list", "devices", "describe", "predict", "measure", "calibrate",
+                                    "report", "check", "selftest", "worker"})
+            QTest::newRow(command) << QString(command);
+    }
+    void everyHelpTeaches()
+    {
+        QFETCH(QString, command);
+        const Ran ran = cli({command, "--help"});
+        QCOMPARE(ran.code, 0);
+        QCOMPARE(ran.err, QByteArray());
+        QVERIFY(ran.out.contains("memscape-cli " + command.toUtf8()));
+        QVERIFY(cli({"--help"}).out.contains(command.toUtf8()));
+    }
+
+    void helpOfAnExperimentShowsItsParameters()
+    {
+        QVERIFY(cli({"predict", "stride", "--help"}).out.contains("element=float32"));
+    }
+
+    void list()
+    {
+        const Ran ran = cli({"list", "--json"});
+        QCOMPARE(ran.code, 0);
+        const QStringList ids = keysOf(ran.json()["experiments"], "id");
+        QVERIFY(ids.contains("stride") && ids.contains("hierarchy"));
+        QVERIFY(cli({"list"}).out.contains("stride"));
+    }
+
+    void devices()
+    {
+        const Ran ran = cli({"devices", "--json"});
+        QCOMPARE(ran.code, 0);
+        const QJsonArray list = ran.json()["devices"].toArray();
+        QVERIFY(keysOf(list, "id").contains("nvidia-h200"));
+        const QJsonObject cpu = list[0].toObject();
+        QCOMPARE(cpu["id"].toString(), "cpu");
+        QCOMPARE(cpu["kind"].toString(), "live");
+        QCOMPARE(cpu["available"].toBool(), true);
+    }
+
+    void describe()
+    {
+        const QJsonObject stride = cli({"describe", "stride", "--json"}).json();
+        QCOMPARE(keysOf(stride["parameters"], "key").mid(0, 4),
+                 QStringList({"stride", "element", "pattern", "operation"}));
+        QCOMPARE(keysOf(stride["series"], "key").first(), "useful_bandwidth");
+        const QStringList figures = keysOf(stride["figures"], "key");
+        for (const char* key : {"sectors_per_request", "lines_per_request", "efficiency",
+                                "useful_bandwidth", "moved_bandwidth", "time", "peak_memory"})
+            QVERIFY2(figures.contains(key), key);
+        const QJsonObject hierarchy = cli({"describe", "hierarchy", "--json"}).json();
+        QCOMPARE(keysOf(hierarchy["series"], "key").first(), "latency");
+        QVERIFY(cli({"describe", "stride"}).out.contains("useful_bandwidth"));
+    }
+
+    void predict()
+    {
+        const Ran ran = cli({"predict", "stride", "stride=8", "--device", "nvidia-h200", "--json"});
+        QCOMPARE(ran.code, 0);
+        QCOMPARE(ran.err, QByteArray());
+        const QJsonObject record = ran.json();
+        QCOMPARE(record["format"].toString(), "memscape-record");
+        QCOMPARE(record["experiment"].toString(), "stride");
+        QCOMPARE(record["device"].toObject()["id"].toString(), "nvidia-h200");
+        QVERIFY(record["measured"].isNull());
+        // 32 lanes × 4 B, 32 B apart: one 32-byte sector each.
+        const QJsonObject figures = record["predicted"].toObject()["figures"].toObject();
+        QCOMPARE(figures["sectors_per_request"].toObject()["value"].toDouble(), 32.0);
+        QVERIFY(figures["useful_bandwidth"].toObject()["why"].isObject());
+    }
+
+    void predictForPeople()
+    {
+        const Ran ran = cli({"predict", "stride", "--device", "nvidia-h200"});
+        QCOMPARE(ran.code, 0);
+        for (const char* words : {"useful bandwidth", "predicted", "Why", "from the catalogue"})
+            QVERIFY2(ran.out.contains(words), words);
+    }
+
+    void sameQuestionSameAnswer()
+    {
+        const auto ask = [] {
+            QJsonObject record = cli({"predict", "hierarchy", "--device", "nvidia-h200", "--json"}).json();
+            record.remove("provenance"); // holds the time
+            return record;
+        };
+        QCOMPARE(ask(), ask());
+        QVERIFY(!ask().isEmpty());
+    }
+
+    void anotherLocaleChangesNothing()
+    {
+        QTemporaryDir folder;
+        const QString name = folder.filePath("de_DE.UTF-8");
+        const Ran made = runProgram("localedef", {"-i", "de_DE", "-f", "UTF-8", name});
+        if (!QFile::exists(name + "/LC_NUMERIC"))
+            QSKIP(qPrintable("de_DE.UTF-8 cannot be generated here: " + made.err));
+        const QStringList german{"LOCPATH=" + folder.path(), "LC_ALL=de_DE.UTF-8"};
+        const QStringList question{"predict", "stride", "--device", "nvidia-h200"};
+        QCOMPARE(cli(question, {}, german).out, cli(question).out);
+        QVERIFY(!cli(question).out.isEmpty());
+        QCOMPARE(cli({"describe", "stride", "--json"}, {}, german).out,
+                 cli({"describe", "stride", "--json"}).out);
+    }
+
+    void measure()
+    {
+        QTemporaryDir folder;
+        const QString path = folder.filePath("r.json");
+        const Ran ran = cli(QStringList{"measure"} + quickStride + QStringList{"--json", "-o", path});
+        QCOMPARE(ran.code, 0);
+        const QJsonObject record = ran.json();
+        QCOMPARE(contentOf(path), ran.out);
+        QCOMPARE(record["provenance"].toObject()["status"].toString(), "ok");
+        const auto sides = {record["predicted"].toObject(), record["measured"].toObject()};
+        for (const QJsonObject& side : sides) {
+            QCOMPARE(side["series"].toArray()[0].toObject()["key"].toString(), "useful_bandwidth");
+            QCOMPARE(side["series"].toArray()[0].toObject()["x"].toObject()["values"].toArray().size(), 3);
+        }
+        QVERIFY(!record["comparison"].isNull());
+
+        QCOMPARE(cli({"check", path}).code, 0);
+        const Ran replayed
+            = cli({"measure", "stride", "stride=1:4:x2", "bytes=1MiB", "--device", "replay:" + path, "--json"});
+        QCOMPARE(replayed.code, 0);
+        QCOMPARE(replayed.json()["measured"].toObject()["figures"].toObject()["useful_bandwidth"].toObject()["value"],
+                 record["measured"].toObject()["figures"].toObject()["useful_bandwidth"].toObject()["value"]);
+        for (const char* format : {"html", "md", "csv", "json"}) {
+            const QString report = folder.filePath(QString("r.%1").arg(format));
+            QCOMPARE(cli({"report", path, "--to", format, "-o", report}).code, 0);
+            QVERIFY(!contentOf(report).isEmpty());
+        }
+        QCOMPARE(contentOf(folder.filePath("r.json")), ran.out); // one record is written as it was
+        QVERIFY(contentOf(folder.filePath("r.html")).contains("<svg"));
+        QVERIFY(cli({"report", "-", "--to", "csv", "-o", "-"}, ran.out).out.startsWith("stride,"));
+    }
+
+    void events()
+    {
+        const Ran ran = cli(QStringList{"measure"} + quickStride + QStringList{"--events"});
+        QCOMPARE(ran.code, 0);
+        QStringList types;
+        const auto lines = ran.out.trimmed().split('\n');
+        for (const QByteArray& line : lines) {
+            const auto event = QJsonDocument::fromJson(line).object();
+            QVERIFY2(!event.isEmpty(), line.constData());
+            types << event["type"].toString();
+        }
+        QCOMPARE(types.first(), "started");
+        QCOMPARE(types.last(), "done");
+        QCOMPARE(types.count("done"), 1);
+        QVERIFY(types.contains("sample"));
+    }
+
+    void interruptKeepsThePoints()
+    {
+        QTemporaryDir folder;
+        const QString path = folder.filePath("r.json");
+        QProcess process;
+        process.start(cliPath, {"measure", "hierarchy", "--device", "cpu", "--events", "-o", path});
+        QByteArray seen;
+        while (!seen.contains("\"sample\"")) {
+            QVERIFY2(process.waitForReadyRead(120'000), "no point came");
+            seen += process.readAllStandardOutput();
+        }
+        QCOMPARE(::kill(static_cast<pid_t>(process.processId()), SIGINT), 0);
+        QVERIFY(process.waitForFinished(60'000));
+        QCOMPARE(process.exitCode(), 130);
+        const auto record = QJsonDocument::fromJson(contentOf(path)).object();
+        QCOMPARE(record["provenance"].toObject()["status"].toString(), "interrupted");
+        QVERIFY(record["measured"].isObject());
+        QCOMPARE(cli({"check", path}).code, 0);
+    }
+
+    void readerThatGoesAwayIsNoError()
+    {
+        const Ran ran = shell("\"$CLI\" devices --json | head -c 1");
+        QCOMPARE(ran.code, 0);
+        QCOMPARE(ran.err, QByteArray());
+    }
+
+    void workerEndsWithItsInput()
+    {
+        const Ran ran = cli({"worker"}, "");
+        QCOMPARE(ran.code, 0);
+        QCOMPARE(QJsonDocument::fromJson(ran.out.split('\n')[0]).object()["type"].toString(), "hello");
+    }
+};
+
+QTEST_GUILESS_MAIN(TestCommands)
+#include "tst_commands.moc"
