@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A live GPU as a device. The same product in the catalogue gives everything, with the live sizes put
-// in; the product's name decides and not the die, because the same die is sold at half and at full
-// tensor rate. Any other GPU is derived:
+// A live GPU as a device. The same product in the catalogue gives everything, with the live sizes
+// put in; the product's name decides and not the die, because the same die is sold at half and at
+// full tensor rate. Any other GPU is derived:
 //
 //   rate(type)  = SMs × FMA per clock and SM of its compute capability × 2 × clock
 //   B_dram      = 2 × memory clock × bus width / 8
@@ -196,10 +196,12 @@ void deriveDram(Device& device, const GpuAttributes& attributes)
         level.label = "DRAM";
         level.bandwidth = {};
         if (bandwidth > 0) {
-            level.bandwidth = {bandwidth, Evidence::Derived,
+            level.bandwidth = {bandwidth,
+                               Evidence::Derived,
                                fmt::format("2 × {} memory clock × {} bit / 8",
                                            quantityText(attributes.memoryClockHz, Unit::Hertz),
-                                           attributes.memoryBusBits), {}};
+                                           attributes.memoryBusBits),
+                               {}};
         }
     }
 }
@@ -208,10 +210,10 @@ void deriveRates(Device& device, const Architecture& architecture, bool known, b
 {
     if (!known) {
         std::erase_if(device.rates, [](const auto& entry) { return entry.first != "fp32"; });
-        device.notes.push_back(fmt::format("compute capability {} is not in the table: tensor rates "
-                                           "are unknown, the rest is as for {}.{}",
-                                           device.computeCapability, architecture.major,
-                                           architecture.minor));
+        device.notes.push_back(
+            fmt::format("compute capability {} is not in the table: tensor rates "
+                        "are unknown, the rest is as for {}.{}",
+                        device.computeCapability, architecture.major, architecture.minor));
     }
     for (auto& [name, rate] : device.rates) {
         rate.exception.clear();
@@ -222,7 +224,8 @@ void deriveRates(Device& device, const Architecture& architecture, bool known, b
                       known ? Evidence::Derived : Evidence::Unverified,
                       fmt::format("{} SMs × {} FMA per clock × 2 × {}", device.units,
                                   numberText(rate.fmaPerClockPerUnit),
-                                  quantityText(device.clock.value, Unit::Hertz)), {}};
+                                  quantityText(device.clock.value, Unit::Hertz)),
+                      {}};
     }
     device.tensorClock = {};
 }
@@ -231,8 +234,8 @@ void markDerived(Device& device)
 {
     const std::string why = "as " + device.name;
     for (MemoryLevel& level : device.levels) {
-        for (Sourced* value : {&level.capacity, &level.line, &level.ways, &level.latency,
-                               &level.bandwidth})
+        for (Sourced* value :
+             {&level.capacity, &level.line, &level.ways, &level.latency, &level.bandwidth})
             derive(*value, 1, why);
         derive(level.oneCoreBandwidth, 1, why);
     }
@@ -262,8 +265,8 @@ Device withoutCatalogue(const GpuAttributes& attributes)
 Device fromArchitecture(const GpuAttributes& attributes)
 {
     const Architecture& architecture = nearestArchitecture(attributes.major, attributes.minor);
-    const bool known
-        = architecture.major == attributes.major && architecture.minor == attributes.minor;
+    const bool known =
+        architecture.major == attributes.major && architecture.minor == attributes.minor;
     const bool gamer = lowered(attributes.name).find("geforce") != std::string::npos;
     auto reference = findDevice(std::string(gamer ? architecture.gamer : architecture.reference));
     Device device = reference ? std::move(*reference) : withoutCatalogue(attributes);
@@ -293,8 +296,8 @@ Device deviceFromAttributes(const GpuAttributes& attributes, const std::string& 
         return sameProduct(device, attributes.name);
     });
     const bool listed = product != known.end();
-    Device device = listed ? fromProduct(std::move(*product), attributes)
-                           : fromArchitecture(attributes);
+    Device device =
+        listed ? fromProduct(std::move(*product), attributes) : fromArchitecture(attributes);
     device.id = id;
     device.basis = listed ? "catalogue" : "derived";
     if (!listed)

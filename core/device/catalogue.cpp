@@ -101,9 +101,10 @@ Result<Device> findDevice(const std::string& id)
     if (namesFile(id))
         return readDevice(id);
     if (id.rfind("cuda:", 0) == 0) {
-        return fail("device.missing", fmt::format("{} is not here", quotedForMessage(id)),
-                    "a live GPU is described by the CUDA module; to predict for a GPU that is not in "
-                    "this machine name one of the catalogue, for example nvidia-h200");
+        return fail(
+            "device.missing", fmt::format("{} is not here", quotedForMessage(id)),
+            "a live GPU is described by the CUDA module; to predict for a GPU that is not in "
+            "this machine name one of the catalogue, for example nvidia-h200");
     }
     std::vector<std::string> ids = catalogueIds();
     if (std::find(ids.begin(), ids.end(), id) != ids.end())
@@ -141,9 +142,9 @@ Device withCalibration(Device device)
         return device;
     }
     if (calibrated->name != device.name || calibrated->units != device.units) {
-        device.notes.push_back(fmt::format(
-            "the calibration {} is not used: it was made on {} with {} cores", path.string(),
-            quotedForMessage(calibrated->name), calibrated->units));
+        device.notes.push_back(
+            fmt::format("the calibration {} is not used: it was made on {} with {} cores",
+                        path.string(), quotedForMessage(calibrated->name), calibrated->units));
         return device;
     }
     calibrated->id = device.id;

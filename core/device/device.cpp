@@ -43,8 +43,7 @@ Sourced deratedBandwidth(const Device& device, const MemoryLevel& level, Operati
 {
     const Sourced& share = shareFor(device.derating, operation);
     if (level.bandwidth.evidence != Evidence::Measured) {
-        return share.known() ? scaled(level.bandwidth, share.value, share.source)
-                             : level.bandwidth;
+        return share.known() ? scaled(level.bandwidth, share.value, share.source) : level.bandwidth;
     }
     const Sourced& read = device.derating.read;
     if (operation == Operation::Read || !share.known() || !read.known())

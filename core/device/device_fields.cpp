@@ -20,7 +20,7 @@ void Fields::refuse(Error error) const
 void Fields::refuse(std::string_view key, const std::string& message) const
 {
     const std::string place = key.empty() ? m_node.path() : m_node.path() + "." + std::string(key);
-    refuse(Error {"json.range", message, place, {}});
+    refuse(Error{"json.range", message, place, {}});
 }
 
 bool Fields::has(std::string_view key) const
@@ -34,11 +34,12 @@ double Fields::inRange(double value, const JsonReader& at, Range range) const
     const bool highEnough = range.zeroAllowed ? value >= 0 : value > 0;
     if (lowEnough && highEnough && (!range.whole || value == std::floor(value)))
         return value;
-    refuse(Error {"json.range",
-                  fmt::format("{} is not {} between 0{} and {}", numberText(value),
-                              range.whole ? "a whole number" : "a number",
-                              range.zeroAllowed ? "" : " (excluded)", numberText(range.high)),
-                  at.path(), {}});
+    refuse(Error{"json.range",
+                 fmt::format("{} is not {} between 0{} and {}", numberText(value),
+                             range.whole ? "a whole number" : "a number",
+                             range.zeroAllowed ? "" : " (excluded)", numberText(range.high)),
+                 at.path(),
+                 {}});
     return std::numeric_limits<double>::quiet_NaN();
 }
 
@@ -109,16 +110,16 @@ Sourced Fields::sourced(std::string_view key, Range range) const
         return result;
     }
     const auto value = at->at("value");
-    const auto number = value ? value->numberOrNan()
-                              : Result<double>(tl::unexpected<Error>(value.error()));
+    const auto number =
+        value ? value->numberOrNan() : Result<double>(tl::unexpected<Error>(value.error()));
     if (!number) {
         refuse(number.error());
         return result;
     }
     if (std::isfinite(*number))
         result.value = inRange(*number, *value, range);
-    static const std::vector<std::string_view> kinds
-        = {"specified", "measured", "derived", "unverified"};
+    static const std::vector<std::string_view> kinds = {"specified", "measured", "derived",
+                                                        "unverified"};
     result.evidence = static_cast<Evidence>(
         inner.choice("kind", kinds, static_cast<std::size_t>(Evidence::Unverified)));
     result.source = inner.text("source");
@@ -142,8 +143,8 @@ std::size_t Fields::choice(std::string_view key, const std::vector<std::string_v
     const auto found = std::find(words.begin(), words.end(), word);
     if (found != words.end())
         return static_cast<std::size_t>(found - words.begin());
-    refuse(key, fmt::format("\"{}\" is not one of {}", quotedForMessage(word),
-                            fmt::join(words, ", ")));
+    refuse(key,
+           fmt::format("\"{}\" is not one of {}", quotedForMessage(word), fmt::join(words, ", ")));
     return fallback;
 }
 
@@ -166,8 +167,8 @@ void Fields::each(std::string_view key, std::size_t limit,
     if (!has(key))
         return;
     const auto at = m_node.at(key);
-    const auto items = at ? at->items()
-                          : Result<std::vector<JsonReader>>(tl::unexpected<Error>(at.error()));
+    const auto items =
+        at ? at->items() : Result<std::vector<JsonReader>>(tl::unexpected<Error>(at.error()));
     if (!items)
         return refuse(items.error());
     if (items->size() > limit)
@@ -209,8 +210,8 @@ std::vector<std::string> Fields::texts(std::string_view key, std::size_t limit) 
     if (!has(key))
         return result;
     const auto at = m_node.at(key);
-    const auto items = at ? at->items()
-                          : Result<std::vector<JsonReader>>(tl::unexpected<Error>(at.error()));
+    const auto items =
+        at ? at->items() : Result<std::vector<JsonReader>>(tl::unexpected<Error>(at.error()));
     if (!items) {
         refuse(items.error());
         return result;

@@ -26,8 +26,10 @@ class Fields
 {
 public:
     explicit Fields(JsonReader node)
-        : m_node(std::move(node)), m_error(std::make_shared<std::optional<Error>>())
-    {}
+        : m_node(std::move(node))
+        , m_error(std::make_shared<std::optional<Error>>())
+    {
+    }
 
     bool has(std::string_view key) const;
     bool failed() const { return m_error->has_value(); }
@@ -62,8 +64,10 @@ public:
 
 private:
     Fields(JsonReader node, std::shared_ptr<std::optional<Error>> error)
-        : m_node(std::move(node)), m_error(std::move(error))
-    {}
+        : m_node(std::move(node))
+        , m_error(std::move(error))
+    {
+    }
     double inRange(double value, const JsonReader& at, Range range) const;
 
     JsonReader m_node;

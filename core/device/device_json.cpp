@@ -20,16 +20,16 @@ namespace memscape {
 namespace {
 
 // The largest value that any machine of the next decades could have, with room.
-constexpr Range bytesRange {1e18};
-constexpr Range secondsRange {1e3};
-constexpr Range penaltyRange {1.0, true};
-constexpr Range bandwidthRange {1e18};
-constexpr Range flopsRange {1e24};
-constexpr Range clockRange {1e12};
-constexpr Range entriesRange {1e9};
-constexpr Range shareRange {2};
-constexpr Range countRange {1e6};
-constexpr Range rateRange {1e18};
+constexpr Range bytesRange{1e18};
+constexpr Range secondsRange{1e3};
+constexpr Range penaltyRange{1.0, true};
+constexpr Range bandwidthRange{1e18};
+constexpr Range flopsRange{1e24};
+constexpr Range clockRange{1e12};
+constexpr Range entriesRange{1e9};
+constexpr Range shareRange{2};
+constexpr Range countRange{1e6};
+constexpr Range rateRange{1e18};
 
 Knee readKnee(const Fields& fields)
 {
@@ -185,15 +185,15 @@ void checkFormat(const Fields& fields)
 {
     if (const std::string format = fields.requiredText("format");
         !fields.failed() && format != "memscape-device") {
-        fields.refuse(Error {"json.format", "not a device: the format is \"" + format + "\"",
-                             fields.node().path() + ".format",
-                             "a device file begins with \"format\": \"memscape-device\""});
+        fields.refuse(Error{"json.format", "not a device: the format is \"" + format + "\"",
+                            fields.node().path() + ".format",
+                            "a device file begins with \"format\": \"memscape-device\""});
     }
     const int version = fields.integer("version", {1e9}, 1);
     if (!fields.failed() && version > 1) {
-        fields.refuse(Error {"json.version",
-                             fmt::format("version {} is newer than this program reads (1)", version),
-                             fields.node().path() + ".version", "update Memscape"});
+        fields.refuse(Error{"json.version",
+                            fmt::format("version {} is newer than this program reads (1)", version),
+                            fields.node().path() + ".version", "update Memscape"});
     }
 }
 

@@ -18,7 +18,7 @@ Json unknownInArray(const Json& document, const Json& known)
         if (Json part = unknownPart(document[i], known[i]); !part.is_null())
             items[std::to_string(i)] = std::move(part);
     }
-    return items.empty() ? Json() : Json {{"size", document.size()}, {"items", std::move(items)}};
+    return items.empty() ? Json() : Json{{"size", document.size()}, {"items", std::move(items)}};
 }
 
 } // namespace

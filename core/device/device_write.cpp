@@ -159,9 +159,10 @@ Json deviceToJson(const Device& device)
                  {"levels", levelsJson(device)},
                  {"tlbs", tlbsJson(device)},
                  {"links", linksJson(device)},
-                 {"derating", {{"read", sourcedJson(device.derating.read)},
-                               {"write", sourcedJson(device.derating.write)},
-                               {"copy", sourcedJson(device.derating.copy)}}},
+                 {"derating",
+                  {{"read", sourcedJson(device.derating.read)},
+                   {"write", sourcedJson(device.derating.write)},
+                   {"copy", sourcedJson(device.derating.copy)}}},
                  {"launch", sourcedJson(device.launch)},
                  {"concurrency", concurrencyJson(device.concurrency)}};
     if (device.calibration)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// This machine's CPU as a device. What the system tells (sizes, ways, lines, cores, memory) is taken
-// as it is; what it cannot tell (latencies, bytes per clock, TLBs) comes from the catalogue's host of
-// the same core, scaled to this clock and this number of cores:
+// This machine's CPU as a device. What the system tells (sizes, ways, lines, cores, memory) is
+// taken as it is; what it cannot tell (latencies, bytes per clock, TLBs) comes from the catalogue's
+// host of the same core, scaled to this clock and this number of cores:
 //
 //   latency of a cache   = clocks at the reference × 1 / clock here        (DRAM: unchanged)
 //   bandwidth of a cache = reference, one core × clock here / clock there × cores
@@ -37,8 +37,8 @@ Sourced taken(const Sourced& value, double factor, const HostReference& referenc
 {
     if (!value.known())
         return {};
-    const Evidence evidence
-        = value.evidence == Evidence::Unverified ? Evidence::Unverified : Evidence::Derived;
+    const Evidence evidence =
+        value.evidence == Evidence::Unverified ? Evidence::Unverified : Evidence::Derived;
     return {value.value * factor, evidence, reference.name + ": " + value.source, value.method};
 }
 
@@ -50,8 +50,8 @@ std::optional<Sourced> taken(const std::optional<Sourced>& value, double factor,
     return taken(*value, factor, reference);
 }
 
-/// The fastest clock we know of: cpufreq's, else the greater of the reference's and cpuinfo's, which
-/// is the nominal clock on many systems and above all in virtual machines.
+/// The fastest clock we know of: cpufreq's, else the greater of the reference's and cpuinfo's,
+/// which is the nominal clock on many systems and above all in virtual machines.
 Sourced clockOf(const HostFacts& facts, const HostReference& reference)
 {
     if (std::isfinite(facts.boostHz))
@@ -61,7 +61,10 @@ Sourced clockOf(const HostFacts& facts, const HostReference& reference)
         ? quantityText(facts.infoHz, Unit::Hertz) + " in /proc/cpuinfo, which may be nominal"
         : "no clock in /proc/cpuinfo";
     if (std::isfinite(facts.infoHz) && (!reference.sameCore || facts.infoHz >= known.value))
-        return {facts.infoHz, Evidence::Derived, "/proc/cpuinfo, cpu MHz: may be the nominal clock", {}};
+        return {facts.infoHz,
+                Evidence::Derived,
+                "/proc/cpuinfo, cpu MHz: may be the nominal clock",
+                {}};
     Sourced clock = taken(known, 1, reference);
     clock.source += "; " + nominal;
     return clock;
@@ -136,7 +139,8 @@ void keepAscending(Device& host)
             continue;
         if (level.capacity.value < inner) {
             host.notes.push_back(fmt::format("{} is said to be smaller than the cache before it; "
-                                             "its size is taken as unknown", level.label));
+                                             "its size is taken as unknown",
+                                             level.label));
             level.capacity = {};
             continue;
         }
@@ -154,10 +158,10 @@ void addLevels(const HostFacts& facts, const HostReference& reference, Device& h
         } else if (from.kind != LevelKind::Cache) {
             host.levels.push_back(cacheLevel(from, host, reference));
         } else {
-            const auto found
-                = std::find_if(facts.caches.begin(), facts.caches.end(), [&](const CacheFacts& f) {
-                      return from.id == fmt::format("L{}", f.level);
-                  });
+            const auto found =
+                std::find_if(facts.caches.begin(), facts.caches.end(), [&](const CacheFacts& f) {
+                    return from.id == fmt::format("L{}", f.level);
+                });
             if (found == facts.caches.end() && !facts.caches.empty())
                 continue; // the system lists its caches and this one is not among them
             host.levels.push_back(cacheLevel(from, host, reference));
@@ -183,10 +187,9 @@ void addRates(const HostReference& reference, Device& host)
         rate.atTensorClock = allCore;
         rate.flops.value = host.units * from.fmaPerClockPerUnit * 2 * clock;
         rate.flops.evidence = reference.sameCore ? Evidence::Derived : Evidence::Unverified;
-        rate.flops.source
-            = fmt::format("{} cores × {} FMA per clock × 2 × {}, as {}", host.units,
-                          numberText(from.fmaPerClockPerUnit),
-                          quantityText(clock, Unit::Hertz), reference.name);
+        rate.flops.source = fmt::format("{} cores × {} FMA per clock × 2 × {}, as {}", host.units,
+                                        numberText(from.fmaPerClockPerUnit),
+                                        quantityText(clock, Unit::Hertz), reference.name);
         host.rates.emplace(name, std::move(rate));
     }
 }
@@ -194,15 +197,17 @@ void addRates(const HostReference& reference, Device& host)
 void addNotes(const HostFacts& facts, const HostReference& reference, Device& host)
 {
     if (!reference.sameCore) {
-        host.notes.push_back("this core is not in the catalogue: latencies, bandwidths and TLBs are "
-                             "typical values, unverified. Calibrate this device.");
+        host.notes.push_back(
+            "this core is not in the catalogue: latencies, bandwidths and TLBs are "
+            "typical values, unverified. Calibrate this device.");
     } else {
         host.notes.push_back("latencies, bandwidths and TLBs are those of " + reference.name
                              + " until this device is calibrated");
     }
     if (facts.virtualMachine) {
-        host.notes.push_back("a virtual machine: L3 and DRAM are shared with other tenants, and what "
-                             "is reported may not be what is there");
+        host.notes.push_back(
+            "a virtual machine: L3 and DRAM are shared with other tenants, and what "
+            "is reported may not be what is there");
     }
     if (!facts.hugePages.empty())
         host.notes.push_back("transparent huge pages: " + facts.hugePages);

@@ -111,8 +111,8 @@ CacheFacts readCache(const fs::path& folder, int level, const std::string& place
     if (const auto bytes = sizeFrom(text.value_or(""))) {
         cache.bytes = *bytes;
     } else if (text) {
-        facts.notes.push_back(fmt::format("{}/size reads \"{}\" and is ignored", place,
-                                          quotedForMessage(*text)));
+        facts.notes.push_back(
+            fmt::format("{}/size reads \"{}\" and is ignored", place, quotedForMessage(*text)));
     }
     const double sets = cacheNumber(folder / "number_of_sets", place, facts);
     if (!std::isfinite(cache.ways))
@@ -126,7 +126,10 @@ CacheFacts readCache(const fs::path& folder, int level, const std::string& place
 class CacheScan
 {
 public:
-    explicit CacheScan(HostFacts& facts) : m_facts(facts) {}
+    explicit CacheScan(HostFacts& facts)
+        : m_facts(facts)
+    {
+    }
 
     void visit(const fs::path& cpuFolder, int cpu)
     {
@@ -180,8 +183,8 @@ private:
         const auto [known, isNew] = m_levels.try_emplace(cache.level, cache);
         ++known->second.instances;
         if (!isNew && std::isfinite(cache.bytes) && cache.bytes != known->second.bytes) {
-            m_otherSizes.insert(fmt::format("L{} {}", cache.level,
-                                            quantityText(cache.bytes, Unit::Byte)));
+            m_otherSizes.insert(
+                fmt::format("L{} {}", cache.level, quantityText(cache.bytes, Unit::Byte)));
         }
     }
 
@@ -192,8 +195,8 @@ private:
     std::set<std::string> m_otherSizes;
 };
 
-/// The first processor's block. The rest is only counted when sysfs has not told how many there are:
-/// the kernel asks every core for its clock while this file is read.
+/// The first processor's block. The rest is only counted when sysfs has not told how many there
+/// are: the kernel asks every core for its clock while this file is read.
 void readCpuInfo(const fs::path& path, bool countAll, HostFacts& facts)
 {
     std::ifstream file(path);
@@ -285,8 +288,8 @@ HostFacts readHostFacts(const fs::path& root)
         scan.visit(cpuFolder, cpu);
     scan.finish();
     const int first = cpus.empty() ? 0 : cpus.front();
-    const auto kilohertz
-        = numberIn(cpuFolder / fmt::format("cpu{}", first) / "cpufreq/cpuinfo_max_freq");
+    const auto kilohertz =
+        numberIn(cpuFolder / fmt::format("cpu{}", first) / "cpufreq/cpuinfo_max_freq");
     if (kilohertz && *kilohertz > 1e3 && *kilohertz < 1e8)
         facts.boostHz = *kilohertz * 1e3;
     readMemory(root, facts);

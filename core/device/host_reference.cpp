@@ -2,8 +2,8 @@
 // The table of CPU families that the catalogue knows, and the typical host for all others.
 //
 // Families: AMD 25 is Zen 3 and Zen 4; of these the models 0x10–0x1f (Genoa and its workstation
-// sibling), 0x60–0x7f (desktop and mobile) and 0xa0–0xaf (Bergamo, Siena) are Zen 4. Intel 6/143 and
-// 6/207 are Sapphire and Emerald Rapids. Ranges as in the Linux kernel's family tables, not
+// sibling), 0x60–0x7f (desktop and mobile) and 0xa0–0xaf (Bergamo, Siena) are Zen 4. Intel 6/143
+// and 6/207 are Sapphire and Emerald Rapids. Ranges as in the Linux kernel's family tables, not
 // re-checked.
 #include "core/device/host_reference.h"
 
@@ -39,8 +39,8 @@ Sourced typical(double value)
     return {value, Evidence::Unverified, "of a server or desktop core of the 2020s", {}};
 }
 
-MemoryLevel typicalCache(const char* id, const char* label, double bytes, double ways, double clocks,
-                         double bytesPerClock, double clock)
+MemoryLevel typicalCache(const char* id, const char* label, double bytes, double ways,
+                         double clocks, double bytesPerClock, double clock)
 {
     MemoryLevel level;
     level.id = id;
@@ -74,8 +74,7 @@ Device typicalHost()
     constexpr double clock = 3e9;
     Device host;
     host.clock = typical(clock);
-    MemoryLevel registers
-        = typicalCache("registers", "Vector registers", 512, 1, 1, 192, clock);
+    MemoryLevel registers = typicalCache("registers", "Vector registers", 512, 1, 1, 192, clock);
     registers.kind = LevelKind::Registers;
     registers.ways = {};
     registers.line = typical(32);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A live GPU from what its driver says: of the catalogue, a slice of one, and one we have never heard
-// of.
+// A live GPU from what its driver says: of the catalogue, a slice of one, and one we have never
+// heard of.
 #include "core/device/catalogue.h"
 
 #include <QtTest>
@@ -111,8 +111,8 @@ private slots:
 
     void a_gpu_that_is_not_listed_is_derived()
     {
-        const Device device
-            = deviceFromAttributes(unlistedAda("NVIDIA GeForce RTX 4070"), "cuda:0");
+        const Device device =
+            deviceFromAttributes(unlistedAda("NVIDIA GeForce RTX 4070"), "cuda:0");
         QCOMPARE(device.basis, std::string("derived"));
         QCOMPARE(device.name, std::string("NVIDIA GeForce RTX 4070"));
         QCOMPARE(device.units, 46);
@@ -125,7 +125,8 @@ private slots:
         for (const MemoryLevel& level : device.levels) {
             for (const Sourced* value : {&level.latency, &level.bandwidth, &level.capacity}) {
                 QVERIFY2(value->evidence == Evidence::Derived
-                             || value->evidence == Evidence::Unverified, level.id.c_str());
+                             || value->evidence == Evidence::Unverified,
+                         level.id.c_str());
             }
         }
     }

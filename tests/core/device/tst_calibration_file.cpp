@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The saved calibration of a live device: used when it fits, ignored with a reason when it does not.
+// The saved calibration of a live device: used when it fits, ignored with a reason when it does
+// not.
 #include "core/base/file.h"
 #include "core/device/catalogue.h"
 

@@ -43,8 +43,8 @@ const std::vector<Specified> table = {
 };
 
 // The rates that the formula does not give within 0.6 %; each file says why.
-const std::set<std::string> exceptions
-    = {"nvidia-l4/tf32", "nvidia-l40s/fp16", "nvidia-l40s/bf16", "nvidia-b200/fp32"};
+const std::set<std::string> exceptions = {"nvidia-l4/tf32", "nvidia-l40s/fp16", "nvidia-l40s/bf16",
+                                          "nvidia-b200/fp32"};
 
 double relative(double a, double b)
 {
@@ -110,9 +110,9 @@ private slots:
         std::set<std::string> named;
         for (const Device& device : catalogue()) {
             for (const auto& [type, rate] : device.rates) {
-                const double clock
-                    = rate.atTensorClock ? device.tensorClock.valueOr(device.clock.value)
-                                         : device.clock.value;
+                const double clock = rate.atTensorClock
+                    ? device.tensorClock.valueOr(device.clock.value)
+                    : device.clock.value;
                 const double formula = device.units * rate.fmaPerClockPerUnit * 2 * clock;
                 const std::string key = device.id + "/" + type;
                 const double error = relative(formula, rate.flops.value);
@@ -132,8 +132,8 @@ private slots:
     {
         for (const Device& device : catalogue()) {
             for (const MemoryLevel& level : device.levels) {
-                for (const Sourced* value : {&level.capacity, &level.line, &level.latency,
-                                             &level.bandwidth}) {
+                for (const Sourced* value :
+                     {&level.capacity, &level.line, &level.latency, &level.bandwidth}) {
                     QVERIFY2(value->known(), (device.id + " " + level.id).c_str());
                     QVERIFY2(!value->source.empty(), (device.id + " " + level.id).c_str());
                     if (value->evidence == Evidence::Measured)
