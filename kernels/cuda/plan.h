@@ -104,13 +104,14 @@ MEMSCAPE_HD std::uint64_t walkIndex(const Walk& walk, std::uint64_t i)
     return walk.first + i * walk.step;
 }
 
-/// Elements of a walk that starts `first` in and steps by `step` through `count` elements. A step of
-/// 0 (every lane reads one element) is walked as often as there are elements.
+/// The walk that starts `first` elements in and takes every `step`-th of `count` elements, as many as
+/// there are. A step of 0 (every lane asks for one element) is walked as often as there are elements.
 MEMSCAPE_HD Walk walkOf(std::uint64_t count, std::uint64_t first, std::uint64_t step)
 {
     const std::uint64_t rest = count > first ? count - first : 0;
-    const std::uint64_t touched = step == 0 ? rest : rest / step;
-    return Walk {first, step, touched != 0 || rest == 0 ? touched : 1};
+    if (rest == 0)
+        return Walk {first, step, 0};
+    return Walk {first, step, step == 0 ? rest : (rest - 1) / step + 1};
 }
 
 /// Bits needed to hold 0 … n-1.

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/sampler.h"
+
+#include "kernels/cuda/errors.h"
+#include "kernels/cuda/pacing.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+namespace memscape::cuda {
+
+namespace {
+
+constexpr std::uint64_t gateLimitNs = 5'000'000'000;
+
+/// Opens on every way out, so that an early return cannot leave the stream waiting.
+class GateKeeper
+{
+public:
+    explicit GateKeeper(Gate* gate)
+        : m_gate(gate)
+    {
+        gate->timedOut = 0;
+        gate->open = 0;
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+    ~GateKeeper() { open(); }
+    GateKeeper(const GateKeeper&) = delete;
+    GateKeeper& operator=(const GateKeeper&) = delete;
+    void open()
+    {
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        m_gate->open = 1;
+    }
+
+private:
+    Gate* m_gate;
+};
+
+double quantileOf(std::vector<double> values, double q)
+{
+    std::erase_if(values, [](double value) { return !std::isfinite(value); });
+    if (values.empty())
+        return std::numeric_limits<double>::quiet_NaN();
+    std::sort(values.begin(), values.end());
+    return quantile(values, q);
+}
+
+Result<void> queueBetweenStamps(Session& session, const Work& work, int batch)
+{
+    cudaStream_t stream = session.stream();
+    MEMSCAPE_CHECK(checked(launchGate(session.deviceGate(), gateLimitNs, stream), "holding the stream"));
+    MEMSCAPE_CHECK(checked(launchStamp(session.deviceStamps(), session.multiprocessors(), stream),
+                           "reading the clock"));
+    MEMSCAPE_CHECK(checked(cudaEventRecord(session.begin(), stream), "recording an event"));
+    for (int turn = 0; turn < batch; ++turn)
+        MEMSCAPE_CHECK(checked(work.launch(turn), "starting " + work.name));
+    MEMSCAPE_CHECK(checked(cudaEventRecord(session.end(), stream), "recording an event"));
+    return checked(launchStamp(session.deviceStamps() + 1, session.multiprocessors(), stream),
+                   "reading the clock");
+}
+
+} // namespace
+
+Result<Sample> takeSample(Session& session, const Work& work, bool cold, int batch)
+{
+    if (cold)
+        MEMSCAPE_CHECK(session.flush());
+    MEMSCAPE_CHECK(session.synchronize("waiting for the flush"));
+    Stamp* stamps = session.stamps();
+    stamps[0] = stamps[1] = Stamp {};
+    {
+        GateKeeper keeper(session.gate());
+        MEMSCAPE_CHECK(queueBetweenStamps(session, work, batch));
+        keeper.open();
+    }
+    MEMSCAPE_CHECK(session.synchronize("running " + work.name));
+    if (session.gate()->timedOut != 0)
+        return fail("run.failed", "the launch of " + work.name + " did not get through within 5 s",
+                    "another program may hold the GPU; measure again");
+    float milliseconds = 0;
+    MEMSCAPE_CHECK(checked(cudaEventElapsedTime(&milliseconds, session.begin(), session.end()),
+                           "reading the events"));
+    return Sample {double(milliseconds) * 1e-3 / std::max(1, batch),
+                   clockBetween(stamps[0].nanoseconds, stamps[0].clocks, stamps[1].nanoseconds,
+                                stamps[1].clocks)};
+}
+
+Result<double> warmUp(Session& session, const Work& work)
+{
+    // Loads the small kernels too: the gate must never wait for a module to be loaded.
+    MEMSCAPE_TRY(first, takeSample(session, work, false, 1));
+    const SteadyClock clock;
+    const double begin = clock.now();
+    double best = first.seconds;
+    for (int i = 0; i < 3 || clock.now() - begin < 25e-3; ++i) {
+        MEMSCAPE_TRY(sample, takeSample(session, work, false, 1));
+        best = std::min(best, sample.seconds);
+    }
+    return best;
+}
+
+Result<void> samplePass(Session& session, const Work& work, bool cold, int pass,
+                        const StoppingOptions& options, PointSamples& point)
+{
+    const SteadyClock clock;
+    StoppingRule rule(options, clock);
+    while (!rule.finished()) {
+        MEMSCAPE_TRY(sample, takeSample(session, work, cold, point.batch));
+        rule.add(sample.seconds);
+        point.clocks.push_back(sample.clockHz);
+    }
+    point.stop = rule.state();
+    point.seconds.add(pass, rule.samples());
+    return {};
+}
+
+Quality PointSamples::quality(double reference) const
+{
+    Circumstances seen;
+    // The fifth percentile: the timer ticks once a microsecond, so a single short sample may be off.
+    const double low = quantileOf(clocks, 0.05);
+    if (std::isfinite(low) && reference > 0)
+        seen.clockShare = std::min(1.0, low / reference);
+    seen.drift = seconds.drift();
+    return gradeOf(summary(), seen);
+}
+
+Json PointSamples::detail(double reference) const
+{
+    const Quality grade = quality(reference);
+    Json detail = Json::object();
+    detail["grade"] = std::string(1, grade.grade);
+    detail["reason"] = grade.reason;
+    detail["stop"] = stopText(stop);
+    detail["batch"] = batch;
+    detail["clock"] = jsonNumber(quantileOf(clocks, 0.5));
+    const double median = quantileOf(clocks, 0.5);
+    const auto throttled = std::count_if(clocks.begin(), clocks.end(),
+                                         [&](double clock) { return clock < 0.75 * median; });
+    detail["throttled_samples"] = throttled;
+    detail["device_memory_delta"] = jsonNumber(deviceDelta);
+    detail["samples"] = Json::array();
+    for (const auto& pass : seconds.passes())
+        detail["samples"].push_back(pass);
+    return detail;
+}
+
+} // namespace memscape::cuda

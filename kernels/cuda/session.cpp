@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/session.h"
+
+#include "kernels/cuda/errors.h"
+#include "kernels/cuda/pacing.h"
+
+#include "core/base/number.h"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+
+namespace memscape::cuda {
+
+namespace {
+
+/// The first failure of a row of calls.
+class Calls
+{
+public:
+    Calls& operator<<(cudaError_t error)
+    {
+        if (m_error == cudaSuccess)
+            m_error = error;
+        return *this;
+    }
+    cudaError_t error() const { return m_error; }
+
+private:
+    cudaError_t m_error = cudaSuccess;
+};
+
+int attribute(Calls& calls, cudaDeviceAttr which, int ordinal)
+{
+    int value = 0;
+    calls << cudaDeviceGetAttribute(&value, which, ordinal);
+    return value;
+}
+
+} // namespace
+
+Result<std::unique_ptr<Session>> Session::open(int ordinal)
+{
+    std::unique_ptr<Session> session(new Session);
+    MEMSCAPE_CHECK(session->initialize(ordinal));
+    return session;
+}
+
+Result<void> Session::initialize(int ordinal)
+{
+    MEMSCAPE_CHECK(checked(cudaSetDevice(ordinal), "opening the GPU"));
+    Calls calls;
+    m_multiprocessors = attribute(calls, cudaDevAttrMultiProcessorCount, ordinal);
+    m_l2Bytes = static_cast<std::uint64_t>(attribute(calls, cudaDevAttrL2CacheSize, ordinal));
+    char bus[32] = {};
+    calls << cudaDeviceGetPCIBusId(bus, sizeof bus, ordinal);
+    m_pciBusId = bus;
+    calls << cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking) << cudaEventCreate(&m_begin)
+          << cudaEventCreate(&m_end);
+    MEMSCAPE_CHECK(checked(calls.error(), "opening the GPU"));
+
+    void *gate = nullptr, *stamps = nullptr;
+    calls << cudaHostAlloc(&gate, sizeof(Gate), cudaHostAllocMapped)
+          << cudaHostAlloc(&stamps, 2 * sizeof(Stamp), cudaHostAllocMapped);
+    MEMSCAPE_CHECK(checked(calls.error(), "allocating pinned memory"));
+    m_gate = new (gate) Gate;
+    m_stamps = new (stamps) Stamp[2];
+    void *deviceGate = nullptr, *deviceStamps = nullptr;
+    calls << cudaHostGetDevicePointer(&deviceGate, gate, 0)
+          << cudaHostGetDevicePointer(&deviceStamps, stamps, 0) << makePool(ordinal) << preferL1();
+    m_deviceGate = static_cast<Gate*>(deviceGate);
+    m_deviceStamps = static_cast<Stamp*>(deviceStamps);
+    return checked(calls.error(), "preparing the GPU");
+}
+
+cudaError_t Session::makePool(int ordinal)
+{
+    int supported = 0;
+    if (cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, ordinal) != cudaSuccess
+        || supported == 0)
+        return cudaSuccess;
+    cudaMemPoolProps properties = {};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location.type = cudaMemLocationTypeDevice;
+    properties.location.id = ordinal;
+    return cudaMemPoolCreate(&m_pool, &properties);
+}
+
+Session::~Session()
+{
+    m_flush.reset();
+    if (m_stream != nullptr)
+        cudaStreamSynchronize(m_stream);
+    if (m_pool != nullptr)
+        cudaMemPoolDestroy(m_pool);
+    if (m_begin != nullptr)
+        cudaEventDestroy(m_begin);
+    if (m_end != nullptr)
+        cudaEventDestroy(m_end);
+    if (m_stream != nullptr)
+        cudaStreamDestroy(m_stream);
+    cudaFreeHost(m_gate);
+    cudaFreeHost(m_stamps);
+}
+
+std::uint64_t Session::freeBytes() const
+{
+    std::size_t free = 0, total = 0;
+    return cudaMemGetInfo(&free, &total) == cudaSuccess ? free : 0;
+}
+
+Result<Buffer> Session::allocate(std::uint64_t bytes)
+{
+    const std::string doing
+        = "allocating " + quantityText(double(bytes), Unit::Byte) + " on the GPU";
+    void* data = nullptr;
+    if (m_pool != nullptr) {
+        MEMSCAPE_CHECK(checked(cudaMallocFromPoolAsync(&data, bytes, m_pool, m_stream), doing));
+        return Buffer(static_cast<char*>(data),
+                      [stream = m_stream](char* memory) { cudaFreeAsync(memory, stream); });
+    }
+    MEMSCAPE_CHECK(checked(cudaMalloc(&data, bytes), doing));
+    *m_used += bytes;
+    *m_highWater = std::max(*m_highWater, *m_used);
+    return Buffer(static_cast<char*>(data), [used = m_used, bytes](char* memory) {
+        *used -= bytes;
+        cudaFree(memory);
+    });
+}
+
+Result<Buffer> Session::allocateExtra(std::uint64_t bytes)
+{
+    void* data = nullptr;
+    MEMSCAPE_CHECK(checked(cudaMalloc(&data, bytes),
+                           "allocating " + quantityText(double(bytes), Unit::Byte)
+                               + " for the measuring harness"));
+    return Buffer(static_cast<char*>(data), [](char* memory) { cudaFree(memory); });
+}
+
+void Session::resetPeak()
+{
+    std::uint64_t zero = 0;
+    if (m_pool != nullptr)
+        cudaMemPoolSetAttribute(m_pool, cudaMemPoolAttrUsedMemHigh, &zero);
+    else
+        *m_highWater = *m_used;
+}
+
+double Session::peakBytes() const
+{
+    std::uint64_t high = *m_highWater;
+    if (m_pool != nullptr
+        && cudaMemPoolGetAttribute(m_pool, cudaMemPoolAttrUsedMemHigh, &high) != cudaSuccess)
+        return std::numeric_limits<double>::quiet_NaN();
+    return double(high);
+}
+
+Result<void> Session::fill(char* data, std::uint64_t bytes, std::uint64_t salt)
+{
+    return checked(launchFill(reinterpret_cast<std::uint32_t*>(data), bytes / 4, salt, m_stream),
+                   "filling an array");
+}
+
+Result<void> Session::flush()
+{
+    if (!m_flush) {
+        m_flushBytes = flushBytes(m_l2Bytes, freeBytes());
+        MEMSCAPE_TRY(buffer, allocateExtra(std::max<std::uint64_t>(m_flushBytes, 4)));
+        m_flush = std::move(buffer);
+    }
+    return checked(cudaMemsetAsync(m_flush.get(), 0x5a, m_flushBytes, m_stream), "flushing the caches");
+}
+
+Result<void> Session::synchronize(const std::string& doing)
+{
+    return checked(cudaStreamSynchronize(m_stream), doing);
+}
+
+Result<double> Session::warmClock(double seconds)
+{
+    MEMSCAPE_TRY(sink, allocateExtra(sizeof(float)));
+    // In pieces, so that no kernel holds a display for long.
+    constexpr double piece = 0.05;
+    for (double done = 0; done < seconds; done += piece) {
+        m_stamps[0] = m_stamps[1] = Stamp {};
+        Calls calls;
+        calls << launchStamp(m_deviceStamps, m_multiprocessors, m_stream)
+              << launchSpin(static_cast<std::uint64_t>(piece * 1e9), m_multiprocessors,
+                            reinterpret_cast<float*>(sink.get()), m_stream)
+              << launchStamp(m_deviceStamps + 1, m_multiprocessors, m_stream)
+              << cudaStreamSynchronize(m_stream);
+        MEMSCAPE_CHECK(checked(calls.error(), "leaving the idle clock"));
+    }
+    return clockBetween(m_stamps[0].nanoseconds, m_stamps[0].clocks, m_stamps[1].nanoseconds,
+                        m_stamps[1].clocks);
+}
+
+} // namespace memscape::cuda

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// One GPU, opened for one run: stream, events, the gate and the stamps, the flush buffer, and a
+// private memory pool whose high water is the peak memory of the kernels alone. What the harness
+// needs itself (flush, extra copies, tables) is allocated outside the pool and not counted.
+#pragma once
+
+#include "core/base/result.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/nvml.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace memscape::cuda {
+
+/// Device memory that frees itself.
+using Buffer = std::unique_ptr<char, std::function<void(char*)>>;
+
+class Session
+{
+public:
+    /// Errors: device.missing, run.sticky, run.failed.
+    static Result<std::unique_ptr<Session>> open(int ordinal);
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    int multiprocessors() const { return m_multiprocessors; }
+    std::uint64_t l2Bytes() const { return m_l2Bytes; }
+    std::uint64_t freeBytes() const; ///< 0 when the device does not answer
+    cudaStream_t stream() const { return m_stream; }
+    const std::string& pciBusId() const { return m_pciBusId; }
+
+    /// Counted: what a kernel works on. Errors: run.memory with the size asked for.
+    Result<Buffer> allocate(std::uint64_t bytes);
+    /// Not counted: what only the harness needs.
+    Result<Buffer> allocateExtra(std::uint64_t bytes);
+    void resetPeak();
+    double peakBytes() const; ///< since resetPeak(), of counted memory
+
+    /// Fills `bytes` (rounded down to words) with mixed data.
+    Result<void> fill(char* data, std::uint64_t bytes, std::uint64_t salt = 0);
+    /// Overwrites the caches' content; allocates the buffer on first use.
+    Result<void> flush();
+    Result<void> synchronize(const std::string& doing);
+    /// Keeps the multiprocessors busy for `seconds`; the SM clock at the end, NaN when unknown.
+    Result<double> warmClock(double seconds);
+
+    // For sampler.cpp.
+    Gate* gate() { return m_gate; }
+    Gate* deviceGate() { return m_deviceGate; }
+    Stamp* stamps() { return m_stamps; }
+    Stamp* deviceStamps() { return m_deviceStamps; }
+    cudaEvent_t begin() { return m_begin; }
+    cudaEvent_t end() { return m_end; }
+
+private:
+    Session() = default;
+    Result<void> initialize(int ordinal);
+    cudaError_t makePool(int ordinal);
+
+    int m_multiprocessors = 1;
+    std::uint64_t m_l2Bytes = 0;
+    std::string m_pciBusId;
+    cudaStream_t m_stream = nullptr;
+    cudaEvent_t m_begin = nullptr, m_end = nullptr;
+    cudaMemPool_t m_pool = nullptr; ///< null where the device has none: then sizes are added up
+    std::shared_ptr<std::uint64_t> m_used = std::make_shared<std::uint64_t>(0);
+    std::shared_ptr<std::uint64_t> m_highWater = std::make_shared<std::uint64_t>(0);
+    Gate *m_gate = nullptr, *m_deviceGate = nullptr;
+    Stamp *m_stamps = nullptr, *m_deviceStamps = nullptr;
+    Buffer m_flush;
+    std::uint64_t m_flushBytes = 0;
+};
+
+} // namespace memscape::cuda
