@@ -1,2 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
+// The backend inside the module, and the one function that the module exports. A run opens the GPU,
+// measures, and closes it again, so that an idle worker holds no memory beyond the context. After an
+// error that loses the context every further run says so at once: the worker then ends.
+#include "kernels/cuda/describe.h"
+#include "kernels/cuda/errors.h"
+#include "kernels/cuda/experiments.h"
 #include "kernels/cuda/module.h"
+
+#include <optional>
+
+namespace memscape::cuda {
+
+namespace {
+
+class CudaBackend : public Backend
+{
+public:
+    std::string id() const override { return "cuda"; }
+    std::vector<BackendDevice> devices() override { return listDevices(); }
+
+    Result<MeasuredRun> measure(const Experiment& experiment, const BackendDevice& device,
+                                const Parameters& parameters, RunSink& sink) override
+    {
+        if (experiment.id() != "stride" && experiment.id() != "hierarchy")
+            return fail("run.skipped", "\"" + experiment.id() + "\" has no measurement on a GPU",
+                        "choose another device, or look at the prediction");
+        return remembered(onDevice(device, [&](Session& session) -> Result<MeasuredRun> {
+            const SweepPlan plan {experiment, device, parameters,
+                                  sweepOf(experiment, device.device, parameters)};
+            return experiment.id() == "stride" ? measureStride(session, plan, sink)
+                                               : measureHierarchy(session, plan, sink);
+        }));
+    }
+
+    Result<Device> calibrate(const BackendDevice& device, RunSink& sink) override
+    {
+        return remembered(onDevice(
+            device, [&](Session& session) { return calibrateGpu(session, device, sink); }));
+    }
+
+    std::vector<SelftestLine> selftest(const BackendDevice& device, RunSink& sink) override
+    {
+        auto lines = remembered(
+            onDevice(device, [&](Session& session) -> Result<std::vector<SelftestLine>> {
+                return selftestGpu(session, sink);
+            }));
+        if (lines)
+            return std::move(*lines);
+        const bool missing = lines.error().code == "device.missing";
+        return {{"cuda", false, missing, lines.error().text()}};
+    }
+
+private:
+    template<typename Run>
+    auto onDevice(const BackendDevice& device, const Run& run)
+        -> decltype(run(std::declval<Session&>()))
+    {
+        if (m_lost)
+            return fail(*m_lost);
+        MEMSCAPE_TRY(ordinal, ordinalOf(device));
+        MEMSCAPE_TRY(session, Session::open(ordinal));
+        return run(*session);
+    }
+
+    template<typename T>
+    Result<T> remembered(Result<T> result)
+    {
+        if (!result && result.error().code == "run.sticky")
+            m_lost = result.error();
+        return result;
+    }
+
+    std::optional<Error> m_lost; ///< the error that lost the context of this process
+};
+
+Backend* makeBackend()
+{
+    return new CudaBackend;
+}
+
+constexpr Module theModule {moduleAbi, moduleLayout, &makeBackend};
+
+} // namespace
+} // namespace memscape::cuda
+
+extern "C" __attribute__((visibility("default"))) const memscape::cuda::Module* memscape_cuda_module()
+{
+    return &memscape::cuda::theModule;
+}

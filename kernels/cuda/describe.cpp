@@ -56,7 +56,7 @@ BackendDevice describe(int ordinal)
                                      "({}.{}); build with an older CUDA toolkit",
                                      properties.major, properties.minor, MEMSCAPE_CUDA_OLDEST / 10,
                                      MEMSCAPE_CUDA_OLDEST % 10);
-    if (properties.computeMode == cudaComputeModeProhibited)
+    if (attribute(ordinal, cudaDevAttrComputeMode) == cudaComputeModeProhibited)
         device.missing = "the GPU is set to prohibit computing (nvidia-smi -c 0 allows it)";
     return device;
 }

@@ -45,9 +45,9 @@ cudaError_t launchStride(const StrideLaunch& launch, int multiprocessors, cudaSt
 /// Fills `words` 4-byte words with mixed(index + salt).
 cudaError_t launchFill(std::uint32_t* data, std::uint64_t words, std::uint64_t salt,
                        cudaStream_t stream);
-/// indices[i] = permuted(i, count).
-cudaError_t launchIndices(std::uint32_t* indices, std::uint64_t count, std::uint32_t seed,
-                          cudaStream_t stream);
+/// indices[i] = permuted(i, range), i < count ≤ range ≤ 2^32: `count` different elements of `range`.
+cudaError_t launchIndices(std::uint32_t* indices, std::uint64_t count, std::uint64_t range,
+                          std::uint32_t seed, cudaStream_t stream);
 KernelCheck checkStride(int version, int elementBytes, Act act, std::uint64_t step, bool gather,
                   int multiprocessors);
 

@@ -24,9 +24,11 @@ namespace memscape::cuda {
 
 // ---- 2. Reference: one loop on the host ----------------------------------------------------------
 
+constexpr std::uint64_t gatherRange = 100'003; // elements that the checked gather draws from
+
 static std::uint64_t referenceIndex(const Walk& walk, bool gather, std::uint64_t i)
 {
-    return gather ? permuted(i, walk.touched, 1) : walk.first + i * walk.step;
+    return gather ? permuted(i, gatherRange, 1) : walk.first + i * walk.step;
 }
 
 template<typename Word>
@@ -125,11 +127,12 @@ __global__ void fill_words(std::uint32_t* data, std::uint64_t words, std::uint64
         data[i] = mixed(i + salt);
 }
 
-__global__ void fill_indices(std::uint32_t* indices, std::uint64_t count, std::uint32_t seed)
+__global__ void fill_indices(std::uint32_t* indices, std::uint64_t count, std::uint64_t range,
+                             std::uint32_t seed)
 {
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
     for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < count; i += all)
-        indices[i] = static_cast<std::uint32_t>(permuted(i, count, seed));
+        indices[i] = static_cast<std::uint32_t>(permuted(i, range, seed));
 }
 
 // ---- 4. Launchers --------------------------------------------------------------------------------
@@ -210,10 +213,10 @@ cudaError_t launchFill(std::uint32_t* data, std::uint64_t words, std::uint64_t s
     return cudaGetLastError();
 }
 
-cudaError_t launchIndices(std::uint32_t* indices, std::uint64_t count, std::uint32_t seed,
-                          cudaStream_t stream)
+cudaError_t launchIndices(std::uint32_t* indices, std::uint64_t count, std::uint64_t range,
+                          std::uint32_t seed, cudaStream_t stream)
 {
-    fill_indices<<<gridOf(count), 256, 0, stream>>>(indices, count, seed);
+    fill_indices<<<gridOf(count), 256, 0, stream>>>(indices, count, range, seed);
     return cudaGetLastError();
 }
 
@@ -223,8 +226,8 @@ template<typename Word>
 static void compareStride(KernelCheck& check, StrideLaunch launch, bool gather, int multiprocessors)
 {
     // Neither a multiple of a warp nor of a block, so that the ends are tried too.
-    const std::uint64_t count = 100'003;
-    launch.walk = gather ? Walk {0, 1, count} : walkOf(count, launch.walk.first, launch.walk.step);
+    const std::uint64_t count = gatherRange;
+    launch.walk = gather ? Walk {0, 1, count / 3} : walkOf(count, launch.walk.first, launch.walk.step);
     std::vector<Word> source(count), target(count), found(count);
     for (std::uint64_t i = 0; i < count; ++i) {
         source[i] = wordOf<Word>(mixed(i));
@@ -239,7 +242,7 @@ static void compareStride(KernelCheck& check, StrideLaunch launch, bool gather, 
     launch.sum = sum;
     if (gather) {
         auto* indices = scratch.upload(std::vector<std::uint32_t>(count));
-        scratch.note(launchIndices(indices, count, 1, nullptr));
+        scratch.note(launchIndices(indices, launch.walk.touched, count, 1, nullptr));
         launch.indices = indices;
     }
     if (scratch.ok())

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a GPU can be asked: one function per experiment, the calibration and the self-test.
+#pragma once
+
+#include "kernels/cuda/session.h"
+#include "kernels/cuda/sweep_run.h"
+
+namespace memscape::cuda {
+
+Result<MeasuredRun> measureStride(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<Device> calibrateGpu(Session& session, const BackendDevice& device, RunSink& sink);
+std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink);
+
+// Probes that the experiments and the calibration share.
+
+struct Latency
+{
+    double seconds = 0;
+    double cycles = 0;
+};
+/// Samples of a pointer chase over `workingSet` bytes: `chains` new random chains, each followed
+/// `perChain` times. Shared memory when `kind` says so. Stops early when cancelled.
+Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind, std::uint64_t workingSet,
+                                          int chains, int perChain, std::uint64_t seed, RunSink& sink);
+
+/// The block size and version that stream DRAM fastest here, tried once.
+struct StreamChoice
+{
+    int version = streamVersions;
+    int threads = 1024;
+    double bytesPerSecond = 0; ///< a copy counts both directions
+};
+Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBytes);
+
+Act actOf(Operation operation);
+
+} // namespace memscape::cuda

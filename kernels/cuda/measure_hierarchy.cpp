@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// `hierarchy` on a GPU. Latency: a pointer chase by one lane over the working set, new random chains
+// in every pass. Bandwidth: up to 1.25 × L1 every SM goes over a slice of that size of its own; beyond,
+// all SMs share the working set in chunks that are dealt anew in every round; from 4 × L2 on it is a
+// stream over the whole of it, by the launch that is fastest on this GPU.
+//
+// A GPU has no page sizes to choose from, so the page variants stay empty. Left out: latency seen from
+// one chosen SM (near and far halves of L2), latency under load.
+#include "kernels/cuda/experiments.h"
+
+#include "kernels/cuda/errors.h"
+#include "kernels/cuda/pacing.h"
+#include "kernels/cuda/sampler.h"
+
+#include "core/timing/working_set.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace memscape::cuda {
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double lapsSeconds = 1e-3;     ///< of one launch
+constexpr double firstLapsBytes = 256e6; ///< of the launch that tells how long a lap takes
+constexpr std::uint64_t largeSet = 128ULL << 20; ///< chains beyond this take long to build
+
+Operation operationOf(const Parameters& parameters)
+{
+    const std::string& key = parameters.choice("operation");
+    return key == "write" ? Operation::Write : (key == "copy" ? Operation::Copy : Operation::Read);
+}
+
+std::uint64_t l1Of(const Device& device)
+{
+    const MemoryLevel* level = device.level("L1");
+    return static_cast<std::uint64_t>(level != nullptr ? level->capacity.valueOr(128e3) : 128e3);
+}
+
+/// The level whose known latency is nearest to the measured one, in ratio; the one that the size
+/// speaks for when no latency is known.
+std::string levelOf(const Device& device, double latency, double workingSet)
+{
+    std::string nearest;
+    double smallest = std::numeric_limits<double>::infinity();
+    for (const MemoryLevel& level : device.levels) {
+        if (level.kind != LevelKind::Cache && level.kind != LevelKind::Dram)
+            continue;
+        const double distance = std::fabs(std::log(latency / level.latency.value));
+        if (level.latency.known() && distance < smallest) {
+            smallest = distance;
+            nearest = level.id;
+        }
+    }
+    if (!nearest.empty())
+        return nearest;
+    const MemoryLevel* home = homeLevel(device, workingSet);
+    return home != nullptr ? home->id : "unknown";
+}
+
+class HierarchyMeasurer : public PointMeasurer
+{
+public:
+    HierarchyMeasurer(Session& session, const SweepPlan& plan, const Circumstance& circumstance,
+                      RunSink& sink)
+        : m_session(session)
+        , m_plan(plan)
+        , m_circumstance(circumstance)
+        , m_sink(sink)
+        , m_points(plan.sweep.values.size())
+    {
+    }
+
+    Result<void> visit(std::size_t index, const Parameters& at, int pass) override
+    {
+        PerPoint& point = m_points[index];
+        point.workingSet = at.number("working_set");
+        const auto bytes = static_cast<std::uint64_t>(point.workingSet);
+        MEMSCAPE_CHECK(visitLatency(point, bytes, pass));
+        if (m_sink.cancelled())
+            return {};
+        const Act act = actOf(operationOf(at));
+        return bytes > 4 * m_session.l2Bytes() ? visitStream(point, bytes, act, pass)
+                                               : visitLaps(point, bytes, act, pass);
+    }
+
+    Point point(std::size_t index) const override
+    {
+        const PerPoint& measured = m_points[index];
+        Point point;
+        point.detail = measured.latency.detail(m_circumstance.referenceClock);
+        point.detail["bandwidth"] = measured.bandwidth.detail(m_circumstance.referenceClock);
+        point.detail["bandwidth"]["layout"] = measured.layout;
+        point.detail["bandwidth"]["memory"] = measured.bandwidthMemory;
+        if (!measured.latency.summary().empty())
+            point.figures = figuresOf(measured);
+        return point;
+    }
+
+    Quality quality(std::size_t index) const override
+    {
+        const PerPoint& point = m_points[index];
+        return worse(point.latency.quality(m_circumstance.referenceClock),
+                     point.bandwidth.quality(m_circumstance.referenceClock));
+    }
+
+private:
+    struct PerPoint
+    {
+        double workingSet = 0;
+        PointSamples latency;
+        std::vector<double> cycles;
+        PointSamples bandwidth;
+        double bytesPerLaunch = 0;
+        double bandwidthMemory = 0;
+        std::string layout;
+    };
+
+    Result<void> visitLatency(PerPoint& point, std::uint64_t bytes, int pass)
+    {
+        const bool large = bytes > largeSet;
+        MEMSCAPE_TRY(samples,
+                     chaseSamples(m_session, ChaseKind::CacheAll, bytes, large ? 1 : 3, large ? 3 : 2,
+                                  1000 * static_cast<std::uint64_t>(pass) + 1, m_sink));
+        std::vector<double> seconds;
+        for (const Latency& sample : samples) {
+            seconds.push_back(sample.seconds);
+            point.cycles.push_back(sample.cycles);
+            point.latency.clocks.push_back(sample.cycles / sample.seconds);
+        }
+        point.latency.seconds.add(pass, seconds);
+        point.latency.stop = StopReason::Precise;
+        point.latency.peak = std::max(point.latency.peak, m_session.peakBytes());
+        return m_session.synchronize("freeing the chain");
+    }
+
+    Result<void> visitLaps(PerPoint& point, std::uint64_t bytes, Act act, int pass)
+    {
+        const LapsShape shape
+            = lapsShape(bytes, l1Of(m_plan.device.device), m_session.multiprocessors());
+        LapsLaunch launch;
+        launch.act = act;
+        launch.isPrivate = shape.isPrivate;
+        launch.chunkBytes = shape.chunkBytes;
+        launch.chunks = shape.chunks;
+        launch.blocks = m_session.multiprocessors();
+        if (!shape.isPrivate)
+            MEMSCAPE_CHECK(checked(lapsResidentBlocks(act, launch.threads, m_session.multiprocessors(),
+                                                      &launch.blocks),
+                                   "asking for the occupancy"));
+        MEMSCAPE_TRY(data, m_session.allocate(shape.memoryBytes()));
+        MEMSCAPE_CHECK(m_session.fill(data.get(), shape.memoryBytes()));
+        launch.data = data.get();
+        launch.laps = lapsFor(shape, launch.blocks, firstLapsBytes);
+        const auto run = [this, &launch](int) { return launchLaps(launch, m_session.stream()); };
+        const Work work {run, "the laps over the working set"};
+        MEMSCAPE_TRY(once, warmUp(m_session, work));
+        const double longer = once > 0 ? std::clamp(lapsSeconds / once, 1.0, 1000.0) : 1;
+        launch.laps = static_cast<std::uint64_t>(std::ceil(double(launch.laps) * longer));
+        point.layout = shape.isPrivate ? "a slice of this size for every multiprocessor"
+                                       : "shared by all multiprocessors in chunks dealt anew";
+        const double perLaunch = double(launch.laps) * launch.blocks * double(launch.chunkBytes);
+        return samples(point, work, perLaunch, double(shape.memoryBytes()), pass);
+    }
+
+    Result<void> visitStream(PerPoint& point, std::uint64_t bytes, Act act, int pass)
+    {
+        const std::uint64_t array = (act == Act::Copy ? bytes / 2 : bytes) / 16 * 16;
+        if (!m_choices.contains(act)) {
+            MEMSCAPE_TRY(choice, bestStream(m_session, act, array));
+            m_choices[act] = choice;
+        }
+        const StreamChoice& choice = m_choices[act];
+        Buffer source, target;
+        if (act != Act::Write) {
+            MEMSCAPE_TRY(buffer, m_session.allocate(array));
+            MEMSCAPE_CHECK(m_session.fill(buffer.get(), array));
+            source = std::move(buffer);
+        }
+        if (act != Act::Read) {
+            MEMSCAPE_TRY(buffer, m_session.allocate(array));
+            target = std::move(buffer);
+        }
+        StreamLaunch launch;
+        launch.version = choice.version;
+        launch.threads = choice.threads;
+        launch.act = act;
+        launch.first = source.get();
+        launch.target = target.get();
+        launch.bytes = array;
+        const auto run = [this, launch](int) {
+            return launchStream(launch, m_session.multiprocessors(), m_session.stream());
+        };
+        const Work work {run, "the stream"};
+        MEMSCAPE_CHECK(warmUp(m_session, work));
+        point.layout = fmt::format("one stream over all of it, version {} with blocks of {}",
+                                   launch.version, launch.threads);
+        const double moved = double(array) * (act == Act::Copy ? 2 : 1);
+        return samples(point, work, moved, moved, pass);
+    }
+
+    Result<void> samples(PerPoint& point, const Work& work, double bytesPerLaunch, double memory, int pass)
+    {
+        // Laps are chosen anew in each pass; samples are kept as seconds per the first pass's bytes.
+        point.bytesPerLaunch = point.bytesPerLaunch > 0 ? point.bytesPerLaunch : bytesPerLaunch;
+        PointSamples fresh;
+        MEMSCAPE_CHECK(
+            samplePass(m_session, work, false, pass, StoppingOptions::live().perPass(passes), fresh));
+        std::vector<double> scaled = fresh.seconds.merged();
+        for (double& seconds : scaled)
+            seconds *= point.bytesPerLaunch / bytesPerLaunch;
+        point.bandwidth.seconds.add(pass, scaled);
+        point.bandwidth.clocks.insert(point.bandwidth.clocks.end(), fresh.clocks.begin(),
+                                      fresh.clocks.end());
+        point.bandwidth.stop = fresh.stop;
+        point.bandwidthMemory = memory;
+        return m_session.synchronize("freeing the working set");
+    }
+
+    Figures figuresOf(const PerPoint& point) const
+    {
+        const Summary latency = point.latency.summary();
+        const Summary cycles = summarize(point.cycles);
+        const Summary time = point.bandwidth.summary();
+        const auto number = [](const char* key, const char* label, Unit unit, double value, double low,
+                               double high) {
+            Figure figure {key, label, unit, value, {}, {}, {}};
+            if (std::isfinite(value)) {
+                figure.low = low;
+                figure.high = high;
+            }
+            return figure;
+        };
+        const double bandwidth = time.empty() ? nan : point.bytesPerLaunch / time.median;
+        Figures figures;
+        figures.push_back({"level", "lives in", Unit::One,
+                           levelOf(m_plan.device.device, latency.median, point.workingSet), {}, {}, {}});
+        figures.push_back(number("latency", "latency", Unit::Second, latency.median, latency.minimum,
+                                 latency.q3));
+        figures.push_back(number("cycles", "latency in cycles", Unit::One, cycles.median, cycles.minimum,
+                                 cycles.q3));
+        figures.push_back(number("bandwidth", "bandwidth", Unit::BytePerSecond, bandwidth,
+                                 point.bytesPerLaunch / time.q3, point.bytesPerLaunch / time.minimum));
+        figures.push_back(number("latency_huge", "latency, huge pages", Unit::Second, nan, 0, 0));
+        figures.push_back(number("latency_4k", "latency, 4 KiB pages", Unit::Second, nan, 0, 0));
+        figures.push_back(number("latency_window", "latency, windows", Unit::Second, nan, 0, 0));
+        figures.push_back({"peak_memory", "peak memory", Unit::Byte, point.latency.peak, {}, {}, {}});
+        return figures;
+    }
+
+    Session& m_session;
+    const SweepPlan& m_plan;
+    const Circumstance& m_circumstance;
+    RunSink& m_sink;
+    std::vector<PerPoint> m_points;
+    std::map<Act, StreamChoice> m_choices;
+};
+
+} // namespace
+
+Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, RunSink& sink)
+{
+    const Act act = actOf(operationOf(plan.parameters));
+    const int sms = session.multiprocessors();
+    for (const KernelCheck& check : {checkChase(ChaseKind::CacheAll), checkLaps(act, true, sms),
+                                     checkLaps(act, false, sms), checkStream(streamVersions, 16, act, sms)}) {
+        MEMSCAPE_CHECK(checked(check.error, "checking the kernels"));
+        if (!check.passed)
+            return fail("check.failed", std::string(check.kernel) + ": " + check.detail,
+                        "a kernel that is wrong is not timed; run memscape-cli selftest");
+    }
+    MEMSCAPE_TRY(circumstance, beginRun(session, sink));
+    HierarchyMeasurer measurer(session, plan, circumstance, sink);
+    return runSweep(session, circumstance, plan, measurer, sink);
+}
+
+} // namespace memscape::cuda

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probes that the experiments and the calibration share: pointer chases over fresh chains, and the
+// search for the launch that streams fastest on this GPU.
+#include "kernels/cuda/chain.h"
+#include "kernels/cuda/experiments.h"
+
+#include "kernels/cuda/errors.h"
+#include "kernels/cuda/pacing.h"
+#include "kernels/cuda/sampler.h"
+
+#include <algorithm>
+
+namespace memscape::cuda {
+
+namespace {
+
+constexpr std::uint64_t chaseLimit = 1ULL << 27; ///< nodes: a table of half a gigabyte on the host
+constexpr std::uint64_t warmLoads = 1ULL << 18;
+
+/// The buffers of a chase and the state of its chain.
+struct Chase
+{
+    ChaseKind kind;
+    std::uint64_t nodes;
+    Buffer data;   ///< the nodes: counted
+    Buffer table;  ///< their successors
+    Buffer result;
+    std::uint64_t start = 0;
+};
+
+Result<Chase> allocateChase(Session& session, ChaseKind kind, std::uint64_t workingSet)
+{
+    const std::uint64_t spacing = kind == ChaseKind::Shared ? sizeof(std::uint32_t) : nodeBytes;
+    Chase chase {kind, std::max<std::uint64_t>(1, workingSet / spacing), {}, {}, {}, 0};
+    if (chase.nodes > chaseLimit)
+        return fail("run.skipped", "a chain over more than 16 GiB takes too long to build",
+                    "choose a smaller working set");
+    if (kind != ChaseKind::Shared) {
+        MEMSCAPE_TRY(data, session.allocate(chase.nodes * nodeBytes));
+        chase.data = std::move(data);
+    }
+    MEMSCAPE_TRY(table, session.allocateExtra(chase.nodes * sizeof(std::uint32_t)));
+    chase.table = std::move(table);
+    MEMSCAPE_TRY(result, session.allocateExtra(sizeof(ChaseResult)));
+    chase.result = std::move(result);
+    return chase;
+}
+
+/// A new random chain, laid out on the device.
+Result<void> layChain(Session& session, Chase& chase, std::uint64_t seed)
+{
+    const auto next = sattoloCycle(static_cast<std::uint32_t>(chase.nodes), seed);
+    MEMSCAPE_CHECK(checked(cudaMemcpyAsync(chase.table.get(), next.data(),
+                                           next.size() * sizeof(std::uint32_t), cudaMemcpyHostToDevice,
+                                           session.stream()),
+                           "copying a chain"));
+    MEMSCAPE_CHECK(session.synchronize("copying a chain"));
+    if (chase.kind == ChaseKind::Shared)
+        return {};
+    chase.start = chase.kind == ChaseKind::Index
+        ? 0
+        : static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(chase.data.get()));
+    return checked(launchChain(chase.data.get(), reinterpret_cast<const std::uint32_t*>(chase.table.get()),
+                               chase.nodes, nodeBytes, chase.kind, session.stream()),
+                   "laying a chain");
+}
+
+/// Follows the chain from where it stands.
+Result<Latency> follow(Session& session, Chase& chase, std::uint64_t loads)
+{
+    auto* deviceResult = reinterpret_cast<ChaseResult*>(chase.result.get());
+    const cudaError_t error = chase.kind == ChaseKind::Shared
+        ? launchSharedChase(reinterpret_cast<const std::uint32_t*>(chase.table.get()),
+                            static_cast<std::uint32_t>(chase.nodes), loads, deviceResult,
+                            session.stream())
+        : launchChase(chase.kind, chase.data.get(), chase.start, nodeBytes, loads, deviceResult,
+                      session.stream());
+    MEMSCAPE_CHECK(checked(error, "starting the pointer chase"));
+    ChaseResult result;
+    MEMSCAPE_CHECK(checked(cudaMemcpyAsync(&result, deviceResult, sizeof result, cudaMemcpyDeviceToHost,
+                                           session.stream()),
+                           "reading the pointer chase"));
+    MEMSCAPE_CHECK(session.synchronize("running the pointer chase"));
+    chase.start = result.end;
+    return Latency {double(result.nanoseconds) * 1e-9 / double(loads), double(result.cycles) / double(loads)};
+}
+
+} // namespace
+
+Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind, std::uint64_t workingSet,
+                                          int chains, int perChain, std::uint64_t seed, RunSink& sink)
+{
+    MEMSCAPE_TRY(chase, allocateChase(session, kind, workingSet));
+    const std::uint64_t loads = chaseLoads(workingSet, session.l2Bytes());
+    std::vector<Latency> samples;
+    for (int chain = 0; chain < chains && !sink.cancelled(); ++chain) {
+        MEMSCAPE_CHECK(layChain(session, chase, seed + static_cast<std::uint64_t>(chain)));
+        // One lap, or as much as makes a difference: the caches then hold what they can.
+        const std::uint64_t lap = (std::min(chase.nodes, warmLoads) + 31) / 32 * 32;
+        MEMSCAPE_CHECK(follow(session, chase, lap));
+        session.resetPeak();
+        for (int i = 0; i < perChain; ++i) {
+            MEMSCAPE_TRY(latency, follow(session, chase, loads));
+            samples.push_back(latency);
+        }
+    }
+    return samples;
+}
+
+Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBytes)
+{
+    Buffer source, target;
+    if (act != Act::Write) {
+        MEMSCAPE_TRY(buffer, session.allocateExtra(arrayBytes));
+        MEMSCAPE_CHECK(session.fill(buffer.get(), arrayBytes));
+        source = std::move(buffer);
+    }
+    if (act != Act::Read) {
+        MEMSCAPE_TRY(buffer, session.allocateExtra(arrayBytes));
+        target = std::move(buffer);
+    }
+    StreamChoice best;
+    for (const StreamChoice& candidate : {StreamChoice {3, 1024}, StreamChoice {3, 512},
+                                          StreamChoice {3, 256}, StreamChoice {2, 1024},
+                                          StreamChoice {1, 256}, StreamChoice {1, 1024}}) {
+        StreamLaunch launch;
+        launch.version = candidate.version;
+        launch.threads = candidate.threads;
+        launch.act = act;
+        launch.first = source.get();
+        launch.target = target.get();
+        launch.bytes = arrayBytes;
+        const Work work {[&session, launch](int) {
+                             return launchStream(launch, session.multiprocessors(), session.stream());
+                         },
+                         "a stream"};
+        MEMSCAPE_TRY(seconds, warmUp(session, work));
+        const double rate = double(arrayBytes) * (act == Act::Copy ? 2 : 1) / seconds;
+        if (rate > best.bytesPerSecond)
+            best = {candidate.version, candidate.threads, rate};
+    }
+    return best;
+}
+
+} // namespace memscape::cuda

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every version of every kernel against its reference on the host. After an error that loses the
+// context the rest is reported as skipped, not as passed.
+#include "kernels/cuda/experiments.h"
+
+#include "kernels/cuda/errors.h"
+
+#include <functional>
+
+namespace memscape::cuda {
+
+namespace {
+
+using Checks = std::vector<std::function<KernelCheck()>>;
+constexpr int widths[] = {1, 2, 4, 8, 16};
+
+void addStride(Checks& checks, int sms)
+{
+    for (int version = 1; version <= strideVersions; ++version) {
+        for (int width : widths) {
+            for (Act act : {Act::Read, Act::Write, Act::Copy}) {
+                for (std::uint64_t step : {1, 7})
+                    checks.push_back([=] { return checkStride(version, width, act, step, false, sms); });
+                checks.push_back([=] { return checkStride(version, width, act, 1, true, sms); });
+            }
+        }
+    }
+}
+
+void addStreams(Checks& checks, int sms)
+{
+    for (int version = 1; version <= streamVersions; ++version) {
+        for (int width : widths) {
+            for (Act act : {Act::Read, Act::Write, Act::Copy, Act::Triad})
+                checks.push_back([=] { return checkStream(version, width, act, sms); });
+        }
+    }
+    for (Act act : {Act::Read, Act::Write, Act::Copy}) {
+        checks.push_back([=] { return checkLaps(act, true, sms); });
+        checks.push_back([=] { return checkLaps(act, false, sms); });
+    }
+}
+
+void addChases(Checks& checks)
+{
+    for (ChaseKind kind :
+         {ChaseKind::Index, ChaseKind::CacheAll, ChaseKind::CacheGlobal, ChaseKind::Shared})
+        checks.push_back([=] { return checkChase(kind); });
+}
+
+} // namespace
+
+std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
+{
+    Checks checks;
+    addChases(checks);
+    addStreams(checks, session.multiprocessors());
+    addStride(checks, session.multiprocessors());
+    std::vector<SelftestLine> lines;
+    for (const auto& run : checks) {
+        if (sink.cancelled())
+            break;
+        const KernelCheck check = run();
+        sink.progress(static_cast<int>(lines.size()) + 1, static_cast<int>(checks.size()), check.kernel);
+        lines.push_back({check.kernel, check.passed, false, check.detail});
+        if (isSticky(check.error)) {
+            lines.push_back({"the rest", false, true,
+                             cudaFailure(check.error, "checking " + std::string(check.kernel)).text()});
+            break;
+        }
+    }
+    return lines;
+}
+
+} // namespace memscape::cuda
