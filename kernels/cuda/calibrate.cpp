@@ -94,7 +94,7 @@ private:
         std::vector<double> seconds;
         for (const Latency& sample : samples)
             seconds.push_back(sample.seconds);
-        keep("latency " + level->id, seconds, bytes);
+        keep("latency " + level->id, seconds, double(bytes));
         if (const Summary summary = summarize(seconds); !summary.empty())
             level->latency = measured(summary.median, method);
         return {};
@@ -150,7 +150,7 @@ private:
         launch.chunks = shape.chunks;
         launch.blocks = m_session.multiprocessors();
         if (!shape.isPrivate)
-            MEMSCAPE_CHECK(checked(lapsResidentBlocks(launch.act, launch.threads,
+            MEMSCAPE_CHECK(cudaResult(lapsResidentBlocks(launch.act, launch.threads,
                                                       m_session.multiprocessors(), &launch.blocks),
                                    "asking for the occupancy"));
         MEMSCAPE_TRY(data, m_session.allocate(shape.memoryBytes()));

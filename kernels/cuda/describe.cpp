@@ -14,7 +14,7 @@ namespace memscape::cuda {
 namespace {
 
 /// CUDA 13 took the clocks out of cudaDeviceProp; attributes have everything.
-double attribute(int ordinal, cudaDeviceAttr which)
+int attribute(int ordinal, cudaDeviceAttr which)
 {
     int value = 0;
     return cudaDeviceGetAttribute(&value, which, ordinal) == cudaSuccess ? value : 0;
@@ -29,7 +29,7 @@ GpuAttributes attributesOf(int ordinal, const cudaDeviceProp& properties)
     found.multiprocessors = properties.multiProcessorCount;
     found.clockHz = 1e3 * attribute(ordinal, cudaDevAttrClockRate);
     found.memoryClockHz = 1e3 * attribute(ordinal, cudaDevAttrMemoryClockRate);
-    found.memoryBusBits = static_cast<int>(attribute(ordinal, cudaDevAttrGlobalMemoryBusWidth));
+    found.memoryBusBits = attribute(ordinal, cudaDevAttrGlobalMemoryBusWidth);
     found.memoryBytes = double(properties.totalGlobalMem);
     found.l2Bytes = attribute(ordinal, cudaDevAttrL2CacheSize);
     found.sharedBytesPerUnit = attribute(ordinal, cudaDevAttrMaxSharedMemoryPerMultiprocessor);

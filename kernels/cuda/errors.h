@@ -19,7 +19,7 @@ bool isSticky(cudaError_t error);
 Error cudaFailure(cudaError_t error, const std::string& doing);
 
 /// Nothing, or the failure.
-inline Result<void> checked(cudaError_t error, const std::string& doing)
+inline Result<void> cudaResult(cudaError_t error, const std::string& doing)
 {
     if (error == cudaSuccess)
         return {};

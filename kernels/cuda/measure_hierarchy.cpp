@@ -151,7 +151,7 @@ private:
         launch.chunks = shape.chunks;
         launch.blocks = m_session.multiprocessors();
         if (!shape.isPrivate)
-            MEMSCAPE_CHECK(checked(lapsResidentBlocks(act, launch.threads, m_session.multiprocessors(),
+            MEMSCAPE_CHECK(cudaResult(lapsResidentBlocks(act, launch.threads, m_session.multiprocessors(),
                                                       &launch.blocks),
                                    "asking for the occupancy"));
         MEMSCAPE_TRY(data, m_session.allocate(shape.memoryBytes()));
@@ -270,7 +270,7 @@ Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, Ru
     const int sms = session.multiprocessors();
     for (const KernelCheck& check : {checkChase(ChaseKind::CacheAll), checkLaps(act, true, sms),
                                      checkLaps(act, false, sms), checkStream(streamVersions, 16, act, sms)}) {
-        MEMSCAPE_CHECK(checked(check.error, "checking the kernels"));
+        MEMSCAPE_CHECK(cudaResult(check.error, "checking the kernels"));
         if (!check.passed)
             return fail("check.failed", std::string(check.kernel) + ": " + check.detail,
                         "a kernel that is wrong is not timed; run memscape-cli selftest");

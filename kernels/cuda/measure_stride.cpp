@@ -71,7 +71,7 @@ Result<Arrays> allocateArrays(Session& session, const StrideCase& walk)
     if (walk.pattern == Pattern::Random) {
         MEMSCAPE_TRY(indices, session.allocateExtra(walk.accesses * sizeof(std::uint32_t)));
         const std::uint64_t range = (walk.arrayBytes - walk.offsetBytes) / walk.elementBytes;
-        MEMSCAPE_CHECK(checked(launchIndices(reinterpret_cast<std::uint32_t*>(indices.get()),
+        MEMSCAPE_CHECK(cudaResult(launchIndices(reinterpret_cast<std::uint32_t*>(indices.get()),
                                              walk.accesses, range, 1, session.stream()),
                                "filling the table of indices"));
         arrays.indices = std::move(indices);
@@ -235,7 +235,7 @@ Result<MeasuredRun> measureStride(Session& session, const SweepPlan& plan, RunSi
         const KernelCheck check
             = checkStride(strideVersions, static_cast<int>(walk.elementBytes), actOf(walk.operation), 3,
                           gather, session.multiprocessors());
-        MEMSCAPE_CHECK(checked(check.error, "checking the kernel"));
+        MEMSCAPE_CHECK(cudaResult(check.error, "checking the kernel"));
         if (!check.passed)
             return fail("check.failed", std::string(check.kernel) + ": " + check.detail,
                         "a kernel that is wrong is not timed; run memscape-cli selftest");

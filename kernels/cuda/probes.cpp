@@ -50,7 +50,7 @@ Result<Chase> allocateChase(Session& session, ChaseKind kind, std::uint64_t work
 Result<void> layChain(Session& session, Chase& chase, std::uint64_t seed)
 {
     const auto next = sattoloCycle(static_cast<std::uint32_t>(chase.nodes), seed);
-    MEMSCAPE_CHECK(checked(cudaMemcpyAsync(chase.table.get(), next.data(),
+    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(chase.table.get(), next.data(),
                                            next.size() * sizeof(std::uint32_t), cudaMemcpyHostToDevice,
                                            session.stream()),
                            "copying a chain"));
@@ -60,7 +60,7 @@ Result<void> layChain(Session& session, Chase& chase, std::uint64_t seed)
     chase.start = chase.kind == ChaseKind::Index
         ? 0
         : static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(chase.data.get()));
-    return checked(launchChain(chase.data.get(), reinterpret_cast<const std::uint32_t*>(chase.table.get()),
+    return cudaResult(launchChain(chase.data.get(), reinterpret_cast<const std::uint32_t*>(chase.table.get()),
                                chase.nodes, nodeBytes, chase.kind, session.stream()),
                    "laying a chain");
 }
@@ -75,9 +75,9 @@ Result<Latency> follow(Session& session, Chase& chase, std::uint64_t loads)
                             session.stream())
         : launchChase(chase.kind, chase.data.get(), chase.start, nodeBytes, loads, deviceResult,
                       session.stream());
-    MEMSCAPE_CHECK(checked(error, "starting the pointer chase"));
+    MEMSCAPE_CHECK(cudaResult(error, "starting the pointer chase"));
     ChaseResult result;
-    MEMSCAPE_CHECK(checked(cudaMemcpyAsync(&result, deviceResult, sizeof result, cudaMemcpyDeviceToHost,
+    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(&result, deviceResult, sizeof result, cudaMemcpyDeviceToHost,
                                            session.stream()),
                            "reading the pointer chase"));
     MEMSCAPE_CHECK(session.synchronize("running the pointer chase"));

@@ -53,14 +53,14 @@ double quantileOf(std::vector<double> values, double q)
 Result<void> queueBetweenStamps(Session& session, const Work& work, int batch)
 {
     cudaStream_t stream = session.stream();
-    MEMSCAPE_CHECK(checked(launchGate(session.deviceGate(), gateLimitNs, stream), "holding the stream"));
-    MEMSCAPE_CHECK(checked(launchStamp(session.deviceStamps(), session.multiprocessors(), stream),
+    MEMSCAPE_CHECK(cudaResult(launchGate(session.deviceGate(), gateLimitNs, stream), "holding the stream"));
+    MEMSCAPE_CHECK(cudaResult(launchStamp(session.deviceStamps(), session.multiprocessors(), stream),
                            "reading the clock"));
-    MEMSCAPE_CHECK(checked(cudaEventRecord(session.begin(), stream), "recording an event"));
+    MEMSCAPE_CHECK(cudaResult(cudaEventRecord(session.begin(), stream), "recording an event"));
     for (int turn = 0; turn < batch; ++turn)
-        MEMSCAPE_CHECK(checked(work.launch(turn), "starting " + work.name));
-    MEMSCAPE_CHECK(checked(cudaEventRecord(session.end(), stream), "recording an event"));
-    return checked(launchStamp(session.deviceStamps() + 1, session.multiprocessors(), stream),
+        MEMSCAPE_CHECK(cudaResult(work.launch(turn), "starting " + work.name));
+    MEMSCAPE_CHECK(cudaResult(cudaEventRecord(session.end(), stream), "recording an event"));
+    return cudaResult(launchStamp(session.deviceStamps() + 1, session.multiprocessors(), stream),
                    "reading the clock");
 }
 
@@ -83,7 +83,7 @@ Result<Sample> takeSample(Session& session, const Work& work, bool cold, int bat
         return fail("run.failed", "the launch of " + work.name + " did not get through within 5 s",
                     "another program may hold the GPU; measure again");
     float milliseconds = 0;
-    MEMSCAPE_CHECK(checked(cudaEventElapsedTime(&milliseconds, session.begin(), session.end()),
+    MEMSCAPE_CHECK(cudaResult(cudaEventElapsedTime(&milliseconds, session.begin(), session.end()),
                            "reading the events"));
     return Sample {double(milliseconds) * 1e-3 / std::max(1, batch),
                    clockBetween(stamps[0].nanoseconds, stamps[0].clocks, stamps[1].nanoseconds,

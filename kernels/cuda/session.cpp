@@ -48,7 +48,7 @@ Result<std::unique_ptr<Session>> Session::open(int ordinal)
 
 Result<void> Session::initialize(int ordinal)
 {
-    MEMSCAPE_CHECK(checked(cudaSetDevice(ordinal), "opening the GPU"));
+    MEMSCAPE_CHECK(cudaResult(cudaSetDevice(ordinal), "opening the GPU"));
     Calls calls;
     m_multiprocessors = attribute(calls, cudaDevAttrMultiProcessorCount, ordinal);
     m_l2Bytes = static_cast<std::uint64_t>(attribute(calls, cudaDevAttrL2CacheSize, ordinal));
@@ -57,12 +57,12 @@ Result<void> Session::initialize(int ordinal)
     m_pciBusId = bus;
     calls << cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking) << cudaEventCreate(&m_begin)
           << cudaEventCreate(&m_end);
-    MEMSCAPE_CHECK(checked(calls.error(), "opening the GPU"));
+    MEMSCAPE_CHECK(cudaResult(calls.error(), "opening the GPU"));
 
     void *gate = nullptr, *stamps = nullptr;
     calls << cudaHostAlloc(&gate, sizeof(Gate), cudaHostAllocMapped)
           << cudaHostAlloc(&stamps, 2 * sizeof(Stamp), cudaHostAllocMapped);
-    MEMSCAPE_CHECK(checked(calls.error(), "allocating pinned memory"));
+    MEMSCAPE_CHECK(cudaResult(calls.error(), "allocating pinned memory"));
     m_gate = new (gate) Gate;
     m_stamps = new (stamps) Stamp[2];
     void *deviceGate = nullptr, *deviceStamps = nullptr;
@@ -70,7 +70,7 @@ Result<void> Session::initialize(int ordinal)
           << cudaHostGetDevicePointer(&deviceStamps, stamps, 0) << makePool(ordinal) << preferL1();
     m_deviceGate = static_cast<Gate*>(deviceGate);
     m_deviceStamps = static_cast<Stamp*>(deviceStamps);
-    return checked(calls.error(), "preparing the GPU");
+    return cudaResult(calls.error(), "preparing the GPU");
 }
 
 cudaError_t Session::makePool(int ordinal)
@@ -115,11 +115,11 @@ Result<Buffer> Session::allocate(std::uint64_t bytes)
         = "allocating " + quantityText(double(bytes), Unit::Byte) + " on the GPU";
     void* data = nullptr;
     if (m_pool != nullptr) {
-        MEMSCAPE_CHECK(checked(cudaMallocFromPoolAsync(&data, bytes, m_pool, m_stream), doing));
+        MEMSCAPE_CHECK(cudaResult(cudaMallocFromPoolAsync(&data, bytes, m_pool, m_stream), doing));
         return Buffer(static_cast<char*>(data),
                       [stream = m_stream](char* memory) { cudaFreeAsync(memory, stream); });
     }
-    MEMSCAPE_CHECK(checked(cudaMalloc(&data, bytes), doing));
+    MEMSCAPE_CHECK(cudaResult(cudaMalloc(&data, bytes), doing));
     *m_used += bytes;
     *m_highWater = std::max(*m_highWater, *m_used);
     return Buffer(static_cast<char*>(data), [used = m_used, bytes](char* memory) {
@@ -131,7 +131,7 @@ Result<Buffer> Session::allocate(std::uint64_t bytes)
 Result<Buffer> Session::allocateExtra(std::uint64_t bytes)
 {
     void* data = nullptr;
-    MEMSCAPE_CHECK(checked(cudaMalloc(&data, bytes),
+    MEMSCAPE_CHECK(cudaResult(cudaMalloc(&data, bytes),
                            "allocating " + quantityText(double(bytes), Unit::Byte)
                                + " for the measuring harness"));
     return Buffer(static_cast<char*>(data), [](char* memory) { cudaFree(memory); });
@@ -157,7 +157,7 @@ double Session::peakBytes() const
 
 Result<void> Session::fill(char* data, std::uint64_t bytes, std::uint64_t salt)
 {
-    return checked(launchFill(reinterpret_cast<std::uint32_t*>(data), bytes / 4, salt, m_stream),
+    return cudaResult(launchFill(reinterpret_cast<std::uint32_t*>(data), bytes / 4, salt, m_stream),
                    "filling an array");
 }
 
@@ -168,12 +168,12 @@ Result<void> Session::flush()
         MEMSCAPE_TRY(buffer, allocateExtra(std::max<std::uint64_t>(m_flushBytes, 4)));
         m_flush = std::move(buffer);
     }
-    return checked(cudaMemsetAsync(m_flush.get(), 0x5a, m_flushBytes, m_stream), "flushing the caches");
+    return cudaResult(cudaMemsetAsync(m_flush.get(), 0x5a, m_flushBytes, m_stream), "flushing the caches");
 }
 
 Result<void> Session::synchronize(const std::string& doing)
 {
-    return checked(cudaStreamSynchronize(m_stream), doing);
+    return cudaResult(cudaStreamSynchronize(m_stream), doing);
 }
 
 Result<double> Session::warmClock(double seconds)
@@ -189,7 +189,7 @@ Result<double> Session::warmClock(double seconds)
                             reinterpret_cast<float*>(sink.get()), m_stream)
               << launchStamp(m_deviceStamps + 1, m_multiprocessors, m_stream)
               << cudaStreamSynchronize(m_stream);
-        MEMSCAPE_CHECK(checked(calls.error(), "leaving the idle clock"));
+        MEMSCAPE_CHECK(cudaResult(calls.error(), "leaving the idle clock"));
     }
     return clockBetween(m_stamps[0].nanoseconds, m_stamps[0].clocks, m_stamps[1].nanoseconds,
                         m_stamps[1].clocks);
