@@ -100,7 +100,9 @@ TextTable seriesTable(const std::vector<Pair>& pairs, ByteStyle style)
             if (!anyValue(series))
                 continue;
             const char* side = series == pair.predicted ? "\npredicted" : "\nmeasured";
-            table.columns.push_back({series->label + (sides ? side : ""), true});
+            std::string title = series->label;
+            std::replace(title.begin(), title.end(), ' ', '\n'); // numbers are narrower than names
+            table.columns.push_back({title + (sides ? side : ""), true});
             curves.emplace_back(series, series->yUnit);
         }
     }

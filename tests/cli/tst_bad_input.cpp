@@ -58,7 +58,7 @@ private slots:
         row("twice", {"predict", "stride", "stride=1", "stride=2"}, 2, "stride");
         row("unknown choice", {"predict", "stride", "element=float23"}, 2, "float32");
         row("wrong unit", {"predict", "stride", "bytes=4s"}, 2, "KiB");
-        row("two sweeps", {"predict", "stride", "stride=1,2", "element=int8,float32"}, 2, "sweep");
+        row("two sweeps", {"predict", "stride", "stride=1,2", "element=int8,float32"}, 2, "swept");
         row("endless sweep", {"predict", "stride", "stride=0:64:0"}, 2, "stride");
         row("huge sweep", {"predict", "stride", "bytes=4096:1099511627776:1"}, 2, "bytes");
         row("huge word", {"predict", "stride", QString(100'000, 'x')}, 2, "memscape-cli");
