@@ -14,6 +14,7 @@
 #include "app/document/change_event.h"
 #include "core/experiment/record.h"
 
+#include <QDateTime>
 #include <QObject>
 #include <QString>
 
@@ -157,6 +158,7 @@ private:
     QByteArray m_hash; // of the file as we last read or wrote it
     std::optional<Error> m_readOnly;
     bool m_changedOnDisk = false;
+    std::pair<QDateTime, qint64> m_stamp{{}, -1}; // time and size of the file that m_changedOnDisk is about
     std::vector<Error> m_openingNotes;
     std::unique_ptr<QLockFile> m_lock;
     QFileSystemWatcher* m_watcher;

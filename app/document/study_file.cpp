@@ -114,6 +114,7 @@ void StudyDocument::replaceStudy(Study study)
 void StudyDocument::setFileName(const QString& path)
 {
     m_fileName = path.isEmpty() ? path : QFileInfo(path).absoluteFilePath();
+    m_stamp = {{}, -1}; // look at the next notice
     watch();
 }
 
@@ -238,6 +239,7 @@ Result<void> StudyDocument::write(const QString& path)
     MEMSCAPE_CHECK(writeFileAtomically(pathOf(path), content));
     m_hash = hashOf(content);
     m_changedOnDisk = false;
+    m_stamp = {{}, -1}; // look at the next notice
     m_undo->setClean();
     if (path == m_fileName) {
         watch(); // the file is a new one under the old name
@@ -268,6 +270,12 @@ void StudyDocument::checkDisk()
         return;
     if (!m_watcher->files().contains(m_fileName) && QFileInfo::exists(m_fileName))
         m_watcher->addPath(m_fileName);
+    // Most notices are about other files of the folder.
+    const QFileInfo info(m_fileName);
+    const std::pair stamp(info.lastModified(), info.size());
+    if (stamp == m_stamp)
+        return;
+    m_stamp = stamp;
     const bool changed = hashOfFile(m_fileName) != m_hash;
     if (changed == m_changedOnDisk)
         return;

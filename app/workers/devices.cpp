@@ -86,7 +86,10 @@ WorkerClient* DeviceDirectory::add(WorkerOptions options)
     m_clients.push_back(std::make_unique<WorkerClient>(std::move(options)));
     WorkerClient* client = m_clients.back().get();
     connect(client, &WorkerClient::devicesChanged, this, &DeviceDirectory::rebuild);
-    connect(client, &WorkerClient::stateChanged, this, &DeviceDirectory::rebuild);
+    connect(client, &WorkerClient::stateChanged, this, [this](WorkerClient::State state) {
+        if (state != WorkerClient::State::Running) // measuring changes no list
+            rebuild();
+    });
     connect(client, &WorkerClient::started, this, &DeviceDirectory::started);
     connect(client, &WorkerClient::progress, this, &DeviceDirectory::progress);
     connect(client, &WorkerClient::pointsArrived, this, &DeviceDirectory::pointsArrived);

@@ -62,7 +62,8 @@ public:
     /// Read the catalogue, the files and the saved calibration again (after a calibration).
     void refresh();
 
-    /// Live first (this machine, then by worker), calibrated files, catalogue.
+    /// Live first (this machine, then by worker), calibrated files, catalogue. Entries and pointers
+    /// to them hold until changed().
     const std::vector<DeviceEntry>& entries() const { return m_entries; }
     /// Null when unknown.
     const DeviceEntry* find(const std::string& id) const;

@@ -120,9 +120,11 @@ void WorkerClient::launch()
     connect(&process, &QProcess::readyReadStandardError, this, [this] {
         m_stderr = (m_stderr + m_process->readAllStandardError()).right(stderrKept);
     });
+    connect(&process, &QProcess::started, this, [this] { m_group = m_process->processId(); });
     connect(&process, &QProcess::errorOccurred, this, &WorkerClient::processFailed);
     connect(&process, &QProcess::finished, this, [this](int code, QProcess::ExitStatus status) {
         m_stderr = (m_stderr + m_process->readAllStandardError()).right(stderrKept);
+        signalProcess(SIGKILL); // what it started and left behind
         const bool crashed = status == QProcess::CrashExit;
         if (!m_greeted) {
             m_ended = endedBeforeHello(m_options.command, code, crashed, lastLine(m_stderr));
@@ -235,7 +237,10 @@ void WorkerClient::processGone(const Error& why)
         return;
     }
     if (m_stopping) {
+        m_stopping = false;
         setState(State::Stopped);
+        if (!m_queue.empty())
+            start();
         return;
     }
     // Announced before the run ends, so that whoever hears of it sees a worker on its way.
@@ -287,8 +292,8 @@ void WorkerClient::stop()
 /// To the worker and what it has started: it leads a session of its own.
 void WorkerClient::signalProcess(int number)
 {
-    if (m_process && m_process->processId() > 0)
-        ::kill(static_cast<pid_t>(-m_process->processId()), number);
+    if (m_group > 0)
+        ::kill(static_cast<pid_t>(-m_group), number);
 }
 
 /// End the process whatever it does, without waiting: QProcess reaps it later.
@@ -302,7 +307,9 @@ void WorkerClient::dropProcess()
     if (!m_process)
         return;
     m_process->disconnect(this);
-    signalProcess(SIGKILL);
+    if (m_process->state() != QProcess::NotRunning)
+        signalProcess(SIGKILL);
+    m_group = 0;
     QProcess* process = m_process.release();
     if (process->state() == QProcess::NotRunning) {
         process->deleteLater();

@@ -122,6 +122,7 @@ private:
     QByteArray m_stderr;
 
     std::unique_ptr<QProcess> m_process;
+    qint64 m_group = 0; // its id, which is also that of its process group
     protocol::LineReader m_lines;
     std::deque<std::string> m_pendingLines; // read, not yet handled in this turn of the event loop
     std::optional<Error> m_ended;           // the process is over; its last output is still read

@@ -117,7 +117,7 @@ void WorkerClient::send(const protocol::Command& command)
 
 void WorkerClient::sendNext()
 {
-    if (m_state != State::Ready || m_active || m_queue.empty())
+    if (m_state != State::Ready || m_stopping || m_active || m_queue.empty())
         return;
     m_active = std::make_unique<ActiveRun>();
     m_active->id = m_queue.front().first;

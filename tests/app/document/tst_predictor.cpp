@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The newest request wins, light ones are answered at once, and nothing blocks.
+#include "app/document/predictor.h"
+#include "tests/support/sample_study.h"
+
+#include <QSignalSpy>
+#include <QTest>
+
+using namespace memscape;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A sweep so long that a prediction takes its time.
+Parameters heavy()
+{
+    Parameters parameters = sample::parameters();
+    Sweep sweep{"stride", {}};
+    for (int i = 0; i < 512; ++i)
+        sweep.values.push_back(1.0 + i % 64);
+    parameters.setSweep(std::move(sweep));
+    return parameters;
+}
+
+} // namespace
+
+class TestPredictor : public QObject
+{
+    Q_OBJECT
+private slots:
+    void aLightPredictionIsThereWhenRequestReturns()
+    {
+        Predictor predictor(nullptr, 5s);
+        QSignalSpy predicted(&predictor, &Predictor::predicted);
+        QSignalSpy busy(&predictor, &Predictor::busyChanged);
+        predictor.request("stride", sample::device(), sample::parameters());
+        QCOMPARE(predicted.size(), 1);
+        QVERIFY(!predictor.isBusy());
+        QVERIFY(busy.isEmpty());
+        const auto record = predicted[0].at(0).value<std::shared_ptr<const Record>>();
+        const auto direct = predictRecord(**findExperiment("stride"), sample::device(), sample::parameters());
+        QVERIFY(direct.has_value());
+        QVERIFY(outcomeToJson(*record->predicted) == outcomeToJson(*direct->predicted));
+        QTest::qWait(20);
+        QCOMPARE(predicted.size(), 1); // not delivered twice
+    }
+
+    void aHeavyOneComesLaterAndTheNewestLast()
+    {
+        Predictor predictor(nullptr, 0ms);
+        std::vector<Parameters> answers;
+        connect(&predictor, &Predictor::predicted, this,
+                [&](const std::shared_ptr<const Record>& record) { answers.push_back(record->parameters); });
+        predictor.request("stride", sample::device(), heavy());
+        QVERIFY(predictor.isBusy());
+        for (int offset = 1; offset <= 50; ++offset)
+            predictor.request("stride", sample::device(), sample::parameters({"offset=" + std::to_string(offset)}));
+        QTRY_VERIFY_WITH_TIMEOUT(!predictor.isBusy(), 30000);
+        QCOMPARE(answers.back().integer("offset"), 50);
+        QVERIFY(answers.size() <= 3); // the others were dropped, not worked through
+    }
+
+    void aRequestFromASlotIsAnsweredToo()
+    {
+        Predictor predictor(nullptr, 5s);
+        int answers = 0;
+        connect(&predictor, &Predictor::predicted, this, [&] {
+            if (++answers == 1)
+                predictor.request("stride", sample::device(), sample::parameters({"offset=1"}));
+        });
+        predictor.request("stride", sample::device(), sample::parameters());
+        QTRY_COMPARE(answers, 2);
+    }
+
+    void whatCannotBePredictedFails()
+    {
+        Predictor predictor(nullptr, 5s);
+        QSignalSpy failed(&predictor, &Predictor::failed);
+        predictor.request("telepathy", sample::device(), {});
+        QCOMPARE(failed.size(), 1);
+        QCOMPARE(failed[0].at(0).value<Error>().code, std::string("experiment.unknown"));
+        predictor.request("stride", Device{}, sample::parameters()); // a device without levels
+        QTRY_COMPARE(failed.size(), 2);
+    }
+
+    void endingWhileItRunsIsSafe()
+    {
+        auto predictor = std::make_unique<Predictor>(nullptr, 0ms);
+        predictor->request("stride", sample::device(), heavy());
+        predictor.reset();
+        QTest::qWait(10);
+    }
+};
+
+QTEST_GUILESS_MAIN(TestPredictor)
+#include "tst_predictor.moc"
