@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user and a desktop see before the program runs: the two commands, the desktop's files.
+#include <QtTest>
+
+#include <QFile>
+#include <QProcess>
+#include <QRegularExpression>
+#include <QStandardPaths>
+
+class TestPackaging : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void commandsExplainThemselves_data();
+    void commandsExplainThemselves();
+    void commandsRefuseUnknownOptions_data() { commandsExplainThemselves_data(); }
+    void commandsRefuseUnknownOptions();
+    void scriptsParse();
+    void desktopFilesValidate_data();
+    void desktopFilesValidate();
+    void oneIdEverywhere();
+    void readmeShowsBothCommands();
+};
+
+namespace {
+
+const QString source = QStringLiteral(SOURCE_FOLDER);
+const QString id = QStringLiteral("io.github.memscape.Memscape");
+
+QString read(const QString& path)
+{
+    QFile file(source + '/' + path);
+    return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
+}
+
+struct Ran
+{
+    int status;
+    QString out, error;
+};
+
+Ran run(const QString& program, const QStringList& arguments)
+{
+    QProcess process;
+    process.setStandardInputFile(QProcess::nullDevice());
+    process.start(program, arguments);
+    if (!process.waitForFinished(60000))
+        return {-1, {}, process.errorString()};
+    return {process.exitCode(), QString::fromUtf8(process.readAllStandardOutput()),
+            QString::fromUtf8(process.readAllStandardError())};
+}
+
+} // namespace
+
+void TestPackaging::commandsExplainThemselves_data()
+{
+    QTest::addColumn<QString>("script");
+    QTest::newRow("run") << "packaging/run";
+    QTest::newRow("test") << "packaging/test";
+}
+
+void TestPackaging::commandsExplainThemselves()
+{
+    QFETCH(QString, script);
+    const Ran help = run(source + '/' + script, {"--help"});
+    QCOMPARE(help.status, 0);
+    QVERIFY(help.out.contains(script) && help.out.contains("Examples"));
+}
+
+void TestPackaging::commandsRefuseUnknownOptions()
+{
+    QFETCH(QString, script);
+    const Ran refused = run(source + '/' + script, {"--hlep"});
+    QCOMPARE(refused.status, 2);
+    QVERIFY(refused.error.contains("--hlep"));
+}
+
+void TestPackaging::scriptsParse()
+{
+    for (const char* script : {"packaging/run", "packaging/test", "packaging/common.sh", ".ci/run", "tests/gpu/run"}) {
+        const Ran parsed = run("bash", {"-n", source + '/' + script});
+        QVERIFY2(parsed.status == 0, qPrintable(parsed.error));
+    }
+}
+
+void TestPackaging::desktopFilesValidate_data()
+{
+    QTest::addColumn<QString>("program");
+    QTest::addColumn<QStringList>("arguments");
+    const QString folder = source + "/packaging/linux/" + id;
+    QTest::newRow("desktop entry") << "desktop-file-validate" << QStringList{folder + ".desktop"};
+    QTest::newRow("AppStream") << "appstreamcli" << QStringList{"validate", "--no-net", folder + ".metainfo.xml"};
+    QTest::newRow("MIME type") << "xmllint" << QStringList{"--noout", folder + ".mime.xml"};
+}
+
+void TestPackaging::desktopFilesValidate()
+{
+    QFETCH(QString, program);
+    QFETCH(QStringList, arguments);
+    if (QStandardPaths::findExecutable(program).isEmpty())
+        QSKIP(qPrintable(program + " is not installed"));
+    const Ran validated = run(program, arguments);
+    QVERIFY2(validated.status == 0, qPrintable(validated.out + validated.error));
+}
+
+void TestPackaging::oneIdEverywhere()
+{
+    // The validators do not notice when these disagree; the menu entry then has no icon.
+    QVERIFY(read("packaging/linux/" + id + ".desktop").contains("Icon=" + id + '\n'));
+    const QString metainfo = read("packaging/linux/" + id + ".metainfo.xml");
+    QVERIFY(metainfo.contains("<id>" + id + "</id>"));
+    QVERIFY(metainfo.contains("<launchable type=\"desktop-id\">" + id + ".desktop</launchable>"));
+    const QString mime = QStringLiteral("application/vnd.memscape.study+json");
+    QVERIFY(read("packaging/linux/" + id + ".mime.xml").contains("type=\"" + mime + '"'));
+    QVERIFY(read("packaging/linux/" + id + ".desktop").contains("MimeType=" + mime + ';'));
+    QVERIFY(metainfo.contains("<mediatype>" + mime + "</mediatype>"));
+    QVERIFY(read("app/window/main.cpp").contains(id));
+    QVERIFY(read("packaging/CMakeLists.txt").contains("set(memscape_id " + id + ')'));
+}
+
+void TestPackaging::readmeShowsBothCommands()
+{
+    const QString first = read("README.md").left(1600);
+    QVERIFY(first.contains("packaging/run"));
+    QVERIFY(first.contains("packaging/test"));
+    const auto picture = QRegularExpression(R"(!\[[^\]]*\]\(([^)]+)\))").match(first);
+    QVERIFY(picture.hasMatch());
+    QVERIFY2(QFile::exists(source + '/' + picture.captured(1)), qPrintable(picture.captured(1)));
+}
+
+QTEST_GUILESS_MAIN(TestPackaging)
+#include "tst_packaging.moc"
