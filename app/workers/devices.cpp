@@ -174,6 +174,7 @@ void DeviceDirectory::addLive(const WorkerClient& client)
         entry.missing = reason;
         entry.device = std::move(device);
         entry.device.id = entry.id;
+        entry.device = withCalibration(std::move(entry.device)); // made here, also for remote ones
         return entry;
     };
     for (const protocol::WorkerDevice& live : client.devices()) {

@@ -70,7 +70,11 @@ WorkerClient::~WorkerClient()
         m_process->closeWriteChannel();
         m_process->waitForFinished(200);
     }
-    dropProcess();
+    if (m_process->state() == QProcess::NotRunning)
+        return;
+    signalProcess(SIGKILL);
+    m_process->kill();
+    m_process->waitForFinished(1000); // a killed process takes milliseconds
 }
 
 QString WorkerClient::details() const

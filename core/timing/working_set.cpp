@@ -108,7 +108,9 @@ double levelRate(const Device& device, const MemoryLevel& level, Operation opera
 
 BandwidthModel bandwidthOf(const Device& device, double workingSet, Operation operation, int threads)
 {
-    const int cores = std::clamp(threads, 1, std::max(1, device.units));
+    // On a GPU blocks land on any multiprocessor: the working set is as one of them sees it, and does
+    // not add up over their L1 caches.
+    const int cores = device.isGpu() ? 1 : std::clamp(threads, 1, std::max(1, device.units));
     BandwidthModel model{0, servedBy(device, workingSet, cores)};
     double secondsPerByte = 0;
     for (const ServedBy& one : model.served) {

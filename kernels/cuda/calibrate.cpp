@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -23,7 +24,7 @@ namespace memscape::cuda {
 namespace {
 
 constexpr std::array operations {Operation::Read, Operation::Write, Operation::Copy};
-constexpr const char* sectorSweep = "stride=8,16,32,64,128,256,1024"; ///< of float32: 32 B to 4 KiB
+constexpr const char* sectorSweep = "stride=8,16,32,64,128,256"; ///< of float32: 32 B to 1 KiB
 
 Sourced measured(double value, std::string method)
 {
@@ -170,31 +171,41 @@ private:
         return m_session.synchronize("freeing the laps");
     }
 
-    /// The experiment stride itself, over the distances; its moved bandwidth is sectors per second.
+    /// The experiment stride itself, over the distances. The array is as large as fits well, or the
+    /// few sectors of a large distance would take less time than a launch.
     Result<void> sectorRates(Operation operation)
     {
         MEMSCAPE_CHECK(step(fmt::format("sectors per second, {}", operationText(operation))));
+        const std::uint64_t bytes
+            = std::bit_floor(std::clamp<std::uint64_t>(m_session.freeBytes() / 8, 1 << 20, 2ULL << 30));
         MEMSCAPE_TRY(experiment, findExperiment("stride"));
         MEMSCAPE_TRY(parameters,
                      resolve(experiment->schema(),
                              std::vector<std::string> {sectorSweep, "element=float32", "pattern=strided",
-                                                       "bytes=256MiB", "cache=cold",
+                                                       fmt::format("bytes={}", bytes), "cache=cold",
                                                        fmt::format("operation={}", operationText(operation))}));
         const SweepPlan plan {*experiment, m_described, parameters, *parameters.sweep()};
         MEMSCAPE_TRY(run, measureStride(m_session, plan, m_sink));
-        const Series* moved = run.measurement.findSeries("moved_bandwidth");
-        if (moved == nullptr)
-            return fail("run.failed", "the stride experiment gave no moved bandwidth");
-        const int arrays = operation == Operation::Copy ? 2 : 1;
-        for (std::size_t i = 0; i < moved->y.size(); ++i) {
-            if (std::isfinite(moved->y[i]))
-                m_calibration.lineRates.push_back({operation, moved->x.values[i] * 4,
-                                                   moved->y[i] / arrays / m_device.sectorBytes});
-        }
+        addRates(operation, run.measurement);
         m_grade = std::max(m_grade, run.provenance.value("grade", std::string("D")));
         m_calibration.raw[fmt::format("sectors {}", operationText(operation))]
             = run.measurement.detail["points"];
         return {};
+    }
+
+    /// Sectors of one array per second, without the launch that the model of the time adds again.
+    void addRates(Operation operation, const Measurement& measurement)
+    {
+        const Series* moved = measurement.findSeries("moved_bandwidth");
+        const Series* time = measurement.findSeries("time");
+        const double arrays = operation == Operation::Copy ? 2 : 1;
+        for (std::size_t i = 0; moved != nullptr && time != nullptr && i < moved->y.size(); ++i) {
+            const double kernel = time->y[i] - m_device.launch.value;
+            if (!(kernel > m_device.launch.value)) // mostly launch (or not measured): tells nothing
+                continue;
+            const double sectors = moved->y[i] * time->y[i] / arrays / m_device.sectorBytes;
+            m_calibration.lineRates.push_back({operation, moved->x.values[i] * 4, sectors / kernel});
+        }
     }
 
     void put(MemoryLevel& level, Operation operation, double value, std::string method)

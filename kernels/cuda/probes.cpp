@@ -90,6 +90,7 @@ Result<Latency> follow(Session& session, Chase& chase, std::uint64_t loads)
 Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind, std::uint64_t workingSet,
                                           int chains, int perChain, std::uint64_t seed, RunSink& sink)
 {
+    session.resetPeak(); // before the chain is allocated: it is all that a chase takes
     MEMSCAPE_TRY(chase, allocateChase(session, kind, workingSet));
     const std::uint64_t loads = chaseLoads(workingSet, session.l2Bytes());
     std::vector<Latency> samples;
@@ -98,7 +99,6 @@ Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind, std:
         // One lap, or as much as makes a difference: the caches then hold what they can.
         const std::uint64_t lap = (std::min(chase.nodes, warmLoads) + 31) / 32 * 32;
         MEMSCAPE_CHECK(follow(session, chase, lap));
-        session.resetPeak();
         for (int i = 0; i < perChain; ++i) {
             MEMSCAPE_TRY(latency, follow(session, chase, loads));
             samples.push_back(latency);

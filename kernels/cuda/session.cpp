@@ -148,11 +148,14 @@ void Session::resetPeak()
 
 double Session::peakBytes() const
 {
-    std::uint64_t high = *m_highWater;
-    if (m_pool != nullptr
-        && cudaMemPoolGetAttribute(m_pool, cudaMemPoolAttrUsedMemHigh, &high) != cudaSuccess)
+    if (m_pool == nullptr)
+        return double(*m_highWater);
+    // A reset high water does not promise to hold what was in use already.
+    std::uint64_t high = 0, current = 0;
+    if (cudaMemPoolGetAttribute(m_pool, cudaMemPoolAttrUsedMemHigh, &high) != cudaSuccess
+        || cudaMemPoolGetAttribute(m_pool, cudaMemPoolAttrUsedMemCurrent, &current) != cudaSuccess)
         return std::numeric_limits<double>::quiet_NaN();
-    return double(high);
+    return double(std::max(high, current));
 }
 
 Result<void> Session::fill(char* data, std::uint64_t bytes, std::uint64_t salt)

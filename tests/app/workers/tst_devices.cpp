@@ -97,6 +97,25 @@ private slots:
         QCOMPARE(runs[0].error->code, std::string("run.memory"));
     }
 
+    void aCalibrationIsUsedAfterARefresh()
+    {
+        QTemporaryDir data;
+        qputenv("XDG_DATA_HOME", data.path().toUtf8());
+        DeviceDirectory directory(fake(QStringLiteral("ok")));
+        QVERIFY(!directory.find("cpu")->calibrated());
+        Device calibrated = directory.find("cpu")->device;
+        calibrated.basis = "calibrated";
+        calibrated.calibration.emplace();
+        calibrated.calibration->time = "2026-01-01T00:00:00Z";
+        calibrated.calibration->grade = "A";
+        const auto path = calibrationPath("cpu");
+        QVERIFY(std::filesystem::create_directories(path.parent_path()));
+        QVERIFY(writeFileAtomically(path, jsonText(deviceToJson(calibrated))));
+        directory.refresh();
+        QVERIFY(directory.find("cpu")->calibrated());
+        qunsetenv("XDG_DATA_HOME");
+    }
+
     void deviceFilesAreListedAndBrokenOnesToldOf()
     {
         QTemporaryDir folder;

@@ -19,6 +19,7 @@ private slots:
     void plateausAreTheLevelsOwnLatency();
     void translationCostsWithSmallPages();
     void bandwidthFallsAndThreadsAddUp();
+    void gpuBandwidthIsOfTheLevelThatLatencyNames();
     void littlesLaw();
 };
 
@@ -120,6 +121,18 @@ void TestWorkingSet::bandwidthFallsAndThreadsAddUp()
     // Two cores have two L1s: 48 KiB shared by both still fits.
     QCOMPARE(bandwidthOf(device, 48 << 10, Operation::Read, 2).bytesPerSecond, 400e9);
     QCOMPARE(bandwidthOf(device, 16 << 10, Operation::Read, 1).bytesPerSecond, 200e9);
+}
+
+void TestWorkingSet::gpuBandwidthIsOfTheLevelThatLatencyNames()
+{
+    // 8 MiB is L2 to every multiprocessor, although 132 L1 caches together would hold it.
+    const auto device = findDevice("nvidia-h200");
+    QVERIFY(device.has_value());
+    const auto rate = [&](double size) {
+        return bandwidthOf(*device, size, Operation::Read, device->units).bytesPerSecond;
+    };
+    QCOMPARE(rate(32 << 10), levelBandwidth(*device, *device->level("L1"), Operation::Read).value);
+    QCOMPARE(rate(8 << 20), levelBandwidth(*device, *device->level("L2"), Operation::Read).value);
 }
 
 void TestWorkingSet::littlesLaw()

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/kernels/cuda/fake_gpu.h"
+
+#include "kernels/cuda/kernels.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+namespace {
+
+double now = 1; // s on the GPU
+double clocks = 1e9;
+cudaError_t lost = cudaSuccess; // a sticky error
+struct Allocation
+{
+    std::uint64_t bytes;
+    bool pooled;
+};
+std::map<void*, Allocation> allocations;
+std::uint64_t poolUsed = 0, poolHigh = 0;
+std::uint64_t chainBytes = 0;
+
+void pass(double seconds, double clock)
+{
+    now += seconds;
+    clocks += seconds * clock;
+}
+
+/// A timed kernel.
+cudaError_t run(double seconds)
+{
+    FakeGpu& gpu = fakeGpu();
+    ++gpu.launches;
+    if (gpu.launchesUntilFault >= 0 && gpu.launchesUntilFault-- == 0)
+        lost = gpu.fault;
+    pass(gpu.launchSeconds + seconds, gpu.clockHz * gpu.clockSag);
+    return lost;
+}
+
+cudaError_t take(void** at, std::uint64_t bytes, bool pooled)
+{
+    FakeGpu& gpu = fakeGpu();
+    if (lost != cudaSuccess)
+        return lost;
+    if (gpu.usedBytes + bytes > gpu.memoryBytes)
+        return cudaErrorMemoryAllocation;
+    *at = std::malloc(bytes); // pages that nobody touches cost nothing
+    allocations[*at] = {bytes, pooled};
+    gpu.usedBytes += bytes;
+    poolUsed += pooled ? bytes : 0;
+    poolHigh = std::max(poolHigh, poolUsed);
+    return cudaSuccess;
+}
+
+cudaError_t giveBack(void* at)
+{
+    if (at == nullptr)
+        return cudaSuccess;
+    const Allocation gone = allocations.at(at);
+    fakeGpu().usedBytes -= gone.bytes;
+    poolUsed -= gone.pooled ? gone.bytes : 0;
+    allocations.erase(at);
+    std::free(at);
+    return lost;
+}
+
+std::map<std::uintptr_t, double> events;
+std::uintptr_t nextEvent = 1;
+
+} // namespace
+
+FakeGpu& fakeGpu()
+{
+    static FakeGpu gpu;
+    if (gpu.launches == 0)
+        lost = cudaSuccess; // a fresh one was assigned
+    return gpu;
+}
+
+// ---- the runtime -----------------------------------------------------------------------------------
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count)
+{
+    *count = fakeGpu().devices;
+    return fakeGpu().countError;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int)
+{
+    std::memset(properties, 0, sizeof *properties);
+    std::snprintf(properties->name, sizeof properties->name, "NVIDIA H200");
+    properties->major = 9;
+    properties->multiProcessorCount = fakeGpu().multiprocessors;
+    properties->totalGlobalMem = fakeGpu().memoryBytes;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int)
+{
+    const FakeGpu& gpu = fakeGpu();
+    switch (which) {
+    case cudaDevAttrMultiProcessorCount: *value = gpu.multiprocessors; break;
+    case cudaDevAttrL2CacheSize: *value = static_cast<int>(gpu.l2Bytes); break;
+    case cudaDevAttrMemoryPoolsSupported: *value = gpu.hasPools; break;
+    case cudaDevAttrClockRate: *value = static_cast<int>(gpu.clockHz / 1e3); break;
+    case cudaDevAttrMemoryClockRate: *value = 3201000; break;
+    case cudaDevAttrGlobalMemoryBusWidth: *value = 6144; break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = 228 << 10; break;
+    case cudaDevAttrMaxRegistersPerMultiprocessor: *value = 65536; break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = 2048; break;
+    case cudaDevAttrMaxBlocksPerMultiprocessor: *value = 32; break;
+    default: *value = 0; break;
+    }
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int)
+{
+    std::snprintf(text, static_cast<std::size_t>(size), "00000000:01:00.0");
+    return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version)
+{
+    *version = fakeGpu().driverVersion;
+    return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version)
+{
+    *version = 13000;
+    return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int) { return lost != cudaSuccess ? lost : fakeGpu().openError; }
+const char* cudaGetErrorName(cudaError_t error)
+{
+    switch (error) {
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
+    case cudaErrorDevicesUnavailable: return "cudaErrorDevicesUnavailable";
+    default: return "cudaErrorOther";
+    }
+}
+const char* cudaGetErrorString(cudaError_t) { return "as the fake says"; }
+
+cudaError_t cudaMalloc(void** at, std::size_t bytes) { return take(at, bytes, false); }
+cudaError_t cudaMallocFromPoolAsync(void** at, std::size_t bytes, cudaMemPool_t, cudaStream_t)
+{
+    return take(at, bytes, true);
+}
+cudaError_t cudaFree(void* at) { return giveBack(at); }
+cudaError_t cudaFreeAsync(void* at, cudaStream_t) { return giveBack(at); }
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total)
+{
+    *total = fakeGpu().memoryBytes;
+    *free = *total - fakeGpu().usedBytes;
+    return lost;
+}
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*)
+{
+    *pool = reinterpret_cast<cudaMemPool_t>(&poolHigh);
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t) { return cudaSuccess; }
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*)
+{
+    poolHigh = 0;
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr which, void* value)
+{
+    std::memcpy(value, which == cudaMemPoolAttrUsedMemHigh ? &poolHigh : &poolUsed, sizeof poolHigh);
+    return cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void** at, std::size_t bytes, unsigned)
+{
+    *at = std::calloc(1, bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* at)
+{
+    std::free(at);
+    return cudaSuccess;
+}
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned)
+{
+    *device = host;
+    return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t)
+{
+    if (lost == cudaSuccess)
+        std::memcpy(to, from, bytes);
+    return lost;
+}
+cudaError_t cudaMemsetAsync(void*, int, std::size_t, cudaStream_t) { return lost; }
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned)
+{
+    *stream = nullptr;
+    return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return lost; }
+cudaError_t cudaEventCreate(cudaEvent_t* event)
+{
+    *event = reinterpret_cast<cudaEvent_t>(nextEvent++);
+    return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
+{
+    events[reinterpret_cast<std::uintptr_t>(event)] = now;
+    return lost;
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end)
+{
+    const double seconds = events[reinterpret_cast<std::uintptr_t>(end)]
+        - events[reinterpret_cast<std::uintptr_t>(begin)];
+    *milliseconds = static_cast<float>(seconds * 1e3);
+    return lost;
+}
+
+} // extern "C"
+
+// ---- the launchers ---------------------------------------------------------------------------------
+
+namespace memscape::cuda {
+
+cudaError_t launchStride(const StrideLaunch& launch, int, cudaStream_t)
+{
+    const double share = launch.indices != nullptr
+        ? 32
+        : std::min<double>(32, double(launch.walk.step) * launch.elementBytes);
+    const double moved = double(launch.walk.touched) * std::max(share, 1.0);
+    return run(moved * (launch.act == Act::Copy ? 2 : 1) / fakeGpu().sectorBytesPerSecond);
+}
+cudaError_t launchFill(std::uint32_t*, std::uint64_t, std::uint64_t, cudaStream_t) { return lost; }
+cudaError_t launchIndices(std::uint32_t*, std::uint64_t, std::uint64_t, std::uint32_t, cudaStream_t)
+{
+    return lost;
+}
+cudaError_t launchStream(const StreamLaunch& launch, int, cudaStream_t)
+{
+    const double slower = launch.version == 3 && launch.threads == 512 ? 1 : 1.1;
+    return run(slower * double(launch.bytes) * (launch.act == Act::Copy ? 2 : 1)
+               / fakeGpu().streamBytesPerSecond);
+}
+cudaError_t launchLaps(const LapsLaunch& launch, cudaStream_t)
+{
+    const double bytes = double(launch.chunkBytes) * double(launch.laps) * launch.blocks;
+    return run(bytes / (launch.isPrivate ? fakeGpu().l1BytesPerSecond : fakeGpu().l2BytesPerSecond));
+}
+cudaError_t lapsResidentBlocks(Act, int, int multiprocessors, int* blocks)
+{
+    *blocks = 2 * multiprocessors;
+    return cudaSuccess;
+}
+cudaError_t preferL1() { return cudaSuccess; }
+
+cudaError_t launchChain(char*, const std::uint32_t*, std::uint64_t count, std::uint64_t spacing, ChaseKind,
+                        cudaStream_t)
+{
+    chainBytes = count * spacing;
+    return lost;
+}
+
+static cudaError_t chase(double latency, std::uint64_t loads, ChaseResult* result)
+{
+    const double seconds = latency * double(loads);
+    const cudaError_t error = run(seconds);
+    *result = {1, static_cast<long long>(seconds * fakeGpu().clockHz),
+               static_cast<unsigned long long>(seconds * 1e9)};
+    return error;
+}
+cudaError_t launchChase(ChaseKind kind, const char*, std::uint64_t, std::uint64_t, std::uint64_t loads,
+                        ChaseResult* result, cudaStream_t)
+{
+    const FakeGpu& gpu = fakeGpu();
+    const bool near = chainBytes <= gpu.l1Bytes && kind != ChaseKind::CacheGlobal;
+    return chase(near ? gpu.l1Latency : (chainBytes <= gpu.l2Bytes ? gpu.l2Latency : gpu.dramLatency),
+                 loads, result);
+}
+cudaError_t launchSharedChase(const std::uint32_t*, std::uint32_t, std::uint64_t loads,
+                              ChaseResult* result, cudaStream_t)
+{
+    return chase(12e-9, loads, result);
+}
+
+cudaError_t launchEmpty(cudaStream_t)
+{
+    pass(fakeGpu().launchSeconds, fakeGpu().clockHz);
+    return lost;
+}
+cudaError_t launchGate(Gate* gate, std::uint64_t, cudaStream_t)
+{
+    if (fakeGpu().gateTimesOut)
+        gate->timedOut = 1;
+    return lost;
+}
+cudaError_t launchStamp(Stamp* stamp, int, cudaStream_t)
+{
+    *stamp = {static_cast<unsigned long long>(now * 1e9), static_cast<long long>(clocks)};
+    return lost;
+}
+cudaError_t launchSpin(std::uint64_t limitNs, int, float*, cudaStream_t)
+{
+    pass(double(limitNs) * 1e-9, fakeGpu().clockHz);
+    return lost;
+}
+
+static KernelCheck verdictOf(const char* name)
+{
+    KernelCheck check;
+    check.error = lost;
+    check.passed = lost == cudaSuccess && !fakeGpu().wrongKernel;
+    std::snprintf(check.kernel, sizeof check.kernel, "%s", name);
+    std::snprintf(check.detail, sizeof check.detail, "%s", check.passed ? "equal" : "3 of 9 differ");
+    return check;
+}
+KernelCheck checkStride(int, int, Act, std::uint64_t, bool, int) { return verdictOf("stride"); }
+KernelCheck checkStream(int, int, Act, int) { return verdictOf("stream"); }
+KernelCheck checkLaps(Act, bool, int) { return verdictOf("laps"); }
+KernelCheck checkChase(ChaseKind) { return verdictOf("chase"); }
+
+} // namespace memscape::cuda

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU for tests: the calls of the CUDA runtime and the launchers that the backend uses, answered from
+// host memory and a clock that only launches move. Kernels do not run; their time follows a simple
+// model, so that a test knows what must be measured. Every fault that a real GPU can show is a field.
+#pragma once
+
+#include <cstdint>
+
+#include <cuda_runtime_api.h>
+
+struct FakeGpu
+{
+    // What it is.
+    int devices = 1;
+    int multiprocessors = 132;
+    std::uint64_t memoryBytes = 8ULL << 30;
+    double clockHz = 1.98e9;
+    bool hasPools = true;
+
+    // How fast it is.
+    double launchSeconds = 2.5e-6;
+    double sectorBytesPerSecond = 4e12; ///< DRAM, any pattern
+    double streamBytesPerSecond = 4.2e12;
+    double l1BytesPerSecond = 25e12, l2BytesPerSecond = 8e12;
+    double l1Latency = 16e-9, l2Latency = 140e-9, dramLatency = 350e-9;
+    std::uint64_t l1Bytes = 200 << 10, l2Bytes = 50 << 20;
+
+    // What is wrong with it.
+    cudaError_t countError = cudaSuccess;
+    cudaError_t openError = cudaSuccess;
+    int driverVersion = 13000;
+    int launchesUntilFault = -1; ///< counts strides, streams, laps and chases; -1 never
+    cudaError_t fault = cudaErrorIllegalAddress;
+    bool gateTimesOut = false;
+    double clockSag = 1;        ///< of the clock during kernels that are timed
+    bool wrongKernel = false;   ///< checks fail
+
+    // What it saw.
+    int launches = 0;
+    std::uint64_t usedBytes = 0;
+};
+
+/// The one that the calls answer for; tests assign a fresh one.
+FakeGpu& fakeGpu();

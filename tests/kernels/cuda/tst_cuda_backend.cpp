@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backend from devices to record, and every way in which a GPU can fail, on a GPU of the test's
+// own making (fake_gpu.h). What is measured here is what the fake's model says, so that a mistake in
+// bytes, batches, clocks or units shows.
+#include "kernels/cuda/module.h"
+
+#include "tests/kernels/cuda/fake_gpu.h"
+
+#include <QtTest>
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+extern "C" const memscape::cuda::Module* memscape_cuda_module();
+
+using namespace memscape;
+
+namespace {
+
+class Sink : public RunSink
+{
+public:
+    void progress(int done, int, const std::string&) override { visits = std::max(visits, done); }
+    void point(const std::string&, const Point& point) override { points.push_back(point); }
+    void note(const std::string&, const std::string& code, const std::string&) override
+    {
+        notes.push_back(code);
+    }
+    bool cancelled() const override { return stopAfter >= 0 && int(points.size()) >= stopAfter; }
+
+    int visits = 0;
+    int stopAfter = -1;
+    std::vector<Point> points;
+    std::vector<std::string> notes;
+};
+
+std::unique_ptr<Backend> backend()
+{
+    return std::unique_ptr<Backend>(memscape_cuda_module()->makeBackend());
+}
+
+Result<MeasuredRun> measure(Backend& backend, const char* id, const std::vector<std::string>& given,
+                            RunSink& sink)
+{
+    const auto experiment = findExperiment(id);
+    const auto parameters = resolve((*experiment)->schema(), given);
+    if (!parameters)
+        return fail(parameters.error());
+    return backend.measure(**experiment, backend.devices().front(), *parameters, sink);
+}
+
+bool near(double found, double expected, double tolerance)
+{
+    return std::fabs(found - expected) <= tolerance * expected;
+}
+
+std::vector<std::string> keys(const Figures& figures)
+{
+    std::vector<std::string> keys;
+    for (const Figure& figure : figures)
+        keys.push_back(figure.key);
+    return keys;
+}
+
+} // namespace
+
+class TestCudaBackend : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void init() { fakeGpu() = FakeGpu {}; }
+    void describesTheGpu();
+    void saysWhyThereIsNone_data();
+    void saysWhyThereIsNone();
+    void aStrideCostsSectors();
+    void aShortKernelIsBatchedOverCopies();
+    void measuresTheSameFiguresAsItPredicts_data();
+    void measuresTheSameFiguresAsItPredicts();
+    void aWorkingSetLivesInItsLevel();
+    void anOffsetThatNoGpuCanLoadIsSkipped();
+    void onePointThatDoesNotFitLeavesTheOthers();
+    void nothingFits();
+    void aLostContextIsSaidOnceAndForAll();
+    void aStuckStreamIsAnError();
+    void aGpuThatVanishesIsMissing();
+    void aSaggingClockCostsTheGrade();
+    void stoppingKeepsThePoints();
+    void aWrongKernelIsNotTimed();
+    void withoutPoolsMemoryIsCountedAllTheSame();
+    void calibrationFillsTheDevice();
+    void selftestReportsEveryKernel();
+};
+
+void TestCudaBackend::describesTheGpu()
+{
+    const auto devices = backend()->devices();
+    QCOMPARE(int(devices.size()), 1);
+    QCOMPARE(devices[0].id, std::string("cuda:0"));
+    QCOMPARE(devices[0].missing, std::string());
+    QVERIFY(devices[0].device.isGpu());
+    QCOMPARE(devices[0].device.units, 132);
+}
+
+void TestCudaBackend::saysWhyThereIsNone_data()
+{
+    QTest::addColumn<int>("error");
+    QTest::addColumn<int>("driver");
+    QTest::addColumn<QString>("says");
+    QTest::newRow("no driver") << int(cudaErrorInsufficientDriver) << 0 << "no NVIDIA driver";
+    QTest::newRow("old driver") << int(cudaErrorInsufficientDriver) << 11040
+                                << "supports CUDA 11.4, the module needs 13.0";
+    QTest::newRow("no GPU") << int(cudaErrorNoDevice) << 13000 << "sees no GPU";
+    QTest::newRow("taken") << int(cudaErrorDevicesUnavailable) << 13000 << "busy or prohibited";
+    QTest::newRow("mismatch") << int(cudaErrorSystemDriverMismatch) << 13000 << "reboot";
+}
+
+void TestCudaBackend::saysWhyThereIsNone()
+{
+    QFETCH(int, error);
+    QFETCH(int, driver);
+    QFETCH(QString, says);
+    fakeGpu().countError = static_cast<cudaError_t>(error);
+    fakeGpu().driverVersion = driver;
+    const auto devices = backend()->devices();
+    QCOMPARE(int(devices.size()), 1);
+    const QString reason = QString::fromStdString(devices[0].missing);
+    QVERIFY2(reason.contains(says), qPrintable(reason));
+    Sink sink;
+    const auto run = measure(*backend(), "stride", {}, sink);
+    QVERIFY(!run);
+    QCOMPARE(run.error().code, std::string("device.missing"));
+}
+
+void TestCudaBackend::aStrideCostsSectors()
+{
+    // The fake moves sectors at 4 TB/s, so useful bandwidth must halve with every doubling up to 8.
+    Sink sink;
+    const auto run = measure(*backend(), "stride", {"stride=1,2,8,32", "bytes=1GiB"}, sink);
+    QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
+    QVERIFY(run->complete);
+    const Series* useful = run->measurement.findSeries("useful_bandwidth");
+    const Series* moved = run->measurement.findSeries("moved_bandwidth");
+    QVERIFY(useful && moved);
+    const double expected[] = {4e12, 2e12, 0.5e12, 0.5e12};
+    for (std::size_t i = 0; i < 4; ++i) {
+        QVERIFY2(near(useful->y[i], expected[i], 0.05), qPrintable(QString::number(useful->y[i])));
+        QVERIFY2(near(moved->y[i], 4e12, 0.05), qPrintable(QString::number(moved->y[i])));
+        QVERIFY(useful->low[i] <= useful->y[i] && useful->y[i] <= useful->high[i]);
+    }
+    QCOMPARE(findFigure(run->measurement.figures, "peak_memory")->number(), double(1 << 30));
+    QCOMPARE(run->provenance["grade"].get<std::string>(), std::string("A"));
+    QVERIFY(near(run->provenance["launch_period"].get<double>(), 2.5e-6, 0.01));
+    QVERIFY(near(run->provenance["busy_clock"].get<double>(), 1.98e9, 0.01));
+    QCOMPARE(int(sink.points.size()), 4 * 3); // every point in every pass
+    QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0)); // everything was given back
+}
+
+void TestCudaBackend::aShortKernelIsBatchedOverCopies()
+{
+    Sink sink;
+    const auto run = measure(*backend(), "stride", {"pattern=contiguous", "bytes=1MiB,2MiB"}, sink);
+    QVERIFY(run.has_value());
+    const Json& detail = run->measurement.detail["points"][0];
+    // 2.5 µs launch + 0.26 µs of bytes: 73 launches make 200 µs, each over a copy of its own.
+    QCOMPARE(detail["batch"].get<int>(), 73);
+    QCOMPARE(detail["copies"].get<int>(), 73);
+    QVERIFY(near(findFigure(run->measurement.figures, "time")->number(), 2.76e-6, 0.02));
+    QCOMPARE(findFigure(run->measurement.figures, "peak_memory")->number(), double(1 << 20));
+}
+
+void TestCudaBackend::measuresTheSameFiguresAsItPredicts_data()
+{
+    QTest::addColumn<QString>("id");
+    QTest::addColumn<QString>("sweep");
+    QTest::newRow("stride") << "stride" << "stride=4,8";
+    QTest::newRow("hierarchy") << "hierarchy" << "working_set=64KiB,1MiB";
+}
+
+void TestCudaBackend::measuresTheSameFiguresAsItPredicts()
+{
+    QFETCH(QString, id);
+    QFETCH(QString, sweep);
+    Sink sink;
+    const auto gpu = backend();
+    const auto run = measure(*gpu, qPrintable(id), {sweep.toStdString()}, sink);
+    QVERIFY(run.has_value());
+    const auto experiment = *findExperiment(id.toStdString());
+    const auto parameters = resolve(experiment->schema(), std::vector<std::string> {sweep.toStdString()});
+    const auto predicted = experiment->predict(gpu->devices()[0].device, *parameters);
+    QVERIFY(predicted.has_value());
+    auto measuredKeys = keys(run->measurement.figures), predictedKeys = keys(predicted->figures);
+    QCOMPARE(measuredKeys, predictedKeys);
+    QCOMPARE(run->measurement.series.size(), predicted->series.size());
+    for (std::size_t i = 0; i < predicted->series.size(); ++i) {
+        QCOMPARE(run->measurement.series[i].key, predicted->series[i].key);
+        QCOMPARE(run->measurement.series[i].x.values, predicted->series[i].x.values);
+    }
+}
+
+void TestCudaBackend::aWorkingSetLivesInItsLevel()
+{
+    Sink sink;
+    const auto run = measure(*backend(), "hierarchy", {"working_set=32KiB,4MiB,512MiB"}, sink);
+    QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
+    const Series* latency = run->measurement.findSeries("latency");
+    const Series* bandwidth = run->measurement.findSeries("bandwidth");
+    const double seconds[] = {16e-9, 140e-9, 350e-9}, rates[] = {25e12, 8e12, 4.2e12};
+    for (std::size_t i = 0; i < 3; ++i) {
+        QVERIFY2(near(latency->y[i], seconds[i], 0.01), qPrintable(QString::number(latency->y[i])));
+        QVERIFY2(near(bandwidth->y[i], rates[i], 0.05), qPrintable(QString::number(bandwidth->y[i])));
+    }
+    QVERIFY(std::isnan(run->measurement.findSeries("latency_4k")->y[0]));
+    const char* const levels[] = {"L1", "L2", "DRAM"};
+    for (std::size_t i = 0; i < 3; ++i) {
+        for (const Point& point : sink.points) {
+            if (point.x == latency->x.values[i])
+                QCOMPARE(std::get<std::string>(findFigure(point.figures, "level")->value),
+                         std::string(levels[i]));
+        }
+    }
+    QVERIFY(near(findFigure(run->measurement.figures, "cycles")->number(), 16e-9 * 1.98e9, 0.01));
+    QCOMPARE(findFigure(run->measurement.figures, "peak_memory")->number(), 32.0 * 1024);
+}
+
+void TestCudaBackend::anOffsetThatNoGpuCanLoadIsSkipped()
+{
+    Sink sink;
+    const auto alone = measure(*backend(), "stride", {"pattern=misaligned", "offset=2,6"}, sink);
+    QVERIFY(!alone);
+    QCOMPARE(alone.error().code, std::string("run.skipped"));
+    const auto beside = measure(*backend(), "stride", {"pattern=misaligned", "offset=4,6"}, sink);
+    QVERIFY(beside.has_value());
+    const Series* useful = beside->measurement.findSeries("useful_bandwidth");
+    QVERIFY(std::isfinite(useful->y[0]));
+    QVERIFY(std::isnan(useful->y[1]));
+}
+
+void TestCudaBackend::onePointThatDoesNotFitLeavesTheOthers()
+{
+    Sink sink;
+    const auto run = measure(*backend(), "stride", {"pattern=contiguous", "bytes=64MiB,1TiB"}, sink);
+    QVERIFY(run.has_value());
+    QVERIFY(std::isfinite(run->measurement.findSeries("time")->y[0]));
+    QVERIFY(std::isnan(run->measurement.findSeries("time")->y[1]));
+    QCOMPARE(sink.notes, std::vector<std::string> {"run.memory"});
+    const auto reason = run->measurement.detail["points"][1]["reason"].get<std::string>();
+    QVERIFY2(reason.find("1 TiB") != std::string::npos, reason.c_str());
+}
+
+void TestCudaBackend::nothingFits()
+{
+    fakeGpu().memoryBytes = 100 << 20;
+    Sink sink;
+    const auto run = measure(*backend(), "stride", {"stride=1,2", "bytes=1GiB"}, sink);
+    QVERIFY(!run);
+    QCOMPARE(run.error().code, std::string("run.memory"));
+    QVERIFY(!run.error().hint.empty());
+    QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
+}
+
+void TestCudaBackend::aLostContextIsSaidOnceAndForAll()
+{
+    fakeGpu().launchesUntilFault = 60; // after some points
+    Sink sink;
+    const auto gpu = backend();
+    const auto run = measure(*gpu, "stride", {"stride=1,2,4,8"}, sink);
+    QVERIFY(!run);
+    QCOMPARE(run.error().code, std::string("run.sticky"));
+    const int launches = fakeGpu().launches;
+    const auto again = measure(*gpu, "stride", {"stride=1,2"}, sink);
+    QVERIFY(!again);
+    QCOMPARE(again.error().code, std::string("run.sticky"));
+    QCOMPARE(fakeGpu().launches, launches); // it was not tried again
+}
+
+void TestCudaBackend::aStuckStreamIsAnError()
+{
+    fakeGpu().gateTimesOut = true;
+    Sink sink;
+    const auto run = measure(*backend(), "stride", {"stride=1,2"}, sink);
+    QVERIFY(!run);
+    QCOMPARE(run.error().code, std::string("run.failed"));
+    QVERIFY(run.error().message.find("within 5 s") != std::string::npos);
+}
+
+void TestCudaBackend::aGpuThatVanishesIsMissing()
+{
+    const auto gpu = backend();
+    const auto device = gpu->devices().front();
+    fakeGpu().openError = cudaErrorDevicesUnavailable;
+    Sink sink;
+    const auto lines = gpu->selftest(device, sink);
+    QCOMPARE(int(lines.size()), 1);
+    QVERIFY(lines[0].skipped);
+    const auto calibrated = gpu->calibrate(device, sink);
+    QVERIFY(!calibrated);
+    QCOMPARE(calibrated.error().code, std::string("device.missing"));
+    QVERIFY(!calibrated.error().hint.empty());
+}
+
+void TestCudaBackend::aSaggingClockCostsTheGrade()
+{
+    fakeGpu().clockSag = 0.7;
+    Sink sink;
+    const auto run = measure(*backend(), "stride", {"stride=1,2", "bytes=1GiB"}, sink);
+    QVERIFY(run.has_value());
+    QCOMPARE(run->provenance["grade"].get<std::string>(), std::string("C"));
+    const auto reason = run->provenance["grade_reason"].get<std::string>();
+    QVERIFY2(reason.find("clock") != std::string::npos, reason.c_str());
+}
+
+void TestCudaBackend::stoppingKeepsThePoints()
+{
+    Sink sink;
+    sink.stopAfter = 2;
+    const auto run = measure(*backend(), "stride", {"stride=1,2,4,8"}, sink);
+    QVERIFY(run.has_value());
+    QVERIFY(!run->complete);
+    int finite = 0;
+    for (double y : run->measurement.findSeries("time")->y)
+        finite += std::isfinite(y);
+    QCOMPARE(finite, 2);
+}
+
+void TestCudaBackend::aWrongKernelIsNotTimed()
+{
+    fakeGpu().wrongKernel = true;
+    Sink sink;
+    for (const char* id : {"stride", "hierarchy"}) {
+        const auto run = measure(*backend(), id, {}, sink);
+        QVERIFY(!run);
+        QCOMPARE(run.error().code, std::string("check.failed"));
+    }
+    QCOMPARE(fakeGpu().launches, 0);
+}
+
+void TestCudaBackend::withoutPoolsMemoryIsCountedAllTheSame()
+{
+    fakeGpu().hasPools = false;
+    Sink sink;
+    const auto run = measure(*backend(), "stride", {"operation=copy", "stride=1,2", "bytes=1GiB"}, sink);
+    QVERIFY(run.has_value());
+    QCOMPARE(findFigure(run->measurement.figures, "peak_memory")->number(), 2.0 * (1 << 30));
+}
+
+void TestCudaBackend::calibrationFillsTheDevice()
+{
+    Sink sink;
+    const auto gpu = backend();
+    const auto device = gpu->calibrate(gpu->devices().front(), sink);
+    QVERIFY2(device.has_value(), device ? "" : device.error().text().c_str());
+    QCOMPARE(device->basis, std::string("calibrated"));
+    QVERIFY(near(device->level("L1")->latency.value, 16e-9, 0.01));
+    QVERIFY(near(device->level("L2")->latency.value, 140e-9, 0.01));
+    QVERIFY(near(device->dram()->latency.value, 350e-9, 0.01));
+    QVERIFY(near(device->dram()->bandwidth.value, 4.2e12, 0.02));
+    QVERIFY(near(device->level("L1")->bandwidth.value, 25e12, 0.02));
+    QVERIFY(device->dram()->latency.evidence == Evidence::Measured);
+    QVERIFY(!device->dram()->latency.method.empty());
+    QVERIFY(near(device->launch.value, 2.5e-6, 0.01));
+    QCOMPARE(int(device->calibration->lineRates.size()), 3 * 6);
+    for (const LineRate& rate : device->calibration->lineRates)
+        QVERIFY2(near(rate.linesPerSecond * 32 * (rate.operation == Operation::Copy ? 2 : 1), 4e12, 0.02),
+                 qPrintable(QString::number(rate.linesPerSecond)));
+    const auto back = deviceFromJson(deviceToJson(*device));
+    QVERIFY2(back.has_value(), back ? "" : back.error().text().c_str());
+}
+
+void TestCudaBackend::selftestReportsEveryKernel()
+{
+    Sink sink;
+    const auto gpu = backend();
+    const auto device = gpu->devices().front();
+    const auto lines = gpu->selftest(device, sink);
+    // 4 chases, 3 versions × 5 widths × 4 streams, 6 laps, 2 versions × 5 widths × 3 × 3 strides
+    QCOMPARE(int(lines.size()), 4 + 60 + 6 + 90);
+    QVERIFY(std::all_of(lines.begin(), lines.end(), [](const SelftestLine& line) { return line.passed; }));
+    fakeGpu().wrongKernel = true;
+    const auto wrong = gpu->selftest(device, sink);
+    QVERIFY(!wrong[0].passed && !wrong[0].skipped);
+}
+
+QTEST_GUILESS_MAIN(TestCudaBackend)
+#include "tst_cuda_backend.moc"
