@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/worker/worker.h"
+
+#include "core/base/text.h"
+#include "kernels/worker/line_writer.h"
+#include "kernels/worker/session.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace memscape {
+
+namespace {
+
+/// A line that is not a command: said to whoever listens, and otherwise ignored.
+void reportBadLine(LineWriter& out, const Error& error)
+{
+    out.write(protocol::Event {protocol::Note {0, "warning", error.code, error.text()}});
+}
+
+/// Everything that has arrived, line by line. False when a line was quit.
+bool handle(const std::vector<std::string>& lines, WorkerSession& session, LineWriter& out)
+{
+    for (const std::string& line : lines) {
+        if (trimmed(line).empty())
+            continue;
+        auto command = protocol::decodeCommand(line);
+        if (!command) {
+            reportBadLine(out, command.error());
+            continue;
+        }
+        if (std::holds_alternative<protocol::Quit>(*command))
+            return false;
+        session.handle(*command);
+    }
+    return true;
+}
+
+} // namespace
+
+WorkerOptions WorkerOptions::fromEnvironment()
+{
+    WorkerOptions options;
+    if (const char* const paths = std::getenv("MEMSCAPE_REPLAY")) {
+        for (const std::string& path : split(paths, ':')) {
+            if (!path.empty())
+                options.replays.push_back(path);
+        }
+    }
+    return options;
+}
+
+Backends makeBackends(const WorkerOptions& options)
+{
+    Backends backends;
+    backends.push_back(makeHostBackend());
+    backends.push_back(makeCudaBackend());
+    for (const std::string& path : options.replays) {
+        if (auto replay = makeReplayBackend(path))
+            backends.push_back(std::move(*replay));
+        else
+            fmt::print(stderr, "memscape worker: {}\n", replay.error().text());
+    }
+    return backends;
+}
+
+int runWorker(int in, int out, const WorkerOptions& options)
+{
+    return runWorker(in, out, makeBackends(options), options);
+}
+
+int runWorker(int in, int out, Backends backends, const WorkerOptions& options)
+{
+    // A window that has gone shows as EPIPE and then as the end of our input.
+    std::signal(SIGPIPE, SIG_IGN);
+    LineWriter writer(out);
+    WorkerSession session(std::move(backends), writer);
+    session.hello();
+
+    protocol::LineReader reader;
+    bool going = true;
+    char chunk[65536];
+    while (going && !writer.broken()) {
+        const ssize_t count = ::read(in, chunk, sizeof(chunk));
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            break; // a last line without its newline is not a whole command
+        auto lines = reader.feed(std::string_view(chunk, static_cast<std::size_t>(count)));
+        if (!lines)
+            reportBadLine(writer, lines.error());
+        else
+            going = handle(*lines, session, writer);
+    }
+    if (!session.stop(options.patience))
+        std::_Exit(0); // a kernel that hangs must not keep an orphan alive
+    return 0;
+}
+
+} // namespace memscape

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/measure/quality.h"
+
+#include <limits>
+#include <vector>
+
+#include <QTest>
+
+using namespace memscape;
+
+namespace {
+
+/// Forty samples whose middle half spans `spread` of the median.
+std::vector<double> spreadOver(double spread)
+{
+    std::vector<double> samples;
+    for (int i = 0; i < 41; ++i)
+        samples.push_back(1 + 2 * spread * (i - 20) / 40.0);
+    return samples;
+}
+
+} // namespace
+
+class TestQuality : public QObject
+{
+    Q_OBJECT
+private slots:
+    void spreadDecides_data()
+    {
+        QTest::addColumn<double>("spread");
+        QTest::addColumn<QString>("grade");
+        QTest::newRow("A") << 0.009 << "A";
+        QTest::newRow("B") << 0.02 << "B";
+        QTest::newRow("C") << 0.05 << "C";
+        QTest::newRow("D") << 0.2 << "D";
+    }
+    void spreadDecides()
+    {
+        QFETCH(const double, spread);
+        QFETCH(const QString, grade);
+        const Quality quality = gradeOf(summarize(spreadOver(spread)));
+        QCOMPARE(QString(QChar(quality.grade)), grade);
+        QVERIFY(!quality.reason.empty());
+    }
+
+    void clockDropIsSaid()
+    {
+        // The clock fell by 1.5×: the samples agree with each other and are wrong together.
+        Circumstances seen;
+        seen.clockShare = 1 / 1.5;
+        const Quality quality = gradeOf(summarize(spreadOver(0.001)), seen);
+        QCOMPARE(quality.grade, 'C');
+        QVERIFY(QString::fromStdString(quality.reason).contains("clock"));
+    }
+
+    void aClockThatHeldKeepsTheA()
+    {
+        Circumstances seen;
+        seen.clockShare = 0.98;
+        QCOMPARE(gradeOf(summarize(spreadOver(0.001)), seen).grade, 'A');
+    }
+
+    void strangersOnTheMachineAreSaid()
+    {
+        Circumstances seen;
+        seen.stealShare = 0.05;
+        seen.preemptions = 12;
+        seen.drift = 0.1;
+        const Quality quality = gradeOf(summarize(spreadOver(0.001)), seen);
+        QCOMPARE(quality.grade, 'C');
+        for (const char* const word : {"hypervisor", "context switches", "drifted"})
+            QVERIFY2(QString::fromStdString(quality.reason).contains(word), quality.reason.c_str());
+    }
+
+    void neverEmpty_data()
+    {
+        QTest::addColumn<QVector<double>>("samples");
+        const double nan = std::numeric_limits<double>::quiet_NaN();
+        QTest::newRow("none") << QVector<double> {};
+        QTest::newRow("not a number") << QVector<double> {nan};
+        QTest::newRow("one") << QVector<double> {1.0};
+        QTest::newRow("two") << QVector<double> {1.0, 1.0};
+    }
+    void neverEmpty()
+    {
+        QFETCH(const QVector<double>, samples);
+        const Quality quality = gradeOf(summarize(std::vector<double>(samples.begin(), samples.end())));
+        QCOMPARE(quality.grade, 'D');
+        QVERIFY(!quality.reason.empty());
+    }
+
+    void failureForcesD()
+    {
+        Circumstances seen;
+        seen.failure = "the device vanished";
+        const Quality quality = gradeOf(summarize(spreadOver(0.001)), seen);
+        QCOMPARE(quality.grade, 'D');
+        QCOMPARE(quality.reason, std::string("the device vanished"));
+    }
+
+    void worseKeepsItsReason()
+    {
+        QCOMPARE(worse({'A', "fine"}, {'C', "shared"}).reason, std::string("shared"));
+        QCOMPARE(worse({'B', "first"}, {'B', "second"}).reason, std::string("first"));
+    }
+};
+
+QTEST_APPLESS_MAIN(TestQuality)
+#include "tst_quality.moc"
