@@ -15,15 +15,16 @@ void Check::compare(std::size_t index, double found, double reference)
 {
     ++m_compared;
     double error = std::abs(found - reference);
-    if (found == reference) // also equal infinities
-        error = 0;
-    else if (!std::isfinite(error))
+    if (found == reference) // also equal infinities, whose difference is not a number
+        return;
+    if (!std::isfinite(error))
         error = std::numeric_limits<double>::infinity();
     if (error > m_worstError) {
         m_worstError = error;
         m_worstIndex = index;
     }
-    if (error > m_tolerance.absolute + std::abs(reference) * m_tolerance.relative)
+    const double allowed = m_tolerance.absolute + std::abs(reference) * m_tolerance.relative;
+    if (std::isinf(error) || !(error <= allowed))
         mismatch(fmt::format("[{}] {} instead of {}", index, numberText(found),
                              numberText(reference)));
 }

@@ -72,7 +72,7 @@ StopReason StoppingRule::state()
     m_nextDecision = count + std::max<std::size_t>(1, count / 16);
     const Summary summary = summarize(m_samples);
     m_noise = summary.relativeIqr / std::sqrt(static_cast<double>(count));
-    m_noises.push_back(m_noise);
+    m_spreads.push_back(summary.relativeIqr);
     if (m_noise <= targetNoise(summary))
         m_state = StopReason::Precise;
     else if (onPlateau())
@@ -88,13 +88,13 @@ double StoppingRule::targetNoise(const Summary& summary) const
 bool StoppingRule::onPlateau() const
 {
     const std::size_t window = m_options.plateauWindow;
-    if (window < 2 || m_noises.size() < window)
+    if (window < 2 || m_spreads.size() < window)
         return false;
-    const std::span<const double> last(m_noises.data() + m_noises.size() - window, window);
+    const std::span<const double> last(m_spreads.data() + m_spreads.size() - window, window);
     const Summary summary = summarize(last);
     double squares = 0;
-    for (const double noise : last)
-        squares += (noise - summary.mean) * (noise - summary.mean);
+    for (const double spread : last)
+        squares += (spread - summary.mean) * (spread - summary.mean);
     const double deviation = std::sqrt(squares / static_cast<double>(window));
     return deviation < m_options.plateauSpread * summary.mean;
 }

@@ -3,7 +3,8 @@
 // measured time, and then either
 //   - its median is known well enough: relative IQR / √n below the target (0.5 %, or 2 % for kernels
 //     under 50 µs, which never reach 0.5 % and once cost nvbench users 30-hour runs), or
-//   - more samples would not help: the last 64 noise values vary by less than 5 % (a plateau), or
+//   - more samples would not help: the spread (relative IQR) at the last 64 decisions varied by less
+//     than 5 % (a plateau): it is the machine's, not the lack of samples, or
 //   - the wall clock has run out.
 // The answer always carries its reason; a point is never left without one.
 //
@@ -63,7 +64,7 @@ private:
     double m_begin;
     double m_accumulated = 0;
     std::vector<double> m_samples;
-    std::vector<double> m_noises;
+    std::vector<double> m_spreads;
     std::size_t m_nextDecision;
     double m_noise = 0;
     StopReason m_state = StopReason::Running;

@@ -5,6 +5,7 @@
 #include "kernels/worker/line_writer.h"
 #include "kernels/worker/session.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -24,8 +25,8 @@ void reportBadLine(LineWriter& out, const Error& error)
     out.write(protocol::Event {protocol::Note {0, "warning", error.code, error.text()}});
 }
 
-/// Everything that has arrived, line by line. False when a line was quit.
-bool handle(const std::vector<std::string>& lines, WorkerSession& session, LineWriter& out)
+/// Whole lines. False when one was quit.
+bool handleLines(const std::vector<std::string>& lines, WorkerSession& session, LineWriter& out)
 {
     for (const std::string& line : lines) {
         if (trimmed(line).empty())
@@ -38,6 +39,23 @@ bool handle(const std::vector<std::string>& lines, WorkerSession& session, LineW
         if (std::holds_alternative<protocol::Quit>(*command))
             return false;
         session.handle(*command);
+    }
+    return true;
+}
+
+/// What has arrived, fed line by line: the error of an over-long line must not take along the commands
+/// that follow it. False when a line was quit.
+bool handle(std::string_view bytes, protocol::LineReader& reader, WorkerSession& session,
+            LineWriter& out)
+{
+    while (!bytes.empty()) {
+        const std::size_t end = std::min(bytes.find('\n'), bytes.size() - 1) + 1;
+        const auto lines = reader.feed(bytes.substr(0, end));
+        bytes.remove_prefix(end);
+        if (!lines)
+            reportBadLine(out, lines.error());
+        else if (!handleLines(*lines, session, out))
+            return false;
     }
     return true;
 }
@@ -92,11 +110,8 @@ int runWorker(int in, int out, Backends backends, const WorkerOptions& options)
             continue;
         if (count <= 0)
             break; // a last line without its newline is not a whole command
-        auto lines = reader.feed(std::string_view(chunk, static_cast<std::size_t>(count)));
-        if (!lines)
-            reportBadLine(writer, lines.error());
-        else
-            going = handle(*lines, session, writer);
+        going = handle(std::string_view(chunk, static_cast<std::size_t>(count)), reader, session,
+                       writer);
     }
     if (!session.stop(options.patience))
         std::_Exit(0); // a kernel that hangs must not keep an orphan alive

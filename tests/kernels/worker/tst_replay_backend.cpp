@@ -40,6 +40,14 @@ std::string recordedFile(const QTemporaryDir& folder)
     record.parameters = *resolve(experiment.schema(), std::vector<std::string> {"stride=1,2,4"});
     record.device.id = "cuda:0";
     record.device.name = "a recorded GPU";
+    record.device.kind = DeviceKind::Gpu;
+    MemoryLevel level;
+    level.id = "DRAM";
+    level.label = "memory";
+    level.kind = LevelKind::Dram;
+    level.capacity = {8e10, Evidence::Specified, "a test"};
+    level.bandwidth = {4e12, Evidence::Specified, "a test"};
+    record.device.levels = {level};
     std::vector<Point> points;
     for (const double x : {1.0, 2.0, 4.0}) {
         Figure figure {"useful_bandwidth", "useful bandwidth", Unit::BytePerSecond};
