@@ -271,7 +271,7 @@ void WarpPicture::paintCell(QPainter& painter, const WarpCell& cell, const Theme
 }
 
 void WarpPicture::paintStrip(QPainter& painter, const WarpStrip& strip, const Theme& theme,
-                             const QColor& colour, const Hover& hover) const
+                             const QColor& colour, const Hover& hover, bool labelled) const
 {
     const double u = plotUnit();
     const QFont font = plotFont(0.75);
@@ -290,9 +290,12 @@ void WarpPicture::paintStrip(QPainter& painter, const WarpStrip& strip, const Th
         painter.setPen(QPen(theme.textFaint, 1));
         painter.drawLine(QPointF(cell.rect.left() - 1, cell.rect.top() - 4 * u),
                          QPointF(cell.rect.left() - 1, cell.rect.bottom() + 5 * u));
-        const QString address = QString::fromStdString(
-            quantityText(static_cast<double>(cell.address), Unit::Byte, ByteStyle::Binary, 4));
-        if (cell.rect.left() > labelEnd) {
+        const QString address = cell.address < 100000
+            ? tr("%1 B").arg(cell.address)
+            : QString::fromStdString(
+                quantityText(static_cast<double>(cell.address), Unit::Byte, byteStyle(), 3));
+        const double room = strip.cells.back().rect.right() - cell.rect.left();
+        if (labelled && cell.rect.left() > labelEnd && metrics.horizontalAdvance(address) <= room) {
             painter.setFont(font);
             painter.drawText(
                 QPointF(cell.rect.left() + 2, cell.rect.bottom() + 4 * u + metrics.ascent()),
@@ -346,6 +349,24 @@ void WarpPicture::paintLanes(QPainter& painter, const Layout& layout, const Them
     }
 }
 
+// What was fetched for nothing, in as many words as there is room for.
+QString WarpPicture::wasteText(const Layout& layout, const QFontMetricsF& metrics,
+                               double room) const
+{
+    const QString wasted = bytes(static_cast<double>(m_access->fetchedBytes - m_access->usedBytes));
+    const QString share = QString::fromStdString(percentText(m_access->efficiency(), 3));
+    const QString brief = tr("efficiency %1").arg(share);
+    const QString whole = tr("%1 wasted → %2").arg(wasted, brief);
+    if (metrics.horizontalAdvance(whole) > room)
+        return brief;
+    QString more = whole;
+    if (m_walk.operation == Operation::Copy)
+        more += tr(", in each array");
+    if (layout.strip.commonGap > 0)
+        more += tr(" · gaps of %1").arg(bytes(static_cast<double>(layout.strip.commonGap)));
+    return metrics.horizontalAdvance(more) > room ? whole : more;
+}
+
 void WarpPicture::paintFoot(QPainter& painter, const Layout& layout, const Theme& theme) const
 {
     const double u = plotUnit();
@@ -366,14 +387,7 @@ void WarpPicture::paintFoot(QPainter& painter, const Layout& layout, const Theme
             true);
         say(tr("%1 used").arg(bytes(static_cast<double>(m_access->usedBytes))), theme.predictedText,
             true);
-        QString rest =
-            tr("%1 wasted → efficiency %2")
-                .arg(bytes(static_cast<double>(m_access->fetchedBytes - m_access->usedBytes)),
-                     QString::fromStdString(percentText(m_access->efficiency(), 3)));
-        if (m_walk.operation == Operation::Copy)
-            rest += tr(", in each array");
-        if (layout.strip.commonGap > 0)
-            rest += tr(" · gaps of %1").arg(bytes(static_cast<double>(layout.strip.commonGap)));
+        const QString rest = wasteText(layout, QFontMetricsF(plotFont(0.9)), end - x);
         say(rest, theme.textDim, false);
     }
     painter.setFont(plotFont(0.88));
@@ -400,9 +414,10 @@ void WarpPicture::paint(QPainter& painter, const QRectF& rect, const Theme& them
         const QColor write = theme.series(0);
         paintLanes(painter, layout, theme, hover);
         if (layout.source)
-            paintStrip(painter, *layout.source, theme, theme.predicted, {});
+            paintStrip(painter, *layout.source, theme, theme.predicted, {},
+                       false); // arrows stand there
         paintStrip(painter, layout.strip, theme,
-                   m_walk.operation == Operation::Read ? theme.predicted : write, hover);
+                   m_walk.operation == Operation::Read ? theme.predicted : write, hover, true);
     } else {
         painter.setFont(plotFont());
         painter.setPen(theme.textDim);

@@ -10,6 +10,8 @@
 
 #include <optional>
 
+class QFontMetricsF;
+
 namespace memscape {
 
 class WarpPicture final : public Picture
@@ -47,7 +49,7 @@ private:
     void paint(QPainter& painter, const QRectF& rect, const Theme& theme, const Hover& hover) const;
     void paintHead(QPainter& painter, const Layout& layout, const Theme& theme) const;
     void paintStrip(QPainter& painter, const WarpStrip& strip, const Theme& theme,
-                    const QColor& colour, const Hover& hover) const;
+                    const QColor& colour, const Hover& hover, bool labelled) const;
     void paintCell(QPainter& painter, const WarpCell& cell, const Theme& theme,
                    const QColor& colour) const;
     void paintLanes(QPainter& painter, const Layout& layout, const Theme& theme,
@@ -55,6 +57,7 @@ private:
     void paintFoot(QPainter& painter, const Layout& layout, const Theme& theme) const;
     QString hoverDescription(const Hover& hover) const;
     QString bytes(double value) const;
+    QString wasteText(const Layout& layout, const QFontMetricsF& metrics, double room) const;
     void chooseOperation(int index);
 
     bool m_gpu = true;

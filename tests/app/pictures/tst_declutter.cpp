@@ -43,7 +43,8 @@ private slots:
             const auto count = 1 + random.below(9);
             for (std::uint64_t i = 0; i < count; ++i)
                 spans.push_back({double(random.below(1000)), 10 + double(random.below(60))});
-            std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.centre < b.centre; });
+            std::sort(spans.begin(), spans.end(),
+                      [](const Span& a, const Span& b) { return a.centre < b.centre; });
             const double gap = 6;
             QVERIFY(fits(spans, gap, 0, 1000));
             const auto places = spread(spans, gap, 0, 1000);
@@ -52,7 +53,8 @@ private slots:
                 QVERIFY(places[i] - spans[i].width / 2 >= -1e-9);
                 QVERIFY(places[i] + spans[i].width / 2 <= 1000 + 1e-9);
                 if (i > 0)
-                    QVERIFY(places[i] - places[i - 1] >= (spans[i].width + spans[i - 1].width) / 2 + gap - 1e-9);
+                    QVERIFY(places[i] - places[i - 1]
+                            >= (spans[i].width + spans[i - 1].width) / 2 + gap - 1e-9);
                 cost += std::fabs(places[i] - spans[i].centre);
             }
             QVERIFY(cost < 1000.0 * double(count));

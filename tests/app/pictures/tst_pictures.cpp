@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The pictures on every device of the catalogue: labels that never touch, edits that come out, motion
-// that stops. Pictures to look at stay in the build folder (samples/).
+// The pictures on every device of the catalogue: labels that never touch, edits that come out,
+// motion that stops. Pictures to look at stay in the build folder (samples/).
 #include "app/pictures/hierarchy_picture.h"
 #include "app/pictures/warp_picture.h"
 #include "core/device/catalogue.h"
@@ -82,15 +82,18 @@ private slots:
         for (const Device& device : catalogue()) {
             for (const double set : {1024.0, 3e5, 24e6, 5e9, 0x1p43}) {
                 const HierarchyState state = hierarchyState(device, set, Operation::Read, 1);
-                const HierarchyLayout layout = layoutHierarchy(state, area, QStringLiteral("Distance of each level on this CPU"));
+                const HierarchyLayout layout = layoutHierarchy(
+                    state, area, QStringLiteral("Distance of each level on this CPU"));
                 const auto labels = layout.labels();
                 for (std::size_t a = 0; a < labels.size(); ++a) {
-                    QVERIFY2(area.adjusted(0, 0, 0.01, 0.01).contains(labels[a]), device.id.c_str());
+                    QVERIFY2(area.adjusted(0, 0, 0.01, 0.01).contains(labels[a]),
+                             device.id.c_str());
                     for (std::size_t b = a + 1; b < labels.size(); ++b)
                         QVERIFY2(!labels[a].intersects(labels[b]), device.id.c_str());
                 }
                 for (std::size_t i = 1; i < layout.boxes.size(); ++i)
-                    QVERIFY2(!layout.boxes[i].box.intersects(layout.boxes[i - 1].box), device.id.c_str());
+                    QVERIFY2(!layout.boxes[i].box.intersects(layout.boxes[i - 1].box),
+                             device.id.c_str());
                 QVERIFY(state.levels.empty() || area.contains(layout.handle.center()));
             }
         }
@@ -102,12 +105,15 @@ private slots:
         for (const Device& device : catalogue()) {
             for (double set = 4096; set < 1e12; set *= 3.7) {
                 const HierarchyState state = hierarchyState(device, set, Operation::Read, 1);
-                const HierarchyLayout layout = layoutHierarchy(state, QRectF(0, 0, 1000, 236), QString());
+                const HierarchyLayout layout =
+                    layoutHierarchy(state, QRectF(0, 0, 1000, 236), QString());
                 const double back = workingSetAt(state, layout, layout.handle.center().x());
-                // Past a level's capacity the knee still keeps the set at home: the handle waits at the edge.
-                QVERIFY2(back <= set * 1.02, device.id.c_str());
-                const double most = state.levels.back().holds; // beyond it there is nowhere to go
-                QVERIFY2(back >= std::min(set, most) * 0.3, device.id.c_str());
+                // A level may be home before the one nearer to it is full, or after it is itself:
+                // then the handle waits at that edge of the box.
+                const QRectF box = layout.boxes[state.home].box;
+                const bool atEdge = std::fabs(layout.handle.center().x() - box.left()) < 1e-6
+                    || std::fabs(layout.handle.center().x() - box.right()) < 1e-6;
+                QVERIFY2(atEdge || std::fabs(back / set - 1) < 0.02, device.id.c_str());
             }
         }
     }
@@ -139,7 +145,8 @@ private slots:
         }
         device.levels.clear();
         HierarchyPicture picture;
-        picture.setState(experiment("hierarchy"), device, parameters("hierarchy", {}), nullptr, nullptr);
+        picture.setState(experiment("hierarchy"), device, parameters("hierarchy", {}), nullptr,
+                         nullptr);
         picture.grab();
     }
 
@@ -148,20 +155,25 @@ private slots:
         HierarchyPicture picture;
         picture.resize(1000, 236);
         const Device device = *findDevice("nvidia-h200");
-        picture.setState(experiment("hierarchy"), device, parameters("hierarchy", {"working_set=24MiB"}), nullptr, nullptr);
-        const HierarchyState state = hierarchyState(device, 24 * 0x1p20, Operation::Read, device.units);
-        const HierarchyLayout layout = layoutHierarchy(state, QRectF(picture.rect()), picture.title());
+        picture.setState(experiment("hierarchy"), device,
+                         parameters("hierarchy", {"working_set=24MiB"}), nullptr, nullptr);
+        const HierarchyState state =
+            hierarchyState(device, 24 * 0x1p20, Operation::Read, device.units);
+        const HierarchyLayout layout =
+            layoutHierarchy(state, QRectF(picture.rect()), picture.title());
         QSignalSpy edited(&picture, &Picture::parameterEdited);
         QSignalSpy editing(&picture, &Picture::editing);
         const QPointF from = layout.handle.center();
         mouse(picture, QEvent::MouseButtonPress, from, Qt::LeftButton);
-        mouse(picture, QEvent::MouseMove, QPointF(layout.boxes.back().box.center().x(), from.y()), Qt::LeftButton);
+        mouse(picture, QEvent::MouseMove, QPointF(layout.boxes.back().box.center().x(), from.y()),
+              Qt::LeftButton);
         mouse(picture, QEvent::MouseButtonRelease, from, Qt::NoButton);
         QVERIFY(edited.count() >= 1);
         QCOMPARE(edited.last()[0].toString(), QStringLiteral("working_set"));
         // What comes out is a value of the schema.
-        const auto value = parseValue(*findParameter(experiment("hierarchy").schema(), "working_set"),
-                                      edited.last()[1].toString().toStdString());
+        const auto value =
+            parseValue(*findParameter(experiment("hierarchy").schema(), "working_set"),
+                       edited.last()[1].toString().toStdString());
         QVERIFY(value);
         QVERIFY(std::get<double>(*value) > 24 * 0x1p20);
         QCOMPARE(editing.count(), 2);
@@ -173,7 +185,8 @@ private slots:
     {
         HierarchyPicture picture;
         picture.resize(900, 236);
-        picture.setState(experiment("hierarchy"), *findDevice("nvidia-h200"), parameters("hierarchy", {}), nullptr, nullptr);
+        picture.setState(experiment("hierarchy"), *findDevice("nvidia-h200"),
+                         parameters("hierarchy", {}), nullptr, nullptr);
         QVERIFY(!picture.moving());
         picture.show();
         QVERIFY(QTest::qWaitForWindowExposed(&picture));
@@ -195,11 +208,21 @@ private slots:
     {
         QTest::addColumn<QString>("assignments");
         QTest::addColumn<QString>("expected");
-        QTest::newRow("contiguous") << "stride=1" << "128 bytes fetched, 128 bytes used, 0 bytes wasted, efficiency 100 %, in 4 pieces";
-        QTest::newRow("stride 4") << "stride=4" << "512 bytes fetched, 128 bytes used, 384 bytes wasted, efficiency 25 %, in 16 pieces";
-        QTest::newRow("far apart") << "stride=1024" << "1024 bytes fetched, 128 bytes used, 896 bytes wasted, efficiency 12.5 %, in 32 pieces";
-        QTest::newRow("broadcast") << "stride=0" << "32 bytes fetched, 4 bytes used, 28 bytes wasted, efficiency 12.5 %, in 1 pieces";
-        QTest::newRow("misaligned") << "pattern=misaligned offset=4" << "160 bytes fetched, 128 bytes used, 32 bytes wasted, efficiency 80 %, in 5 pieces";
+        QTest::newRow("contiguous")
+            << "stride=1"
+            << "128 bytes fetched, 128 bytes used, 0 bytes wasted, efficiency 100 %, in 4 pieces";
+        QTest::newRow("stride 4")
+            << "stride=4"
+            << "512 bytes fetched, 128 bytes used, 384 bytes wasted, efficiency 25 %, in 16 pieces";
+        QTest::newRow("far apart") << "stride=1024"
+                                   << "1024 bytes fetched, 128 bytes used, 896 bytes wasted, "
+                                      "efficiency 12.5 %, in 32 pieces";
+        QTest::newRow("broadcast")
+            << "stride=0"
+            << "32 bytes fetched, 4 bytes used, 28 bytes wasted, efficiency 12.5 %, in 1 pieces";
+        QTest::newRow("misaligned")
+            << "pattern=misaligned offset=4"
+            << "160 bytes fetched, 128 bytes used, 32 bytes wasted, efficiency 80 %, in 5 pieces";
     }
 
     void warpCounts()
@@ -210,7 +233,8 @@ private slots:
         for (const QString& one : assignments.split(QLatin1Char(' ')))
             list.push_back(one.toStdString());
         WarpPicture picture;
-        picture.setState(experiment("stride"), *findDevice("nvidia-h200"), parameters("stride", list), nullptr, nullptr);
+        picture.setState(experiment("stride"), *findDevice("nvidia-h200"),
+                         parameters("stride", list), nullptr, nullptr);
         QString said = picture.summary();
         said = said.mid(said.indexOf(QStringLiteral(": ")) + 2);
         expected.replace(QStringLiteral(" fetched"), QStringLiteral(" fetched"));
@@ -220,12 +244,14 @@ private slots:
     // Every lane's line ends inside the cell that holds its element, for every pattern.
     void linesEndWhereTheElementsAre()
     {
-        for (const char* pattern : {"strided", "random", "misaligned", "aos", "soa", "contiguous"}) {
+        for (const char* pattern :
+             {"strided", "random", "misaligned", "aos", "soa", "contiguous"}) {
             for (const char* stride : {"0", "1", "3", "17", "1000", "1048576"}) {
                 const auto walk = completed([&] {
                     StrideCase made;
                     made.stride = std::stoull(stride);
-                    made.pattern = std::string_view(pattern) == "random" ? Pattern::Random : Pattern::Strided;
+                    made.pattern =
+                        std::string_view(pattern) == "random" ? Pattern::Random : Pattern::Strided;
                     made.arrayBytes = std::uint64_t{1} << 33;
                     return made;
                 }());
@@ -239,7 +265,8 @@ private slots:
                     bool found = false;
                     for (const WarpCell& cell : strip.cells)
                         found |= cell.kind == WarpCell::Kind::Touched && cell.address == sector
-                            && strip.targets[lane] >= cell.rect.left() && strip.targets[lane] <= cell.rect.right();
+                            && strip.targets[lane] >= cell.rect.left()
+                            && strip.targets[lane] <= cell.rect.right();
                     QVERIFY(found);
                 }
                 for (const WarpCell& cell : strip.cells)
@@ -252,7 +279,8 @@ private slots:
     {
         WarpPicture picture;
         picture.resize(900, 206);
-        picture.setState(experiment("stride"), *findDevice("nvidia-h200"), parameters("stride", {}), nullptr, nullptr);
+        picture.setState(experiment("stride"), *findDevice("nvidia-h200"), parameters("stride", {}),
+                         nullptr, nullptr);
         QSignalSpy edited(&picture, &Picture::parameterEdited);
         QTest::keyClick(&picture, Qt::Key_Right);
         QCOMPARE(edited.count(), 1);
@@ -270,7 +298,8 @@ private slots:
     {
         WarpPicture picture;
         picture.resize(900, 206);
-        picture.setState(experiment("stride"), *findDevice("nvidia-h200"), parameters("stride", {"stride=4"}), nullptr, nullptr);
+        picture.setState(experiment("stride"), *findDevice("nvidia-h200"),
+                         parameters("stride", {"stride=4"}), nullptr, nullptr);
         QSignalSpy hover(&picture, &Picture::hoverText);
         for (int y = 30; y < 150; y += 6)
             mouse(picture, QEvent::MouseMove, QPointF(440, y), Qt::NoButton);
@@ -285,7 +314,8 @@ private slots:
     {
         for (const char* id : {"stride", "hierarchy"}) {
             std::unique_ptr<Picture> picture(makePicture(id));
-            picture->setState(experiment(id), *findDevice("nvidia-h200"), parameters(id, {}), nullptr, nullptr);
+            picture->setState(experiment(id), *findDevice("nvidia-h200"), parameters(id, {}),
+                              nullptr, nullptr);
             QImage image(1000, 236, QImage::Format_ARGB32_Premultiplied);
             QPainter painter(&image);
             qint64 best = 1'000'000'000;
@@ -307,20 +337,36 @@ private slots:
         for (const Theme* theme : {&darkTheme(), &lightTheme()}) {
             WarpPicture warp;
             int n = 0;
-            for (const std::vector<std::string>& assignments : std::vector<std::vector<std::string>>{
-                     {"stride=1"}, {"stride=4"}, {"stride=8", "operation=write"}, {"stride=100"}, {"stride=2", "operation=copy"},
-                     {"pattern=random"}, {"pattern=misaligned", "offset=20"}, {"pattern=aos", "stride=5"}, {"pattern=soa", "stride=5"},
-                     {"stride=0"}, {"stride=3", "element=float4"}}) {
-                warp.setState(experiment("stride"), gpu, parameters("stride", assignments), nullptr, nullptr);
-                save(warp, *theme, {840, 206}, QStringLiteral("warp-%1-%2.png").arg(theme->name).arg(n++));
+            for (const std::vector<std::string>& assignments :
+                 std::vector<std::vector<std::string>>{{"stride=1"},
+                                                       {"stride=4"},
+                                                       {"stride=8", "operation=write"},
+                                                       {"stride=100"},
+                                                       {"stride=2", "operation=copy"},
+                                                       {"pattern=random"},
+                                                       {"pattern=misaligned", "offset=20"},
+                                                       {"pattern=aos", "stride=5"},
+                                                       {"pattern=soa", "stride=5"},
+                                                       {"stride=0"},
+                                                       {"stride=3", "element=float4"}}) {
+                warp.setState(experiment("stride"), gpu, parameters("stride", assignments), nullptr,
+                              nullptr);
+                save(warp, *theme, {840, 206},
+                     QStringLiteral("warp-%1-%2.png").arg(theme->name).arg(n++));
             }
-            warp.setState(experiment("stride"), host, parameters("stride", {"stride=4"}), nullptr, nullptr);
+            warp.setState(experiment("stride"), host, parameters("stride", {"stride=4"}), nullptr,
+                          nullptr);
             save(warp, *theme, {640, 206}, QStringLiteral("warp-%1-host.png").arg(theme->name));
             HierarchyPicture levels;
-            for (const Device& device : catalogue()) {
-                levels.setState(experiment("hierarchy"), device, parameters("hierarchy", {"working_set=24MiB"}), nullptr, nullptr);
+            for (const char* id : {"nvidia-h200", "amd-mi300x", "amd-epyc-9654"}) {
+                const Device device = *findDevice(id);
+                levels.setState(experiment("hierarchy"), device,
+                                parameters("hierarchy", {"working_set=24MiB"}), nullptr, nullptr);
                 for (const int width : {640, 840, 1300})
-                    save(levels, *theme, {width, 236}, QStringLiteral("levels-%1-%2-%3.png").arg(theme->name, QString::fromStdString(device.id)).arg(width));
+                    save(levels, *theme, {width, 236},
+                         QStringLiteral("levels-%1-%2-%3.png")
+                             .arg(theme->name, QString::fromStdString(device.id))
+                             .arg(width));
             }
         }
     }

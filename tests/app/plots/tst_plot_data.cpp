@@ -37,7 +37,9 @@ private slots:
         QVERIFY(std::isnan(c.y[1]) && std::isnan(c.y[2]) && std::isnan(c.y[3]));
         QCOMPARE(c.hidden, 3);
         QCOMPARE(c.notFinite, 2);
-        QCOMPARE(noteFor({c}), QStringLiteral("3 point(s) not shown: 2 without a value, 1 zero or negative on a logarithmic axis"));
+        QCOMPARE(noteFor({c}),
+                 QStringLiteral("3 point(s) not shown: 2 without a value, 1 zero or negative on a "
+                                "logarithmic axis"));
         QCOMPARE(noteFor({clean(curve({1}, {1}), true, true)}), QString());
     }
 
@@ -76,8 +78,8 @@ private slots:
         QTest::newRow("largest doubles") << QList<double>{-1.7e308, 1.7e308} << 0;
     }
 
-    // Whatever the data: a range that is finite, ordered, positive when logarithmic, and holds every
-    // point that can be shown.
+    // Whatever the data: a range that is finite, ordered, positive when logarithmic, and holds
+    // every point that can be shown.
     void ranges()
     {
         QFETCH(QList<double>, y);
@@ -173,10 +175,12 @@ private slots:
         const AxisRange only{1, 2, false};
         // The doubles come back to the last digit; six digits would give 1.23457e+08.
         QCOMPARE(tableText(x, y, {predicted, measured}, QLatin1Char(','), &only),
-                 QStringLiteral("stride,\"predicted, \"\"cold\"\" [B/s]\",measured [B/s],measured low [B/s],measured high [B/s]\n"
+                 QStringLiteral("stride,\"predicted, \"\"cold\"\" [B/s]\",measured [B/s],measured "
+                                "low [B/s],measured high [B/s]\n"
                                 "1,123456789.125,,,\n"
                                 "2,0.1,7,6,8\n"));
-        QCOMPARE(tableText(x, y, {predicted}, QLatin1Char('\t'), nullptr).count(QLatin1Char('\n')), 4);
+        QCOMPARE(tableText(x, y, {predicted}, QLatin1Char('\t'), nullptr).count(QLatin1Char('\n')),
+                 4);
         QCOMPARE(tableText(x, y, {}, QLatin1Char(','), nullptr), QStringLiteral("stride\n"));
     }
 
@@ -187,8 +191,11 @@ private slots:
         AxisSpec y;
         y.label = QStringLiteral("latency");
         y.unit = Unit::Second;
-        const QString text = summaryText(QStringLiteral("Latency"), x, y, {curve({1, 2}, {1e-9, 3e-9})});
-        QCOMPARE(text, QStringLiteral("Latency: latency against working set. curve: 2 points, from 1 ns to 3 ns."));
+        const QString text =
+            summaryText(QStringLiteral("Latency"), x, y, {curve({1, 2}, {1e-9, 3e-9})});
+        QCOMPARE(text,
+                 QStringLiteral(
+                     "Latency: latency against working set. curve: 2 points, from 1 ns to 3 ns."));
     }
 };
 

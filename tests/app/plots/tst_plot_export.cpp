@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Exports open as what they claim to be, say what the plot says, look the same whatever is on screen,
-// and answer when they fail. The files stay in the build folder (samples/) to be looked at.
+// Exports open as what they claim to be, say what the plot says, look the same whatever is on
+// screen, and answer when they fail. The files stay in the build folder (samples/) to be looked at.
 #include "app/plots/plot_view.h"
 
 #include <QApplication>
@@ -64,7 +64,8 @@ std::unique_ptr<PlotView> hierarchyPlot()
     view->setTitle(QStringLiteral("Latency of a random read, by working set"));
     view->setAxes(x, y);
     view->setCurves({huge, small, dots, dotsSmall});
-    view->setBands({{32768, 32768, QStringLiteral("L1")}, {1048576, 1048576, QStringLiteral("L2")},
+    view->setBands({{32768, 32768, QStringLiteral("L1")},
+                    {1048576, 1048576, QStringLiteral("L2")},
                     {33554432, 33554432, QStringLiteral("L3")}});
     view->setMarkers({{QStringLiteral("working_set"), 24e6, QStringLiteral("24 MB")}});
     return view;
@@ -119,7 +120,10 @@ class TestPlotExport : public QObject
 {
     Q_OBJECT
 
-    QString sample(const char* name) const { return QStringLiteral(SAMPLES "/") + QLatin1String(name); }
+    QString sample(const char* name) const
+    {
+        return QStringLiteral(SAMPLES "/") + QLatin1String(name);
+    }
 
 private slots:
     void initTestCase()
@@ -193,7 +197,8 @@ private slots:
         QVERIFY(!format);
         QCOMPARE(format.error().code, std::string("export.format"));
         QVERIFY(!format.error().hint.empty());
-        for (const char* name : {"/nowhere/at/all/plot.png", "/nowhere/plot.svg", "/nowhere/plot.pdf"}) {
+        for (const char* name :
+             {"/nowhere/at/all/plot.png", "/nowhere/plot.svg", "/nowhere/plot.pdf"}) {
             const auto missing = view->exportTo(QString::fromLatin1(name));
             QVERIFY2(!missing, name);
             QVERIFY(!missing.error().message.empty());
@@ -250,14 +255,18 @@ private slots:
                     QVERIFY(QTest::qWaitForWindowExposed(view.get()));
                     QTest::qWait(40);
                     view->showCrosshairAt(number < 2 ? 2e7 : 4);
-                    QVERIFY(view->grab().save(sample("") + QStringLiteral("plot-%1-%2.png").arg(QLatin1String(theme)).arg(number++)));
+                    QVERIFY(view->grab().save(sample("")
+                                              + QStringLiteral("plot-%1-%2.png")
+                                                    .arg(QLatin1String(theme))
+                                                    .arg(number++)));
                 }
             }
             PlotView empty;
             empty.resize(600, 300);
             empty.show();
             QTest::qWait(40);
-            QVERIFY(empty.grab().save(sample("") + QStringLiteral("plot-%1-empty.png").arg(QLatin1String(theme))));
+            QVERIFY(empty.grab().save(
+                sample("") + QStringLiteral("plot-%1-empty.png").arg(QLatin1String(theme))));
         }
     }
 };

@@ -186,13 +186,15 @@ private slots:
         QVERIFY(after.xLow > before.xLow); // the content went left
         QVERIFY(after.yHigh > before.yHigh); // and down
         // The same distance on the logarithmic axis: a ratio, not a difference.
-        QVERIFY(std::fabs(std::log(after.xHigh / after.xLow) - std::log(before.xHigh / before.xLow)) < 1e-9);
+        QVERIFY(std::fabs(std::log(after.xHigh / after.xLow) - std::log(before.xHigh / before.xLow))
+                < 1e-9);
     }
 
     void dragOnAnAxisPansThatAxis()
     {
         const PlotRange before = m_view->range();
-        drag(QPointF(m_canvas->width() * 0.5, m_canvas->height() - 30), QPointF(m_canvas->width() * 0.4, m_canvas->height() - 90));
+        drag(QPointF(m_canvas->width() * 0.5, m_canvas->height() - 30),
+             QPointF(m_canvas->width() * 0.4, m_canvas->height() - 90));
         QVERIFY(m_view->range().xLow > before.xLow);
         QCOMPARE(m_view->range().yHigh, before.yHigh);
     }
@@ -235,7 +237,9 @@ private slots:
     {
         QSignalSpy readout(m_view.get(), &PlotView::readoutChanged);
         m_view->showCrosshairAt(4.4);
-        QCOMPARE(m_view->readout(), QStringLiteral("stride 4: predicted 1 TB/s · measured 975 GB/s (925 GB/s to 1.02 TB/s)"));
+        QCOMPARE(m_view->readout(),
+                 QStringLiteral(
+                     "stride 4: predicted 1 TB/s · measured 975 GB/s (925 GB/s to 1.02 TB/s)"));
         QCOMPARE(readout.count(), 1);
         m_view->setCurves(strides(2)); // new points under a standing crosshair
         QVERIFY(m_view->readout().contains(QStringLiteral("2 TB/s")));
@@ -291,7 +295,8 @@ private slots:
         QVERIFY(!m_view->note().contains(QStringLiteral("logarithmic")));
         QSignalSpy note(m_view.get(), &PlotView::noteChanged);
         m_view->setLogY(10);
-        QVERIFY(m_view->note().contains(QStringLiteral("1 zero or negative on a logarithmic axis")));
+        QVERIFY(
+            m_view->note().contains(QStringLiteral("1 zero or negative on a logarithmic axis")));
         QCOMPARE(note.count(), 1);
         QVERIFY(m_view->range().yLow > 0);
         m_view->setLogY(0);
@@ -365,7 +370,8 @@ private slots:
         for (const QAction* action : menu.actions())
             texts << action->text();
         const QString all = texts.join(QLatin1Char('\n'));
-        for (const char* word : {"Copy plot", "Copy data", "Export", "Logarithmic x", "Logarithmic y", "Show everything"})
+        for (const char* word : {"Copy plot", "Copy data", "Export", "Logarithmic x",
+                                 "Logarithmic y", "Show everything"})
             QVERIFY2(all.contains(QLatin1String(word)), word);
     }
 
@@ -385,7 +391,8 @@ private slots:
         dots.key = dots.name = QStringLiteral("measured");
         dots.role = CurveRole::Measured;
         for (int i = 0; i < 1000000; ++i) {
-            const double y = 2e12 + 1e12 * std::sin(i * 1e-5) + 1e11 * ((i * 7919) % 1000) / 1000.0;
+            const double y =
+                2e12 + 1e12 * std::sin(i * 1e-5) + 1e11 * ((i % 1000) * 7919 % 1000) / 1000.0;
             curve.x.push_back(1 + i);
             curve.y.push_back(y);
             dots.x.push_back(1 + i);

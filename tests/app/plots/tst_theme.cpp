@@ -33,16 +33,21 @@ private slots:
     {
         QFETCH(QString, theme);
         const Theme& t = themeByName(theme);
-        const std::vector<std::pair<const char*, QColor>> texts{
-            {"text", t.text},           {"textDim", t.textDim},
-            {"textFaint", t.textFaint}, {"predictedText", t.predictedText},
-            {"measuredText", t.measuredText}, {"good", t.good},
-            {"bad", t.bad},             {"warning", t.warning},
-            {"highlightText", t.highlightText}};
+        const std::vector<std::pair<const char*, QColor>> texts{{"text", t.text},
+                                                                {"textDim", t.textDim},
+                                                                {"textFaint", t.textFaint},
+                                                                {"predictedText", t.predictedText},
+                                                                {"measuredText", t.measuredText},
+                                                                {"good", t.good},
+                                                                {"bad", t.bad},
+                                                                {"warning", t.warning},
+                                                                {"highlightText", t.highlightText}};
         for (const auto& [name, colour] : texts) {
             for (const QColor& surface : {t.background, t.surface, t.raised}) {
                 QVERIFY2(contrast(colour, surface) >= 4.5,
-                         qPrintable(QStringLiteral("%1 on %2: %3").arg(name, surface.name()).arg(contrast(colour, surface))));
+                         qPrintable(QStringLiteral("%1 on %2: %3")
+                                        .arg(name, surface.name())
+                                        .arg(contrast(colour, surface))));
             }
         }
         QVERIFY(contrast(t.onAccent, t.predicted) >= 4.5);
@@ -58,7 +63,8 @@ private slots:
         QFETCH(QString, theme);
         const Theme& t = themeByName(theme);
         QVERIFY(contrast(t.predicted, t.background) >= 3);
-        QVERIFY2(contrast(t.measured, t.background) >= 2.6, qPrintable(QString::number(contrast(t.measured, t.background))));
+        QVERIFY2(contrast(t.measured, t.background) >= 2.6,
+                 qPrintable(QString::number(contrast(t.measured, t.background))));
         for (const QColor& colour : t.palette)
             QVERIFY2(contrast(colour, t.background) >= 3, qPrintable(colour.name()));
     }
