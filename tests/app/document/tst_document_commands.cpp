@@ -130,4 +130,4 @@ private slots:
 };
 
 QTEST_GUILESS_MAIN(TestCommands)
-#include "tst_commands.moc"
+#include "tst_document_commands.moc"
