@@ -109,9 +109,9 @@ public:
     std::vector<SeriesSpec> series() const override
     {
         return {{"latency", "latency"},
-                {"latency_huge", "latency, huge pages"},
-                {"latency_4k", "latency, 4 KiB pages"},
-                {"latency_window", "latency, translation-friendly windows"},
+                {"latency_huge", "huge pages"},
+                {"latency_4k", "4 KiB pages"},
+                {"latency_window", "windows"},
                 {"bandwidth", "bandwidth"}};
     }
     Sweep axis(const Device& device, const Parameters& parameters) const override;
@@ -180,15 +180,15 @@ Result<Figures> Hierarchy::predictPoint(const Device& device, const Parameters& 
     Figures figures{
         {"level", "lives in", Unit::One, home->id, {}, {}, level},
         {"latency", "latency", Unit::Second, latency.seconds, {}, {}, latencyWhy(device, latency)},
-        {"cycles", "latency in cycles", Unit::One, latency.seconds * device.clock.value, {}, {},
+        {"cycles", "cycles", Unit::One, latency.seconds * device.clock.value, {}, {},
          Why{"cycles = latency × clock",
              fmt::format("= {} × {}", quantityText(latency.seconds, Unit::Second), quantityText(device.clock.value, Unit::Hertz)),
              {}, device.clock.source, {}}},
         {"bandwidth", "bandwidth", Unit::BytePerSecond, bandwidth.bytesPerSecond, {}, {},
          bandwidthWhy(device, bandwidth, operation, threads)},
-        {"latency_huge", "latency, huge pages", Unit::Second, variant(Pages::Huge), {}, {}, {}},
-        {"latency_4k", "latency, 4 KiB pages", Unit::Second, variant(Pages::Small), {}, {}, {}},
-        {"latency_window", "latency, windows", Unit::Second, variant(Pages::Window), {}, {}, {}},
+        {"latency_huge", "huge pages", Unit::Second, variant(Pages::Huge), {}, {}, {}},
+        {"latency_4k", "4 KiB pages", Unit::Second, variant(Pages::Small), {}, {}, {}},
+        {"latency_window", "windows", Unit::Second, variant(Pages::Window), {}, {}, {}},
         {"peak_memory", "peak memory", Unit::Byte, workingSet, {}, {},
          Why{"peak memory = working set", fmt::format("= {}", bytesText(workingSet)), {}, {}, {"the program itself"}}},
     };

@@ -142,7 +142,7 @@ public:
         return {{"useful_bandwidth", "useful bandwidth"},
                 {"moved_bandwidth", "moved bandwidth"},
                 {"efficiency", "efficiency"},
-                {"sectors_per_request", "sectors per request"},
+                {"sectors_per_request", "sectors / request"},
                 {"time", "time"}};
     }
     Sweep axis(const Device& device, const Parameters& parameters) const override;
@@ -228,7 +228,7 @@ Result<Figures> Stride::predictPoint(const Device& device, const Parameters& par
     movedWhy.with = fmt::format("= {} / {} = {}", bytesText(time.movedBytes), quantityText(time.seconds, Unit::Second),
                                 quantityText(moved, Unit::BytePerSecond));
     figures.push_back({"moved_bandwidth", "moved bandwidth", Unit::BytePerSecond, moved, {}, {}, movedWhy});
-    figures.push_back({"time", "time of one pass", Unit::Second, time.seconds, {}, {}, timeWhy(device, walk, time)});
+    figures.push_back({"time", "time", Unit::Second, time.seconds, {}, {}, timeWhy(device, walk, time)});
     Why memory;
     memory.formula = "peak memory = arrays × bytes";
     memory.with = fmt::format("= {} × {} = {}", walk.arrays(), bytesText(double(walk.arrayBytes)), bytesText(walk.memoryBytes()));
@@ -304,8 +304,8 @@ Result<Figures> stridedCountFigures(const Device& device, const StrideCase& walk
                         {"fetched", fetched, Unit::Byte, granule, "counted"}};
     efficiency.source = guide;
     return Figures{
-        {"sectors_per_request", "sectors per request", Unit::One, counts.sectors, {}, {}, sectors},
-        {"lines_per_request", "lines per request", Unit::One, counts.lines, {}, {}, lines},
+        {"sectors_per_request", "sectors / request", Unit::One, counts.sectors, {}, {}, sectors},
+        {"lines_per_request", "lines / request", Unit::One, counts.lines, {}, {}, lines},
         {"efficiency", "efficiency", Unit::One, used / fetched, {}, {}, efficiency},
     };
 }
