@@ -243,7 +243,7 @@ private:
                            levelOf(m_plan.device.device, latency.median, point.workingSet), {}, {}, {}});
         figures.push_back(number("latency", "latency", Unit::Second, latency.median, latency.minimum,
                                  latency.q3));
-        figures.push_back(number("cycles", "latency in cycles", Unit::One, cycles.median, cycles.minimum,
+        figures.push_back(number("cycles", "cycles", Unit::One, cycles.median, cycles.minimum,
                                  cycles.q3));
         figures.push_back(number("bandwidth", "bandwidth", Unit::BytePerSecond, bandwidth,
                                  point.bytesPerLaunch / time.q3, point.bytesPerLaunch / time.minimum));

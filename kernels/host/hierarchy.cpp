@@ -125,7 +125,7 @@ public:
                          {},
                          m_session.device().basis,
                          {"two levels of equal latency cannot be told apart"}};
-        Figure cycles {"cycles", "latency in cycles", Unit::One};
+        Figure cycles {"cycles", "cycles", Unit::One};
         cycles.value = latency.number() * clock;
         if (latency.low)
             cycles.low = *latency.low * clock;

@@ -71,7 +71,7 @@ public:
                          {"hardware counters are not read", "lines that prefetchers brought in vain"}};
         figures.push_back(rateFigure("useful_bandwidth", "useful bandwidth", walk.usefulBytes(), seconds));
         figures.push_back(std::move(moved));
-        figures.push_back(timeFigure("time", "time of one pass", seconds, false));
+        figures.push_back(timeFigure("time", "time", seconds, false));
         Figure peak {"peak_memory", "peak memory", Unit::Byte};
         peak.value = m_peak[walk.arrayBytes * static_cast<std::uint64_t>(walk.arrays())];
         figures.push_back(std::move(peak));
