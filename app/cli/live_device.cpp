@@ -44,7 +44,8 @@ Result<LiveDevice> pick(std::unique_ptr<Backend> backend, const std::string& id)
     for (const BackendDevice& device : devices) {
         if (device.id == id && device.missing.empty()) {
             LiveDevice live{std::move(backend), device};
-            live.device.device = withCalibration(std::move(live.device.device));
+            if (live.device.device.basis != "calibrated")
+                live.device.device = withCalibration(std::move(live.device.device));
             return live;
         }
     }

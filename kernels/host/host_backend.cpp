@@ -3,6 +3,7 @@
 #include "kernels/host/host_backend.h"
 
 #include "core/device/catalogue.h"
+#include "core/experiment/record.h"
 #include "kernels/host/measurement.h"
 
 #include <nlohmann/json.hpp>
@@ -48,6 +49,10 @@ public:
         MEMSCAPE_TRY(probes, host::probeHost(session));
         MEMSCAPE_TRY(calibrated, fitHostCalibration(described, probes));
         calibrated.id = device.id;
+        if (calibrated.calibration) { // the fit has no clock
+            calibrated.calibration->time = programProvenance().value("time", std::string());
+            calibrated.calibration->program = "memscape " + programVersion();
+        }
         return calibrated;
     }
 
