@@ -10,16 +10,18 @@ namespace {
 
 constexpr double secondsPerSample = 1e-3;
 constexpr std::size_t line = 64;
-/// Slices of two arrays must not start at the same place of a page, or loads wait for stores that only
-/// look as if they went to the same address (4 KiB aliasing).
+/// Two arrays of one thread must not start at the same place of a page, or loads wait for stores that
+/// only look as if they went to the same address (4 KiB aliasing). So each is a little shorter than its
+/// share and follows the one before, where arrays are large enough for that not to matter.
 constexpr std::size_t skew = 9 * line;
+constexpr std::size_t skewedFrom = 16384;
 /// Threads look whether to stop after so many bytes.
 constexpr std::size_t betweenStops = std::size_t {64} << 20;
 
 struct Layout
 {
     std::size_t slice = 0;  ///< bytes of one array of one thread
-    std::size_t stride = 0; ///< from one array to the next
+    std::size_t stride = 0; ///< share of one array: the slice, and what the skew leaves alone
     int arrays = 1;
     int threads = 1;
 
@@ -35,8 +37,9 @@ Layout layoutOf(const BandwidthPoint& point)
     layout.arrays = streamArrays(point.operation);
     layout.threads = std::max(point.threads, 1);
     const auto parts = static_cast<std::size_t>(layout.arrays * layout.threads);
-    layout.slice = std::max(point.bytes / parts / line, std::size_t {1}) * line;
-    layout.stride = layout.slice + (parts > 1 ? skew : 0);
+    layout.stride = std::max(point.bytes / parts / line, std::size_t {1}) * line;
+    const bool skewed = layout.arrays > 1 && layout.stride >= skewedFrom;
+    layout.slice = layout.stride - (skewed ? skew : 0);
     return layout;
 }
 
@@ -44,8 +47,8 @@ StreamSlice sliceOf(const Buffer& buffer, const Layout& layout, int thread)
 {
     std::byte* const begin
         = buffer.data() + layout.stride * static_cast<std::size_t>(layout.arrays * thread);
-    return {begin, layout.arrays > 1 ? begin + layout.stride : nullptr,
-            layout.arrays > 2 ? begin + 2 * layout.stride : nullptr, layout.slice};
+    return {begin, layout.arrays > 1 ? begin + layout.slice : nullptr,
+            layout.arrays > 2 ? begin + 2 * layout.slice : nullptr, layout.slice};
 }
 
 /// `repeats` passes, in pieces when one pass is long.
