@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/claims_card.h"
+
+namespace memscape {
+
+namespace {
+
+const char* verdictTone(const std::string& verdict)
+{
+    if (verdict == "holds")
+        return "good";
+    return verdict.rfind("holds", 0) == 0 ? "warning" : "bad";
+}
+
+} // namespace
+
+ClaimsCard::ClaimsCard(QWidget* parent)
+    : Card(parent)
+{
+    setObjectName(QStringLiteral("claims"));
+    setAccessibleName(tr("Textbook claims"));
+    column()->addWidget(toneLabel(tr("Textbook says"), "strong", this));
+    setVisible(false);
+}
+
+void ClaimsCard::setClaims(const std::vector<Claim>& claims)
+{
+    while (m_lines.size() < claims.size()) {
+        Lines lines{toneLabel({}, "dim", this, true), toneLabel({}, "good", this, true),
+                    toneLabel({}, "faint", this, true)};
+        for (QLabel* label : {lines.quote, lines.verdict, lines.source})
+            column()->addWidget(label);
+        m_lines.push_back(lines);
+    }
+    for (std::size_t i = 0; i < m_lines.size(); ++i) {
+        const bool used = i < claims.size();
+        for (QLabel* label : {m_lines[i].quote, m_lines[i].verdict, m_lines[i].source})
+            label->setVisible(used);
+        if (!used)
+            continue;
+        const Claim& claim = claims[i];
+        m_lines[i].quote->setText(QStringLiteral("“%1”").arg(QString::fromStdString(claim.quote)));
+        m_lines[i].verdict->setText(QString::fromStdString(
+            claim.ours.empty() ? claim.verdict : claim.verdict + ": " + claim.ours));
+        setTone(m_lines[i].verdict, verdictTone(claim.verdict));
+        m_lines[i].source->setText(QString::fromStdString(claim.source));
+    }
+    setVisible(!claims.empty());
+}
+
+} // namespace memscape

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/figures_model.h"
+
+#include "app/settings/theme.h"
+
+#include <QFont>
+
+#include <cmath>
+#include <limits>
+
+namespace memscape {
+
+namespace {
+
+constexpr double close = 0.10; ///< an error up to here is shown as good
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// The point of a measured series at x, as a figure with its band.
+std::optional<Figure> figureAt(const Outcome& measured, const Figure& like, double x)
+{
+    const Series* series = measured.findSeries(like.key);
+    if (series == nullptr)
+        return std::nullopt;
+    for (std::size_t i = 0; i < series->x.values.size() && i < series->y.size(); ++i) {
+        if (series->x.values[i] != x || !std::isfinite(series->y[i]))
+            continue;
+        Figure figure{like.key, like.label, series->yUnit, series->y[i]};
+        if (i < series->low.size() && i < series->high.size()) {
+            figure.low = series->low[i];
+            figure.high = series->high[i];
+        }
+        return figure;
+    }
+    return std::nullopt;
+}
+
+void compareInto(FigureRow& row)
+{
+    row.error = nan;
+    if (!row.predicted || !row.measured)
+        return;
+    if (!row.predicted->isNumber() || !row.measured->isNumber()) {
+        row.agree = row.predicted->text() == row.measured->text();
+        return;
+    }
+    const double predicted = row.predicted->number();
+    const double measured = row.measured->number();
+    row.error = measured != 0 ? (predicted - measured) / measured : (predicted == 0 ? 0 : nan);
+    row.agree = std::abs(row.error) <= close
+        || (row.measured->low && row.measured->high && predicted >= *row.measured->low
+            && predicted <= *row.measured->high);
+}
+
+} // namespace
+
+std::vector<FigureRow> figureRows(const Outcome* predicted, const Outcome* measured,
+                                  std::optional<double> atX, bool figuresAreAtX)
+{
+    const Figures none;
+    const Figures& lead = predicted ? predicted->figures : measured ? measured->figures : none;
+    std::vector<FigureRow> rows;
+    for (const Figure& figure : lead) {
+        FigureRow row{QString::fromStdString(figure.key), QString::fromStdString(figure.label)};
+        if (predicted)
+            row.predicted = figure;
+        if (measured && figuresAreAtX) {
+            if (const Figure* own = findFigure(measured->figures, figure.key))
+                row.measured = *own;
+        } else if (measured && atX) {
+            row.measured = figureAt(*measured, figure, *atX);
+        }
+        compareInto(row);
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+void FiguresModel::setRows(std::vector<FigureRow> rows, ByteStyle bytes)
+{
+    m_bytes = bytes;
+    const bool sameShape = rows.size() == m_rows.size();
+    if (!sameShape)
+        beginResetModel();
+    m_rows = std::move(rows);
+    if (!sameShape)
+        endResetModel();
+    else if (!m_rows.empty())
+        emit dataChanged(index(0, 0), index(int(m_rows.size()) - 1, NUM_COLUMNS - 1));
+}
+
+int FiguresModel::rowCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : int(m_rows.size());
+}
+
+int FiguresModel::columnCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : int(NUM_COLUMNS);
+}
+
+QString FiguresModel::display(const FigureRow& row, int column) const
+{
+    const QString none = QStringLiteral("–");
+    switch (column) {
+    case LabelColumn:
+        return row.label;
+    case PredictedColumn:
+        return row.predicted ? QString::fromStdString(row.predicted->text(m_bytes)) : none;
+    case MeasuredColumn:
+        return row.measured ? QString::fromStdString(row.measured->text(m_bytes)) : none;
+    default:
+        if (std::isfinite(row.error))
+            return QString::fromStdString(percentText(row.error));
+        if (row.predicted && row.measured && !row.predicted->isNumber())
+            return row.agree ? QStringLiteral("=") : QStringLiteral("≠");
+        return none;
+    }
+}
+
+QString FiguresModel::toolTip(const FigureRow& row, int column) const
+{
+    if (column == LabelColumn || column == PredictedColumn)
+        return tr("Select the row to see why this number.");
+    if (column == MeasuredColumn && !row.measured)
+        return tr("Not measured at this point.");
+    if (column == MeasuredColumn && row.measured->low && row.measured->high)
+        return tr("between %1 and %2 (minimum to third quartile)")
+            .arg(QString::fromStdString(
+                     quantityText(*row.measured->low, row.measured->unit, m_bytes)),
+                 QString::fromStdString(
+                     quantityText(*row.measured->high, row.measured->unit, m_bytes)));
+    if (column == ErrorColumn)
+        return tr("(predicted − measured) / measured");
+    return {};
+}
+
+QVariant FiguresModel::data(const QModelIndex& index, int role) const
+{
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+        return {};
+    const FigureRow& row = m_rows[std::size_t(index.row())];
+    const int column = index.column();
+    switch (role) {
+    case Qt::DisplayRole:
+        return display(row, column);
+    case Qt::ToolTipRole:
+        return toolTip(row, column);
+    case KeyRole:
+        return row.key;
+    case SortRole:
+        return column == ErrorColumn ? QVariant(row.error) : QVariant(display(row, column));
+    case Qt::TextAlignmentRole:
+        return int(Qt::AlignVCenter | (column == LabelColumn ? Qt::AlignLeft : Qt::AlignRight));
+    case Qt::ForegroundRole: {
+        const Theme& theme = currentTheme();
+        if (column == LabelColumn)
+            return theme.textDim;
+        if (column == ErrorColumn && row.predicted && row.measured)
+            return row.agree ? theme.good : theme.bad;
+        return column == ErrorColumn ? theme.textFaint : theme.text;
+    }
+    default:
+        return {};
+    }
+}
+
+QVariant FiguresModel::headerData(int section, Qt::Orientation orientation, int role) const
+{
+    if (orientation != Qt::Horizontal || section < 0 || section >= NUM_COLUMNS)
+        return {};
+    static const char* const names[] = {QT_TR_NOOP("Figures"), QT_TR_NOOP("predicted"),
+                                        QT_TR_NOOP("measured"), QT_TR_NOOP("error")};
+    const Theme& theme = currentTheme();
+    if (role == Qt::DisplayRole)
+        return tr(names[section]);
+    if (role == Qt::TextAlignmentRole)
+        return int(Qt::AlignVCenter | (section == LabelColumn ? Qt::AlignLeft : Qt::AlignRight));
+    if (role == Qt::ForegroundRole)
+        return section == PredictedColumn ? theme.predictedText
+            : section == MeasuredColumn   ? theme.measuredText
+            : section == LabelColumn      ? theme.text
+                                          : theme.textFaint;
+    return {};
+}
+
+QString FiguresModel::text() const
+{
+    const auto value = [](const std::optional<Figure>& figure) {
+        if (!figure)
+            return QString();
+        return QString::fromStdString(figure->isNumber() ? numberText(figure->number())
+                                                         : figure->text());
+    };
+    QString text = QStringLiteral("figure\tunit\tpredicted\tmeasured\terror\n");
+    for (const FigureRow& row : m_rows) {
+        const Figure* any = row.predicted ? &*row.predicted : row.measured ? &*row.measured : nullptr;
+        text += row.key + u'\t' + (any ? QString::fromUtf8(unitText(any->unit)) : QString()) + u'\t'
+            + value(row.predicted) + u'\t' + value(row.measured) + u'\t'
+            + (std::isfinite(row.error) ? QString::fromStdString(numberText(row.error)) : QString())
+            + u'\n';
+    }
+    return text;
+}
+
+} // namespace memscape

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The figures of a page as a table: label, predicted, measured, error. What is measured at another
+// point than the one shown, or not at all, is an en dash with the reason in its tooltip; nothing is
+// interpolated.
+#pragma once
+
+#include "core/experiment/outcome.h"
+
+#include <QAbstractTableModel>
+
+#include <optional>
+#include <vector>
+
+namespace memscape {
+
+/// One row. `measured` is empty when there is none for the point that is shown.
+struct FigureRow
+{
+    QString key;
+    QString label;
+    std::optional<Figure> predicted;
+    std::optional<Figure> measured;
+    double error = 0; ///< (predicted − measured) / measured; NaN when there is none
+    bool agree = false; ///< equal words, or inside the measured band
+};
+
+class FiguresModel : public QAbstractTableModel
+{
+    Q_OBJECT
+
+public:
+    enum Columns { LabelColumn, PredictedColumn, MeasuredColumn, ErrorColumn, NUM_COLUMNS };
+    enum Roles { SortRole = Qt::UserRole, KeyRole };
+
+    using QAbstractTableModel::QAbstractTableModel;
+
+    void setRows(std::vector<FigureRow> rows, ByteStyle bytes);
+    const std::vector<FigureRow>& rows() const { return m_rows; }
+    /// Tab-separated, with headers, in base units: what Ctrl+C copies.
+    QString text() const;
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    int columnCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+private:
+    QString display(const FigureRow& row, int column) const;
+    QString toolTip(const FigureRow& row, int column) const;
+
+    std::vector<FigureRow> m_rows;
+    ByteStyle m_bytes = ByteStyle::Binary;
+};
+
+/// Rows from both sides. `atX` is the point shown: the measured figure is the one of the same x.
+std::vector<FigureRow> figureRows(const Outcome* predicted, const Outcome* measured,
+                                  std::optional<double> atX, bool figuresAreAtX);
+
+} // namespace memscape

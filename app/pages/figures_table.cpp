@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/figures_table.h"
+
+#include "app/settings/theme.h"
+
+#include <QClipboard>
+#include <QGuiApplication>
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QPainter>
+#include <QStyledItemDelegate>
+
+namespace memscape {
+
+namespace {
+
+/// A header whose sections keep the model's colours; style sheets know only one.
+class FiguresHeader : public QHeaderView
+{
+public:
+    explicit FiguresHeader(QWidget* parent)
+        : QHeaderView(Qt::Horizontal, parent)
+    {
+        setSectionsClickable(false);
+    }
+
+protected:
+    void paintSection(QPainter* painter, const QRect& rect, int section) const override
+    {
+        const auto value = [&](int role) {
+            return model()->headerData(section, Qt::Horizontal, role);
+        };
+        painter->save();
+        painter->setFont(section == 0 ? relativeFont(1.15, true) : relativeFont(0.9, section < 3));
+        painter->setPen(value(Qt::ForegroundRole).value<QColor>());
+        painter->drawText(rect.adjusted(section == 0 ? 0 : 4, 0, -4, -2),
+                          value(Qt::TextAlignmentRole).toInt(),
+                          value(Qt::DisplayRole).toString());
+        painter->setPen(currentTheme().border);
+        painter->drawLine(rect.bottomLeft(), rect.bottomRight());
+        painter->restore();
+    }
+
+    QSize sectionSizeFromContents(int section) const override
+    {
+        QSize size = QHeaderView::sectionSizeFromContents(section);
+        size.setHeight(QFontMetrics(relativeFont(1.15, true)).height() + 8);
+        return size;
+    }
+};
+
+/// Cells with a hairline under each row and values in bold; the selected row is tinted.
+class FiguresDelegate : public QStyledItemDelegate
+{
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+    void paint(QPainter* painter, const QStyleOptionViewItem& option,
+               const QModelIndex& index) const override
+    {
+        const Theme& theme = currentTheme();
+        const bool value = index.column() == FiguresModel::PredictedColumn
+            || index.column() == FiguresModel::MeasuredColumn;
+        painter->save();
+        if (option.state & QStyle::State_Selected)
+            painter->fillRect(option.rect, mix(theme.surface, theme.text, 0.07));
+        painter->setPen(theme.border);
+        painter->drawLine(option.rect.bottomLeft(), option.rect.bottomRight());
+        painter->setFont(relativeFont(0.95, value));
+        painter->setPen(index.data(Qt::ForegroundRole).value<QColor>());
+        const QRect text = option.rect.adjusted(index.column() == 0 ? 2 : 4, 0, -4, 0);
+        painter->drawText(text, index.data(Qt::TextAlignmentRole).toInt(),
+                          painter->fontMetrics().elidedText(index.data().toString(),
+                                                            Qt::ElideRight, text.width()));
+        painter->restore();
+    }
+};
+
+} // namespace
+
+FiguresTable::FiguresTable(QWidget* parent)
+    : QTableView(parent)
+    , m_model(new FiguresModel(this))
+{
+    setModel(m_model);
+    setHorizontalHeader(new FiguresHeader(this));
+    setItemDelegate(new FiguresDelegate(this));
+    verticalHeader()->hide();
+    setShowGrid(false);
+    setFrameShape(QFrame::NoFrame);
+    setSelectionBehavior(QAbstractItemView::SelectRows);
+    setSelectionMode(QAbstractItemView::SingleSelection);
+    setEditTriggers(QAbstractItemView::NoEditTriggers);
+    setTabKeyNavigation(false);
+    setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+    horizontalHeader()->setMinimumSectionSize(20);
+    setAccessibleName(tr("Figures: predicted, measured, error"));
+}
+
+void FiguresTable::setRows(std::vector<FigureRow> rows, ByteStyle bytes)
+{
+    const bool sameShape = rows.size() == m_model->rows().size();
+    m_model->setRows(std::move(rows), bytes);
+    const int height = QFontMetrics(font()).height() + 9;
+    if (verticalHeader()->defaultSectionSize() != height)
+        verticalHeader()->setDefaultSectionSize(height);
+    if (!sameShape)
+        updateGeometry();
+    layoutColumns();
+}
+
+QString FiguresTable::currentKey() const
+{
+    const QModelIndex index = currentIndex().isValid() ? currentIndex() : m_model->index(0, 0);
+    return index.isValid() ? index.data(FiguresModel::KeyRole).toString() : QString();
+}
+
+QSize FiguresTable::sizeHint() const
+{
+    const int rows = m_model->rowCount() * verticalHeader()->defaultSectionSize();
+    return {260, horizontalHeader()->sizeHint().height() + rows + 2};
+}
+
+QSize FiguresTable::minimumSizeHint() const
+{
+    return {200, sizeHint().height()};
+}
+
+void FiguresTable::keyPressEvent(QKeyEvent* event)
+{
+    if (event->matches(QKeySequence::Copy))
+        QGuiApplication::clipboard()->setText(m_model->text());
+    else
+        QTableView::keyPressEvent(event);
+}
+
+void FiguresTable::resizeEvent(QResizeEvent* event)
+{
+    QTableView::resizeEvent(event);
+    layoutColumns();
+}
+
+void FiguresTable::layoutColumns()
+{
+    // Values get what they need, the label the rest.
+    const QFontMetrics bold(relativeFont(0.95, true));
+    const QFontMetrics head(relativeFont(0.9, true));
+    int rest = viewport()->width();
+    for (int column = 1; column < FiguresModel::NUM_COLUMNS; ++column) {
+        int width = head.horizontalAdvance(
+            m_model->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString());
+        for (int row = 0; row < m_model->rowCount(); ++row)
+            width = std::max(width, bold.horizontalAdvance(
+                                        m_model->index(row, column).data().toString()));
+        setColumnWidth(column, width + 12);
+        rest -= width + 12;
+    }
+    setColumnWidth(0, std::max(60, rest));
+}
+
+void FiguresTable::currentChanged(const QModelIndex& current, const QModelIndex& previous)
+{
+    QTableView::currentChanged(current, previous);
+    if (current.row() != previous.row())
+        emit currentKeyChanged(currentKey());
+}
+
+} // namespace memscape

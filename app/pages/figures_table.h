@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The figures as one sees them: no frame, as high as its rows, headers in the colours of prediction
+// and measurement. The selected row is the one that "Why this number?" explains. Ctrl+C copies all.
+#pragma once
+
+#include "app/pages/figures_model.h"
+
+#include <QTableView>
+
+namespace memscape {
+
+class FiguresTable : public QTableView
+{
+    Q_OBJECT
+
+public:
+    explicit FiguresTable(QWidget* parent = nullptr);
+
+    FiguresModel* figures() const { return m_model; }
+    void setRows(std::vector<FigureRow> rows, ByteStyle bytes);
+    /// Key of the selected figure; the first one's while none is.
+    QString currentKey() const;
+
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override;
+
+signals:
+    void currentKeyChanged(const QString& key);
+
+protected:
+    void keyPressEvent(QKeyEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void currentChanged(const QModelIndex& current, const QModelIndex& previous) override;
+
+private:
+    void layoutColumns();
+
+    FiguresModel* m_model;
+};
+
+} // namespace memscape
