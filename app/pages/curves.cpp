@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/curves.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace memscape {
+
+namespace {
+
+QString text(const std::string& words)
+{
+    return QString::fromStdString(words);
+}
+
+Curve curveOf(const Series& series, const QString& prefix, const QString& name, CurveRole role,
+              int palette)
+{
+    Curve curve;
+    curve.key = prefix + text(series.key);
+    curve.name = name;
+    curve.role = role;
+    curve.palette = palette;
+    curve.x = series.x.values;
+    curve.y = series.y;
+    curve.x.resize(std::min(curve.x.size(), curve.y.size()));
+    curve.y.resize(curve.x.size());
+    if (series.low.size() == curve.y.size() && series.high.size() == curve.y.size()) {
+        curve.low = series.low;
+        curve.high = series.high;
+    }
+    return curve;
+}
+
+void addPredicted(const SeriesGroup& group, const CurveInput& input, std::vector<Curve>& curves)
+{
+    int variant = 0;
+    for (const std::string& key : group.series) {
+        const Series* series = input.predicted->findSeries(key);
+        if (series == nullptr)
+            continue;
+        const bool first = key == group.series.front();
+        const bool alone = group.series.size() == 1;
+        const QString name = alone ? QObject::tr("predicted")
+                                   : QObject::tr("predicted: %1").arg(text(series->label));
+        curves.push_back(curveOf(*series, QStringLiteral("predicted."), name,
+                                 first ? CurveRole::Predicted : CurveRole::Variant,
+                                 first ? 0 : variant++));
+        curves.back().labelled = !first;
+    }
+}
+
+void addMeasured(const SeriesGroup& group, const CurveInput& input, std::vector<Curve>& curves)
+{
+    int variant = 0;
+    for (const std::string& key : group.series) {
+        const Series* series = input.measured->findSeries(key);
+        if (series == nullptr)
+            continue;
+        const bool first = key == group.series.front();
+        const bool alone = group.series.size() == 1;
+        const QString name
+            = alone ? input.measuredOn : input.measuredOn + QStringLiteral(": ") + text(series->label);
+        const bool solid = first && !input.measuredElsewhere;
+        curves.push_back(curveOf(*series, QStringLiteral("measured."), name,
+                                 solid ? CurveRole::Measured : CurveRole::MeasuredVariant,
+                                 first ? 0 : variant++));
+    }
+}
+
+void addPinned(const SeriesGroup& group, const PinnedOutcome& pinned, int number,
+               std::vector<Curve>& curves)
+{
+    const Outcome* outcome = pinned.measured ? pinned.measured : pinned.predicted;
+    const Series* series = outcome ? outcome->findSeries(group.series.front()) : nullptr;
+    if (series != nullptr)
+        curves.push_back(curveOf(*series, QStringLiteral("pinned%1.").arg(number), pinned.name,
+                                 CurveRole::Pinned, pinned.palette));
+}
+
+struct Span
+{
+    double low = std::numeric_limits<double>::infinity();
+    double high = -std::numeric_limits<double>::infinity();
+};
+
+Span spanOf(const SeriesGroup& group, const CurveInput& input)
+{
+    Span span;
+    for (const Outcome* outcome : {input.predicted, input.measured}) {
+        for (const std::string& key : group.series) {
+            const Series* series = outcome ? outcome->findSeries(key) : nullptr;
+            if (series == nullptr)
+                continue;
+            for (const double y : series->y) {
+                if (!std::isfinite(y))
+                    continue;
+                span.low = std::min(span.low, y);
+                span.high = std::max(span.high, y);
+            }
+        }
+    }
+    return span;
+}
+
+} // namespace
+
+std::vector<SeriesGroup> seriesGroups(const Outcome& outcome)
+{
+    std::vector<SeriesGroup> groups;
+    for (const Series& series : outcome.series) {
+        const auto same = std::find_if(groups.begin(), groups.end(), [&](const SeriesGroup& group) {
+            return group.unit == series.yUnit;
+        });
+        if (same == groups.end())
+            groups.push_back({text(series.key), text(series.yLabel), series.yUnit, {series.key}});
+        else
+            same->series.push_back(series.key);
+    }
+    return groups;
+}
+
+std::vector<Curve> makeCurves(const SeriesGroup& group, const CurveInput& input)
+{
+    std::vector<Curve> curves;
+    int number = 0;
+    for (const PinnedOutcome& pinned : input.pinned)
+        addPinned(group, pinned, number++, curves);
+    if (input.predicted)
+        addPredicted(group, input, curves);
+    if (input.measured)
+        addMeasured(group, input, curves);
+    return curves;
+}
+
+AxisSpec xAxisOf(const Outcome& outcome, ByteStyle bytes)
+{
+    AxisSpec spec;
+    spec.bytes = bytes;
+    if (outcome.series.empty())
+        return spec;
+    const SeriesAxis& axis = outcome.series.front().x;
+    spec.label = text(axis.label);
+    spec.unit = axis.unit;
+    spec.log = axis.scale == "log2" ? 2 : 0;
+    if (axis.scale == "category") {
+        for (const std::string& name : axis.names)
+            spec.names << text(name);
+    }
+    return spec;
+}
+
+AxisSpec yAxisOf(const SeriesGroup& group, const CurveInput& input, ByteStyle bytes)
+{
+    AxisSpec spec;
+    spec.label = group.label;
+    spec.unit = group.unit;
+    spec.bytes = bytes;
+    const Span span = spanOf(group, input);
+    const double ratio = span.low > 0 && span.high > 0 ? span.high / span.low : 1;
+    const double decades = group.unit == Unit::Second ? 10 : 100;
+    if (ratio > decades)
+        spec.log = 10;
+    else
+        spec.fromZero = true;
+    return spec;
+}
+
+std::vector<Band> capacityBands(const Device& device, const SeriesAxis& axis)
+{
+    std::vector<Band> bands;
+    if (axis.unit != Unit::Byte || axis.values.size() < 2)
+        return bands;
+    const auto [low, high] = std::minmax_element(axis.values.begin(), axis.values.end());
+    for (const MemoryLevel& level : device.levels) {
+        if (level.kind != LevelKind::Cache || !level.capacity.known())
+            continue;
+        const double bytes = level.capacity.value;
+        if (bytes > *low && bytes < *high)
+            bands.push_back({bytes, bytes, text(level.id)});
+    }
+    return bands;
+}
+
+std::vector<HorizontalLine> datasheetLines(const Device& device, Unit unit, ByteStyle bytes)
+{
+    const MemoryLevel* dram = device.dram();
+    if (unit != Unit::BytePerSecond || dram == nullptr || !dram->bandwidth.known()
+        || dram->bandwidth.evidence != Evidence::Specified)
+        return {};
+    const double rate = dram->bandwidth.value;
+    return {{rate, QObject::tr("datasheet %1").arg(text(quantityText(rate, unit, bytes)))}};
+}
+
+} // namespace memscape

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// From outcomes to what a plot draws, for any experiment: which series share a plot (those of one
+// unit), the axes, the curves of prediction, measurement and pinned records, the device's capacities
+// as lines of the x axis and its specified bandwidth as a line of the y axis.
+#pragma once
+
+#include "app/plots/plot_types.h"
+#include "core/device/device.h"
+#include "core/experiment/outcome.h"
+
+#include <vector>
+
+namespace memscape {
+
+/// Series of one unit: they share a plot. `key` is that of the first.
+struct SeriesGroup
+{
+    QString key;
+    QString label; ///< of the y axis: "latency", "bandwidth"
+    Unit unit = Unit::One;
+    std::vector<std::string> series;
+
+    bool operator==(const SeriesGroup&) const = default;
+};
+
+/// In the order of first appearance.
+std::vector<SeriesGroup> seriesGroups(const Outcome& outcome);
+
+/// A record that is drawn beside the current one.
+struct PinnedOutcome
+{
+    QString name;
+    int palette = 0;
+    const Outcome* predicted = nullptr;
+    const Outcome* measured = nullptr;
+};
+
+struct CurveInput
+{
+    const Outcome* predicted = nullptr;
+    const Outcome* measured = nullptr; ///< or the points that have arrived so far
+    QString measuredOn;                ///< legend: "measured on This CPU"
+    bool measuredElsewhere = false;    ///< with other parameters than the page's: drawn hollow
+    std::vector<PinnedOutcome> pinned;
+};
+
+std::vector<Curve> makeCurves(const SeriesGroup& group, const CurveInput& input);
+
+AxisSpec xAxisOf(const Outcome& outcome, ByteStyle bytes);
+/// Logarithmic when times span more than a decade or rates more than two; rates start at zero.
+AxisSpec yAxisOf(const SeriesGroup& group, const CurveInput& input, ByteStyle bytes);
+
+/// Capacities of the cache levels, where the x axis counts bytes.
+std::vector<Band> capacityBands(const Device& device, const SeriesAxis& axis);
+/// The vendor's DRAM bandwidth, where the y axis is one; empty when it is not specified.
+std::vector<HorizontalLine> datasheetLines(const Device& device, Unit unit, ByteStyle bytes);
+
+} // namespace memscape

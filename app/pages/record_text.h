@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How a record is called in lists: name, age, grade, on what, and whether it answers the page's
+// present question.
+#pragma once
+
+#include "core/experiment/record.h"
+
+#include <QDateTime>
+#include <QString>
+
+namespace memscape {
+
+/// "stride sweep · H200": the person's name for it, else experiment and device.
+QString recordName(const Record& record);
+/// When it was made; invalid when the record does not say.
+QDateTime recordTime(const Record& record);
+/// "now", "3 min ago", "yesterday", "2 Nov 2026".
+QString ageText(const QDateTime& time, const QDateTime& now = QDateTime::currentDateTimeUtc());
+/// "A" to "D", empty when it has none.
+QString recordGrade(const Record& record);
+/// Grade in words with its reason and where it ran, for tooltips.
+QString recordToolTip(const Record& record);
+/// Same experiment, device and parameters, apart from the value of the swept one.
+bool answers(const Record& record, const std::string& experiment, const std::string& device,
+             const Parameters& parameters);
+/// The parameters in which a record differs from these: "element float64, offset 4 B".
+QString differenceText(const Schema& schema, const Parameters& of, const Parameters& from,
+                       const std::string& except);
+
+/// The key of the x axis of a record's series; empty without series.
+std::string sweptKey(const Record& record);
+
+/// How a device is called where there is little room: "H200", "This CPU".
+QString shortDeviceName(const Device& device);
+/// On what a prediction for this device stands: "calibrated 3 min ago", "catalogue values".
+QString basisText(const Device& device);
+
+} // namespace memscape

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/records_model.h"
+
+#include "app/pages/record_text.h"
+#include "app/settings/theme.h"
+
+#include <algorithm>
+
+namespace memscape {
+
+RecordsModel::RecordsModel(StudyDocument& document, std::string experiment, QObject* parent)
+    : QAbstractListModel(parent)
+    , m_document(document)
+    , m_experiment(std::move(experiment))
+{
+    connect(&m_document, &StudyDocument::changed, this, &RecordsModel::documentChanged);
+    rebuild();
+}
+
+void RecordsModel::documentChanged(const ChangeEvent& event)
+{
+    const bool concerns = std::holds_alternative<StudyReset>(event)
+        || std::holds_alternative<RecordAdded>(event) || std::holds_alternative<RecordRemoved>(event)
+        || std::holds_alternative<RecordMoved>(event) || std::holds_alternative<RecordRenamed>(event)
+        || std::holds_alternative<RecordChanged>(event);
+    if (concerns)
+        rebuild();
+}
+
+void RecordsModel::rebuild()
+{
+    beginResetModel();
+    m_order.clear();
+    const std::vector<Record>& records = m_document.records();
+    for (std::size_t i = records.size(); i-- > 0;) {
+        if (records[i].experiment == m_experiment)
+            m_order.push_back(i);
+    }
+    std::stable_partition(m_order.begin(), m_order.end(),
+                          [&](std::size_t i) { return records[i].pinned; });
+    endResetModel();
+}
+
+int RecordsModel::recordIndex(int row) const
+{
+    return row >= 0 && row < int(m_order.size()) ? int(m_order[std::size_t(row)]) : -1;
+}
+
+int RecordsModel::rowOf(std::size_t recordIndex) const
+{
+    const auto at = std::find(m_order.begin(), m_order.end(), recordIndex);
+    return at == m_order.end() ? -1 : int(at - m_order.begin());
+}
+
+int RecordsModel::paletteOf(std::size_t recordIndex) const
+{
+    return std::max(0, rowOf(recordIndex)); // pinned ones come first
+}
+
+void RecordsModel::setShown(int recordIndex)
+{
+    if (m_shown == recordIndex)
+        return;
+    m_shown = recordIndex;
+    refreshAges();
+}
+
+void RecordsModel::refreshAges()
+{
+    if (!m_order.empty())
+        emit dataChanged(index(0), index(int(m_order.size()) - 1));
+}
+
+int RecordsModel::rowCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : int(m_order.size());
+}
+
+QVariant RecordsModel::data(const QModelIndex& index, int role) const
+{
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
+        return {};
+    const std::size_t at = m_order[std::size_t(index.row())];
+    const Record& record = m_document.records()[at];
+    switch (role) {
+    case Qt::DisplayRole:
+    case Qt::EditRole:
+        return recordName(record);
+    case Qt::ToolTipRole:
+        return recordToolTip(record);
+    case Qt::AccessibleTextRole:
+        return QStringList{recordName(record), ageText(recordTime(record)),
+                           record.pinned ? tr("pinned") : QString()}
+            .join(QStringLiteral(", "));
+    case IndexRole:
+        return int(at);
+    case AgeRole:
+        return ageText(recordTime(record));
+    case GradeRole:
+        return recordGrade(record);
+    case PinnedRole:
+        return record.pinned;
+    case ColourRole:
+        return record.pinned ? currentTheme().series(paletteOf(at))
+            : record.measured ? currentTheme().measured
+                              : currentTheme().predicted;
+    case NoteRole:
+        return QString::fromStdString(record.note);
+    case ShownRole:
+        return int(at) == m_shown;
+    default:
+        return {};
+    }
+}
+
+bool RecordsModel::setData(const QModelIndex& index, const QVariant& value, int role)
+{
+    const int at = recordIndex(index.row());
+    if (at < 0 || role != Qt::EditRole || value.toString().trimmed().isEmpty())
+        return false;
+    m_document.renameRecord(std::size_t(at), value.toString().trimmed().toStdString());
+    return true;
+}
+
+Qt::ItemFlags RecordsModel::flags(const QModelIndex& index) const
+{
+    return QAbstractListModel::flags(index) | Qt::ItemIsEditable;
+}
+
+} // namespace memscape
