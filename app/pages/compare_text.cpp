@@ -23,6 +23,25 @@ QString figureLine(const Figure& a, const Figure& b)
     return line;
 }
 
+QString sentence(const Record& first, const Record& second, const Series& a, Verdict verdict)
+{
+    const QString one = recordName(first);
+    const QString two = recordName(second);
+    const QString what = QString::fromStdString(a.label);
+    switch (verdict) {
+    case Verdict::Faster:
+        return QObject::tr("“%1” is faster than “%2” in %3").arg(two, one, what);
+    case Verdict::Slower:
+        return QObject::tr("“%1” is slower than “%2” in %3").arg(two, one, what);
+    case Verdict::Same:
+        return QObject::tr("“%1” and “%2” are the same within noise in %3").arg(two, one, what);
+    case Verdict::Unknown:
+        break;
+    }
+    return QObject::tr("“%1” and “%2” have too few points in common to say which is faster")
+        .arg(two, one);
+}
+
 } // namespace
 
 QString compareText(const Record& first, const Record& second)
@@ -33,11 +52,7 @@ QString compareText(const Record& first, const Record& second)
     if (!first.measured->series.empty()) {
         const Series& a = first.measured->series.front();
         if (const Series* b = second.measured->findSeries(a.key))
-            lines << QObject::tr("“%1” is %2 than “%3” in %4")
-                         .arg(recordName(second),
-                              QString::fromUtf8(verdictText(compareSeries(a, *b))),
-                              recordName(first), QString::fromStdString(a.label))
-                         .replace(QObject::tr("noise than"), QObject::tr("noise as"));
+            lines << sentence(first, second, a, compareSeries(a, *b));
     }
     for (const Figure& a : first.measured->figures) {
         const Figure* b = findFigure(second.measured->figures, a.key);

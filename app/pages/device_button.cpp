@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/device_button.h"
+
+#include "app/pages/icons.h"
+#include "app/pages/record_text.h"
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+QString entryLabel(const DeviceEntry& entry)
+{
+    return entry.id == "cpu" ? DeviceButton::tr("This CPU") : entry.label;
+}
+
+QString entryToolTip(const DeviceEntry& entry)
+{
+    QString tip = QString::fromStdString(entry.device.name);
+    tip += u'\n' + basisText(entry.device);
+    if (!entry.missing.isEmpty())
+        tip += u'\n' + entry.missing;
+    else if (!entry.measurable())
+        tip += u'\n' + DeviceButton::tr("predictions only");
+    return tip;
+}
+
+} // namespace
+
+DeviceButton::DeviceButton(DeviceDirectory& devices, QWidget* parent)
+    : QToolButton(parent)
+    , m_devices(devices)
+{
+    setObjectName(QStringLiteral("device"));
+    setAccessibleName(tr("Device"));
+    setPopupMode(QToolButton::InstantPopup);
+    setFocusPolicy(Qt::StrongFocus);
+    setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+    setMenu(&m_menu);
+    m_menu.setToolTipsVisible(true);
+    connect(&m_menu, &QMenu::aboutToShow, this, &DeviceButton::fillMenu);
+    connect(&devices, &DeviceDirectory::changed, this, &DeviceButton::refresh);
+}
+
+void DeviceButton::setDevice(const std::string& id)
+{
+    m_id = id;
+    refresh();
+}
+
+void DeviceButton::refresh()
+{
+    const DeviceEntry* entry = m_devices.find(m_id);
+    const QString label = entry ? entryLabel(*entry) : QString::fromStdString(m_id);
+    setText(label + QStringLiteral("  ▾"));
+    setIcon(icon(entry && entry->device.isGpu() ? QStringLiteral("gpu") : QStringLiteral("cpu")));
+    setToolTip(entry ? entryToolTip(*entry) : tr("This device is not there"));
+    setAccessibleDescription(label);
+}
+
+void DeviceButton::fillMenu()
+{
+    m_menu.clear();
+    addSection(tr("Live: predicted and measured"), DeviceSource::Live);
+    addSection(tr("Device files"), DeviceSource::File);
+    addSection(tr("Catalogue: predicted"), DeviceSource::Catalogue);
+    m_menu.addSeparator();
+    m_menu.addAction(icon(QStringLiteral("calibrate")), tr("Calibrate this device…"), this,
+                     &DeviceButton::calibrateWanted);
+    m_menu.addAction(tr("Add device from command…"), this, &DeviceButton::commandWanted);
+    m_menu.addAction(tr("Open device file…"), this, &DeviceButton::fileWanted);
+}
+
+void DeviceButton::addSection(const QString& title, DeviceSource source)
+{
+    std::vector<const DeviceEntry*> entries;
+    for (const DeviceEntry& entry : m_devices.entries()) {
+        if (entry.source == source)
+            entries.push_back(&entry);
+    }
+    if (entries.empty())
+        return;
+    QAction* head = m_menu.addAction(title);
+    head->setEnabled(false);
+    for (const DeviceEntry* entry : entries)
+        addEntry(m_menu, *entry);
+    m_menu.addSeparator();
+}
+
+void DeviceButton::addEntry(QMenu& menu, const DeviceEntry& entry)
+{
+    QString text = entryLabel(entry);
+    if (entry.calibrated())
+        text += tr(" · calibrated");
+    if (!entry.missing.isEmpty())
+        text += tr(" · not available");
+    QAction* action = menu.addAction(text);
+    action->setCheckable(true);
+    action->setChecked(entry.id == m_id);
+    action->setToolTip(entryToolTip(entry));
+    const QString id = QString::fromStdString(entry.id);
+    connect(action, &QAction::triggered, this, [this, id] { emit picked(id); });
+}
+
+} // namespace memscape

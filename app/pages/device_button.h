@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The device of a page as a menu button: live devices, calibrated files, the catalogue, and the two
+// ways to get more of them.
+#pragma once
+
+#include "app/workers/devices.h"
+
+#include <QMenu>
+#include <QToolButton>
+
+namespace memscape {
+
+class DeviceButton : public QToolButton
+{
+    Q_OBJECT
+
+public:
+    explicit DeviceButton(DeviceDirectory& devices, QWidget* parent = nullptr);
+
+    void setDevice(const std::string& id);
+
+signals:
+    void picked(const QString& id);
+    void commandWanted();   ///< "Add device from command…"
+    void fileWanted();      ///< "Open device file…"
+    void calibrateWanted(); ///< the device of the page
+
+private:
+    void fillMenu();
+    void addSection(const QString& title, DeviceSource source);
+    void addEntry(QMenu& menu, const DeviceEntry& entry);
+    void refresh();
+
+    DeviceDirectory& m_devices;
+    QMenu m_menu;
+    std::string m_id;
+};
+
+} // namespace memscape

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/page_header.h"
+
+#include "app/pages/card.h"
+
+#include <QHBoxLayout>
+#include <QMenu>
+#include <QPushButton>
+#include <QStyle>
+
+namespace memscape {
+
+PageHeader::PageHeader(const Experiment& experiment, DeviceDirectory& devices, RunController& runs,
+                       QWidget* parent)
+    : QFrame(parent)
+    , m_experiment(experiment.id())
+    , m_runs(runs)
+    , m_device(new DeviceButton(devices, this))
+    , m_measure(new QPushButton(this))
+    , m_export(new QPushButton(tr("Export  ▾"), this))
+{
+    setObjectName(QStringLiteral("header"));
+    auto* title = toneLabel(QString::fromStdString(experiment.title()), "title", this);
+    auto* question = toneLabel(QString::fromStdString(experiment.question()), "dim", this);
+    title->setWordWrap(false);
+    title->setToolTip(QStringLiteral("<p>%1</p>")
+                          .arg(QString::fromStdString(experiment.help()).toHtmlEscaped()));
+    m_measure->setObjectName(QStringLiteral("measure"));
+    m_measure->setAutoDefault(false);
+    m_export->setObjectName(QStringLiteral("export"));
+    m_export->setAccessibleName(tr("Export"));
+    m_export->setToolTip(tr("Save or copy the plot, the page, the data or the whole study"));
+
+    auto* words = new QVBoxLayout;
+    words->setSpacing(2);
+    words->addWidget(title);
+    words->addWidget(question);
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(20, 12, 20, 12);
+    row->setSpacing(8);
+    row->addLayout(words, 1);
+    for (QWidget* control : {static_cast<QWidget*>(m_device), static_cast<QWidget*>(m_measure),
+                             static_cast<QWidget*>(m_export)})
+        row->addWidget(control, 0, Qt::AlignVCenter);
+
+    connect(m_measure, &QPushButton::clicked, this, [this] {
+        if (m_runs.current() && m_runs.current()->experiment == m_experiment)
+            m_runs.stop();
+        else
+            emit measureWanted();
+    });
+    connect(&runs, &RunController::changed, this, &PageHeader::refresh);
+    connect(&devices, &DeviceDirectory::changed, this, &PageHeader::refresh);
+    refresh();
+}
+
+void PageHeader::setDevice(const std::string& id)
+{
+    m_deviceId = id;
+    m_device->setDevice(id);
+    refresh();
+}
+
+void PageHeader::setExportMenu(QMenu* menu)
+{
+    m_export->setMenu(menu);
+}
+
+void PageHeader::refresh()
+{
+    const auto& run = m_runs.current();
+    const bool ours = run && run->experiment == m_experiment;
+    const QString obstacle = run && !ours ? tr("Another measurement is running.")
+                                          : m_runs.obstacle(m_deviceId);
+    m_measure->setText(ours ? tr("Stop") : tr("Measure"));
+    m_measure->setEnabled(ours ? !run->stopping : obstacle.isEmpty());
+    m_measure->setToolTip(ours              ? tr("Stop the measurement (Esc)")
+                          : obstacle.isEmpty() ? tr("Run it on the device and draw what it says "
+                                                    "beside the prediction (Ctrl+R)")
+                                               : obstacle);
+    const char* role = ours ? "danger" : "primary";
+    if (m_measure->property("role").toString() != QLatin1String(role)) {
+        m_measure->setProperty("role", QString::fromLatin1(role));
+        m_measure->style()->unpolish(m_measure);
+        m_measure->style()->polish(m_measure);
+    }
+}
+
+} // namespace memscape

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The top of a page: its name and question, the device, Measure (Stop while it measures), Export.
+#pragma once
+
+#include "app/pages/device_button.h"
+#include "app/pages/run_controller.h"
+
+#include <QFrame>
+
+class QLabel;
+class QMenu;
+class QPushButton;
+
+namespace memscape {
+
+class PageHeader : public QFrame
+{
+    Q_OBJECT
+
+public:
+    PageHeader(const Experiment& experiment, DeviceDirectory& devices, RunController& runs,
+               QWidget* parent = nullptr);
+
+    void setDevice(const std::string& id);
+    DeviceButton* device() const { return m_device; }
+    QPushButton* measureButton() const { return m_measure; }
+    /// The menu of Export, filled by the window's actions.
+    void setExportMenu(QMenu* menu);
+
+signals:
+    void measureWanted();
+
+private:
+    void refresh();
+
+    std::string m_experiment;
+    std::string m_deviceId;
+    RunController& m_runs;
+    DeviceButton* m_device;
+    QPushButton* m_measure;
+    QPushButton* m_export;
+};
+
+} // namespace memscape

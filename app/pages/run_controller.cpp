@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/run_controller.h"
+
+#include "app/pages/record_text.h"
+#include "core/base/file.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace memscape {
+
+RunController::RunController(StudyDocument& document, DeviceDirectory& devices, QObject* parent)
+    : QObject(parent)
+    , m_document(document)
+    , m_devices(devices)
+{
+    const auto isOurs = [this](qint64 id) { return m_current && m_current->id == id; };
+    connect(&devices, &DeviceDirectory::progress, this,
+            [this, isOurs](qint64 id, int done, int total, const QString& label) {
+                if (!isOurs(id))
+                    return;
+                m_current->done = done;
+                m_current->total = total;
+                m_current->label = label;
+                m_current->silent = false;
+                emit changed();
+            });
+    connect(&devices, &DeviceDirectory::pointsArrived, this,
+            [this, isOurs](qint64 id, const std::vector<Point>& points) {
+                if (isOurs(id))
+                    take(points);
+            });
+    connect(&devices, &DeviceDirectory::note, this,
+            [this, isOurs](qint64 id, const QString& level, const QString&, const QString& text) {
+                if (isOurs(id) && level == QStringLiteral("warning"))
+                    emit notice(text);
+            });
+    connect(&devices, &DeviceDirectory::silent, this, [this, isOurs](qint64 id, double) {
+        if (!isOurs(id))
+            return;
+        m_current->silent = true;
+        emit changed();
+    });
+    connect(&devices, &DeviceDirectory::finished, this, [this, isOurs](const FinishedRun& run) {
+        if (isOurs(run.id))
+            end(run);
+    });
+}
+
+QString RunController::obstacle(const std::string& deviceId) const
+{
+    const DeviceEntry* entry = m_devices.find(deviceId);
+    if (entry == nullptr)
+        return tr("The device “%1” is not there. Pick another in the device menu.")
+            .arg(QString::fromStdString(deviceId));
+    if (entry->source != DeviceSource::Live)
+        return tr("%1 is known from its %2: it can be predicted, not measured. Pick a live device "
+                  "to measure.")
+            .arg(entry->label, entry->source == DeviceSource::File ? tr("file") : tr("data sheet"));
+    return entry->missing;
+}
+
+void RunController::measure(const std::string& experiment, const std::string& deviceId,
+                            const Parameters& parameters)
+{
+    begin(experiment, deviceId, parameters);
+}
+
+void RunController::calibrate(const std::string& deviceId)
+{
+    begin("calibrate", deviceId, {});
+}
+
+void RunController::begin(const std::string& experiment, const std::string& deviceId,
+                          const Parameters& parameters)
+{
+    if (m_current) {
+        emit notice(tr("A measurement is running. Stop it first, or wait for it."));
+        return;
+    }
+    const auto id = m_devices.run(experiment, deviceId, parameters);
+    if (!id) {
+        emit problem(id.error(), {});
+        return;
+    }
+    m_current.emplace();
+    m_current->id = *id;
+    m_current->experiment = experiment;
+    m_current->device = deviceId;
+    m_current->parameters = parameters;
+    m_current->label = experiment == "calibrate" ? tr("calibrating") : tr("starting");
+    m_current->elapsed.start();
+    emit changed();
+}
+
+void RunController::stop()
+{
+    if (!m_current || m_current->stopping)
+        return;
+    m_current->stopping = true;
+    for (WorkerClient* worker : m_devices.workers())
+        worker->cancel(m_current->id);
+    emit changed();
+}
+
+void RunController::keepWaiting()
+{
+    if (!m_current)
+        return;
+    m_current->silent = false;
+    if (WorkerClient* worker = m_devices.workerFor(m_current->device))
+        worker->keepWaiting();
+    emit changed();
+}
+
+void RunController::take(const std::vector<Point>& points)
+{
+    for (const Point& point : points) {
+        auto& known = m_current->points;
+        const auto same = std::find_if(known.begin(), known.end(), [&](const Point& other) {
+            return other.x == point.x && other.name == point.name;
+        });
+        if (same == known.end())
+            known.push_back(point);
+        else
+            *same = point;
+    }
+    std::sort(m_current->points.begin(), m_current->points.end(),
+              [](const Point& a, const Point& b) { return a.x < b.x; });
+    emit pointsChanged();
+}
+
+void RunController::end(const FinishedRun& run)
+{
+    const QString experiment = QString::fromStdString(run.request.experiment);
+    const bool calibration = run.request.experiment == "calibrate";
+    m_current.reset();
+    int index = -1;
+    if (calibration && run.status == RunStatus::Done)
+        saveCalibration(run);
+    else if (!calibration && run.measurement)
+        index = addRecord(run);
+    if (run.error && run.status != RunStatus::Cancelled)
+        emit problem(*run.error, run.details);
+    emit finished(experiment, index);
+    emit changed();
+}
+
+int RunController::addRecord(const FinishedRun& run)
+{
+    auto record = recordFromRun(run);
+    if (!record) {
+        if (run.status == RunStatus::Done)
+            emit problem(record.error(), run.details);
+        return -1;
+    }
+    return int(m_document.addRecord(std::move(*record)));
+}
+
+void RunController::saveCalibration(const FinishedRun& run)
+{
+    const auto device = deviceFromJson(run.result);
+    if (!device) {
+        emit problem(device.error(), run.details);
+        return;
+    }
+    const std::filesystem::path path = calibrationPath(run.request.workerDevice);
+    std::error_code ignored; // the write below says what is wrong
+    std::filesystem::create_directories(path.parent_path(), ignored);
+    const auto written = writeFileAtomically(path, jsonText(deviceToJson(*device)));
+    if (!written) {
+        emit problem(written.error(), {});
+        return;
+    }
+    m_devices.refresh();
+    emit notice(tr("%1 is calibrated: predictions use it from now on.")
+                    .arg(shortDeviceName(*device)));
+}
+
+} // namespace memscape
