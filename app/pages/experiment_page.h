@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The page of any experiment in the registry: header, picture over plot, inspector. A new experiment
+// gets all of it from its schema and its outcomes, without a line here; it may add a picture
+// (app/pictures/).
+//
+// A page holds no numbers of its own. It reads the study, asks for a prediction whenever parameters
+// or device change (once per turn of the event loop, and not while it is hidden), and shows beside it
+// the points that are arriving, or the record that was clicked, or the newest one that answers the
+// same question. A measurement made with other parameters is drawn hollow and never compared.
+#pragma once
+
+#include "app/document/predictor.h"
+#include "app/document/study_document.h"
+#include "app/pages/curves.h"
+#include "app/pages/inspector.h"
+#include "app/pages/page_header.h"
+#include "app/pages/page_plot.h"
+#include "app/pages/shown_measurement.h"
+#include "app/pictures/picture.h"
+#include "app/settings/settings.h"
+
+#include <QElapsedTimer>
+#include <QTimer>
+#include <QWidget>
+
+class QSplitter;
+
+namespace memscape {
+
+/// What every page works with; the window owns them and they outlive it.
+struct PageServices
+{
+    StudyDocument& document;
+    DeviceDirectory& devices;
+    Settings& settings;
+    RunController& runs;
+};
+
+class ExperimentPage : public QWidget
+{
+    Q_OBJECT
+
+public:
+    ExperimentPage(const Experiment& experiment, PageServices services, QWidget* parent = nullptr);
+
+    const Experiment& experiment() const { return m_experiment; }
+    PageHeader* header() const { return m_header; }
+    PagePlot* plot() const { return m_plot; }
+    Picture* picture() const { return m_picture; } ///< null where there is none
+    Inspector* inspector() const { return m_inspector; }
+    QSplitter* splitter() const { return m_splitter; }
+
+    std::string deviceId() const;
+    Parameters parameters() const;
+    /// The prediction that is on screen; null before the first and after one that failed.
+    const Record* prediction() const { return m_prediction.get(); }
+    /// What is on screen as one record: prediction, and the measurement when it belongs to it.
+    std::optional<Record> shownRecord() const;
+    /// Records that an export of this page holds: the shown one and the pinned ones.
+    std::vector<Record> exportRecords() const;
+
+    void measure();
+    void calibrate();
+    /// Shows this record as the measurement until parameters change what is asked; −1: automatic.
+    void chooseRecord(int index);
+    void useRecord(int index); ///< its parameters and device, as one step each
+    /// Sets a parameter from text (a value or a sweep); what does not parse is refused.
+    Result<void> setText(const QString& key, const QString& text);
+    void resetParameters();
+    /// Does what is due now, without waiting for the event loop: for exports and tests.
+    void updateNow();
+    bool upToDate() const { return !m_dirty && !m_predictor.isBusy(); }
+
+signals:
+    void updated(); ///< something on the page changed
+
+protected:
+    void showEvent(QShowEvent* event) override;
+    void changeEvent(QEvent* event) override;
+
+private:
+    enum Dirty { Inputs = 1, Outputs = 2 };
+
+    void build();
+    void connectAll();
+    void documentChanged(const ChangeEvent& event);
+    void schedule(int what);
+    void refreshInputs();
+    void refreshOutputs();
+    void refreshPlot(const ShownMeasurement& shown);
+    void refreshInspector(const ShownMeasurement& shown);
+    InspectorNote noteFor(const ShownMeasurement& shown) const;
+    ShownMeasurement shown() const;
+    std::vector<PinnedOutcome> pinnedOutcomes(const ShownMeasurement& shown) const;
+    std::optional<double> currentX() const;
+    std::vector<Marker> markers() const;
+    void editText(const QString& key, const QString& text);
+    void setEditing(bool active);
+    int gestureFor(const QString& key);
+    void markerMoved(const QString& key, double x);
+    void chooseLog(Qt::Axis axis, bool on);
+    SeriesGroup currentGroup(const std::vector<SeriesGroup>& groups) const;
+    void applyLogChoice(const SeriesGroup& group, AxisSpec& x, AxisSpec& y) const;
+    const Device* device() const;
+
+    const Experiment& m_experiment;
+    std::string m_id;
+    PageServices m_services;
+    Predictor m_predictor;
+    PageHeader* m_header;
+    Picture* m_picture;
+    PagePlot* m_plot;
+    Inspector* m_inspector;
+    QSplitter* m_splitter;
+    QTimer m_timer;
+    int m_dirty = Inputs | Outputs;
+    std::shared_ptr<const Record> m_prediction;
+    std::optional<Error> m_predictionError;
+    int m_chosen = -1;
+    bool m_dragging = false;
+    int m_gesture = 0;
+    QString m_gestureKey;
+    QElapsedTimer m_lastEdit;
+};
+
+} // namespace memscape

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/inspector.h"
+
+#include <QApplication>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
+
+namespace memscape {
+
+Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunController& runs,
+                     QWidget* parent)
+    : QFrame(parent)
+    , m_form(new ParameterForm(experiment.schema(), this))
+    , m_figures(new FiguresTable(this))
+    , m_basis(toneLabel({}, "faint", this))
+    , m_fit(toneLabel({}, "faint", this))
+    , m_note(toneLabel({}, "dim", this))
+    , m_noteAction(new QPushButton(this))
+    , m_why(new WhyCard(this))
+    , m_claims(new ClaimsCard(this))
+    , m_records(new RecordsList(document, experiment.id(), this))
+    , m_scroll(new QScrollArea(this))
+{
+    setObjectName(QStringLiteral("inspector"));
+    setAccessibleName(tr("Inspector"));
+    auto* content = new QWidget;
+    auto* column = new QVBoxLayout(content);
+    column->setContentsMargins(16, 14, 16, 10);
+    column->setSpacing(8);
+    build(column);
+    m_scroll->setWidget(content);
+    m_scroll->setWidgetResizable(true);
+    m_scroll->setFrameShape(QFrame::NoFrame);
+    m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_scroll->setFocusPolicy(Qt::NoFocus);
+
+    auto* progress = new ProgressRow(runs, this);
+    progress->setContentsMargins(16, 0, 16, 10);
+    auto* outer = new QVBoxLayout(this);
+    outer->setContentsMargins(0, 0, 0, 0);
+    outer->setSpacing(0);
+    outer->addWidget(m_scroll, 1);
+    outer->addWidget(progress);
+
+    connect(m_figures, &FiguresTable::currentKeyChanged, this, &Inspector::explain);
+    connect(m_noteAction, &QPushButton::clicked, this, [this] {
+        const auto run = m_noteData.run; // it may replace the note while it runs
+        if (run)
+            run();
+    });
+    // A field reached with Tab scrolls into view.
+    connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) {
+        if (now != nullptr && m_scroll->widget()->isAncestorOf(now))
+            m_scroll->ensureWidgetVisible(now, 0, 24);
+    });
+}
+
+void Inspector::build(QVBoxLayout* column)
+{
+    column->addWidget(toneLabel(tr("Parameters"), "subtitle", this));
+    column->addWidget(m_form);
+    column->addSpacing(8);
+    column->addWidget(m_figures);
+    m_noteAction->setObjectName(QStringLiteral("noteAction"));
+    for (QWidget* line : {static_cast<QWidget*>(m_fit), static_cast<QWidget*>(m_basis),
+                          static_cast<QWidget*>(m_note)})
+        column->addWidget(line);
+    column->addWidget(m_noteAction, 0, Qt::AlignLeft);
+    column->addSpacing(4);
+    column->addWidget(m_why);
+    column->addWidget(m_claims);
+    column->addSpacing(8);
+    column->addWidget(m_records);
+    column->addStretch(1);
+}
+
+void Inspector::setFigures(std::vector<FigureRow> rows, ByteStyle bytes)
+{
+    m_bytes = bytes;
+    m_figures->setRows(std::move(rows), bytes);
+    explain();
+}
+
+void Inspector::explain()
+{
+    const QString key = m_figures->currentKey();
+    for (const FigureRow& row : m_figures->figures()->rows()) {
+        if (row.key == key) {
+            m_why->setFigure(row.predicted ? &*row.predicted : nullptr, m_bytes);
+            return;
+        }
+    }
+    m_why->setFigure(nullptr, m_bytes);
+}
+
+void Inspector::setFooting(const QString& basis, const QString& fit)
+{
+    m_basis->setText(basis);
+    m_basis->setVisible(!basis.isEmpty());
+    m_fit->setText(fit);
+    m_fit->setVisible(!fit.isEmpty());
+}
+
+void Inspector::setNote(InspectorNote note)
+{
+    m_noteData = std::move(note);
+    m_note->setText(m_noteData.text);
+    m_note->setVisible(!m_noteData.text.isEmpty());
+    m_noteAction->setText(m_noteData.action);
+    m_noteAction->setVisible(!m_noteData.action.isEmpty());
+}
+
+QString Inspector::noteText() const
+{
+    return m_noteData.text;
+}
+
+} // namespace memscape

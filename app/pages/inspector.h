@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The right side of a page: parameters, figures with what they stand on, why, claims, records, and
+// the progress of a measurement at the foot. It shows what the page gives it.
+#pragma once
+
+#include "app/pages/claims_card.h"
+#include "app/pages/figures_table.h"
+#include "app/pages/parameter_form.h"
+#include "app/pages/progress_row.h"
+#include "app/pages/records_list.h"
+#include "app/pages/why_card.h"
+
+#include <QFrame>
+
+#include <functional>
+
+class QPushButton;
+class QScrollArea;
+
+namespace memscape {
+
+/// One sentence about the measurement beside the prediction, and what can be done about it.
+struct InspectorNote
+{
+    QString text;
+    QString action; ///< label of a button; empty for none
+    std::function<void()> run;
+};
+
+class Inspector : public QFrame
+{
+    Q_OBJECT
+
+public:
+    Inspector(const Experiment& experiment, StudyDocument& document, RunController& runs,
+              QWidget* parent = nullptr);
+
+    ParameterForm* form() const { return m_form; }
+    FiguresTable* figures() const { return m_figures; }
+    WhyCard* why() const { return m_why; }
+    ClaimsCard* claims() const { return m_claims; }
+    RecordsList* records() const { return m_records; }
+
+    void setFigures(std::vector<FigureRow> rows, ByteStyle bytes);
+    /// What the prediction stands on, and how well it fits what was measured.
+    void setFooting(const QString& basis, const QString& fit);
+    void setNote(InspectorNote note);
+    QString noteText() const;
+
+private:
+    void explain();
+    void build(QVBoxLayout* column);
+
+    ParameterForm* m_form;
+    FiguresTable* m_figures;
+    QLabel* m_basis;
+    QLabel* m_fit;
+    QLabel* m_note;
+    QPushButton* m_noteAction;
+    InspectorNote m_noteData;
+    WhyCard* m_why;
+    ClaimsCard* m_claims;
+    RecordsList* m_records;
+    QScrollArea* m_scroll;
+    ByteStyle m_bytes = ByteStyle::Binary;
+};
+
+} // namespace memscape

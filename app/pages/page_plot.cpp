@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/page_plot.h"
+
+#include "app/pages/card.h"
+
+#include <QButtonGroup>
+#include <QHBoxLayout>
+#include <QToolButton>
+
+namespace memscape {
+
+PagePlot::PagePlot(QWidget* parent)
+    : QWidget(parent)
+    , m_view(new PlotView(this))
+    , m_chipArea(new QWidget(this))
+    , m_chips(new QHBoxLayout(m_chipArea))
+    , m_group(new QButtonGroup(this))
+    , m_status(new QLabel(this))
+{
+    m_view->setObjectName(QStringLiteral("plot"));
+    m_view->setFocusPolicy(Qt::StrongFocus);
+    m_chips->setContentsMargins(0, 0, 0, 0);
+    m_chips->setSpacing(6);
+    m_logX = logButton(tr("log x"), tr("Logarithmic horizontal axis"), Qt::XAxis);
+    m_logY = logButton(tr("log y"), tr("Logarithmic vertical axis"), Qt::YAxis);
+    auto* reset = new QToolButton(this);
+    reset->setText(tr("reset view"));
+    reset->setToolTip(tr("Show all of the data again (0)"));
+    reset->setFocusPolicy(Qt::StrongFocus);
+    reset->setProperty("role", "flat");
+    connect(reset, &QToolButton::clicked, m_view, &PlotView::resetView);
+
+    m_status->setObjectName(QStringLiteral("statusLine"));
+    m_status->setToolTip(PlotView::shortcuts());
+    m_status->setTextFormat(Qt::PlainText);
+    m_status->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    m_status->setAccessibleName(tr("Value under the pointer"));
+
+    auto* tools = new QHBoxLayout;
+    tools->setSpacing(6);
+    tools->addWidget(m_chipArea);
+    tools->addStretch(1);
+    for (QToolButton* button : {m_logX, m_logY, reset})
+        tools->addWidget(button);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(16, 8, 16, 6);
+    column->setSpacing(4);
+    column->addLayout(tools);
+    column->addWidget(m_view, 1);
+    column->addWidget(m_status);
+
+    connect(m_view, &PlotView::readoutChanged, this, &PagePlot::refreshStatus);
+    connect(m_view, &PlotView::noteChanged, this, &PagePlot::refreshStatus);
+    connect(m_group, &QButtonGroup::idClicked, this, [this](int id) {
+        if (id >= 0 && id < int(m_groups.size()))
+            emit groupChosen(m_groups[std::size_t(id)].key);
+    });
+    refreshStatus();
+}
+
+QToolButton* PagePlot::logButton(const QString& text, const QString& tip, Qt::Axis axis)
+{
+    auto* button = new QToolButton(this);
+    button->setText(text);
+    button->setToolTip(tip);
+    button->setAccessibleName(tip);
+    button->setCheckable(true);
+    button->setFocusPolicy(Qt::StrongFocus);
+    button->setProperty("role", "chip");
+    connect(button, &QToolButton::clicked, this,
+            [this, axis](bool on) { emit logChosen(axis, on); });
+    return button;
+}
+
+void PagePlot::setGroups(const std::vector<SeriesGroup>& groups, const QString& current)
+{
+    if (groups != m_groups) {
+        clearLayout(m_chips);
+        m_groups = groups;
+        for (std::size_t i = 0; i < groups.size() && groups.size() > 1; ++i) {
+            auto* chip = new QToolButton(m_chipArea);
+            chip->setText(groups[i].label);
+            chip->setAccessibleName(tr("Plot %1").arg(groups[i].label));
+            chip->setCheckable(true);
+            chip->setFocusPolicy(Qt::StrongFocus);
+            chip->setProperty("role", "chip");
+            m_group->addButton(chip, int(i));
+            m_chips->addWidget(chip);
+        }
+    }
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        if (QAbstractButton* chip = m_group->button(int(i)); chip && groups[i].key == current)
+            chip->setChecked(true);
+    }
+}
+
+void PagePlot::setAxes(const AxisSpec& x, const AxisSpec& y)
+{
+    m_view->setAxes(x, y);
+    m_logX->setChecked(x.log != 0);
+    m_logX->setEnabled(x.names.isEmpty());
+    m_logY->setChecked(y.log != 0);
+}
+
+void PagePlot::setHoverText(const QString& text)
+{
+    m_hover = text;
+    refreshStatus();
+}
+
+QString PagePlot::statusText() const
+{
+    return m_status->text();
+}
+
+void PagePlot::refreshStatus()
+{
+    QString text = m_hover.isEmpty() ? m_view->readout() : m_hover;
+    if (text.isEmpty())
+        text = tr("Point at the plot to read values. Wheel zooms, drag pans, double click shows all.");
+    if (!m_view->note().isEmpty())
+        text += QStringLiteral("   ") + m_view->note();
+    m_status->setText(text);
+}
+
+} // namespace memscape

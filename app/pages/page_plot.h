@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The plot of a page with what stands around it: chips that choose among series of different units,
+// one-click log axes, and the line below that says what is under the pointer.
+#pragma once
+
+#include "app/pages/curves.h"
+#include "app/plots/plot_view.h"
+
+#include <QWidget>
+
+class QButtonGroup;
+class QHBoxLayout;
+class QLabel;
+class QToolButton;
+
+namespace memscape {
+
+class PagePlot : public QWidget
+{
+    Q_OBJECT
+
+public:
+    explicit PagePlot(QWidget* parent = nullptr);
+
+    PlotView* view() const { return m_view; }
+    /// Chips are made anew only when the groups change.
+    void setGroups(const std::vector<SeriesGroup>& groups, const QString& current);
+    void setAxes(const AxisSpec& x, const AxisSpec& y);
+    /// Something else than the plot that is under the pointer; empty gives the line back.
+    void setHoverText(const QString& text);
+    QString statusText() const;
+
+signals:
+    void groupChosen(const QString& key);
+    void logChosen(Qt::Axis axis, bool on);
+
+private:
+    QToolButton* logButton(const QString& text, const QString& tip, Qt::Axis axis);
+    void refreshStatus();
+
+    PlotView* m_view;
+    QWidget* m_chipArea;
+    QHBoxLayout* m_chips;
+    QButtonGroup* m_group;
+    QToolButton* m_logX;
+    QToolButton* m_logY;
+    QLabel* m_status;
+    std::vector<SeriesGroup> m_groups;
+    QString m_hover;
+};
+
+} // namespace memscape
