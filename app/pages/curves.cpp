@@ -33,12 +33,21 @@ Curve curveOf(const Series& series, const QString& prefix, const QString& name, 
     return curve;
 }
 
+/// A variant that says nothing of its own: no point, or the same points as the first.
+bool redundant(const Series& series, const Outcome& outcome, const SeriesGroup& group)
+{
+    const bool empty = std::none_of(series.y.begin(), series.y.end(),
+                                    [](double y) { return std::isfinite(y); });
+    const Series* first = outcome.findSeries(group.series.front());
+    return empty || (first != nullptr && first->key != series.key && first->y == series.y);
+}
+
 void addPredicted(const SeriesGroup& group, const CurveInput& input, std::vector<Curve>& curves)
 {
     int variant = 0;
     for (const std::string& key : group.series) {
         const Series* series = input.predicted->findSeries(key);
-        if (series == nullptr)
+        if (series == nullptr || redundant(*series, *input.predicted, group))
             continue;
         const bool first = key == group.series.front();
         const bool alone = group.series.size() == 1;
@@ -56,7 +65,7 @@ void addMeasured(const SeriesGroup& group, const CurveInput& input, std::vector<
     int variant = 0;
     for (const std::string& key : group.series) {
         const Series* series = input.measured->findSeries(key);
-        if (series == nullptr)
+        if (series == nullptr || redundant(*series, *input.measured, group))
             continue;
         const bool first = key == group.series.front();
         const bool alone = group.series.size() == 1;
@@ -111,7 +120,7 @@ std::vector<SeriesGroup> seriesGroups(const Outcome& outcome)
     std::vector<SeriesGroup> groups;
     for (const Series& series : outcome.series) {
         const auto same = std::find_if(groups.begin(), groups.end(), [&](const SeriesGroup& group) {
-            return group.unit == series.yUnit;
+            return group.unit == series.yUnit && series.yUnit != Unit::One; // shares and counts differ
         });
         if (same == groups.end())
             groups.push_back({text(series.key), text(series.yLabel), series.yUnit, {series.key}});

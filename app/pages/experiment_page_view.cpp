@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What an experiment's page draws from its prediction and the measurement beside it.
+#include "app/pages/experiment_page.h"
+
+#include "app/pages/record_text.h"
+#include "core/experiment/comparison.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+QString text(const std::string& words)
+{
+    return QString::fromStdString(words);
+}
+
+QString percent(double share)
+{
+    return text(percentText(share));
+}
+
+/// "fits within 4.8 % (median of 12 points; at most 20 % at 32 MiB)".
+QString fitText(const Outcome& predicted, const Outcome& measured, const SeriesGroup& group,
+                ByteStyle bytes)
+{
+    const Comparison comparison = compare(predicted, measured);
+    for (const SeriesComparison& series : comparison.series) {
+        if (series.key != group.series.front() || series.points == 0)
+            continue;
+        const Series* curve = predicted.findSeries(series.key);
+        return ExperimentPage::tr("%1: off by %2 (median of %n points), at most %3 at %4", nullptr,
+                                  int(series.points))
+            .arg(text(curve->label), percent(series.medianError), percent(series.largestError),
+                 text(quantityText(series.worstX, curve->x.unit, bytes)));
+    }
+    return {};
+}
+
+/// The measured x nearest to the one that is shown; NaN without points.
+double nearestMeasured(const Outcome& measured, double x)
+{
+    double best = std::numeric_limits<double>::quiet_NaN();
+    for (const Series& series : measured.series) {
+        for (std::size_t i = 0; i < series.x.values.size() && i < series.y.size(); ++i) {
+            const double at = series.x.values[i];
+            const bool nearer = !std::isfinite(best) || std::abs(at - x) < std::abs(best - x);
+            if (std::isfinite(series.y[i]) && nearer)
+                best = at;
+        }
+    }
+    return best;
+}
+
+} // namespace
+
+void ExperimentPage::refreshInputs()
+{
+    const Parameters now = parameters();
+    m_inspector->form()->display(now);
+    m_header->setDevice(deviceId());
+    if (const Device* target = device()) {
+        m_predictor.request(m_id, *target, now);
+        return;
+    }
+    m_prediction.reset();
+    m_predictionError = Error{"device.unknown",
+                              "the device \"" + deviceId() + "\" is not there", {},
+                              "pick another in the device menu"};
+    refreshOutputs();
+}
+
+void ExperimentPage::refreshOutputs()
+{
+    const ShownMeasurement now = shown();
+    if (m_picture) {
+        m_picture->setByteStyle(m_services.settings.byteStyle());
+        if (const Device* target = device())
+            m_picture->setState(m_experiment, *target, parameters(),
+                                m_prediction ? &*m_prediction->predicted : nullptr,
+                                now.outcome && !now.elsewhere ? &*now.outcome : nullptr);
+    }
+    refreshPlot(now);
+    refreshInspector(now);
+    emit updated();
+}
+
+ShownMeasurement ExperimentPage::shown() const
+{
+    static const Device none;
+    const Device* target = device();
+    return shownMeasurement(m_services.document, m_services.runs, m_experiment,
+                            target ? *target : none, parameters(), m_chosen);
+}
+
+SeriesGroup ExperimentPage::currentGroup(const std::vector<SeriesGroup>& groups) const
+{
+    if (groups.empty())
+        return {};
+    const Json chosen = m_services.document.viewSetting(m_id, "plot");
+    for (const SeriesGroup& group : groups) {
+        if (chosen.is_string() && group.key.toStdString() == chosen.get<std::string>())
+            return group;
+    }
+    return groups.front();
+}
+
+void ExperimentPage::applyLogChoice(const SeriesGroup& group, AxisSpec& x, AxisSpec& y) const
+{
+    const std::string key = group.key.toStdString();
+    const Json logX = m_services.document.viewSetting(m_id, "logX." + key);
+    const Json logY = m_services.document.viewSetting(m_id, "logY." + key);
+    if (logX.is_boolean())
+        x.log = logX.get<bool>() ? (x.log != 0 ? x.log : x.unit == Unit::Byte ? 2 : 10) : 0;
+    if (logY.is_boolean()) {
+        y.log = logY.get<bool>() ? 10 : 0;
+        y.fromZero = y.log == 0;
+    }
+}
+
+std::vector<PinnedOutcome> ExperimentPage::pinnedOutcomes(const ShownMeasurement& now) const
+{
+    std::vector<PinnedOutcome> pinned;
+    const std::vector<Record>& records = m_services.document.records();
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        const Record& record = records[i];
+        if (!record.pinned || record.experiment != m_id || int(i) == now.recordIndex)
+            continue;
+        pinned.push_back({recordName(record), m_inspector->records()->model()->paletteOf(i),
+                          record.predicted ? &*record.predicted : nullptr,
+                          record.measured ? &*record.measured : nullptr});
+    }
+    return pinned;
+}
+
+void ExperimentPage::refreshPlot(const ShownMeasurement& now)
+{
+    PlotView* view = m_plot->view();
+    const Outcome* predicted = m_prediction ? &*m_prediction->predicted : nullptr;
+    const Outcome* lead = predicted ? predicted : now.outcome ? &*now.outcome : nullptr;
+    if (lead == nullptr) {
+        view->setCurves({});
+        view->setMarkers({});
+        view->setEmptyText(m_predictionError ? text(m_predictionError->text()) : tr("calculating…"));
+        return;
+    }
+    const ByteStyle bytes = m_services.settings.byteStyle();
+    const std::vector<SeriesGroup> groups = seriesGroups(*lead);
+    const SeriesGroup group = currentGroup(groups);
+    CurveInput input;
+    input.predicted = predicted;
+    input.measured = now.outcome ? &*now.outcome : nullptr;
+    input.measuredOn = tr("measured on %1").arg(shortDeviceName(now.device));
+    input.measuredElsewhere = now.elsewhere;
+    if (now.elsewhere)
+        input.measuredOn += tr(" (other settings)");
+    input.pinned = pinnedOutcomes(now);
+
+    AxisSpec x = xAxisOf(*lead, bytes);
+    AxisSpec y = yAxisOf(group, input, bytes);
+    applyLogChoice(group, x, y);
+    m_plot->setGroups(groups, group.key);
+    m_plot->setAxes(x, y);
+    view->setTitle(tr("%1 by %2").arg(group.label, x.label));
+    view->setEmptyText(tr("Nothing to draw yet."));
+    view->setCurves(makeCurves(group, input));
+    view->setMarkers(markers());
+    const Device* target = device();
+    view->setBands(target && !lead->series.empty() ? capacityBands(*target, lead->series.front().x)
+                                                   : std::vector<Band>());
+    view->setLines(target ? datasheetLines(*target, group.unit, bytes)
+                          : std::vector<HorizontalLine>());
+}
+
+std::optional<double> ExperimentPage::currentX() const
+{
+    if (!m_prediction || m_prediction->predicted->series.empty())
+        return std::nullopt;
+    const SeriesAxis& axis = m_prediction->predicted->series.front().x;
+    const ParameterSpec* spec = findParameter(m_experiment.schema(), axis.key);
+    const Parameters now = parameters();
+    if (spec == nullptr || !now.has(axis.key))
+        return std::nullopt;
+    if (spec->kind == ParameterKind::Integer || spec->kind == ParameterKind::Real)
+        return now.number(axis.key);
+    const std::string choice
+        = spec->kind == ParameterKind::Choice ? now.choice(axis.key) : std::string();
+    for (std::size_t i = 0; i < axis.names.size(); ++i) {
+        for (const ChoiceValue& known : spec->choices) {
+            if (known.key == choice && (axis.names[i] == known.key || axis.names[i] == known.label))
+                return double(i);
+        }
+    }
+    return std::nullopt;
+}
+
+std::vector<Marker> ExperimentPage::markers() const
+{
+    const std::optional<double> x = currentX();
+    if (!x)
+        return {};
+    const std::string& key = m_prediction->predicted->series.front().x.key;
+    const ParameterSpec* spec = findParameter(m_experiment.schema(), key);
+    const Parameters now = parameters();
+    QString label;
+    for (const auto& [name, value] : now.values()) {
+        if (name == key)
+            label = text(valueLabel(*spec, value));
+    }
+    return {{text(key), *x, label, !now.sweep()}};
+}
+
+void ExperimentPage::refreshInspector(const ShownMeasurement& now)
+{
+    const ByteStyle bytes = m_services.settings.byteStyle();
+    const Outcome* predicted = m_prediction ? &*m_prediction->predicted : nullptr;
+    const Outcome* measured = now.outcome && !now.elsewhere ? &*now.outcome : nullptr;
+    const std::optional<double> x = currentX();
+    const std::string swept
+        = predicted && !predicted->series.empty() ? predicted->series.front().x.key : "";
+    const bool samePoint
+        = measured && (swept.empty() || differenceText(m_experiment.schema(), parameters(),
+                                                       now.parameters, {}).isEmpty());
+    m_inspector->setFigures(figureRows(predicted, measured, x, samePoint), bytes);
+
+    const Device* target = device();
+    QString basis;
+    if (target && predicted)
+        basis = tr("prediction stands on: %1").arg(basisText(*target));
+    QString fit;
+    if (predicted && measured)
+        fit = fitText(*predicted, *measured, currentGroup(seriesGroups(*predicted)), bytes);
+    m_inspector->setFooting(basis, fit);
+    m_inspector->setNote(noteFor(now));
+    m_inspector->claims()->setClaims(
+        target && predicted ? m_experiment.claims(*target, parameters()) : std::vector<Claim>());
+    m_inspector->records()->model()->setShown(now.recordIndex);
+}
+
+InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
+{
+    auto* self = const_cast<ExperimentPage*>(this); // the actions run later, from a click
+    if (m_predictionError)
+        return {text(m_predictionError->text()), tr("Reset parameters"),
+                [self] { self->resetParameters(); }};
+    if (now.live)
+        return {};
+    if (!now.outcome) {
+        const QString obstacle = m_services.runs.obstacle(deviceId());
+        if (!obstacle.isEmpty())
+            return {obstacle, {}, {}};
+        if (m_services.runs.current())
+            return {};
+        return {tr("Not measured yet: press Measure to put the real thing beside the prediction."),
+                {}, {}};
+    }
+    if (now.elsewhere) {
+        const int index = now.recordIndex;
+        QString difference = differenceText(m_experiment.schema(), now.parameters, parameters(),
+                                            sweptKey(m_services.document.records()[std::size_t(index)]));
+        if (difference.isEmpty())
+            difference = shortDeviceName(now.device);
+        return {tr("The hollow dots were measured with: %1.").arg(difference),
+                tr("Use these settings"), [self, index] { self->useRecord(index); }};
+    }
+    const std::optional<double> x = currentX();
+    if (!x || parameters().sweep() || !m_prediction)
+        return {};
+    const double nearest = nearestMeasured(*now.outcome, *x);
+    if (!std::isfinite(nearest) || nearest == *x)
+        return {};
+    const std::string key = m_prediction->predicted->series.front().x.key;
+    const ParameterSpec* spec = findParameter(m_experiment.schema(), key);
+    if (spec->kind != ParameterKind::Integer && spec->kind != ParameterKind::Real)
+        return {};
+    return {tr("Not measured at %1.").arg(text(valueLabel(*spec, *x))),
+            tr("Go to %1").arg(text(valueLabel(*spec, nearest))),
+            [self, key, nearest] { self->editText(text(key), text(numberText(nearest))); }};
+}
+
+std::optional<Record> ExperimentPage::shownRecord() const
+{
+    const ShownMeasurement now = shown();
+    if (now.recordIndex >= 0 && !now.elsewhere)
+        return m_services.document.records()[std::size_t(now.recordIndex)];
+    if (!m_prediction)
+        return std::nullopt;
+    Record record = *m_prediction;
+    if (now.live && !now.elsewhere)
+        record.measured = now.outcome;
+    return record;
+}
+
+std::vector<Record> ExperimentPage::exportRecords() const
+{
+    std::vector<Record> records;
+    const ShownMeasurement now = shown();
+    if (auto record = shownRecord())
+        records.push_back(std::move(*record));
+    const std::vector<Record>& all = m_services.document.records();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (all[i].pinned && all[i].experiment == m_id && int(i) != now.recordIndex)
+            records.push_back(all[i]);
+    }
+    return records;
+}
+
+} // namespace memscape
