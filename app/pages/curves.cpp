@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/curves.h"
 
+#include <QObject>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>

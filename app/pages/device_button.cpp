@@ -67,7 +67,7 @@ void DeviceButton::fillMenu()
     addSection(tr("Device files"), DeviceSource::File);
     addSection(tr("Catalogue: predicted"), DeviceSource::Catalogue);
     m_menu.addSeparator();
-    m_menu.addAction(icon(QStringLiteral("calibrate")), tr("Calibrate this device…"), this,
+    m_menu.addAction(themedIcon(QStringLiteral("calibrate")), tr("Calibrate this device…"), this,
                      &DeviceButton::calibrateWanted);
     m_menu.addAction(tr("Add device from command…"), this, &DeviceButton::commandWanted);
     m_menu.addAction(tr("Open device file…"), this, &DeviceButton::fileWanted);

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <QEvent>
 #include <QSplitter>
 #include <QVBoxLayout>
 

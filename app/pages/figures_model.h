@@ -18,8 +18,8 @@ struct FigureRow
 {
     QString key;
     QString label;
-    std::optional<Figure> predicted;
-    std::optional<Figure> measured;
+    std::optional<Figure> predicted = {};
+    std::optional<Figure> measured = {};
     double error = 0; ///< (predicted − measured) / measured; NaN when there is none
     bool agree = false; ///< equal words, or inside the measured band
 };

@@ -67,7 +67,7 @@ void initIcons()
     initResources();
 }
 
-QIcon icon(const QString& name, const QColor& colour)
+QIcon themedIcon(const QString& name, const QColor& colour)
 {
     initIcons();
     QFile file(QStringLiteral(":/icons/%1.svg").arg(name));
@@ -76,19 +76,19 @@ QIcon icon(const QString& name, const QColor& colour)
     return QIcon(new LineIcon(file.readAll(), colour));
 }
 
-QIcon icon(const QString& name)
+QIcon themedIcon(const QString& name)
 {
-    return icon(name, QColor());
+    return themedIcon(name, QColor());
 }
 
 void setThemedIcon(QAbstractButton* button, const QString& name)
 {
-    button->setIcon(icon(name));
+    button->setIcon(themedIcon(name));
 }
 
 void setThemedIcon(QAction* action, const QString& name)
 {
-    action->setIcon(icon(name));
+    action->setIcon(themedIcon(name));
 }
 
 } // namespace memscape

@@ -13,9 +13,9 @@ class QAction;
 namespace memscape {
 
 /// The icon in one colour, sharp at any size; null when there is no such icon.
-QIcon icon(const QString& name, const QColor& colour);
+QIcon themedIcon(const QString& name, const QColor& colour);
 /// In the colour of dim text, faint while disabled.
-QIcon icon(const QString& name);
+QIcon themedIcon(const QString& name);
 
 void setThemedIcon(QAbstractButton* button, const QString& name);
 void setThemedIcon(QAction* action, const QString& name);

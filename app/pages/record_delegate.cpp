@@ -61,7 +61,7 @@ void RecordDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option
                                  ? theme.good
                                  : theme.warning));
     if (index.data(RecordsModel::PinnedRole).toBool()) {
-        icon(QStringLiteral("pin"), theme.text)
+        themedIcon(QStringLiteral("pin"), theme.text)
             .paint(painter, QRect(inner.right() - 14, card.center().y() - 7, 14, 14));
         inner.setRight(inner.right() - 20);
     }

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/sheet.h"
+
+#include "app/pages/experiment_page.h"
+#include "app/pages/record_text.h"
+
+#include <QBuffer>
+#include <QFileInfo>
+#include <QPainter>
+#include <QPdfWriter>
+#include <QSvgGenerator>
+
+#include "core/base/file.h"
+
+namespace memscape {
+
+namespace {
+
+constexpr double margin = 24;
+
+QString parametersText(const ExperimentPage& page)
+{
+    QStringList parts;
+    const Parameters parameters = page.parameters();
+    for (const auto& [key, value] : parameters.values()) {
+        const ParameterSpec* spec = findParameter(page.experiment().schema(), key);
+        if (spec == nullptr)
+            continue;
+        const bool swept = parameters.sweep() && parameters.sweep()->key == key;
+        parts << QString::fromStdString(spec->label) + u' '
+                + (swept ? QObject::tr("swept") : QString::fromStdString(valueLabel(*spec, value)));
+    }
+    return parts.join(QStringLiteral(" · "));
+}
+
+double textHeight(QPainter& painter)
+{
+    return painter.fontMetrics().height();
+}
+
+/// Draws the figures as columns side by side; returns the height it took.
+double paintFigures(QPainter& painter, const QRectF& rect, const Sheet& sheet, const Theme& theme)
+{
+    FiguresModel model;
+    model.setRows(sheet.figures, sheet.bytes);
+    const double widths[] = {rect.width() * 0.4, rect.width() * 0.22, rect.width() * 0.22,
+                             rect.width() * 0.16};
+    const QColor heads[] = {theme.text, theme.predictedText, theme.measuredText, theme.textFaint};
+    painter.setFont(relativeFont(0.95, true));
+    const double row = textHeight(painter) + 8;
+    double y = rect.top();
+    for (int line = -1; line < model.rowCount(); ++line, y += row) {
+        double x = rect.left();
+        for (int column = 0; column < FiguresModel::NUM_COLUMNS; ++column) {
+            const QString text = line < 0
+                ? model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()
+                : model.index(line, column).data().toString();
+            painter.setFont(relativeFont(0.95, line < 0 || column == 1 || column == 2));
+            painter.setPen(line < 0 ? heads[column] : column == 0 ? theme.textDim : theme.text);
+            painter.drawText(QRectF(x, y, widths[column] - 4, row),
+                             int(Qt::AlignVCenter | (column == 0 ? Qt::AlignLeft : Qt::AlignRight)),
+                             text);
+            x += widths[column];
+        }
+        painter.setPen(theme.border);
+        painter.drawLine(QPointF(rect.left(), y + row), QPointF(rect.right(), y + row));
+    }
+    return y - rect.top();
+}
+
+double paintTitle(QPainter& painter, const QRectF& rect, const Sheet& sheet, const Theme& theme)
+{
+    double y = rect.top();
+    const auto line = [&](const QString& text, const QFont& font, const QColor& colour) {
+        painter.setFont(font);
+        painter.setPen(colour);
+        const QRectF box(rect.left(), y, rect.width(), 1000);
+        const QRectF used = painter.boundingRect(box, Qt::TextWordWrap, text);
+        painter.drawText(box, Qt::TextWordWrap, text);
+        y += used.height() + 2;
+    };
+    line(sheet.title, relativeFont(1.6, true), theme.text);
+    line(sheet.question, relativeFont(1), theme.textDim);
+    line(sheet.subtitle, relativeFont(0.9), theme.textFaint);
+    return y - rect.top() + 8;
+}
+
+Result<void> writePixels(const QString& path, const Sheet& sheet, const QSize& size, double scale,
+                         const Theme& theme)
+{
+    QImage image(size * scale, QImage::Format_ARGB32_Premultiplied);
+    if (image.isNull())
+        return fail("export.write", "no memory for a picture of that size", "make it smaller");
+    image.setDevicePixelRatio(scale);
+    QPainter painter(&image);
+    painter.setRenderHint(QPainter::Antialiasing);
+    paintSheet(painter, QRectF(QPointF(), QSizeF(size)), sheet, theme);
+    painter.end();
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    if (!buffer.open(QIODevice::WriteOnly) || !image.save(&buffer, "PNG"))
+        return fail("export.write", "the picture could not be encoded");
+    return writeFileAtomically(path.toStdString(), bytes.toStdString());
+}
+
+Result<void> writeSvg(const QString& path, const Sheet& sheet, const QSize& size,
+                      const Theme& theme)
+{
+    QBuffer buffer;
+    QSvgGenerator generator;
+    generator.setOutputDevice(&buffer);
+    generator.setSize(size);
+    generator.setViewBox(QRect(QPoint(), size));
+    generator.setTitle(sheet.title);
+    generator.setDescription(sheet.subtitle);
+    generator.setResolution(96);
+    QPainter painter(&generator);
+    paintSheet(painter, QRectF(QPointF(), QSizeF(size)), sheet, theme);
+    painter.end();
+    return writeFileAtomically(path.toStdString(), buffer.data().toStdString());
+}
+
+Result<void> writePdf(const QString& path, const Sheet& sheet, const QSize& size,
+                      const Theme& theme)
+{
+    QBuffer buffer;
+    if (!buffer.open(QIODevice::WriteOnly))
+        return fail("export.write", "no memory");
+    {
+        QPdfWriter writer(&buffer);
+        writer.setResolution(96);
+        writer.setPageSize(QPageSize(QSizeF(size) * 72.0 / 96.0, QPageSize::Point));
+        writer.setPageMargins(QMarginsF());
+        writer.setTitle(sheet.title);
+        writer.setCreator(QStringLiteral("Memscape"));
+        QPainter painter(&writer);
+        paintSheet(painter, QRectF(QPointF(), QSizeF(size)), sheet, theme);
+    }
+    return writeFileAtomically(path.toStdString(), buffer.data().toStdString());
+}
+
+} // namespace
+
+Sheet sheetOf(const ExperimentPage& page)
+{
+    Sheet sheet;
+    sheet.title = QString::fromStdString(page.experiment().title());
+    sheet.question = QString::fromStdString(page.experiment().question());
+    if (const Record* record = page.prediction())
+        sheet.subtitle = QString::fromStdString(record->device.name) + QStringLiteral(" · ")
+            + parametersText(page);
+    if (const Record* record = page.prediction())
+        sheet.footer = QObject::tr("Memscape %1 · prediction stands on: %2")
+                           .arg(QString::fromStdString(programVersion()), basisText(record->device));
+    sheet.picture = page.picture() && !page.picture()->isHidden() ? page.picture() : nullptr;
+    sheet.plot = page.plot()->view();
+    sheet.figures = page.inspector()->figures()->figures()->rows();
+    return sheet;
+}
+
+void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const Theme& theme)
+{
+    painter.fillRect(rect, theme.background);
+    QRectF inner = rect.adjusted(margin, margin, -margin, -margin);
+    inner.setTop(inner.top() + paintTitle(painter, inner, sheet, theme));
+
+    painter.setFont(relativeFont(0.85));
+    painter.setPen(theme.textFaint);
+    painter.drawText(inner, Qt::AlignLeft | Qt::AlignBottom, sheet.footer);
+    inner.setBottom(inner.bottom() - textHeight(painter) - 8);
+
+    painter.setFont(relativeFont(0.95, true));
+    const double figures = (textHeight(painter) + 8) * double(sheet.figures.size() + 1) + 10;
+    QRectF table = inner;
+    table.setTop(std::max(inner.top() + inner.height() * 0.4, inner.bottom() - figures));
+    paintFigures(painter, table, sheet, theme);
+    inner.setBottom(table.top() - 8);
+
+    if (sheet.picture) {
+        QRectF picture = inner;
+        const double wanted = sheet.picture->sizeHint().height();
+        picture.setHeight(std::min(wanted > 0 ? wanted : 200, inner.height() * 0.42));
+        sheet.picture->paintTo(painter, picture, theme);
+        inner.setTop(picture.bottom() + 8);
+    }
+    if (sheet.plot)
+        sheet.plot->paintTo(painter, inner, theme);
+}
+
+Result<void> writeSheet(const QString& path, const Sheet& sheet, const QSize& size, double scale,
+                        const Theme& theme)
+{
+    const QString suffix = QFileInfo(path).suffix().toLower();
+    if (suffix == QStringLiteral("png"))
+        return writePixels(path, sheet, size, scale, theme);
+    if (suffix == QStringLiteral("svg"))
+        return writeSvg(path, sheet, size, theme);
+    if (suffix == QStringLiteral("pdf"))
+        return writePdf(path, sheet, size, theme);
+    return fail("export.format", "cannot tell the kind of picture from \"" + path.toStdString() + "\"",
+                "end the name in .png, .svg or .pdf");
+}
+
+} // namespace memscape

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A page on one sheet, for exports and printing: title and question, the parameters in one line, the
+// picture, the plot, the figures with predicted, measured and error, and why. Painted from values as
+// vectors, in the light theme unless asked otherwise, so that it does not depend on the screen.
+#pragma once
+
+#include "app/pages/figures_model.h"
+#include "app/settings/theme.h"
+#include "core/base/result.h"
+#include "core/experiment/record.h"
+
+#include <QRectF>
+#include <QSize>
+#include <QString>
+
+class QPainter;
+
+namespace memscape {
+
+class ExperimentPage;
+class Picture;
+class PlotView;
+
+struct Sheet
+{
+    QString title, question;
+    QString subtitle; ///< device and parameters
+    QString footer;   ///< program, basis, fit
+    const Picture* picture = nullptr;
+    PlotView* plot = nullptr;
+    std::vector<FigureRow> figures;
+    ByteStyle bytes = ByteStyle::Binary;
+};
+
+/// What is on the page now; the page must outlive it.
+Sheet sheetOf(const ExperimentPage& page);
+
+void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const Theme& theme);
+
+/// Writes .png, .svg or .pdf by the path's ending. Errors: export.format, export.write.
+Result<void> writeSheet(const QString& path, const Sheet& sheet, const QSize& size, double scale,
+                        const Theme& theme);
+
+} // namespace memscape

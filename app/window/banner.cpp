@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/banner.h"
+
+#include "app/pages/card.h"
+#include "app/pages/icons.h"
+#include "app/settings/theme.h"
+
+#include <QAccessible>
+#include <QClipboard>
+#include <QGuiApplication>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QTimer>
+#include <QToolButton>
+
+namespace memscape {
+
+namespace {
+
+constexpr int most = 3;
+constexpr int noticeTime = 8000; ///< ms that good news stays
+
+QString iconName(BannerKind kind)
+{
+    switch (kind) {
+    case BannerKind::Info:
+        return QStringLiteral("info");
+    case BannerKind::Warning:
+        return QStringLiteral("warning");
+    case BannerKind::Problem:
+        break;
+    }
+    return QStringLiteral("error");
+}
+
+QColor kindColour(BannerKind kind)
+{
+    const Theme& theme = currentTheme();
+    return kind == BannerKind::Info ? theme.predicted
+        : kind == BannerKind::Warning ? theme.warning
+                                      : theme.bad;
+}
+
+} // namespace
+
+/// One message.
+class Banner::Line : public QFrame
+{
+public:
+    Line(const BannerMessage& message, QWidget* parent)
+        : QFrame(parent)
+        , m_message(message)
+    {
+        setObjectName(QStringLiteral("banner"));
+        auto* row = new QHBoxLayout(this);
+        row->setContentsMargins(12, 8, 8, 8);
+        row->setSpacing(8);
+        auto* sign = new QLabel(this);
+        sign->setPixmap(themedIcon(iconName(message.kind), kindColour(message.kind)).pixmap(18, 18));
+        row->addWidget(sign, 0, Qt::AlignTop);
+        m_text = toneLabel({}, "plain", this, true);
+        row->addWidget(m_text, 1);
+        for (const BannerAction& action : message.actions)
+            addButton(row, action.text, action.run);
+        if (!message.details.isEmpty())
+            addButton(row, Banner::tr("Copy details"), [details = message.details] {
+                QGuiApplication::clipboard()->setText(details);
+            }, false);
+        auto* close = new QToolButton(this);
+        close->setProperty("role", "flat");
+        close->setIcon(themedIcon(QStringLiteral("close")));
+        close->setToolTip(Banner::tr("Close this message"));
+        close->setAccessibleName(Banner::tr("Close this message"));
+        connect(close, &QToolButton::clicked, this, &QObject::deleteLater);
+        row->addWidget(close, 0, Qt::AlignTop);
+        refresh();
+    }
+
+    const BannerMessage& message() const { return m_message; }
+    QString text() const { return m_text->text(); }
+
+    void again()
+    {
+        ++m_count;
+        refresh();
+    }
+
+private:
+    void addButton(QHBoxLayout* row, const QString& label, const std::function<void()>& run,
+                   bool closes = true)
+    {
+        auto* button = new QPushButton(label, this);
+        connect(button, &QPushButton::clicked, this, [this, run, closes] {
+            if (closes)
+                deleteLater();
+            run();
+        });
+        row->addWidget(button, 0, Qt::AlignTop);
+    }
+
+    void refresh()
+    {
+        QString text = m_message.text;
+        if (m_count > 1)
+            text += Banner::tr(" (%n times)", nullptr, m_count);
+        if (!m_message.hint.isEmpty())
+            text += u'\n' + m_message.hint;
+        m_text->setText(text);
+        setAccessibleName(text);
+    }
+
+    BannerMessage m_message;
+    QLabel* m_text;
+    int m_count = 1;
+};
+
+Banner::Banner(QWidget* parent)
+    : QWidget(parent)
+    , m_column(new QVBoxLayout(this))
+{
+    m_column->setContentsMargins(0, 0, 0, 0);
+    m_column->setSpacing(6);
+}
+
+QList<Banner::Line*> Banner::lines() const
+{
+    QList<Line*> lines;
+    for (int i = 0; i < m_column->count(); ++i) {
+        if (auto* line = dynamic_cast<Line*>(m_column->itemAt(i)->widget()))
+            lines << line;
+    }
+    return lines;
+}
+
+void Banner::put(const BannerMessage& message)
+{
+    for (Line* line : lines()) {
+        if (line->message().text == message.text && line->message().hint == message.hint) {
+            line->again();
+            return;
+        }
+    }
+    if (!message.topic.isEmpty())
+        closeTopic(message.topic);
+    if (lines().size() >= most)
+        delete lines().first();
+    add(message);
+}
+
+void Banner::add(const BannerMessage& message)
+{
+    auto* line = new Line(message, this);
+    m_column->setContentsMargins(16, 10, 16, 4);
+    m_column->addWidget(line);
+    connect(line, &QObject::destroyed, this, [this] {
+        if (m_column->count() == 0)
+            m_column->setContentsMargins(0, 0, 0, 0);
+    });
+    if (message.kind == BannerKind::Info && message.actions.isEmpty())
+        QTimer::singleShot(noticeTime, line, &QObject::deleteLater);
+    QAccessibleEvent alert(line, QAccessible::Alert);
+    QAccessible::updateAccessibility(&alert);
+}
+
+void Banner::showError(const Error& error, const QString& details)
+{
+    BannerMessage message;
+    message.kind = BannerKind::Problem;
+    message.text = QString::fromStdString(error.place.empty() ? error.message
+                                                              : error.place + ": " + error.message);
+    message.hint = QString::fromStdString(error.hint);
+    message.details = QString::fromStdString(error.code + "\n" + error.text() + "\n") + details;
+    put(message);
+}
+
+void Banner::showNotice(const QString& text)
+{
+    BannerMessage message;
+    message.text = text;
+    put(message);
+}
+
+void Banner::closeTopic(const QString& topic)
+{
+    for (Line* line : lines()) {
+        if (line->message().topic == topic)
+            delete line;
+    }
+}
+
+QStringList Banner::texts() const
+{
+    QStringList texts;
+    for (const Line* line : lines())
+        texts << line->text();
+    return texts;
+}
+
+} // namespace memscape

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Everything that leaves the window as a file or through the clipboard. The data writers are those of
+// the command line (core/report), so a number is the same wherever it is written.
+#pragma once
+
+#include "app/document/study_document.h"
+#include "app/settings/settings.h"
+#include "app/window/banner.h"
+
+#include <QObject>
+
+#include <functional>
+
+namespace memscape {
+
+class ExperimentPage;
+
+class Exporter : public QObject
+{
+    Q_OBJECT
+
+public:
+    Exporter(StudyDocument& document, Settings& settings, Banner& banner, QWidget* window);
+
+    /// Asks for a name: (what, suggested file name, filters). Empty: cancelled. Tests answer it.
+    std::function<QString(const QString&, const QString&, const QString&)> askName;
+
+    void plot(ExperimentPage& page);
+    void page(ExperimentPage& page);
+    void csv(ExperimentPage& page);
+    void json(ExperimentPage& page);
+    void record(int index); ///< one record of the study, as JSON
+    void report();          ///< the study as HTML
+    void copyPlot(ExperimentPage& page);
+    void copyData(ExperimentPage& page);
+
+private:
+    QString ask(const QString& what, const QString& base, const QString& suffix,
+                const QString& filters);
+    void write(const QString& path, const std::string& content);
+    void tell(const QString& path, const Result<void>& written);
+    QString baseName(const ExperimentPage& page) const;
+
+    StudyDocument& m_document;
+    Settings& m_settings;
+    Banner& m_banner;
+    QWidget* m_window;
+};
+
+} // namespace memscape

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/rail.h"
+
+#include "app/pages/card.h"
+#include "app/pages/record_text.h"
+#include "app/settings/theme.h"
+
+#include <QButtonGroup>
+#include <QPushButton>
+
+namespace memscape {
+
+namespace {
+
+/// "24 GB · 2 cores, 4 threads" or "141 GB · 132 SMs".
+QString deviceDetails(const Device& device)
+{
+    QStringList parts;
+    if (device.id == "cpu")
+        parts << QString::fromStdString(device.name);
+    if (const MemoryLevel* dram = device.dram(); dram && dram->capacity.known())
+        parts << QString::fromStdString(quantityText(dram->capacity.value, Unit::Byte));
+    parts << (device.isGpu() ? Rail::tr("%n SMs", nullptr, device.units)
+                             : Rail::tr("%n cores", nullptr, device.units));
+    return parts.join(QStringLiteral(" · "));
+}
+
+} // namespace
+
+Rail::Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& devices,
+           QWidget* parent)
+    : QFrame(parent)
+    , m_devices(devices)
+    , m_group(new QButtonGroup(this))
+{
+    setObjectName(QStringLiteral("rail"));
+    setAccessibleName(tr("Experiments"));
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(12, 14, 12, 12);
+    column->setSpacing(2);
+    auto* name = toneLabel(QStringLiteral("Memscape"), "subtitle", this);
+    name->setContentsMargins(8, 0, 0, 0);
+    auto* motto = toneLabel(tr("see where the bytes go"), "faint", this);
+    motto->setContentsMargins(8, 0, 0, 6);
+    column->addWidget(name);
+    column->addWidget(motto);
+    addGroup(QStringLiteral("hardware"), tr("HARDWARE"), experiments);
+    addGroup(QStringLiteral("tensors"), tr("TENSORS"), experiments);
+    addGroup(QStringLiteral("training"), tr("TRAINING"), experiments);
+    addGroup(QStringLiteral("kernels"), tr("KERNELS"), experiments);
+    addGroup(QStringLiteral("learn"), tr("LEARN"), experiments);
+    column->addStretch(1);
+    column->addWidget(makeDeviceCard());
+    setFixedWidth(QFontMetrics(font()).averageCharWidth() * 24 + 40);
+    connect(&devices, &DeviceDirectory::changed, this, &Rail::refreshDevice);
+}
+
+void Rail::addGroup(const QString& group, const QString& title,
+                    const std::vector<const Experiment*>& experiments)
+{
+    bool titled = false;
+    auto* column = static_cast<QVBoxLayout*>(layout());
+    for (const Experiment* experiment : experiments) {
+        if (QString::fromStdString(experiment->group()) != group)
+            continue;
+        if (!titled) {
+            auto* label = toneLabel(title, "section", this);
+            label->setContentsMargins(8, 10, 0, 2);
+            column->addWidget(label);
+            titled = true;
+        }
+        const QString id = QString::fromStdString(experiment->id());
+        auto* button = new QPushButton(QString::fromStdString(experiment->title()), this);
+        button->setObjectName(QStringLiteral("rail.") + id);
+        button->setCheckable(true);
+        button->setAutoDefault(false);
+        button->setToolTip(QString::fromStdString(experiment->question()));
+        m_group->addButton(button);
+        m_buttons.insert(id, button);
+        column->addWidget(button);
+        connect(button, &QPushButton::clicked, this, [this, id] { emit pageWanted(id); });
+    }
+}
+
+QWidget* Rail::makeDeviceCard()
+{
+    auto* card = new Card(this);
+    card->setObjectName(QStringLiteral("deviceCard"));
+    m_name = toneLabel({}, "strong", card);
+    m_details = toneLabel({}, "faint", card);
+    m_state = toneLabel({}, "faint", card);
+    m_state->setTextFormat(Qt::RichText);
+    m_calibrate = new QPushButton(tr("Calibrate…"), card);
+    m_calibrate->setObjectName(QStringLiteral("calibrate"));
+    m_calibrate->setToolTip(tr("Measure this device for about a minute, so that predictions stand "
+                               "on it instead of on data sheets"));
+    for (QWidget* part : {static_cast<QWidget*>(m_name), static_cast<QWidget*>(m_details),
+                          static_cast<QWidget*>(m_state), static_cast<QWidget*>(m_calibrate)})
+        card->column()->addWidget(part);
+    connect(m_calibrate, &QPushButton::clicked, this, &Rail::calibrateWanted);
+    return card;
+}
+
+void Rail::setPage(const QString& experiment)
+{
+    if (QPushButton* button = m_buttons.value(experiment))
+        button->setChecked(true);
+}
+
+void Rail::setDevice(const std::string& id)
+{
+    m_device = id;
+    refreshDevice();
+}
+
+void Rail::refreshDevice()
+{
+    const DeviceEntry* entry = m_devices.find(m_device);
+    if (entry == nullptr) {
+        m_name->setText(QString::fromStdString(m_device));
+        m_details->setText(tr("not there"));
+        m_state->clear();
+        m_calibrate->setVisible(false);
+        return;
+    }
+    const Theme& theme = currentTheme();
+    m_name->setText(shortDeviceName(entry->device));
+    m_details->setText(deviceDetails(entry->device));
+    const QColor dot = entry->calibrated() ? theme.good : theme.warning;
+    m_state->setText(QStringLiteral("<span style='color:%1'>●</span> %2")
+                         .arg(dot.name(), basisText(entry->device).toHtmlEscaped()));
+    m_calibrate->setVisible(entry->measurable() && !entry->calibrated());
+    m_calibrate->setEnabled(entry->measurable());
+}
+
+} // namespace memscape

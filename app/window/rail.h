@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The left rail: the experiments of the registry in their groups, and at the foot the device of the
+// page and whether it is calibrated. Groups without an experiment are not shown.
+#pragma once
+
+#include "app/workers/devices.h"
+#include "core/experiment/experiment.h"
+
+#include <QFrame>
+#include <QHash>
+
+class QButtonGroup;
+class QLabel;
+class QPushButton;
+
+namespace memscape {
+
+class Rail : public QFrame
+{
+    Q_OBJECT
+
+public:
+    Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& devices,
+         QWidget* parent = nullptr);
+
+    void setPage(const QString& experiment);
+    void setDevice(const std::string& id);
+    QPushButton* button(const QString& experiment) const { return m_buttons.value(experiment); }
+
+signals:
+    void pageWanted(const QString& experiment);
+    void calibrateWanted();
+
+private:
+    QWidget* makeDeviceCard();
+    void addGroup(const QString& group, const QString& title,
+                  const std::vector<const Experiment*>& experiments);
+    void refreshDevice();
+
+    DeviceDirectory& m_devices;
+    std::string m_device;
+    QButtonGroup* m_group;
+    QHash<QString, QPushButton*> m_buttons;
+    QLabel* m_name;
+    QLabel* m_details;
+    QLabel* m_state;
+    QPushButton* m_calibrate;
+};
+
+} // namespace memscape

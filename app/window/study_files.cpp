@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/study_files.h"
+
+#include "core/base/file.h"
+
+#include <nlohmann/json.hpp>
+
+#include <QDir>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QLocale>
+#include <QMenu>
+#include <QMessageBox>
+
+namespace memscape {
+
+namespace {
+
+constexpr auto diskTopic = "disk";
+constexpr auto readOnlyTopic = "readonly";
+
+SaveAnswer askInBox(QWidget* window, const QString& name)
+{
+    QMessageBox box(QMessageBox::Question, StudyFiles::tr("Save changes?"),
+                    StudyFiles::tr("“%1” has changes that are not saved.").arg(name),
+                    QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, window);
+    box.setInformativeText(StudyFiles::tr("Without saving they are lost."));
+    box.setDefaultButton(QMessageBox::Save);
+    switch (box.exec()) {
+    case QMessageBox::Save:
+        return SaveAnswer::Save;
+    case QMessageBox::Discard:
+        return SaveAnswer::Discard;
+    default:
+        return SaveAnswer::Cancel;
+    }
+}
+
+Result<std::string> formatOf(const QString& path)
+{
+    MEMSCAPE_TRY(content, readFile(std::filesystem::path(path.toStdString())));
+    MEMSCAPE_TRY(json, parseJson(content));
+    return documentFormat(json);
+}
+
+} // namespace
+
+StudyFiles::StudyFiles(StudyDocument& document, Settings& settings, Banner& banner, QWidget* window)
+    : QObject(window)
+    , m_document(document)
+    , m_settings(settings)
+    , m_banner(banner)
+    , m_window(window)
+{
+    askSave = [this] { return askInBox(m_window, m_document.displayName()); };
+    askOpen = [this] {
+        return QFileDialog::getOpenFileName(
+            m_window, tr("Open"), m_settings.lastFolder(QStringLiteral("study")),
+            tr("Memscape files (*.memscape *.json);;All files (*)"));
+    };
+    askSaveName = [this] {
+        const QString folder = m_settings.lastFolder(QStringLiteral("study"));
+        const QString name = m_document.fileName().isEmpty()
+            ? QDir(folder).filePath(tr("study.memscape"))
+            : m_document.fileName();
+        QString path = QFileDialog::getSaveFileName(m_window, tr("Save study as"), name,
+                                                    tr("Memscape study (*.memscape)"));
+        if (!path.isEmpty() && QFileInfo(path).suffix().isEmpty())
+            path += QStringLiteral(".memscape");
+        return path;
+    };
+    connect(&document, &StudyDocument::changed, this, &StudyFiles::documentChanged);
+}
+
+void StudyFiles::documentChanged(const ChangeEvent& event)
+{
+    if (!std::holds_alternative<FileChanged>(event))
+        return;
+    const QString topic = QString::fromLatin1(diskTopic);
+    if (!m_document.changedOnDisk()) {
+        m_banner.closeTopic(topic);
+        return;
+    }
+    m_banner.put({BannerKind::Warning,
+                  tr("%1 was changed by another program.").arg(m_document.displayName()),
+                  tr("What you see here is still yours."), {},
+                  {{tr("Reload"), [this] { reload(); }}}, topic});
+}
+
+bool StudyFiles::mayClose()
+{
+    if (!m_document.isModified())
+        return true;
+    switch (askSave()) {
+    case SaveAnswer::Save:
+        return save();
+    case SaveAnswer::Discard:
+        return true;
+    case SaveAnswer::Cancel:
+        break;
+    }
+    return false;
+}
+
+void StudyFiles::newStudy()
+{
+    if (mayClose())
+        m_document.newStudy();
+}
+
+void StudyFiles::open()
+{
+    const QString path = askOpen();
+    if (!path.isEmpty())
+        openPath(path);
+}
+
+void StudyFiles::openPaths(const QStringList& paths)
+{
+    for (const QString& path : paths)
+        openPath(path);
+}
+
+bool StudyFiles::openPath(const QString& path)
+{
+    const auto format = formatOf(path);
+    if (!format) {
+        Error error = format.error();
+        if (error.message.find(path.toStdString()) == std::string::npos)
+            error.message = QFileInfo(path).fileName().toStdString() + ": " + error.message;
+        m_banner.showError(error, path);
+        return false;
+    }
+    m_settings.setLastFolder(QStringLiteral("study"), QFileInfo(path).absolutePath());
+    if (*format == "memscape-device") {
+        addDeviceFile(path);
+        return true;
+    }
+    const bool empty = m_document.records().empty() && m_document.fileName().isEmpty()
+        && !m_document.isModified();
+    if (*format == "memscape-record" && !empty)
+        return addRecord(path);
+    return openStudy(path);
+}
+
+bool StudyFiles::openStudy(const QString& path)
+{
+    if (!mayClose())
+        return false;
+    const auto opened = m_document.open(path);
+    if (!opened) {
+        m_banner.showError(opened.error(), path);
+        if (opened.error().code == "file.missing")
+            m_settings.removeRecentFile(path);
+        return false;
+    }
+    m_settings.addRecentFile(path);
+    showOpeningNotes();
+    showReadOnly();
+    return true;
+}
+
+bool StudyFiles::addRecord(const QString& path)
+{
+    auto record = readRecord(std::filesystem::path(path.toStdString()));
+    if (!record) {
+        m_banner.showError(record.error(), path);
+        return false;
+    }
+    const QString experiment = QString::fromStdString(record->experiment);
+    std::vector<Record> records;
+    records.push_back(std::move(*record));
+    m_document.addRecords(std::move(records), tr("Import %1").arg(QFileInfo(path).fileName()));
+    emit recordsAdded(experiment);
+    return true;
+}
+
+void StudyFiles::addDeviceFile(const QString& path)
+{
+    QStringList files = m_settings.deviceFiles();
+    const QString absolute = QFileInfo(path).absoluteFilePath();
+    if (!files.contains(absolute)) {
+        files << absolute;
+        m_settings.setDeviceFiles(files);
+    }
+    emit deviceFileOpened(absolute);
+}
+
+void StudyFiles::showOpeningNotes()
+{
+    for (const Error& note : m_document.openingNotes()) {
+        BannerMessage message;
+        message.kind = BannerKind::Warning;
+        message.text = QString::fromStdString(note.text());
+        m_banner.put(message);
+    }
+}
+
+void StudyFiles::showReadOnly()
+{
+    const auto& reason = m_document.readOnlyReason();
+    m_banner.closeTopic(QString::fromLatin1(readOnlyTopic));
+    if (!reason)
+        return;
+    BannerMessage message{BannerKind::Warning, QString::fromStdString(reason->message),
+                          QString::fromStdString(reason->hint), {},
+                          {{tr("Save as…"), [this] { saveAs(); }}},
+                          QString::fromLatin1(readOnlyTopic)};
+    if (reason->code == "document.locked")
+        message.actions << BannerAction{tr("Edit anyway"), [this] { m_document.editAnyway(); }};
+    m_banner.put(message);
+}
+
+bool StudyFiles::save()
+{
+    if (m_document.fileName().isEmpty())
+        return saveAs();
+    const auto written = m_document.save();
+    if (!written)
+        return saveFailed(written.error());
+    saved();
+    return true;
+}
+
+bool StudyFiles::saveAs()
+{
+    const QString path = askSaveName();
+    if (path.isEmpty())
+        return false;
+    const auto written = m_document.saveAs(path);
+    if (!written)
+        return saveFailed(written.error());
+    m_settings.setLastFolder(QStringLiteral("study"), QFileInfo(path).absolutePath());
+    saved();
+    return true;
+}
+
+void StudyFiles::saved()
+{
+    m_settings.addRecentFile(m_document.fileName());
+    m_banner.closeTopic(QString::fromLatin1(diskTopic));
+    m_banner.closeTopic(QString::fromLatin1(readOnlyTopic));
+}
+
+bool StudyFiles::saveFailed(const Error& error)
+{
+    if (error.code == "document.untitled")
+        return saveAs();
+    BannerMessage message{BannerKind::Problem, QString::fromStdString(error.message),
+                          QString::fromStdString(error.hint), QString::fromStdString(error.text()),
+                          {{tr("Save as…"), [this] { saveAs(); }}}, QStringLiteral("save")};
+    if (error.code == "document.changed") {
+        message.actions << BannerAction{tr("Overwrite"), [this] {
+            if (const auto again = m_document.save(StudyDocument::Overwrite::Yes); !again)
+                m_banner.showError(again.error());
+            else
+                saved();
+        }};
+        message.actions << BannerAction{tr("Reload"), [this] { reload(); }};
+    }
+    m_banner.put(message);
+    return false;
+}
+
+void StudyFiles::reload()
+{
+    if (m_document.fileName().isEmpty())
+        return;
+    if (m_document.isModified() && askSave() != SaveAnswer::Discard)
+        return;
+    if (const auto read = m_document.reload(); !read)
+        m_banner.showError(read.error(), m_document.fileName());
+    else
+        m_banner.closeTopic(QString::fromLatin1(diskTopic));
+}
+
+void StudyFiles::offerRecovery(Autosave& autosave)
+{
+    for (const RecoverableStudy& study : recoverableStudies()) {
+        BannerMessage message;
+        message.kind = BannerKind::Warning;
+        message.text = tr("“%1” was open when Memscape ended unexpectedly (%2).")
+                           .arg(study.name, QLocale().toString(study.time, QLocale::ShortFormat));
+        message.hint = tr("Its unsaved changes were kept.");
+        message.actions = {{tr("Recover"),
+                            [this, &autosave, study] {
+                                if (!mayClose())
+                                    return;
+                                if (const auto done = autosave.recover(study); !done)
+                                    m_banner.showError(done.error(), study.path);
+                            }},
+                           {tr("Discard"), [study] { discardRecovery(study); }}};
+        m_banner.put(message);
+    }
+}
+
+void StudyFiles::fillRecent(QMenu& menu)
+{
+    menu.clear();
+    const QStringList files = m_settings.recentFiles();
+    for (const QString& path : files) {
+        QAction* action = menu.addAction(QFileInfo(path).fileName());
+        action->setToolTip(path);
+        action->setEnabled(QFileInfo::exists(path));
+        connect(action, &QAction::triggered, this, [this, path] { openPath(path); });
+    }
+    if (files.isEmpty())
+        menu.addAction(tr("No files yet"))->setEnabled(false);
+    menu.addSeparator();
+    QAction* clear = menu.addAction(tr("Clear list"));
+    clear->setEnabled(!files.isEmpty());
+    connect(clear, &QAction::triggered, this, [this, files] {
+        m_settings.clearRecentFiles();
+        m_banner.put({BannerKind::Info, tr("The list of recent files is empty now."), {}, {},
+                      {{tr("Undo"), [this, files] {
+                            for (qsizetype i = files.size(); i-- > 0;)
+                                m_settings.addRecentFile(files.at(i));
+                        }}},
+                      QStringLiteral("recent")});
+    });
+}
+
+} // namespace memscape

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Files of the window: new, open, save, recent, drops, reload, recovery. Problems become banners with
+// what can be done about them; the one question that is asked in a box is whether to save before a
+// study is closed.
+#pragma once
+
+#include "app/document/autosave.h"
+#include "app/document/study_document.h"
+#include "app/settings/settings.h"
+#include "app/window/banner.h"
+
+#include <QObject>
+
+#include <functional>
+#include <memory>
+
+class QMenu;
+
+namespace memscape {
+
+enum class SaveAnswer { Save, Discard, Cancel };
+
+class StudyFiles : public QObject
+{
+    Q_OBJECT
+
+public:
+    StudyFiles(StudyDocument& document, Settings& settings, Banner& banner, QWidget* window);
+
+    /// Questions to the person, so that tests can answer them.
+    std::function<SaveAnswer()> askSave;
+    std::function<QString()> askOpen;
+    std::function<QString()> askSaveName;
+
+    void newStudy();
+    void open();
+    /// A study is opened; records are added to the study that is open (an empty untitled one becomes
+    /// it); a device file joins the device list.
+    bool openPath(const QString& path);
+    void openPaths(const QStringList& paths);
+    bool save();
+    bool saveAs();
+    void reload();
+    /// True when nothing would be lost: saved, discarded on purpose, or unmodified.
+    bool mayClose();
+    /// Offer what a killed Memscape left behind.
+    void offerRecovery(Autosave& autosave);
+    void fillRecent(QMenu& menu);
+
+signals:
+    void deviceFileOpened(const QString& path);
+    void recordsAdded(const QString& experiment);
+
+private:
+    void documentChanged(const ChangeEvent& event);
+    bool openStudy(const QString& path);
+    bool addRecord(const QString& path);
+    void addDeviceFile(const QString& path);
+    bool saveFailed(const Error& error);
+    void saved();
+    void showOpeningNotes();
+    void showReadOnly();
+
+    StudyDocument& m_document;
+    Settings& m_settings;
+    Banner& m_banner;
+    QWidget* m_window;
+};
+
+} // namespace memscape
