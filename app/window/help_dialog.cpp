@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/help_dialog.h"
+
+#include "app/plots/plot_view.h"
+#include "core/experiment/record.h"
+
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QFile>
+#include <QTextBrowser>
+#include <QVBoxLayout>
+
+namespace memscape {
+
+namespace {
+
+QString tr(const char* text)
+{
+    return QCoreApplication::translate("Help", text);
+}
+
+} // namespace
+
+QString startHelp()
+{
+    QFile file(QStringLiteral(":/help/start.md"));
+    return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
+}
+
+QString shortcutsHelp(const Actions& actions)
+{
+    QString text = QStringLiteral("# %1\n\n| | |\n|---|---|\n").arg(tr("Keyboard shortcuts"));
+    for (const QAction* action : actions.all()) {
+        QStringList keys;
+        for (const QKeySequence& sequence : action->shortcuts())
+            keys << sequence.toString(QKeySequence::NativeText);
+        if (!keys.isEmpty())
+            text += QStringLiteral("| %1 | %2 |\n")
+                        .arg(QString(action->text()).remove(u'&'), keys.join(QStringLiteral(", ")));
+    }
+    text += QStringLiteral("\n## %1\n\n%2\n\n## %3\n\n%4\n")
+                .arg(tr("On a plot"), PlotView::shortcuts(), tr("In the records"),
+                     tr("P pins, N notes, F2 renames, Del deletes; Ctrl+click selects a second "
+                        "record to compare."));
+    return text;
+}
+
+QString experimentHelp(const Experiment& experiment)
+{
+    QString text = QStringLiteral("# %1\n\n*%2*\n\n%3\n\n## %4\n\n")
+                       .arg(QString::fromStdString(experiment.title()),
+                            QString::fromStdString(experiment.question()),
+                            QString::fromStdString(experiment.help()), tr("Parameters"));
+    for (const ParameterSpec& spec : experiment.schema()) {
+        text += QStringLiteral("- **%1** (`%2`): %3\n")
+                    .arg(QString::fromStdString(spec.label), QString::fromStdString(spec.key),
+                         QString::fromStdString(spec.help));
+        for (const ChoiceValue& choice : spec.choices)
+            text += QStringLiteral("    - `%1`: %2\n")
+                        .arg(QString::fromStdString(choice.key),
+                             QString::fromStdString(choice.help));
+    }
+    return text;
+}
+
+QString aboutHelp()
+{
+    return tr("# Memscape %1\n\nSee where a machine-learning workload's bytes go: predicted and "
+              "measured on the same axes.\n\n"
+              "The window is free software under the GNU General Public License, version 3 or "
+              "later; the engine, the kernels and the command line are under the Apache License "
+              "2.0. Drawn with Qt and QCustomPlot.\n")
+        .arg(QString::fromStdString(programVersion()));
+}
+
+void showHelp(QWidget* parent, const QString& title, const QString& markdown)
+{
+    auto* dialog = new QDialog(parent);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(title);
+    auto* text = new QTextBrowser(dialog);
+    text->setMarkdown(markdown);
+    text->setOpenExternalLinks(true);
+    text->setAccessibleName(title);
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, dialog);
+    QObject::connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::close);
+    auto* column = new QVBoxLayout(dialog);
+    column->addWidget(text, 1);
+    column->addWidget(buttons);
+    dialog->resize(640, 560);
+    dialog->show();
+}
+
+} // namespace memscape

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/main_window.h"
+
+#include "app/pages/icons.h"
+#include "app/pages/record_text.h"
+#include "app/settings/theme.h"
+#include "app/window/window_actions.h"
+
+#include <QApplication>
+#include <QCloseEvent>
+#include <QDragEnterEvent>
+#include <QDropEvent>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QMenuBar>
+#include <QMimeData>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QTimer>
+#include <QToolBar>
+#include <QUndoStack>
+
+namespace memscape {
+
+namespace {
+
+constexpr auto defaultWidth = 1440;
+constexpr auto defaultHeight = 900;
+
+WorkerOptions localWorker(const QStringList& command)
+{
+    WorkerOptions options;
+    options.command = command;
+    return options;
+}
+
+} // namespace
+
+MainWindow::MainWindow(WindowOptions options, QWidget* parent)
+    : QMainWindow(parent)
+    , m_options(std::move(options))
+    , m_devices(localWorker(m_options.workerCommand))
+    , m_runs(m_document, m_devices)
+    , m_rail(new Rail(experiments(), m_devices, this))
+    , m_banner(new Banner(this))
+    , m_stack(new QStackedWidget(this))
+    , m_toolbar(new QToolBar(tr("Toolbar"), this))
+    , m_exportMenu(new QMenu(this))
+    , m_files(new StudyFiles(m_document, m_settings, *m_banner, this))
+    , m_exporter(new Exporter(m_document, m_settings, *m_banner, this))
+    , m_palette(new CommandPalette(this))
+{
+    setObjectName(QStringLiteral("mainWindow"));
+    setAcceptDrops(true);
+    setWindowIcon(QIcon(QStringLiteral(":/icons/memscape.svg")));
+    initIcons();
+    applyLook();
+    defineActions(m_actions, experiments());
+    for (QAction* action : m_actions.all()) {
+        if (const QString keys = m_settings.shortcut(Actions::id(action)); !keys.isEmpty())
+            m_actions.setShortcut(Actions::id(action), keys);
+        if (!Actions::icon(action).isEmpty())
+            setThemedIcon(action, Actions::icon(action));
+    }
+    addActions(m_actions.all());
+    build();
+    connectActions();
+    fillMenus();
+    m_devices.setDeviceFiles(m_settings.deviceFiles());
+    setWorkersFromSettings();
+    if (m_options.autosave) {
+        m_autosave = std::make_unique<Autosave>(&m_document);
+        connect(m_autosave.get(), &Autosave::failed, this,
+                [this](const Error& error) { m_banner->showError(error); });
+    }
+    resize(defaultWidth, defaultHeight);
+    refreshTitle();
+    refreshRun();
+}
+
+MainWindow::~MainWindow()
+{
+    m_autosave.reset(); // before the document that it watches
+}
+
+void MainWindow::build()
+{
+    auto* centre = new QWidget(this);
+    auto* row = new QHBoxLayout(centre);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(0);
+    auto* column = new QVBoxLayout;
+    column->setSpacing(0);
+    column->addWidget(m_banner);
+    column->addWidget(m_stack, 1);
+    row->addWidget(m_rail);
+    row->addLayout(column, 1);
+    setCentralWidget(centre);
+
+    m_toolbar->setObjectName(QStringLiteral("toolbar"));
+    for (const char* id : {"file.new", "file.open", "file.save", "edit.undo", "edit.redo",
+                           "run.measure", "run.stop", "file.exportPage", "edit.palette"})
+        m_toolbar->addAction(&m_actions.at(QString::fromLatin1(id)));
+    m_toolbar->hide();
+    addToolBar(m_toolbar);
+
+    connect(m_rail, &Rail::pageWanted, this, &MainWindow::showPage);
+    connect(m_rail, &Rail::calibrateWanted, this, [this] {
+        if (page())
+            page()->calibrate();
+    });
+    connect(&m_document, &StudyDocument::changed, this, &MainWindow::documentChanged);
+    connect(&m_runs, &RunController::changed, this, &MainWindow::refreshRun);
+    connect(&m_devices, &DeviceDirectory::changed, this, &MainWindow::refreshRun);
+    connect(&m_runs, &RunController::problem, m_banner, &Banner::showError);
+    connect(&m_runs, &RunController::notice, m_banner, &Banner::showNotice);
+    connect(&m_settings, &Settings::changed, this, &MainWindow::applySettings);
+    connect(m_files, &StudyFiles::recordsAdded, this, &MainWindow::showPage);
+    connect(m_files, &StudyFiles::deviceFileOpened, this, [this](const QString& path) {
+        if (page())
+            m_document.setDevice(m_page.toStdString(), path.toStdString());
+    });
+}
+
+ExperimentPage* MainWindow::page() const
+{
+    const auto at = m_pages.find(m_page.toStdString());
+    return at == m_pages.end() ? nullptr : at->second;
+}
+
+bool MainWindow::showPage(const QString& id)
+{
+    const auto experiment = findExperiment(id.toStdString());
+    if (!experiment)
+        return false;
+    ExperimentPage*& made = m_pages[id.toStdString()];
+    if (made == nullptr) {
+        made = new ExperimentPage(**experiment, {m_document, m_devices, m_settings, m_runs}, this);
+        made->header()->setExportMenu(m_exportMenu);
+        connect(made->header()->device(), &DeviceButton::commandWanted, this,
+                &MainWindow::addWorker);
+        connect(made->header()->device(), &DeviceButton::fileWanted, m_files, &StudyFiles::open);
+        connect(made->inspector()->records(), &RecordsList::exportWanted, m_exporter,
+                &Exporter::record);
+        connect(made->plot()->view(), &PlotView::exportRequested, this,
+                [this] { m_actions.at(QStringLiteral("file.exportPlot")).trigger(); });
+        connect(made->plot()->view(), &PlotView::failed, this, [this](const QString& message) {
+            m_banner->showError({"export.write", message.toStdString()});
+        });
+        connect(made, &ExperimentPage::updated, this, &MainWindow::pageUpdated);
+        m_stack->addWidget(made);
+    }
+    if (m_page != id && page())
+        made->splitter()->setSizes(page()->splitter()->sizes());
+    m_page = id;
+    m_rail->setPage(id);
+    setPanels();
+    m_stack->setCurrentWidget(made);
+    m_document.setPage(id.toStdString());
+    pageUpdated();
+    return true;
+}
+
+void MainWindow::pageUpdated()
+{
+    if (page())
+        m_rail->setDevice(page()->deviceId());
+    refreshRun();
+}
+
+void MainWindow::documentChanged(const ChangeEvent& event)
+{
+    const bool reset = std::holds_alternative<StudyReset>(event);
+    if (reset || std::holds_alternative<PageChanged>(event)) {
+        const QString wanted = QString::fromStdString(m_document.page());
+        if (!wanted.isEmpty() && wanted != m_page)
+            showPage(wanted);
+        else if (reset && wanted.isEmpty() && !m_page.isEmpty())
+            m_document.setPage(m_page.toStdString());
+    }
+    refreshTitle();
+}
+
+void MainWindow::refreshTitle()
+{
+    QString name = m_document.displayName();
+    if (m_document.isReadOnly())
+        name += tr(" (read-only)");
+    setWindowTitle(tr("%1[*] – Memscape").arg(name));
+    setWindowModified(m_document.isModified());
+    m_actions.at(QStringLiteral("file.reload")).setEnabled(!m_document.fileName().isEmpty());
+}
+
+void MainWindow::refreshRun()
+{
+    const bool running = m_runs.current().has_value();
+    const bool measurable
+        = page() && !running && m_runs.obstacle(page()->deviceId()).isEmpty();
+    m_actions.at(QStringLiteral("run.measure")).setEnabled(measurable);
+    m_actions.at(QStringLiteral("run.calibrate")).setEnabled(measurable);
+    m_actions.at(QStringLiteral("run.stop")).setEnabled(running);
+}
+
+void MainWindow::restore(bool reopen)
+{
+    m_session.restoreWindow(*this);
+    const QVariantMap layout = m_session.pageView({}, QStringLiteral("layout"));
+    for (const char* panel : {"view.rail", "view.inspector", "view.picture"}) {
+        const QString id = QString::fromLatin1(panel);
+        m_actions.at(id).setChecked(layout.value(id, true).toBool());
+    }
+    m_actions.at(QStringLiteral("view.toolbar")).setChecked(!m_toolbar->isHidden());
+    const QString last = m_session.lastStudy();
+    if (reopen && !last.isEmpty() && QFileInfo::exists(last))
+        m_files->openPath(last);
+    const QString fallback = QString::fromStdString(experiments().front()->id());
+    QString wanted = QString::fromStdString(m_document.page());
+    if (wanted.isEmpty())
+        wanted = layout.value(QStringLiteral("page")).toString();
+    if (!showPage(wanted))
+        showPage(fallback);
+    const QByteArray splitter = layout.value(QStringLiteral("splitter")).toByteArray();
+    if (page() && !splitter.isEmpty())
+        page()->splitter()->restoreState(splitter);
+}
+
+void MainWindow::rememberLayout()
+{
+    m_session.saveWindow(*this);
+    QVariantMap layout;
+    for (const char* panel : {"view.rail", "view.inspector", "view.picture"})
+        layout.insert(QString::fromLatin1(panel), m_actions.at(QString::fromLatin1(panel)).isChecked());
+    layout.insert(QStringLiteral("page"), m_page);
+    if (page())
+        layout.insert(QStringLiteral("splitter"), page()->splitter()->saveState());
+    m_session.setPageView({}, QStringLiteral("layout"), layout);
+    m_session.setLastStudy(m_document.fileName());
+}
+
+void MainWindow::restoreDefaultLayout()
+{
+    m_session.resetLayout();
+    m_session.setPageView({}, QStringLiteral("layout"), {});
+    if (isFullScreen() || isMaximized())
+        showNormal();
+    for (const char* panel : {"view.rail", "view.inspector", "view.picture"})
+        m_actions.at(QString::fromLatin1(panel)).setChecked(true);
+    m_toolbar->hide();
+    resize(defaultWidth, defaultHeight);
+    for (const auto& [id, page] : m_pages)
+        page->splitter()->setSizes({width() - m_rail->width() - 320, 320});
+}
+
+void MainWindow::showEvent(QShowEvent* event)
+{
+    QMainWindow::showEvent(event);
+    if (m_started)
+        return;
+    m_started = true;
+    QTimer::singleShot(0, this, &MainWindow::startLate); // after the first paint
+}
+
+void MainWindow::startLate()
+{
+    if (m_options.startWorkers)
+        m_devices.startAll();
+    if (m_autosave)
+        m_files->offerRecovery(*m_autosave);
+    for (const Error& problem : m_devices.problems())
+        m_banner->showError(problem);
+}
+
+void MainWindow::closeEvent(QCloseEvent* event)
+{
+    if (!m_files->mayClose()) {
+        event->ignore();
+        return;
+    }
+    m_runs.stop();
+    if (m_options.remember)
+        rememberLayout();
+    event->accept();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event)
+{
+    if (event->mimeData()->hasUrls())
+        event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event)
+{
+    QStringList paths;
+    for (const QUrl& url : event->mimeData()->urls()) {
+        if (url.isLocalFile())
+            paths << url.toLocalFile();
+    }
+    event->acceptProposedAction();
+    m_files->openPaths(paths);
+}
+
+void MainWindow::applyLook()
+{
+    static const char* const names[] = {"system", "light", "dark"};
+    const QString theme = m_options.theme.isEmpty()
+        ? QString::fromLatin1(names[int(m_settings.theme())])
+        : m_options.theme;
+    setMotionAllowed(!m_settings.reducedMotion());
+    applyTheme(*qApp, theme, m_settings.fontZoom() / 100.0);
+}
+
+void MainWindow::applySettings(Settings::Key key)
+{
+    switch (key) {
+    case Settings::Key::Theme:
+    case Settings::Key::FontZoom:
+    case Settings::Key::ReducedMotion:
+        applyLook();
+        break;
+    case Settings::Key::Workers:
+        setWorkersFromSettings();
+        m_devices.startAll();
+        break;
+    case Settings::Key::DeviceFiles:
+        m_devices.setDeviceFiles(m_settings.deviceFiles());
+        break;
+    default:
+        break;
+    }
+    setPanels();
+}
+
+void MainWindow::setWorkersFromSettings()
+{
+    std::vector<WorkerCommand> workers;
+    for (const SavedWorker& saved : m_settings.workers())
+        workers.push_back({saved.name, saved.command});
+    m_devices.setWorkers(workers);
+}
+
+} // namespace memscape

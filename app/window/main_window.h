@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window: puts rail, banner and pages together and connects them to the document, the devices and
+// the actions. It does nothing itself; files, exports, runs, palette each have their own class.
+#pragma once
+
+#include "app/document/autosave.h"
+#include "app/document/study_document.h"
+#include "app/pages/experiment_page.h"
+#include "app/settings/session.h"
+#include "app/settings/settings.h"
+#include "app/window/actions.h"
+#include "app/window/banner.h"
+#include "app/window/command_palette.h"
+#include "app/window/exporter.h"
+#include "app/window/rail.h"
+#include "app/window/study_files.h"
+#include "app/workers/devices.h"
+
+#include <QMainWindow>
+
+#include <map>
+#include <memory>
+
+class QMenu;
+class QStackedWidget;
+
+namespace memscape {
+
+struct WindowOptions
+{
+    QStringList workerCommand = defaultWorkerCommand();
+    bool startWorkers = true; ///< after the first paint
+    bool autosave = true;
+    bool remember = true; ///< read and write the session (not for screenshots)
+    QString theme = {};   ///< "light" or "dark" instead of the settings'
+};
+
+class MainWindow : public QMainWindow
+{
+    Q_OBJECT
+
+public:
+    explicit MainWindow(WindowOptions options = {}, QWidget* parent = nullptr);
+    ~MainWindow() override;
+
+    StudyDocument& document() { return m_document; }
+    DeviceDirectory& devices() { return m_devices; }
+    RunController& runs() { return m_runs; }
+    Settings& settings() { return m_settings; }
+    Session& session() { return m_session; }
+    Actions& actions() { return m_actions; }
+    Banner& banner() { return *m_banner; }
+    Rail& rail() { return *m_rail; }
+    StudyFiles& files() { return *m_files; }
+    Exporter& exporter() { return *m_exporter; }
+    CommandPalette& palette() { return *m_palette; }
+
+    /// Shows the page of that experiment, made when first wanted. False when there is no such one.
+    bool showPage(const QString& experiment);
+    ExperimentPage* page() const;
+    /// Layout of the last time, last study when `reopen`; call before show().
+    void restore(bool reopen);
+    void restoreDefaultLayout();
+    void openPalette();
+    QList<PaletteEntry> paletteEntries();
+
+protected:
+    void showEvent(QShowEvent* event) override;
+    void closeEvent(QCloseEvent* event) override;
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+
+private:
+    // main_window.cpp
+    void build();
+    void startLate();
+    void documentChanged(const ChangeEvent& event);
+    void refreshTitle();
+    void refreshRun();
+    void pageUpdated();
+    void rememberLayout();
+    void applySettings(Settings::Key key);
+    void applyLook();
+    void setWorkersFromSettings();
+    // main_window_actions.cpp
+    void connectActions();
+    void connectFileActions();
+    void connectViewActions();
+    void connectRunActions();
+    void connectHelpActions();
+    void fillMenus();
+    void on(const char* id, const std::function<void()>& run);
+    void onPage(const char* id, const std::function<void(ExperimentPage&)>& run);
+    void setPanels();
+    void zoom(int step);
+    void addWorker();
+    void openSettings();
+
+    WindowOptions m_options;
+    Settings m_settings;
+    Session m_session;
+    StudyDocument m_document;
+    DeviceDirectory m_devices;
+    RunController m_runs;
+    Actions m_actions;
+    std::unique_ptr<Autosave> m_autosave;
+    Rail* m_rail;
+    Banner* m_banner;
+    QStackedWidget* m_stack;
+    QToolBar* m_toolbar;
+    QMenu* m_exportMenu;
+    StudyFiles* m_files;
+    Exporter* m_exporter;
+    CommandPalette* m_palette;
+    std::map<std::string, ExperimentPage*> m_pages;
+    QString m_page;
+    bool m_started = false;
+};
+
+} // namespace memscape

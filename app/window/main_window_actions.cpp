@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the actions of window_actions.cpp do.
+#include "app/pages/record_text.h"
+#include "app/window/help_dialog.h"
+#include "app/window/main_window.h"
+#include "app/window/settings_dialog.h"
+#include "app/window/worker_dialog.h"
+
+#include <QActionGroup>
+#include <QFileInfo>
+#include <QMenu>
+#include <QMenuBar>
+#include <QToolBar>
+#include <QUndoStack>
+
+namespace memscape {
+
+void MainWindow::on(const char* id, const std::function<void()>& run)
+{
+    connect(&m_actions.at(QString::fromLatin1(id)), &QAction::triggered, this, run);
+}
+
+void MainWindow::onPage(const char* id, const std::function<void(ExperimentPage&)>& run)
+{
+    on(id, [this, run] {
+        if (page())
+            run(*page());
+    });
+}
+
+void MainWindow::connectActions()
+{
+    connectFileActions();
+    connectViewActions();
+    connectRunActions();
+    connectHelpActions();
+}
+
+void MainWindow::connectFileActions()
+{
+    on("file.new", [this] { m_files->newStudy(); });
+    on("file.open", [this] { m_files->open(); });
+    on("file.reload", [this] { m_files->reload(); });
+    on("file.save", [this] { m_files->save(); });
+    on("file.saveAs", [this] { m_files->saveAs(); });
+    on("file.quit", [this] { close(); });
+    onPage("file.exportPlot", [this](ExperimentPage& page) { m_exporter->plot(page); });
+    onPage("file.exportPage", [this](ExperimentPage& page) { m_exporter->page(page); });
+    onPage("file.exportCsv", [this](ExperimentPage& page) { m_exporter->csv(page); });
+    onPage("file.exportJson", [this](ExperimentPage& page) { m_exporter->json(page); });
+    on("file.exportReport", [this] { m_exporter->report(); });
+    onPage("edit.copyPlot", [this](ExperimentPage& page) { m_exporter->copyPlot(page); });
+    onPage("edit.copyData", [this](ExperimentPage& page) { m_exporter->copyData(page); });
+    on("edit.palette", [this] { openPalette(); });
+
+    QUndoStack* stack = m_document.undoStack();
+    QAction* undo = &m_actions.at(QStringLiteral("edit.undo"));
+    QAction* redo = &m_actions.at(QStringLiteral("edit.redo"));
+    connect(undo, &QAction::triggered, stack, &QUndoStack::undo);
+    connect(redo, &QAction::triggered, stack, &QUndoStack::redo);
+    connect(stack, &QUndoStack::canUndoChanged, undo, &QAction::setEnabled);
+    connect(stack, &QUndoStack::canRedoChanged, redo, &QAction::setEnabled);
+    connect(stack, &QUndoStack::undoTextChanged, undo, [undo](const QString& text) {
+        undo->setText(text.isEmpty() ? tr("&Undo") : tr("&Undo %1").arg(text));
+    });
+    connect(stack, &QUndoStack::redoTextChanged, redo, [redo](const QString& text) {
+        redo->setText(text.isEmpty() ? tr("&Redo") : tr("&Redo %1").arg(text));
+    });
+    undo->setEnabled(stack->canUndo());
+    redo->setEnabled(stack->canRedo());
+}
+
+void MainWindow::connectViewActions()
+{
+    for (const char* id : {"view.rail", "view.inspector", "view.picture"}) {
+        QAction* action = &m_actions.at(QString::fromLatin1(id));
+        action->setChecked(true);
+        connect(action, &QAction::toggled, this, &MainWindow::setPanels);
+    }
+    QAction* toolbar = &m_actions.at(QStringLiteral("view.toolbar"));
+    connect(toolbar, &QAction::toggled, m_toolbar, &QToolBar::setVisible);
+    connect(m_toolbar, &QToolBar::visibilityChanged, toolbar,
+            [this, toolbar] { toolbar->setChecked(!m_toolbar->isHidden()); });
+    on("view.fullScreen", [this] {
+        setWindowState(windowState() ^ Qt::WindowFullScreen);
+        m_actions.at(QStringLiteral("view.fullScreen")).setChecked(isFullScreen());
+    });
+    on("view.zoomIn", [this] { zoom(10); });
+    on("view.zoomOut", [this] { zoom(-10); });
+    on("view.zoomReset", [this] { m_settings.setFontZoom(100); });
+    auto* themes = new QActionGroup(this);
+    const std::pair<const char*, ThemeChoice> choices[] = {{"view.themeSystem", ThemeChoice::System},
+                                                           {"view.themeLight", ThemeChoice::Light},
+                                                           {"view.themeDark", ThemeChoice::Dark}};
+    for (const auto& [id, choice] : choices) {
+        themes->addAction(&m_actions.at(QString::fromLatin1(id)));
+        on(id, [this, choice = choice] {
+            m_options.theme.clear();
+            m_settings.setTheme(choice);
+            applyLook();
+        });
+    }
+    onPage("view.resetPlot", [](ExperimentPage& page) { page.plot()->view()->resetView(); });
+    on("view.restoreLayout", [this] { restoreDefaultLayout(); });
+}
+
+void MainWindow::connectRunActions()
+{
+    for (const Experiment* experiment : experiments()) {
+        const QString id = QString::fromStdString(experiment->id());
+        connect(&m_actions.at(QStringLiteral("page.") + id), &QAction::triggered, this,
+                [this, id] { showPage(id); });
+    }
+    onPage("experiment.reset", [](ExperimentPage& page) { page.resetParameters(); });
+    onPage("experiment.latest", [](ExperimentPage& page) { page.chooseRecord(-1); });
+    onPage("run.measure", [](ExperimentPage& page) { page.measure(); });
+    onPage("run.calibrate", [](ExperimentPage& page) { page.calibrate(); });
+    on("run.stop", [this] { m_runs.stop(); });
+    on("run.addWorker", [this] { addWorker(); });
+    on("run.openDevice", [this] { m_files->open(); });
+    on("run.restartWorkers", [this] {
+        for (WorkerClient* worker : m_devices.workers())
+            worker->stop();
+        m_devices.startAll();
+    });
+}
+
+void MainWindow::connectHelpActions()
+{
+    on("settings.open", [this] { openSettings(); });
+    on("settings.decimal", [this] {
+        const bool decimal = m_actions.at(QStringLiteral("settings.decimal")).isChecked();
+        m_settings.setByteStyle(decimal ? ByteStyle::Decimal : ByteStyle::Binary);
+    });
+    on("settings.motion", [this] {
+        m_settings.setReducedMotion(m_actions.at(QStringLiteral("settings.motion")).isChecked());
+    });
+    onPage("help.experiment", [this](ExperimentPage& page) {
+        showHelp(this, QString::fromStdString(page.experiment().title()),
+                 experimentHelp(page.experiment()));
+    });
+    on("help.start", [this] { showHelp(this, tr("Getting started"), startHelp()); });
+    on("help.shortcuts",
+       [this] { showHelp(this, tr("Keyboard shortcuts"), shortcutsHelp(m_actions)); });
+    on("help.about", [this] { showHelp(this, tr("About Memscape"), aboutHelp()); });
+}
+
+void MainWindow::fillMenus()
+{
+    m_actions.buildMenus(menuBar());
+    auto* recent = new QMenu(tr("Open &recent"), this);
+    recent->setToolTipsVisible(true);
+    connect(recent, &QMenu::aboutToShow, this, [this, recent] { m_files->fillRecent(*recent); });
+    m_actions.menu(QStringLiteral("file"))
+        ->insertMenu(&m_actions.at(QStringLiteral("file.reload")), recent);
+    // People look for the palette under Help as well.
+    m_actions.menu(QStringLiteral("help"))
+        ->insertAction(&m_actions.at(QStringLiteral("help.about")),
+                       &m_actions.at(QStringLiteral("edit.palette")));
+    m_exportMenu->setToolTipsVisible(true);
+    for (const char* id : {"file.exportPlot", "file.exportPage", "file.exportCsv",
+                           "file.exportJson", "file.exportReport", "edit.copyPlot",
+                           "edit.copyData"}) {
+        if (QLatin1String(id) == QLatin1String("edit.copyPlot"))
+            m_exportMenu->addSeparator();
+        m_exportMenu->addAction(&m_actions.at(QString::fromLatin1(id)));
+    }
+    setPanels();
+}
+
+void MainWindow::setPanels()
+{
+    const auto checked = [this](const char* id) {
+        return m_actions.at(QString::fromLatin1(id)).isChecked();
+    };
+    m_rail->setVisible(checked("view.rail"));
+    if (ExperimentPage* shown = page()) {
+        shown->inspector()->setVisible(checked("view.inspector"));
+        if (shown->picture())
+            shown->picture()->setVisible(checked("view.picture"));
+    }
+    const char* const themes[] = {"view.themeSystem", "view.themeLight", "view.themeDark"};
+    m_actions.at(QString::fromLatin1(themes[int(m_settings.theme())])).setChecked(true);
+    m_actions.at(QStringLiteral("settings.decimal"))
+        .setChecked(m_settings.byteStyle() == ByteStyle::Decimal);
+    m_actions.at(QStringLiteral("settings.motion")).setChecked(m_settings.reducedMotion());
+}
+
+void MainWindow::zoom(int step)
+{
+    m_settings.setFontZoom(std::clamp(m_settings.fontZoom() + step, 50, 300));
+}
+
+void MainWindow::addWorker()
+{
+    WorkerDialog dialog(m_settings.workers(), this);
+    if (dialog.exec() != QDialog::Accepted)
+        return;
+    std::vector<SavedWorker> workers = m_settings.workers();
+    workers.push_back(dialog.worker());
+    m_settings.setWorkers(workers);
+}
+
+void MainWindow::openSettings()
+{
+    auto* dialog = new SettingsDialog(m_settings, m_actions, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &SettingsDialog::addWorkerWanted, this, &MainWindow::addWorker);
+    dialog->show();
+}
+
+void MainWindow::openPalette()
+{
+    m_palette->open(paletteEntries());
+}
+
+QList<PaletteEntry> MainWindow::paletteEntries()
+{
+    QList<PaletteEntry> entries;
+    for (QAction* action : m_actions.all()) {
+        const QString id = Actions::id(action);
+        if (!action->isEnabled() || id == QStringLiteral("edit.palette"))
+            continue;
+        QString text = QString(action->text()).remove(u'&');
+        if (id.startsWith(QStringLiteral("page.")))
+            text = tr("Go to %1").arg(text);
+        entries << PaletteEntry{text, action->statusTip(),
+                                action->shortcut().toString(QKeySequence::NativeText),
+                                action->icon(), [action] { action->trigger(); }};
+    }
+    for (const DeviceEntry& device : m_devices.entries()) {
+        entries << PaletteEntry{tr("Device: %1").arg(device.label),
+                                device.measurable() ? basisText(device.device)
+                                                    : tr("predictions only"),
+                                {}, {}, [this, id = device.id] {
+                                    m_document.setDevice(m_page.toStdString(), id);
+                                }};
+    }
+    const std::vector<Record>& records = m_document.records();
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        entries << PaletteEntry{tr("Record: %1").arg(recordName(records[i])),
+                                ageText(recordTime(records[i])), {}, {},
+                                [this, i, id = QString::fromStdString(records[i].experiment)] {
+                                    if (showPage(id))
+                                        page()->chooseRecord(int(i));
+                                }};
+    }
+    for (const QString& path : m_settings.recentFiles()) {
+        if (QFileInfo::exists(path))
+            entries << PaletteEntry{tr("Open %1").arg(QFileInfo(path).fileName()), path, {}, {},
+                                    [this, path] { m_files->openPath(path); }};
+    }
+    return entries;
+}
+
+} // namespace memscape

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/pictures_mode.h"
+
+#include "app/pages/curves.h"
+#include "app/pages/record_text.h"
+#include "app/plots/plot_view.h"
+#include "app/settings/theme.h"
+#include "app/window/main_window.h"
+#include "core/base/file.h"
+#include "core/base/text.h"
+
+#include <QApplication>
+#include <QBuffer>
+#include <QElapsedTimer>
+#include <QPixmap>
+
+namespace memscape {
+
+namespace {
+
+constexpr int patience = 20000; ///< ms for the slowest prediction
+
+CurveInput inputOf(const Record& record, const std::vector<Record>& others)
+{
+    CurveInput input;
+    input.predicted = record.predicted ? &*record.predicted : nullptr;
+    input.measured = record.measured ? &*record.measured : nullptr;
+    input.measuredOn = QObject::tr("measured on %1").arg(shortDeviceName(record.device));
+    int palette = 0;
+    for (const Record& other : others) {
+        if (&other != &record && other.experiment == record.experiment)
+            input.pinned.push_back({recordName(other), palette++,
+                                    other.predicted ? &*other.predicted : nullptr,
+                                    other.measured ? &*other.measured : nullptr});
+    }
+    return input;
+}
+
+Result<void> fillPlot(PlotView& plot, const Record& record, const std::vector<Record>& all)
+{
+    const Outcome* lead = record.predicted ? &*record.predicted
+        : record.measured                  ? &*record.measured
+                                           : nullptr;
+    const std::vector<SeriesGroup> groups = lead ? seriesGroups(*lead) : std::vector<SeriesGroup>();
+    if (groups.empty())
+        return fail("render.empty", "the record holds no series, so there is nothing to draw",
+                    "measure or predict with a sweep");
+    const CurveInput input = inputOf(record, all);
+    const SeriesGroup& group = groups.front();
+    const AxisSpec x = xAxisOf(*lead, ByteStyle::Binary);
+    plot.setAxes(x, yAxisOf(group, input, ByteStyle::Binary));
+    plot.setTitle(QObject::tr("%1 by %2").arg(group.label, x.label));
+    plot.setCurves(makeCurves(group, input));
+    plot.setBands(capacityBands(record.device, lead->series.front().x));
+    plot.setLines(datasheetLines(record.device, group.unit, ByteStyle::Binary));
+    return {};
+}
+
+/// Lets the event loop turn until the page has drawn what it was asked.
+bool settle(MainWindow& window)
+{
+    QElapsedTimer timer;
+    timer.start();
+    while (timer.elapsed() < patience) {
+        QApplication::processEvents(QEventLoop::AllEvents, 20);
+        if (window.page() && window.page()->upToDate()) {
+            QApplication::processEvents(QEventLoop::AllEvents, 50);
+            return true;
+        }
+    }
+    return false;
+}
+
+Result<void> applyPage(MainWindow& window, const LaunchOptions& options)
+{
+    const auto experiment = findExperiment(options.page.toStdString());
+    if (!experiment)
+        return fail(experiment.error());
+    std::vector<std::string> assignments;
+    for (const QString& value : options.values)
+        assignments.push_back(value.toStdString());
+    MEMSCAPE_TRY(parameters, resolve((*experiment)->schema(), assignments));
+    const std::string id = (*experiment)->id();
+    if (!options.device.isEmpty()) {
+        const std::string device = options.device.toStdString();
+        if (window.devices().find(device) == nullptr) {
+            MEMSCAPE_TRY(found, findDevice(device));
+            window.devices().setDeviceFiles({options.device});
+        }
+        window.document().setDevice(id, device);
+    }
+    window.document().setParameters(id, parameters, QStringLiteral("parameters"));
+    window.showPage(options.page);
+    return {};
+}
+
+} // namespace
+
+Result<void> renderRecord(const LaunchOptions& options)
+{
+    MEMSCAPE_TRY(study, readStudy(std::filesystem::path(options.record.toStdString())));
+    if (study.records.empty())
+        return fail("render.empty", "the study holds no records",
+                    "measure something and save it first");
+    applyTheme(*qApp, options.theme.isEmpty() ? QStringLiteral("light") : options.theme);
+    const QSize size = options.size.isValid() ? options.size : QSize(1600, 1000);
+    const Record& record = study.records.front();
+    PlotView plot;
+    plot.resize(size);
+    MEMSCAPE_CHECK(fillPlot(plot, record, study.records));
+    PlotExport out;
+    const bool pixels = options.output.toLower().endsWith(QStringLiteral(".png"));
+    const double scale = pixels && size.width() >= 1200 ? 2 : 1; // large pictures: larger letters
+    out.scale = scale;
+    out.size = QSize(int(size.width() / scale), int(size.height() / scale));
+    out.theme = ExportTheme::AsOnScreen;
+    out.title = recordName(record) + QStringLiteral(": ") + plot.title();
+    out.description = recordToolTip(record);
+    return plot.exportTo(options.output, out);
+}
+
+Result<void> screenshotPage(const LaunchOptions& options)
+{
+    WindowOptions quiet;
+    quiet.startWorkers = false;
+    quiet.autosave = false;
+    quiet.remember = false;
+    quiet.theme = options.theme.isEmpty() ? QStringLiteral("dark") : options.theme;
+    MainWindow window(quiet);
+    MEMSCAPE_CHECK(applyPage(window, options));
+    window.resize(options.size.isValid() ? options.size : QSize(1440, 900));
+    window.show();
+    if (!settle(window))
+        return fail("run.timeout", "the prediction took too long", "choose a smaller sweep");
+    if (window.page()->prediction() == nullptr)
+        return fail("predict.failed", window.page()->inspector()->noteText().toStdString());
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    if (!buffer.open(QIODevice::WriteOnly) || !window.grab().save(&buffer, "PNG"))
+        return fail("export.write", "the picture could not be encoded");
+    return writeFileAtomically(options.output.toStdString(), bytes.toStdString());
+}
+
+} // namespace memscape
