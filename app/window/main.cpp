@@ -34,7 +34,6 @@ Error noDisplay()
 void describe(QApplication& application)
 {
     application.setApplicationName(QStringLiteral("memscape"));
-    application.setApplicationDisplayName(QStringLiteral("Memscape"));
     application.setApplicationVersion(QString::fromStdString(programVersion()));
     application.setDesktopFileName(QStringLiteral("io.github.memscape.Memscape"));
 }
