@@ -211,7 +211,7 @@ void RecordsList::fitHeight()
 bool RecordsList::eventFilter(QObject* watched, QEvent* event)
 {
     if (watched == m_view && event->type() == QEvent::KeyPress
-        && m_view->state() != QAbstractItemView::EditingState) {
+        && m_view->hasFocus()) {
         switch (static_cast<QKeyEvent*>(event)->key()) {
         case Qt::Key_Delete:
             remove();

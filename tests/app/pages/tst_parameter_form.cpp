@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The form made from a schema: what is typed, dragged and chosen comes out as text that parses; what
+// does not parse stays, with the reason under it.
+#include "app/pages/number_field.h"
+#include "app/pages/parameter_form.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QLineEdit>
+#include <QSignalSpy>
+#include <QSlider>
+#include <QTest>
+#include <QToolButton>
+
+using namespace memscape;
+
+namespace {
+
+Schema schema()
+{
+    return {
+        {"bytes", "array", "Size of the array.", ParameterKind::Integer, Unit::Byte, 1024, 0x1p40,
+         Scale::Log2, {}, "1MiB"},
+        {"stride", "stride", "Distance.", ParameterKind::Integer, Unit::One, 0, 128, Scale::Log2, {},
+         "4", "elements"},
+        {"operation", "operation", "What to do.", ParameterKind::Choice, Unit::One, 0, 0,
+         Scale::Linear, {{"read", "read", ""}, {"write", "write", ""}}, "read"},
+        {"element", "element", "Type.", ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
+         {{"int8", "int8 (1 B)", ""}, {"float16", "float16 (2 B)", ""},
+          {"float32", "float32 (4 B)", ""}, {"float64", "float64 (8 B)", ""}}, "float32"},
+        {"warm", "warm caches", "Keep them.", ParameterKind::Flag, Unit::One, 0, 0, Scale::Linear, {},
+         "false"},
+    };
+}
+
+Parameters standard()
+{
+    return *resolve(schema(), std::vector<std::string>{});
+}
+
+QLineEdit* edit(const ParameterForm& form, const char* key)
+{
+    return form.field(key)->findChild<QLineEdit*>();
+}
+
+void type(QLineEdit* line, const QString& text)
+{
+    line->setFocus();
+    line->selectAll();
+    QTest::keyClicks(line, text);
+    QTest::keyClick(line, Qt::Key_Return);
+}
+
+} // namespace
+
+class TestParameterForm : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void everyParameterHasAFieldWithNameAndHelp()
+    {
+        ParameterForm form(schema());
+        for (const ParameterSpec& spec : schema()) {
+            ParameterField* field = form.field(QString::fromStdString(spec.key));
+            QVERIFY(field);
+            QVERIFY(field->toolTip().contains(QString::fromStdString(spec.help)));
+        }
+        QCOMPARE(form.field("no such"), nullptr);
+    }
+
+    void itShowsValuesForPeople()
+    {
+        ParameterForm form(schema());
+        form.display(standard());
+        QCOMPARE(edit(form, "bytes")->text(), "1 MiB");
+        QCOMPARE(edit(form, "stride")->text(), "4 elements");
+        QCOMPARE(form.field("element")->findChild<QComboBox*>()->currentText(), "float32 (4 B)");
+        QVERIFY(!form.field("warm")->findChild<QCheckBox*>()->isChecked());
+    }
+
+    void showingReportsNothing()
+    {
+        ParameterForm form(schema());
+        QSignalSpy edited(&form, &ParameterForm::edited);
+        form.display(standard());
+        QCOMPARE(edited.size(), 0);
+    }
+
+    void typing_data()
+    {
+        QTest::addColumn<QString>("key");
+        QTest::addColumn<QString>("text");
+        QTest::addColumn<bool>("good");
+        QTest::newRow("unit") << "bytes" << "24 MiB" << true;
+        QTest::newRow("bare number") << "bytes" << "4096" << true;
+        QTest::newRow("sweep") << "stride" << "1:128:x2" << true;
+        QTest::newRow("list") << "stride" << "1,2,5" << true;
+        QTest::newRow("a word") << "stride" << "many" << false;
+        QTest::newRow("too large") << "stride" << "1e300" << false;
+        QTest::newRow("out of range") << "stride" << "129" << false;
+        QTest::newRow("negative") << "stride" << "-1" << false;
+        QTest::newRow("fraction") << "stride" << "1.5" << false;
+        QTest::newRow("not a number") << "bytes" << "nan" << false;
+        QTest::newRow("wrong unit") << "bytes" << "5 ns" << false;
+        QTest::newRow("broken sweep") << "stride" << "1:2:3:4" << false;
+    }
+    void typing()
+    {
+        QFETCH(QString, key);
+        QFETCH(QString, text);
+        QFETCH(bool, good);
+        ParameterForm form(schema());
+        form.display(standard());
+        form.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&form));
+        QSignalSpy edited(&form, &ParameterForm::edited);
+        type(edit(form, key.toLatin1()), text);
+        QCOMPARE(edited.size(), good ? 1 : 0);
+        QCOMPARE(form.field(key)->errorText().isEmpty(), good);
+        if (good)
+            QCOMPARE(edited.first().at(1).toString(), text);
+        else
+            QCOMPARE(edit(form, key.toLatin1())->text(), text); // stays for the person to mend
+    }
+
+    void escapeBringsTheLastGoodValueBack()
+    {
+        ParameterForm form(schema());
+        form.display(standard());
+        form.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&form));
+        QLineEdit* line = edit(form, "stride");
+        type(line, "many");
+        QVERIFY(!form.field("stride")->errorText().isEmpty());
+        QTest::keyClick(line, Qt::Key_Escape);
+        QVERIFY(form.field("stride")->errorText().isEmpty());
+        QCOMPARE(line->text(), "4");
+    }
+
+    void leavingAFieldUntouchedChangesNothing()
+    {
+        ParameterForm form(schema());
+        Parameters odd = standard();
+        odd.set("bytes", 1048577.0); // shown as 1 MiB, which is not the same
+        form.display(odd);
+        form.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&form));
+        QSignalSpy edited(&form, &ParameterForm::edited);
+        edit(form, "bytes")->setFocus();
+        QCOMPARE(edit(form, "bytes")->text(), "1048577");
+        edit(form, "stride")->setFocus();
+        QCOMPARE(edited.size(), 0);
+    }
+
+    void theSliderReportsStopsAndDrags()
+    {
+        ParameterForm form(schema());
+        form.display(standard());
+        QSignalSpy edited(&form, &ParameterForm::edited);
+        auto* slider = form.field("stride")->findChild<QSlider*>();
+        slider->setValue(slider->value() + 1);
+        QCOMPARE(edited.size(), 1);
+        QCOMPARE(edited.first().at(1).toString(), "5");
+        QSignalSpy editing(&form, &ParameterForm::editing);
+        slider->setSliderDown(true);
+        slider->setSliderDown(false);
+        QCOMPARE(editing.size(), 2);
+        QCOMPARE(editing.first().first().toBool(), true);
+        QCOMPARE(editing.last().first().toBool(), false);
+    }
+
+    void chipsAndListsReportKeys()
+    {
+        ParameterForm form(schema());
+        form.display(standard());
+        QSignalSpy edited(&form, &ParameterForm::edited);
+        const auto chips = form.field("operation")->findChildren<QToolButton*>();
+        QCOMPARE(chips.size(), 2);
+        chips.at(1)->click();
+        QCOMPARE(edited.last().at(1).toString(), "write");
+        auto* list = form.field("element")->findChild<QComboBox*>();
+        list->setCurrentIndex(3);
+        emit list->activated(3);
+        QCOMPARE(edited.last().at(1).toString(), "float64");
+        form.field("warm")->findChild<QCheckBox*>()->click();
+        QCOMPARE(edited.last().at(1).toString(), "true");
+    }
+
+    void aSweepIsShownAndEditable()
+    {
+        ParameterForm form(schema());
+        Parameters swept = standard();
+        swept.setSweep(Sweep{"stride", {1.0, 2.0, 4.0}});
+        form.display(swept);
+        QVERIFY(edit(form, "stride")->text().contains("3 values"));
+        form.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&form));
+        edit(form, "stride")->setFocus();
+        QCOMPARE(edit(form, "stride")->text(), "1,2,4");
+    }
+};
+
+QTEST_MAIN(TestParameterForm)
+#include "tst_parameter_form.moc"

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/window/banner.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QPushButton>
+#include <QTest>
+
+using namespace memscape;
+
+class TestBanner : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void anErrorShowsMessagePlaceAndHint()
+    {
+        Banner banner;
+        banner.showError({"json.type", "expected a number, found \"12 GB\"",
+                          "predicted.figures.peak.value", "give bytes as a number"});
+        QCOMPARE(banner.texts(), QStringList{"predicted.figures.peak.value: expected a number, "
+                                             "found \"12 GB\"\ngive bytes as a number"});
+    }
+
+    void detailsGoToTheClipboard()
+    {
+        Banner banner;
+        banner.showError({"worker.crashed", "the worker crashed"}, "stderr: segmentation fault");
+        QPushButton* copy = nullptr;
+        for (QPushButton* button : banner.findChildren<QPushButton*>()) {
+            if (button->text() == "Copy details")
+                copy = button;
+        }
+        QVERIFY(copy);
+        copy->click();
+        QVERIFY(QApplication::clipboard()->text().contains("worker.crashed"));
+        QVERIFY(QApplication::clipboard()->text().contains("segmentation fault"));
+        QCOMPARE(banner.texts().size(), 1); // copying does not close it
+    }
+
+    void theSameMessageIsCountedNotRepeated()
+    {
+        Banner banner;
+        for (int i = 0; i < 5; ++i)
+            banner.showNotice("clock sagged");
+        QCOMPARE(banner.texts().size(), 1);
+        QVERIFY(banner.texts().first().contains("5"));
+    }
+
+    void atMostThreeStand()
+    {
+        Banner banner;
+        for (int i = 0; i < 6; ++i)
+            banner.showNotice(QString::number(i));
+        QCOMPARE(banner.texts(), (QStringList{"3", "4", "5"}));
+    }
+
+    void aTopicReplacesItself()
+    {
+        Banner banner;
+        banner.put({BannerKind::Warning, "first", {}, {}, {}, "disk"});
+        banner.put({BannerKind::Warning, "second", {}, {}, {}, "disk"});
+        QCOMPARE(banner.texts(), QStringList{"second"});
+        banner.closeTopic("disk");
+        QVERIFY(banner.texts().isEmpty());
+    }
+
+    void anActionRunsOnceAndCloses()
+    {
+        Banner banner;
+        int runs = 0;
+        banner.put({BannerKind::Warning, "changed", {}, {}, {{"Reload", [&] { ++runs; }}}, {}});
+        banner.findChild<QPushButton*>()->click();
+        QCOMPARE(runs, 1);
+        QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+        QVERIFY(banner.texts().isEmpty());
+    }
+};
+
+QTEST_MAIN(TestBanner)
+#include "tst_banner.moc"
