@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Records and services for tests of pages: real predictions, and "measurements" that are the
+// prediction with every value scaled, so that errors are known.
+#pragma once
+
+#include "app/pages/experiment_page.h"
+#include "core/device/catalogue.h"
+#include "core/experiment/record.h"
+
+#include <nlohmann/json.hpp>
+
+namespace memscape {
+
+inline Record sampleRecord(const std::string& experiment, const std::vector<std::string>& values,
+                           double scale = 1.1, const std::string& device = "nvidia-h200")
+{
+    const Experiment& known = **findExperiment(experiment);
+    const Parameters parameters = *resolve(known.schema(), values);
+    Record record = *predictRecord(known, *findDevice(device), parameters);
+    Measurement measured = *record.predicted;
+    for (Figure& figure : measured.figures) {
+        figure.why.reset();
+        if (figure.isNumber())
+            figure.value = figure.number() * scale;
+    }
+    for (Series& series : measured.series) {
+        for (double& y : series.y)
+            y *= scale;
+    }
+    record.measured = measured;
+    record.provenance["time"] = "2026-01-02T03:04:05Z";
+    record.provenance["grade"] = "A";
+    return record;
+}
+
+/// Everything that a page needs; the worker command is what a test gives.
+struct PageFixture
+{
+    explicit PageFixture(const QStringList& worker = {})
+        : devices(options(worker))
+        , runs(document, devices)
+    {
+    }
+
+    static WorkerOptions options(const QStringList& worker)
+    {
+        WorkerOptions result;
+        result.command = worker;
+        result.restarts = 1;
+        return result;
+    }
+
+    PageServices services() { return {document, devices, settings, runs}; }
+
+    Settings settings;
+    StudyDocument document;
+    DeviceDirectory devices;
+    RunController runs;
+};
+
+} // namespace memscape

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/curves.h"
+
+#include "core/device/catalogue.h"
+#include "core/experiment/experiment.h"
+
+#include <QTest>
+
+#include <cmath>
+
+using namespace memscape;
+
+namespace {
+
+Series series(const char* key, Unit unit, std::vector<double> y)
+{
+    Series one;
+    one.key = key;
+    one.label = key;
+    one.yLabel = key;
+    one.yUnit = unit;
+    one.x.key = "size";
+    one.x.label = "size";
+    one.x.unit = Unit::Byte;
+    one.x.scale = "log2";
+    one.x.values = {1024, 65536, 1048576};
+    one.y = std::move(y);
+    return one;
+}
+
+Outcome outcome()
+{
+    Outcome result;
+    result.series = {series("latency", Unit::Second, {1e-9, 1e-8, 1e-7}),
+                     series("latency_4k", Unit::Second, {1e-9, 2e-8, 2e-7}),
+                     series("latency_huge", Unit::Second, {1e-9, 1e-8, 1e-7}),
+                     series("bandwidth", Unit::BytePerSecond, {4e11, 2e11, 1e11}),
+                     series("efficiency", Unit::One, {1, 1, 1}),
+                     series("count", Unit::One, {4, 4, 4})};
+    return result;
+}
+
+} // namespace
+
+class TestCurves : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void seriesOfOneUnitShareAPlotButCountsDoNot()
+    {
+        const auto groups = seriesGroups(outcome());
+        QCOMPARE(groups.size(), std::size_t(4));
+        QCOMPARE(groups[0].series.size(), std::size_t(3));
+        QCOMPARE(groups[1].key, "bandwidth");
+        QCOMPARE(groups[2].key, "efficiency");
+        QCOMPARE(groups[3].key, "count");
+    }
+
+    void rolesFollowTheMeaning()
+    {
+        const Outcome both = outcome();
+        CurveInput input;
+        input.predicted = &both;
+        input.measured = &both;
+        const auto curves = makeCurves(seriesGroups(both)[0], input);
+        // The huge-page variant equals the first curve and is left out.
+        QCOMPARE(curves.size(), std::size_t(4));
+        QCOMPARE(curves[0].role, CurveRole::Predicted);
+        QCOMPARE(curves[1].role, CurveRole::Variant);
+        QCOMPARE(curves[2].role, CurveRole::Measured);
+        QCOMPARE(curves[3].role, CurveRole::MeasuredVariant);
+    }
+
+    void measuredWithOtherParametersIsHollow()
+    {
+        const Outcome both = outcome();
+        CurveInput input;
+        input.predicted = &both;
+        input.measured = &both;
+        input.measuredElsewhere = true;
+        for (const Curve& curve : makeCurves(seriesGroups(both)[1], input))
+            QVERIFY(curve.role != CurveRole::Measured);
+    }
+
+    void wideTimesAreLogarithmicAndRatesStartAtZero()
+    {
+        const Outcome both = outcome();
+        CurveInput input;
+        input.predicted = &both;
+        const auto groups = seriesGroups(both);
+        QCOMPARE(yAxisOf(groups[0], input, ByteStyle::Binary).log, 10);
+        const AxisSpec rate = yAxisOf(groups[1], input, ByteStyle::Binary);
+        QCOMPARE(rate.log, 0);
+        QVERIFY(rate.fromZero);
+        QCOMPARE(xAxisOf(both, ByteStyle::Binary).log, 2);
+    }
+
+    void nothingGivesNothing()
+    {
+        const Outcome none;
+        QVERIFY(seriesGroups(none).empty());
+        QVERIFY(makeCurves({}, {}).empty());
+        QCOMPARE(xAxisOf(none, ByteStyle::Binary).log, 0);
+    }
+
+    void everyExperimentPredictsSomethingThatCanBeDrawn()
+    {
+        for (const Experiment* experiment : experiments()) {
+            for (const Device& device : catalogue()) {
+                const auto parameters = resolve(experiment->schema(), std::vector<std::string>{});
+                const auto predicted = experiment->predict(device, *parameters);
+                if (!predicted)
+                    continue; // refused with a reason: tested with the experiment
+                CurveInput input;
+                input.predicted = &*predicted;
+                for (const SeriesGroup& group : seriesGroups(*predicted)) {
+                    for (const Curve& curve : makeCurves(group, input)) {
+                        QCOMPARE(curve.x.size(), curve.y.size());
+                        QVERIFY(!curve.name.isEmpty());
+                    }
+                }
+                const auto& axis = predicted->series.front().x;
+                for (const Band& band : capacityBands(device, axis))
+                    QVERIFY(band.from > axis.values.front() && band.to < axis.values.back());
+            }
+        }
+    }
+};
+
+QTEST_GUILESS_MAIN(TestCurves)
+#include "tst_curves.moc"

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The generic page over every experiment of the registry, in both themes and several sizes; edits,
+// undo, states without measurement, with one, and with one that does not belong.
+#include "app/settings/theme.h"
+#include "page_fixture.h"
+
+#include <QAbstractButton>
+#include <QComboBox>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QSlider>
+#include <QTest>
+#include <QUndoStack>
+
+using namespace memscape;
+
+class TestExperimentPage : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void init() { m_fixture = std::make_unique<PageFixture>(); }
+
+    void everyPageOpens_data()
+    {
+        QTest::addColumn<QString>("id");
+        QTest::addColumn<QString>("theme");
+        QTest::addColumn<QSize>("size");
+        for (const Experiment* experiment : experiments()) {
+            for (const char* theme : {"light", "dark"}) {
+                for (const QSize size : {QSize(900, 600), QSize(1280, 800), QSize(1920, 1200)}) {
+                    const QString id = QString::fromStdString(experiment->id());
+                    QTest::addRow("%s %s %d", qPrintable(id), theme, size.width())
+                        << id << theme << size;
+                }
+            }
+        }
+    }
+    void everyPageOpens()
+    {
+        QFETCH(QString, id);
+        QFETCH(QString, theme);
+        QFETCH(QSize, size);
+        applyTheme(*qApp, theme);
+        auto page = open(id.toStdString(), "nvidia-h200");
+        page->resize(size);
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY(page->prediction());
+        QVERIFY(!page->plot()->view()->curves().empty());
+        QVERIFY(!page->inspector()->why()->text().isEmpty());
+        QVERIFY(page->inspector()->figures()->figures()->rowCount() > 0);
+        const QImage image = page->grab().toImage();
+        QCOMPARE(image.size(), size);
+        const QColor corner = image.pixelColor(size.width() / 2, size.height() - 3);
+        QCOMPARE(corner.lightnessF() > 0.5, theme == "light");
+    }
+
+    void everyControlHasANameAndTheKeyboardReachesIt()
+    {
+        auto page = open("stride", "cpu");
+        int controls = 0;
+        for (QWidget* widget : page->findChildren<QWidget*>()) {
+            const bool control = qobject_cast<QAbstractButton*>(widget)
+                || qobject_cast<QSlider*>(widget) || qobject_cast<QComboBox*>(widget)
+                || qobject_cast<QLineEdit*>(widget);
+            if (!control || widget->isHidden() || widget->objectName().startsWith("qt_"))
+                continue;
+            if (qobject_cast<QLineEdit*>(widget) && qobject_cast<QComboBox*>(widget->parent()))
+                continue;
+            ++controls;
+            const auto* button = qobject_cast<QAbstractButton*>(widget);
+            const bool named
+                = !widget->accessibleName().isEmpty() || (button && !button->text().isEmpty());
+            QVERIFY2(named, widget->metaObject()->className());
+            QVERIFY2(widget->focusPolicy() & Qt::TabFocus, qPrintable(widget->objectName()));
+        }
+        QVERIFY(controls > 15);
+        QVERIFY(!page->inspector()->accessibleName().isEmpty());
+    }
+
+    void textSetsValuesSweepsAndRefusesTheRest()
+    {
+        auto page = open("stride", "nvidia-h200");
+        QVERIFY(page->setText("stride", "8"));
+        QCOMPARE(page->parameters().number("stride"), 8.0);
+        QVERIFY(page->setText("stride", "1:16:x2"));
+        QCOMPARE(page->parameters().sweep()->values.size(), std::size_t(5));
+        QVERIFY(page->setText("stride", "3")); // ends the sweep
+        QVERIFY(!page->parameters().sweep());
+        QVERIFY(!page->setText("stride", "many"));
+        QVERIFY(!page->setText("no such", "1"));
+        QCOMPARE(page->parameters().number("stride"), 3.0);
+    }
+
+    void undoRestoresEverything()
+    {
+        auto page = open("stride", "nvidia-h200");
+        const Parameters before = page->parameters();
+        QVERIFY(page->setText("stride", "8"));
+        QVERIFY(page->setText("element", "float64"));
+        QVERIFY(page->setText("stride", "1,2,4"));
+        page->resetParameters();
+        QCOMPARE(page->parameters(), before);
+        while (m_fixture->document.undoStack()->canUndo())
+            m_fixture->document.undoStack()->undo();
+        QCOMPARE(page->parameters(), before);
+        QVERIFY(m_fixture->document.device("stride").empty());
+    }
+
+    void aDragIsOneStep()
+    {
+        auto page = open("stride", "nvidia-h200");
+        const int before = m_fixture->document.undoStack()->index();
+        auto* slider = page->inspector()->form()->field("stride")->findChild<QSlider*>();
+        slider->setSliderDown(true);
+        for (int i = 0; i < 10; ++i)
+            slider->setValue(slider->value() + 1);
+        slider->setSliderDown(false);
+        QCOMPARE(m_fixture->document.undoStack()->index(), before + 1);
+    }
+
+    void manyChangesAreOnePrediction()
+    {
+        auto page = open("stride", "nvidia-h200");
+        QTRY_VERIFY(page->upToDate());
+        QTest::qWait(50);
+        QSignalSpy updated(page.get(), &ExperimentPage::updated);
+        const int replots = page->plot()->view()->replotCount();
+        for (int i = 1; i <= 200; ++i)
+            QVERIFY(page->setText("stride", QString::number(1 + i % 128)));
+        QTRY_VERIFY(page->upToDate());
+        QTest::qWait(50);
+        QVERIFY2(updated.size() <= 3, qPrintable(QString::number(updated.size())));
+        QVERIFY(page->plot()->view()->replotCount() - replots <= 3);
+    }
+
+    void withoutMeasurementItSaysHowToGetOne()
+    {
+        auto page = open("stride", "nvidia-h200");
+        QVERIFY2(page->inspector()->noteText().contains("predicted, not measured"),
+                 qPrintable(page->inspector()->noteText()));
+        QVERIFY(!page->header()->measureButton()->isEnabled());
+        QVERIFY(!page->header()->measureButton()->toolTip().isEmpty());
+    }
+
+    void aMeasurementIsComparedAndItsErrorShown()
+    {
+        m_fixture->document.addRecord(sampleRecord("stride", {"stride=4"}, 1.25));
+        auto page = open("stride", "nvidia-h200");
+        QVERIFY(page->setText("stride", "4"));
+        QTRY_VERIFY(page->upToDate());
+        const FigureRow& row = page->inspector()->figures()->figures()->rows().front();
+        QVERIFY(row.measured);
+        QVERIFY(std::abs(row.error + 0.2) < 1e-9); // 1 / 1.25 − 1
+        QVERIFY(page->shownRecord()->measured);
+    }
+
+    void aMeasurementWithOtherParametersIsNotCompared()
+    {
+        m_fixture->document.addRecord(sampleRecord("stride", {"element=float64"}));
+        auto page = open("stride", "nvidia-h200");
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY(!page->inspector()->figures()->figures()->rows().front().measured);
+        QVERIFY2(page->inspector()->noteText().contains("float64"),
+                 qPrintable(page->inspector()->noteText()));
+        page->inspector()->findChild<QPushButton*>("noteAction")->click(); // use these settings
+        QTRY_VERIFY(page->upToDate());
+        QCOMPARE(page->parameters().choice("element"), "float64");
+        QVERIFY(page->inspector()->figures()->figures()->rows().front().measured);
+    }
+
+    void pinnedRecordsAreDrawnBeside()
+    {
+        m_fixture->document.addRecord(sampleRecord("stride", {}, 1.5));
+        m_fixture->document.addRecord(sampleRecord("stride", {}));
+        auto page = open("stride", "nvidia-h200");
+        const auto pinned = [&] {
+            page->updateNow();
+            const auto& curves = page->plot()->view()->curves();
+            return std::count_if(curves.begin(), curves.end(), [](const Curve& curve) {
+                return curve.role == CurveRole::Pinned;
+            });
+        };
+        QCOMPARE(pinned(), 0);
+        m_fixture->document.setRecordPinned(0, true);
+        QCOMPARE(pinned(), 1);
+        QCOMPARE(page->exportRecords().size(), std::size_t(2));
+    }
+
+    void anUnknownDeviceIsAStateNotACrash()
+    {
+        m_fixture->document.setDevice("stride", "lab-gpu/cuda:0");
+        auto page = open("stride", "");
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY(!page->prediction());
+        QVERIFY(page->inspector()->noteText().contains("lab-gpu/cuda:0"));
+    }
+
+    void theMarkerSetsTheParameter()
+    {
+        auto page = open("stride", "nvidia-h200");
+        QTRY_VERIFY(page->upToDate());
+        emit page->plot()->view()->markerDragged("stride", 15.7);
+        emit page->plot()->view()->markerReleased("stride", 15.7);
+        QCOMPARE(page->parameters().number("stride"), 16.0);
+        emit page->plot()->view()->markerDragged("stride", -5);
+        QCOMPARE(page->parameters().number("stride"), 0.0);
+    }
+
+    void logAxesAreRememberedInTheStudy()
+    {
+        auto page = open("stride", "nvidia-h200");
+        QTRY_VERIFY(page->upToDate());
+        emit page->plot()->logChosen(Qt::YAxis, true);
+        page->updateNow();
+        QCOMPARE(page->plot()->view()->yAxis().log, 10);
+        m_fixture->document.undoStack()->undo();
+        page->updateNow();
+        QCOMPARE(page->plot()->view()->yAxis().log, 0);
+    }
+
+    void changeToRepaintIsFast()
+    {
+        auto page = open("hierarchy", "cpu");
+        page->resize(1280, 800);
+        QTRY_VERIFY(page->upToDate());
+        int i = 0;
+        QBENCHMARK {
+            static_cast<void>(page->setText("working_set", QString::number(65536 + 4096 * ++i)));
+            page->updateNow();
+        }
+    }
+
+private:
+    std::unique_ptr<ExperimentPage> open(const std::string& id, const std::string& device)
+    {
+        if (!device.empty())
+            m_fixture->document.setDevice(id, device);
+        auto page = std::make_unique<ExperimentPage>(**findExperiment(id), m_fixture->services());
+        page->resize(1280, 800);
+        page->show();
+        if (!QTest::qWaitForWindowExposed(page.get()))
+            qWarning("the page was not exposed");
+        page->updateNow();
+        QTest::qWait(1);
+        for (int i = 0; i < 200 && !page->upToDate(); ++i)
+            QTest::qWait(10);
+        return page;
+    }
+
+    std::unique_ptr<PageFixture> m_fixture;
+};
+
+QTEST_MAIN(TestExperimentPage)
+#include "tst_experiment_page.moc"

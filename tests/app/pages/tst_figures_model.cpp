@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/figures_model.h"
+
+#include <QAbstractItemModelTester>
+#include <QTest>
+
+#include <cmath>
+
+using namespace memscape;
+
+namespace {
+
+Figure figure(const char* key, std::variant<double, std::string> value, Unit unit = Unit::Second)
+{
+    return {key, key, unit, std::move(value)};
+}
+
+/// A measured outcome with one series at x = 1, 2, 4.
+Outcome measuredOutcome()
+{
+    Outcome outcome;
+    outcome.figures = {figure("latency", 1e-9), figure("level", std::string("L1"))};
+    Series series;
+    series.key = "latency";
+    series.x.key = "size";
+    series.x.values = {1, 2, 4};
+    series.y = {1e-9, 2e-9, std::nan("")};
+    series.low = {0.9e-9, 1.9e-9, std::nan("")};
+    series.high = {1.1e-9, 2.1e-9, std::nan("")};
+    series.yUnit = Unit::Second;
+    outcome.series = {series};
+    return outcome;
+}
+
+} // namespace
+
+class TestFiguresModel : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void errorsAreRelativeToWhatWasMeasured()
+    {
+        Outcome predicted;
+        predicted.figures = {figure("latency", 1.2e-9), figure("level", std::string("L1"))};
+        const Outcome measured = measuredOutcome();
+        const auto rows = figureRows(&predicted, &measured, 1.0, true);
+        QCOMPARE(rows.size(), std::size_t(2));
+        QVERIFY(std::abs(rows[0].error - 0.2) < 1e-12);
+        QVERIFY(!rows[0].agree);
+        QVERIFY(rows[1].agree); // equal words
+        QVERIFY(std::isnan(rows[1].error));
+    }
+
+    void nothingIsInterpolated_data()
+    {
+        QTest::addColumn<double>("x");
+        QTest::addColumn<bool>("found");
+        QTest::newRow("measured") << 2.0 << true;
+        QTest::newRow("between") << 1.5 << false;
+        QTest::newRow("outside") << 8.0 << false;
+        QTest::newRow("point without value") << 4.0 << false;
+    }
+    void nothingIsInterpolated()
+    {
+        QFETCH(double, x);
+        QFETCH(bool, found);
+        Outcome predicted;
+        predicted.figures = {figure("latency", 2e-9)};
+        const Outcome measured = measuredOutcome();
+        const auto rows = figureRows(&predicted, &measured, x, false);
+        QCOMPARE(rows[0].measured.has_value(), found);
+        if (found) {
+            QCOMPARE(rows[0].measured->number(), 2e-9);
+            QCOMPARE(*rows[0].measured->low, 1.9e-9);
+            QVERIFY(rows[0].agree);
+        }
+    }
+
+    void withoutMeasurementThereIsNoError()
+    {
+        Outcome predicted;
+        predicted.figures = {figure("latency", 2e-9)};
+        const auto rows = figureRows(&predicted, nullptr, 1.0, false);
+        QVERIFY(std::isnan(rows[0].error));
+        QVERIFY(!rows[0].measured);
+        QVERIFY(figureRows(nullptr, nullptr, 1.0, false).empty());
+    }
+
+    void theModelIsSoundAndSpeaks()
+    {
+        FiguresModel model;
+        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        Outcome predicted;
+        predicted.figures = {figure("latency", 1e-9), figure("bytes", 1073741824.0, Unit::Byte)};
+        const Outcome measured = measuredOutcome();
+        model.setRows(figureRows(&predicted, &measured, 1.0, true), ByteStyle::Binary);
+        QCOMPARE(model.rowCount(), 2);
+        QCOMPARE(model.index(0, 1).data().toString(), "1 ns");
+        QCOMPARE(model.index(1, 1).data().toString(), "1 GiB");
+        QCOMPARE(model.index(1, 2).data().toString(), "–");
+        model.setRows(figureRows(&predicted, &measured, 1.0, true), ByteStyle::Decimal);
+        QCOMPARE(model.index(1, 1).data().toString(), "1.07 GB");
+        model.setRows({}, ByteStyle::Binary);
+        QCOMPARE(model.rowCount(), 0);
+    }
+
+    void copiedTextHoldsBaseUnits()
+    {
+        FiguresModel model;
+        Outcome predicted;
+        predicted.figures = {figure("latency", 1.25e-9)};
+        const Outcome measured = measuredOutcome();
+        model.setRows(figureRows(&predicted, &measured, 1.0, true), ByteStyle::Binary);
+        QCOMPARE(model.text(), "figure\tunit\tpredicted\tmeasured\terror\n"
+                               "latency\ts\t1.25e-09\t1e-09\t0.25\n");
+    }
+};
+
+QTEST_MAIN(TestFiguresModel)
+#include "tst_figures_model.moc"

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The whole window, offscreen: pages, panels, palette, titles, a measurement with a fake worker,
+// closing in the middle of one, layouts of other versions.
+#include "app/settings/theme.h"
+#include "app/window/main_window.h"
+
+#include <QFile>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QStandardPaths>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QUndoStack>
+
+using namespace memscape;
+
+namespace {
+
+WindowOptions quiet()
+{
+    WindowOptions options;
+    options.workerCommand = {};
+    options.startWorkers = false;
+    options.autosave = false;
+    options.remember = false;
+    return options;
+}
+
+WindowOptions withWorker(const QString& mode = {})
+{
+    WindowOptions options = quiet();
+    options.workerCommand = {"sh", SOURCE_FOLDER "/tests/app/window/fake_worker.sh", mode};
+    options.startWorkers = true;
+    return options;
+}
+
+} // namespace
+
+class TestMainWindow : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void itOpensOnTheFirstExperiment()
+    {
+        MainWindow window(quiet());
+        window.restore(false);
+        QVERIFY(window.page());
+        QCOMPARE(window.page()->experiment().id(), experiments().front()->id());
+        QVERIFY(window.windowTitle().contains("Memscape"));
+    }
+
+    void pagesAreMadeWhenWanted()
+    {
+        MainWindow window(quiet());
+        QCOMPARE(window.findChildren<ExperimentPage*>().size(), 0);
+        QVERIFY(window.showPage("stride"));
+        QCOMPARE(window.findChildren<ExperimentPage*>().size(), 1);
+        QVERIFY(!window.showPage("no-such-page"));
+        QCOMPARE(window.page()->experiment().id(), "stride");
+        QVERIFY(window.rail().button("stride")->isChecked());
+    }
+
+    void everyRailButtonAndActionShowsItsPage()
+    {
+        MainWindow window(quiet());
+        for (const Experiment* experiment : experiments()) {
+            const QString id = QString::fromStdString(experiment->id());
+            window.rail().button(id)->click();
+            QCOMPARE(window.page()->experiment().id(), experiment->id());
+        }
+        window.actions().at("page.hierarchy").trigger();
+        QCOMPARE(window.page()->experiment().id(), "hierarchy");
+    }
+
+    void theTitleShowsWhatIsUnsaved()
+    {
+        MainWindow window(quiet());
+        window.showPage("stride");
+        QVERIFY(!window.isWindowModified());
+        QVERIFY(window.page()->setText("stride", "8"));
+        QVERIFY(window.isWindowModified());
+        QVERIFY(window.actions().at("edit.undo").isEnabled());
+        window.actions().at("edit.undo").trigger();
+        QVERIFY(!window.isWindowModified());
+        QVERIFY(window.actions().at("edit.redo").isEnabled());
+    }
+
+    void panelsCanBeHiddenAndAreNeverLost()
+    {
+        MainWindow window(quiet());
+        window.showPage("stride");
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        for (const char* id : {"view.rail", "view.inspector", "view.picture"})
+            window.actions().at(QString::fromLatin1(id)).setChecked(false);
+        QVERIFY(window.rail().isHidden());
+        QVERIFY(window.page()->inspector()->isHidden());
+        window.restoreDefaultLayout();
+        QVERIFY(!window.rail().isHidden());
+        QVERIFY(!window.page()->inspector()->isHidden());
+        QTest::keyClick(&window, Qt::Key_F9);
+        QVERIFY(window.page()->inspector()->isHidden());
+        QTest::keyClick(&window, Qt::Key_F9);
+        QVERIFY(!window.page()->inspector()->isHidden());
+    }
+
+    void aLayoutOfAnotherVersionGivesTheDefaults()
+    {
+        MainWindow window(quiet());
+        const QByteArray state = window.saveState(Session::layoutVersion + 7);
+        QVERIFY(!window.restoreState(state, Session::layoutVersion));
+        window.restore(false); // with whatever the session holds
+        QVERIFY(window.page());
+    }
+
+    void thePaletteFindsEverything()
+    {
+        MainWindow window(quiet());
+        window.showPage("hierarchy");
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        QTest::keyClick(&window, Qt::Key_K, Qt::ControlModifier);
+        QVERIFY(window.palette().isVisible());
+        QTest::keyClicks(window.palette().input(), "access pat");
+        QVERIFY(window.palette().listed().first().contains("Access patterns"));
+        QTest::keyClick(window.palette().input(), Qt::Key_Return);
+        QVERIFY(!window.palette().isVisible());
+        QCOMPARE(window.page()->experiment().id(), "stride");
+        window.openPalette();
+        QTest::keyClicks(window.palette().input(), "device h200");
+        QTest::keyClick(window.palette().input(), Qt::Key_Return);
+        QCOMPARE(window.page()->deviceId(), "nvidia-h200");
+        window.openPalette();
+        QTest::keyClick(window.palette().input(), Qt::Key_Escape);
+        QVERIFY(!window.palette().isVisible());
+    }
+
+    void aDisabledActionIsNotInThePalette()
+    {
+        MainWindow window(quiet());
+        window.showPage("stride");
+        window.openPalette();
+        for (const QString& text : window.palette().listed())
+            QVERIFY(text != "Stop");
+    }
+
+    void themesApplyAtOnce()
+    {
+        MainWindow window(quiet());
+        window.showPage("stride");
+        window.actions().at("view.themeLight").trigger();
+        QVERIFY(!currentTheme().dark);
+        window.actions().at("view.themeDark").trigger();
+        QVERIFY(currentTheme().dark);
+        const double before = qApp->font().pointSizeF();
+        window.actions().at("view.zoomIn").trigger();
+        QVERIFY(qApp->font().pointSizeF() > before);
+        window.actions().at("view.zoomReset").trigger();
+        QCOMPARE(qApp->font().pointSizeF(), before);
+    }
+
+    void withoutAWorkerThePageSaysSo()
+    {
+        MainWindow window(quiet());
+        window.showPage("stride");
+        window.document().setDevice("stride", "cpu");
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        QTRY_VERIFY(window.page()->upToDate());
+        QVERIFY(window.page()->prediction()); // predictions need no worker
+        QVERIFY(!window.page()->header()->measureButton()->isEnabled());
+        QVERIFY(!window.page()->inspector()->noteText().isEmpty());
+    }
+
+    void measureAndStop()
+    {
+        MainWindow window(withWorker());
+        openOnCpu(window);
+        window.page()->header()->measureButton()->click();
+        QVERIFY(window.runs().current());
+        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current()->points.empty(), 10000);
+        QCOMPARE(window.page()->header()->measureButton()->text(), "Stop");
+        window.actions().at("run.stop").trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 3000);
+        QCOMPARE(window.document().records().size(), std::size_t(1)); // what there was is kept
+        QCOMPARE(window.page()->header()->measureButton()->text(), "Measure");
+        window.actions().at("edit.undo").trigger();
+        QCOMPARE(window.document().records().size(), std::size_t(0));
+    }
+
+    void aCrashKeepsThePointsAndSaysWhat()
+    {
+        MainWindow window(withWorker("crash"));
+        openOnCpu(window);
+        window.page()->measure();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 15000);
+        QCOMPARE(window.document().records().size(), std::size_t(1));
+        QVERIFY(!window.banner().texts().isEmpty());
+    }
+
+    void closingInTheMiddleOfARunEndsTheWorker()
+    {
+        auto window = std::make_unique<MainWindow>(withWorker());
+        window->files().askSave = [] { return SaveAnswer::Discard; };
+        openOnCpu(*window);
+        window->page()->measure();
+        QTRY_VERIFY_WITH_TIMEOUT(!window->runs().current()->points.empty(), 10000);
+        const qint64 pid = window->devices().worker({})->processId();
+        QVERIFY(pid > 0);
+        QVERIFY(window->close());
+        window.reset();
+        QTRY_VERIFY_WITH_TIMEOUT(!QFile::exists(QString("/proc/%1/stat").arg(pid))
+                                     || isZombie(pid), 3000);
+    }
+
+    void closingAsksOnlyWhenSomethingWouldBeLost()
+    {
+        MainWindow window(quiet());
+        window.showPage("stride");
+        int asked = 0;
+        window.files().askSave = [&] {
+            ++asked;
+            return SaveAnswer::Cancel;
+        };
+        QVERIFY(window.close());
+        QCOMPARE(asked, 0);
+        window.show();
+        QVERIFY(window.page()->setText("stride", "8"));
+        QVERIFY(!window.close());
+        QCOMPARE(asked, 1);
+    }
+
+private:
+    static void openOnCpu(MainWindow& window)
+    {
+        window.showPage("stride");
+        window.document().setDevice("stride", "cpu");
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        QTRY_VERIFY_WITH_TIMEOUT(window.runs().obstacle("cpu").isEmpty(), 10000);
+        QTRY_VERIFY(window.page()->upToDate());
+        QTRY_VERIFY(window.page()->header()->measureButton()->isEnabled());
+    }
+
+    static bool isZombie(qint64 pid)
+    {
+        QFile file(QString("/proc/%1/stat").arg(pid));
+        return file.open(QIODevice::ReadOnly) && file.readAll().contains(") Z");
+    }
+};
+
+QTEST_MAIN(TestMainWindow)
+#include "tst_main_window.moc"
