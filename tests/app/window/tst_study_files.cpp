@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Opening, dropping and saving through the window: good files, broken ones, foreign ones, and what
+// the banner says about them.
+#include "../pages/page_fixture.h"
+#include "app/window/main_window.h"
+
+#include <QDropEvent>
+#include <QFile>
+#include <QMimeData>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QUndoStack>
+
+#include <unistd.h>
+
+using namespace memscape;
+
+namespace {
+
+WindowOptions quiet()
+{
+    WindowOptions options;
+    options.workerCommand = {};
+    options.startWorkers = false;
+    options.autosave = false;
+    options.remember = false;
+    return options;
+}
+
+void writeFile(const QString& path, const QByteArray& content)
+{
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(content);
+}
+
+} // namespace
+
+class TestStudyFiles : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void init()
+    {
+        m_folder = std::make_unique<QTemporaryDir>();
+        m_window = std::make_unique<MainWindow>(quiet());
+        m_window->showPage("stride");
+        m_window->files().askSave = [] { return SaveAnswer::Discard; };
+    }
+
+    void saveAndOpenAgain()
+    {
+        const QString file = path("study.memscape");
+        m_window->files().askSaveName = [&] { return file; };
+        QVERIFY(m_window->page()->setText("stride", "16"));
+        m_window->document().addRecord(sampleRecord("stride", {}));
+        QVERIFY(m_window->files().save());
+        QVERIFY(!m_window->isWindowModified());
+        QVERIFY(m_window->windowTitle().contains("study.memscape"));
+        QVERIFY(m_window->settings().recentFiles().contains(file));
+        m_window->files().newStudy();
+        QVERIFY(m_window->document().records().empty());
+        QVERIFY(m_window->files().openPath(file));
+        QCOMPARE(m_window->document().records().size(), std::size_t(1));
+        QCOMPARE(m_window->page()->parameters().number("stride"), 16.0);
+    }
+
+    void brokenFilesLeaveTheStudyAloneAndSayWhy_data()
+    {
+        QTest::addColumn<QByteArray>("content");
+        QTest::newRow("empty") << QByteArray();
+        QTest::newRow("not JSON") << QByteArray("hello");
+        QTest::newRow("truncated") << QByteArray("{\"format\": \"memscape-study\", \"records\": [");
+        QTest::newRow("foreign") << QByteArray("{\"model_type\": \"llama\"}");
+        QTest::newRow("wrong type") << QByteArray(
+            "{\"format\": \"memscape-study\", \"version\": 1, \"records\": 7}");
+        QTest::newRow("nested") << QByteArray(100000, '[');
+    }
+    void brokenFilesLeaveTheStudyAloneAndSayWhy()
+    {
+        QFETCH(QByteArray, content);
+        m_window->document().addRecord(sampleRecord("stride", {}));
+        const QString file = path("broken.memscape");
+        writeFile(file, content);
+        QVERIFY(!m_window->files().openPath(file));
+        QCOMPARE(m_window->document().records().size(), std::size_t(1));
+        QCOMPARE(m_window->banner().texts().size(), 1);
+        QVERIFY2(m_window->banner().texts().first().contains("broken.memscape"),
+                 qPrintable(m_window->banner().texts().first()));
+    }
+
+    void aMissingFileIsAMessage()
+    {
+        QVERIFY(!m_window->files().openPath(path("nowhere.memscape")));
+        QCOMPARE(m_window->banner().texts().size(), 1);
+    }
+
+    void aRecordIsAddedToTheStudyThatIsOpen()
+    {
+        const QString file = path("run.json");
+        QVERIFY(writeRecord(file.toStdString(), sampleRecord("hierarchy", {})));
+        m_window->document().addRecord(sampleRecord("stride", {}));
+        drop({file});
+        QCOMPARE(m_window->document().records().size(), std::size_t(2));
+        QCOMPARE(m_window->page()->experiment().id(), "hierarchy"); // where it can be seen
+        m_window->document().undoStack()->undo();
+        QCOMPARE(m_window->document().records().size(), std::size_t(1));
+    }
+
+    void aDeviceFileJoinsTheDevices()
+    {
+        const QString file = path("mine.json");
+        Device device = *findDevice("nvidia-h200");
+        device.name = "My GPU";
+        writeFile(file, QByteArray::fromStdString(jsonText(deviceToJson(device))));
+        drop({file});
+        QVERIFY2(m_window->banner().texts().isEmpty(),
+                 qPrintable(m_window->banner().texts().join(u'\n')));
+        QVERIFY(m_window->devices().find(file.toStdString()));
+        QCOMPARE(m_window->page()->deviceId(), file.toStdString());
+        m_window->settings().setDeviceFiles({});
+    }
+
+    void cancellingKeepsEverything()
+    {
+        m_window->files().askSave = [] { return SaveAnswer::Cancel; };
+        QVERIFY(m_window->page()->setText("stride", "16"));
+        m_window->files().newStudy();
+        QCOMPARE(m_window->page()->parameters().number("stride"), 16.0);
+        m_window->files().askSaveName = [] { return QString(); };
+        QVERIFY(!m_window->files().save());
+        QVERIFY(m_window->document().isModified());
+    }
+
+    void noPermissionIsABannerWithSaveAs()
+    {
+        if (geteuid() == 0)
+            QSKIP("root may write everywhere");
+        m_window->files().askSaveName = [] { return QString("/proc/no.memscape"); };
+        QVERIFY(m_window->page()->setText("stride", "16"));
+        QVERIFY(!m_window->files().save());
+        QCOMPARE(m_window->banner().texts().size(), 1);
+    }
+
+    void exportsWriteFilesAndFailuresShow()
+    {
+        m_window->show();
+        QVERIFY(QTest::qWaitForWindowExposed(m_window.get()));
+        m_window->document().setDevice("stride", "nvidia-h200");
+        m_window->document().addRecord(sampleRecord("stride", {}));
+        QTRY_VERIFY(m_window->page()->prediction() && m_window->page()->upToDate());
+        QString next;
+        m_window->exporter().askName
+            = [&](const QString&, const QString&, const QString&) { return next; };
+        ExperimentPage& page = *m_window->page();
+        const auto written = [&](const char* name, const std::function<void()>& run) {
+            next = path(name);
+            run();
+            return QFile(next).size() > 100;
+        };
+        for (const char* name : {"plot.png", "plot.svg", "plot.pdf"})
+            QVERIFY2(written(name, [&] { m_window->exporter().plot(page); }), name);
+        for (const char* name : {"page.png", "page.svg", "page.pdf"})
+            QVERIFY2(written(name, [&] { m_window->exporter().page(page); }), name);
+        QVERIFY(written("data.csv", [&] { m_window->exporter().csv(page); }));
+        QVERIFY(written("data.json", [&] { m_window->exporter().json(page); }));
+        QVERIFY(written("study.html", [&] { m_window->exporter().report(); }));
+        QVERIFY(readRecord(path("data.json").toStdString()));
+        next = path("no/such/folder/data.csv");
+        const auto before = m_window->banner().texts();
+        m_window->exporter().csv(page);
+        QVERIFY(m_window->banner().texts() != before);
+    }
+
+private:
+    QString path(const QString& name) const { return m_folder->filePath(name); }
+
+    void drop(const QStringList& files)
+    {
+        QMimeData data;
+        QList<QUrl> urls;
+        for (const QString& file : files)
+            urls << QUrl::fromLocalFile(file);
+        data.setUrls(urls);
+        QDropEvent event(QPointF(50, 50), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QCoreApplication::sendEvent(m_window.get(), &event);
+    }
+
+    std::unique_ptr<QTemporaryDir> m_folder;
+    std::unique_ptr<MainWindow> m_window;
+};
+
+QTEST_MAIN(TestStudyFiles)
+#include "tst_study_files.moc"
