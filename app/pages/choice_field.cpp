@@ -38,10 +38,12 @@ ChoiceField::ChoiceField(const ParameterSpec& spec, QWidget* parent)
     row->addStretch(1);
     row->addWidget(m_swept);
     column()->insertLayout(0, row);
-    if (fitsAsChips(spec))
+    if (fitsAsChips(spec)) {
         buildChips();
-    else
+    } else {
         buildList();
+        row->addWidget(m_list);
+    }
 }
 
 void ChoiceField::buildChips()
@@ -80,7 +82,6 @@ void ChoiceField::buildList()
     }
     label()->setBuddy(m_list);
     connect(m_list, &QComboBox::activated, this, &ChoiceField::choose);
-    column()->insertWidget(1, m_list);
 }
 
 void ChoiceField::display(const ParameterValue& value, const std::optional<Sweep>& sweep)

@@ -44,6 +44,15 @@ bool redundant(const Series& series, const Outcome& outcome, const SeriesGroup& 
     return empty || (first != nullptr && first->key != series.key && first->y == series.y);
 }
 
+/// "latency, 4 KiB pages" beside "latency" is called "4 KiB pages".
+QString variantName(const Series& series, const SeriesGroup& group, const Outcome& outcome)
+{
+    const Series* first = outcome.findSeries(group.series.front());
+    const QString prefix = first ? text(first->label) + QStringLiteral(", ") : QString();
+    const QString name = text(series.label);
+    return !prefix.isEmpty() && name.startsWith(prefix) ? name.mid(prefix.size()) : name;
+}
+
 void addPredicted(const SeriesGroup& group, const CurveInput& input, std::vector<Curve>& curves)
 {
     int variant = 0;
@@ -52,9 +61,7 @@ void addPredicted(const SeriesGroup& group, const CurveInput& input, std::vector
         if (series == nullptr || redundant(*series, *input.predicted, group))
             continue;
         const bool first = key == group.series.front();
-        const bool alone = group.series.size() == 1;
-        const QString name = alone ? QObject::tr("predicted")
-                                   : QObject::tr("predicted: %1").arg(text(series->label));
+        const QString name = first ? QObject::tr("predicted") : variantName(*series, group, *input.predicted);
         curves.push_back(curveOf(*series, QStringLiteral("predicted."), name,
                                  first ? CurveRole::Predicted : CurveRole::Variant,
                                  first ? 0 : variant++));
@@ -70,9 +77,9 @@ void addMeasured(const SeriesGroup& group, const CurveInput& input, std::vector<
         if (series == nullptr || redundant(*series, *input.measured, group))
             continue;
         const bool first = key == group.series.front();
-        const bool alone = group.series.size() == 1;
-        const QString name
-            = alone ? input.measuredOn : input.measuredOn + QStringLiteral(": ") + text(series->label);
+        const QString name = first
+            ? input.measuredOn
+            : variantName(*series, group, *input.measured) + QObject::tr(", measured");
         const bool solid = first && !input.measuredElsewhere;
         curves.push_back(curveOf(*series, QStringLiteral("measured."), name,
                                  solid ? CurveRole::Measured : CurveRole::MeasuredVariant,

@@ -38,6 +38,7 @@ DeviceButton::DeviceButton(DeviceDirectory& devices, QWidget* parent)
     setFocusPolicy(Qt::StrongFocus);
     setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+    setStyleSheet(QStringLiteral("QToolButton::menu-indicator { image: none; }")); // the text has one
     setMenu(&m_menu);
     m_menu.setToolTipsVisible(true);
     connect(&m_menu, &QMenu::aboutToShow, this, &DeviceButton::fillMenu);

@@ -52,14 +52,14 @@ void ExperimentPage::build()
     centre->addWidget(m_plot);
     centre->setStretchFactor(centre->count() - 1, 1);
 
-    m_inspector->setMinimumWidth(290);
+    m_inspector->setMinimumWidth(300);
     m_splitter->setObjectName(QStringLiteral("splitter"));
     m_splitter->addWidget(centre);
     m_splitter->addWidget(m_inspector);
     m_splitter->setStretchFactor(0, 1);
     m_splitter->setStretchFactor(1, 0);
     m_splitter->setChildrenCollapsible(false);
-    m_splitter->setSizes({1000, 320});
+    m_splitter->setSizes({1000, 340});
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);

@@ -165,7 +165,8 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
     applyLogChoice(group, x, y);
     m_plot->setGroups(groups, group.key);
     m_plot->setAxes(x, y);
-    view->setTitle(tr("%1 by %2").arg(group.label, x.label));
+    const QString title = tr("%1 by %2").arg(group.label, x.label);
+    view->setTitle(title.left(1).toUpper() + title.mid(1));
     view->setEmptyText(tr("Nothing to draw yet."));
     view->setCurves(makeCurves(group, input));
     view->setMarkers(markers());

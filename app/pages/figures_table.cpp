@@ -31,7 +31,7 @@ protected:
             return model()->headerData(section, Qt::Horizontal, role);
         };
         painter->save();
-        painter->setFont(section == 0 ? relativeFont(1.15, true) : relativeFont(0.9, section < 3));
+        painter->setFont(section == 0 ? relativeFont(1.15, true) : relativeFont(0.85, section < 3));
         painter->setPen(value(Qt::ForegroundRole).value<QColor>());
         painter->drawText(rect.adjusted(section == 0 ? 0 : 4, 0, -4, -2),
                           value(Qt::TextAlignmentRole).toInt(),
@@ -66,7 +66,7 @@ public:
             painter->fillRect(option.rect, mix(theme.surface, theme.text, 0.07));
         painter->setPen(theme.border);
         painter->drawLine(option.rect.bottomLeft(), option.rect.bottomRight());
-        painter->setFont(relativeFont(0.95, value));
+        painter->setFont(relativeFont(0.92, value));
         painter->setPen(index.data(Qt::ForegroundRole).value<QColor>());
         const QRect text = option.rect.adjusted(index.column() == 0 ? 2 : 4, 0, -4, 0);
         painter->drawText(text, index.data(Qt::TextAlignmentRole).toInt(),
@@ -146,8 +146,8 @@ void FiguresTable::resizeEvent(QResizeEvent* event)
 void FiguresTable::layoutColumns()
 {
     // Values get what they need, the label the rest.
-    const QFontMetrics bold(relativeFont(0.95, true));
-    const QFontMetrics head(relativeFont(0.9, true));
+    const QFontMetrics bold(relativeFont(0.92, true));
+    const QFontMetrics head(relativeFont(0.85, true));
     int rest = viewport()->width();
     for (int column = 1; column < FiguresModel::NUM_COLUMNS; ++column) {
         int width = head.horizontalAdvance(
@@ -155,8 +155,8 @@ void FiguresTable::layoutColumns()
         for (int row = 0; row < m_model->rowCount(); ++row)
             width = std::max(width, bold.horizontalAdvance(
                                         m_model->index(row, column).data().toString()));
-        setColumnWidth(column, width + 12);
-        rest -= width + 12;
+        setColumnWidth(column, width + 10);
+        rest -= width + 10;
     }
     setColumnWidth(0, std::max(60, rest));
 }

@@ -17,7 +17,7 @@ PageHeader::PageHeader(const Experiment& experiment, DeviceDirectory& devices, R
     , m_runs(runs)
     , m_device(new DeviceButton(devices, this))
     , m_measure(new QPushButton(this))
-    , m_export(new QPushButton(tr("Export  ▾"), this))
+    , m_export(new QPushButton(tr("Export"), this))
 {
     setObjectName(QStringLiteral("header"));
     auto* title = toneLabel(QString::fromStdString(experiment.title()), "title", this);

@@ -2,6 +2,7 @@
 #include "app/pages/page_plot.h"
 
 #include "app/pages/card.h"
+#include "app/pages/quiet_widgets.h"
 
 #include <QButtonGroup>
 #include <QHBoxLayout>
@@ -9,12 +10,19 @@
 
 namespace memscape {
 
+namespace {
+
+constexpr std::size_t mostChips = 3;
+
+} // namespace
+
 PagePlot::PagePlot(QWidget* parent)
     : QWidget(parent)
     , m_view(new PlotView(this))
     , m_chipArea(new QWidget(this))
     , m_chips(new QHBoxLayout(m_chipArea))
     , m_group(new QButtonGroup(this))
+    , m_list(new QuietComboBox(this))
     , m_status(new QLabel(this))
 {
     m_view->setObjectName(QStringLiteral("plot"));
@@ -23,6 +31,7 @@ PagePlot::PagePlot(QWidget* parent)
     m_chips->setSpacing(6);
     m_logX = logButton(tr("log x"), tr("Logarithmic horizontal axis"), Qt::XAxis);
     m_logY = logButton(tr("log y"), tr("Logarithmic vertical axis"), Qt::YAxis);
+    m_list->hide();
     auto* reset = new QToolButton(this);
     reset->setText(tr("reset view"));
     reset->setToolTip(tr("Show all of the data again (0)"));
@@ -39,6 +48,7 @@ PagePlot::PagePlot(QWidget* parent)
     auto* tools = new QHBoxLayout;
     tools->setSpacing(6);
     tools->addWidget(m_chipArea);
+    tools->addWidget(m_list);
     tools->addStretch(1);
     for (QToolButton* button : {m_logX, m_logY, reset})
         tools->addWidget(button);
@@ -51,10 +61,14 @@ PagePlot::PagePlot(QWidget* parent)
 
     connect(m_view, &PlotView::readoutChanged, this, &PagePlot::refreshStatus);
     connect(m_view, &PlotView::noteChanged, this, &PagePlot::refreshStatus);
-    connect(m_group, &QButtonGroup::idClicked, this, [this](int id) {
+    m_list->setAccessibleName(tr("What the plot shows"));
+    m_list->setFocusPolicy(Qt::StrongFocus);
+    const auto choose = [this](int id) {
         if (id >= 0 && id < int(m_groups.size()))
             emit groupChosen(m_groups[std::size_t(id)].key);
-    });
+    };
+    connect(m_group, &QButtonGroup::idClicked, this, choose);
+    connect(m_list, &QComboBox::activated, this, choose);
     refreshStatus();
 }
 
@@ -75,22 +89,35 @@ QToolButton* PagePlot::logButton(const QString& text, const QString& tip, Qt::Ax
 void PagePlot::setGroups(const std::vector<SeriesGroup>& groups, const QString& current)
 {
     if (groups != m_groups) {
-        clearLayout(m_chips);
         m_groups = groups;
-        for (std::size_t i = 0; i < groups.size() && groups.size() > 1; ++i) {
-            auto* chip = new QToolButton(m_chipArea);
-            chip->setText(groups[i].label);
-            chip->setAccessibleName(tr("Plot %1").arg(groups[i].label));
-            chip->setCheckable(true);
-            chip->setFocusPolicy(Qt::StrongFocus);
-            chip->setProperty("role", "chip");
-            m_group->addButton(chip, int(i));
-            m_chips->addWidget(chip);
-        }
+        makeChips(groups);
     }
     for (std::size_t i = 0; i < groups.size(); ++i) {
-        if (QAbstractButton* chip = m_group->button(int(i)); chip && groups[i].key == current)
+        if (groups[i].key != current)
+            continue;
+        if (QAbstractButton* chip = m_group->button(int(i)))
             chip->setChecked(true);
+        m_list->setCurrentIndex(int(i));
+    }
+}
+
+void PagePlot::makeChips(const std::vector<SeriesGroup>& groups)
+{
+    clearLayout(m_chips);
+    m_list->clear();
+    m_list->setVisible(groups.size() > mostChips);
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        m_list->addItem(groups[i].label);
+        if (groups.size() > mostChips || groups.size() < 2)
+            continue;
+        auto* chip = new QToolButton(m_chipArea);
+        chip->setText(groups[i].label);
+        chip->setAccessibleName(tr("Plot %1").arg(groups[i].label));
+        chip->setCheckable(true);
+        chip->setFocusPolicy(Qt::StrongFocus);
+        chip->setProperty("role", "chip");
+        m_group->addButton(chip, int(i));
+        m_chips->addWidget(chip);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <QWidget>
 
 class QButtonGroup;
+class QComboBox;
 class QHBoxLayout;
 class QLabel;
 class QToolButton;
@@ -37,11 +38,13 @@ signals:
 private:
     QToolButton* logButton(const QString& text, const QString& tip, Qt::Axis axis);
     void refreshStatus();
+    void makeChips(const std::vector<SeriesGroup>& groups);
 
     PlotView* m_view;
     QWidget* m_chipArea;
     QHBoxLayout* m_chips;
     QButtonGroup* m_group;
+    QComboBox* m_list; ///< instead of chips when there are many
     QToolButton* m_logX;
     QToolButton* m_logY;
     QLabel* m_status;

@@ -175,7 +175,7 @@ QSlider { min-height: ~20~; }
 QSlider::groove:horizontal { height: ~4~; background: $groove; border-radius: ~2~; }
 QSlider::sub-page:horizontal { background: $predicted; border-radius: ~2~; }
 QSlider::handle:horizontal { background: $handle; width: ~14~; height: ~14~; margin: -~5~ 0;
-    border-radius: ~7~; }
+    border-radius: ~6~; }
 QSlider::handle:horizontal:focus { background: $highlight; border: 2px solid $predicted; }
 QSlider::sub-page:horizontal:disabled { background: $groove; }
 QSlider::handle:horizontal:disabled { background: $disabled; }

@@ -219,6 +219,8 @@ void MainWindow::restore(bool reopen)
         wanted = layout.value(QStringLiteral("page")).toString();
     if (!showPage(wanted))
         showPage(fallback);
+    if (page())
+        page()->plot()->view()->setFocus();
     const QByteArray splitter = layout.value(QStringLiteral("splitter")).toByteArray();
     if (page() && !splitter.isEmpty())
         page()->splitter()->restoreState(splitter);
@@ -248,7 +250,7 @@ void MainWindow::restoreDefaultLayout()
     m_toolbar->hide();
     resize(defaultWidth, defaultHeight);
     for (const auto& [id, page] : m_pages)
-        page->splitter()->setSizes({width() - m_rail->width() - 320, 320});
+        page->splitter()->setSizes({width() - m_rail->width() - 340, 340});
 }
 
 void MainWindow::showEvent(QShowEvent* event)

@@ -18,6 +18,7 @@ namespace memscape {
 
 namespace {
 
+constexpr int workerPatience = 3000; ///< ms to wait for a worker's hello
 constexpr int patience = 20000; ///< ms for the slowest prediction
 
 CurveInput inputOf(const Record& record, const std::vector<Record>& others)
@@ -54,6 +55,20 @@ Result<void> fillPlot(PlotView& plot, const Record& record, const std::vector<Re
     plot.setBands(capacityBands(record.device, lead->series.front().x));
     plot.setLines(datasheetLines(record.device, group.unit, ByteStyle::Binary));
     return {};
+}
+
+/// A live device is shown as it is, so its worker is asked for a moment; without one the page says
+/// that it can only predict.
+void awaitWorker(MainWindow& window)
+{
+    const WorkerClient* worker = window.devices().workerFor(window.page()->deviceId());
+    if (worker == nullptr || worker->command().isEmpty())
+        return;
+    QElapsedTimer timer;
+    timer.start();
+    while (timer.elapsed() < workerPatience && worker->state() != WorkerClient::State::Ready
+           && worker->state() != WorkerClient::State::Failed)
+        QApplication::processEvents(QEventLoop::AllEvents, 20);
 }
 
 /// Lets the event loop turn until the page has drawn what it was asked.
@@ -122,7 +137,6 @@ Result<void> renderRecord(const LaunchOptions& options)
 Result<void> screenshotPage(const LaunchOptions& options)
 {
     WindowOptions quiet;
-    quiet.startWorkers = false;
     quiet.autosave = false;
     quiet.remember = false;
     quiet.theme = options.theme.isEmpty() ? QStringLiteral("dark") : options.theme;
@@ -130,6 +144,8 @@ Result<void> screenshotPage(const LaunchOptions& options)
     MEMSCAPE_CHECK(applyPage(window, options));
     window.resize(options.size.isValid() ? options.size : QSize(1440, 900));
     window.show();
+    window.page()->plot()->view()->setFocus();
+    awaitWorker(window);
     if (!settle(window))
         return fail("run.timeout", "the prediction took too long", "choose a smaller sweep");
     if (window.page()->prediction() == nullptr)
