@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A calibrated GPU: latency and bandwidth of each level, sectors per second against the distance
-// between them, the launch period and the SM clock, measured here and put into the description. Every
-// value says which probe it comes from; what is not probed (registers, tensor rates, links, the far
-// half of L2, knees) keeps the described value.
+// between them, the launch period and the SM clock, measured here and put into the description.
+// Every value says which probe it comes from; what is not probed (registers, tensor rates, links,
+// the far half of L2, knees) keeps the described value.
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/errors.h"
@@ -23,12 +23,12 @@ namespace memscape::cuda {
 
 namespace {
 
-constexpr std::array operations {Operation::Read, Operation::Write, Operation::Copy};
+constexpr std::array operations{Operation::Read, Operation::Write, Operation::Copy};
 constexpr const char* sectorSweep = "stride=8,16,32,64,128,256"; ///< of float32: 32 B to 1 KiB
 
 Sourced measured(double value, std::string method)
 {
-    return Sourced {value, Evidence::Measured, "calibrated on this machine", std::move(method)};
+    return Sourced{value, Evidence::Measured, "calibrated on this machine", std::move(method)};
 }
 
 MemoryLevel* levelOf(Device& device, std::string_view id)
@@ -65,7 +65,8 @@ public:
     {
         MEMSCAPE_TRY(circumstance, beginRun(m_session, m_sink));
         if (std::isfinite(circumstance.referenceClock))
-            m_device.clock = measured(circumstance.referenceClock, "SM clock against the global timer");
+            m_device.clock =
+                measured(circumstance.referenceClock, "SM clock against the global timer");
         m_device.launch = measured(circumstance.launchPeriod, "back-to-back empty kernels");
         MEMSCAPE_CHECK(latencies());
         for (Operation operation : operations)
@@ -86,7 +87,8 @@ private:
         return {};
     }
 
-    Result<void> latency(MemoryLevel* level, ChaseKind kind, std::uint64_t bytes, const char* method)
+    Result<void> latency(MemoryLevel* level, ChaseKind kind, std::uint64_t bytes,
+                         const char* method)
     {
         if (level == nullptr || bytes == 0)
             return {};
@@ -121,25 +123,28 @@ private:
         MemoryLevel* l1 = levelOf(m_device, "L1");
         if (l1 != nullptr) {
             const auto half = static_cast<std::uint64_t>(l1->capacity.valueOr(64e3) / 2);
-            MEMSCAPE_CHECK(laps(operation, l1, half, half * 2, "laps over half of L1, a slice per SM"));
+            MEMSCAPE_CHECK(
+                laps(operation, l1, half, half * 2, "laps over half of L1, a slice per SM"));
         }
         MEMSCAPE_CHECK(laps(operation, levelOf(m_device, "L2"), m_session.l2Bytes() / 4, 0,
                             "laps over a quarter of L2 in chunks dealt anew"));
         MemoryLevel* dram = dramOf(m_device);
         if (dram == nullptr)
             return {};
-        const std::uint64_t array
-            = std::min(std::max(8 * m_session.l2Bytes(), 1024 * mega), m_session.freeBytes() / 8) / 16 * 16;
+        const std::uint64_t array =
+            std::min(std::max(8 * m_session.l2Bytes(), 1024 * mega), m_session.freeBytes() / 8) / 16
+            * 16;
         MEMSCAPE_TRY(best, bestStream(m_session, actOf(operation), array));
         const double specified = m_described.device.dram()->bandwidth.value;
         put(*dram, operation, best.bytesPerSecond,
-            fmt::format("stream v{}, blocks of {}, the best of six launches", best.version, best.threads));
+            fmt::format("stream v{}, blocks of {}, the best of six launches", best.version,
+                        best.threads));
         putDerating(operation, best.bytesPerSecond / specified);
         return {};
     }
 
-    Result<void> laps(Operation operation, MemoryLevel* level, std::uint64_t bytes, std::uint64_t l1Bytes,
-                      const char* method)
+    Result<void> laps(Operation operation, MemoryLevel* level, std::uint64_t bytes,
+                      std::uint64_t l1Bytes, const char* method)
     {
         if (level == nullptr)
             return {};
@@ -151,20 +156,21 @@ private:
         launch.chunks = shape.chunks;
         launch.blocks = m_session.multiprocessors();
         if (!shape.isPrivate)
-            MEMSCAPE_CHECK(cudaResult(lapsResidentBlocks(launch.act, launch.threads,
-                                                      m_session.multiprocessors(), &launch.blocks),
-                                   "asking for the occupancy"));
+            MEMSCAPE_CHECK(
+                cudaResult(lapsResidentBlocks(launch.act, launch.threads,
+                                              m_session.multiprocessors(), &launch.blocks),
+                           "asking for the occupancy"));
         MEMSCAPE_TRY(data, m_session.allocate(shape.memoryBytes()));
         MEMSCAPE_CHECK(m_session.fill(data.get(), shape.memoryBytes()));
         launch.data = data.get();
         launch.laps = lapsFor(shape, launch.blocks, 8e9);
         const auto run = [this, launch](int) { return launchLaps(launch, m_session.stream()); };
-        const Work work {run, "the laps over a level"};
+        const Work work{run, "the laps over a level"};
         MEMSCAPE_CHECK(warmUp(m_session, work));
         PointSamples samples;
         MEMSCAPE_CHECK(samplePass(m_session, work, false, 0, StoppingOptions::live(), samples));
-        const double bytesPerLaunch
-            = double(launch.laps) * launch.blocks * double(launch.chunkBytes);
+        const double bytesPerLaunch =
+            double(launch.laps) * launch.blocks * double(launch.chunkBytes);
         keep(fmt::format("bandwidth {} {}", level->id, operationText(operation)),
              samples.seconds.merged(), bytesPerLaunch);
         put(*level, operation, bytesPerLaunch / samples.summary().median, method);
@@ -176,20 +182,21 @@ private:
     Result<void> sectorRates(Operation operation)
     {
         MEMSCAPE_CHECK(step(fmt::format("sectors per second, {}", operationText(operation))));
-        const std::uint64_t bytes
-            = std::bit_floor(std::clamp<std::uint64_t>(m_session.freeBytes() / 8, 1 << 20, 2ULL << 30));
+        const std::uint64_t bytes = std::bit_floor(
+            std::clamp<std::uint64_t>(m_session.freeBytes() / 8, 1 << 20, 2ULL << 30));
         MEMSCAPE_TRY(experiment, findExperiment("stride"));
         MEMSCAPE_TRY(parameters,
                      resolve(experiment->schema(),
-                             std::vector<std::string> {sectorSweep, "element=float32", "pattern=strided",
-                                                       fmt::format("bytes={}", bytes), "cache=cold",
-                                                       fmt::format("operation={}", operationText(operation))}));
-        const SweepPlan plan {*experiment, m_described, parameters, *parameters.sweep()};
+                             std::vector<std::string>{
+                                 sectorSweep, "element=float32", "pattern=strided",
+                                 fmt::format("bytes={}", bytes), "cache=cold",
+                                 fmt::format("operation={}", operationText(operation))}));
+        const SweepPlan plan{*experiment, m_described, parameters, *parameters.sweep()};
         MEMSCAPE_TRY(run, measureStride(m_session, plan, m_sink));
         addRates(operation, run.measurement);
         m_grade = std::max(m_grade, run.provenance.value("grade", std::string("D")));
-        m_calibration.raw[fmt::format("sectors {}", operationText(operation))]
-            = run.measurement.detail["points"];
+        m_calibration.raw[fmt::format("sectors {}", operationText(operation))] =
+            run.measurement.detail["points"];
         return {};
     }
 
@@ -204,7 +211,8 @@ private:
             if (!(kernel > m_device.launch.value)) // mostly launch (or not measured): tells nothing
                 continue;
             const double sectors = moved->y[i] * time->y[i] / arrays / m_device.sectorBytes;
-            m_calibration.lineRates.push_back({operation, moved->x.values[i] * 4, sectors / kernel});
+            m_calibration.lineRates.push_back(
+                {operation, moved->x.values[i] * 4, sectors / kernel});
         }
     }
 
@@ -212,9 +220,15 @@ private:
     {
         const Sourced sourced = measured(value, std::move(method));
         switch (operation) {
-        case Operation::Read: level.bandwidth = sourced; break;
-        case Operation::Write: level.writeBandwidth = sourced; break;
-        case Operation::Copy: level.copyBandwidth = sourced; break;
+        case Operation::Read:
+            level.bandwidth = sourced;
+            break;
+        case Operation::Write:
+            level.writeBandwidth = sourced;
+            break;
+        case Operation::Copy:
+            level.copyBandwidth = sourced;
+            break;
         }
     }
 
@@ -222,9 +236,15 @@ private:
     {
         const Sourced sourced = measured(share, "best stream / specified bandwidth");
         switch (operation) {
-        case Operation::Read: m_device.derating.read = sourced; break;
-        case Operation::Write: m_device.derating.write = sourced; break;
-        case Operation::Copy: m_device.derating.copy = sourced; break;
+        case Operation::Read:
+            m_device.derating.read = sourced;
+            break;
+        case Operation::Write:
+            m_device.derating.write = sourced;
+            break;
+        case Operation::Copy:
+            m_device.derating.copy = sourced;
+            break;
         }
     }
 

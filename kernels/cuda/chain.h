@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains for the pointer chase: one random cycle through all nodes (Sattolo, 1986: swap each element
-// with an earlier one, never with itself), so that a chase visits every node before it repeats and no
-// prefetcher can guess the next. A plain shuffle would make several shorter cycles. C++17.
+// Chains for the pointer chase: one random cycle through all nodes (Sattolo, 1986: swap each
+// element with an earlier one, never with itself), so that a chase visits every node before it
+// repeats and no prefetcher can guess the next. A plain shuffle would make several shorter cycles.
+// C++17.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@
 
 namespace memscape::cuda {
 
-/// The successor of each of `count` nodes, one cycle of length `count`; the same seed, the same chain.
+/// The successor of each of `count` nodes, one cycle of length `count`; the same seed, the same
+/// chain.
 inline std::vector<std::uint32_t> sattoloCycle(std::uint32_t count, std::uint64_t seed)
 {
     std::vector<std::uint32_t> next(count);

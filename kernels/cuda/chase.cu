@@ -2,17 +2,18 @@
 // How far away is each level of memory? One lane follows a chain of pointers: every load needs the
 // answer of the one before, so time / loads is the latency of the level that the chain fits into.
 //
-//   Index        version 1: node holds the index of the next node. The address must be computed each
+//   Index        version 1: node holds the index of the next node. The address must be computed
+//   each
 //                time, so a few cycles of arithmetic are measured along with the memory.
 //   CacheAll     version 2: node holds the 64-bit address of the next node, loads may hit L1 (.ca).
 //   CacheGlobal  version 3: the same, loads bypass L1 (.cg): L2 and DRAM without L1 in the way.
 //   Shared       version 4: a chain of 32-bit addresses in shared memory.
 //
-// One node per 128-byte line (or per 32-byte sector, to see sectors), a random single cycle, 32 loads
-// unrolled so that the loop itself vanishes; the clock counter is read before the first and after the
-// last load, so the cost of reading it vanishes too. The latency is that of a chain's total; tools
-// that bracket each load with clock() get other numbers. Left out: texture path, constant cache, the
-// two halves of L2 seen from one chosen SM.
+// One node per 128-byte line (or per 32-byte sector, to see sectors), a random single cycle, 32
+// loads unrolled so that the loop itself vanishes; the clock counter is read before the first and
+// after the last load, so the cost of reading it vanishes too. The latency is that of a chain's
+// total; tools that bracket each load with clock() get other numbers. Left out: texture path,
+// constant cache, the two halves of L2 seen from one chosen SM.
 #include "kernels/cuda/chain.h"
 #include "kernels/cuda/check.cuh"
 #include "kernels/cuda/words.cuh"
@@ -25,7 +26,7 @@ namespace memscape::cuda {
 
 constexpr std::uint64_t unrolled = 32;
 
-// ---- 2. Reference --------------------------------------------------------------------------------
+// ---- 2. Reference -----------------------------------------------------------------------------
 
 static std::uint64_t referenceEnd(const std::vector<std::uint32_t>& next, std::uint64_t loads)
 {
@@ -35,21 +36,22 @@ static std::uint64_t referenceEnd(const std::vector<std::uint32_t>& next, std::u
     return at;
 }
 
-// ---- 3. Kernels ----------------------------------------------------------------------------------
+// ---- 3. Kernels -------------------------------------------------------------------------------
 
 /// nodes: (count) of `spacing` bytes; node i gets the address (or the index) of node next[i].
 __global__ void chain_nodes(char* nodes, const std::uint32_t* next, std::uint64_t count,
                             std::uint64_t spacing, bool asIndex)
 {
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
-    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < count; i += all) {
+    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < count;
+         i += all) {
         const std::uint64_t to = next[i];
-        *reinterpret_cast<std::uint64_t*>(nodes + i * spacing)
-            = asIndex ? to : reinterpret_cast<std::uint64_t>(nodes + to * spacing);
+        *reinterpret_cast<std::uint64_t*>(nodes + i * spacing) =
+            asIndex ? to : reinterpret_cast<std::uint64_t>(nodes + to * spacing);
     }
 }
 
-template<ChaseKind kind>
+template <ChaseKind kind>
 __device__ __forceinline__ std::uint64_t follow(std::uint64_t at, const char* nodes,
                                                 std::uint64_t spacing)
 {
@@ -59,14 +61,14 @@ __device__ __forceinline__ std::uint64_t follow(std::uint64_t at, const char* no
     else
         asm volatile("ld.global.ca.u64 %0, [%1];"
                      : "=l"(next)
-                     : "l"(kind == ChaseKind::Index ? reinterpret_cast<std::uint64_t>(nodes)
-                               + at * spacing
-                                                    : at));
+                     : "l"(kind == ChaseKind::Index
+                               ? reinterpret_cast<std::uint64_t>(nodes) + at * spacing
+                               : at));
     return next;
 }
 
 /// One block, one warp, one lane. Versions 1 to 3 by `kind`.
-template<ChaseKind kind>
+template <ChaseKind kind>
 __global__ void chase_v(const char* nodes, std::uint64_t start, std::uint64_t spacing,
                         std::uint64_t turns, ChaseResult* result)
 {
@@ -115,7 +117,7 @@ __global__ void chase_shared_v4(const std::uint32_t* next, std::uint32_t count, 
     result->end = (at - base) / 4;
 }
 
-// ---- 4. Launchers --------------------------------------------------------------------------------
+// ---- 4. Launchers -----------------------------------------------------------------------------
 
 cudaError_t launchChain(char* nodes, const std::uint32_t* next, std::uint64_t count,
                         std::uint64_t spacing, ChaseKind kind, cudaStream_t stream)
@@ -126,8 +128,9 @@ cudaError_t launchChain(char* nodes, const std::uint32_t* next, std::uint64_t co
     return cudaGetLastError();
 }
 
-cudaError_t launchChase(ChaseKind kind, const char* nodes, std::uint64_t start, std::uint64_t spacing,
-                        std::uint64_t loads, ChaseResult* result, cudaStream_t stream)
+cudaError_t launchChase(ChaseKind kind, const char* nodes, std::uint64_t start,
+                        std::uint64_t spacing, std::uint64_t loads, ChaseResult* result,
+                        cudaStream_t stream)
 {
     const std::uint64_t turns = std::max<std::uint64_t>(1, loads / unrolled);
     switch (kind) {
@@ -157,7 +160,7 @@ cudaError_t launchSharedChase(const std::uint32_t* next, std::uint32_t count, st
     return cudaGetLastError();
 }
 
-cudaError_t preferL1ForLaps(); // streams.cu
+cudaError_t preferL1ForLaps(); // laps.cu
 
 cudaError_t preferL1()
 {
@@ -173,11 +176,12 @@ cudaError_t preferL1()
     return error;
 }
 
-// ---- 5. Checks -----------------------------------------------------------------------------------
+// ---- 5. Checks --------------------------------------------------------------------------------
 
 KernelCheck checkChase(ChaseKind kind)
 {
-    static const char* const names[] = {"index v1", "address .ca v2", "address .cg v3", "shared v4"};
+    static const char* const names[] = {"index v1", "address .ca v2", "address .cg v3",
+                                        "shared v4"};
     KernelCheck check;
     std::snprintf(check.kernel, sizeof check.kernel, "chase %s", names[static_cast<int>(kind)]);
     const std::uint32_t count = 1009;
@@ -193,8 +197,8 @@ KernelCheck checkChase(ChaseKind kind)
             scratch.note(launchSharedChase(chain, count, loads, answer, nullptr));
     } else if (scratch.ok()) {
         scratch.note(launchChain(nodes, chain, count, nodeBytes, kind, nullptr));
-        const std::uint64_t start
-            = kind == ChaseKind::Index ? 0 : reinterpret_cast<std::uint64_t>(nodes);
+        const std::uint64_t start =
+            kind == ChaseKind::Index ? 0 : reinterpret_cast<std::uint64_t>(nodes);
         scratch.note(launchChase(kind, nodes, start, nodeBytes, loads, answer, nullptr));
     }
     scratch.download(result, answer);

@@ -14,10 +14,14 @@ namespace memscape::cuda {
 inline const char* actName(Act act)
 {
     switch (act) {
-    case Act::Read: return "read";
-    case Act::Write: return "write";
-    case Act::Copy: return "copy";
-    case Act::Triad: return "triad";
+    case Act::Read:
+        return "read";
+    case Act::Write:
+        return "write";
+    case Act::Copy:
+        return "copy";
+    case Act::Triad:
+        return "triad";
     }
     return "";
 }
@@ -35,8 +39,7 @@ public:
             cudaFree(buffer);
     }
 
-    template<typename T>
-    T* upload(const std::vector<T>& values)
+    template <typename T> T* upload(const std::vector<T>& values)
     {
         void* buffer = nullptr;
         if (ok())
@@ -49,8 +52,7 @@ public:
         return static_cast<T*>(buffer);
     }
 
-    template<typename T>
-    void download(std::vector<T>& values, const T* buffer)
+    template <typename T> void download(std::vector<T>& values, const T* buffer)
     {
         if (ok())
             note(cudaMemcpy(values.data(), buffer, values.size() * sizeof(T),
@@ -86,7 +88,7 @@ inline void verdict(KernelCheck& check, cudaError_t error, std::uint64_t wrong, 
                       static_cast<unsigned long long>(first));
 }
 
-template<typename Word>
+template <typename Word>
 void compareWords(KernelCheck& check, cudaError_t error, const std::vector<Word>& found,
                   const std::vector<Word>& expected)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend inside the module, and the one function that the module exports. A run opens the GPU,
-// measures, and closes it again, so that an idle worker holds no memory beyond the context. After an
-// error that loses the context every further run says so at once: the worker then ends.
+// measures, and closes it again, so that an idle worker holds no memory beyond the context. After
+// an error that loses the context every further run says so at once: the worker then ends.
 #include "kernels/cuda/describe.h"
 #include "kernels/cuda/errors.h"
 #include "kernels/cuda/experiments.h"
@@ -26,8 +26,8 @@ public:
             return fail("run.skipped", "\"" + experiment.id() + "\" has no measurement on a GPU",
                         "choose another device, or look at the prediction");
         return remembered(onDevice(device, [&](Session& session) -> Result<MeasuredRun> {
-            const SweepPlan plan {experiment, device, parameters,
-                                  sweepOf(experiment, device.device, parameters)};
+            const SweepPlan plan{experiment, device, parameters,
+                                 sweepOf(experiment, device.device, parameters)};
             return experiment.id() == "stride" ? measureStride(session, plan, sink)
                                                : measureHierarchy(session, plan, sink);
         }));
@@ -41,8 +41,8 @@ public:
 
     std::vector<SelftestLine> selftest(const BackendDevice& device, RunSink& sink) override
     {
-        auto lines = remembered(
-            onDevice(device, [&](Session& session) -> Result<std::vector<SelftestLine>> {
+        auto lines =
+            remembered(onDevice(device, [&](Session& session) -> Result<std::vector<SelftestLine>> {
                 return selftestGpu(session, sink);
             }));
         if (lines)
@@ -52,7 +52,7 @@ public:
     }
 
 private:
-    template<typename Run>
+    template <typename Run>
     auto onDevice(const BackendDevice& device, const Run& run)
         -> decltype(run(std::declval<Session&>()))
     {
@@ -63,8 +63,7 @@ private:
         return run(*session);
     }
 
-    template<typename T>
-    Result<T> remembered(Result<T> result)
+    template <typename T> Result<T> remembered(Result<T> result)
     {
         if (!result && result.error().code == "run.sticky")
             m_lost = result.error();
@@ -79,12 +78,13 @@ Backend* makeBackend()
     return new CudaBackend;
 }
 
-constexpr Module theModule {moduleAbi, moduleLayout, &makeBackend};
+constexpr Module theModule{moduleAbi, moduleLayout, &makeBackend};
 
 } // namespace
 } // namespace memscape::cuda
 
-extern "C" __attribute__((visibility("default"))) const memscape::cuda::Module* memscape_cuda_module()
+extern "C" __attribute__((visibility("default"))) const memscape::cuda::Module*
+memscape_cuda_module()
 {
     return &memscape::cuda::theModule;
 }

@@ -22,8 +22,10 @@ bool isGone(cudaError_t error)
     case cudaErrorInitializationError:
     case cudaErrorSystemDriverMismatch:
     case cudaErrorCompatNotSupportedOnDevice:
-    case cudaErrorSystemNotReady: return true;
-    default: return false;
+    case cudaErrorSystemNotReady:
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -44,26 +46,38 @@ bool isSticky(cudaError_t error)
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorExternalDevice:
-    case cudaErrorUnknown: return true;
-    default: return false;
+    case cudaErrorUnknown:
+        return true;
+    default:
+        return false;
     }
 }
 
 Error cudaFailure(cudaError_t error, const std::string& doing)
 {
-    const std::string what
-        = fmt::format("{} while {} ({})", cudaGetErrorName(error), doing, cudaGetErrorString(error));
+    const std::string what =
+        fmt::format("{} while {} ({})", cudaGetErrorName(error), doing, cudaGetErrorString(error));
     if (error == cudaErrorMemoryAllocation)
-        return {"run.memory", what, {}, "choose a smaller array, or end what else uses the GPU's memory"};
+        return {"run.memory",
+                what,
+                {},
+                "choose a smaller array, or end what else uses the GPU's memory"};
     if (isGone(error))
-        return {"device.missing", what, {},
+        return {"device.missing",
+                what,
+                {},
                 "the GPU is not available any more: see nvidia-smi, end what holds it exclusively, "
                 "or start Memscape again"};
     if (isSticky(error))
-        return {"run.sticky", what, {},
-                "the GPU context of this process is lost; the worker is started again for the next run"};
+        return {"run.sticky",
+                what,
+                {},
+                "the GPU context of this process is lost; the worker is started again for the next "
+                "run"};
     if (error == cudaErrorNoKernelImageForDevice)
-        return {"run.failed", what, {},
+        return {"run.failed",
+                what,
+                {},
                 "this GPU is older or newer than the module was built for: build with "
                 "-DMEMSCAPE_CUDA_ARCHITECTURES=native"};
     return {"run.failed", what, {}, "run memscape-cli selftest on this device"};
@@ -77,18 +91,23 @@ std::string missingReason(cudaError_t error)
     switch (error) {
     case cudaErrorInsufficientDriver:
         if (driver == 0)
-            return "no NVIDIA driver on this machine (libcuda.so.1 was not found); install the driver, "
+            return "no NVIDIA driver on this machine (libcuda.so.1 was not found); install the "
+                   "driver, "
                    "or use the device cpu";
-        return fmt::format("the NVIDIA driver supports CUDA {}, the module needs {}: update the driver, "
-                           "or build Memscape with an older toolkit",
-                           versionText(driver), versionText(runtime));
+        return fmt::format(
+            "the NVIDIA driver supports CUDA {}, the module needs {}: update the driver, "
+            "or build Memscape with an older toolkit",
+            versionText(driver), versionText(runtime));
     case cudaErrorNoDevice:
-        return "the NVIDIA driver sees no GPU: check nvidia-smi and CUDA_VISIBLE_DEVICES, or use the "
+        return "the NVIDIA driver sees no GPU: check nvidia-smi and CUDA_VISIBLE_DEVICES, or use "
+               "the "
                "device cpu";
     case cudaErrorDevicesUnavailable:
-        return "all GPUs are busy or prohibited (exclusive mode): see nvidia-smi, end what holds them";
+        return "all GPUs are busy or prohibited (exclusive mode): see nvidia-smi, end what holds "
+               "them";
     case cudaErrorSystemDriverMismatch:
-        return "the NVIDIA driver and its libraries have different versions: reboot after the update";
+        return "the NVIDIA driver and its libraries have different versions: reboot after the "
+               "update";
     default:
         return fmt::format("CUDA cannot start: {} ({}); see nvidia-smi", cudaGetErrorName(error),
                            cudaGetErrorString(error));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's error codes as errors with a remedy. Three kinds matter to the caller: out of memory (ask for
-// less), no device any more, and sticky errors, after which every call of this process fails and the
-// worker has to end (run.sticky).
+// CUDA's error codes as errors with a remedy. Three kinds matter to the caller: out of memory (ask
+// for less), no device any more, and sticky errors, after which every call of this process fails
+// and the worker has to end (run.sticky).
 #pragma once
 
 #include "core/base/result.h"

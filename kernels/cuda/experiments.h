@@ -21,8 +21,9 @@ struct Latency
 };
 /// Samples of a pointer chase over `workingSet` bytes: `chains` new random chains, each followed
 /// `perChain` times. Shared memory when `kind` says so. Stops early when cancelled.
-Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind, std::uint64_t workingSet,
-                                          int chains, int perChain, std::uint64_t seed, RunSink& sink);
+Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind,
+                                          std::uint64_t workingSet, int chains, int perChain,
+                                          std::uint64_t seed, RunSink& sink);
 
 /// The block size and version that stream DRAM fastest here, tried once.
 struct StreamChoice

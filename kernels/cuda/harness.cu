@@ -2,9 +2,9 @@
 // The small kernels around every timed one. None of them measures memory:
 //   gate    holds the stream until the host has queued everything, so that no launch is late; gives
 //           up after a time limit on the device, so that a mistake cannot hang a display
-//   stamp   SM 0 writes its clock counter and the global timer; two stamps give the SM clock between
-//   spin    multiplications for a given time, so that the GPU leaves its idle clock
-//   empty   nothing: the period of back-to-back launches is the cost of a launch
+//   stamp   SM 0 writes its clock counter and the global timer; two stamps give the SM clock
+//   between spin    multiplications for a given time, so that the GPU leaves its idle clock empty
+//   nothing: the period of back-to-back launches is the cost of a launch
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/words.cuh"
 
@@ -61,7 +61,8 @@ cudaError_t launchGate(Gate* gate, std::uint64_t limitNs, cudaStream_t stream)
 
 cudaError_t launchStamp(Stamp* stamp, int multiprocessors, cudaStream_t stream)
 {
-    stamp_v1<<<static_cast<unsigned>(multiprocessors > 0 ? multiprocessors : 1), 1, 0, stream>>>(stamp);
+    stamp_v1<<<static_cast<unsigned>(multiprocessors > 0 ? multiprocessors : 1), 1, 0, stream>>>(
+        stamp);
     return cudaGetLastError();
 }
 

@@ -19,8 +19,8 @@ struct KernelCheck
 {
     bool passed = false;
     cudaError_t error = cudaSuccess; ///< when it could not even run
-    char kernel[64] = {};            ///< "stride read 4 B v2"
-    char detail[160] = {};           ///< "524288 elements equal", "17 of 524288 differ, first at 3"
+    char kernel[64] = {}; ///< "stride read 4 B v2"
+    char detail[160] = {}; ///< "524288 elements equal", "17 of 524288 differ, first at 3"
 };
 
 // ---- stride.cu ---------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ struct StrideLaunch
     const std::uint32_t* indices = nullptr; ///< the elements to touch; null walks instead
     Walk walk = {};
     std::uint32_t* sum = nullptr; ///< read: where the check sum goes; null when timed
-    int threads = 256;            ///< per block
+    int threads = 256; ///< per block
 };
 
 /// Queues one pass. cudaErrorInvalidValue for an element size or version that does not exist.
@@ -45,11 +45,12 @@ cudaError_t launchStride(const StrideLaunch& launch, int multiprocessors, cudaSt
 /// Fills `words` 4-byte words with mixed(index + salt).
 cudaError_t launchFill(std::uint32_t* data, std::uint64_t words, std::uint64_t salt,
                        cudaStream_t stream);
-/// indices[i] = permuted(i, range), i < count ≤ range ≤ 2^32: `count` different elements of `range`.
+/// indices[i] = permuted(i, range), i < count ≤ range ≤ 2^32: `count` different elements of
+/// `range`.
 cudaError_t launchIndices(std::uint32_t* indices, std::uint64_t count, std::uint64_t range,
                           std::uint32_t seed, cudaStream_t stream);
 KernelCheck checkStride(int version, int elementBytes, Act act, std::uint64_t step, bool gather,
-                  int multiprocessors);
+                        int multiprocessors);
 
 // ---- streams.cu --------------------------------------------------------------------------------
 
@@ -60,20 +61,24 @@ struct StreamLaunch
     int version = streamVersions;
     int wordBytes = 16; ///< per thread and load
     Act act = Act::Read;
-    const void* first = nullptr;  ///< read, copy: the source; triad: b
+    const void* first = nullptr; ///< read, copy: the source; triad: b
     const void* second = nullptr; ///< triad: c
     void* target = nullptr;
     std::uint64_t bytes = 0; ///< of one array
     std::uint32_t* sum = nullptr;
     int threads = 1024;
-    int blocksPerSm = 0; ///< of the grid-stride versions; 0: as many as fit (the occupancy scan sets it)
+    int blocksPerSm =
+        0; ///< of the grid-stride versions; 0: as many as fit (the occupancy scan sets it)
 };
 cudaError_t launchStream(const StreamLaunch& launch, int multiprocessors, cudaStream_t stream);
 KernelCheck checkStream(int version, int wordBytes, Act act, int multiprocessors);
 
+// ---- laps.cu -----------------------------------------------------------------------------------
+
 /// Laps over a working set that stays where it fits. Private: every block has its own slice of
-/// `chunkBytes` and reads it `laps` times (L1). Shared: all blocks share `chunks` chunks in an order
-/// that changes (L2, DRAM). Write stores, copy reads the first half of a chunk and stores the second.
+/// `chunkBytes` and reads it `laps` times (L1). Shared: all blocks share `chunks` chunks in an
+/// order that changes (L2, DRAM). Write stores, copy reads the first half of a chunk and stores the
+/// second.
 struct LapsLaunch
 {
     Act act = Act::Read;
@@ -97,8 +102,8 @@ enum class ChaseKind { Index, CacheAll, CacheGlobal, Shared };
 
 struct ChaseResult
 {
-    std::uint64_t end = 0;         ///< where the chain stands now; the next launch starts there
-    long long cycles = 0;          ///< SM clocks for the loads
+    std::uint64_t end = 0; ///< where the chain stands now; the next launch starts there
+    long long cycles = 0; ///< SM clocks for the loads
     unsigned long long nanoseconds = 0; ///< of the global timer, over the same loads
 };
 
@@ -106,8 +111,9 @@ struct ChaseResult
 cudaError_t launchChain(char* nodes, const std::uint32_t* next, std::uint64_t count,
                         std::uint64_t spacing, ChaseKind kind, cudaStream_t stream);
 /// `loads` dependent loads (rounded down to whole turns of 32) by one lane, from `start`.
-cudaError_t launchChase(ChaseKind kind, const char* nodes, std::uint64_t start, std::uint64_t spacing,
-                        std::uint64_t loads, ChaseResult* result, cudaStream_t stream);
+cudaError_t launchChase(ChaseKind kind, const char* nodes, std::uint64_t start,
+                        std::uint64_t spacing, std::uint64_t loads, ChaseResult* result,
+                        cudaStream_t stream);
 /// Shared memory: `count` words of `next` are copied in first.
 cudaError_t launchSharedChase(const std::uint32_t* next, std::uint32_t count, std::uint64_t loads,
                               ChaseResult* result, cudaStream_t stream);
@@ -126,7 +132,7 @@ struct Stamp
 /// What the host and a waiting kernel share, in mapped host memory.
 struct Gate
 {
-    volatile std::uint32_t open = 0;     ///< the host lets the stream go on
+    volatile std::uint32_t open = 0; ///< the host lets the stream go on
     volatile std::uint32_t timedOut = 0; ///< the kernel gave up waiting
 };
 
@@ -136,6 +142,7 @@ cudaError_t launchGate(Gate* gate, std::uint64_t limitNs, cudaStream_t stream);
 /// SM 0 writes its clock and the global timer.
 cudaError_t launchStamp(Stamp* stamp, int multiprocessors, cudaStream_t stream);
 /// Multiplications for about `limitNs`, to leave the idle clock.
-cudaError_t launchSpin(std::uint64_t limitNs, int multiprocessors, float* sink, cudaStream_t stream);
+cudaError_t launchSpin(std::uint64_t limitNs, int multiprocessors, float* sink,
+                       cudaStream_t stream);
 
 } // namespace memscape::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA backend as the rest of the program sees it: a stand-in that opens the module when devices
-// are first asked for, and answers with one device and the reason when it cannot.
+// The CUDA backend as the rest of the program sees it: a stand-in that opens the module when
+// devices are first asked for, and answers with one device and the reason when it cannot.
 #include "kernels/cuda/loader.h"
 
 #include "kernels/cuda/module.h"
@@ -20,7 +20,7 @@ constexpr const char* moduleFile = "libmemscape-cuda.so";
 
 Error missing(std::string message, std::string hint)
 {
-    return Error {"device.missing", std::move(message), {}, std::move(hint)};
+    return Error{"device.missing", std::move(message), {}, std::move(hint)};
 }
 
 Result<const cuda::Module*> openModule(const fs::path& path)
@@ -39,7 +39,8 @@ Result<const cuda::Module*> openModule(const fs::path& path)
     const cuda::Module* module = entry();
     if (module == nullptr || std::string(module->abi) != cuda::moduleAbi
         || module->layout != cuda::moduleLayout)
-        return fail(missing("the CUDA module " + path.string() + " belongs to another build of Memscape"
+        return fail(missing("the CUDA module " + path.string()
+                                + " belongs to another build of Memscape"
                                 + (module == nullptr ? "" : " (" + std::string(module->abi) + ")"),
                             "rebuild it, or install program and module of the same version"));
     return module;
@@ -49,8 +50,9 @@ Error noModule()
 {
     std::error_code ignored;
     if (fs::exists("/proc/driver/nvidia/version", ignored))
-        return missing("this build of Memscape has no CUDA module, although there is an NVIDIA driver",
-                       "install nvcc and build again: packaging/run --with-cuda");
+        return missing(
+            "this build of Memscape has no CUDA module, although there is an NVIDIA driver",
+            "install nvcc and build again: packaging/run --with-cuda");
     return missing("no NVIDIA driver on this machine, and this build has no CUDA module",
                    "on a machine with an NVIDIA GPU run packaging/run --with-cuda; here use the "
                    "device cpu or a GPU of the catalogue");
@@ -92,7 +94,7 @@ public:
     {
         if (Backend* backend = module())
             return backend->selftest(device, sink);
-        return {SelftestLine {"cuda", false, true, m_error.text()}};
+        return {SelftestLine{"cuda", false, true, m_error.text()}};
     }
 
 private:
@@ -118,7 +120,8 @@ private:
 
 std::vector<fs::path> cudaModulePaths()
 {
-    if (const char* chosen = std::getenv("MEMSCAPE_CUDA_MODULE"); chosen != nullptr && *chosen != '\0')
+    if (const char* chosen = std::getenv("MEMSCAPE_CUDA_MODULE");
+        chosen != nullptr && *chosen != '\0')
         return {chosen};
     std::error_code error;
     const fs::path program = fs::read_symlink("/proc/self/exe", error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding and opening libmemscape-cuda.so. makeCudaBackend() itself (kernels/measure/backend.h) opens
-// nothing: a program that never asks for GPU devices never pays for the driver.
+// Finding and opening libmemscape-cuda.so. makeCudaBackend() itself (kernels/measure/backend.h)
+// opens nothing: a program that never asks for GPU devices never pays for the driver.
 #pragma once
 
 #include "core/base/result.h"
@@ -16,9 +16,9 @@ namespace memscape {
 /// program, then ../lib/memscape.
 std::vector<std::filesystem::path> cudaModulePaths();
 
-/// The backend inside the first module that exists. Errors, all device.missing: no module found, not
-/// loadable, no such symbol, built for another program. The module stays loaded for good: unloading
-/// a CUDA runtime is not supported.
+/// The backend inside the first module that exists. Errors, all device.missing: no module found,
+/// not loadable, no such symbol, built for another program. The module stays loaded for good:
+/// unloading a CUDA runtime is not supported.
 Result<std::unique_ptr<Backend>> loadCudaModule(const std::vector<std::filesystem::path>& paths);
 
 } // namespace memscape

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hierarchy` on a GPU. Latency: a pointer chase by one lane over the working set, new random chains
-// in every pass. Bandwidth: up to 1.25 × L1 every SM goes over a slice of that size of its own; beyond,
-// all SMs share the working set in chunks that are dealt anew in every round; from 4 × L2 on it is a
-// stream over the whole of it, by the launch that is fastest on this GPU.
+// `hierarchy` on a GPU. Latency: a pointer chase by one lane over the working set, new random
+// chains in every pass. Bandwidth: up to 1.25 × L1 every SM goes over a slice of that size of its
+// own; beyond, all SMs share the working set in chunks that are dealt anew in every round; from 4 ×
+// L2 on it is a stream over the whole of it, by the launch that is fastest on this GPU.
 //
-// A GPU has no page sizes to choose from, so the page variants stay empty. Left out: latency seen from
-// one chosen SM (near and far halves of L2), latency under load.
+// A GPU has no page sizes to choose from, so the page variants stay empty. Left out: latency seen
+// from one chosen SM (near and far halves of L2), latency under load.
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/errors.h"
@@ -27,7 +27,7 @@ namespace memscape::cuda {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double lapsSeconds = 1e-3;     ///< of one launch
+constexpr double lapsSeconds = 1e-3; ///< of one launch
 constexpr double firstLapsBytes = 256e6; ///< of the launch that tells how long a lap takes
 constexpr std::uint64_t largeSet = 128ULL << 20; ///< chains beyond this take long to build
 
@@ -126,8 +126,9 @@ private:
     {
         const bool large = bytes > largeSet;
         MEMSCAPE_TRY(samples,
-                     chaseSamples(m_session, ChaseKind::CacheAll, bytes, large ? 1 : 3, large ? 3 : 2,
-                                  1000 * static_cast<std::uint64_t>(pass) + 1, m_sink));
+                     chaseSamples(m_session, ChaseKind::CacheAll, bytes, large ? 1 : 3,
+                                  large ? 3 : 2, 1000 * static_cast<std::uint64_t>(pass) + 1,
+                                  m_sink));
         std::vector<double> seconds;
         for (const Latency& sample : samples) {
             seconds.push_back(sample.seconds);
@@ -142,8 +143,8 @@ private:
 
     Result<void> visitLaps(PerPoint& point, std::uint64_t bytes, Act act, int pass)
     {
-        const LapsShape shape
-            = lapsShape(bytes, l1Of(m_plan.device.device), m_session.multiprocessors());
+        const LapsShape shape =
+            lapsShape(bytes, l1Of(m_plan.device.device), m_session.multiprocessors());
         LapsLaunch launch;
         launch.act = act;
         launch.isPrivate = shape.isPrivate;
@@ -151,15 +152,16 @@ private:
         launch.chunks = shape.chunks;
         launch.blocks = m_session.multiprocessors();
         if (!shape.isPrivate)
-            MEMSCAPE_CHECK(cudaResult(lapsResidentBlocks(act, launch.threads, m_session.multiprocessors(),
-                                                      &launch.blocks),
-                                   "asking for the occupancy"));
+            MEMSCAPE_CHECK(
+                cudaResult(lapsResidentBlocks(act, launch.threads, m_session.multiprocessors(),
+                                              &launch.blocks),
+                           "asking for the occupancy"));
         MEMSCAPE_TRY(data, m_session.allocate(shape.memoryBytes()));
         MEMSCAPE_CHECK(m_session.fill(data.get(), shape.memoryBytes()));
         launch.data = data.get();
         launch.laps = lapsFor(shape, launch.blocks, firstLapsBytes);
         const auto run = [this, &launch](int) { return launchLaps(launch, m_session.stream()); };
-        const Work work {run, "the laps over the working set"};
+        const Work work{run, "the laps over the working set"};
         MEMSCAPE_TRY(once, warmUp(m_session, work));
         const double longer = once > 0 ? std::clamp(lapsSeconds / once, 1.0, 1000.0) : 1;
         launch.laps = static_cast<std::uint64_t>(std::ceil(double(launch.laps) * longer));
@@ -197,7 +199,7 @@ private:
         const auto run = [this, launch](int) {
             return launchStream(launch, m_session.multiprocessors(), m_session.stream());
         };
-        const Work work {run, "the stream"};
+        const Work work{run, "the stream"};
         MEMSCAPE_CHECK(warmUp(m_session, work));
         point.layout = fmt::format("one stream over all of it, version {} with blocks of {}",
                                    launch.version, launch.threads);
@@ -205,13 +207,15 @@ private:
         return samples(point, work, moved, moved, pass);
     }
 
-    Result<void> samples(PerPoint& point, const Work& work, double bytesPerLaunch, double memory, int pass)
+    Result<void> samples(PerPoint& point, const Work& work, double bytesPerLaunch, double memory,
+                         int pass)
     {
-        // Laps are chosen anew in each pass; samples are kept as seconds per the first pass's bytes.
+        // Laps are chosen anew in each pass; samples are kept as seconds per the first pass's
+        // bytes.
         point.bytesPerLaunch = point.bytesPerLaunch > 0 ? point.bytesPerLaunch : bytesPerLaunch;
         PointSamples fresh;
-        MEMSCAPE_CHECK(
-            samplePass(m_session, work, false, pass, StoppingOptions::live().perPass(passes), fresh));
+        MEMSCAPE_CHECK(samplePass(m_session, work, false, pass,
+                                  StoppingOptions::live().perPass(passes), fresh));
         std::vector<double> scaled = fresh.seconds.merged();
         for (double& seconds : scaled)
             seconds *= point.bytesPerLaunch / bytesPerLaunch;
@@ -228,9 +232,9 @@ private:
         const Summary latency = point.latency.summary();
         const Summary cycles = summarize(point.cycles);
         const Summary time = point.bandwidth.summary();
-        const auto number = [](const char* key, const char* label, Unit unit, double value, double low,
-                               double high) {
-            Figure figure {key, label, unit, value, {}, {}, {}};
+        const auto number = [](const char* key, const char* label, Unit unit, double value,
+                               double low, double high) {
+            Figure figure{key, label, unit, value, {}, {}, {}};
             if (std::isfinite(value)) {
                 figure.low = low;
                 figure.high = high;
@@ -239,18 +243,25 @@ private:
         };
         const double bandwidth = time.empty() ? nan : point.bytesPerLaunch / time.median;
         Figures figures;
-        figures.push_back({"level", "lives in", Unit::One,
-                           levelOf(m_plan.device.device, latency.median, point.workingSet), {}, {}, {}});
-        figures.push_back(number("latency", "latency", Unit::Second, latency.median, latency.minimum,
-                                 latency.q3));
-        figures.push_back(number("cycles", "cycles", Unit::One, cycles.median, cycles.minimum,
-                                 cycles.q3));
+        figures.push_back({"level",
+                           "lives in",
+                           Unit::One,
+                           levelOf(m_plan.device.device, latency.median, point.workingSet),
+                           {},
+                           {},
+                           {}});
+        figures.push_back(number("latency", "latency", Unit::Second, latency.median,
+                                 latency.minimum, latency.q3));
+        figures.push_back(
+            number("cycles", "cycles", Unit::One, cycles.median, cycles.minimum, cycles.q3));
         figures.push_back(number("bandwidth", "bandwidth", Unit::BytePerSecond, bandwidth,
-                                 point.bytesPerLaunch / time.q3, point.bytesPerLaunch / time.minimum));
+                                 point.bytesPerLaunch / time.q3,
+                                 point.bytesPerLaunch / time.minimum));
         figures.push_back(number("latency_huge", "latency, huge pages", Unit::Second, nan, 0, 0));
         figures.push_back(number("latency_4k", "latency, 4 KiB pages", Unit::Second, nan, 0, 0));
         figures.push_back(number("latency_window", "latency, windows", Unit::Second, nan, 0, 0));
-        figures.push_back({"peak_memory", "peak memory", Unit::Byte, point.latency.peak, {}, {}, {}});
+        figures.push_back(
+            {"peak_memory", "peak memory", Unit::Byte, point.latency.peak, {}, {}, {}});
         return figures;
     }
 
@@ -268,8 +279,9 @@ Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, Ru
 {
     const Act act = actOf(operationOf(plan.parameters));
     const int sms = session.multiprocessors();
-    for (const KernelCheck& check : {checkChase(ChaseKind::CacheAll), checkLaps(act, true, sms),
-                                     checkLaps(act, false, sms), checkStream(streamVersions, 16, act, sms)}) {
+    for (const KernelCheck& check :
+         {checkChase(ChaseKind::CacheAll), checkLaps(act, true, sms), checkLaps(act, false, sms),
+          checkStream(streamVersions, 16, act, sms)}) {
         MEMSCAPE_CHECK(cudaResult(check.error, "checking the kernels"));
         if (!check.passed)
             return fail("check.failed", std::string(check.kernel) + ": " + check.detail,

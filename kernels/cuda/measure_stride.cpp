@@ -3,7 +3,8 @@
 // warm. Time is measured; bytes that move are counted over the addresses (there are no hardware
 // counters here), so moved bandwidth = counted bytes / measured time.
 //
-// Left out: the index that every random access reads too (4 bytes, in order) is not counted as moved.
+// Left out: the index that every random access reads too (4 bytes, in order) is not counted as
+// moved.
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/errors.h"
@@ -22,7 +23,8 @@ namespace memscape::cuda {
 
 namespace {
 
-/// Arrays of one visit. Copies beyond the first belong to the harness: a cold batch walks them in turn.
+/// Arrays of one visit. Copies beyond the first belong to the harness: a cold batch walks them in
+/// turn.
 struct Arrays
 {
     Buffer source, target, indices;
@@ -40,7 +42,8 @@ struct Arrays
     char* targetAt(int which) const { return copyOf(target, moreTargets, pitch, which); }
 };
 
-/// An element that does not lie on a multiple of its size is an address fault on a GPU, not a slow load.
+/// An element that does not lie on a multiple of its size is an address fault on a GPU, not a slow
+/// load.
 Result<void> runnable(const StrideCase& walk)
 {
     if (walk.offsetBytes % walk.elementBytes != 0)
@@ -72,8 +75,8 @@ Result<Arrays> allocateArrays(Session& session, const StrideCase& walk)
         MEMSCAPE_TRY(indices, session.allocateExtra(walk.accesses * sizeof(std::uint32_t)));
         const std::uint64_t range = (walk.arrayBytes - walk.offsetBytes) / walk.elementBytes;
         MEMSCAPE_CHECK(cudaResult(launchIndices(reinterpret_cast<std::uint32_t*>(indices.get()),
-                                             walk.accesses, range, 1, session.stream()),
-                               "filling the table of indices"));
+                                                walk.accesses, range, 1, session.stream()),
+                                  "filling the table of indices"));
         arrays.indices = std::move(indices);
     }
     return arrays;
@@ -141,7 +144,7 @@ public:
         point.detail = measured.samples.detail(m_circumstance.referenceClock);
         point.detail["copies"] = measured.copies;
         point.detail["kernel"] = fmt::format("stride v{}", strideVersions);
-        point.detail["block"] = StrideLaunch {}.threads;
+        point.detail["block"] = StrideLaunch{}.threads;
         if (!measured.samples.summary().empty())
             point.figures = figuresOf(measured);
         return point;
@@ -165,7 +168,7 @@ private:
         StrideLaunch launch;
         launch.elementBytes = static_cast<int>(walk.elementBytes);
         launch.act = actOf(walk.operation);
-        launch.walk = Walk {0, walk.pitchBytes / walk.elementBytes, walk.accesses};
+        launch.walk = Walk{0, walk.pitchBytes / walk.elementBytes, walk.accesses};
         launch.indices = reinterpret_cast<const std::uint32_t*>(arrays.indices.get());
         const auto offset = walk.offsetBytes;
         return {[this, launch, &arrays, offset](int turn) mutable {
@@ -190,22 +193,30 @@ private:
                 figures.push_back(std::move(figure));
             }
         }
-        const GranuleSizes granules {static_cast<std::uint64_t>(device.sectorBytes),
-                                     static_cast<std::uint64_t>(device.lineBytes)};
+        const GranuleSizes granules{static_cast<std::uint64_t>(device.sectorBytes),
+                                    static_cast<std::uint64_t>(device.lineBytes)};
         if (const auto counts = requestCounts(point.walk, granules)) {
-            const bool broadcast = point.walk.pitchBytes == 0 && point.walk.pattern != Pattern::Random;
-            const double requests = broadcast ? 1 : std::ceil(double(point.walk.accesses) / device.warp);
+            const bool broadcast =
+                point.walk.pitchBytes == 0 && point.walk.pattern != Pattern::Random;
+            const double requests =
+                broadcast ? 1 : std::ceil(double(point.walk.accesses) / device.warp);
             moved = requests * counts->fetchedBytes * point.walk.arrays();
         }
         const Summary time = point.samples.summary();
         const auto rate = [&](const char* key, const char* label, double bytes) {
-            figures.push_back({key, label, Unit::BytePerSecond, bytes / time.median, bytes / time.q3,
-                               bytes / time.minimum, {}});
+            figures.push_back({key,
+                               label,
+                               Unit::BytePerSecond,
+                               bytes / time.median,
+                               bytes / time.q3,
+                               bytes / time.minimum,
+                               {}});
         };
         rate("useful_bandwidth", "useful bandwidth", point.walk.usefulBytes());
         rate("moved_bandwidth", "moved bandwidth", moved);
         figures.push_back({"time", "time", Unit::Second, time.median, time.minimum, time.q3, {}});
-        figures.push_back({"peak_memory", "peak memory", Unit::Byte, point.samples.peak, {}, {}, {}});
+        figures.push_back(
+            {"peak_memory", "peak memory", Unit::Byte, point.samples.peak, {}, {}, {}});
         return figures;
     }
 
@@ -220,9 +231,12 @@ private:
 Act actOf(Operation operation)
 {
     switch (operation) {
-    case Operation::Read: return Act::Read;
-    case Operation::Write: return Act::Write;
-    case Operation::Copy: break;
+    case Operation::Read:
+        return Act::Read;
+    case Operation::Write:
+        return Act::Write;
+    case Operation::Copy:
+        break;
     }
     return Act::Copy;
 }
@@ -232,9 +246,9 @@ Result<MeasuredRun> measureStride(Session& session, const SweepPlan& plan, RunSi
     // Checked before it is timed, with the act that is asked for.
     MEMSCAPE_TRY(walk, strideCase(plan.parameters));
     for (bool gather : {false, true}) {
-        const KernelCheck check
-            = checkStride(strideVersions, static_cast<int>(walk.elementBytes), actOf(walk.operation), 3,
-                          gather, session.multiprocessors());
+        const KernelCheck check =
+            checkStride(strideVersions, static_cast<int>(walk.elementBytes), actOf(walk.operation),
+                        3, gather, session.multiprocessors());
         MEMSCAPE_CHECK(cudaResult(check.error, "checking the kernel"));
         if (!check.passed)
             return fail("check.failed", std::string(check.kernel) + ": " + check.detail,

@@ -40,7 +40,7 @@ struct Library
     bool usable = false;
 };
 
-template<typename Function>
+template <typename Function>
 void find(void* library, Function& function, std::initializer_list<const char*> names)
 {
     for (const char* name : names) {
@@ -78,7 +78,7 @@ const Library& library()
     return nvml;
 }
 
-template<typename Function, typename... Arguments>
+template <typename Function, typename... Arguments>
 std::optional<double> scaled(double factor, Function function, Arguments... arguments)
 {
     unsigned value = 0;
@@ -87,18 +87,18 @@ std::optional<double> scaled(double factor, Function function, Arguments... argu
     return factor * value;
 }
 
-/// Inside a container our own process may be listed under a number that is not ours; one process that
-/// we do not know is then taken to be us.
+/// Inside a container our own process may be listed under a number that is not ours; one process
+/// that we do not know is then taken to be us.
 std::optional<int> otherProcesses(const Library& nvml, Handle handle)
 {
-    std::array<ProcessInfo, 64> list {};
+    std::array<ProcessInfo, 64> list{};
     auto count = static_cast<unsigned>(list.size());
     if (nvml.processes == nullptr || nvml.processes(handle, &count, list.data()) != ok)
         return std::nullopt;
     const auto end = list.begin() + std::min<std::size_t>(count, list.size());
     const auto self = static_cast<unsigned>(getpid());
-    const bool listed = std::any_of(list.begin(), end,
-                                    [&](const ProcessInfo& one) { return one.pid == self; });
+    const bool listed =
+        std::any_of(list.begin(), end, [&](const ProcessInfo& one) { return one.pid == self; });
     const int others = static_cast<int>(end - list.begin()) - (listed ? 1 : 0);
     return listed || others == 0 ? others : others - 1;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the driver's management library says about the GPU while we measure: why its clock is held
 // back, how warm it is, who else computes on it. Opened at run time and declared here, because not
-// every toolkit ships nvml.h and not every machine the library; whatever it cannot say stays unknown.
+// every toolkit ships nvml.h and not every machine the library; whatever it cannot say stays
+// unknown.
 #pragma once
 
 #include "core/base/json.h"
@@ -14,12 +15,12 @@ namespace memscape::cuda {
 
 struct GpuState
 {
-    std::optional<double> temperature;         ///< °C
-    std::optional<double> power;               ///< W
-    std::optional<double> powerLimit;          ///< W
+    std::optional<double> temperature; ///< °C
+    std::optional<double> power; ///< W
+    std::optional<double> powerLimit; ///< W
     std::optional<double> smClock, maxSmClock; ///< Hz
     std::optional<unsigned long long> reasons; ///< why the clock is not higher, a bit mask
-    std::optional<int> otherProcesses;         ///< computing on this GPU beside us
+    std::optional<int> otherProcesses; ///< computing on this GPU beside us
     std::optional<bool> ecc, persistence;
 };
 

@@ -3,10 +3,13 @@
 // sample, what two stamps say about the clock, how a working set is cut for the laps. Kept apart so
 // that it is tested where there is no GPU.
 //
-//   flush      max(256 MB, 3 × L2), at most a quarter of the free memory: once the L2 is not enough,
+//   flush      max(256 MB, 3 × L2), at most a quarter of the free memory: once the L2 is not
+//   enough,
 //              its replacement is not LRU
-//   batch      events resolve about half a microsecond, so whatever is shorter than 50 µs is measured
-//              as k launches with k × t ≥ 200 µs; at most 200, since the queue behind the gate is finite
+//   batch      events resolve about half a microsecond, so whatever is shorter than 50 µs is
+//   measured
+//              as k launches with k × t ≥ 200 µs; at most 200, since the queue behind the gate is
+//              finite
 //   clock      clocks / time between two stamps of one SM
 #pragma once
 
@@ -18,7 +21,7 @@
 namespace memscape::cuda {
 
 inline constexpr double shortKernel = 50e-6; ///< s
-inline constexpr double batchTime = 200e-6;  ///< s
+inline constexpr double batchTime = 200e-6; ///< s
 inline constexpr int batchLimit = 200;
 inline constexpr std::uint64_t mega = 1'000'000;
 
@@ -37,8 +40,8 @@ inline int batchFor(double seconds)
     return static_cast<int>(std::clamp(std::ceil(batchTime / seconds), 1.0, double(batchLimit)));
 }
 
-/// How many copies of arrays of `bytes` a cold batch walks in turn, so that no launch finds what the
-/// one before it left in the cache; what fits into `spareBytes`, at least the one there is.
+/// How many copies of arrays of `bytes` a cold batch walks in turn, so that no launch finds what
+/// the one before it left in the cache; what fits into `spareBytes`, at least the one there is.
 inline int copiesFor(int batch, std::uint64_t bytes, std::uint64_t spareBytes)
 {
     if (batch <= 1 || bytes == 0)
@@ -48,8 +51,8 @@ inline int copiesFor(int batch, std::uint64_t bytes, std::uint64_t spareBytes)
 }
 
 /// Hz; NaN when the stamps are not two moments of one counter.
-inline double clockBetween(unsigned long long beginNs, long long beginClocks, unsigned long long endNs,
-                           long long endClocks)
+inline double clockBetween(unsigned long long beginNs, long long beginClocks,
+                           unsigned long long endNs, long long endClocks)
 {
     if (beginNs == 0 || endNs <= beginNs || endClocks <= beginClocks)
         return std::numeric_limits<double>::quiet_NaN();
@@ -59,7 +62,7 @@ inline double clockBetween(unsigned long long beginNs, long long beginClocks, un
 /// How a working set is laid out for the laps of hierarchy's bandwidth.
 struct LapsShape
 {
-    bool isPrivate = false;       ///< every SM has `workingSet` bytes of its own
+    bool isPrivate = false; ///< every SM has `workingSet` bytes of its own
     std::uint64_t chunkBytes = 0; ///< a multiple of 32
     std::uint64_t chunks = 0;
     std::uint64_t memoryBytes() const { return chunkBytes * chunks; }

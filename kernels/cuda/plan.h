@@ -20,7 +20,7 @@ namespace memscape::cuda {
 
 constexpr int lanesPerWarp = 32;
 constexpr std::uint64_t nodeBytes = 128; ///< one node of a pointer chase per line
-constexpr int inFlight = 4;              ///< independent loads that the best versions keep open
+constexpr int inFlight = 4; ///< independent loads that the best versions keep open
 
 struct alignas(8) Word8
 {
@@ -43,27 +43,39 @@ MEMSCAPE_HD std::uint32_t mixed(std::uint64_t index)
 }
 
 /// The value of a word made from 32 bits; `fold` is its share of a check sum.
-template<typename Word>
-MEMSCAPE_HD Word wordOf(std::uint32_t bits)
+template <typename Word> MEMSCAPE_HD Word wordOf(std::uint32_t bits)
 {
     return static_cast<Word>(bits);
 }
-template<>
-MEMSCAPE_HD Word8 wordOf<Word8>(std::uint32_t bits)
+template <> MEMSCAPE_HD Word8 wordOf<Word8>(std::uint32_t bits)
 {
-    return Word8 {bits, bits ^ 0x5bd1e995U};
+    return Word8{bits, bits ^ 0x5bd1e995U};
 }
-template<>
-MEMSCAPE_HD Word16 wordOf<Word16>(std::uint32_t bits)
+template <> MEMSCAPE_HD Word16 wordOf<Word16>(std::uint32_t bits)
 {
-    return Word16 {bits, bits ^ 0x5bd1e995U, bits + 0x9e3779b9U, ~bits};
+    return Word16{bits, bits ^ 0x5bd1e995U, bits + 0x9e3779b9U, ~bits};
 }
 
-MEMSCAPE_HD std::uint32_t fold(std::uint8_t word) { return word; }
-MEMSCAPE_HD std::uint32_t fold(std::uint16_t word) { return word; }
-MEMSCAPE_HD std::uint32_t fold(std::uint32_t word) { return word; }
-MEMSCAPE_HD std::uint32_t fold(Word8 word) { return word.a + word.b; }
-MEMSCAPE_HD std::uint32_t fold(Word16 word) { return word.a + word.b + word.c + word.d; }
+MEMSCAPE_HD std::uint32_t fold(std::uint8_t word)
+{
+    return word;
+}
+MEMSCAPE_HD std::uint32_t fold(std::uint16_t word)
+{
+    return word;
+}
+MEMSCAPE_HD std::uint32_t fold(std::uint32_t word)
+{
+    return word;
+}
+MEMSCAPE_HD std::uint32_t fold(Word8 word)
+{
+    return word.a + word.b;
+}
+MEMSCAPE_HD std::uint32_t fold(Word16 word)
+{
+    return word.a + word.b + word.c + word.d;
+}
 
 /// What a write kernel stores as its i-th element: cheap, so that stores and not arithmetic are
 /// timed, and different from its neighbours.
@@ -73,20 +85,17 @@ MEMSCAPE_HD std::uint32_t writtenBits(std::uint64_t i)
 }
 
 /// b + 3 c, lane by lane, wrapping: the triad in integers.
-template<typename Word>
-MEMSCAPE_HD Word triadOf(Word b, Word c)
+template <typename Word> MEMSCAPE_HD Word triadOf(Word b, Word c)
 {
     return static_cast<Word>(b + 3U * c);
 }
-template<>
-MEMSCAPE_HD Word8 triadOf<Word8>(Word8 b, Word8 c)
+template <> MEMSCAPE_HD Word8 triadOf<Word8>(Word8 b, Word8 c)
 {
-    return Word8 {b.a + 3U * c.a, b.b + 3U * c.b};
+    return Word8{b.a + 3U * c.a, b.b + 3U * c.b};
 }
-template<>
-MEMSCAPE_HD Word16 triadOf<Word16>(Word16 b, Word16 c)
+template <> MEMSCAPE_HD Word16 triadOf<Word16>(Word16 b, Word16 c)
 {
-    return Word16 {b.a + 3U * c.a, b.b + 3U * c.b, b.c + 3U * c.c, b.d + 3U * c.d};
+    return Word16{b.a + 3U * c.a, b.b + 3U * c.b, b.c + 3U * c.c, b.d + 3U * c.d};
 }
 
 // ---- which element -----------------------------------------------------------------------------
@@ -104,14 +113,15 @@ MEMSCAPE_HD std::uint64_t walkIndex(const Walk& walk, std::uint64_t i)
     return walk.first + i * walk.step;
 }
 
-/// The walk that starts `first` elements in and takes every `step`-th of `count` elements, as many as
-/// there are. A step of 0 (every lane asks for one element) is walked as often as there are elements.
+/// The walk that starts `first` elements in and takes every `step`-th of `count` elements, as many
+/// as there are. A step of 0 (every lane asks for one element) is walked as often as there are
+/// elements.
 MEMSCAPE_HD Walk walkOf(std::uint64_t count, std::uint64_t first, std::uint64_t step)
 {
     const std::uint64_t rest = count > first ? count - first : 0;
     if (rest == 0)
-        return Walk {first, step, 0};
-    return Walk {first, step, step == 0 ? rest : (rest - 1) / step + 1};
+        return Walk{first, step, 0};
+    return Walk{first, step, step == 0 ? rest : (rest - 1) / step + 1};
 }
 
 /// Bits needed to hold 0 … n-1.
@@ -160,9 +170,9 @@ MEMSCAPE_HD bool wholeWarps(int threads)
     return threads >= lanesPerWarp && threads <= 1024 && threads % lanesPerWarp == 0;
 }
 
-/// The chunk that block `block` reads in lap `lap`: within a round of `chunks` reads each chunk comes
-/// once, neighbours in time are not neighbours in memory, and the next round deals them anew, so that
-/// a chunk is read by many SMs and no SM keeps its own part of L2.
+/// The chunk that block `block` reads in lap `lap`: within a round of `chunks` reads each chunk
+/// comes once, neighbours in time are not neighbours in memory, and the next round deals them anew,
+/// so that a chunk is read by many SMs and no SM keeps its own part of L2.
 MEMSCAPE_HD std::uint64_t chunkOf(std::uint64_t block, std::uint64_t lap, std::uint64_t blocks,
                                   std::uint64_t chunks)
 {

@@ -22,8 +22,8 @@ struct Chase
 {
     ChaseKind kind;
     std::uint64_t nodes;
-    Buffer data;   ///< the nodes: counted
-    Buffer table;  ///< their successors
+    Buffer data; ///< the nodes: counted
+    Buffer table; ///< their successors
     Buffer result;
     std::uint64_t start = 0;
 };
@@ -31,7 +31,7 @@ struct Chase
 Result<Chase> allocateChase(Session& session, ChaseKind kind, std::uint64_t workingSet)
 {
     const std::uint64_t spacing = kind == ChaseKind::Shared ? sizeof(std::uint32_t) : nodeBytes;
-    Chase chase {kind, std::max<std::uint64_t>(1, workingSet / spacing), {}, {}, {}, 0};
+    Chase chase{kind, std::max<std::uint64_t>(1, workingSet / spacing), {}, {}, {}, 0};
     if (chase.nodes > chaseLimit)
         return fail("run.skipped", "a chain over more than 16 GiB takes too long to build",
                     "choose a smaller working set");
@@ -51,18 +51,19 @@ Result<void> layChain(Session& session, Chase& chase, std::uint64_t seed)
 {
     const auto next = sattoloCycle(static_cast<std::uint32_t>(chase.nodes), seed);
     MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(chase.table.get(), next.data(),
-                                           next.size() * sizeof(std::uint32_t), cudaMemcpyHostToDevice,
-                                           session.stream()),
-                           "copying a chain"));
+                                              next.size() * sizeof(std::uint32_t),
+                                              cudaMemcpyHostToDevice, session.stream()),
+                              "copying a chain"));
     MEMSCAPE_CHECK(session.synchronize("copying a chain"));
     if (chase.kind == ChaseKind::Shared)
         return {};
     chase.start = chase.kind == ChaseKind::Index
         ? 0
         : static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(chase.data.get()));
-    return cudaResult(launchChain(chase.data.get(), reinterpret_cast<const std::uint32_t*>(chase.table.get()),
-                               chase.nodes, nodeBytes, chase.kind, session.stream()),
-                   "laying a chain");
+    return cudaResult(launchChain(chase.data.get(),
+                                  reinterpret_cast<const std::uint32_t*>(chase.table.get()),
+                                  chase.nodes, nodeBytes, chase.kind, session.stream()),
+                      "laying a chain");
 }
 
 /// Follows the chain from where it stands.
@@ -77,18 +78,20 @@ Result<Latency> follow(Session& session, Chase& chase, std::uint64_t loads)
                       session.stream());
     MEMSCAPE_CHECK(cudaResult(error, "starting the pointer chase"));
     ChaseResult result;
-    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(&result, deviceResult, sizeof result, cudaMemcpyDeviceToHost,
-                                           session.stream()),
-                           "reading the pointer chase"));
+    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(&result, deviceResult, sizeof result,
+                                              cudaMemcpyDeviceToHost, session.stream()),
+                              "reading the pointer chase"));
     MEMSCAPE_CHECK(session.synchronize("running the pointer chase"));
     chase.start = result.end;
-    return Latency {double(result.nanoseconds) * 1e-9 / double(loads), double(result.cycles) / double(loads)};
+    return Latency{double(result.nanoseconds) * 1e-9 / double(loads),
+                   double(result.cycles) / double(loads)};
 }
 
 } // namespace
 
-Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind, std::uint64_t workingSet,
-                                          int chains, int perChain, std::uint64_t seed, RunSink& sink)
+Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind,
+                                          std::uint64_t workingSet, int chains, int perChain,
+                                          std::uint64_t seed, RunSink& sink)
 {
     session.resetPeak(); // before the chain is allocated: it is all that a chase takes
     MEMSCAPE_TRY(chase, allocateChase(session, kind, workingSet));
@@ -120,9 +123,9 @@ Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBy
         target = std::move(buffer);
     }
     StreamChoice best;
-    for (const StreamChoice& candidate : {StreamChoice {3, 1024}, StreamChoice {3, 512},
-                                          StreamChoice {3, 256}, StreamChoice {2, 1024},
-                                          StreamChoice {1, 256}, StreamChoice {1, 1024}}) {
+    for (const StreamChoice& candidate :
+         {StreamChoice{3, 1024}, StreamChoice{3, 512}, StreamChoice{3, 256}, StreamChoice{2, 1024},
+          StreamChoice{1, 256}, StreamChoice{1, 1024}}) {
         StreamLaunch launch;
         launch.version = candidate.version;
         launch.threads = candidate.threads;
@@ -130,10 +133,11 @@ Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBy
         launch.first = source.get();
         launch.target = target.get();
         launch.bytes = arrayBytes;
-        const Work work {[&session, launch](int) {
-                             return launchStream(launch, session.multiprocessors(), session.stream());
-                         },
-                         "a stream"};
+        const Work work{[&session, launch](int) {
+                            return launchStream(launch, session.multiprocessors(),
+                                                session.stream());
+                        },
+                        "a stream"};
         MEMSCAPE_TRY(seconds, warmUp(session, work));
         const double rate = double(arrayBytes) * (act == Act::Copy ? 2 : 1) / seconds;
         if (rate > best.bytesPerSecond)

@@ -53,15 +53,17 @@ double quantileOf(std::vector<double> values, double q)
 Result<void> queueBetweenStamps(Session& session, const Work& work, int batch)
 {
     cudaStream_t stream = session.stream();
-    MEMSCAPE_CHECK(cudaResult(launchGate(session.deviceGate(), gateLimitNs, stream), "holding the stream"));
-    MEMSCAPE_CHECK(cudaResult(launchStamp(session.deviceStamps(), session.multiprocessors(), stream),
-                           "reading the clock"));
+    MEMSCAPE_CHECK(
+        cudaResult(launchGate(session.deviceGate(), gateLimitNs, stream), "holding the stream"));
+    MEMSCAPE_CHECK(
+        cudaResult(launchStamp(session.deviceStamps(), session.multiprocessors(), stream),
+                   "reading the clock"));
     MEMSCAPE_CHECK(cudaResult(cudaEventRecord(session.begin(), stream), "recording an event"));
     for (int turn = 0; turn < batch; ++turn)
         MEMSCAPE_CHECK(cudaResult(work.launch(turn), "starting " + work.name));
     MEMSCAPE_CHECK(cudaResult(cudaEventRecord(session.end(), stream), "recording an event"));
     return cudaResult(launchStamp(session.deviceStamps() + 1, session.multiprocessors(), stream),
-                   "reading the clock");
+                      "reading the clock");
 }
 
 } // namespace
@@ -72,7 +74,7 @@ Result<Sample> takeSample(Session& session, const Work& work, bool cold, int bat
         MEMSCAPE_CHECK(session.flush());
     MEMSCAPE_CHECK(session.synchronize("waiting for the flush"));
     Stamp* stamps = session.stamps();
-    stamps[0] = stamps[1] = Stamp {};
+    stamps[0] = stamps[1] = Stamp{};
     {
         GateKeeper keeper(session.gate());
         MEMSCAPE_CHECK(queueBetweenStamps(session, work, batch));
@@ -84,10 +86,10 @@ Result<Sample> takeSample(Session& session, const Work& work, bool cold, int bat
                     "another program may hold the GPU; measure again");
     float milliseconds = 0;
     MEMSCAPE_CHECK(cudaResult(cudaEventElapsedTime(&milliseconds, session.begin(), session.end()),
-                           "reading the events"));
-    return Sample {double(milliseconds) * 1e-3 / std::max(1, batch),
-                   clockBetween(stamps[0].nanoseconds, stamps[0].clocks, stamps[1].nanoseconds,
-                                stamps[1].clocks)};
+                              "reading the events"));
+    return Sample{double(milliseconds) * 1e-3 / std::max(1, batch),
+                  clockBetween(stamps[0].nanoseconds, stamps[0].clocks, stamps[1].nanoseconds,
+                               stamps[1].clocks)};
 }
 
 Result<double> warmUp(Session& session, const Work& work)
@@ -122,7 +124,8 @@ Result<void> samplePass(Session& session, const Work& work, bool cold, int pass,
 Quality PointSamples::quality(double reference) const
 {
     Circumstances seen;
-    // The fifth percentile: the timer ticks once a microsecond, so a single short sample may be off.
+    // The fifth percentile: the timer ticks once a microsecond, so a single short sample may be
+    // off.
     const double low = quantileOf(clocks, 0.05);
     if (std::isfinite(low) && reference > 0)
         seen.clockShare = std::min(1.0, low / reference);

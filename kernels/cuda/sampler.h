@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One sample, and enough samples of one point.
 //
-// Cold: flush → wait → gate → stamp → event → kernel → event → stamp → open the gate → wait. The gate
-// holds the stream until everything is queued, so the time between the events is the GPU's alone; the
-// stamps give the SM clock during it. Warm: the same without the flush. A kernel shorter than 50 µs is
-// launched several times between the events and the time divided; its launches then follow each other
-// back to back, so a sample is never shorter than the launch period.
+// Cold: flush → wait → gate → stamp → event → kernel → event → stamp → open the gate → wait. The
+// gate holds the stream until everything is queued, so the time between the events is the GPU's
+// alone; the stamps give the SM clock during it. Warm: the same without the flush. A kernel shorter
+// than 50 µs is launched several times between the events and the time divided; its launches then
+// follow each other back to back, so a sample is never shorter than the launch period.
 #pragma once
 
 #include "core/base/json.h"
@@ -19,8 +19,8 @@
 
 namespace memscape::cuda {
 
-/// What is timed. `launch` queues one run on the session's stream; `turn` counts launches, so that a
-/// cold batch can walk another copy of its arrays each time.
+/// What is timed. `launch` queues one run on the session's stream; `turn` counts launches, so that
+/// a cold batch can walk another copy of its arrays each time.
 struct Work
 {
     std::function<cudaError_t(int turn)> launch;
@@ -46,7 +46,7 @@ struct PointSamples
     std::vector<double> clocks;
     StopReason stop = StopReason::Running;
     int batch = 1;
-    double peak = 0;        ///< B, counted memory
+    double peak = 0; ///< B, counted memory
     double deviceDelta = 0; ///< B, by which the device's free memory fell
 
     Summary summary() const { return summarize(seconds.merged()); }

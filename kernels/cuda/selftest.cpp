@@ -20,7 +20,8 @@ void addStride(Checks& checks, int sms)
         for (int width : widths) {
             for (Act act : {Act::Read, Act::Write, Act::Copy}) {
                 for (std::uint64_t step : {1, 7})
-                    checks.push_back([=] { return checkStride(version, width, act, step, false, sms); });
+                    checks.push_back(
+                        [=] { return checkStride(version, width, act, step, false, sms); });
                 checks.push_back([=] { return checkStride(version, width, act, 1, true, sms); });
             }
         }
@@ -61,11 +62,13 @@ std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
         if (sink.cancelled())
             break;
         const KernelCheck check = run();
-        sink.progress(static_cast<int>(lines.size()) + 1, static_cast<int>(checks.size()), check.kernel);
+        sink.progress(static_cast<int>(lines.size()) + 1, static_cast<int>(checks.size()),
+                      check.kernel);
         lines.push_back({check.kernel, check.passed, false, check.detail});
         if (isSticky(check.error)) {
-            lines.push_back({"the rest", false, true,
-                             cudaFailure(check.error, "checking " + std::string(check.kernel)).text()});
+            lines.push_back(
+                {"the rest", false, true,
+                 cudaFailure(check.error, "checking " + std::string(check.kernel)).text()});
             break;
         }
     }

@@ -55,8 +55,8 @@ Result<void> Session::initialize(int ordinal)
     char bus[32] = {};
     calls << cudaDeviceGetPCIBusId(bus, sizeof bus, ordinal);
     m_pciBusId = bus;
-    calls << cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking) << cudaEventCreate(&m_begin)
-          << cudaEventCreate(&m_end);
+    calls << cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking)
+          << cudaEventCreate(&m_begin) << cudaEventCreate(&m_end);
     MEMSCAPE_CHECK(cudaResult(calls.error(), "opening the GPU"));
 
     void *gate = nullptr, *stamps = nullptr;
@@ -111,8 +111,8 @@ std::uint64_t Session::freeBytes() const
 
 Result<Buffer> Session::allocate(std::uint64_t bytes)
 {
-    const std::string doing
-        = "allocating " + quantityText(double(bytes), Unit::Byte) + " on the GPU";
+    const std::string doing =
+        "allocating " + quantityText(double(bytes), Unit::Byte) + " on the GPU";
     void* data = nullptr;
     if (m_pool != nullptr) {
         MEMSCAPE_CHECK(cudaResult(cudaMallocFromPoolAsync(&data, bytes, m_pool, m_stream), doing));
@@ -132,8 +132,8 @@ Result<Buffer> Session::allocateExtra(std::uint64_t bytes)
 {
     void* data = nullptr;
     MEMSCAPE_CHECK(cudaResult(cudaMalloc(&data, bytes),
-                           "allocating " + quantityText(double(bytes), Unit::Byte)
-                               + " for the measuring harness"));
+                              "allocating " + quantityText(double(bytes), Unit::Byte)
+                                  + " for the measuring harness"));
     return Buffer(static_cast<char*>(data), [](char* memory) { cudaFree(memory); });
 }
 
@@ -161,7 +161,7 @@ double Session::peakBytes() const
 Result<void> Session::fill(char* data, std::uint64_t bytes, std::uint64_t salt)
 {
     return cudaResult(launchFill(reinterpret_cast<std::uint32_t*>(data), bytes / 4, salt, m_stream),
-                   "filling an array");
+                      "filling an array");
 }
 
 Result<void> Session::flush()
@@ -171,7 +171,8 @@ Result<void> Session::flush()
         MEMSCAPE_TRY(buffer, allocateExtra(std::max<std::uint64_t>(m_flushBytes, 4)));
         m_flush = std::move(buffer);
     }
-    return cudaResult(cudaMemsetAsync(m_flush.get(), 0x5a, m_flushBytes, m_stream), "flushing the caches");
+    return cudaResult(cudaMemsetAsync(m_flush.get(), 0x5a, m_flushBytes, m_stream),
+                      "flushing the caches");
 }
 
 Result<void> Session::synchronize(const std::string& doing)
@@ -185,7 +186,7 @@ Result<double> Session::warmClock(double seconds)
     // In pieces, so that no kernel holds a display for long.
     constexpr double piece = 0.05;
     for (double done = 0; done < seconds; done += piece) {
-        m_stamps[0] = m_stamps[1] = Stamp {};
+        m_stamps[0] = m_stamps[1] = Stamp{};
         Calls calls;
         calls << launchStamp(m_deviceStamps, m_multiprocessors, m_stream)
               << launchSpin(static_cast<std::uint64_t>(piece * 1e9), m_multiprocessors,

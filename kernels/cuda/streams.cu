@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast does memory stream? Read, write, copy and triad over whole arrays, with 1, 2, 4, 8 or 16
-// bytes per thread and load. Little's law decides: bandwidth ≤ bytes in flight / latency, and bytes in
-// flight = SMs × resident threads × bytes per load × loads that a thread has open.
+// bytes per thread and load. Little's law decides: bandwidth ≤ bytes in flight / latency, and bytes
+// in flight = SMs × resident threads × bytes per load × loads that a thread has open.
 //
 //   version 1  one word per thread. With small words the GPU runs out of threads before the memory
 //              runs out of bandwidth.
 //   version 2  grid-stride loop over a grid that just fills the GPU: no blocks come and go, but a
 //              thread still waits for every load.
 //   version 3  grid-stride loop with four independent loads before the first use: enough bytes in
-//              flight with fewer threads. The best of the three, and what bandwidths are measured with.
+//              flight with fewer threads. The best of the three, and what bandwidths are measured
+//              with.
 //
 // For a working set that is read again and again there are laps: a private slice per block stays in
-// L1; chunks dealt to all blocks anew in every lap stay in L2 if they fit and come from DRAM if not.
+// L1; chunks dealt to all blocks anew in every lap stay in L2 if they fit and come from DRAM if
+// not.
 //
-// Integers stand for floats (the bytes are the same and sums are exact). Left out: copies by the copy
-// engine, peer and host memory.
+// Integers stand for floats (the bytes are the same and sums are exact). Left out: copies by the
+// copy engine, peer and host memory.
 #include "kernels/cuda/check.cuh"
 #include "kernels/cuda/words.cuh"
 
@@ -24,10 +26,9 @@
 
 namespace memscape::cuda {
 
-// ---- 2. Reference --------------------------------------------------------------------------------
+// ---- 2. Reference -----------------------------------------------------------------------------
 
-template<typename Word>
-static std::uint32_t referenceSum(const std::vector<Word>& words)
+template <typename Word> static std::uint32_t referenceSum(const std::vector<Word>& words)
 {
     std::uint32_t sum = 0;
     for (const Word& word : words)
@@ -35,22 +36,22 @@ static std::uint32_t referenceSum(const std::vector<Word>& words)
     return sum;
 }
 
-template<typename Word>
+template <typename Word>
 static std::vector<Word> referenceStream(Act act, const std::vector<Word>& b,
                                          const std::vector<Word>& c)
 {
     std::vector<Word> a(b.size());
     for (std::size_t i = 0; i < a.size(); ++i)
-        a[i] = act == Act::Copy ? b[i]
-                                : (act == Act::Triad ? triadOf(b[i], c[i])
-                                                     : wordOf<Word>(writtenBits(i)));
+        a[i] = act == Act::Copy
+            ? b[i]
+            : (act == Act::Triad ? triadOf(b[i], c[i]) : wordOf<Word>(writtenBits(i)));
     return a;
 }
 
-// ---- 3. Kernels ----------------------------------------------------------------------------------
+// ---- 3. Kernels -------------------------------------------------------------------------------
 
 /// One word of any of the four streams. b, c, a: (words).
-template<typename Word, Act act>
+template <typename Word, Act act>
 __device__ __forceinline__ Word streamed(const Word* b, const Word* c, std::uint64_t i)
 {
     if (act == Act::Write)
@@ -61,7 +62,7 @@ __device__ __forceinline__ Word streamed(const Word* b, const Word* c, std::uint
 }
 
 /// Version 1. Thread i handles word i.
-template<typename Word, Act act>
+template <typename Word, Act act>
 __global__ void stream_v1(const Word* b, const Word* c, Word* a, std::uint64_t words, Sink sink)
 {
     const std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x;
@@ -78,13 +79,14 @@ __global__ void stream_v1(const Word* b, const Word* c, Word* a, std::uint64_t w
 }
 
 /// Version 2. Thread t of T handles words t, t + T, …, one at a time.
-template<typename Word, Act act>
+template <typename Word, Act act>
 __global__ void stream_v2(const Word* b, const Word* c, Word* a, std::uint64_t words, Sink sink)
 {
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
     std::uint32_t sum = 0;
 #pragma unroll 1
-    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < words; i += all) {
+    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < words;
+         i += all) {
         const Word word = streamed<Word, act>(b, c, i);
         if (act == Act::Read)
             sum += fold(word);
@@ -96,7 +98,7 @@ __global__ void stream_v2(const Word* b, const Word* c, Word* a, std::uint64_t w
 }
 
 /// Version 3. The same walk, four words at a time: all loads are issued before the first is used.
-template<typename Word, Act act>
+template <typename Word, Act act>
 __global__ void stream_v3(const Word* b, const Word* c, Word* a, std::uint64_t words, Sink sink)
 {
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
@@ -126,77 +128,22 @@ __global__ void stream_v3(const Word* b, const Word* c, Word* a, std::uint64_t w
         keep(sum, sink);
 }
 
-/// A 16-byte load that may be served by L1 and is issued every lap, although the address repeats.
-__device__ __forceinline__ Word16 loadAgain(const Word16* at)
-{
-    Word16 word;
-    asm volatile("ld.global.ca.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(word.a), "=r"(word.b), "=r"(word.c), "=r"(word.d)
-                 : "l"(at));
-    return word;
-}
+// ---- 4. Launchers -----------------------------------------------------------------------------
 
-/// Words of 16 bytes that one lap over a chunk loads or stores: all of it, or half and half.
-MEMSCAPE_HD std::uint64_t lapWords(Act act, std::uint64_t chunkBytes)
-{
-    return chunkBytes / (act == Act::Copy ? 32 : 16);
-}
-
-/// data: (chunks, chunkBytes). Laps of a block over its own chunk, or over chunks dealt by chunkOf().
-template<Act act, bool isPrivate>
-__global__ void laps_v1(char* data, std::uint64_t chunkBytes, std::uint64_t chunks,
-                        std::uint64_t laps, Sink sink)
-{
-    const std::uint64_t words = lapWords(act, chunkBytes);
-    std::uint32_t sum = 0;
-    for (std::uint64_t lap = 0; lap < laps; ++lap) {
-        const std::uint64_t chunk
-            = isPrivate ? blockIdx.x : chunkOf(blockIdx.x, lap, gridDim.x, chunks);
-        auto* base = reinterpret_cast<Word16*>(data + chunk * chunkBytes);
-        std::uint64_t i = threadIdx.x;
-        for (; i + (inFlight - 1) * blockDim.x < words; i += inFlight * blockDim.x) {
-            Word16 word[inFlight];
-#pragma unroll
-            for (int k = 0; k < inFlight; ++k)
-                word[k] = act == Act::Write ? wordOf<Word16>(writtenBits(i + k * blockDim.x))
-                                            : loadAgain(base + i + k * blockDim.x);
-#pragma unroll
-            for (int k = 0; k < inFlight; ++k) {
-                if (act == Act::Read)
-                    sum += fold(word[k]);
-                else
-                    store(base + (act == Act::Copy ? words : 0) + i + k * blockDim.x, word[k]);
-            }
-        }
-        for (; i < words; i += blockDim.x) {
-            const Word16 word
-                = act == Act::Write ? wordOf<Word16>(writtenBits(i)) : loadAgain(base + i);
-            if (act == Act::Read)
-                sum += fold(word);
-            else
-                store(base + (act == Act::Copy ? words : 0) + i, word);
-        }
-    }
-    if (act == Act::Read)
-        keep(sum, sink);
-}
-
-// ---- 4. Launchers --------------------------------------------------------------------------------
-
-template<typename Word, Act act>
+template <typename Word, Act act>
 static cudaError_t launchVersion(const StreamLaunch& launch, int multiprocessors,
                                  cudaStream_t stream)
 {
-    auto* kernel = launch.version == 1 ? stream_v1<Word, act>
-                                       : (launch.version == 2 ? stream_v2<Word, act>
-                                                              : stream_v3<Word, act>);
+    auto* kernel = launch.version == 1
+        ? stream_v1<Word, act>
+        : (launch.version == 2 ? stream_v2<Word, act> : stream_v3<Word, act>);
     const std::uint64_t words = launch.bytes / sizeof(Word);
     std::uint64_t blocks = blocksFor(words, static_cast<std::uint64_t>(launch.threads));
     if (launch.version > 1) {
         int perSm = launch.blocksPerSm;
         if (perSm <= 0) {
-            const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                &perSm, kernel, launch.threads, 0);
+            const cudaError_t error =
+                cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perSm, kernel, launch.threads, 0);
             if (error != cudaSuccess)
                 return error;
         }
@@ -211,14 +158,18 @@ static cudaError_t launchVersion(const StreamLaunch& launch, int multiprocessors
     return cudaGetLastError();
 }
 
-template<typename Word>
+template <typename Word>
 static cudaError_t launchWord(const StreamLaunch& launch, int multiprocessors, cudaStream_t stream)
 {
     switch (launch.act) {
-    case Act::Read: return launchVersion<Word, Act::Read>(launch, multiprocessors, stream);
-    case Act::Write: return launchVersion<Word, Act::Write>(launch, multiprocessors, stream);
-    case Act::Copy: return launchVersion<Word, Act::Copy>(launch, multiprocessors, stream);
-    case Act::Triad: return launchVersion<Word, Act::Triad>(launch, multiprocessors, stream);
+    case Act::Read:
+        return launchVersion<Word, Act::Read>(launch, multiprocessors, stream);
+    case Act::Write:
+        return launchVersion<Word, Act::Write>(launch, multiprocessors, stream);
+    case Act::Copy:
+        return launchVersion<Word, Act::Copy>(launch, multiprocessors, stream);
+    case Act::Triad:
+        return launchVersion<Word, Act::Triad>(launch, multiprocessors, stream);
     }
     return cudaErrorInvalidValue;
 }
@@ -228,61 +179,24 @@ cudaError_t launchStream(const StreamLaunch& launch, int multiprocessors, cudaSt
     if (launch.version < 1 || launch.version > streamVersions || !wholeWarps(launch.threads))
         return cudaErrorInvalidValue;
     switch (launch.wordBytes) {
-    case 1: return launchWord<std::uint8_t>(launch, multiprocessors, stream);
-    case 2: return launchWord<std::uint16_t>(launch, multiprocessors, stream);
-    case 4: return launchWord<std::uint32_t>(launch, multiprocessors, stream);
-    case 8: return launchWord<Word8>(launch, multiprocessors, stream);
-    case 16: return launchWord<Word16>(launch, multiprocessors, stream);
-    default: return cudaErrorInvalidValue;
-    }
-}
-
-using LapsKernel = void (*)(char*, std::uint64_t, std::uint64_t, std::uint64_t, Sink);
-
-static LapsKernel lapsKernel(Act act, bool isPrivate)
-{
-    switch (act) {
-    case Act::Read: return isPrivate ? laps_v1<Act::Read, true> : laps_v1<Act::Read, false>;
-    case Act::Write: return isPrivate ? laps_v1<Act::Write, true> : laps_v1<Act::Write, false>;
-    case Act::Copy: return isPrivate ? laps_v1<Act::Copy, true> : laps_v1<Act::Copy, false>;
-    case Act::Triad: break;
-    }
-    return nullptr;
-}
-
-cudaError_t launchLaps(const LapsLaunch& launch, cudaStream_t stream)
-{
-    const LapsKernel kernel = lapsKernel(launch.act, launch.isPrivate);
-    if (kernel == nullptr || launch.chunkBytes % 32 != 0 || launch.blocks < 1)
+    case 1:
+        return launchWord<std::uint8_t>(launch, multiprocessors, stream);
+    case 2:
+        return launchWord<std::uint16_t>(launch, multiprocessors, stream);
+    case 4:
+        return launchWord<std::uint32_t>(launch, multiprocessors, stream);
+    case 8:
+        return launchWord<Word8>(launch, multiprocessors, stream);
+    case 16:
+        return launchWord<Word16>(launch, multiprocessors, stream);
+    default:
         return cudaErrorInvalidValue;
-    kernel<<<static_cast<unsigned>(launch.blocks), static_cast<unsigned>(launch.threads), 0, stream>>>(
-        launch.data, launch.chunkBytes, launch.chunks, launch.laps, sinkOf(launch.sum, launch.data));
-    return cudaGetLastError();
-}
-
-cudaError_t lapsResidentBlocks(Act act, int threads, int multiprocessors, int* blocks)
-{
-    int perSm = 0;
-    const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &perSm, lapsKernel(act, false), threads, 0);
-    *blocks = std::max(1, perSm) * std::max(1, multiprocessors);
-    return error;
-}
-
-cudaError_t preferL1ForLaps()
-{
-    cudaError_t error = cudaSuccess;
-    for (Act act : {Act::Read, Act::Write, Act::Copy}) {
-        if (error == cudaSuccess)
-            error = cudaFuncSetAttribute(lapsKernel(act, true),
-                                         cudaFuncAttributePreferredSharedMemoryCarveout, 0);
     }
-    return error;
 }
 
-// ---- 5. Checks -----------------------------------------------------------------------------------
+// ---- 5. Checks --------------------------------------------------------------------------------
 
-template<typename Word>
+template <typename Word>
 static void compareStream(KernelCheck& check, StreamLaunch launch, int multiprocessors)
 {
     const std::size_t words = 300'007; // no multiple of anything
@@ -321,71 +235,22 @@ KernelCheck checkStream(int version, int wordBytes, Act act, int multiprocessors
     launch.act = act;
     launch.threads = version == 1 ? 256 : 1024;
     switch (wordBytes) {
-    case 1: compareStream<std::uint8_t>(check, launch, multiprocessors); break;
-    case 2: compareStream<std::uint16_t>(check, launch, multiprocessors); break;
-    case 4: compareStream<std::uint32_t>(check, launch, multiprocessors); break;
-    case 8: compareStream<Word8>(check, launch, multiprocessors); break;
-    default: compareStream<Word16>(check, launch, multiprocessors); break;
+    case 1:
+        compareStream<std::uint8_t>(check, launch, multiprocessors);
+        break;
+    case 2:
+        compareStream<std::uint16_t>(check, launch, multiprocessors);
+        break;
+    case 4:
+        compareStream<std::uint32_t>(check, launch, multiprocessors);
+        break;
+    case 8:
+        compareStream<Word8>(check, launch, multiprocessors);
+        break;
+    default:
+        compareStream<Word16>(check, launch, multiprocessors);
+        break;
     }
-    return check;
-}
-
-/// Every block in turn, every lap, on the host.
-static std::uint32_t referenceLaps(std::vector<Word16>& data, const LapsLaunch& launch)
-{
-    const std::uint64_t words = lapWords(launch.act, launch.chunkBytes);
-    std::uint32_t sum = 0;
-    for (std::uint64_t block = 0; block < static_cast<std::uint64_t>(launch.blocks); ++block) {
-        for (std::uint64_t lap = 0; lap < launch.laps; ++lap) {
-            const std::uint64_t chunk = launch.isPrivate
-                ? block
-                : chunkOf(block, lap, static_cast<std::uint64_t>(launch.blocks), launch.chunks);
-            Word16* base = data.data() + chunk * launch.chunkBytes / sizeof(Word16);
-            for (std::uint64_t i = 0; i < words; ++i) {
-                if (launch.act == Act::Read)
-                    sum += fold(base[i]);
-                else if (launch.act == Act::Copy)
-                    base[words + i] = base[i];
-                else
-                    base[i] = wordOf<Word16>(writtenBits(i));
-            }
-        }
-    }
-    return sum;
-}
-
-KernelCheck checkLaps(Act act, bool isPrivate, int multiprocessors)
-{
-    KernelCheck check;
-    std::snprintf(check.kernel, sizeof check.kernel, "laps %s %s v1", actName(act),
-                  isPrivate ? "private" : "shared");
-    LapsLaunch launch;
-    launch.act = act;
-    launch.isPrivate = isPrivate;
-    launch.chunkBytes = 8224; // a multiple of 32, not of a block's turn
-    launch.blocks = std::max(1, multiprocessors);
-    launch.chunks = isPrivate ? static_cast<std::uint64_t>(launch.blocks) : 61;
-    launch.laps = isPrivate ? 3 : 61; // whole rounds: every chunk is visited
-    launch.threads = 256;
-    std::vector<Word16> data(launch.chunks * launch.chunkBytes / sizeof(Word16));
-    for (std::size_t i = 0; i < data.size(); ++i)
-        data[i] = wordOf<Word16>(mixed(i));
-    Scratch scratch;
-    auto* buffer = scratch.upload(data);
-    auto* sum = scratch.upload(std::vector<std::uint32_t>(1, 0));
-    launch.data = reinterpret_cast<char*>(buffer);
-    launch.sum = sum;
-    if (scratch.ok())
-        scratch.note(launchLaps(launch, nullptr));
-    std::vector<std::uint32_t> got(1);
-    std::vector<Word16> found(data.size());
-    scratch.download(got, sum);
-    scratch.download(found, buffer);
-    const std::uint32_t expected = referenceLaps(data, launch);
-    if (act == Act::Read)
-        verdict(check, scratch.error(), got[0] == expected ? 0 : 1, 0, data.size());
-    else
-        compareWords(check, scratch.error(), found, data);
     return check;
 }
 

@@ -22,7 +22,7 @@
 
 namespace memscape::cuda {
 
-// ---- 2. Reference: one loop on the host ----------------------------------------------------------
+// ---- 2. Reference: one loop on the host -------------------------------------------------------
 
 constexpr std::uint64_t gatherRange = 100'003; // elements that the checked gather draws from
 
@@ -31,7 +31,7 @@ static std::uint64_t referenceIndex(const Walk& walk, bool gather, std::uint64_t
     return gather ? permuted(i, gatherRange, 1) : walk.first + i * walk.step;
 }
 
-template<typename Word>
+template <typename Word>
 static std::uint32_t referenceSum(const std::vector<Word>& source, const Walk& walk, bool gather)
 {
     std::uint32_t sum = 0;
@@ -40,7 +40,7 @@ static std::uint32_t referenceSum(const std::vector<Word>& source, const Walk& w
     return sum;
 }
 
-template<typename Word>
+template <typename Word>
 static void referenceStore(const std::vector<Word>& source, std::vector<Word>& target, Act act,
                            const Walk& walk, bool gather)
 {
@@ -50,7 +50,7 @@ static void referenceStore(const std::vector<Word>& source, std::vector<Word>& t
     }
 }
 
-// ---- 3. Kernels ----------------------------------------------------------------------------------
+// ---- 3. Kernels -------------------------------------------------------------------------------
 
 struct Walker // element i of a walk
 {
@@ -65,7 +65,7 @@ struct Gatherer // element i of a table of indices
 };
 
 /// Version 1. source, target: (count) words; thread i touches element where(i).
-template<typename Word, Act act, typename Where>
+template <typename Word, Act act, typename Where>
 __global__ void stride_v1(const Word* source, Word* target, Where where, std::uint64_t touched,
                           Sink sink)
 {
@@ -84,7 +84,7 @@ __global__ void stride_v1(const Word* source, Word* target, Where where, std::ui
 
 /// Version 2. Thread t of T touches elements t, t + T, t + 2T, t + 3T, then t + 4T …: every warp
 /// request still asks for 32 neighbours of the pattern.
-template<typename Word, Act act, typename Where>
+template <typename Word, Act act, typename Where>
 __global__ void stride_v2(const Word* source, Word* target, Where where, std::uint64_t touched,
                           Sink sink)
 {
@@ -99,8 +99,8 @@ __global__ void stride_v2(const Word* source, Word* target, Where where, std::ui
             at[k] = where(i + k * all);
 #pragma unroll
         for (int k = 0; k < inFlight; ++k)
-            word[k] = act == Act::Write ? wordOf<Word>(writtenBits(i + k * all))
-                                        : load(source + at[k]);
+            word[k] =
+                act == Act::Write ? wordOf<Word>(writtenBits(i + k * all)) : load(source + at[k]);
 #pragma unroll
         for (int k = 0; k < inFlight; ++k) {
             if (act == Act::Read)
@@ -123,7 +123,8 @@ __global__ void stride_v2(const Word* source, Word* target, Where where, std::ui
 __global__ void fill_words(std::uint32_t* data, std::uint64_t words, std::uint64_t salt)
 {
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
-    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < words; i += all)
+    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < words;
+         i += all)
         data[i] = mixed(i + salt);
 }
 
@@ -131,13 +132,14 @@ __global__ void fill_indices(std::uint32_t* indices, std::uint64_t count, std::u
                              std::uint32_t seed)
 {
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
-    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < count; i += all)
+    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < count;
+         i += all)
         indices[i] = static_cast<std::uint32_t>(permuted(i, range, seed));
 }
 
-// ---- 4. Launchers --------------------------------------------------------------------------------
+// ---- 4. Launchers -----------------------------------------------------------------------------
 
-template<typename Word, Act act, typename Where>
+template <typename Word, Act act, typename Where>
 static cudaError_t launchVersion(const StrideLaunch& launch, Where where, int multiprocessors,
                                  cudaStream_t stream)
 {
@@ -165,11 +167,11 @@ static cudaError_t launchVersion(const StrideLaunch& launch, Where where, int mu
     return cudaGetLastError();
 }
 
-template<typename Word>
+template <typename Word>
 static cudaError_t launchWord(const StrideLaunch& launch, int sms, cudaStream_t stream)
 {
-    const Walker walker {launch.walk};
-    const Gatherer gatherer {launch.indices};
+    const Walker walker{launch.walk};
+    const Gatherer gatherer{launch.indices};
     const bool gather = launch.indices != nullptr;
     switch (launch.act) {
     case Act::Read:
@@ -192,12 +194,18 @@ cudaError_t launchStride(const StrideLaunch& launch, int multiprocessors, cudaSt
     if (launch.version < 1 || launch.version > strideVersions || !wholeWarps(launch.threads))
         return cudaErrorInvalidValue;
     switch (launch.elementBytes) {
-    case 1: return launchWord<std::uint8_t>(launch, multiprocessors, stream);
-    case 2: return launchWord<std::uint16_t>(launch, multiprocessors, stream);
-    case 4: return launchWord<std::uint32_t>(launch, multiprocessors, stream);
-    case 8: return launchWord<Word8>(launch, multiprocessors, stream);
-    case 16: return launchWord<Word16>(launch, multiprocessors, stream);
-    default: return cudaErrorInvalidValue;
+    case 1:
+        return launchWord<std::uint8_t>(launch, multiprocessors, stream);
+    case 2:
+        return launchWord<std::uint16_t>(launch, multiprocessors, stream);
+    case 4:
+        return launchWord<std::uint32_t>(launch, multiprocessors, stream);
+    case 8:
+        return launchWord<Word8>(launch, multiprocessors, stream);
+    case 16:
+        return launchWord<Word16>(launch, multiprocessors, stream);
+    default:
+        return cudaErrorInvalidValue;
     }
 }
 
@@ -220,14 +228,15 @@ cudaError_t launchIndices(std::uint32_t* indices, std::uint64_t count, std::uint
     return cudaGetLastError();
 }
 
-// ---- 5. Checks -----------------------------------------------------------------------------------
+// ---- 5. Checks --------------------------------------------------------------------------------
 
-template<typename Word>
+template <typename Word>
 static void compareStride(KernelCheck& check, StrideLaunch launch, bool gather, int multiprocessors)
 {
     // Neither a multiple of a warp nor of a block, so that the ends are tried too.
     const std::uint64_t count = gatherRange;
-    launch.walk = gather ? Walk {0, 1, count / 3} : walkOf(count, launch.walk.first, launch.walk.step);
+    launch.walk =
+        gather ? Walk{0, 1, count / 3} : walkOf(count, launch.walk.first, launch.walk.step);
     std::vector<Word> source(count), target(count), found(count);
     for (std::uint64_t i = 0; i < count; ++i) {
         source[i] = wordOf<Word>(mixed(i));
@@ -251,8 +260,8 @@ static void compareStride(KernelCheck& check, StrideLaunch launch, bool gather, 
     scratch.download(got, sum);
     scratch.download(found, to);
     if (launch.act == Act::Read) {
-        verdict(check, scratch.error(), got[0] == referenceSum(source, launch.walk, gather) ? 0 : 1, 0,
-                launch.walk.touched);
+        verdict(check, scratch.error(), got[0] == referenceSum(source, launch.walk, gather) ? 0 : 1,
+                0, launch.walk.touched);
         return;
     }
     referenceStore(source, target, launch.act, launch.walk, gather);
@@ -260,11 +269,12 @@ static void compareStride(KernelCheck& check, StrideLaunch launch, bool gather, 
 }
 
 KernelCheck checkStride(int version, int elementBytes, Act act, std::uint64_t step, bool gather,
-                  int multiprocessors)
+                        int multiprocessors)
 {
     KernelCheck check;
     std::snprintf(check.kernel, sizeof check.kernel, "stride %s %s %d B v%d", actName(act),
-                  gather ? "random" : (step == 1 ? "contiguous" : "strided"), elementBytes, version);
+                  gather ? "random" : (step == 1 ? "contiguous" : "strided"), elementBytes,
+                  version);
     StrideLaunch launch;
     launch.version = version;
     launch.elementBytes = elementBytes;
@@ -272,11 +282,21 @@ KernelCheck checkStride(int version, int elementBytes, Act act, std::uint64_t st
     launch.walk.first = step == 1 ? 3 : 0; // contiguous is tried misaligned
     launch.walk.step = step;
     switch (elementBytes) {
-    case 1: compareStride<std::uint8_t>(check, launch, gather, multiprocessors); break;
-    case 2: compareStride<std::uint16_t>(check, launch, gather, multiprocessors); break;
-    case 4: compareStride<std::uint32_t>(check, launch, gather, multiprocessors); break;
-    case 8: compareStride<Word8>(check, launch, gather, multiprocessors); break;
-    default: compareStride<Word16>(check, launch, gather, multiprocessors); break;
+    case 1:
+        compareStride<std::uint8_t>(check, launch, gather, multiprocessors);
+        break;
+    case 2:
+        compareStride<std::uint16_t>(check, launch, gather, multiprocessors);
+        break;
+    case 4:
+        compareStride<std::uint32_t>(check, launch, gather, multiprocessors);
+        break;
+    case 8:
+        compareStride<Word8>(check, launch, gather, multiprocessors);
+        break;
+    default:
+        compareStride<Word16>(check, launch, gather, multiprocessors);
+        break;
     }
     return check;
 }

@@ -115,12 +115,14 @@ private:
             error = std::move(visited).error();
             if (endsRun(*error))
                 return fail(*error);
-            m_sink.note("warning", error->code, labelOf(m_plan, visit.point) + ": " + error->text());
+            m_sink.note("warning", error->code,
+                        labelOf(m_plan, visit.point) + ": " + error->text());
         }
         m_sink.point(m_plan.sweep.key, point(visit.point));
         const GpuState now = readGpuState(m_busId); // while the GPU is still warm from the samples
         m_state.reasons = m_state.reasons.value_or(0) | now.reasons.value_or(0);
-        m_state.otherProcesses = std::max(m_state.otherProcesses.value_or(0), now.otherProcesses.value_or(0));
+        m_state.otherProcesses =
+            std::max(m_state.otherProcesses.value_or(0), now.otherProcesses.value_or(0));
         return {};
     }
 
@@ -153,7 +155,7 @@ Result<Circumstance> beginRun(Session& session, RunSink& sink)
     circumstance.before = readGpuState(session.pciBusId());
     MEMSCAPE_TRY(clock, session.warmClock(busySeconds));
     circumstance.referenceClock = clock;
-    const Work empty {[&session](int) { return launchEmpty(session.stream()); }, "an empty kernel"};
+    const Work empty{[&session](int) { return launchEmpty(session.stream()); }, "an empty kernel"};
     MEMSCAPE_CHECK(warmUp(session, empty));
     std::vector<double> periods;
     for (int i = 0; i < 20; ++i) {
@@ -164,7 +166,8 @@ Result<Circumstance> beginRun(Session& session, RunSink& sink)
     return circumstance;
 }
 
-Json provenanceOf(const Session& session, const Circumstance& circumstance, const BackendDevice& device)
+Json provenanceOf(const Session& session, const Circumstance& circumstance,
+                  const BackendDevice& device)
 {
     int driver = 0, runtime = 0;
     cudaDriverGetVersion(&driver);
@@ -187,8 +190,8 @@ Json provenanceOf(const Session& session, const Circumstance& circumstance, cons
     return json;
 }
 
-Result<MeasuredRun> runSweep(Session& session, const Circumstance& circumstance, const SweepPlan& plan,
-                             PointMeasurer& measurer, RunSink& sink)
+Result<MeasuredRun> runSweep(Session& session, const Circumstance& circumstance,
+                             const SweepPlan& plan, PointMeasurer& measurer, RunSink& sink)
 {
     Visits visits(plan, measurer, session.pciBusId(), sink);
     MEMSCAPE_TRY(complete, visits.all());
@@ -198,9 +201,10 @@ Result<MeasuredRun> runSweep(Session& session, const Circumstance& circumstance,
     MeasuredRun run;
     run.complete = complete;
     const std::vector<Point> points = visits.points();
-    run.measurement = outcomeFromPoints(plan.experiment, plan.device.device, plan.parameters, points);
+    run.measurement =
+        outcomeFromPoints(plan.experiment, plan.device.device, plan.parameters, points);
     run.provenance = provenanceOf(session, circumstance, plan.device);
-    Quality worst {'A', {}};
+    Quality worst{'A', {}};
     run.measurement.detail["points"] = Json::array();
     for (std::size_t i = 0; i < points.size(); ++i) {
         Json detail = points[i].detail.is_object() ? points[i].detail : Json::object();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sweep on one GPU, whatever is measured at a point: the order of visits, progress, Stop, points as
-// they arrive, errors at single points, throttling and other users of the GPU, and the outcome with
-// its provenance. An experiment brings two functions: visit a point once, and say its figures so far.
+// A sweep on one GPU, whatever is measured at a point: the order of visits, progress, Stop, points
+// as they arrive, errors at single points, throttling and other users of the GPU, and the outcome
+// with its provenance. An experiment brings two functions: visit a point once, and say its figures
+// so far.
 #pragma once
 
 #include "kernels/cuda/session.h"
@@ -40,15 +41,16 @@ public:
 struct Circumstance
 {
     double referenceClock = 0; ///< Hz, NaN when unknown
-    double launchPeriod = 0;   ///< s between back-to-back empty kernels
+    double launchPeriod = 0; ///< s between back-to-back empty kernels
     GpuState before;
 };
 Result<Circumstance> beginRun(Session& session, RunSink& sink);
 
-Result<MeasuredRun> runSweep(Session& session, const Circumstance& circumstance, const SweepPlan& plan,
-                             PointMeasurer& measurer, RunSink& sink);
+Result<MeasuredRun> runSweep(Session& session, const Circumstance& circumstance,
+                             const SweepPlan& plan, PointMeasurer& measurer, RunSink& sink);
 
 /// Backend, versions, driver, clocks, state before and now; what every record of this run carries.
-Json provenanceOf(const Session& session, const Circumstance& circumstance, const BackendDevice& device);
+Json provenanceOf(const Session& session, const Circumstance& circumstance,
+                  const BackendDevice& device);
 
 } // namespace memscape::cuda

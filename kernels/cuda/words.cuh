@@ -7,36 +7,30 @@
 
 namespace memscape::cuda {
 
-template<typename Word>
-__device__ __forceinline__ Word load(const Word* at)
+template <typename Word> __device__ __forceinline__ Word load(const Word* at)
 {
     return *at;
 }
-template<>
-__device__ __forceinline__ Word8 load<Word8>(const Word8* at)
+template <> __device__ __forceinline__ Word8 load<Word8>(const Word8* at)
 {
     const uint2 v = *reinterpret_cast<const uint2*>(at);
-    return Word8 {v.x, v.y};
+    return Word8{v.x, v.y};
 }
-template<>
-__device__ __forceinline__ Word16 load<Word16>(const Word16* at)
+template <> __device__ __forceinline__ Word16 load<Word16>(const Word16* at)
 {
     const uint4 v = *reinterpret_cast<const uint4*>(at);
-    return Word16 {v.x, v.y, v.z, v.w};
+    return Word16{v.x, v.y, v.z, v.w};
 }
 
-template<typename Word>
-__device__ __forceinline__ void store(Word* at, Word word)
+template <typename Word> __device__ __forceinline__ void store(Word* at, Word word)
 {
     *at = word;
 }
-template<>
-__device__ __forceinline__ void store<Word8>(Word8* at, Word8 word)
+template <> __device__ __forceinline__ void store<Word8>(Word8* at, Word8 word)
 {
     *reinterpret_cast<uint2*>(at) = make_uint2(word.a, word.b);
 }
-template<>
-__device__ __forceinline__ void store<Word16>(Word16* at, Word16 word)
+template <> __device__ __forceinline__ void store<Word16>(Word16* at, Word16 word)
 {
     *reinterpret_cast<uint4*>(at) = make_uint4(word.a, word.b, word.c, word.d);
 }
@@ -49,7 +43,8 @@ __device__ __forceinline__ unsigned long long globalTimer()
 }
 
 /// Where a reading kernel leaves what it read. Checked: every warp adds its part to `sum`. Timed: a
-/// lane stores only if it holds `rare`, a value the compiler does not know, so it must keep the loads.
+/// lane stores only if it holds `rare`, a value the compiler does not know, so it must keep the
+/// loads.
 struct Sink
 {
     std::uint32_t* sum;
@@ -73,7 +68,7 @@ __device__ __forceinline__ void keep(std::uint32_t value, const Sink& sink)
 inline Sink sinkOf(std::uint32_t* sum, const void* spare)
 {
     auto* never = static_cast<std::uint32_t*>(const_cast<void*>(spare));
-    return Sink {sum != nullptr ? sum : never, 0x9d2c5681U, sum != nullptr};
+    return Sink{sum != nullptr ? sum : never, 0x9d2c5681U, sum != nullptr};
 }
 
 } // namespace memscape::cuda

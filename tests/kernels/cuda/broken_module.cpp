@@ -14,9 +14,9 @@ extern "C" int somethingElse()
 
 namespace {
 #ifdef OLDER
-constexpr memscape::cuda::Module stale {"memscape-cuda 0", memscape::cuda::moduleLayout, nullptr};
+constexpr memscape::cuda::Module stale{"memscape-cuda 0", memscape::cuda::moduleLayout, nullptr};
 #else
-constexpr memscape::cuda::Module stale {memscape::cuda::moduleAbi, 1, nullptr};
+constexpr memscape::cuda::Module stale{memscape::cuda::moduleAbi, 1, nullptr};
 #endif
 } // namespace
 

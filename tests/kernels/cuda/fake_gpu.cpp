@@ -80,7 +80,7 @@ FakeGpu& fakeGpu()
     return gpu;
 }
 
-// ---- the runtime -----------------------------------------------------------------------------------
+// ---- the runtime ------------------------------------------------------------------------------
 
 extern "C" {
 
@@ -102,17 +102,39 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int)
 {
     const FakeGpu& gpu = fakeGpu();
     switch (which) {
-    case cudaDevAttrMultiProcessorCount: *value = gpu.multiprocessors; break;
-    case cudaDevAttrL2CacheSize: *value = static_cast<int>(gpu.l2Bytes); break;
-    case cudaDevAttrMemoryPoolsSupported: *value = gpu.hasPools; break;
-    case cudaDevAttrClockRate: *value = static_cast<int>(gpu.clockHz / 1e3); break;
-    case cudaDevAttrMemoryClockRate: *value = 3201000; break;
-    case cudaDevAttrGlobalMemoryBusWidth: *value = 6144; break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = 228 << 10; break;
-    case cudaDevAttrMaxRegistersPerMultiprocessor: *value = 65536; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = 2048; break;
-    case cudaDevAttrMaxBlocksPerMultiprocessor: *value = 32; break;
-    default: *value = 0; break;
+    case cudaDevAttrMultiProcessorCount:
+        *value = gpu.multiprocessors;
+        break;
+    case cudaDevAttrL2CacheSize:
+        *value = static_cast<int>(gpu.l2Bytes);
+        break;
+    case cudaDevAttrMemoryPoolsSupported:
+        *value = gpu.hasPools;
+        break;
+    case cudaDevAttrClockRate:
+        *value = static_cast<int>(gpu.clockHz / 1e3);
+        break;
+    case cudaDevAttrMemoryClockRate:
+        *value = 3201000;
+        break;
+    case cudaDevAttrGlobalMemoryBusWidth:
+        *value = 6144;
+        break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+        *value = 228 << 10;
+        break;
+    case cudaDevAttrMaxRegistersPerMultiprocessor:
+        *value = 65536;
+        break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+        *value = 2048;
+        break;
+    case cudaDevAttrMaxBlocksPerMultiprocessor:
+        *value = 32;
+        break;
+    default:
+        *value = 0;
+        break;
     }
     return cudaSuccess;
 }
@@ -131,25 +153,44 @@ cudaError_t cudaRuntimeGetVersion(int* version)
     *version = 13000;
     return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int) { return lost != cudaSuccess ? lost : fakeGpu().openError; }
+cudaError_t cudaSetDevice(int)
+{
+    return lost != cudaSuccess ? lost : fakeGpu().openError;
+}
 const char* cudaGetErrorName(cudaError_t error)
 {
     switch (error) {
-    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
-    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
-    case cudaErrorDevicesUnavailable: return "cudaErrorDevicesUnavailable";
-    default: return "cudaErrorOther";
+    case cudaErrorMemoryAllocation:
+        return "cudaErrorMemoryAllocation";
+    case cudaErrorIllegalAddress:
+        return "cudaErrorIllegalAddress";
+    case cudaErrorDevicesUnavailable:
+        return "cudaErrorDevicesUnavailable";
+    default:
+        return "cudaErrorOther";
     }
 }
-const char* cudaGetErrorString(cudaError_t) { return "as the fake says"; }
+const char* cudaGetErrorString(cudaError_t)
+{
+    return "as the fake says";
+}
 
-cudaError_t cudaMalloc(void** at, std::size_t bytes) { return take(at, bytes, false); }
+cudaError_t cudaMalloc(void** at, std::size_t bytes)
+{
+    return take(at, bytes, false);
+}
 cudaError_t cudaMallocFromPoolAsync(void** at, std::size_t bytes, cudaMemPool_t, cudaStream_t)
 {
     return take(at, bytes, true);
 }
-cudaError_t cudaFree(void* at) { return giveBack(at); }
-cudaError_t cudaFreeAsync(void* at, cudaStream_t) { return giveBack(at); }
+cudaError_t cudaFree(void* at)
+{
+    return giveBack(at);
+}
+cudaError_t cudaFreeAsync(void* at, cudaStream_t)
+{
+    return giveBack(at);
+}
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total)
 {
     *total = fakeGpu().memoryBytes;
@@ -161,7 +202,10 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*)
     *pool = reinterpret_cast<cudaMemPool_t>(&poolHigh);
     return cudaSuccess;
 }
-cudaError_t cudaMemPoolDestroy(cudaMemPool_t) { return cudaSuccess; }
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t)
+{
+    return cudaSuccess;
+}
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*)
 {
     poolHigh = 0;
@@ -169,7 +213,8 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*)
 }
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr which, void* value)
 {
-    std::memcpy(value, which == cudaMemPoolAttrUsedMemHigh ? &poolHigh : &poolUsed, sizeof poolHigh);
+    std::memcpy(value, which == cudaMemPoolAttrUsedMemHigh ? &poolHigh : &poolUsed,
+                sizeof poolHigh);
     return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** at, std::size_t bytes, unsigned)
@@ -187,27 +232,40 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned)
     *device = host;
     return cudaSuccess;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t)
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
+                            cudaStream_t)
 {
     if (lost == cudaSuccess)
         std::memcpy(to, from, bytes);
     return lost;
 }
-cudaError_t cudaMemsetAsync(void*, int, std::size_t, cudaStream_t) { return lost; }
+cudaError_t cudaMemsetAsync(void*, int, std::size_t, cudaStream_t)
+{
+    return lost;
+}
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned)
 {
     *stream = nullptr;
     return cudaSuccess;
 }
-cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return lost; }
+cudaError_t cudaStreamDestroy(cudaStream_t)
+{
+    return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t)
+{
+    return lost;
+}
 cudaError_t cudaEventCreate(cudaEvent_t* event)
 {
     *event = reinterpret_cast<cudaEvent_t>(nextEvent++);
     return cudaSuccess;
 }
-cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventDestroy(cudaEvent_t)
+{
+    return cudaSuccess;
+}
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
 {
     events[reinterpret_cast<std::uintptr_t>(event)] = now;
@@ -223,7 +281,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
 
 } // extern "C"
 
-// ---- the launchers ---------------------------------------------------------------------------------
+// ---- the launchers ----------------------------------------------------------------------------
 
 namespace memscape::cuda {
 
@@ -235,7 +293,10 @@ cudaError_t launchStride(const StrideLaunch& launch, int, cudaStream_t)
     const double moved = double(launch.walk.touched) * std::max(share, 1.0);
     return run(moved * (launch.act == Act::Copy ? 2 : 1) / fakeGpu().sectorBytesPerSecond);
 }
-cudaError_t launchFill(std::uint32_t*, std::uint64_t, std::uint64_t, cudaStream_t) { return lost; }
+cudaError_t launchFill(std::uint32_t*, std::uint64_t, std::uint64_t, cudaStream_t)
+{
+    return lost;
+}
 cudaError_t launchIndices(std::uint32_t*, std::uint64_t, std::uint64_t, std::uint32_t, cudaStream_t)
 {
     return lost;
@@ -249,17 +310,21 @@ cudaError_t launchStream(const StreamLaunch& launch, int, cudaStream_t)
 cudaError_t launchLaps(const LapsLaunch& launch, cudaStream_t)
 {
     const double bytes = double(launch.chunkBytes) * double(launch.laps) * launch.blocks;
-    return run(bytes / (launch.isPrivate ? fakeGpu().l1BytesPerSecond : fakeGpu().l2BytesPerSecond));
+    return run(bytes
+               / (launch.isPrivate ? fakeGpu().l1BytesPerSecond : fakeGpu().l2BytesPerSecond));
 }
 cudaError_t lapsResidentBlocks(Act, int, int multiprocessors, int* blocks)
 {
     *blocks = 2 * multiprocessors;
     return cudaSuccess;
 }
-cudaError_t preferL1() { return cudaSuccess; }
+cudaError_t preferL1()
+{
+    return cudaSuccess;
+}
 
-cudaError_t launchChain(char*, const std::uint32_t*, std::uint64_t count, std::uint64_t spacing, ChaseKind,
-                        cudaStream_t)
+cudaError_t launchChain(char*, const std::uint32_t*, std::uint64_t count, std::uint64_t spacing,
+                        ChaseKind, cudaStream_t)
 {
     chainBytes = count * spacing;
     return lost;
@@ -273,12 +338,13 @@ static cudaError_t chase(double latency, std::uint64_t loads, ChaseResult* resul
                static_cast<unsigned long long>(seconds * 1e9)};
     return error;
 }
-cudaError_t launchChase(ChaseKind kind, const char*, std::uint64_t, std::uint64_t, std::uint64_t loads,
-                        ChaseResult* result, cudaStream_t)
+cudaError_t launchChase(ChaseKind kind, const char*, std::uint64_t, std::uint64_t,
+                        std::uint64_t loads, ChaseResult* result, cudaStream_t)
 {
     const FakeGpu& gpu = fakeGpu();
     const bool near = chainBytes <= gpu.l1Bytes && kind != ChaseKind::CacheGlobal;
-    return chase(near ? gpu.l1Latency : (chainBytes <= gpu.l2Bytes ? gpu.l2Latency : gpu.dramLatency),
+    return chase(near ? gpu.l1Latency
+                      : (chainBytes <= gpu.l2Bytes ? gpu.l2Latency : gpu.dramLatency),
                  loads, result);
 }
 cudaError_t launchSharedChase(const std::uint32_t*, std::uint32_t, std::uint64_t loads,
@@ -315,12 +381,25 @@ static KernelCheck verdictOf(const char* name)
     check.error = lost;
     check.passed = lost == cudaSuccess && !fakeGpu().wrongKernel;
     std::snprintf(check.kernel, sizeof check.kernel, "%s", name);
-    std::snprintf(check.detail, sizeof check.detail, "%s", check.passed ? "equal" : "3 of 9 differ");
+    std::snprintf(check.detail, sizeof check.detail, "%s",
+                  check.passed ? "equal" : "3 of 9 differ");
     return check;
 }
-KernelCheck checkStride(int, int, Act, std::uint64_t, bool, int) { return verdictOf("stride"); }
-KernelCheck checkStream(int, int, Act, int) { return verdictOf("stream"); }
-KernelCheck checkLaps(Act, bool, int) { return verdictOf("laps"); }
-KernelCheck checkChase(ChaseKind) { return verdictOf("chase"); }
+KernelCheck checkStride(int, int, Act, std::uint64_t, bool, int)
+{
+    return verdictOf("stride");
+}
+KernelCheck checkStream(int, int, Act, int)
+{
+    return verdictOf("stream");
+}
+KernelCheck checkLaps(Act, bool, int)
+{
+    return verdictOf("laps");
+}
+KernelCheck checkChase(ChaseKind)
+{
+    return verdictOf("chase");
+}
 
 } // namespace memscape::cuda

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU for tests: the calls of the CUDA runtime and the launchers that the backend uses, answered from
-// host memory and a clock that only launches move. Kernels do not run; their time follows a simple
-// model, so that a test knows what must be measured. Every fault that a real GPU can show is a field.
+// A GPU for tests: the calls of the CUDA runtime and the launchers that the backend uses, answered
+// from host memory and a clock that only launches move. Kernels do not run; their time follows a
+// simple model, so that a test knows what must be measured. Every fault that a real GPU can show is
+// a field.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,8 @@ struct FakeGpu
     int launchesUntilFault = -1; ///< counts strides, streams, laps and chases; -1 never
     cudaError_t fault = cudaErrorIllegalAddress;
     bool gateTimesOut = false;
-    double clockSag = 1;        ///< of the clock during kernels that are timed
-    bool wrongKernel = false;   ///< checks fail
+    double clockSag = 1; ///< of the clock during kernels that are timed
+    bool wrongKernel = false; ///< checks fail
 
     // What it saw.
     int launches = 0;

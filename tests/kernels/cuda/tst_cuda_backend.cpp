@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend from devices to record, and every way in which a GPU can fail, on a GPU of the test's
-// own making (fake_gpu.h). What is measured here is what the fake's model says, so that a mistake in
-// bytes, batches, clocks or units shows.
+// own making (fake_gpu.h). What is measured here is what the fake's model says, so that a mistake
+// in bytes, batches, clocks or units shows.
 #include "kernels/cuda/module.h"
 
 #include "tests/kernels/cuda/fake_gpu.h"
@@ -70,7 +70,7 @@ class TestCudaBackend : public QObject
     Q_OBJECT
 
 private slots:
-    void init() { fakeGpu() = FakeGpu {}; }
+    void init() { fakeGpu() = FakeGpu{}; }
     void describesTheGpu();
     void saysWhyThereIsNone_data();
     void saysWhyThereIsNone();
@@ -174,8 +174,10 @@ void TestCudaBackend::measuresTheSameFiguresAsItPredicts_data()
 {
     QTest::addColumn<QString>("id");
     QTest::addColumn<QString>("sweep");
-    QTest::newRow("stride") << "stride" << "stride=4,8";
-    QTest::newRow("hierarchy") << "hierarchy" << "working_set=64KiB,1MiB";
+    QTest::newRow("stride") << "stride"
+                            << "stride=4,8";
+    QTest::newRow("hierarchy") << "hierarchy"
+                               << "working_set=64KiB,1MiB";
 }
 
 void TestCudaBackend::measuresTheSameFiguresAsItPredicts()
@@ -187,7 +189,8 @@ void TestCudaBackend::measuresTheSameFiguresAsItPredicts()
     const auto run = measure(*gpu, qPrintable(id), {sweep.toStdString()}, sink);
     QVERIFY(run.has_value());
     const auto experiment = *findExperiment(id.toStdString());
-    const auto parameters = resolve(experiment->schema(), std::vector<std::string> {sweep.toStdString()});
+    const auto parameters =
+        resolve(experiment->schema(), std::vector<std::string>{sweep.toStdString()});
     const auto predicted = experiment->predict(gpu->devices()[0].device, *parameters);
     QVERIFY(predicted.has_value());
     auto measuredKeys = keys(run->measurement.figures), predictedKeys = keys(predicted->figures);
@@ -209,7 +212,8 @@ void TestCudaBackend::aWorkingSetLivesInItsLevel()
     const double seconds[] = {16e-9, 140e-9, 350e-9}, rates[] = {25e12, 8e12, 4.2e12};
     for (std::size_t i = 0; i < 3; ++i) {
         QVERIFY2(near(latency->y[i], seconds[i], 0.01), qPrintable(QString::number(latency->y[i])));
-        QVERIFY2(near(bandwidth->y[i], rates[i], 0.05), qPrintable(QString::number(bandwidth->y[i])));
+        QVERIFY2(near(bandwidth->y[i], rates[i], 0.05),
+                 qPrintable(QString::number(bandwidth->y[i])));
     }
     QVERIFY(std::isnan(run->measurement.findSeries("latency_4k")->y[0]));
     const char* const levels[] = {"L1", "L2", "DRAM"};
@@ -240,11 +244,12 @@ void TestCudaBackend::anOffsetThatNoGpuCanLoadIsSkipped()
 void TestCudaBackend::onePointThatDoesNotFitLeavesTheOthers()
 {
     Sink sink;
-    const auto run = measure(*backend(), "stride", {"pattern=contiguous", "bytes=64MiB,1TiB"}, sink);
+    const auto run =
+        measure(*backend(), "stride", {"pattern=contiguous", "bytes=64MiB,1TiB"}, sink);
     QVERIFY(run.has_value());
     QVERIFY(std::isfinite(run->measurement.findSeries("time")->y[0]));
     QVERIFY(std::isnan(run->measurement.findSeries("time")->y[1]));
-    QCOMPARE(sink.notes, std::vector<std::string> {"run.memory"});
+    QCOMPARE(sink.notes, std::vector<std::string>{"run.memory"});
     const auto reason = run->measurement.detail["points"][1]["reason"].get<std::string>();
     QVERIFY2(reason.find("1 TiB") != std::string::npos, reason.c_str());
 }
@@ -340,7 +345,8 @@ void TestCudaBackend::withoutPoolsMemoryIsCountedAllTheSame()
 {
     fakeGpu().hasPools = false;
     Sink sink;
-    const auto run = measure(*backend(), "stride", {"operation=copy", "stride=1,2", "bytes=1GiB"}, sink);
+    const auto run =
+        measure(*backend(), "stride", {"operation=copy", "stride=1,2", "bytes=1GiB"}, sink);
     QVERIFY(run.has_value());
     QCOMPARE(findFigure(run->measurement.figures, "peak_memory")->number(), 2.0 * (1 << 30));
 }
@@ -362,7 +368,8 @@ void TestCudaBackend::calibrationFillsTheDevice()
     QVERIFY(near(device->launch.value, 2.5e-6, 0.01));
     QCOMPARE(int(device->calibration->lineRates.size()), 3 * 6);
     for (const LineRate& rate : device->calibration->lineRates)
-        QVERIFY2(near(rate.linesPerSecond * 32 * (rate.operation == Operation::Copy ? 2 : 1), 4e12, 0.02),
+        QVERIFY2(near(rate.linesPerSecond * 32 * (rate.operation == Operation::Copy ? 2 : 1), 4e12,
+                      0.02),
                  qPrintable(QString::number(rate.linesPerSecond)));
     const auto back = deviceFromJson(deviceToJson(*device));
     QVERIFY2(back.has_value(), back ? "" : back.error().text().c_str());
@@ -376,7 +383,8 @@ void TestCudaBackend::selftestReportsEveryKernel()
     const auto lines = gpu->selftest(device, sink);
     // 4 chases, 3 versions × 5 widths × 4 streams, 6 laps, 2 versions × 5 widths × 3 × 3 strides
     QCOMPARE(int(lines.size()), 4 + 60 + 6 + 90);
-    QVERIFY(std::all_of(lines.begin(), lines.end(), [](const SelftestLine& line) { return line.passed; }));
+    QVERIFY(std::all_of(lines.begin(), lines.end(),
+                        [](const SelftestLine& line) { return line.passed; }));
     fakeGpu().wrongKernel = true;
     const auto wrong = gpu->selftest(device, sink);
     QVERIFY(!wrong[0].passed && !wrong[0].skipped);

@@ -54,13 +54,17 @@ void TestLoader::refuses_data()
 {
     QTest::addColumn<QString>("path");
     QTest::addColumn<QString>("says");
-    QTest::newRow("nothing there") << "/nowhere/libmemscape-cuda.so" << "does not exist";
-    QTest::newRow("not a library") << SOURCE_FOLDER "/CMakeLists.txt" << "cannot be loaded";
+    QTest::newRow("nothing there") << "/nowhere/libmemscape-cuda.so"
+                                   << "does not exist";
+    QTest::newRow("not a library") << SOURCE_FOLDER "/CMakeLists.txt"
+                                   << "cannot be loaded";
     QTest::newRow("a folder") << SOURCE_FOLDER << "cannot be loaded";
     QTest::newRow("another library") << MODULES_FOLDER "/foreign_module.so"
                                      << "is not a Memscape CUDA module";
-    QTest::newRow("another version") << MODULES_FOLDER "/older_module.so" << "belongs to another build";
-    QTest::newRow("other layout") << MODULES_FOLDER "/relaid_module.so" << "belongs to another build";
+    QTest::newRow("another version") << MODULES_FOLDER "/older_module.so"
+                                     << "belongs to another build";
+    QTest::newRow("other layout") << MODULES_FOLDER "/relaid_module.so"
+                                  << "belongs to another build";
 }
 
 void TestLoader::refuses()

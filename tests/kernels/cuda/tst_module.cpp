@@ -14,7 +14,7 @@ namespace {
 QString readelf(const QStringList& arguments)
 {
     QProcess process;
-    process.start(READELF, arguments + QStringList {CUDA_MODULE});
+    process.start(READELF, arguments + QStringList{CUDA_MODULE});
     process.waitForFinished();
     return QString::fromUtf8(process.readAllStandardOutput());
 }
@@ -60,10 +60,11 @@ void TestModule::exportsOneFunction()
         // Num Value Size Type Bind Vis Ndx Name. Weak and unique ones are templates of the standard
         // library, the same in every program.
         const QStringList fields = line.simplified().split(' ');
-        if (fields.size() >= 8 && fields[6] != "UND" && fields[4] == "GLOBAL" && fields[3] == "FUNC")
+        if (fields.size() >= 8 && fields[6] != "UND" && fields[4] == "GLOBAL"
+            && fields[3] == "FUNC")
             exported << fields[7];
     }
-    QCOMPARE(exported, QStringList {"memscape_cuda_module"});
+    QCOMPARE(exported, QStringList{"memscape_cuda_module"});
 }
 
 void TestModule::loadsAndListsDevices()
@@ -89,7 +90,7 @@ void TestModule::withoutAGpuEveryAnswerIsAReason()
     QVERIFY(!QString::fromStdString(devices[0].missing).contains('\n'));
     const auto experiment = findExperiment("stride");
     QVERIFY(experiment.has_value());
-    const auto parameters = resolve((*experiment)->schema(), std::vector<std::string> {});
+    const auto parameters = resolve((*experiment)->schema(), std::vector<std::string>{});
     QuietSink sink;
     const auto run = backend->measure(**experiment, devices[0], *parameters, sink);
     QVERIFY(!run);

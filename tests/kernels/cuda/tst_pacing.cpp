@@ -28,11 +28,12 @@ void TestPacing::flushesThreeTimesL2ButNeverMoreThanAQuarter_data()
     QTest::addColumn<quint64>("l2");
     QTest::addColumn<quint64>("free");
     QTest::addColumn<quint64>("bytes");
-    QTest::newRow("small L2: 256 MB") << 4 * quint64(mega) << quint64(16'000 * mega) << quint64(256 * mega);
-    QTest::newRow("126 MB L2: three times") << quint64(126 * mega) << quint64(180'000 * mega)
-                                            << quint64(378 * mega);
-    QTest::newRow("little memory: a quarter") << 4 * quint64(mega) << quint64(400 * mega)
-                                              << quint64(100 * mega);
+    QTest::newRow("small L2: 256 MB")
+        << 4 * quint64(mega) << quint64(16'000 * mega) << quint64(256 * mega);
+    QTest::newRow("126 MB L2: three times")
+        << quint64(126 * mega) << quint64(180'000 * mega) << quint64(378 * mega);
+    QTest::newRow("little memory: a quarter")
+        << 4 * quint64(mega) << quint64(400 * mega) << quint64(100 * mega);
     QTest::newRow("none free") << 4 * quint64(mega) << quint64(0) << quint64(0);
 }
 
@@ -122,7 +123,8 @@ void TestPacing::lapsMoveAboutWhatIsAsked()
 
 void TestPacing::noChaseHoldsADisplay()
 {
-    // A watchdog ends kernels after about two seconds; two microseconds a load is slow even for DRAM.
+    // A watchdog ends kernels after about two seconds; two microseconds a load is slow even for
+    // DRAM.
     QVERIFY(double(chaseLoads(1ULL << 31, 50 << 20)) * 2e-6 < 0.2);
     QVERIFY(double(chaseLoads(1 << 20, 50 << 20)) * 0.4e-6 < 0.2);
     QCOMPARE(int(chaseLoads(1 << 20, 50 << 20) % 32), 0); // whole turns of the unrolled loop

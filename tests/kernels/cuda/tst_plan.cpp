@@ -91,7 +91,8 @@ void TestPlan::aWalkTouchesWhatFits_data()
     QTest::addColumn<quint64>("first");
     QTest::addColumn<quint64>("step");
     QTest::addColumn<quint64>("touched");
-    const auto row = [](const char* name, quint64 count, quint64 first, quint64 step, quint64 touched) {
+    const auto row = [](const char* name, quint64 count, quint64 first, quint64 step,
+                        quint64 touched) {
         QTest::newRow(name) << count << first << step << touched;
     };
     row("contiguous", 100, 0, 1, 100);
@@ -206,7 +207,7 @@ void TestPlan::aWarpOfTheWalkTouchesTheSectorsOfTheModel()
     QFETCH(quint64, step);
     QFETCH(quint64, element);
     QFETCH(quint64, offset);
-    const Walk walk {0, step, 32};
+    const Walk walk{0, step, 32};
     std::set<quint64> sectors;
     for (quint64 lane = 0; lane < 32; ++lane) {
         const quint64 begin = offset + walkIndex(walk, lane) * element;
@@ -221,8 +222,8 @@ void TestPlan::aWarpOfTheWalkTouchesTheSectorsOfTheModel()
 void TestPlan::wordsFoldToTheirLanes()
 {
     QCOMPARE(fold(std::uint8_t(0xab)), 0xabU);
-    QCOMPARE(fold(Word8 {1, 2}), 3U);
-    QCOMPARE(fold(Word16 {1, 2, 3, 0xffffffffU}), 5U); // wraps
+    QCOMPARE(fold(Word8{1, 2}), 3U);
+    QCOMPARE(fold(Word16{1, 2, 3, 0xffffffffU}), 5U); // wraps
     const auto word = wordOf<Word16>(7);
     QVERIFY(word.a != word.b && word.b != word.c && word.c != word.d);
     QCOMPARE(int(sizeof(Word8)), 8);
@@ -233,7 +234,7 @@ void TestPlan::triadIsBPlusThreeC()
 {
     QCOMPARE(int(triadOf(std::uint8_t(250), std::uint8_t(4))), 6); // 262 wraps
     QCOMPARE(triadOf(10U, 4U), 22U);
-    QCOMPARE(triadOf(Word8 {1, 2}, Word8 {3, 4}).b, 14U);
+    QCOMPARE(triadOf(Word8{1, 2}, Word8{3, 4}).b, 14U);
 }
 
 void TestPlan::blocksHoldWholeWarps()
