@@ -130,7 +130,9 @@ MEMSCAPE_INLINE std::uint64_t readWide(const StreamSlice& s, std::size_t repeats
 }
 
 // A store past the caches. A macro, because a function template over V would lose its alignment.
-#if MEMSCAPE_X86
+#if defined(__clang__)
+#define MEMSCAPE_STORE_PAST(to, value) __builtin_nontemporal_store(value, to)
+#elif MEMSCAPE_X86
 #define MEMSCAPE_STORE_PAST(to, value)                                                             \
     if constexpr (sizeof(value) == 16)                                                             \
         asm volatile("movntdq %1, %0" : "=m"(*(to)) : "x"(value));                                 \
@@ -157,7 +159,7 @@ MEMSCAPE_INLINE std::uint64_t storeWide(const StreamSlice& s, std::size_t repeat
             for (int k = 0; k < InFlight; ++k) {
                 const std::size_t at = i + k * sizeof(V);
                 if constexpr (operation == StreamOperation::Triad) {
-                    auto* const to = reinterpret_cast<D*>(s.a + at);
+                    D* const to = reinterpret_cast<D*>(s.a + at);
                     const D sum = *reinterpret_cast<const D*>(s.b + at)
                         + 3.0 * *reinterpret_cast<const D*>(s.c + at);
                     if constexpr (Past) {
@@ -166,7 +168,7 @@ MEMSCAPE_INLINE std::uint64_t storeWide(const StreamSlice& s, std::size_t repeat
                         *to = sum;
                     }
                 } else {
-                    auto* const to = reinterpret_cast<V*>(s.a + at);
+                    V* const to = reinterpret_cast<V*>(s.a + at);
                     V value = fill;
                     if constexpr (operation == StreamOperation::Copy)
                         value = *reinterpret_cast<const V*>(s.b + at);
@@ -181,8 +183,8 @@ MEMSCAPE_INLINE std::uint64_t storeWide(const StreamSlice& s, std::size_t repeat
         }
         StreamSlice rest = s;
         rest.a += whole;
-        rest.b += whole;
-        rest.c += whole;
+        rest.b = s.b ? s.b + whole : nullptr;
+        rest.c = s.c ? s.c + whole : nullptr;
         rest.bytes -= whole;
         if constexpr (operation == StreamOperation::Write)
             write_v1(rest, 1);

@@ -65,7 +65,8 @@ void referenceStore(const StrideWork& work, Operation operation, std::size_t ele
 
 // --- Kernels --------------------------------------------------------------------------------------
 
-// An element as the integer of its size; 16 bytes as a vector of two words. Elements may lie anywhere.
+// An element as the integer of its size; 16 bytes as a vector of two words. Elements may lie anywhere:
+// pointers to these types are spelled out, because `auto*` would forget the alignment.
 template<int bytes>
 struct Element;
 template<>
@@ -164,7 +165,7 @@ std::uint64_t storeElements(const StrideWork& work)
     std::memset(&fill, strideFill, sizeof(fill));
     const auto touch = [&](std::size_t i) {
         const std::size_t at = offsetOf<bytes>(work, i, random);
-        auto* const to = reinterpret_cast<T*>(work.target + at);
+        T* const to = reinterpret_cast<T*>(work.target + at);
         if constexpr (copy)
             *to = *reinterpret_cast<const T*>(work.source + at);
         else
@@ -225,7 +226,7 @@ MEMSCAPE_INLINE std::uint64_t storeNeighbours(const StrideWork& work)
     for (std::size_t i = 0; i < whole; i += step) {
 #pragma GCC unroll 4
         for (std::size_t k = 0; k < 4; ++k) {
-            auto* const to = reinterpret_cast<V*>(work.target + i + k * sizeof(V));
+            V* const to = reinterpret_cast<V*>(work.target + i + k * sizeof(V));
             if constexpr (copy)
                 *to = *reinterpret_cast<const V*>(work.source + i + k * sizeof(V));
             else

@@ -12,7 +12,7 @@
 #if defined(__x86_64__)
 #define MEMSCAPE_X86 1
 #define MEMSCAPE_AVX2 __attribute__((target("avx2")))
-#define MEMSCAPE_AVX512 __attribute__((target("avx512f,avx512vl,avx512bw,prefer-vector-width=512")))
+#define MEMSCAPE_AVX512 __attribute__((target("avx512f,avx512vl,avx512bw")))
 #else
 #define MEMSCAPE_X86 0
 #endif
