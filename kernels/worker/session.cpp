@@ -7,6 +7,7 @@
 #include "kernels/worker/stream_sink.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 
 #include <fmt/format.h>
@@ -133,7 +134,11 @@ void WorkerSession::measure(const Run& run)
         const std::lock_guard lock(m_mutex);
         m_busy = false;
     }
+    // A GPU context that is lost stays lost for this process: only a new worker can measure there.
+    const bool spent = done.error && done.error->code == "run.sticky";
     m_out.write(Event {std::move(done)});
+    if (spent)
+        std::_Exit(0);
     m_idle.notify_all();
 }
 

@@ -4,11 +4,16 @@
 // in bytes, batches, clocks or units shows.
 #include "kernels/cuda/module.h"
 
+#include "core/protocol/message.h"
+#include "kernels/worker/worker.h"
 #include "tests/kernels/cuda/fake_gpu.h"
 
 #include <QtTest>
 
 #include <cmath>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -91,6 +96,7 @@ private slots:
     void withoutPoolsMemoryIsCountedAllTheSame();
     void calibrationFillsTheDevice();
     void selftestReportsEveryKernel();
+    void aWorkerThatLostItsGpuEnds();
 };
 
 void TestCudaBackend::describesTheGpu()
@@ -388,6 +394,39 @@ void TestCudaBackend::selftestReportsEveryKernel()
     fakeGpu().wrongKernel = true;
     const auto wrong = gpu->selftest(device, sink);
     QVERIFY(!wrong[0].passed && !wrong[0].skipped);
+}
+
+void TestCudaBackend::aWorkerThatLostItsGpuEnds()
+{
+    int in[2], out[2];
+    QVERIFY(pipe(in) == 0 && pipe(out) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        close(in[1]);
+        close(out[0]);
+        fakeGpu().launchesUntilFault = 60;
+        std::vector<std::unique_ptr<Backend>> backends;
+        backends.push_back(backend());
+        runWorker(in[0], out[1], std::move(backends), {});
+        std::_Exit(7); // it ended because its input did
+    }
+    close(in[0]);
+    close(out[1]);
+    const std::string run = protocol::encode(protocol::Command(
+        protocol::Run{1, "stride", "cuda:0", Json{{"stride", Json::array({1, 2, 4})}}}));
+    QCOMPARE(write(in[1], run.data(), run.size()), ssize_t(run.size()));
+    std::string said;
+    char chunk[65536];
+    for (ssize_t count; (count = read(out[0], chunk, sizeof chunk)) > 0;)
+        said.append(chunk, std::size_t(count)); // until it has ended, with its input still open
+    int status = 0;
+    QCOMPARE(waitpid(child, &status, 0), child);
+    close(in[1]);
+    close(out[0]);
+    QVERIFY(WIFEXITED(status));
+    QCOMPARE(WEXITSTATUS(status), 0);
+    QVERIFY2(said.find("run.sticky") != std::string::npos, said.c_str());
+    QVERIFY2(said.find("\"sample\"") != std::string::npos, "points from before the fault are kept");
 }
 
 QTEST_GUILESS_MAIN(TestCudaBackend)
