@@ -248,7 +248,6 @@ Result<Command> decodeCommand(std::string_view text)
 
 Result<std::vector<std::string>> LineReader::feed(std::string_view bytes)
 {
-    std::vector<std::string> lines;
     bool overflowed = false;
     while (!bytes.empty()) {
         const auto end = bytes.find('\n');
@@ -267,14 +266,14 @@ Result<std::vector<std::string>> LineReader::feed(std::string_view bytes)
             if (m_rest.ends_with('\r'))
                 m_rest.pop_back();
             if (!m_rest.empty())
-                lines.push_back(std::move(m_rest));
+                m_whole.push_back(std::move(m_rest));
         }
         m_rest.clear();
         m_dropping = false;
     }
     if (overflowed)
         return fail("protocol.limit", fmt::format("a line of more than {} MiB", lineLimit >> 20));
-    return lines;
+    return std::exchange(m_whole, {});
 }
 
 std::string LineReader::finish()

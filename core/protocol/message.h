@@ -71,11 +71,13 @@ Result<Command> decodeCommand(std::string_view line);
 class LineReader
 {
 public:
-    /// protocol.limit when a line grows past lineLimit; the reader then drops to the next newline.
+    /// protocol.limit when a line grows past lineLimit; the reader then drops to the next newline, and
+    /// whole lines of the same bytes come with the next call.
     Result<std::vector<std::string>> feed(std::string_view bytes);
     std::string finish();
 
 private:
+    std::vector<std::string> m_whole;
     std::string m_rest;
     bool m_dropping = false;
 };

@@ -230,7 +230,7 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
     fitTranslation(device, probes.latencyHuge, plainest(probes), 0x1p21);
     fitBandwidths(device, probes);
     if (probes.clockHz > 0 && std::isfinite(probes.clockHz))
-        device.clock = measured(probes.clockHz, "chain of dependent additions, one per cycle");
+        device.clock = measured(probes.clockHz, "chain of dependent multiplications of known latency");
     device.basis = "calibrated";
     Calibration calibration;
     calibration.grade = probes.grade;

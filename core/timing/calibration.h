@@ -34,7 +34,7 @@ struct BandwidthProbes
 
 struct HostProbes
 {
-    double clockHz = 0; ///< core clock while measuring, by a chain of dependent additions
+    double clockHz = 0; ///< core clock while measuring, by a chain of dependent multiplications
     int threads = 1;    ///< hardware threads that "all threads" means
     std::vector<Probe> latency4k;     ///< s per dependent load, random over 4 KiB pages
     std::vector<Probe> latencyHuge;   ///< the same over huge pages

@@ -118,6 +118,9 @@ void TestMessage::anEndlessLineIsRefused()
         refused = !reader.feed(block).has_value();
     QVERIFY(refused);
     QVERIFY(reader.feed("rest of it\n").has_value());
+    const std::string good = "{\"a\":1}\n";
+    QVERIFY(!reader.feed(good + std::string(lineLimit + 1, 'x')).has_value());
+    QCOMPARE(reader.feed("\n").value().size(), std::size_t(1)); // the good line before it is not lost
     QCOMPARE(reader.feed("{\"a\":1}\n").value().size(), std::size_t(1)); // the next line is whole again
 }
 
