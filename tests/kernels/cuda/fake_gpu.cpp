@@ -34,8 +34,6 @@ cudaError_t run(double seconds)
 {
     FakeGpu& gpu = fakeGpu();
     ++gpu.launches;
-    if (gpu.launchesUntilFault >= 0 && gpu.launchesUntilFault-- == 0)
-        lost = gpu.fault;
     pass(gpu.launchSeconds + seconds, gpu.clockHz * gpu.clockSag);
     return lost;
 }
@@ -295,6 +293,9 @@ cudaError_t launchStride(const StrideLaunch& launch, int, cudaStream_t)
 }
 cudaError_t launchFill(std::uint32_t*, std::uint64_t, std::uint64_t, cudaStream_t)
 {
+    FakeGpu& gpu = fakeGpu();
+    if (gpu.fillsUntilFault >= 0 && gpu.fillsUntilFault-- == 0)
+        lost = gpu.fault;
     return lost;
 }
 cudaError_t launchIndices(std::uint32_t*, std::uint64_t, std::uint64_t, std::uint32_t, cudaStream_t)

@@ -30,7 +30,7 @@ struct FakeGpu
     cudaError_t countError = cudaSuccess;
     cudaError_t openError = cudaSuccess;
     int driverVersion = 13000;
-    int launchesUntilFault = -1; ///< counts strides, streams, laps and chases; -1 never
+    int fillsUntilFault = -1; ///< arrays filled before the context is lost; -1 never
     cudaError_t fault = cudaErrorIllegalAddress;
     bool gateTimesOut = false;
     double clockSag = 1; ///< of the clock during kernels that are timed

@@ -273,12 +273,13 @@ void TestCudaBackend::nothingFits()
 
 void TestCudaBackend::aLostContextIsSaidOnceAndForAll()
 {
-    fakeGpu().launchesUntilFault = 60; // after some points
+    fakeGpu().fillsUntilFault = 2; // at the third point
     Sink sink;
     const auto gpu = backend();
     const auto run = measure(*gpu, "stride", {"stride=1,2,4,8"}, sink);
     QVERIFY(!run);
     QCOMPARE(run.error().code, std::string("run.sticky"));
+    QCOMPARE(int(sink.points.size()), 2); // what was measured before had been sent
     const int launches = fakeGpu().launches;
     const auto again = measure(*gpu, "stride", {"stride=1,2"}, sink);
     QVERIFY(!again);
@@ -404,7 +405,7 @@ void TestCudaBackend::aWorkerThatLostItsGpuEnds()
     if (child == 0) {
         close(in[1]);
         close(out[0]);
-        fakeGpu().launchesUntilFault = 60;
+        fakeGpu().fillsUntilFault = 2;
         std::vector<std::unique_ptr<Backend>> backends;
         backends.push_back(backend());
         runWorker(in[0], out[1], std::move(backends), {});
