@@ -55,7 +55,7 @@ void DeviceButton::refresh()
 {
     const DeviceEntry* entry = m_devices.find(m_id);
     const QString label = entry ? entryLabel(*entry) : QString::fromStdString(m_id);
-    setText(label + QStringLiteral("  ▾"));
+    setText(u' ' + label + QStringLiteral("  ▾"));
     setIcon(themedIcon(entry && entry->device.isGpu() ? QStringLiteral("gpu") : QStringLiteral("cpu")));
     setToolTip(entry ? entryToolTip(*entry) : tr("This device is not there"));
     setAccessibleDescription(label);

@@ -69,6 +69,9 @@ std::vector<FigureRow> figureRows(const Outcome* predicted, const Outcome* measu
         } else if (measured && atX) {
             row.measured = figureAt(*measured, figure, *atX);
         }
+        // A figure that this device has no answer for, on either side, says nothing.
+        if (figure.isNumber() && !std::isfinite(figure.number()) && !row.measured)
+            continue;
         compareInto(row);
         rows.push_back(std::move(row));
     }

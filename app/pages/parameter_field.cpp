@@ -19,7 +19,7 @@ ParameterField::ParameterField(const ParameterSpec& spec, QWidget* parent)
     setObjectName(QStringLiteral("field.") + key());
     setToolTip(parameterToolTip(spec));
     m_column->setContentsMargins(0, 0, 0, 0);
-    m_column->setSpacing(2);
+    m_column->setSpacing(0);
     m_label->setProperty("tone", "dim");
     m_error->setProperty("tone", "bad");
     m_error->setWordWrap(true);

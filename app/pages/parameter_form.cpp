@@ -10,7 +10,7 @@ ParameterForm::ParameterForm(const Schema& schema, QWidget* parent)
 {
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(10);
+    column->setSpacing(7);
     for (const ParameterSpec& spec : schema) {
         ParameterField* field = makeParameterField(spec, this);
         connect(field, &ParameterField::edited, this, &ParameterForm::edited);

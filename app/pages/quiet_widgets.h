@@ -4,6 +4,7 @@
 #pragma once
 
 #include <QComboBox>
+#include <QPainter>
 #include <QSlider>
 #include <QWheelEvent>
 
@@ -24,12 +25,25 @@ protected:
     }
 };
 
+/// It also draws its own chevron: under a style sheet Fusion's arrow is gone.
 class QuietComboBox : public QComboBox
 {
 public:
     using QComboBox::QComboBox;
 
 protected:
+    void paintEvent(QPaintEvent* event) override
+    {
+        QComboBox::paintEvent(event);
+        QPainter painter(this);
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.setPen(QPen(palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled,
+                                            QPalette::Text),
+                            1.5));
+        const QPointF tip(width() - 14.0, height() / 2.0 + 2);
+        painter.drawPolyline(QPolygonF({tip + QPointF(-4, -4), tip, tip + QPointF(4, -4)}));
+    }
+
     void wheelEvent(QWheelEvent* event) override
     {
         if (hasFocus())

@@ -167,7 +167,8 @@ QLineEdit, QAbstractSpinBox, QPlainTextEdit, QTextEdit, QTextBrowser { backgroun
     selection-background-color: $predicted; selection-color: $onAccent; }
 QLineEdit:focus, QAbstractSpinBox:focus, QPlainTextEdit:focus, QTextEdit:focus { border-color: $predicted; }
 QLineEdit[invalid="true"] { border-color: $bad; }
-QLineEdit[role="value"] { background: transparent; border: 1px solid transparent; font-weight: bold; }
+QLineEdit[role="value"] { background: transparent; border: 1px solid transparent; font-weight: bold;
+    padding: ~2~; }
 QLineEdit[role="value"]:hover { border-color: $border; }
 QLineEdit[role="value"]:focus { background: $raised; border-color: $predicted; }
 QLineEdit[role="value"][invalid="true"] { border-color: $bad; }

@@ -2,6 +2,7 @@
 #include "app/window/settings_dialog.h"
 
 #include "app/pages/card.h"
+#include "app/pages/quiet_widgets.h"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -45,12 +46,12 @@ QWidget* SettingsDialog::lookPage()
     auto* page = new QWidget(this);
     auto* form = new QFormLayout(page);
     form->setSpacing(12);
-    auto* theme = new QComboBox(page);
+    auto* theme = new QuietComboBox(page);
     theme->addItems({tr("As the system"), tr("Light"), tr("Dark")});
     theme->setCurrentIndex(int(m_settings.theme()));
     connect(theme, &QComboBox::activated, this,
             [this](int index) { m_settings.setTheme(ThemeChoice(index)); });
-    auto* bytes = new QComboBox(page);
+    auto* bytes = new QuietComboBox(page);
     bytes->addItems({tr("GiB = 2³⁰ bytes"), tr("GB = 10⁹ bytes")});
     bytes->setCurrentIndex(int(m_settings.byteStyle()));
     connect(bytes, &QComboBox::activated, this,
@@ -176,7 +177,7 @@ QWidget* SettingsDialog::exportPage()
     auto* form = new QFormLayout(page);
     form->setSpacing(12);
     const ExportDefaults defaults = m_settings.exportDefaults();
-    auto* format = new QComboBox(page);
+    auto* format = new QuietComboBox(page);
     format->addItems({QStringLiteral("png"), QStringLiteral("svg"), QStringLiteral("pdf")});
     format->setCurrentText(defaults.format);
     auto* width = new QSpinBox(page);
