@@ -65,6 +65,7 @@ void ChoiceField::buildChips()
         row->addWidget(chip);
     }
     connect(m_chips, &QButtonGroup::idClicked, this, &ChoiceField::choose);
+    row->setContentsMargins(0, 4, 0, 2);
     column()->insertLayout(1, row);
 }
 

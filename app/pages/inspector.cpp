@@ -23,6 +23,8 @@ Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunC
     , m_scroll(new QScrollArea(this))
 {
     setObjectName(QStringLiteral("inspector"));
+    if (const auto series = experiment.series(); !series.empty())
+        m_headline = QString::fromStdString(series.front().key);
     setAccessibleName(tr("Inspector"));
     auto* content = new QWidget;
     auto* column = new QVBoxLayout(content);
@@ -84,7 +86,8 @@ void Inspector::setFigures(std::vector<FigureRow> rows, ByteStyle bytes)
 
 void Inspector::explain()
 {
-    const QString key = m_figures->currentKey();
+    const QString key
+        = m_figures->currentIndex().isValid() ? m_figures->currentKey() : m_headline;
     for (const FigureRow& row : m_figures->figures()->rows()) {
         if (row.key == key) {
             m_why->setFigure(row.predicted ? &*row.predicted : nullptr, m_bytes);

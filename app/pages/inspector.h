@@ -62,6 +62,7 @@ private:
     ClaimsCard* m_claims;
     RecordsList* m_records;
     QScrollArea* m_scroll;
+    QString m_headline; ///< explained while no figure is selected
     ByteStyle m_bytes = ByteStyle::Binary;
 };
 

@@ -53,7 +53,7 @@ PagePlot::PagePlot(QWidget* parent)
     for (QToolButton* button : {m_logX, m_logY, reset})
         tools->addWidget(button);
     auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(16, 8, 16, 6);
+    column->setContentsMargins(8, 8, 12, 6);
     column->setSpacing(4);
     column->addLayout(tools);
     column->addWidget(m_view, 1);
