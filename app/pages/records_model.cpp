@@ -124,7 +124,8 @@ bool RecordsModel::setData(const QModelIndex& index, const QVariant& value, int 
 
 Qt::ItemFlags RecordsModel::flags(const QModelIndex& index) const
 {
-    return QAbstractListModel::flags(index) | Qt::ItemIsEditable;
+    const Qt::ItemFlags base = QAbstractListModel::flags(index);
+    return index.isValid() ? base | Qt::ItemIsEditable : base;
 }
 
 } // namespace memscape

@@ -153,10 +153,11 @@ void Banner::add(const BannerMessage& message)
     auto* line = new Line(message, this);
     m_column->setContentsMargins(16, 10, 16, 4);
     m_column->addWidget(line);
-    connect(line, &QObject::destroyed, this, [this] {
+    // Later, because the layout still knows the line; and not at all once the layout is gone.
+    connect(line, &QObject::destroyed, m_column, [this] {
         if (m_column->count() == 0)
             m_column->setContentsMargins(0, 0, 0, 0);
-    });
+    }, Qt::QueuedConnection);
     if (message.kind == BannerKind::Info && message.actions.isEmpty())
         QTimer::singleShot(noticeTime, line, &QObject::deleteLater);
     QAccessibleEvent alert(line, QAccessible::Alert);

@@ -39,7 +39,7 @@ void defineFile(Actions& actions)
                  tr("Predicted and measured points with their band"), {}, {}, menu, 2});
     actions.add({"file.exportJson", tr("Export data as &JSON…"),
                  tr("The record: figures, series, why, where they come from"), {}, {}, menu, 2});
-    actions.add({"file.exportReport", tr("Export study as &report…"),
+    actions.add({"file.exportReport", tr("Export study as repor&t…"),
                  tr("All records of the study as one HTML page"), "file", {}, menu, 2});
     actions.add({"file.quit", tr("&Quit"), tr("Close the window"), {}, {keys("Ctrl+Q")}, menu, 3});
 }
@@ -72,7 +72,7 @@ void defineView(Actions& actions)
                  true});
     actions.add({"view.fullScreen", tr("&Full screen"), tr("Use the whole screen"), {},
                  {keys("F11")}, menu, 0, true});
-    actions.add({"view.zoomIn", tr("Larger &text"), tr("Enlarge all text and controls"), {},
+    actions.add({"view.zoomIn", tr("Larg&er text"), tr("Enlarge all text and controls"), {},
                  {keys("Ctrl+="), keys("Ctrl++")}, menu, 1});
     actions.add({"view.zoomOut", tr("&Smaller text"), tr("Shrink all text and controls"), {},
                  {keys("Ctrl+-")}, menu, 1});
@@ -86,7 +86,7 @@ void defineView(Actions& actions)
                  true});
     actions.add({"view.resetPlot", tr("Show &all data"), tr("Undo zoom and pan of the plot"), {},
                  {keys("Ctrl+Home")}, menu, 3});
-    actions.add({"view.restoreLayout", tr("Restore &default layout"),
+    actions.add({"view.restoreLayout", tr("Rest&ore default layout"),
                  tr("Panels, splitters and window size as at the first start"), {}, {}, menu, 4});
 }
 

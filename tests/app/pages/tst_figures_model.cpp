@@ -109,11 +109,11 @@ private slots:
     {
         FiguresModel model;
         Outcome predicted;
-        predicted.figures = {figure("latency", 1.25e-9)};
+        predicted.figures = {figure("latency", 2e-9)};
         const Outcome measured = measuredOutcome();
         model.setRows(figureRows(&predicted, &measured, 1.0, true), ByteStyle::Binary);
         QCOMPARE(model.text(), "figure\tunit\tpredicted\tmeasured\terror\n"
-                               "latency\ts\t1.25e-09\t1e-09\t0.25\n");
+                               "latency\ts\t2e-09\t1e-09\t1\n");
     }
 };
 

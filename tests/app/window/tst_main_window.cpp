@@ -27,10 +27,10 @@ WindowOptions quiet()
     return options;
 }
 
-WindowOptions withWorker(const QString& mode = {})
+WindowOptions withWorker(const QString& mode)
 {
     WindowOptions options = quiet();
-    options.workerCommand = {"sh", SOURCE_FOLDER "/tests/app/window/fake_worker.sh", mode};
+    options.workerCommand = {FAKE_WORKER, mode};
     options.startWorkers = true;
     return options;
 }
@@ -176,7 +176,7 @@ private slots:
 
     void measureAndStop()
     {
-        MainWindow window(withWorker());
+        MainWindow window(withWorker("slow"));
         openOnCpu(window);
         window.page()->header()->measureButton()->click();
         QVERIFY(window.runs().current());
@@ -202,7 +202,7 @@ private slots:
 
     void closingInTheMiddleOfARunEndsTheWorker()
     {
-        auto window = std::make_unique<MainWindow>(withWorker());
+        auto window = std::make_unique<MainWindow>(withWorker("slow"));
         window->files().askSave = [] { return SaveAnswer::Discard; };
         openOnCpu(*window);
         window->page()->measure();

@@ -183,6 +183,9 @@ private:
         for (const QString& file : files)
             urls << QUrl::fromLocalFile(file);
         data.setUrls(urls);
+        QDragEnterEvent enter(QPoint(50, 50), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QCoreApplication::sendEvent(m_window.get(), &enter); // Qt delivers a drop where a drag entered
+        QVERIFY(enter.isAccepted());
         QDropEvent event(QPointF(50, 50), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
         QCoreApplication::sendEvent(m_window.get(), &event);
     }
