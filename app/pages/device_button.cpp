@@ -95,7 +95,7 @@ void DeviceButton::addEntry(QMenu& menu, const DeviceEntry& entry)
     QString text = entryLabel(entry);
     if (entry.calibrated())
         text += tr(" · calibrated");
-    if (!entry.missing.isEmpty())
+    if (entry.source == DeviceSource::Live && !entry.missing.isEmpty())
         text += tr(" · not available");
     QAction* action = menu.addAction(text);
     action->setCheckable(true);

@@ -34,7 +34,7 @@ RunController::RunController(StudyDocument& document, DeviceDirectory& devices, 
     connect(&devices, &DeviceDirectory::note, this,
             [this, isOurs](qint64 id, const QString& level, const QString&, const QString& text) {
                 if (isOurs(id) && level == QStringLiteral("warning"))
-                    emit notice(text);
+                    emit warning(text);
             });
     connect(&devices, &DeviceDirectory::silent, this, [this, isOurs](qint64 id, double) {
         if (!isOurs(id))

@@ -53,7 +53,8 @@ signals:
     void pointsChanged();
     void finished(const QString& experiment, int recordIndex); ///< −1: no record came of it
     void problem(const memscape::Error& error, const QString& details);
-    void notice(const QString& text); ///< good news and notes
+    void notice(const QString& text);  ///< good news
+    void warning(const QString& text); ///< what the worker noticed about the machine
 
 private:
     void begin(const std::string& experiment, const std::string& deviceId,

@@ -124,7 +124,9 @@ void CommandPalette::place()
 {
     const QSize window = parentWidget()->size();
     const int width = std::min(720, window.width() - 60);
-    const int height = std::min(460, window.height() - 120);
+    const int rows = std::max(1, m_list->count()) * (QFontMetrics(font()).height() + 15);
+    const int height
+        = std::min({460, window.height() - 120, rows + m_input->sizeHint().height() + 40});
     setGeometry((window.width() - width) / 2, std::max(40, window.height() / 9), width, height);
 }
 
@@ -144,6 +146,8 @@ void CommandPalette::refresh()
         none->setFlags(Qt::NoItemFlags);
     }
     m_list->setCurrentRow(0);
+    if (isVisible())
+        place();
 }
 
 void CommandPalette::runCurrent()

@@ -114,6 +114,13 @@ void MainWindow::build()
     connect(&m_devices, &DeviceDirectory::changed, this, &MainWindow::refreshRun);
     connect(&m_runs, &RunController::problem, m_banner, &Banner::showError);
     connect(&m_runs, &RunController::notice, m_banner, &Banner::showNotice);
+    connect(&m_runs, &RunController::warning, this, [this](const QString& text) {
+        m_banner->put({BannerKind::Warning, text, {}, {}, {}, QStringLiteral("run")});
+    });
+    connect(&m_runs, &RunController::changed, this, [this] {
+        if (m_runs.current() && m_runs.current()->done == 0)
+            m_banner->closeTopic(QStringLiteral("run")); // of the run before
+    });
     connect(&m_settings, &Settings::changed, this, &MainWindow::applySettings);
     connect(m_files, &StudyFiles::recordsAdded, this, &MainWindow::showPage);
     connect(m_files, &StudyFiles::deviceFileOpened, this, [this](const QString& path) {

@@ -57,6 +57,7 @@ QWidget* SettingsDialog::lookPage()
     connect(bytes, &QComboBox::activated, this,
             [this](int index) { m_settings.setByteStyle(ByteStyle(index)); });
     auto* zoom = new QSpinBox(page);
+    zoom->setButtonSymbols(QAbstractSpinBox::NoButtons);
     zoom->setRange(50, 300);
     zoom->setSingleStep(10);
     zoom->setSuffix(QStringLiteral(" %"));
@@ -183,6 +184,7 @@ QWidget* SettingsDialog::exportPage()
     auto* width = new QSpinBox(page);
     auto* height = new QSpinBox(page);
     for (QSpinBox* box : {width, height}) {
+        box->setButtonSymbols(QAbstractSpinBox::NoButtons);
         box->setRange(200, 16000);
         box->setSuffix(tr(" pixels"));
     }
