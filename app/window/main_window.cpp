@@ -123,6 +123,13 @@ void MainWindow::build()
     });
     connect(&m_settings, &Settings::changed, this, &MainWindow::applySettings);
     connect(m_files, &StudyFiles::recordsAdded, this, &MainWindow::showPage);
+    connect(m_files, &StudyFiles::recordOpened, this, [this] {
+        if (m_document.records().empty()
+            || !showPage(QString::fromStdString(m_document.records().front().experiment)))
+            return;
+        page()->useRecord(0);
+        m_document.undoStack()->setClean(); // looking at a record is no change that wants saving
+    });
     connect(m_files, &StudyFiles::deviceFileOpened, this, [this](const QString& path) {
         if (page())
             m_document.setDevice(m_page.toStdString(), path.toStdString());

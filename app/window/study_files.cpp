@@ -140,7 +140,10 @@ bool StudyFiles::openPath(const QString& path)
         && !m_document.isModified();
     if (*format == "memscape-record" && !empty)
         return addRecord(path);
-    return openStudy(path);
+    const bool opened = openStudy(path);
+    if (opened && *format == "memscape-record")
+        emit recordOpened();
+    return opened;
 }
 
 bool StudyFiles::openStudy(const QString& path)

@@ -50,6 +50,7 @@ public:
 signals:
     void deviceFileOpened(const QString& path);
     void recordsAdded(const QString& experiment);
+    void recordOpened(); ///< a record file became the study: show it with its own parameters
 
 private:
     void documentChanged(const ChangeEvent& event);

@@ -108,6 +108,16 @@ private slots:
         QCOMPARE(m_window->document().records().size(), std::size_t(1));
     }
 
+    void aRecordThatIsOpenedAloneShowsItsOwnParameters()
+    {
+        const QString file = path("run.json");
+        QVERIFY(writeRecord(file.toStdString(), sampleRecord("stride", {"element=float64"})));
+        QVERIFY(m_window->files().openPath(file));
+        QCOMPARE(m_window->page()->parameters().choice("element"), "float64");
+        QCOMPARE(m_window->page()->deviceId(), "nvidia-h200");
+        QVERIFY(!m_window->isWindowModified());
+    }
+
     void aDeviceFileJoinsTheDevices()
     {
         const QString file = path("mine.json");
