@@ -252,7 +252,7 @@ std::string legendText(const Chart& chart, const Layout& layout)
     std::string out = fmt::format("<g class=\"legend\" fill=\"{}\">\n", inkColour);
     double x = layout.left;
     for (const ChartCurve& curve : chart.curves) {
-        if (curve.role == CurveRole::Predicted)
+        if (curve.role == ChartRole::Predicted)
             out += fmt::format("<path class=\"predicted\" d=\"M{:.2f} 37H{:.2f}\" fill=\"none\" "
                                "stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"7 4\"/>\n",
                                x, x + 25, predictedColour);
@@ -307,7 +307,7 @@ Chart chartOf(const Series* predicted, const Series* measured)
         if (!series)
             continue;
         chart.curves.push_back({series == predicted ? "predicted" : "measured",
-                                series == predicted ? CurveRole::Predicted : CurveRole::Measured,
+                                series == predicted ? ChartRole::Predicted : ChartRole::Measured,
                                 series->x.values, series->y, series->low, series->high});
         for (const double y : series->y) {
             if (plottable(ChartScale::Log10, y))
@@ -334,7 +334,7 @@ std::string svgChart(const Chart& chart)
                   fmt::format(" class=\"title\" font-weight=\"bold\" fill=\"{}\"", inkColour));
     out += legendText(chart, layout) + axesText(chart, layout);
     for (const ChartCurve& curve : chart.curves)
-        out += curve.role == CurveRole::Predicted ? predictedText(chart, layout, curve)
+        out += curve.role == ChartRole::Predicted ? predictedText(chart, layout, curve)
                                                   : measuredText(chart, layout, curve);
     return out + "</svg>\n";
 }

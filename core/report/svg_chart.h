@@ -27,12 +27,12 @@ struct ChartAxis
     std::vector<std::string> names; ///< of a category axis, at 0, 1, 2 …
 };
 
-enum class CurveRole { Predicted, Measured };
+enum class ChartRole { Predicted, Measured };
 
 struct ChartCurve
 {
     std::string label;
-    CurveRole role = CurveRole::Predicted;
+    ChartRole role = ChartRole::Predicted;
     std::vector<double> x, y;
     std::vector<double> low, high; ///< the band, or empty
 };
