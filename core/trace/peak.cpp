@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/trace/peak.h"
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+/// The highest moment among the events that `counts` accepts.
+template <typename Counts>
+std::optional<Moment> highest(const Trace& trace, Counts counts)
+{
+    std::optional<std::size_t> best;
+    std::int64_t bytes = 0, most = 0;
+    const auto& events = trace.events();
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        bytes += events[i].change();
+        if (counts(events[i]) && (!best || bytes > most)) {
+            best = i;
+            most = bytes;
+        }
+    }
+    if (!best)
+        return std::nullopt;
+    Moment moment{*best, most, {}, events[*best].phase, events[*best].microBatch};
+    for (std::size_t i = 0; i <= *best; ++i)
+        moment.categories[std::size_t(events[i].category)] += events[i].change();
+    return moment;
+}
+
+/// "h.13.mlp" -> "h.*.mlp": path components that are all digits become a star.
+std::string withoutNumbers(std::string_view path)
+{
+    std::string text;
+    for (std::size_t begin = 0; begin <= path.size();) {
+        const std::size_t end = std::min(path.find('.', begin), path.size());
+        const std::string_view part = path.substr(begin, end - begin);
+        const bool isNumber = !part.empty() && part.find_first_not_of("0123456789") == part.npos;
+        text += begin == 0 ? "" : ".";
+        text += isNumber ? std::string_view("*") : part;
+        begin = end + 1;
+    }
+    return text;
+}
+
+std::string label(const Trace& trace, const Event& event, Grouping grouping)
+{
+    switch (grouping) {
+    case Grouping::Category:
+        return std::string(categoryText(event.category));
+    case Grouping::Name:
+        return trace.names()[event.name];
+    case Grouping::Module:
+        return trace.modules()[event.module];
+    case Grouping::ModuleKind:
+        return withoutNumbers(trace.modules()[event.module]);
+    }
+    return {};
+}
+
+/// The id that decides which group a block belongs to, so that labels are made once per id.
+std::uint32_t groupId(const Event& event, Grouping grouping)
+{
+    if (grouping == Grouping::Category)
+        return std::uint32_t(event.category);
+    return grouping == Grouping::Name ? event.name : event.module;
+}
+
+} // namespace
+
+std::optional<Moment> peakOf(const Trace& trace)
+{
+    return highest(trace, [](const Event&) { return true; });
+}
+
+std::optional<Moment> peakOf(const Trace& trace, Phase phase)
+{
+    return highest(trace, [phase](const Event& event) { return event.phase == phase; });
+}
+
+std::vector<BlockId> liveAt(const Trace& trace, std::size_t moment)
+{
+    const auto& events = trace.events();
+    std::vector<bool> isLive(trace.blockCount() + 1);
+    for (std::size_t i = 0; i < events.size() && i <= moment; ++i)
+        isLive[events[i].block] = events[i].isAllocation();
+    std::vector<BlockId> blocks;
+    for (BlockId block = 1; block < isLive.size(); ++block)
+        if (isLive[block])
+            blocks.push_back(block);
+    return blocks;
+}
+
+std::vector<LiveGroup> groupBlocks(const Trace& trace, const std::vector<BlockId>& blocks,
+                                   Grouping grouping)
+{
+    std::unordered_map<std::uint32_t, std::size_t> groupOfId;
+    std::unordered_map<std::string, std::size_t> groupOfLabel;
+    std::vector<LiveGroup> groups;
+    for (const BlockId block : blocks) {
+        const Event& event = trace.allocation(block);
+        const auto [entry, isNew] = groupOfId.try_emplace(groupId(event, grouping), 0);
+        if (isNew) {
+            const std::string text = label(trace, event, grouping);
+            const auto [known, isNewLabel] = groupOfLabel.try_emplace(text, groups.size());
+            if (isNewLabel)
+                groups.push_back({text, 0, 0});
+            entry->second = known->second;
+        }
+        groups[entry->second].bytes += event.bytes;
+        ++groups[entry->second].blocks;
+    }
+    std::sort(groups.begin(), groups.end(), [](const LiveGroup& a, const LiveGroup& b) {
+        return a.bytes != b.bytes ? a.bytes > b.bytes : a.label < b.label;
+    });
+    return groups;
+}
+
+std::optional<Misfit> firstMisfit(const Trace& trace, std::int64_t capacity)
+{
+    std::int64_t held = 0;
+    const auto& events = trace.events();
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        if (events[i].isAllocation() && events[i].bytes > capacity - held)
+            return Misfit{i, events[i].bytes, held};
+        held += events[i].change();
+    }
+    return std::nullopt;
+}
+
+} // namespace memscape

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/trace/trace.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace memscape {
+
+std::string_view categoryText(Category category)
+{
+    static constexpr std::array<std::string_view, categoryCount> texts{
+        "weights",       "master weights",  "gradients", "optimizer state", "activations", "temporary",
+        "communication", "key-value cache", "workspace", "input",           "unknown"};
+    return texts[std::size_t(category)];
+}
+
+std::string_view phaseText(Phase phase)
+{
+    static constexpr std::array<std::string_view, phaseCount> texts{"setup", "forward", "backward",
+                                                                    "optimizer", "zero_grad"};
+    return texts[std::size_t(phase)];
+}
+
+std::uint32_t Trace::Interned::id(std::string_view text)
+{
+    const auto [entry, isNew] = ids.try_emplace(std::string(text), std::uint32_t(texts.size()));
+    if (isNew)
+        texts.push_back(entry->first);
+    return entry->second;
+}
+
+Trace::Trace()
+    : m_allocations(1, 0) // noBlock
+    , m_live(1, false)
+{
+    m_names.id("");
+    m_modules.id("");
+}
+
+void Trace::enter(Phase phase, std::uint16_t microBatch)
+{
+    m_phase = phase;
+    m_microBatch = microBatch;
+    auto& peak = m_phasePeaks[std::size_t(phase)];
+    peak = std::max(peak, m_liveBytes);
+}
+
+NameId Trace::name(std::string_view text) { return m_names.id(text); }
+ModuleId Trace::module(std::string_view path) { return m_modules.id(path); }
+
+void Trace::reserve(std::size_t events)
+{
+    m_events.reserve(events);
+    m_allocations.reserve(events / 2 + 1);
+    m_live.reserve(events / 2 + 1);
+}
+
+void Trace::add(const Event& event)
+{
+    if (m_phase == Phase::Setup && m_setupEvents == m_events.size())
+        ++m_setupEvents;
+    m_events.push_back(event);
+    if (__builtin_add_overflow(m_liveBytes, event.change(), &m_liveBytes))
+        m_overflow = true;
+    m_peakBytes = std::max(m_peakBytes, m_liveBytes);
+    auto& peak = m_phasePeaks[std::size_t(m_phase)];
+    peak = std::max(peak, m_liveBytes);
+}
+
+BlockId Trace::allocate(std::int64_t bytes, Category category, NameId name, ModuleId module,
+                        std::uint16_t stream)
+{
+    assert(bytes >= 0);
+    if (bytes == 0)
+        return noBlock;
+    const BlockId block = BlockId(m_allocations.size());
+    m_allocations.push_back(std::uint32_t(m_events.size()));
+    m_live.push_back(true);
+    add({bytes, block, name, module, m_microBatch, stream, EventKind::Allocate, category, m_phase});
+    return block;
+}
+
+void Trace::free(BlockId block)
+{
+    if (block == noBlock)
+        return;
+    assert(m_live[block]);
+    m_live[block] = false;
+    Event event = allocation(block);
+    event.kind = EventKind::Free;
+    event.phase = m_phase;
+    event.microBatch = m_microBatch;
+    add(event);
+}
+
+Result<void> Trace::check() const
+{
+    if (m_overflow)
+        return fail("trace.overflow", "the step holds more than 8 EiB at once",
+                    "make the model or the batch smaller");
+    return {};
+}
+
+} // namespace memscape

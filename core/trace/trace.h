@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes over time: every allocation and every free of one training step (or of a recorded run), in
+// order. The step simulator, the optimizer and a snapshot of a real PyTorch all write this type, so
+// a predicted and a measured timeline lie on one plot and answer the same questions: how high is
+// the peak, when is it, who is alive at it (peak.h), what happens first on a smaller device
+// (peak.h), what does it look like over time (timeline.h), what does PyTorch's allocator reserve
+// for it (allocator.h).
+//
+// Moments are event indices: the k-th moment is the state after events [0, k]. The leading events
+// of Phase::Setup are what is alive before the step begins (weights, optimizer state, the batch).
+// Bytes are what the program asked for; rounding to 512 is the allocator's business.
+//
+// Not modelled: the time between two events, and several devices (one trace is one device).
+#pragma once
+
+#include "core/base/result.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace memscape {
+
+/// What a block of memory is for: the colours of every plot of memory.
+enum class Category : std::uint8_t {
+    Weights,        ///< parameters and buffers, in the precision that the forward pass reads
+    MasterWeights,  ///< the fp32 copy that mixed precision updates
+    Gradients,      ///< of parameters
+    OptimizerState, ///< moments, factors, quantization constants
+    Activations,    ///< forward results, saved for backward or still in a variable
+    Temporary,      ///< dies in the operation, or in the backward or optimizer step, that made it
+    Communication,  ///< gathered weights, reduce buckets
+    KeyValueCache,  ///< inference
+    Workspace,      ///< cuBLAS, cuDNN
+    Input,          ///< the batch and its targets
+    Unknown,        ///< recorded runs only
+};
+constexpr std::size_t categoryCount = std::size_t(Category::Unknown) + 1;
+std::string_view categoryText(Category category); ///< "weights", "optimizer state", …
+
+enum class Phase : std::uint8_t { Setup, Forward, Backward, Optimizer, ZeroGrad };
+constexpr std::size_t phaseCount = std::size_t(Phase::ZeroGrad) + 1;
+std::string_view phaseText(Phase phase); ///< "setup", "forward", "backward", "optimizer", …
+
+using BlockId = std::uint32_t;  ///< one allocation; never reused
+using NameId = std::uint32_t;   ///< what the tensor is within its module: "weight", "softmax"
+using ModuleId = std::uint32_t; ///< index of Trace::modules(), 0 is the whole network
+constexpr BlockId noBlock = 0;
+
+enum class EventKind : std::uint8_t { Allocate, Free };
+
+/// One allocation or one free; a free repeats what its allocation said, but with its own phase.
+struct Event
+{
+    std::int64_t bytes = 0;
+    BlockId block = noBlock;
+    NameId name = 0;
+    ModuleId module = 0;
+    std::uint16_t microBatch = 0;
+    std::uint16_t stream = 0;
+    EventKind kind = EventKind::Allocate;
+    Category category = Category::Unknown;
+    Phase phase = Phase::Setup;
+
+    bool isAllocation() const { return kind == EventKind::Allocate; }
+    std::int64_t change() const { return isAllocation() ? bytes : -bytes; }
+};
+static_assert(sizeof(Event) <= 32, "a step of a large model has millions of these");
+
+class Trace
+{
+public:
+    Trace();
+
+    // --- writing --------------------------------------------------------------------------------
+    /// Events from now on belong to this phase (and micro-batch, 0-based).
+    void enter(Phase phase, std::uint16_t microBatch = 0);
+    Phase phase() const { return m_phase; }
+
+    /// A new block. No bytes, no block: returns noBlock and writes nothing, as PyTorch does.
+    /// `bytes` must not be negative (our bug); a sum of live bytes beyond 2^63 - 1 makes
+    /// `check()` an error.
+    BlockId allocate(std::int64_t bytes, Category category, NameId name = 0, ModuleId module = 0,
+                     std::uint16_t stream = 0);
+    /// Ends a live block; noBlock is ignored. Freeing twice is our bug.
+    void free(BlockId block);
+
+    NameId name(std::string_view text);     ///< interned: the same text gives the same id
+    ModuleId module(std::string_view path); ///< interned: "transformer.h.3.mlp"
+    void reserve(std::size_t events);
+
+    // --- reading --------------------------------------------------------------------------------
+    const std::vector<Event>& events() const { return m_events; }
+    const std::vector<std::string>& names() const { return m_names.texts; }
+    const std::vector<std::string>& modules() const { return m_modules.texts; }
+    std::size_t setupEvents() const { return m_setupEvents; } ///< how many lead the trace
+    std::size_t blockCount() const { return m_allocations.size() - 1; }
+    bool isLive(BlockId block) const { return block != noBlock && m_live[block]; }
+    /// The event that made a block.
+    const Event& allocation(BlockId block) const { return m_events[m_allocations[block]]; }
+
+    std::int64_t liveBytes() const { return m_liveBytes; } ///< after the last event
+    std::int64_t peakBytes() const { return m_peakBytes; } ///< over all events
+    std::int64_t peakBytes(Phase phase) const { return m_phasePeaks[std::size_t(phase)]; }
+
+    /// trace.overflow when live bytes went beyond 2^63 - 1 at some event.
+    Result<void> check() const;
+
+private:
+    struct Interned
+    {
+        std::vector<std::string> texts;
+        std::unordered_map<std::string, std::uint32_t> ids;
+        std::uint32_t id(std::string_view text);
+    };
+    void add(const Event& event);
+
+    std::vector<Event> m_events;
+    std::vector<std::uint32_t> m_allocations; ///< block -> index of its event
+    std::vector<bool> m_live;                 ///< block -> allocated and not freed
+    Interned m_names, m_modules;
+    std::array<std::int64_t, phaseCount> m_phasePeaks{};
+    std::int64_t m_liveBytes = 0;
+    std::int64_t m_peakBytes = 0;
+    std::size_t m_setupEvents = 0;
+    Phase m_phase = Phase::Setup;
+    std::uint16_t m_microBatch = 0;
+    bool m_overflow = false;
+};
+
+} // namespace memscape
