@@ -34,7 +34,8 @@ go to standard error.)";
 constexpr auto parameterHelp = R"(
 A parameter is KEY=VALUE, with a unit where it has one: bytes=256MiB (2^20) or bytes=256MB (10^6).
 One parameter may be swept: stride=1:128:x2 (doubling), stride=0:64:8 (in steps of 8) or
-stride=1,2,5. `memscape-cli describe EXPERIMENT` lists the parameters, their ranges and defaults.)";
+stride=1,2,5; several texts are each in quotes: '"one","two"'. `memscape-cli describe EXPERIMENT`
+lists the parameters, their ranges and defaults.)";
 
 constexpr auto predictExamples = R"(
 Examples:

@@ -46,6 +46,8 @@ std::string rangeText(const ParameterSpec& spec)
             keys.push_back(choice.key);
         return join(keys, ", ");
     }
+    case ParameterKind::Text:
+        return fmt::format("text, at most {} bytes", spec.maximum > 0 ? spec.maximum : double(textLimit));
     case ParameterKind::Integer:
     case ParameterKind::Real: break;
     }

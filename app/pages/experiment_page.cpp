@@ -294,6 +294,13 @@ void ExperimentPage::markerMoved(const QString& key, double x)
         }
         return;
     }
+    if (spec->kind == ParameterKind::Text) {
+        if (!axis.names.empty()) {
+            const int index = std::clamp(int(std::lround(x)), 0, int(axis.names.size()) - 1);
+            editText(key, QString::fromStdString(axis.names[std::size_t(index)]));
+        }
+        return;
+    }
     const std::vector<double> stops = sliderStops(*spec);
     const double value = stops[std::size_t(nearestStop(stops, x))];
     editText(key, QString::fromStdString(numberText(value)));

@@ -188,6 +188,10 @@ std::optional<double> ExperimentPage::currentX() const
         return std::nullopt;
     if (spec->kind == ParameterKind::Integer || spec->kind == ParameterKind::Real)
         return now.number(axis.key);
+    if (spec->kind == ParameterKind::Text) {
+        const auto at = std::find(axis.names.begin(), axis.names.end(), now.text(axis.key));
+        return at == axis.names.end() ? std::nullopt : std::optional<double>(at - axis.names.begin());
+    }
     const std::string choice
         = spec->kind == ParameterKind::Choice ? now.choice(axis.key) : std::string();
     for (std::size_t i = 0; i < axis.names.size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include "app/pages/choice_field.h"
 #include "app/pages/number_field.h"
+#include "app/pages/text_field.h"
 
 #include <QLabel>
 #include <QVBoxLayout>
@@ -68,6 +69,8 @@ ParameterField* makeParameterField(const ParameterSpec& spec, QWidget* parent)
         return new NumberField(spec, parent);
     case ParameterKind::Choice:
         return new ChoiceField(spec, parent);
+    case ParameterKind::Text:
+        return new TextField(spec, parent);
     case ParameterKind::Flag:
         break;
     }
@@ -86,6 +89,9 @@ QString parameterToolTip(const ParameterSpec& spec)
                                   "<code>1,2,5</code>, <code>1:128:x2</code> or "
                                   "<code>0:64:8</code>.</p>")
                    .arg(low.toHtmlEscaped(), high.toHtmlEscaped());
+    } else if (spec.kind == ParameterKind::Text) {
+        tip += ParameterField::tr("<p>Type several texts, each in quotes, to sweep: "
+                                  "<code>\"one\",\"two\"</code>.</p>");
     }
     return tip;
 }

@@ -110,6 +110,29 @@ std::string didYouMean(std::string_view wanted, const std::vector<std::string>& 
     return "did you mean " + join(near, " or ") + "?";
 }
 
+bool validUtf8(std::string_view text)
+{
+    for (std::size_t i = 0; i < text.size();) {
+        const auto first = static_cast<unsigned char>(text[i]);
+        const std::size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3
+            : first < 0xf5 ? 4 : 0;
+        if (length == 0 || length > text.size() - i)
+            return false;
+        for (std::size_t k = 1; k < length; ++k) {
+            if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80)
+                return false;
+        }
+        if (length > 2) { // the second byte rules out overlong forms, surrogates and what is too large
+            const auto second = static_cast<unsigned char>(text[i + 1]);
+            if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)
+                || (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
+                return false;
+        }
+        i += length;
+    }
+    return true;
+}
+
 std::string quotedForMessage(std::string_view text, std::size_t limit)
 {
     std::string result;

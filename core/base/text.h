@@ -24,6 +24,10 @@ std::vector<std::string> nearest(std::string_view wanted, const std::vector<std:
 /// "did you mean a or b?" when something is near, else "known: a, b, c".
 std::string didYouMean(std::string_view wanted, const std::vector<std::string>& candidates);
 
+/// Whether every byte belongs to a well-formed UTF-8 sequence (RFC 3629: no overlong forms, no
+/// surrogates, nothing above U+10FFFF).
+bool validUtf8(std::string_view text);
+
 /// `text` cut to `limit` bytes at a UTF-8 boundary with "…"; control characters become spaces. For
 /// messages that quote foreign input.
 std::string quotedForMessage(std::string_view text, std::size_t limit = 60);

@@ -63,7 +63,7 @@ SeriesAxis axisOf(const Experiment& experiment, const Sweep& sweep)
     if (const ParameterSpec* spec = findParameter(experiment.schema(), sweep.key)) {
         axis.label = spec->suffix.empty() ? spec->label : fmt::format("{} ({})", spec->label, spec->suffix);
         axis.unit = spec->unit;
-        if (spec->kind == ParameterKind::Choice || spec->kind == ParameterKind::Flag) {
+        if (spec->kind != ParameterKind::Integer && spec->kind != ParameterKind::Real) {
             axis.scale = "category";
             for (const ParameterValue& value : sweep.values)
                 axis.names.push_back(valueText(value));

@@ -29,8 +29,16 @@ Error placed(Error error, const std::string& key)
     return error;
 }
 
+/// The longest text that the spec allows, in bytes.
+std::size_t longestText(const ParameterSpec& spec)
+{
+    return spec.maximum > 0 ? static_cast<std::size_t>(spec.maximum) : textLimit;
+}
+
 std::string rangeText(const ParameterSpec& spec)
 {
+    if (spec.kind == ParameterKind::Text)
+        return fmt::format("a text of {} to {} bytes", numberText(spec.minimum), longestText(spec));
     return fmt::format("{} to {}", valueLabel(spec, spec.minimum), valueLabel(spec, spec.maximum));
 }
 
@@ -69,6 +77,25 @@ Result<ParameterValue> parseFlag(const ParameterSpec& spec, std::string_view tex
                 fmt::format("expected true or false, found \"{}\"", quotedForMessage(text)), {}, spec.key);
 }
 
+Result<ParameterValue> parseText(const ParameterSpec& spec, std::string_view text)
+{
+    if (text.size() > longestText(spec) || static_cast<double>(text.size()) < spec.minimum) {
+        return fail("parameter.range",
+                    text.empty() ? std::string("is empty")
+                                 : fmt::format("a text of {} bytes is out of range", text.size()),
+                    "allowed: " + rangeText(spec), spec.key);
+    }
+    if (!validUtf8(text))
+        return fail("parameter.type", "the text is not UTF-8", {}, spec.key);
+    const bool control = std::any_of(text.begin(), text.end(), [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    });
+    if (control)
+        return fail("parameter.type", fmt::format("\"{}\" holds a control character", quotedForMessage(text)),
+                    "write it on one line, without tabs", spec.key);
+    return ParameterValue(std::string(text));
+}
+
 tl::unexpected<Error> sweepSyntax(const ParameterSpec& spec, std::string_view text, std::string why)
 {
     return fail("sweep.syntax", fmt::format("\"{}\": {}", quotedForMessage(text), why),
@@ -88,6 +115,33 @@ Result<std::vector<ParameterValue>> sweepList(const ParameterSpec& spec, std::st
         values.push_back(value);
     }
     return values;
+}
+
+/// `"a","b"`: a comma or an equals sign inside the quotes belongs to the text.
+Result<std::vector<ParameterValue>> sweepTexts(const ParameterSpec& spec, std::string_view text)
+{
+    const auto wrong = [&] {
+        return fail("sweep.syntax", fmt::format("\"{}\": each text needs its own double quotes",
+                                                quotedForMessage(text)),
+                    "several texts are written \"one\",\"two\"", spec.key);
+    };
+    std::vector<ParameterValue> values;
+    for (std::string_view rest = text;;) {
+        const std::size_t end = rest.starts_with('"') ? rest.find('"', 1) : std::string_view::npos;
+        if (end == std::string_view::npos)
+            return wrong();
+        if (values.size() == sweepLimit)
+            return fail("sweep.limit", fmt::format("more than {} points", sweepLimit),
+                        "take fewer points", spec.key);
+        MEMSCAPE_TRY(value, parseValue(spec, rest.substr(1, end - 1)));
+        values.push_back(value);
+        rest = trimmed(rest.substr(end + 1));
+        if (rest.empty())
+            return values;
+        if (!rest.starts_with(','))
+            return wrong();
+        rest = trimmed(rest.substr(1));
+    }
 }
 
 Result<std::vector<ParameterValue>> sweepRange(const ParameterSpec& spec, std::string_view text)
@@ -188,6 +242,11 @@ const std::string& Parameters::choice(std::string_view key) const
     return std::get<std::string>(valueOf(*this, key));
 }
 
+const std::string& Parameters::text(std::string_view key) const
+{
+    return choice(key);
+}
+
 bool Parameters::flag(std::string_view key) const
 {
     return std::get<bool>(valueOf(*this, key));
@@ -225,6 +284,7 @@ Result<ParameterValue> parseValue(const ParameterSpec& spec, std::string_view te
     switch (spec.kind) {
     case ParameterKind::Choice: return parseChoice(spec, text);
     case ParameterKind::Flag: return parseFlag(spec, text);
+    case ParameterKind::Text: return parseText(spec, text);
     case ParameterKind::Integer:
     case ParameterKind::Real: break;
     }
@@ -242,6 +302,12 @@ Result<ParameterValue> parseValue(const ParameterSpec& spec, std::string_view te
 Result<std::vector<ParameterValue>> parseSweep(const ParameterSpec& spec, std::string_view text)
 {
     text = trimmed(text);
+    if (spec.kind == ParameterKind::Text) {
+        if (text.starts_with('"'))
+            return sweepTexts(spec, text);
+        MEMSCAPE_TRY(value, parseValue(spec, text));
+        return std::vector<ParameterValue>{value};
+    }
     if (text.find(',') != std::string_view::npos)
         return sweepList(spec, text);
     if (text.find(':') != std::string_view::npos)

@@ -15,7 +15,8 @@
 
 namespace memscape {
 
-enum class ParameterKind { Integer, Real, Choice, Flag };
+/// A Text is free: the name of a model, a path. Its commas and colons are its own.
+enum class ParameterKind { Integer, Real, Choice, Flag, Text };
 enum class Scale { Linear, Log2 };
 
 struct ChoiceValue
@@ -25,7 +26,11 @@ struct ChoiceValue
     std::string help;
 };
 
-/// One parameter. Numbers are in SI base units; Integer covers bytes too (unit Byte).
+/// A Text is at most this many bytes unless its spec asks for fewer.
+inline constexpr std::size_t textLimit = 4096;
+
+/// One parameter. Numbers are in SI base units; Integer covers bytes too (unit Byte). Of a Text,
+/// minimum and maximum bound its length in bytes (0 as maximum: textLimit).
 struct ParameterSpec
 {
     std::string key;   ///< "stride"
@@ -43,7 +48,7 @@ struct ParameterSpec
 using Schema = std::vector<ParameterSpec>;
 const ParameterSpec* findParameter(const Schema& schema, std::string_view key);
 
-/// Numbers are doubles (integers are whole and at most 2^53), choices are their key.
+/// Numbers are doubles (integers are whole and at most 2^53), choices are their key, texts are text.
 using ParameterValue = std::variant<double, std::string, bool>;
 
 /// A parameter given as several values: `1:128:x2`, `0:64:8`, `1,2,5`.
@@ -65,6 +70,7 @@ public:
     double number(std::string_view key) const;             ///< asserts that the key is a number
     std::int64_t integer(std::string_view key) const;
     const std::string& choice(std::string_view key) const; ///< asserts that the key is a choice
+    const std::string& text(std::string_view key) const;   ///< asserts that the key is a text
     bool flag(std::string_view key) const;
 
     void set(std::string_view key, ParameterValue value); ///< unchecked; readers use resolve()
@@ -84,7 +90,7 @@ bool operator==(const Sweep& a, const Sweep& b);
 inline constexpr std::size_t sweepLimit = 4096;
 
 /// Text assignments ("stride=4", "bytes=1GiB", "stride=1:128:x2") onto a schema; what is not named
-/// takes its default. Errors name the parameter as place: parameter.unknown (with near names),
+/// takes its default. The first '=' ends the key. Errors name the parameter as place: parameter.unknown (with near names),
 /// parameter.syntax, parameter.type, parameter.range (the hint holds the range), parameter.choice
 /// (near choices), parameter.twice, sweep.syntax, sweep.limit, sweep.several.
 Result<Parameters> resolve(const Schema& schema, const std::vector<std::string>& assignments);
@@ -93,7 +99,8 @@ Result<Parameters> resolve(const Schema& schema,
 
 /// One value of one parameter from text, checked against its spec.
 Result<ParameterValue> parseValue(const ParameterSpec& spec, std::string_view text);
-/// `1:128:x2`, `0:64:8`, `1,2,5`, or one value.
+/// `1:128:x2`, `0:64:8`, `1,2,5`, or one value. A Text is one value whatever it holds; several are
+/// written each in double quotes: `"gpt2","from-scratch:hidden=64,layers=2"`.
 Result<std::vector<ParameterValue>> parseSweep(const ParameterSpec& spec, std::string_view text);
 
 /// Text that parses back to the same value ("268435456", "float32", "true").

@@ -37,6 +37,8 @@ Result<ParameterValue> valueFromJson(const ParameterSpec& spec, const JsonReader
         return ParameterValue(flag);
     } else if (spec.kind == ParameterKind::Choice) {
         return reader.expected("one of its choices");
+    } else if (spec.kind == ParameterKind::Text) {
+        return reader.expected("a text");
     } else {
         MEMSCAPE_TRY(number, reader.number());
         value = parseValue(spec, numberText(number));
@@ -99,7 +101,7 @@ Result<Parameters> parametersFromJson(const Schema& schema, const JsonReader& re
 
 Json schemaToJson(const Schema& schema)
 {
-    constexpr std::string_view kinds[] = {"integer", "real", "choice", "flag"};
+    constexpr std::string_view kinds[] = {"integer", "real", "choice", "flag", "text"};
     Json parameters = Json::array();
     for (const ParameterSpec& spec : schema) {
         Json json{{"key", spec.key},
@@ -111,6 +113,9 @@ Json schemaToJson(const Schema& schema)
         if (spec.kind == ParameterKind::Integer || spec.kind == ParameterKind::Real) {
             json["minimum"] = jsonNumber(spec.minimum);
             json["maximum"] = jsonNumber(spec.maximum);
+        } else if (spec.kind == ParameterKind::Text) {
+            json["minimum_length"] = jsonNumber(spec.minimum);
+            json["maximum_length"] = spec.maximum > 0 ? jsonNumber(spec.maximum) : Json(textLimit);
         }
         for (const ChoiceValue& choice : spec.choices)
             json["choices"].push_back({{"key", choice.key}, {"label", choice.label}, {"help", choice.help}});

@@ -30,6 +30,7 @@ Schema schema()
           {"float32", "float32 (4 B)", ""}, {"float64", "float64 (8 B)", ""}}, "float32"},
         {"warm", "warm caches", "Keep them.", ParameterKind::Flag, Unit::One, 0, 0, Scale::Linear, {},
          "false"},
+        {"model", "model", "Which network.", ParameterKind::Text, Unit::One, 1, 0, Scale::Linear, {}, "gpt2"},
     };
 }
 
@@ -77,6 +78,11 @@ private slots:
         QCOMPARE(edit(form, "stride")->text(), "4 elements");
         QCOMPARE(form.field("element")->findChild<QComboBox*>()->currentText(), "float32 (4 B)");
         QVERIFY(!form.field("warm")->findChild<QCheckBox*>()->isChecked());
+        QCOMPARE(edit(form, "model")->text(), "gpt2");
+        Parameters swept = standard();
+        swept.setSweep(Sweep{"model", {std::string("gpt2"), std::string("a,b")}});
+        form.display(swept);
+        QCOMPARE(edit(form, "model")->text(), "\"gpt2\",\"a,b\"");
     }
 
     void showingReportsNothing()
@@ -103,6 +109,9 @@ private slots:
         QTest::newRow("fraction") << "stride" << "1.5" << false;
         QTest::newRow("not a number") << "bytes" << "nan" << false;
         QTest::newRow("wrong unit") << "bytes" << "5 ns" << false;
+        QTest::newRow("a text") << "model" << "from-scratch:hidden=1,layers=2" << true;
+        QTest::newRow("several texts") << "model" << "\"gpt2\",\"bert-base\"" << true;
+        QTest::newRow("an open quote") << "model" << "\"gpt2" << false;
         QTest::newRow("broken sweep") << "stride" << "1:2:3:4" << false;
     }
     void typing()

@@ -13,6 +13,7 @@ class TestText : public QObject
 private slots:
     void suggestsNearNames();
     void quotesForeignTextSafely();
+    void knowsUtf8();
     void splitsAndJoins();
     void errorsNamePlaceAndRemedy();
     void errorsMapToExitCodes();
@@ -35,6 +36,16 @@ void TestText::quotesForeignTextSafely()
     const std::string euros = "€€€€€€€€€€"; // three bytes each
     for (std::size_t limit = 1; limit < 20; ++limit)
         QVERIFY(QString::fromStdString(quotedForMessage(euros, limit)).contains(QChar::ReplacementCharacter) == false);
+}
+
+void TestText::knowsUtf8()
+{
+    for (const char* good : {"", "gpt2", "h\xc3\xa9llo", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"})
+        QVERIFY2(validUtf8(good), good);
+    // Python's bytes.decode("utf-8") refuses each of these too.
+    for (const char* bad : {"\x80", "\xc0\xaf", "\xc3", "\xe2\x82", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf0\x80\x80\xaf",
+                            "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xc3("})
+        QVERIFY2(!validUtf8(bad), bad);
 }
 
 void TestText::splitsAndJoins()

@@ -17,6 +17,11 @@ private slots:
     void refuses();
     void jsonReadsBack();
     void jsonErrorsNameThePlace();
+    void aTextKeepsItsCommasAndEqualsSigns();
+    void textsInQuotesAreASweep();
+    void textsThatAreRefused_data();
+    void textsThatAreRefused();
+    void aTextInJson();
 };
 
 namespace {
@@ -24,6 +29,13 @@ namespace {
 const Schema& stride()
 {
     return (*findExperiment("stride"))->schema();
+}
+
+/// A schema with a free text: what a model parameter looks like.
+Schema withText()
+{
+    return {{"model", "model", "Which one.", ParameterKind::Text, Unit::One, 1, 40, Scale::Linear, {}, "gpt2"},
+            {"batch", "batch", "How many.", ParameterKind::Integer, Unit::One, 1, 64, Scale::Log2, {}, "1"}};
 }
 
 QString text(const std::vector<ParameterValue>& values)
@@ -152,6 +164,72 @@ void TestParameter::jsonErrorsNameThePlace()
     QVERIFY(refused(R"({"element": 4})").starts_with("parameters.element: expected one of"));
     QVERIFY(refused(R"({"strid": 4})").find("stride") != std::string::npos);
     QVERIFY(refused(R"([])").starts_with("parameters: expected an object"));
+}
+
+void TestParameter::aTextKeepsItsCommasAndEqualsSigns()
+{
+    QCOMPARE(resolve(withText(), std::vector<std::string>{})->text("model"), std::string("gpt2"));
+    for (const char* value : {"from-scratch:hidden=1,layers=2", "1:128:x2", "a,b", "params:7.5e9",
+                              "/home/a b/config.json", "h\xc3\xa9llo", "4096", "say \"no\""}) {
+        const auto parameters = resolve(withText(), std::vector<std::string>{std::string("model=") + value});
+        QVERIFY2(parameters.has_value(), value);
+        QVERIFY2(!parameters->sweep(), value);
+        QCOMPARE(parameters->text("model"), std::string(value));
+    }
+}
+
+void TestParameter::textsInQuotesAreASweep()
+{
+    const ParameterSpec spec = withText().front();
+    QCOMPARE(text(*parseSweep(spec, R"("gpt2","from-scratch:hidden=1,layers=2")")),
+             QString("gpt2 from-scratch:hidden=1,layers=2"));
+    QCOMPARE(text(*parseSweep(spec, R"( "a b" , "c" )")), QString("a b c"));
+    QCOMPARE(parseSweep(spec, R"("gpt2")")->size(), std::size_t(1));
+    const auto parameters = resolve(withText(), std::vector<std::string>{R"(model="b","a")"});
+    QCOMPARE(parameters->sweep()->values.size(), std::size_t(2));
+    QCOMPARE(parameters->text("model"), std::string("b"));
+}
+
+void TestParameter::textsThatAreRefused_data()
+{
+    QTest::addColumn<QByteArray>("value");
+    QTest::addColumn<QString>("code");
+    QTest::newRow("empty") << QByteArray("") << "parameter.range";
+    QTest::newRow("blank") << QByteArray("   ") << "parameter.range";
+    QTest::newRow("too long") << QByteArray(41, 'x') << "parameter.range";
+    QTest::newRow("not UTF-8") << QByteArray("gpt\xff") << "parameter.type";
+    QTest::newRow("two lines") << QByteArray("gpt2\ngpt3") << "parameter.type";
+    QTest::newRow("open quote") << QByteArray("\"gpt2") << "sweep.syntax";
+    QTest::newRow("text after a quote") << QByteArray("\"gpt2\" too") << "sweep.syntax";
+    QTest::newRow("nothing after a comma") << QByteArray("\"gpt2\",") << "sweep.syntax";
+    QTest::newRow("an empty one") << QByteArray("\"gpt2\",\"\"") << "parameter.range";
+    QTest::newRow("too many") << QByteArray("\"a\",").repeated(int(sweepLimit)) + "\"a\"" << "sweep.limit";
+}
+
+void TestParameter::textsThatAreRefused()
+{
+    QFETCH(QByteArray, value);
+    QFETCH(QString, code);
+    const auto parameters = resolve(
+        withText(), std::vector<std::pair<std::string, std::string>>{{"model", value.toStdString()}});
+    QVERIFY(!parameters.has_value());
+    QCOMPARE(QString::fromStdString(parameters.error().code), code);
+    QCOMPARE(parameters.error().place, std::string("model"));
+}
+
+void TestParameter::aTextInJson()
+{
+    for (const char* assignment : {"model=from-scratch:hidden=1,layers=2", R"(model="a,b","c")"}) {
+        const auto parameters = resolve(withText(), std::vector<std::string>{assignment});
+        const Json json = parametersToJson(*parameters);
+        QVERIFY(*parametersFromJson(withText(), JsonReader(json)) == *parameters);
+    }
+    const Json number{{"model", 4}};
+    QCOMPARE(parametersFromJson(withText(), JsonReader(number)).error().code, std::string("json.type"));
+    const Json schema = schemaToJson(withText());
+    QCOMPARE(schema[0]["kind"].get<std::string>(), std::string("text"));
+    QCOMPARE(schema[0]["maximum_length"].get<int>(), 40);
+    QVERIFY(!schema[0].contains("maximum"));
 }
 
 QTEST_GUILESS_MAIN(TestParameter)

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/text_field.h"
+
+#include <QEvent>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QVBoxLayout>
+
+namespace memscape {
+
+TextField::TextField(const ParameterSpec& spec, QWidget* parent)
+    : ParameterField(spec, parent)
+    , m_edit(new QLineEdit(this))
+{
+    m_edit->setObjectName(QStringLiteral("value"));
+    m_edit->setAccessibleName(QString::fromStdString(spec.label));
+    m_edit->setAccessibleDescription(QString::fromStdString(spec.help));
+    m_edit->installEventFilter(this);
+    label()->setBuddy(m_edit);
+    connect(m_edit, &QLineEdit::editingFinished, this, &TextField::commit);
+    column()->insertWidget(0, label());
+    column()->insertWidget(1, m_edit);
+}
+
+void TextField::display(const ParameterValue& value, const std::optional<Sweep>& sweep)
+{
+    QStringList texts;
+    if (sweep && sweep->key == spec().key) {
+        for (const ParameterValue& swept : sweep->values)
+            texts << QStringLiteral("\"%1\"").arg(QString::fromStdString(valueText(swept)));
+    }
+    m_shown = texts.isEmpty() ? QString::fromStdString(valueText(value)) : texts.join(u',');
+    m_edit->setText(m_shown);
+    m_edit->setCursorPosition(0);
+    clearError();
+}
+
+bool TextField::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == m_edit && event->type() == QEvent::KeyPress
+        && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
+        clearError();
+        m_edit->setText(m_shown);
+        m_edit->selectAll();
+        return true;
+    }
+    return ParameterField::eventFilter(watched, event);
+}
+
+void TextField::commit()
+{
+    if (!m_edit->isModified() || m_edit->text() == m_shown)
+        return;
+    m_edit->setModified(false);
+    offer(m_edit->text());
+}
+
+} // namespace memscape

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A free text: the name of a model, a path, a recipe such as from-scratch:layers=2. One line to type
+// in; several texts, each in double quotes, sweep.
+#pragma once
+
+#include "app/pages/parameter_field.h"
+
+class QLineEdit;
+
+namespace memscape {
+
+class TextField : public ParameterField
+{
+    Q_OBJECT
+
+public:
+    explicit TextField(const ParameterSpec& spec, QWidget* parent = nullptr);
+
+    void display(const ParameterValue& value, const std::optional<Sweep>& sweep) override;
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    void commit();
+
+    QLineEdit* m_edit;
+    QString m_shown; ///< what parses back to the value or sweep
+};
+
+} // namespace memscape
