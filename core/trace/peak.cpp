@@ -8,8 +8,7 @@ namespace memscape {
 namespace {
 
 /// The highest moment among the events that `counts` accepts.
-template <typename Counts>
-std::optional<Moment> highest(const Trace& trace, Counts counts)
+template <typename Counts> std::optional<Moment> highest(const Trace& trace, Counts counts)
 {
     std::optional<std::size_t> best;
     std::int64_t bytes = 0, most = 0;

@@ -34,8 +34,8 @@ std::vector<BlockId> liveAt(const Trace& trace, std::size_t moment);
 
 enum class Grouping {
     Category,
-    Name,      ///< "softmax", over all modules
-    Module,    ///< "transformer.h.3.mlp"
+    Name, ///< "softmax", over all modules
+    Module, ///< "transformer.h.3.mlp"
     ModuleKind ///< modules whose paths differ in numbers only: "transformer.h.*.mlp"
 };
 
@@ -55,7 +55,7 @@ struct Misfit
 {
     std::size_t event = 0;
     std::int64_t wanted = 0; ///< bytes of the allocation
-    std::int64_t held = 0;   ///< live bytes before it
+    std::int64_t held = 0; ///< live bytes before it
 };
 std::optional<Misfit> firstMisfit(const Trace& trace, std::int64_t capacity);
 

@@ -9,7 +9,8 @@
 namespace memscape {
 
 /// At most `points` (at least 4) moments in order: the first after the setup (or the first of all),
-/// the last, and between them the lowest and the highest of each stretch. All of them when they fit.
+/// the last, and between them the lowest and the highest of each stretch. All of them when they
+/// fit.
 std::vector<Moment> timelineOf(const Trace& trace, std::size_t points);
 
 } // namespace memscape

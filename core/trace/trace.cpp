@@ -9,8 +9,9 @@ namespace memscape {
 std::string_view categoryText(Category category)
 {
     static constexpr std::array<std::string_view, categoryCount> texts{
-        "weights",       "master weights",  "gradients", "optimizer state", "activations", "temporary",
-        "communication", "key-value cache", "workspace", "input",           "unknown"};
+        "weights",     "master weights", "gradients",     "optimizer state",
+        "activations", "temporary",      "communication", "key-value cache",
+        "workspace",   "input",          "unknown"};
     return texts[std::size_t(category)];
 }
 
@@ -45,8 +46,14 @@ void Trace::enter(Phase phase, std::uint16_t microBatch)
     peak = std::max(peak, m_liveBytes);
 }
 
-NameId Trace::name(std::string_view text) { return m_names.id(text); }
-ModuleId Trace::module(std::string_view path) { return m_modules.id(path); }
+NameId Trace::name(std::string_view text)
+{
+    return m_names.id(text);
+}
+ModuleId Trace::module(std::string_view path)
+{
+    return m_modules.id(path);
+}
 
 void Trace::reserve(std::size_t events)
 {

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/trace/allocator.h"
+
+#include <cassert>
+
+namespace memscape {
+
+namespace {
+
+/// Beyond any device, and far enough from 2^63 that sizes can be rounded up.
+constexpr std::int64_t mostRequest = std::int64_t(1) << 60;
+
+} // namespace
+
+CachingAllocator::CachingAllocator(const AllocatorOptions& options)
+    : m_options(options)
+    , m_blocks(1)
+{
+}
+
+SortedBlocks::Key CachingAllocator::key(BlockIndex index) const
+{
+    const AllocatorBlock& block = m_blocks[index];
+    return {block.stream, block.isMapped() ? block.size : 0, block.address, index};
+}
+
+BlockIndex CachingAllocator::newBlock(const AllocatorBlock& block)
+{
+    if (m_freeSlots.empty()) {
+        m_blocks.push_back(block);
+        return BlockIndex(m_blocks.size() - 1);
+    }
+    const BlockIndex index = m_freeSlots.back();
+    m_freeSlots.pop_back();
+    m_blocks[index] = block;
+    return index;
+}
+
+void CachingAllocator::releaseSlot(BlockIndex index)
+{
+    m_blocks[index] = {};
+    m_freeSlots.push_back(index);
+}
+
+/// Puts a block into its segment's chain behind `previous`.
+void CachingAllocator::linkAfter(BlockIndex index, BlockIndex previous)
+{
+    AllocatorBlock& block = m_blocks[index];
+    block.previous = previous;
+    block.next = m_blocks[previous].next;
+    m_blocks[previous].next = index;
+    if (block.next)
+        m_blocks[block.next].previous = index;
+}
+
+void CachingAllocator::insertFree(BlockIndex index)
+{
+    AllocatorBlock& block = m_blocks[index];
+    block.state = BlockState::Free;
+    block.idleSince = pool(block.isSmall).searches;
+    pool(block.isSmall).free.insert(key(index));
+}
+
+void CachingAllocator::change(Count count, std::int64_t amount)
+{
+    m_statistics.current.*count += amount;
+    if (m_statistics.current.*count > m_statistics.peak.*count)
+        m_statistics.peak.*count = m_statistics.current.*count;
+}
+
+BlockIndex CachingAllocator::allocate(std::int64_t bytes, std::uint16_t stream)
+{
+    assert(bytes > 0);
+    if (bytes > mostRequest) {
+        m_refused = bytes;
+        return 0;
+    }
+    const std::int64_t rounded = roundedRequest(bytes, m_options);
+    const Request request{rounded, segmentBytes(rounded), stream, rounded <= smallLimit};
+    BlockIndex found = takeFree(request);
+    if (!found) {
+        if (collectsGarbage())
+            collectGarbage();
+        found = newSegment(request, false);
+        if (!found && releaseAvailable(request))
+            found = newSegment(request, false);
+        if (!found) {
+            releaseCached();
+            found = newSegment(request, true);
+        }
+    }
+    if (!found) {
+        m_refused = request.segment;
+        return 0;
+    }
+    return handOut(found, request, bytes);
+}
+
+BlockIndex CachingAllocator::takeFree(const Request& request)
+{
+    Pool& from = pool(request.isSmall);
+    if (collectsGarbage())
+        ++from.searches;
+    auto& free = from.free;
+    auto position = free.lowerBound(request.stream, request.rounded);
+    if (position == free.size() || free[position].stream != request.stream)
+        return 0;
+    // A block that can grow counts with the size that it can grow to.
+    const auto reach = [&](SortedBlocks::Position at) {
+        const AllocatorBlock& block = m_blocks[free[at].block];
+        const AllocatorBlock& next = m_blocks[block.next];
+        return block.size + (block.next && !next.isMapped() ? next.size : 0);
+    };
+    if (m_options.expandableSegments)
+        while (position + 1 < free.size() && free[position + 1].stream == request.stream
+               && reach(position + 1) < reach(position))
+            ++position;
+    const std::int64_t size = free[position].size;
+    if (isOversize(request.rounded)) {
+        if (size >= request.rounded + m_options.maxNonSplitRounding)
+            return 0;
+    } else if (isOversize(size)) {
+        return 0;
+    }
+    const BlockIndex found = free[position].block;
+    free.eraseAt(position);
+    return found;
+}
+
+bool CachingAllocator::shouldSplit(const AllocatorBlock& block, std::int64_t rounded) const
+{
+    const std::int64_t remaining = block.size - rounded;
+    if (block.isSmall || m_options.expandableSegments)
+        return remaining >= smallestBlock;
+    return !isOversize(rounded) && remaining > smallLimit;
+}
+
+BlockIndex CachingAllocator::handOut(BlockIndex index, const Request& request, std::int64_t bytes)
+{
+    const bool wasSplit = m_blocks[index].isSplit();
+    if (shouldSplit(m_blocks[index], request.rounded)) { // the front is used, the tail stays free
+        AllocatorBlock tail = m_blocks[index];
+        tail.address += std::uint64_t(request.rounded);
+        tail.size -= request.rounded;
+        m_blocks[index].size = request.rounded;
+        const BlockIndex rest = newBlock(tail);
+        linkAfter(rest, index);
+        insertFree(rest);
+        if (!tail.isExpandable)
+            change(&AllocatorCounts::inactiveSplit, wasSplit ? -request.rounded : tail.size);
+    } else if (wasSplit && !m_blocks[index].isExpandable) {
+        change(&AllocatorCounts::inactiveSplit, -m_blocks[index].size);
+    }
+    AllocatorBlock& block = m_blocks[index];
+    block.state = BlockState::Active;
+    block.requested = bytes;
+    change(&AllocatorCounts::allocations, 1);
+    change(&AllocatorCounts::allocated, block.size);
+    change(&AllocatorCounts::active, block.size);
+    change(&AllocatorCounts::requested, bytes);
+    return index;
+}
+
+void CachingAllocator::requestFree(BlockIndex index)
+{
+    assert(m_blocks[index].state == BlockState::Active);
+    m_blocks[index].state = BlockState::Pending;
+    change(&AllocatorCounts::allocations, -1);
+    change(&AllocatorCounts::allocated, -m_blocks[index].size);
+    m_pending.push_back(index);
+}
+
+void CachingAllocator::free(BlockIndex index)
+{
+    requestFree(index);
+    completeFree(index);
+}
+
+void CachingAllocator::completeFree(BlockIndex index)
+{
+    AllocatorBlock& block = m_blocks[index];
+    assert(block.state == BlockState::Pending);
+    m_pending.erase(std::find(m_pending.rbegin(), m_pending.rend(), index).base() - 1);
+    const std::int64_t size = block.size;
+    block.state = BlockState::Free;
+    std::int64_t split = -merge(index, block.previous);
+    split -= merge(index, block.next);
+    insertFree(index);
+    if (block.isSplit())
+        split += block.size;
+    if (!block.isExpandable)
+        change(&AllocatorCounts::inactiveSplit, split);
+    change(&AllocatorCounts::active, -size);
+    change(&AllocatorCounts::requested, -block.requested);
+}
+
+/// Swallows a neighbour that is idle and of the same kind; the bytes it had, or 0.
+std::int64_t CachingAllocator::merge(BlockIndex into, BlockIndex other)
+{
+    AllocatorBlock& block = m_blocks[into];
+    const AllocatorBlock neighbour = m_blocks[other];
+    if (!other || !neighbour.isIdle() || neighbour.isMapped() != block.isMapped())
+        return 0;
+    auto& owner = pool(neighbour.isSmall);
+    (neighbour.isMapped() ? owner.free : owner.unmapped).erase(key(other));
+    if (block.previous == other) {
+        block.address = neighbour.address;
+        block.previous = neighbour.previous;
+        if (block.previous)
+            m_blocks[block.previous].next = into;
+    } else {
+        block.next = neighbour.next;
+        if (block.next)
+            m_blocks[block.next].previous = into;
+    }
+    block.size += neighbour.size;
+    releaseSlot(other);
+    return neighbour.size;
+}
+
+std::vector<AllocatorSegment> CachingAllocator::segments() const
+{
+    std::vector<AllocatorSegment> segments;
+    for (BlockIndex head = 1; head < m_blocks.size(); ++head) {
+        const AllocatorBlock& first = m_blocks[head];
+        if (first.state == BlockState::Unused || !first.isMapped()
+            || (first.previous && m_blocks[first.previous].isMapped()))
+            continue;
+        AllocatorSegment segment{first.address,      0, first.stream, first.isSmall,
+                                 first.isExpandable, {}};
+        for (BlockIndex at = head; at && m_blocks[at].isMapped(); at = m_blocks[at].next) {
+            segment.size += m_blocks[at].size;
+            segment.blocks.push_back(m_blocks[at]);
+        }
+        segments.push_back(std::move(segment));
+    }
+    std::sort(segments.begin(), segments.end(),
+              [](const auto& a, const auto& b) { return a.address < b.address; });
+    return segments;
+}
+
+} // namespace memscape
