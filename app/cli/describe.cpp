@@ -44,6 +44,8 @@ std::string rangeText(const ParameterSpec& spec)
         std::vector<std::string> keys;
         for (const ChoiceValue& choice : spec.choices)
             keys.push_back(choice.key);
+        if (!spec.counted.empty())
+            keys.push_back(spec.counted + ":K");
         return join(keys, ", ");
     }
     case ParameterKind::Text:

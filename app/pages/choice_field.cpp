@@ -12,6 +12,8 @@
 #include <QSignalBlocker>
 #include <QToolButton>
 
+#include <algorithm>
+
 namespace memscape {
 
 namespace {
@@ -102,7 +104,23 @@ void ChoiceField::display(const ParameterValue& value, const std::optional<Sweep
             m_list->setCurrentIndex(int(i));
         }
     }
+    showCounted(text);
     clearError();
+}
+
+void ChoiceField::showCounted(const std::string& text)
+{
+    const bool known = std::any_of(spec().choices.begin(), spec().choices.end(),
+                                   [&](const ChoiceValue& choice) { return choice.key == text; });
+    if (known || !m_list)
+        return;
+    const QSignalBlocker quiet(m_list);
+    const int extra = int(spec().choices.size()); // a counted value that the list does not offer
+    if (m_list->count() == extra)
+        m_list->addItem({});
+    m_list->setItemText(extra, QString::fromStdString(text));
+    m_list->setItemData(extra, QString::fromStdString(text));
+    m_list->setCurrentIndex(extra);
 }
 
 void ChoiceField::contextMenuEvent(QContextMenuEvent* event)
@@ -114,7 +132,10 @@ void ChoiceField::contextMenuEvent(QContextMenuEvent* event)
 
 void ChoiceField::choose(int index)
 {
-    offer(QString::fromStdString(spec().choices[std::size_t(index)].key));
+    if (index < int(spec().choices.size()))
+        offer(QString::fromStdString(spec().choices[std::size_t(index)].key));
+    else
+        offer(m_list->itemData(index).toString());
 }
 
 QString ChoiceField::allKeys() const

@@ -27,6 +27,7 @@ private:
     void buildChips();
     void buildList();
     void choose(int index);
+    void showCounted(const std::string& text);
     QString allKeys() const;
 
     QButtonGroup* m_chips = nullptr;

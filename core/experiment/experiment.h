@@ -52,8 +52,10 @@ public:
     virtual Json predictDetail(const Device& device, const Parameters& parameters) const;
     virtual std::vector<Claim> claims(const Device& device, const Parameters& parameters) const;
 
-    /// The whole prediction: figures at the parameters' own values, series over the sweep.
-    Result<Prediction> predict(const Device& device, const Parameters& parameters) const;
+    /// The whole prediction: figures at the parameters' own values, series over the sweep. An
+    /// experiment overrides it when its curves are not over a parameter (a timeline), or when the
+    /// figures, the detail and the curves come from one simulation.
+    virtual Result<Prediction> predict(const Device& device, const Parameters& parameters) const;
 };
 
 /// The points that a prediction and a measurement of these parameters both cover: the user's sweep,

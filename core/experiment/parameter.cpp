@@ -55,8 +55,28 @@ Result<ParameterValue> checkedNumber(const ParameterSpec& spec, double value)
     return ParameterValue(value);
 }
 
+bool isCounted(const ParameterSpec& spec, std::string_view text)
+{
+    return !spec.counted.empty() && text.starts_with(spec.counted + ":");
+}
+
+/// `every:4`
+Result<ParameterValue> parseCounted(const ParameterSpec& spec, std::string_view text)
+{
+    constexpr double most = 65536;
+    const auto count = parseNumber(text.substr(spec.counted.size() + 1));
+    if (!count || *count < 1 || *count > most || *count != std::floor(*count)) {
+        return fail("parameter.choice",
+                    fmt::format("\"{}\": after {}: comes a whole number", quotedForMessage(text), spec.counted),
+                    fmt::format("allowed: {0}:1 to {0}:{1}", spec.counted, most), spec.key);
+    }
+    return ParameterValue(fmt::format("{}:{}", spec.counted, *count));
+}
+
 Result<ParameterValue> parseChoice(const ParameterSpec& spec, std::string_view text)
 {
+    if (isCounted(spec, text))
+        return parseCounted(spec, text);
     std::vector<std::string> keys;
     for (const ChoiceValue& choice : spec.choices) {
         if (choice.key == text)
@@ -310,7 +330,7 @@ Result<std::vector<ParameterValue>> parseSweep(const ParameterSpec& spec, std::s
     }
     if (text.find(',') != std::string_view::npos)
         return sweepList(spec, text);
-    if (text.find(':') != std::string_view::npos)
+    if (text.find(':') != std::string_view::npos && !isCounted(spec, text))
         return sweepRange(spec, text);
     MEMSCAPE_TRY(value, parseValue(spec, text));
     return std::vector<ParameterValue>{value};

@@ -43,6 +43,8 @@ struct ParameterSpec
     std::vector<ChoiceValue> choices; ///< of a Choice
     std::string standard;             ///< the default, as text that parses
     std::string suffix = {};          ///< shown after a number without unit: "elements"
+    /// A Choice may have a counted form besides its keys: "every" allows every:K, K = 1 to 65536.
+    std::string counted = {};
 };
 
 using Schema = std::vector<ParameterSpec>;

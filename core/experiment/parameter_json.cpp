@@ -117,6 +117,8 @@ Json schemaToJson(const Schema& schema)
             json["minimum_length"] = jsonNumber(spec.minimum);
             json["maximum_length"] = spec.maximum > 0 ? jsonNumber(spec.maximum) : Json(textLimit);
         }
+        if (!spec.counted.empty())
+            json["counted"] = spec.counted;
         for (const ChoiceValue& choice : spec.choices)
             json["choices"].push_back({{"key", choice.key}, {"label", choice.label}, {"help", choice.help}});
         parameters.push_back(std::move(json));

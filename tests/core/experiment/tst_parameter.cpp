@@ -22,6 +22,7 @@ private slots:
     void textsThatAreRefused_data();
     void textsThatAreRefused();
     void aTextInJson();
+    void aChoiceMayBeCounted();
 };
 
 namespace {
@@ -230,6 +231,26 @@ void TestParameter::aTextInJson()
     QCOMPARE(schema[0]["kind"].get<std::string>(), std::string("text"));
     QCOMPARE(schema[0]["maximum_length"].get<int>(), 40);
     QVERIFY(!schema[0].contains("maximum"));
+}
+
+void TestParameter::aChoiceMayBeCounted()
+{
+    ParameterSpec spec{"checkpointing", "checkpointing", "Which blocks.", ParameterKind::Choice, Unit::One, 0, 0,
+                       Scale::Linear, {{"none", "none", ""}, {"block", "every block", ""}}, "none"};
+    QCOMPARE(parseSweep(spec, "every:4").error().code, std::string("sweep.syntax"));
+    spec.counted = "every";
+    const auto four = parseSweep(spec, "every:4");
+    QVERIFY(four && four->size() == 1);
+    QCOMPARE(std::get<std::string>(four->front()), std::string("every:4"));
+    QCOMPARE(std::get<std::string>(*parseValue(spec, "every:007")), std::string("every:7"));
+    const auto several = parseSweep(spec, "none,every:2,every:8");
+    QVERIFY(several && several->size() == 3);
+    for (const char* wrong : {"every:0", "every:", "every:-1", "every:1.5", "every:x", "every:1e9", "evry:2"}) {
+        const auto refused = parseValue(spec, wrong);
+        QVERIFY2(!refused, wrong);
+        QCOMPARE(refused.error().code, std::string("parameter.choice"));
+        QVERIFY2(!refused.error().hint.empty(), wrong);
+    }
 }
 
 QTEST_GUILESS_MAIN(TestParameter)
