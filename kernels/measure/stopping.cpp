@@ -7,6 +7,13 @@
 
 namespace memscape {
 
+namespace {
+
+/// So many samples of no time, and fewer of some time, are no coarse clock but a broken one.
+constexpr std::size_t timelessLimit = 100;
+
+} // namespace
+
 StoppingOptions StoppingOptions::live()
 {
     return {};
@@ -37,6 +44,7 @@ std::string stopText(StopReason reason)
     case StopReason::Precise: return "the median is known to the target";
     case StopReason::Plateau: return "more samples would not lower the noise";
     case StopReason::WallLimit: return "the time limit was reached";
+    case StopReason::NoClock: return "the clock stood still or ran backwards";
     }
     return {};
 }
@@ -51,7 +59,9 @@ StoppingRule::StoppingRule(const StoppingOptions& options, const Clock& clock)
 
 void StoppingRule::add(double seconds)
 {
-    if (!std::isfinite(seconds) || seconds < 0)
+    if (seconds <= 0)
+        ++m_timeless;
+    if (!std::isfinite(seconds) || seconds <= 0)
         return;
     m_samples.push_back(seconds);
     m_accumulated += seconds;
@@ -64,6 +74,8 @@ StopReason StoppingRule::state()
     if (m_clock->now() - m_begin >= m_options.wallLimit)
         return m_state = StopReason::WallLimit;
     const std::size_t count = m_samples.size();
+    if (m_timeless >= timelessLimit && m_timeless > count)
+        return m_state = StopReason::NoClock;
     if (count == 0 || count < m_nextDecision || m_accumulated < m_options.minimumTime)
         return m_state;
 

@@ -5,7 +5,8 @@
 //     under 50 µs, which never reach 0.5 % and once cost nvbench users 30-hour runs), or
 //   - more samples would not help: the spread (relative IQR) at the last 64 decisions varied by less
 //     than 5 % (a plateau): it is the machine's, not the lack of samples, or
-//   - the wall clock has run out.
+//   - the wall clock has run out, or
+//   - the clock stands still or runs backwards, so that waiting for it would take for ever.
 // The answer always carries its reason; a point is never left without one.
 //
 // Left out: nothing is discarded here. Samples that a clock drop spoiled are graded, not hidden.
@@ -36,7 +37,7 @@ struct StoppingOptions
     StoppingOptions perPass(int passes) const;
 };
 
-enum class StopReason { Running, Precise, Plateau, WallLimit };
+enum class StopReason { Running, Precise, Plateau, WallLimit, NoClock };
 std::string stopText(StopReason reason); ///< "the median is known to the target", …
 
 class StoppingRule
@@ -45,7 +46,8 @@ public:
     /// The wall limit counts from here; `clock` must outlive the rule.
     StoppingRule(const StoppingOptions& options, const Clock& clock);
 
-    /// One sample in seconds. Not-finite samples count for the wall limit only.
+    /// One sample in seconds. What is no duration (not finite, zero, negative) counts for the wall
+    /// limit only: nothing that ran took no time.
     void add(double seconds);
     /// Decides on the samples so far; once it is not Running it stays what it is.
     StopReason state();
@@ -63,6 +65,7 @@ private:
     const Clock* m_clock;
     double m_begin;
     double m_accumulated = 0;
+    std::size_t m_timeless = 0; ///< samples of no time or less
     std::vector<double> m_samples;
     std::vector<double> m_spreads;
     std::size_t m_nextDecision;

@@ -98,6 +98,32 @@ private slots:
         QCOMPARE(ended.samples, std::size_t {0});
     }
 
+    // Durations that cannot be: the rule ends, whatever the clock of the wall says.
+    void aBrokenClockStops_data()
+    {
+        QTest::addColumn<double>("sample");
+        QTest::newRow("no time passed") << 0.0;
+        QTest::newRow("time ran backwards") << -0.5;
+    }
+    void aBrokenClockStops()
+    {
+        QFETCH(const double, sample);
+        const Ended ended = runUntilStopped([sample](int) { return sample; });
+        QCOMPARE(ended.reason, StopReason::NoClock);
+        QCOMPARE(ended.samples, std::size_t {0});
+        QVERIFY(stopText(ended.reason).find("clock") != std::string::npos);
+    }
+
+    void aClockThatJumpsNowAndThenDoesNotStopIt()
+    {
+        // Every third sample is lost to a clock that was set back; the others are as good as ever.
+        StoppingOptions options;
+        options.minimumSamples = 400;
+        const Ended ended = runUntilStopped([](int i) { return i % 3 == 1 ? -0.02 : 0.001; }, 0, options);
+        QCOMPARE(ended.reason, StopReason::Precise);
+        QVERIFY(ended.samples >= 400);
+    }
+
     void outliersDoNotKeepItRunning()
     {
         const Ended ended = runUntilStopped([](int i) { return i % 10 == 3 ? 0.5 : 0.01; });
