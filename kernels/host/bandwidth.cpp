@@ -100,7 +100,8 @@ Result<BandwidthSamples> measureBandwidth(HostSession& session, const BandwidthP
         layout.threads);
     MEMSCAPE_CHECK(session.checkStopped());
     pass(1);
-    const double once = std::max(pass(1), 1e-8);
+    const double once = possibleSeconds(
+        pass(1), static_cast<double>(layout.slice) * static_cast<double>(layout.arrays));
     const auto repeats = std::max<std::size_t>(1, static_cast<std::size_t>(secondsPerSample / once));
 
     BandwidthSamples samples;
@@ -109,11 +110,10 @@ Result<BandwidthSamples> measureBandwidth(HostSession& session, const BandwidthP
     StoppingRule rule(options, session.clock());
     while (!rule.finished()) {
         MEMSCAPE_CHECK(session.checkStopped());
-        const double seconds = pass(repeats);
-        rule.add(seconds);
-        samples.seconds.push_back(seconds / static_cast<double>(repeats));
+        rule.add(pass(repeats));
     }
     MEMSCAPE_CHECK(session.checkStopped());
+    samples.seconds = session.samplesOf(rule, static_cast<double>(repeats));
     samples.hugeShare = buffer.hugeShare();
     return samples;
 }

@@ -275,7 +275,7 @@ private:
         std::map<std::string, std::vector<double>> spreads;
         for (const Task& task : m_tasks)
             spreads[task.part].push_back(summarize(task.samples.merged()).relativeIqr);
-        const Circumstances seen = m_session.watch().circumstances(readSystemTicks(), 0);
+        const Circumstances seen = m_session.watch().circumstances(m_session.readTicks(), 0);
         Quality worst {'A', {}};
         for (auto& [part, values] : spreads) {
             Summary typical = summarize(values);

@@ -73,10 +73,9 @@ Result<LatencySamples> measureLatency(HostSession& session, std::size_t bytes,
     LatencySamples samples;
     while (!rule.finished()) {
         MEMSCAPE_CHECK(session.checkStopped());
-        const double seconds = runner.loads(loads);
-        rule.add(seconds);
-        samples.seconds.push_back(seconds / static_cast<double>(loads));
+        rule.add(runner.loads(loads));
     }
+    samples.seconds = session.samplesOf(rule, static_cast<double>(loads));
     samples.hugeShare = buffer.hugeShare();
     return samples;
 }

@@ -20,12 +20,14 @@ constexpr double unknownCache = 32 << 20; // when sysfs says nothing
 
 } // namespace
 
-HostSession::HostSession(const Device& device, RunSink& sink)
+HostSession::HostSession(const Device& device, RunSink& sink, Instruments instruments)
     : m_device(device)
     , m_sink(sink)
-    , m_team(physicalCores(), m_clock, [this] { return m_sink.cancelled(); })
+    , m_instruments(std::move(instruments))
+    , m_team(m_instruments.processors, clock(), [this] { return m_sink.cancelled(); })
 {
-    m_watch.start(readSystemTicks());
+    m_watch.start(readTicks());
+    m_team.run([](int) {}); // now every thread has asked for its core
     if (!m_team.pinned())
         noteOnce("warning", "host.unpinned", "the system did not let the threads be pinned to cores");
 }
@@ -46,9 +48,19 @@ int HostSession::threadsFor(std::int64_t wanted) const
 CanaryReading HostSession::readCanary()
 {
     CanaryReading reading;
-    m_team.run([&](int) { reading = memscape::readCanary(m_clock); }, 1);
+    m_team.run([&](int) { reading = m_instruments.canary(clock()); }, 1);
     m_watch.add(reading);
     return reading;
+}
+
+std::vector<double> HostSession::samplesOf(const StoppingRule& rule, double per)
+{
+    std::vector<double> samples = rule.samples();
+    for (double& sample : samples)
+        sample /= per;
+    if (samples.empty())
+        noteOnce("warning", "clock.broken", "the clock stood still or ran backwards: no sample has a time");
+    return samples;
 }
 
 double HostSession::largestCache() const
@@ -93,6 +105,11 @@ void HostSession::noteOnce(const std::string& level, const std::string& code,
 {
     if (m_noted.insert(code).second)
         m_sink.note(level, code, text);
+}
+
+double possibleSeconds(double seconds, double bytes)
+{
+    return std::max({seconds, 1e-8, bytes / 1e12});
 }
 
 HostFacts hostFacts()

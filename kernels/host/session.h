@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every measurement on the host stands on while it runs: the pinned threads, the clock, the
 // canary, the meter of our own memory, the buffer that empties the caches, and the one who listens.
+// What it reads of the machine comes from Instruments, so that a test can let a clock stand still, a
+// core slow down or a hypervisor take time away, and see what becomes of the record.
 #pragma once
 
 #include "core/device/device.h"
@@ -12,19 +14,31 @@
 #include "kernels/measure/memory.h"
 #include "kernels/measure/stopping.h"
 
+#include <functional>
+#include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace memscape::host {
+
+/// What a session reads of the machine. The defaults are this machine's.
+struct Instruments
+{
+    std::shared_ptr<const Clock> clock = std::make_shared<SteadyClock>(); ///< asked from all threads
+    std::function<CanaryReading(const Clock&)> canary = memscape::readCanary;
+    std::function<SystemTicks()> ticks = readSystemTicks;
+    std::vector<int> processors = physicalCores(); ///< one thread is pinned to each
+};
 
 class HostSession
 {
 public:
     /// `device` describes this machine; both must outlive the session.
-    HostSession(const Device& device, RunSink& sink);
+    HostSession(const Device& device, RunSink& sink, Instruments instruments = {});
 
     const Device& device() const { return m_device; }
-    const Clock& clock() const { return m_clock; }
+    const Clock& clock() const { return *m_instruments.clock; }
     RunSink& sink() const { return m_sink; }
     ThreadTeam& team() { return m_team; }
     MemoryMeter& memory() { return m_memory; }
@@ -39,6 +53,11 @@ public:
 
     /// A reading of the canary on the first thread of the team; kept in watch() too.
     CanaryReading readCanary();
+    /// The operating system's counters now.
+    SystemTicks readTicks() const { return m_instruments.ticks(); }
+
+    /// What the rule accepted, each divided by `per`. Says once when the clock gave nothing.
+    std::vector<double> samplesOf(const StoppingRule& rule, double per);
 
     /// Bytes of the largest cache that one core sees.
     double largestCache() const;
@@ -52,13 +71,17 @@ public:
 private:
     const Device& m_device;
     RunSink& m_sink;
-    SteadyClock m_clock;
+    Instruments m_instruments;
     MemoryMeter m_memory, m_ownMemory; // the flush buffer is not the experiment's
     ThreadTeam m_team;
     ContentionWatch m_watch;
     Buffer m_flushed;
     std::set<std::string> m_noted;
 };
+
+/// `seconds` as a clock gave them for moving `bytes` by one core, or what is the least it can have been
+/// (no core moves a terabyte a second): how often to repeat a pass must not hang on a broken clock.
+double possibleSeconds(double seconds, double bytes);
 
 /// "Linux 6.1.0 x86_64", "AMD EPYC …" (or what /proc/cpuinfo calls it), the scaling governor or
 /// "unknown".

@@ -156,12 +156,11 @@ Result<std::vector<double>> measureStride(HostSession& session, StrideArrays& ar
     MEMSCAPE_CHECK(arrays.prepare(session, asSize(walk.arrayBytes), walk.arrays(), runner.threads));
     session.memory().resetHighWater();
 
-    const double once = std::max(runner.passes(1, false), 1e-8);
+    const double once = possibleSeconds(runner.passes(1, false), walk.usefulBytes() / runner.threads);
     const std::size_t repeats = walk.cold
         ? coldRepeats(walk)
         : std::max<std::size_t>(1, static_cast<std::size_t>(warmSample / once));
     const bool flush = walk.cold && needsFlush(session, walk);
-    std::vector<double> seconds;
     StoppingRule rule(options, session.clock());
     while (!rule.finished()) {
         if (flush)
@@ -170,9 +169,8 @@ Result<std::vector<double>> measureStride(HostSession& session, StrideArrays& ar
         const double sample = runner.passes(repeats, walk.cold);
         MEMSCAPE_CHECK(session.checkStopped()); // a stopped sample is not whole
         rule.add(sample);
-        seconds.push_back(sample / static_cast<double>(repeats));
     }
-    return seconds;
+    return session.samplesOf(rule, static_cast<double>(repeats));
 }
 
 } // namespace memscape::host

@@ -24,6 +24,9 @@ struct SweepPoint
     MergedSamples samples;
     Circumstances seen; ///< the worst of all visits
     std::optional<Point> shown;
+    std::optional<Error> error; ///< why it could not be measured; later passes leave it out
+
+    bool measured() const { return shown && !error; }
 };
 
 std::vector<SweepPoint> pointsOf(const Experiment& experiment, const Sweep& sweep,
@@ -118,7 +121,7 @@ public:
     Result<MeasuredRun> run()
     {
         MEMSCAPE_CHECK(m_measurement.check());
-        const auto visits = interleaved(m_points.size(), sweepPasses, 1);
+        const auto visits = order();
         const bool reset = resetProcessHighWater();
         int done = 0;
         for (const Visit& visit : visits) {
@@ -126,15 +129,19 @@ public:
             m_session.sink().progress(done++, static_cast<int>(visits.size()),
                                       fmt::format("{} {} · pass {} of {}", m_sweep.key, point.name,
                                                   visit.pass + 1, sweepPasses));
+            if (point.error)
+                continue;
             if (auto visited = this->visit(point, visit.pass); !visited) {
-                if (visited.error().code != "run.cancelled")
-                    return fail(visited.error());
-                m_complete = false;
-                break;
+                if (visited.error().code == "run.cancelled") {
+                    m_complete = false;
+                    break;
+                }
+                if (isQuestion(point))
+                    return fail(std::move(visited).error());
+                giveUp(point, std::move(visited).error());
             }
         }
-        if (!m_complete && !anyShown())
-            return fail("run.cancelled", "the measurement was stopped before its first point");
+        MEMSCAPE_CHECK(checkAnyMeasured());
         for (const SweepPoint& point : m_points)
             noteTorn(point, m_sweep.key, m_session);
         return finished(reset);
@@ -143,7 +150,7 @@ public:
 private:
     Result<void> visit(SweepPoint& point, int pass)
     {
-        const SystemTicks begin = readSystemTicks();
+        const SystemTicks begin = m_session.readTicks();
         ContentionWatch watch(m_session.watch().fastestClock());
         watch.start(begin);
         watch.add(m_session.readCanary());
@@ -155,7 +162,7 @@ private:
             count += samples.size();
         }
         // A disturbance of any pass stays with the point.
-        point.seen = worseOf(point.seen, watch.circumstances(readSystemTicks(), count));
+        point.seen = worseOf(point.seen, watch.circumstances(m_session.readTicks(), count));
 
         MEMSCAPE_TRY(figures, m_measurement.figures(point.parameters, point.samples));
         const Quality quality = qualityOf(point);
@@ -174,13 +181,49 @@ private:
         return worst;
     }
 
-    bool anyShown() const
+    /// Without a sweep of the user's the run is about the parameters' own point, and the rest of the
+    /// curve is what surrounds it: no point of that is worth a minute when the one asked for fails.
+    bool isQuestion(const SweepPoint& point) const
     {
+        return !m_parameters.sweep() && point.parameters.values() == m_parameters.values();
+    }
+
+    /// In random order, the point that was asked for first.
+    std::vector<Visit> order() const
+    {
+        auto visits = interleaved(m_points.size(), sweepPasses, 1);
+        const auto first = std::find_if(visits.begin(), visits.end(), [this](const Visit& visit) {
+            return isQuestion(m_points[visit.point]);
+        });
+        if (first != visits.end())
+            std::rotate(visits.begin(), first, first + 1);
+        return visits;
+    }
+
+    /// One point that cannot be measured leaves the others: the largest working set of a sweep may be
+    /// more than the machine has.
+    void giveUp(SweepPoint& point, Error error)
+    {
+        m_session.sink().note("warning", error.code,
+                              fmt::format("{} {}: {}", m_sweep.key, point.name, error.text()));
+        point.shown = Point {point.x, point.name, {}, {{"error", error.code}, {"reason", error.text()}}};
+        point.error = std::move(error);
+        m_session.sink().point(m_sweep.key, *point.shown);
+    }
+
+    /// The first error when not one point could be measured.
+    Result<void> checkAnyMeasured() const
+    {
+        const auto measured = [](const SweepPoint& point) { return point.measured(); };
+        if (std::any_of(m_points.begin(), m_points.end(), measured))
+            return {};
+        if (!m_complete)
+            return fail("run.cancelled", "the measurement was stopped before its first point");
         for (const SweepPoint& point : m_points) {
-            if (point.shown)
-                return true;
+            if (point.error)
+                return fail(*point.error);
         }
-        return false;
+        return fail("run.failed", "the sweep has no points");
     }
 
     MeasuredRun finished(bool reset)
@@ -195,9 +238,8 @@ private:
             Json entry = point.shown->detail;
             entry["x"] = jsonNumber(point.x);
             entry["name"] = point.name;
-            const std::string grade = entry["grade"];
-            overall = worse(overall, {grade.front(), fmt::format("{} {}: {}", m_sweep.key, point.name,
-                                                                 entry["reason"].get<std::string>())});
+            if (point.measured())
+                overall = worse(overall, named(qualityOf(point), point));
             points.push_back(std::move(entry));
         }
         MeasuredRun run;
@@ -209,6 +251,11 @@ private:
         run.measurement.detail["points"] = std::move(points);
         run.provenance = provenance(overall, reset);
         return run;
+    }
+
+    Quality named(const Quality& quality, const SweepPoint& point) const
+    {
+        return {quality.grade, fmt::format("{} {}: {}", m_sweep.key, point.name, quality.reason)};
     }
 
     Json provenance(const Quality& overall, bool reset) const
