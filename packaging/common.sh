@@ -42,16 +42,25 @@ find_nvcc() {
 }
 
 # install_cuda: NVIDIA's compiler from its Python packages, into build/cuda. Nothing else is touched.
+# It is put together beside it first: what is in build/cuda is whole, also after an interruption.
 install_cuda() {
     find_nvcc && return 0
     install python3-pip
     say "installing NVIDIA's CUDA compiler into build/cuda (about 130 MB to fetch)"
-    python3 -m pip install --quiet --disable-pip-version-check --target build/cuda \
+    local part=build/cuda.part root library
+    rm -rf "$part"
+    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$part" \
         'nvidia-cuda-nvcc==13.*' 'nvidia-cuda-runtime==13.*' 'nvidia-cuda-crt==13.*' 'nvidia-nvvm==13.*' 'nvidia-cuda-cccl==13.*' >&2 ||
         stop "the CUDA compiler could not be fetched; without it Memscape builds and predicts GPUs but cannot measure them"
-    local root
-    for root in build/cuda/nvidia/cu*; do # where nvcc and CMake expect the static runtime
+    # The packages are made for programs that are built already: nvcc looks for its libraries in lib64,
+    # and CMake for a libcudart.so without a version.
+    for root in "$part"/nvidia/cu*; do
         [ -d "$root/lib64" ] || ln -s lib "$root/lib64"
+        for library in "$root"/lib/libcudart.so.*; do
+            [ -e "$root/lib/libcudart.so" ] || ln -s "${library##*/}" "$root/lib/libcudart.so"
+        done
     done
+    rm -rf build/cuda
+    mv "$part" build/cuda
     find_nvcc || stop "the packages came without an nvcc"
 }
