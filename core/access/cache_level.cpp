@@ -37,39 +37,58 @@ CacheLevel::CacheLevel(CacheGeometry geometry)
     , m_sets(m_geometry.sets())
     , m_ways(m_geometry.ways)
     , m_powerOfTwo(std::has_single_bit(m_sets))
-    , m_entries(m_sets * m_ways)
+    , m_content(PackedSets<1>(1, 1))
 {
-    clear();
+    if (m_ways <= 8)
+        m_content = PackedSets<1>(m_sets, m_ways);
+    else if (m_ways <= 16)
+        m_content = PackedSets<2>(m_sets, m_ways);
+    else
+        m_content = OrderedSets(m_sets, m_ways);
 }
 
 void CacheLevel::clear()
 {
-    // The least recent place has way 0, so a set fills from way 0 up.
-    for (std::size_t i = 0; i < m_entries.size(); ++i)
-        m_entries[i] = emptyBit | ((m_ways - 1 - i % m_ways) << 1);
+    std::visit([](auto& sets) { sets.clear(); }, m_content);
+}
+
+CacheLevel::Touch CacheLevel::touch(std::uint64_t line, bool isWrite)
+{
+    Touch touch;
+    withSets([&](auto& content, auto) {
+        auto&& sets = content.view();
+        const std::uint64_t set = setOf(line);
+        const int way = sets.template hit<false>(set, line, isWrite);
+        if (way >= 0) {
+            touch = {true, false, false, std::uint32_t(way), 0};
+            return;
+        }
+        const CacheVictim victim = sets.replace(set, line, isWrite);
+        touch = {false, victim.line != noCacheLine, victim.dirty, victim.way, victim.line};
+    });
+    return touch;
 }
 
 bool CacheLevel::writeBack(std::uint64_t line)
 {
-    std::uint64_t* const set = &m_entries[setOf(line) * m_ways];
-    const std::uint64_t key = line << keyShift;
-    for (std::uint64_t i = 0; i < m_ways; ++i)
-        if (holds(set[i], key)) {
-            set[i] |= 1;
-            return true;
-        }
-    return false;
+    bool here = false;
+    withSets([&](auto& content, auto) { here = content.view().writeBack(setOf(line), line); });
+    return here;
 }
 
 std::vector<CacheLevel::Slot> CacheLevel::contents(std::uint64_t set) const
 {
     std::vector<Slot> contents(m_ways);
-    for (std::uint64_t i = 0; i < m_ways; ++i) {
-        const std::uint64_t entry = m_entries[set * m_ways + i];
-        const bool valid = (entry & emptyBit) == 0;
-        contents[wayOf(entry)] = {valid, valid && (entry & 1), valid ? entry >> keyShift : 0,
-                               std::uint32_t(i)};
-    }
+    std::visit(
+        [&](const auto& sets) {
+            for (std::uint64_t recency = 0; recency < m_ways; ++recency) {
+                const std::uint64_t line = sets.lineAt(set, recency);
+                const bool valid = line != noCacheLine;
+                contents[sets.wayAt(set, recency)] = {valid, valid && sets.dirtyAt(set, recency),
+                                                      valid ? line : 0, std::uint32_t(recency)};
+            }
+        },
+        m_content);
     return contents;
 }
 

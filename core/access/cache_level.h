@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// One set-associative cache level with true LRU replacement: the part of the simulator that every
-// access goes through, so it is one array and no branches that are not needed.
+// One set-associative cache level with true LRU replacement.
 //
-// Set of a line = line number mod sets; sets need not be a power of two. Each set keeps its lines
-// from most to least recently used, so a hit near the front costs one comparison and the victim is
-// always the last. A line keeps its way for as long as it stays, which is what a picture shows.
+// Set of a line = line number mod sets; sets need not be a power of two. A line keeps its way for as
+// long as it stays, which is what a picture shows. The sets are held in one of two layouts that do
+// the same: packed_sets.h up to 16 ways, ordered_sets.h beyond.
 //
 // Left out: hashed set indices (large last-level caches have them), pseudo-LRU and adaptive
 // policies.
 #pragma once
 
+#include "core/access/ordered_sets.h"
+#include "core/access/packed_sets.h"
 #include "core/base/result.h"
 
-#include <cstdint>
 #include <string>
-#include <vector>
+#include <variant>
 
 namespace memscape {
 
@@ -51,34 +51,29 @@ public:
         bool evicted = false;
         bool evictedDirty = false;
         std::uint32_t way = 0;
-        std::uint64_t evictedLine = 0; ///< line number
+        std::uint64_t evictedLine = 0; ///< line number, when evicted
     };
 
     /// Looks `line` up (a line number: address / line size), brings it in on a miss, makes it the
     /// most recent, and marks it dirty on a write.
-    Touch touch(std::uint64_t line, bool isWrite)
-    {
-        std::uint64_t* const set = &m_entries[setOf(line) * m_ways];
-        const std::uint64_t key = line << keyShift;
-        std::uint64_t carried = set[0];
-        if (holds(carried, key)) {
-            set[0] = carried | std::uint64_t(isWrite);
-            return {true, false, false, wayOf(carried), 0};
-        }
-        for (std::uint64_t i = 1; i < m_ways; ++i) {
-            std::swap(carried, set[i]);
-            if (holds(carried, key)) {
-                set[0] = carried | std::uint64_t(isWrite);
-                return {true, false, false, wayOf(carried), 0};
-            }
-        }
-        set[0] = key | (carried & wayMask) | std::uint64_t(isWrite);
-        const bool evicted = (carried & emptyBit) == 0;
-        return {false, evicted, evicted && (carried & 1), wayOf(carried), carried >> keyShift};
-    }
+    Touch touch(std::uint64_t line, bool isWrite);
 
     /// Marks `line` dirty without making it recent; false when it is not here.
     bool writeBack(std::uint64_t line);
+
+    /// Calls `work(sets, setOf)` with the sets and the mapping onto them in types of their own: for
+    /// loops over many lines.
+    template <typename Work> void withSets(Work&& work)
+    {
+        std::visit(
+            [&](auto& content) {
+                if (m_powerOfTwo)
+                    work(content, [mask = m_sets - 1](std::uint64_t line) { return line & mask; });
+                else
+                    work(content, [count = m_sets](std::uint64_t line) { return line % count; });
+            },
+            m_content);
+    }
 
     /// One line of a set, for pictures.
     struct Slot
@@ -87,6 +82,7 @@ public:
         bool dirty = false;
         std::uint64_t line = 0; ///< line number
         std::uint32_t recency = 0; ///< 0 is the most recent
+        bool operator==(const Slot&) const = default;
     };
     /// One set by way.
     std::vector<Slot> contents(std::uint64_t set) const;
@@ -99,26 +95,11 @@ public:
     void clear();
 
 private:
-    // An entry is line << 10 | way << 1 | dirty; bit 63 marks an empty one. Addresses below 2^57
-    // and lines of at least 16 B leave 53 bits for the line.
-    static constexpr int keyShift = 10;
-    static constexpr std::uint64_t wayMask = 0x3fe;
-    static constexpr std::uint64_t emptyBit = std::uint64_t(1) << 63;
-
-    static bool holds(std::uint64_t entry, std::uint64_t key)
-    {
-        return (entry ^ key) >> keyShift == 0;
-    }
-    static std::uint32_t wayOf(std::uint64_t entry)
-    {
-        return std::uint32_t((entry & wayMask) >> 1);
-    }
-
     CacheGeometry m_geometry;
     std::uint64_t m_sets = 1;
     std::uint64_t m_ways = 1;
     bool m_powerOfTwo = true;
-    std::vector<std::uint64_t> m_entries; // by set, most recent first
+    std::variant<PackedSets<1>, PackedSets<2>, OrderedSets> m_content;
 };
 
 } // namespace memscape

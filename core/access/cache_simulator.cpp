@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See cache_simulator.h for the model. step() and run() are the same code: an observer that records
-// lookups, or one that does nothing and vanishes when compiled.
+// Building a simulator and single steps, which record all that they do. See cache_simulator.h for
+// the model and cache_replay.cpp for many accesses at once.
 #include "core/access/cache_simulator.h"
 
 #include <fmt/format.h>
@@ -9,14 +9,7 @@
 
 namespace memscape {
 
-namespace {
-
-struct Silent
-{
-    void operator()(std::size_t, std::uint64_t, const CacheLevel::Touch&) { }
-};
-
-Result<void> validateAccess(const MemoryAccess& access)
+Result<void> validate(const MemoryAccess& access)
 {
     if (access.size == 0 || access.size > accessSizeLimit)
         return fail(
@@ -29,8 +22,6 @@ Result<void> validateAccess(const MemoryAccess& access)
                     "use offsets into the array instead of tagged pointers");
     return {};
 }
-
-} // namespace
 
 Result<CacheSimulator> CacheSimulator::create(std::vector<CacheGeometry> levels,
                                               CacheCounting counting)
@@ -55,6 +46,7 @@ CacheSimulator::CacheSimulator(std::vector<CacheGeometry> levels, CacheCounting 
     , m_counting(counting)
     , m_lineShift(std::countr_zero(levels.front().line))
 {
+    m_asked.assign(levels.size() + 1, {std::vector<Request>(batchLimit + prefetchAhead), 0});
     for (CacheGeometry& level : levels)
         m_levels.emplace_back(std::move(level));
 }
@@ -79,10 +71,9 @@ void CacheSimulator::writeBack(std::size_t from, std::uint64_t line)
     ++m_memory.linesWritten;
 }
 
-template <typename Observer>
-bool CacheSimulator::lookup(std::size_t level, std::uint64_t line, bool isWrite, Observer& observer)
+bool CacheSimulator::lookup(std::size_t level, std::uint64_t line, AccessEvent& event)
 {
-    const CacheLevel::Touch touch = m_levels[level].touch(line, isWrite && level == 0);
+    const CacheLevel::Touch touch = m_levels[level].touch(line, event.access.isWrite && level == 0);
     if (touch.evicted) {
         ++m_counters[level].evictions;
         if (touch.evictedDirty) {
@@ -90,76 +81,51 @@ bool CacheSimulator::lookup(std::size_t level, std::uint64_t line, bool isWrite,
             writeBack(level + 1, touch.evictedLine);
         }
     }
-    observer(level, line, touch);
+    event.lookups.push_back({level, line << m_lineShift, m_levels[level].setOf(line), touch.way,
+                             touch.hit, touch.evicted,
+                             touch.evicted ? touch.evictedLine << m_lineShift : 0,
+                             touch.evictedDirty});
+    event.servedBy = std::max(event.servedBy, touch.hit ? level : level + 1);
     return touch.hit;
 }
 
-template <typename Observer>
-void CacheSimulator::accessLines(std::uint64_t first, std::uint64_t last, bool isWrite,
-                                 Observer& observer)
+void CacheSimulator::stepLines(std::uint64_t first, std::uint64_t last, AccessEvent& event)
 {
     for (std::uint64_t line = first; line <= last; ++line) {
         bool hit = false;
         for (std::size_t level = 0; level < m_levels.size() && !hit; ++level) {
-            hit = lookup(level, line, isWrite, observer);
-            count(level, isWrite, hit);
+            hit = lookup(level, line, event);
+            count(level, event.access.isWrite, hit);
         }
         m_memory.linesRead += !hit;
     }
 }
 
-template <typename Observer>
-void CacheSimulator::accessWhole(std::uint64_t first, std::uint64_t last, bool isWrite,
-                                 Observer& observer)
+void CacheSimulator::stepWhole(std::uint64_t first, std::uint64_t last, AccessEvent& event)
 {
     bool hit = false;
     std::uint64_t missing = 0;
     for (std::size_t level = 0; level < m_levels.size() && !hit; ++level) {
         missing = 0;
         for (std::uint64_t line = first; line <= last; ++line)
-            missing += !lookup(level, line, isWrite, observer);
+            missing += !lookup(level, line, event);
         hit = missing == 0;
-        count(level, isWrite, hit);
+        count(level, event.access.isWrite, hit);
     }
     m_memory.linesRead += missing;
 }
 
-template <typename Observer>
-inline void CacheSimulator::access(const MemoryAccess& access, Observer& observer)
+Result<AccessEvent> CacheSimulator::step(const MemoryAccess& access)
 {
+    MEMSCAPE_CHECK(validate(access));
+    AccessEvent event{access, {}, 0};
     const std::uint64_t first = access.address >> m_lineShift;
     const std::uint64_t last = (access.address + access.size - 1) >> m_lineShift;
     if (m_counting == CacheCounting::Lines)
-        accessLines(first, last, access.isWrite, observer);
+        stepLines(first, last, event);
     else
-        accessWhole(first, last, access.isWrite, observer);
-}
-
-Result<AccessEvent> CacheSimulator::step(const MemoryAccess& access)
-{
-    MEMSCAPE_CHECK(validateAccess(access));
-    AccessEvent event{access, {}, 0};
-    auto record = [&](std::size_t level, std::uint64_t line, const CacheLevel::Touch& touch) {
-        event.lookups.push_back({level, line << m_lineShift, m_levels[level].setOf(line), touch.way,
-                                 touch.hit, touch.evicted,
-                                 touch.evicted ? touch.evictedLine << m_lineShift : 0,
-                                 touch.evictedDirty});
-        event.servedBy = std::max(event.servedBy, touch.hit ? level : level + 1);
-    };
-    this->access(access, record);
+        stepWhole(first, last, event);
     return event;
-}
-
-Result<void> CacheSimulator::run(std::span<const MemoryAccess> accesses)
-{
-    Silent silent;
-    for (const MemoryAccess& access : accesses) {
-        // The common case in one comparison each; the message is made only when it is needed.
-        if (access.size - 1 >= accessSizeLimit || access.address > cacheAddressLimit - access.size)
-            return validateAccess(access);
-        this->access(access, silent);
-    }
-    return {};
 }
 
 void CacheSimulator::resetCounters()

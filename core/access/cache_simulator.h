@@ -34,6 +34,9 @@ struct MemoryAccess
 
 inline constexpr std::uint32_t accessSizeLimit = 1 << 20;
 
+/// Errors: access.size (0 or over 1 MiB), access.address (2^57 or beyond).
+Result<void> validate(const MemoryAccess& access);
+
 enum class CacheCounting { Lines, Accesses };
 
 /// Of one level: references are lines or accesses, see CacheCounting; evictions and write-backs are
@@ -124,18 +127,37 @@ public:
 private:
     CacheSimulator(std::vector<CacheGeometry> levels, CacheCounting counting);
 
-    template <typename Observer> void access(const MemoryAccess& access, Observer& observer);
-    template <typename Observer>
-    bool lookup(std::size_t level, std::uint64_t line, bool isWrite, Observer& observer);
-    template <typename Observer>
-    void accessLines(std::uint64_t first, std::uint64_t last, bool isWrite, Observer& observer);
-    template <typename Observer>
-    void accessWhole(std::uint64_t first, std::uint64_t last, bool isWrite, Observer& observer);
+    // step()
+    bool lookup(std::size_t level, std::uint64_t line, AccessEvent& event);
+    void stepLines(std::uint64_t first, std::uint64_t last, AccessEvent& event);
+    void stepWhole(std::uint64_t first, std::uint64_t last, AccessEvent& event);
     void count(std::size_t level, bool isWrite, bool hit);
     void writeBack(std::size_t from, std::uint64_t line);
 
+    // run(), in cache_replay.cpp
+    enum class RequestKind : std::uint32_t { Read, Write, WriteBack };
+    /// What one level asks of the next: lines `first` … `first + more`.
+    struct Request
+    {
+        std::uint64_t first = 0;
+        std::uint32_t more = 0;
+        RequestKind kind = RequestKind::Read;
+    };
+    static constexpr std::size_t batchLimit = 1024; ///< 16 KiB a level stay in the real caches
+    static constexpr std::size_t prefetchAhead = 12; ///< requests between fetching a set and using it
+    struct Batch
+    {
+        std::vector<Request> requests; ///< batchLimit + prefetchAhead
+        std::size_t used = 0;
+    };
+    void answerAll(std::size_t level);
+    void count(std::size_t level);
+    template <bool Nearest, typename Sets, typename SetOf>
+    void answer(std::size_t level, Sets& content, SetOf setOf);
+
     std::vector<CacheLevel> m_levels;
     std::vector<CacheCounters> m_counters;
+    std::vector<Batch> m_asked; ///< by level, and memory; empty between calls
     MemoryTraffic m_memory;
     CacheCounting m_counting = CacheCounting::Lines;
     int m_lineShift = 6;

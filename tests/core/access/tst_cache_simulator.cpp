@@ -188,6 +188,11 @@ void TestCacheSimulator::equalsThePlainHierarchy_data()
     QTest::newRow("two levels") << Levels{{"L1", 2048, 2, 64}, {"L2", 16384, 8, 64}};
     QTest::newRow("three levels, odd sets")
         << Levels{{"L1", 1536, 4, 32}, {"L2", 5 * 1024, 8, 32}, {"L3", 7 * 4096, 16, 32}};
+    QTest::newRow("17 ways") << Levels{{"L1", 17 * 256, 17, 64}};
+    QTest::newRow("8, 16 and 20 ways")
+        << Levels{{"L1", 4096, 8, 64}, {"L2", 16384, 16, 64}, {"L3", 20 * 2048, 20, 64}};
+    QTest::newRow("9 and 15 ways, odd sets")
+        << Levels{{"L1", 9 * 192, 9, 64}, {"L2", 15 * 960, 15, 64}};
     QTest::newRow("outer level smaller") << Levels{{"L1", 4096, 4, 64}, {"L2", 1024, 2, 64}};
 }
 
@@ -208,16 +213,27 @@ void TestCacheSimulator::equalsThePlainHierarchy()
 
 void TestCacheSimulator::stepsAndRunsAlike_data()
 {
+    QTest::addColumn<std::vector<CacheGeometry>>("levels");
     QTest::addColumn<bool>("whole");
-    QTest::newRow("lines") << false;
-    QTest::newRow("accesses") << true;
+    using Levels = std::vector<CacheGeometry>;
+    const std::vector<std::pair<const char*, Levels>> hierarchies = {
+        {"one level", {{"L1", 2048, 2, 64}}},
+        {"two levels", {{"L1", 2048, 2, 64}, {"L2", 24576, 12, 64}}},
+        {"three levels", {{"L1", 4096, 8, 64}, {"L2", 16384, 16, 64}, {"L3", 40960, 20, 64}}},
+        {"odd sets", {{"L1", 9 * 192, 9, 64}, {"L2", 15 * 960, 15, 64}}},
+        {"outer level smaller", {{"L1", 4096, 4, 64}, {"L2", 1024, 2, 64}}},
+    };
+    for (const auto& [name, levels] : hierarchies) {
+        QTest::addRow("%s, lines", name) << levels << false;
+        QTest::addRow("%s, accesses", name) << levels << true;
+    }
 }
 
 void TestCacheSimulator::stepsAndRunsAlike()
 {
+    QFETCH(std::vector<CacheGeometry>, levels);
     QFETCH(bool, whole);
     const auto counting = whole ? CacheCounting::Accesses : CacheCounting::Lines;
-    const std::vector<CacheGeometry> levels = {{"L1", 2048, 2, 64}, {"L2", 24576, 12, 64}};
     CacheSimulator stepped = simulatorOf(levels, counting);
     CacheSimulator ran = simulatorOf(levels, counting);
     const auto trace = randomTrace(11, 64 << 10, 30000);
@@ -230,15 +246,23 @@ void TestCacheSimulator::stepsAndRunsAlike()
             writeBacks += lookup.writeBack;
         }
     }
-    QVERIFY(ran.run(trace));
+    // In pieces that are no multiple of a batch; what a batch leaves waiting would show.
+    for (std::size_t at = 0; at < trace.size(); at += 7001)
+        QVERIFY(ran.run(std::span(trace).subspan(at, std::min<std::size_t>(7001, trace.size() - at))));
     QVERIFY(stepped.counters() == ran.counters());
     QVERIFY(stepped.memory() == ran.memory());
-    const CacheCounters& first = ran.counters()[0];
-    const CacheCounters& second = ran.counters()[1];
-    QCOMPARE(evictions, first.evictions + second.evictions);
-    QCOMPARE(writeBacks, first.writeBacks + second.writeBacks);
+    CacheCounters all;
+    for (std::size_t level = 0; level < levels.size(); ++level) {
+        all.reads += ran.counters()[level].references();
+        all.evictions += ran.counters()[level].evictions;
+        all.writeBacks += ran.counters()[level].writeBacks;
+        for (std::uint64_t set = 0; set < levels[level].sets(); ++set)
+            QVERIFY(stepped.levels()[level].contents(set) == ran.levels()[level].contents(set));
+    }
+    QCOMPARE(evictions, all.evictions);
+    QCOMPARE(writeBacks, all.writeBacks);
     if (!whole)
-        QCOMPARE(lookups, first.references() + second.references());
+        QCOMPARE(lookups, all.reads);
 }
 
 void TestCacheSimulator::tellsWhatAnAccessDid()
