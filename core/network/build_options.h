@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is decided before a network is recorded: the batch, the precisions, which kernels exist, and
+// where one PyTorch differs from another.
+#pragma once
+
+#include "core/network/dtype.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace memscape {
+
+enum class AttentionKernel : std::uint8_t { Eager, Flash, Efficient };
+
+/// Which parts of a hand-made decoder are written out operator by operator.
+struct WrittenOut
+{
+    bool norm = false;
+    bool softmax = false;
+    bool activation = false;
+    bool loss = false;
+    static constexpr WrittenOut all() { return {true, true, true, true}; }
+};
+
+/// Where PyTorch differs between versions and devices. The default is CUDA, PyTorch 2.
+struct EagerRules
+{
+    bool meanSavesInput = false;        ///< before 2.0, for its number of elements
+    bool normStatisticsInFloat = true;  ///< the CPU keeps mean and deviation in the input's dtype
+    bool dropoutSavesNoise = false;     ///< F.dropout on a CPU: a factor per element, not a Bool
+    bool accumulatesInPlace = true;     ///< since 2.0 a second gradient is added into the first
+    static constexpr EagerRules torch113OnCpu() { return {true, false, true, false}; }
+};
+
+struct BuildOptions
+{
+    std::int64_t batch = 1;
+    std::int64_t sequence = 1;
+    DType weights = DType::Float32;
+    std::optional<DType> autocast = {}; ///< torch.autocast("cuda", dtype)
+    AttentionKernel attention = AttentionKernel::Eager;
+    WrittenOut writtenOut = {};
+    double dropout = 0;
+    bool gradient = true;       ///< false: torch.no_grad, nothing is saved
+    bool loss = true;           ///< ends in the training loss; false: in the logits
+    bool logitsInFloat = false; ///< `logits.float()` before the loss
+    bool keepsLogits = true;    ///< a Python variable names the logits until the step ends
+    bool headsInputGradient = false; ///< the input is an inner activation: it wants a gradient
+    int tensorParallel = 1;
+    bool sequenceParallel = false;
+    EagerRules rules = {};
+};
+
+} // namespace memscape

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/builder.h"
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr std::size_t tensorLimit = 20'000'000;
+constexpr Layout emptyLayout{};
+
+bool diesWithItsName(Role role) { return role == Role::Activation || role == Role::WeightCast; }
+
+} // namespace
+
+// --- Variable -------------------------------------------------------------------------------------
+
+Variable::Variable(NetworkBuilder& builder, TensorId tensor)
+    : m_builder(&builder)
+    , m_tensor(tensor)
+{
+    builder.retain(tensor);
+}
+
+Variable::Variable(const Variable& other)
+    : m_builder(other.m_builder)
+    , m_tensor(other.m_tensor)
+{
+    if (m_builder)
+        m_builder->retain(m_tensor);
+}
+
+Variable::Variable(Variable&& other) noexcept
+    : m_builder(std::exchange(other.m_builder, nullptr))
+    , m_tensor(std::exchange(other.m_tensor, noTensor))
+{
+}
+
+Variable& Variable::operator=(Variable other) noexcept
+{
+    std::swap(m_builder, other.m_builder);
+    std::swap(m_tensor, other.m_tensor);
+    other.reset();
+    return *this;
+}
+
+void Variable::reset()
+{
+    if (m_builder)
+        m_builder->release(m_tensor);
+    m_builder = nullptr;
+    m_tensor = noTensor;
+}
+
+const Layout& Variable::layout() const
+{
+    return m_builder ? m_builder->m_graph.tensors[m_tensor].layout : emptyLayout;
+}
+
+std::int64_t Variable::size(int dimension) const
+{
+    const int i = shape().at(dimension);
+    return i >= 0 && i < shape().rank ? shape()[i] : 1;
+}
+
+DType Variable::dtype() const
+{
+    return m_builder ? m_builder->m_graph.tensors[m_tensor].dtype : DType::Float32;
+}
+
+// --- the recorder ---------------------------------------------------------------------------------
+
+NetworkBuilder::NetworkBuilder(const BuildOptions& options)
+    : m_options(options)
+{
+    m_graph.modules.push_back({});
+}
+
+void NetworkBuilder::refuse(std::string code, std::string message, std::string hint)
+{
+    if (!m_error)
+        m_error = Error{std::move(code), std::move(message), m_graph.path(m_module), std::move(hint)};
+}
+
+Result<Graph> NetworkBuilder::finish(Variable output, Variable loss)
+{
+    m_graph.output = output.id();
+    m_graph.loss = loss.id();
+    m_casts.clear(); // autocast's region ends
+    if (loss && !m_options.keepsLogits)
+        output.reset();
+    if (m_error)
+        return fail(*m_error);
+    Graph graph = std::move(m_graph);
+    m_graph = Graph{}; // what is still named stays named: those names are the training loop's
+    m_graph.tensors.resize(graph.tensors.size());
+    m_error = Error{"network.finished", "the network was finished before"};
+    return graph;
+}
+
+StorageId NetworkBuilder::newStorage(const Shape& shape, DType dtype, OperatorKind source, Role role)
+{
+    const auto elements = shape.elements();
+    std::int64_t bytes = 0;
+    if (shape.rank > maxRank || !elements
+        || __builtin_mul_overflow(*elements, elementBytes(dtype), &bytes)
+        || bytes > (std::int64_t(1) << 62)) {
+        refuse("network.size", fmt::format("a tensor of {} would be larger than 4 EiB",
+                                           operatorText(source)),
+               "make the model, the batch or the sequence smaller");
+        bytes = 0;
+    }
+    m_graph.storages.push_back({bytes, m_module, source, role});
+    return StorageId(m_graph.storages.size() - 1);
+}
+
+TensorId NetworkBuilder::newTensor(const Layout& layout, DType dtype, StorageId storage, bool gradient)
+{
+    if (m_graph.tensors.size() >= tensorLimit)
+        refuse("network.size", "the network has more than 20 million tensors",
+               "look at the number of layers");
+    m_graph.tensors.push_back({layout, storage, dtype, gradient});
+    m_names.push_back(0);
+    return TensorId(m_graph.tensors.size() - 1);
+}
+
+Variable NetworkBuilder::made(std::string_view, const Shape& shape, DType dtype, Role role,
+                              bool gradient)
+{
+    if (!ok())
+        return {};
+    const StorageId storage = newStorage(shape, dtype, OperatorKind::Fill, role);
+    return {*this, newTensor(Layout(shape), dtype, storage, gradient && m_options.gradient)};
+}
+
+Variable NetworkBuilder::parameter(std::string_view name, const Shape& shape, bool isTrained)
+{
+    Variable result = made(name, shape, m_options.weights, Role::Parameter, isTrained);
+    if (result)
+        m_graph.parameters.push_back({std::string(name), result.id(), m_module});
+    return result;
+}
+
+Variable NetworkBuilder::buffer(std::string_view name, const Shape& shape, DType dtype)
+{
+    Variable result = made(name, shape, dtype, Role::Buffer, false);
+    if (result)
+        m_graph.buffers.push_back({std::string(name), result.id(), m_module});
+    return result;
+}
+
+Variable NetworkBuilder::input(std::string_view name, const Shape& shape, DType dtype,
+                               bool wantsGradient)
+{
+    return made(name, shape, dtype, Role::Input, wantsGradient);
+}
+
+Variable NetworkBuilder::target(std::string_view name, const Shape& shape, DType dtype)
+{
+    return made(name, shape, dtype, Role::Target, false);
+}
+
+void NetworkBuilder::enterModule(std::string_view name, std::string_view type)
+{
+    if (!ok())
+        return;
+    m_graph.modules.push_back({std::string(name), std::string(type), m_module});
+    m_module = ModuleIndex(m_graph.modules.size() - 1);
+}
+
+void NetworkBuilder::leaveModule()
+{
+    if (ok())
+        m_module = m_graph.modules[m_module].parent;
+}
+
+std::size_t NetworkBuilder::beginBlock(Block::Kind kind)
+{
+    Block block;
+    block.kind = kind;
+    block.first = std::uint32_t(m_graph.operators.size());
+    block.firstTensor = TensorId(m_graph.tensors.size());
+    m_graph.blocks.push_back(block);
+    return m_graph.blocks.size() - 1;
+}
+
+void NetworkBuilder::endBlock(std::size_t index, const Variable& output)
+{
+    if (!ok())
+        return;
+    Block& block = m_graph.blocks[index];
+    block.last = std::uint32_t(m_graph.operators.size());
+    block.lastTensor = TensorId(m_graph.tensors.size());
+    block.output = output.id();
+}
+
+void NetworkBuilder::retain(TensorId tensor)
+{
+    if (tensor < m_names.size())
+        ++m_names[tensor];
+}
+
+void NetworkBuilder::release(TensorId tensor)
+{
+    if (tensor >= m_names.size() || --m_names[tensor] > 0 || !ok())
+        return;
+    if (!diesWithItsName(m_graph.storageOf(tensor).role))
+        return;
+    Operator op;
+    op.inputs = 1;
+    op.module = m_module;
+    op.first = std::uint32_t(m_graph.operands.size());
+    m_graph.operands.push_back(tensor);
+    m_graph.operators.push_back(op);
+}
+
+// --- recording an operator ------------------------------------------------------------------------
+
+bool NetworkBuilder::wantsGradient(std::span<const TensorId> inputs) const
+{
+    if (!m_options.gradient)
+        return false;
+    for (const TensorId tensor : inputs)
+        if (m_graph.tensors[tensor].needsGradient)
+            return true;
+    return false;
+}
+
+bool NetworkBuilder::needsGradient(const Variable& x) const
+{
+    return x && m_graph.tensors[x.id()].needsGradient;
+}
+
+Operator& NetworkBuilder::begin(OperatorKind kind, std::span<const TensorId> inputs)
+{
+    Operator op;
+    op.kind = kind;
+    op.inputs = std::uint8_t(inputs.size());
+    op.hasGradient = wantsGradient(inputs);
+    op.module = m_module;
+    op.first = std::uint32_t(m_graph.operands.size());
+    m_graph.operands.insert(m_graph.operands.end(), inputs.begin(), inputs.end());
+    return m_graph.operators.emplace_back(op);
+}
+
+TensorId NetworkBuilder::addOutput(const Output& output, bool hasGradient)
+{
+    Operator& op = m_graph.operators.back();
+    const StorageId storage = output.isFresh
+        ? newStorage(output.layout.shape, output.dtype, op.kind, Role::Activation)
+        : m_graph.tensors[m_graph.operands[op.first]].storage;
+    const TensorId tensor = newTensor(output.layout, output.dtype, storage,
+                                      hasGradient && op.hasGradient);
+    ++op.outputs;
+    m_graph.operands.push_back(tensor);
+    return tensor;
+}
+
+void NetworkBuilder::save(TensorId tensor)
+{
+    Operator& op = m_graph.operators.back();
+    if (!op.hasGradient)
+        return;
+    ++op.saved;
+    m_graph.operands.push_back(tensor);
+}
+
+Variable NetworkBuilder::record(OperatorKind kind, std::initializer_list<TensorId> inputs,
+                                const Output& output, std::initializer_list<TensorId> saved,
+                                std::int64_t attribute)
+{
+    begin(kind, {inputs.begin(), inputs.size()}).attribute = attribute;
+    const TensorId result = addOutput(output, isFloating(output.dtype));
+    for (const TensorId tensor : saved)
+        save(tensor == noTensor ? result : tensor);
+    return {*this, result};
+}
+
+} // namespace memscape

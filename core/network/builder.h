@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records a network by running it, as one would write it in PyTorch. A `Variable` is a Python
+// variable: when the last copy of it dies, the recorder notes a release, and that is how long a
+// forward temporary lives.
+//
+// How to write a family:
+//   * A module is a function that opens a `ModuleScope`, makes its parameters by calling layers, and
+//     returns a Variable:
+//         Variable mlp(NetworkBuilder& b, const Variable& x, std::int64_t width)
+//         {
+//             const ModuleScope scope(b, "mlp", "MLP");
+//             Variable hidden = b.linear("up", x, 4 * width);
+//             hidden = b.gelu(std::move(hidden));       // hidden = F.gelu(hidden)
+//             return b.linear("down", std::move(hidden), width);
+//         }
+//   * Operators take their operands by value and drop them before they return. `b.gelu(x)` keeps x
+//     alive, `b.gelu(std::move(x))` and `b.gelu(b.add(x, y))` are the nested calls of Python, whose
+//     intermediate results die as soon as they are used.
+//   * C++ does not order the arguments of a call: at most one of them may record something. Name the
+//     others first, in Python's order.
+//   * A called module sees its arguments for as long as it runs (Python's frame holds them): take
+//     them by const reference. Where the argument is a temporary of the caller, as in
+//     `x + attention(norm(x))`, name it in its own scope or use `call`, which drops it on return:
+//         x = b.add(x, b.call(b.layerNorm("ln1", x), [&](const Variable& y) { return attention(y); }));
+//   * One layer that checkpointing may run again is `b.layer([&] { return block(b, x); })`; the
+//     argument must be named outside, as `x` is here. Within it, `b.attentionCore(…)` marks scores,
+//     softmax and context.
+//   * Loops over layers ask `b.ok()`: the first mistake (a size that does not fit, bytes beyond
+//     2^62, too many operators) is kept, everything after it does nothing, `finish` returns it.
+//   * Autocast is the builder's business: `linear`, `matmul`, `einsum`, `convolution` and attention
+//     cast to the low precision, norms, softmax and losses to float, as the CUDA lists say
+//     (aten/src/ATen/autocast_mode.h). A parameter's cast is made once and kept until `finish`.
+//
+// Left out: in-place writes into part of a tensor, complex numbers, sparse tensors.
+#pragma once
+
+#include "core/base/result.h"
+#include "core/network/build_options.h"
+#include "core/network/graph.h"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace memscape {
+
+class NetworkBuilder;
+
+/// A name for a tensor. Parameters, buffers and inputs have names too; theirs never end.
+class Variable
+{
+public:
+    Variable() = default;
+    Variable(NetworkBuilder& builder, TensorId tensor);
+    Variable(const Variable& other);
+    Variable(Variable&& other) noexcept;
+    Variable& operator=(Variable other) noexcept; ///< the old value dies after the new one exists
+    ~Variable() { reset(); }
+
+    void reset(); ///< `del x`
+    explicit operator bool() const { return m_builder != nullptr; }
+    TensorId id() const { return m_tensor; }
+    const Layout& layout() const;
+    const Shape& shape() const { return layout().shape; }
+    std::int64_t size(int dimension) const; ///< −1 is the last
+    DType dtype() const;
+
+private:
+    NetworkBuilder* m_builder = nullptr;
+    TensorId m_tensor = noTensor;
+};
+
+struct ConvolutionShape
+{
+    std::int64_t kernel = 1;
+    std::int64_t stride = 1;
+    std::int64_t padding = 0;
+    std::int64_t groups = 1;
+    bool hasBias = false;
+};
+
+class NetworkBuilder
+{
+public:
+    explicit NetworkBuilder(const BuildOptions& options);
+    NetworkBuilder(const NetworkBuilder&) = delete;
+    NetworkBuilder& operator=(const NetworkBuilder&) = delete;
+
+    const BuildOptions& options() const { return m_options; }
+    bool ok() const { return !m_error; }
+    /// Keeps the first error; everything recorded after it is ignored.
+    void refuse(std::string code, std::string message, std::string hint = {});
+
+    /// The recorded program. `loss` and `output` stay named after it when they are variables of the
+    /// training loop. Errors: what was refused, or network.size, network.shape.
+    Result<Graph> finish(Variable output, Variable loss = {});
+
+    // --- tensors that exist before the step -----------------------------------------------------
+    Variable parameter(std::string_view name, const Shape& shape, bool isTrained = true);
+    Variable buffer(std::string_view name, const Shape& shape, DType dtype);
+    Variable input(std::string_view name, const Shape& shape, DType dtype, bool wantsGradient = false);
+    Variable target(std::string_view name, const Shape& shape, DType dtype);
+
+    // --- modules and blocks ---------------------------------------------------------------------
+    template<typename Body> Variable layer(Body body) { return block(Block::Kind::Layer, body); }
+    template<typename Body> Variable attentionCore(Body body)
+    {
+        return block(Block::Kind::AttentionCore, body);
+    }
+    /// body(argument), and the argument dies when it returns.
+    template<typename Body> static Variable call(Variable argument, Body body)
+    {
+        Variable result = body(std::as_const(argument));
+        argument.reset();
+        return result;
+    }
+
+    // --- layers: a module of that name with its parameters ----------------------------------------
+    Variable linear(std::string_view name, Variable x, std::int64_t outputs, bool hasBias = true);
+    Variable layerNorm(std::string_view name, Variable x, bool hasBias = true);
+    Variable rmsNorm(std::string_view name, Variable x);
+    Variable embedding(std::string_view name, Variable indices, std::int64_t count,
+                       std::int64_t width);
+    Variable convolution(std::string_view name, Variable x, std::int64_t channels, ConvolutionShape shape);
+    Variable batchNorm(std::string_view name, Variable x);
+
+    // --- views ------------------------------------------------------------------------------------
+    Variable view(Variable x, const Shape& shape); ///< network.shape when it needs a copy
+    Variable reshape(Variable x, const Shape& shape);
+    Variable transpose(Variable x, int a, int b);
+    Variable permute(Variable x, std::initializer_list<int> order);
+    Variable expand(Variable x, const Shape& shape);
+    Variable narrow(Variable x, int dimension, std::int64_t length); ///< x[..., :length]
+    Variable select(Variable x, int dimension);                      ///< x[:, i]
+    Variable unsqueeze(Variable x, int dimension);
+    Variable flatten(Variable x, int from);
+    std::vector<Variable> split(Variable x, const std::vector<std::int64_t>& sizes, int dimension);
+    std::vector<Variable> chunk(Variable x, int count, int dimension);
+    Variable detach(Variable x);
+
+    // --- copies -----------------------------------------------------------------------------------
+    Variable contiguous(Variable x);
+    Variable cast(Variable x, DType dtype); ///< x.to(dtype); x itself when it has that type
+    Variable cat(std::vector<Variable> parts, int dimension);
+    Variable stack(std::vector<Variable> parts, int dimension);
+    Variable pad(Variable x, std::int64_t before, std::int64_t after);
+    Variable fill(const Shape& shape, DType dtype);      ///< torch.ones(…), torch.arange(…)
+    Variable compare(Variable x, DType dtype = DType::Bool); ///< ~x, x == 0
+    Variable compare(Variable x, Variable y);            ///< x >= y, broadcast
+
+    // --- elementwise ------------------------------------------------------------------------------
+    Variable add(Variable x, Variable y);
+    Variable addInPlace(Variable x, Variable y); ///< x += y
+    Variable subtract(Variable x, Variable y);
+    Variable multiply(Variable x, Variable y);
+    Variable divide(Variable x, Variable y);
+    Variable scale(Variable x); ///< x * number, x / number
+    Variable shift(Variable x); ///< x + number
+    Variable negate(Variable x);
+    /// Any one-operand elementwise operator; `inPlace` for its underscore form.
+    Variable unary(OperatorKind kind, Variable x, bool inPlace = false);
+    Variable gelu(Variable x) { return unary(OperatorKind::Gelu, std::move(x)); }
+    Variable silu(Variable x) { return unary(OperatorKind::Silu, std::move(x)); }
+    Variable relu(Variable x) { return unary(OperatorKind::Relu, std::move(x)); }
+    Variable tanh(Variable x) { return unary(OperatorKind::Tanh, std::move(x)); }
+    Variable sigmoid(Variable x) { return unary(OperatorKind::Sigmoid, std::move(x)); }
+    Variable maskedFill(Variable x, Variable mask);
+    Variable where(Variable mask, Variable x); ///< torch.where(mask, x, number)
+    Variable dropout(Variable x, double probability);
+
+    // --- reductions and norms ---------------------------------------------------------------------
+    Variable sum(Variable x, int dimension, bool keep = false);
+    Variable sumAll(Variable x);
+    Variable mean(Variable x, int dimension, bool keep = true);
+    Variable meanAll(Variable x);
+    Variable maximum(Variable x, int dimension, bool keep = false); ///< values; indices die
+    Variable variance(Variable x, int dimension);
+    Variable softmax(Variable x);
+    Variable softmax(Variable x, DType computed); ///< F.softmax(x, -1, dtype=…): a cast before it
+    Variable logSoftmax(Variable x);
+    Variable layerNorm(Variable x, Variable weight, Variable bias);
+    Variable fusedRmsNorm(Variable x, Variable weight);
+    Variable groupNorm(Variable x, std::int64_t groups, Variable weight, Variable bias);
+    Variable batchNorm(Variable x, Variable weight, Variable bias);
+
+    // --- products ---------------------------------------------------------------------------------
+    Variable linear(Variable x, Variable weight, Variable bias = {});
+    Variable matmul(Variable x, Variable y);
+    /// Two operands, one letter a dimension, no repeated letter within an operand and none summed
+    /// that only one has: einsum("bqhd,bkhd->bhqk", q, k).
+    Variable einsum(std::string_view equation, Variable x, Variable y);
+    Variable convolution(Variable x, Variable weight, Variable bias, const ConvolutionShape& shape);
+    /// q (B, H, S, D), k and v with as many or fewer heads; result (B, H, S, D), dense as (B, S, H, D).
+    Variable scaledDotProduct(Variable q, Variable k, Variable v);
+
+    // --- lookups, pictures, losses ------------------------------------------------------------------
+    Variable embedding(Variable indices, Variable weight);
+    Variable index(Variable x, Variable indices); ///< x[indices], along the first dimension
+    Variable indexSelect(Variable x, int dimension, Variable indices);
+    Variable gather(Variable x, Variable indices);
+    Variable maxPool(Variable x, std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0);
+    Variable averagePool(Variable x, std::int64_t kernel);
+    Variable adaptiveAveragePool(Variable x, std::int64_t size);
+    Variable interpolate(Variable x, std::int64_t factor, bool bilinear = false);
+    Variable crossEntropy(Variable logits, Variable target);
+    Variable mseLoss(Variable x, Variable target);
+
+private:
+    friend class Variable;
+    friend class ModuleScope;
+
+    struct Output
+    {
+        Layout layout;
+        DType dtype = DType::Float32;
+        bool isFresh = true; ///< false: a view of inputs[0]
+    };
+    /// The general form of every method above: one output.
+    Variable record(OperatorKind kind, std::initializer_list<TensorId> inputs, const Output& output,
+                    std::initializer_list<TensorId> saved = {}, std::int64_t attribute = 0);
+    /// Any number of outputs; `saved` may name them through the result's ids.
+    Operator& begin(OperatorKind kind, std::span<const TensorId> inputs);
+    TensorId addOutput(const Output& output, bool hasGradient);
+    void save(TensorId tensor);
+    bool wantsGradient(std::span<const TensorId> inputs) const;
+    bool needsGradient(const Variable& x) const;
+
+    /// A result whose operands are dropped first: parameters of a C++ function would otherwise live
+    /// until the end of the caller's statement.
+    template<typename... Used> static Variable settled(Variable result, Used&... used)
+    {
+        (used.reset(), ...);
+        return result;
+    }
+    Variable viewOf(OperatorKind kind, Variable& x, const Layout& layout, std::int64_t attribute = 0);
+    Variable elementwise(OperatorKind kind, Variable& x, Variable& y, bool savesOther);
+    Variable reduction(OperatorKind kind, Variable& x, int dimension, bool keep, bool savesInput);
+    Variable pooled(OperatorKind kind, Variable& x, std::int64_t height, std::int64_t width,
+                    bool savesInput);
+    Variable lowPrecision(Variable x); ///< autocast's cast, cached for parameters
+    Variable highPrecision(Variable x);
+    Variable mm(Variable x, Variable weight, Variable bias);
+    Variable bmm(Variable x, Variable y);
+    Variable made(std::string_view name, const Shape& shape, DType dtype, Role role, bool gradient);
+    TensorId newTensor(const Layout& layout, DType dtype, StorageId storage, bool gradient);
+    StorageId newStorage(const Shape& shape, DType dtype, OperatorKind source, Role role);
+
+    template<typename Body> Variable block(Block::Kind kind, Body body)
+    {
+        const std::size_t index = beginBlock(kind);
+        Variable output = body();
+        endBlock(index, output);
+        return output;
+    }
+    std::size_t beginBlock(Block::Kind kind);
+    void endBlock(std::size_t index, const Variable& output);
+
+    void retain(TensorId tensor);
+    void release(TensorId tensor);
+    void enterModule(std::string_view name, std::string_view type);
+    void leaveModule();
+
+    BuildOptions m_options;
+    Graph m_graph;
+    std::vector<std::uint32_t> m_names; ///< variables per tensor
+    std::vector<TensorId> m_castOf;     ///< autocast's cache, by parameter
+    std::vector<Variable> m_casts;
+    ModuleIndex m_module = 0;
+    std::optional<Error> m_error;
+};
+
+/// The module that operators and parameters belong to while it lives.
+class ModuleScope
+{
+public:
+    ModuleScope(NetworkBuilder& builder, std::string_view name, std::string_view type = {})
+        : m_builder(builder)
+    {
+        m_builder.enterModule(name, type);
+    }
+    ~ModuleScope() { m_builder.leaveModule(); }
+    ModuleScope(const ModuleScope&) = delete;
+    ModuleScope& operator=(const ModuleScope&) = delete;
+
+private:
+    NetworkBuilder& m_builder;
+};
+
+} // namespace memscape

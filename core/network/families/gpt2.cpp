@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/families/gpt2.h"
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+Variable eagerAttention(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,
+                        const Variable& mask)
+{
+    const std::int64_t length = q.size(2);
+    Variable scores = b.scale(b.matmul(q, b.transpose(k, -2, -1)));
+    const Variable causal = b.narrow(b.narrow(mask, 2, length), 3, length);
+    scores = b.maskedFill(std::move(scores), b.compare(causal));
+    scores = b.softmax(std::move(scores));
+    scores = b.dropout(std::move(scores), b.options().dropout);
+    return b.matmul(std::move(scores), v);
+}
+
+Variable attention(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& x)
+{
+    const ModuleScope scope(b, "attn", "GPT2Attn");
+    const std::int64_t batch = x.size(0), length = x.size(1), width = shape.hidden / shape.heads;
+    const Variable mask = b.buffer("mask", {1, 1, shape.positions, shape.positions}, DType::Bool);
+    std::vector<Variable> parts = b.chunk(b.linear("qkv", x, 3 * shape.hidden), 3, 2);
+    for (Variable& part : parts)
+        part = b.transpose(b.view(std::move(part), {batch, length, shape.heads, width}), 1, 2);
+    if (b.options().attention != AttentionKernel::Eager) {
+        Variable y = b.scaledDotProduct(parts[0], parts[1], parts[2]);
+        y = b.view(b.contiguous(b.transpose(std::move(y), 1, 2)), {batch, length, shape.hidden});
+        return b.dropout(b.linear("proj", std::move(y), shape.hidden), b.options().dropout);
+    }
+    Variable y = b.attentionCore(
+        [&] { return eagerAttention(b, parts[0], parts[1], parts[2], mask); });
+    y = b.view(b.contiguous(b.transpose(std::move(y), 1, 2)), {batch, length, shape.hidden});
+    return b.dropout(b.linear("proj", y, shape.hidden), b.options().dropout);
+}
+
+/// 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))), one kernel after the other.
+Variable compositeGelu(NetworkBuilder& b, const Variable& x)
+{
+    Variable half = b.scale(x);
+    Variable inner = b.add(x, b.scale(b.unary(OperatorKind::Power, x)));
+    inner = b.shift(b.tanh(b.scale(std::move(inner))));
+    return b.multiply(std::move(half), std::move(inner));
+}
+
+Variable feedForward(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& x)
+{
+    const std::int64_t width = shape.feedForward > 0 ? shape.feedForward : 4 * shape.hidden;
+    Variable hidden = b.linear("fc", x, width);
+    hidden = shape.isActivationComposite ? compositeGelu(b, hidden)
+                                         : b.unary(shape.activation, std::move(hidden));
+    return b.dropout(b.linear("pj", std::move(hidden), shape.hidden), b.options().dropout);
+}
+
+} // namespace
+
+Variable gpt2Block(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& argument)
+{
+    Variable x = argument;
+    Variable branch = b.call(b.layerNorm("ln1", x),
+                             [&](const Variable& y) { return attention(b, shape, y); });
+    x = b.add(std::move(x), std::move(branch));
+    branch = b.call(b.layerNorm("ln2", x),
+                    [&](const Variable& y) { return feedForward(b, shape, y); });
+    return b.add(std::move(x), std::move(branch));
+}
+
+Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
+{
+    NetworkBuilder b(options);
+    if (shape.heads < 1 || shape.hidden % shape.heads != 0)
+        b.refuse("network.shape", fmt::format("hidden size {} is not a multiple of {} heads",
+                                              shape.hidden, shape.heads));
+    if (options.sequence > shape.positions)
+        b.refuse("network.shape", fmt::format("a sequence of {} is longer than the {} positions",
+                                              options.sequence, shape.positions));
+    const Shape tokens{options.batch, options.sequence};
+    const Variable indices = b.input("tokens", tokens, DType::Int64);
+    Variable tokenWeight, positionWeight;
+    {
+        const ModuleScope scope(b, "wte", "Embedding");
+        tokenWeight = b.parameter("weight", {shape.vocabulary, shape.hidden});
+    }
+    const Variable positions = b.narrow(b.buffer("pos", {1, shape.positions}, DType::Int64), 1,
+                                        options.sequence);
+    Variable x = b.embedding(indices, tokenWeight);
+    x = b.add(std::move(x), b.embedding("wpe", positions, shape.positions, shape.hidden));
+    x = b.dropout(std::move(x), options.dropout);
+    for (std::int64_t i = 0; i < shape.layers && b.ok(); ++i) {
+        const ModuleScope scope(b, fmt::format("blocks.{}", i), "GPT2Block");
+        x = b.layer([&] { return gpt2Block(b, shape, x); });
+    }
+    x = b.layerNorm("lnf", std::move(x));
+    Variable logits = shape.isTied ? b.linear(x, tokenWeight)
+                                   : b.linear("head", x, shape.vocabulary, false);
+    if (!options.loss)
+        return b.finish(std::move(logits));
+    if (options.logitsInFloat)
+        logits = b.cast(std::move(logits), DType::Float32);
+    const Variable targets = b.target("targets", tokens, DType::Int64);
+    Variable loss = b.crossEntropy(
+        b.view(logits, {options.batch * options.sequence, shape.vocabulary}), targets);
+    return b.finish(std::move(logits), std::move(loss));
+}
+
+} // namespace memscape

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/families/llama.h"
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+Variable rotateHalf(NetworkBuilder& b, const Variable& x)
+{
+    std::vector<Variable> halves = b.chunk(x, 2, -1);
+    Variable negative = b.negate(halves[1]);
+    return b.cat({std::move(negative), halves[0]}, -1);
+}
+
+Variable repeated(NetworkBuilder& b, Variable x, std::int64_t heads)
+{
+    const std::int64_t groups = heads / x.size(1);
+    if (groups == 1)
+        return x;
+    const Shape shape{x.size(0), x.size(1), groups, x.size(2), x.size(3)};
+    const Shape full{x.size(0), heads, x.size(2), x.size(3)};
+    return b.reshape(b.expand(b.unsqueeze(std::move(x), 2), shape), full);
+}
+
+Variable heads(NetworkBuilder& b, Variable x, std::int64_t count, std::int64_t width)
+{
+    const Shape shape{x.size(0), x.size(1), count, width};
+    return b.transpose(b.view(std::move(x), shape), 1, 2);
+}
+
+Variable eagerAttention(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,
+                        const Variable& mask)
+{
+    Variable scores = b.scale(b.matmul(q, b.transpose(k, 2, 3)));
+    scores = b.add(std::move(scores), mask);
+    scores = b.cast(b.softmax(std::move(scores), DType::Float32), q.dtype());
+    return b.matmul(scores, v);
+}
+
+Variable attention(NetworkBuilder& b, const LlamaShape& shape, const LlamaTables& tables,
+                   const Variable& y)
+{
+    const std::int64_t batch = y.size(0), length = y.size(1);
+    const std::int64_t width = shape.headWidth > 0 ? shape.headWidth : shape.hidden / shape.heads;
+    const std::int64_t kvWidth = shape.keyValueHeads * width;
+    Variable q = heads(b, b.linear("q", y, shape.heads * width, shape.hasQkvBias), shape.heads, width);
+    Variable k = heads(b, b.linear("k", y, kvWidth, shape.hasQkvBias), shape.keyValueHeads, width);
+    Variable v = heads(b, b.linear("v", y, kvWidth, shape.hasQkvBias), shape.keyValueHeads, width);
+    q = rotated(b, std::move(q), tables.cosine, tables.sine);
+    k = rotated(b, std::move(k), tables.cosine, tables.sine);
+    const bool isEager = b.options().attention == AttentionKernel::Eager;
+    if (isEager || shape.repeatsHeads) {
+        k = repeated(b, std::move(k), shape.heads);
+        v = repeated(b, std::move(v), shape.heads);
+    }
+    Variable o = isEager
+        ? b.attentionCore([&] { return eagerAttention(b, q, k, v, tables.mask); })
+        : b.scaledDotProduct(q, k, v);
+    o = b.reshape(b.contiguous(b.transpose(std::move(o), 1, 2)), {batch, length, shape.heads * width});
+    return b.linear("o", std::move(o), shape.hidden, false);
+}
+
+Variable feedForward(NetworkBuilder& b, const LlamaShape& shape, const Variable& y)
+{
+    Variable gate = b.silu(b.linear("g", y, shape.feedForward, false));
+    Variable up = b.linear("u", y, shape.feedForward, false);
+    Variable product = b.multiply(std::move(gate), std::move(up));
+    return b.linear("dn", std::move(product), shape.hidden, false);
+}
+
+} // namespace
+
+Variable rotated(NetworkBuilder& b, Variable x, const Variable& cosine, const Variable& sine)
+{
+    Variable direct = b.multiply(x, cosine);
+    Variable turned = b.multiply(rotateHalf(b, x), sine);
+    Variable result = b.add(std::move(direct), std::move(turned));
+    x.reset();
+    return result;
+}
+
+Variable llamaBlock(NetworkBuilder& b, const LlamaShape& shape, const LlamaTables& tables,
+                    const Variable& argument)
+{
+    Variable x = argument;
+    Variable y = b.rmsNorm("n1", x);
+    Variable branch = attention(b, shape, tables, y);
+    x = b.add(std::move(x), std::move(branch));
+    y = b.rmsNorm("n2", x);
+    branch = feedForward(b, shape, y);
+    return b.add(std::move(x), std::move(branch));
+}
+
+Result<Graph> llama(const LlamaShape& shape, const BuildOptions& options)
+{
+    NetworkBuilder b(options);
+    if (shape.heads < 1 || shape.keyValueHeads < 1 || shape.heads % shape.keyValueHeads != 0
+        || (shape.headWidth == 0 && shape.hidden % shape.heads != 0))
+        b.refuse("network.shape",
+                 fmt::format("{} heads with {} key-value heads do not divide a hidden size of {}",
+                             shape.heads, shape.keyValueHeads, shape.hidden));
+    const Shape tokens{options.batch, options.sequence};
+    const Variable indices = b.input("tokens", tokens, DType::Int64);
+    Variable tokenWeight;
+    {
+        const ModuleScope embedding(b, "emb", "Embedding");
+        tokenWeight = b.parameter("weight", {shape.vocabulary, shape.hidden});
+    }
+    const std::int64_t width = !b.ok() ? 1 : shape.headWidth > 0 ? shape.headWidth : shape.hidden / shape.heads;
+    const Shape table{1, 1, shape.positions, width};
+    LlamaTables tables{b.buffer("cos", table, options.weights), b.buffer("sin", table, options.weights),
+                       b.buffer("mask", {1, 1, shape.positions, shape.positions}, options.weights)};
+    for (Variable* const part : {&tables.cosine, &tables.sine, &tables.mask})
+        *part = b.narrow(std::move(*part), 2, options.sequence);
+    tables.mask = b.narrow(std::move(tables.mask), 3, options.sequence);
+    Variable x = b.embedding(indices, tokenWeight);
+    for (std::int64_t i = 0; i < shape.layers && b.ok(); ++i) {
+        const ModuleScope layer(b, fmt::format("blocks.{}", i), "LlamaBlock");
+        x = b.layer([&] { return llamaBlock(b, shape, tables, x); });
+    }
+    x = b.rmsNorm("nf", std::move(x));
+    Variable logits = shape.isTied ? b.linear(x, tokenWeight)
+                                   : b.linear("head", x, shape.vocabulary, false);
+    if (!options.loss)
+        return b.finish(std::move(logits));
+    if (options.logitsInFloat)
+        logits = b.cast(std::move(logits), DType::Float32);
+    const Variable targets = b.target("targets", tokens, DType::Int64);
+    Variable loss = b.crossEntropy(
+        b.view(logits, {options.batch * options.sequence, shape.vocabulary}), targets);
+    return b.finish(std::move(logits), std::move(loss));
+}
+
+} // namespace memscape

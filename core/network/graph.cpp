@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/graph.h"
+
+#include <array>
+
+namespace memscape {
+
+std::string_view operatorText(OperatorKind kind)
+{
+    static constexpr std::array<std::string_view, std::size_t(OperatorKind::Count)> texts{
+        "release", "view", "permute", "expand", "slice", "select", "split", "detach", "clone", "to",
+        "cat", "stack", "pad", "fill", "compare", "add", "sub", "mul", "div", "mul", "add", "neg",
+        "pow", "square", "sqrt", "rsqrt", "exp", "log", "sigmoid", "tanh", "relu", "gelu", "silu",
+        "hardswish", "hardtanh", "leaky_relu", "elu", "mish", "softplus", "masked_fill", "where",
+        "dropout", "sum", "mean", "max", "var", "softmax", "log_softmax", "layer_norm", "rms_norm",
+        "group_norm", "batch_norm", "addmm", "mm", "bmm", "convolution", "flash_attention",
+        "efficient_attention", "embedding", "index", "index_select", "gather", "max_pool2d",
+        "avg_pool2d", "adaptive_avg_pool2d", "upsample_nearest2d", "upsample_bilinear2d",
+        "nll_loss", "mse_loss", "all_reduce", "all_gather", "reduce_scatter"};
+    return texts[std::size_t(kind)];
+}
+
+std::span<const TensorId> Graph::inputs(const Operator& op) const
+{
+    return {operands.data() + op.first, op.inputs};
+}
+
+std::span<const TensorId> Graph::outputs(const Operator& op) const
+{
+    return {operands.data() + op.first + op.inputs, op.outputs};
+}
+
+std::span<const TensorId> Graph::saved(const Operator& op) const
+{
+    return {operands.data() + op.first + op.inputs + op.outputs,
+            op.saved};
+}
+
+std::string Graph::path(ModuleIndex module) const
+{
+    if (module == 0)
+        return {};
+    const ModuleCall& own = modules[module];
+    if (own.parent == 0)
+        return own.name;
+    return path(own.parent) + '.' + own.name;
+}
+
+std::int64_t Graph::parameterCount() const
+{
+    std::int64_t count = 0;
+    for (const NamedTensor& parameter : parameters)
+        count += tensors[parameter.tensor].layout.elements();
+    return count;
+}
+
+std::int64_t Graph::parameterBytes() const
+{
+    std::int64_t bytes = 0;
+    for (const NamedTensor& parameter : parameters)
+        bytes += storageOf(parameter.tensor).bytes;
+    return bytes;
+}
+
+SavedBytes savedBytes(const Graph& graph)
+{
+    SavedBytes sum;
+    std::vector<bool> seen(graph.storages.size(), false);
+    for (const Operator& op : graph.operators) {
+        for (const TensorId tensor : graph.saved(op)) {
+            const Storage& storage = graph.storageOf(tensor);
+            if (seen[graph.tensors[tensor].storage])
+                continue;
+            seen[graph.tensors[tensor].storage] = true;
+            const bool isScalar = graph.tensors[tensor].layout.rank() == 0 && storage.bytes <= 8;
+            switch (storage.role) {
+            case Role::Parameter: sum.parameters += storage.bytes; break;
+            case Role::Buffer: sum.buffers += storage.bytes; break;
+            case Role::Input:
+            case Role::Target: sum.inputs += storage.bytes; break;
+            case Role::WeightCast: sum.weightCasts += storage.bytes; break;
+            case Role::Activation:
+                (isScalar ? sum.scalars : sum.activations) += storage.bytes;
+                sum.activationStorages += isScalar ? 0 : 1;
+            }
+        }
+    }
+    return sum;
+}
+
+} // namespace memscape

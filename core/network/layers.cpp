@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers of a NetworkBuilder: a module of the layer's name, its parameters under PyTorch's names, and
+// the operator.
+#include "core/network/builder.h"
+
+namespace memscape {
+
+Variable NetworkBuilder::linear(std::string_view name, Variable x, std::int64_t outputs, bool hasBias)
+{
+    const ModuleScope scope(*this, name, "Linear");
+    Variable weight = parameter("weight", {outputs, x.size(-1)});
+    Variable bias = hasBias ? parameter("bias", {outputs}) : Variable();
+    return linear(std::move(x), std::move(weight), std::move(bias));
+}
+
+Variable NetworkBuilder::layerNorm(std::string_view name, Variable x, bool hasBias)
+{
+    const ModuleScope scope(*this, name, "LayerNorm");
+    Variable weight = parameter("weight", {x.size(-1)});
+    Variable bias = hasBias ? parameter("bias", {x.size(-1)}) : Variable();
+    return layerNorm(std::move(x), std::move(weight), std::move(bias));
+}
+
+// Hugging Face's LlamaRMSNorm: x.float(), square, mean, rsqrt, product, back, times the weight.
+Variable NetworkBuilder::rmsNorm(std::string_view name, Variable argument)
+{
+    const ModuleScope scope(*this, name, "RMSNorm");
+    Variable weight = parameter("weight", {argument.size(-1)});
+    const DType dtype = argument.dtype();
+    Variable x = cast(argument, DType::Float32);
+    Variable variance = mean(unary(OperatorKind::Power, x), -1);
+    x = multiply(x, unary(OperatorKind::ReciprocalRoot, shift(variance)));
+    Variable result = multiply(std::move(weight), cast(x, dtype));
+    return settled(std::move(result), x, variance, argument);
+}
+
+Variable NetworkBuilder::embedding(std::string_view name, Variable indices, std::int64_t count,
+                                   std::int64_t width)
+{
+    const ModuleScope scope(*this, name, "Embedding");
+    return embedding(std::move(indices), parameter("weight", {count, width}));
+}
+
+Variable NetworkBuilder::convolution(std::string_view name, Variable x, std::int64_t channels,
+                                     ConvolutionShape shape)
+{
+    const ModuleScope scope(*this, name, "Conv2d");
+    if (ok() && (shape.groups < 1 || x.size(1) % shape.groups != 0))
+        refuse("network.shape", "channels are not a multiple of the groups of a convolution");
+    const std::int64_t inputs = x.size(1) / std::max<std::int64_t>(shape.groups, 1);
+    Variable weight = parameter("weight", {channels, inputs, shape.kernel, shape.kernel});
+    Variable bias = shape.hasBias ? parameter("bias", {channels}) : Variable();
+    return convolution(std::move(x), std::move(weight), std::move(bias), shape);
+}
+
+Variable NetworkBuilder::batchNorm(std::string_view name, Variable x)
+{
+    const ModuleScope scope(*this, name, "BatchNorm2d");
+    const Shape channels{x.size(1)};
+    Variable weight = parameter("weight", channels);
+    Variable bias = parameter("bias", channels);
+    buffer("running_mean", channels, DType::Float32);
+    buffer("running_var", channels, DType::Float32);
+    buffer("num_batches_tracked", {}, DType::Int64);
+    return batchNorm(std::move(x), std::move(weight), std::move(bias));
+}
+
+} // namespace memscape

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// One entry of a recorded program: an operator as autograd sees it (one grad_fn each), or a release,
+// the moment at which the last Python variable that names a tensor dies.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace memscape {
+
+using TensorId = std::uint32_t;
+using StorageId = std::uint32_t;
+using ModuleIndex = std::uint32_t;
+constexpr TensorId noTensor = UINT32_MAX;
+
+enum class OperatorKind : std::uint8_t {
+    Release, ///< inputs[0] is not named any more
+    // Views: outputs share the storage of inputs[0].
+    View,    ///< other sizes, same elements
+    Permute, ///< attribute: four bits per dimension, the dimension that it was
+    Expand,
+    Narrow, ///< attribute: dimension; a part of it
+    Select, ///< attribute: dimension, which disappears
+    Split,  ///< attribute: dimension; several outputs
+    Detach, ///< no gradient behind it
+    // Copies.
+    Clone,    ///< dense row-major copy
+    Cast,     ///< to another dtype
+    Cat,      ///< attribute: dimension
+    Stack,    ///< attribute: dimension, which is new
+    Pad,
+    Fill,     ///< a tensor out of nothing: a mask, positions
+    Compare,  ///< Bool or integer result without a gradient
+    // Elementwise.
+    Add, Subtract, Multiply, Divide,
+    Scale, ///< by a number
+    Shift, ///< plus a number
+    Negate, Power, Square, SquareRoot, ReciprocalRoot, Exponential, Logarithm,
+    Sigmoid, Tanh, Relu, Gelu, Silu, HardSwish, HardTanh, LeakyRelu, Elu, Mish, Softplus,
+    MaskedFill, Where, Dropout,
+    // Reductions; attribute: dimension, or −1 for all.
+    Sum, Mean, Maximum, Variance,
+    Softmax, LogSoftmax,
+    // Norms: outputs are result, mean, reciprocal deviation.
+    LayerNorm, RmsNorm, GroupNorm, BatchNorm,
+    // Products.
+    Addmm, ///< inputs bias, a, b
+    Mm, Bmm,
+    Convolution, ///< inputs x, weight, bias
+    FlashAttention, EfficientAttention, ///< inputs q, k, v
+    // Lookups.
+    Embedding,   ///< inputs weight, indices
+    Index,       ///< tensor[indices]
+    IndexSelect, ///< attribute: dimension
+    Gather,
+    // Pictures.
+    MaxPool, AveragePool, AdaptiveAveragePool, InterpolateNearest, InterpolateBilinear,
+    // Losses.
+    NllLoss, MseLoss,
+    // Between devices.
+    AllReduce, AllGather, ReduceScatter,
+    Count
+};
+
+/// "layer_norm", "bmm", "masked_fill": the operator's name in PyTorch.
+std::string_view operatorText(OperatorKind kind);
+
+/// Operands are indices into Graph::operands(): inputs, then outputs, then saved.
+struct Operator
+{
+    OperatorKind kind = OperatorKind::Release;
+    std::uint8_t inputs = 0;
+    std::uint8_t outputs = 0;
+    std::uint8_t saved = 0;
+    bool hasGradient = false; ///< autograd has a node for it
+    bool inPlace = false;     ///< outputs[0] shares the storage of inputs[0], with new values
+    ModuleIndex module = 0;
+    std::uint32_t first = 0;
+    std::int64_t attribute = 0;
+};
+
+} // namespace memscape

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax and the fused norms: statistics of a row are kept for backward beside the input, in float
+// on CUDA whatever the input's type (aten/src/ATen/native/cuda/layer_norm_kernel.cu). RMSNorm's
+// fused kernel (torch.rms_norm, PyTorch 2.8) keeps one statistic instead of two.
+//
+// Left out: batch statistics across devices, evaluation mode.
+#include "core/network/builder.h"
+
+#include <array>
+
+namespace memscape {
+
+Variable NetworkBuilder::highPrecision(Variable x)
+{
+    const bool isLow = x && (x.dtype() == DType::BFloat16 || x.dtype() == DType::Float16);
+    return m_options.autocast && isLow ? cast(std::move(x), DType::Float32) : x;
+}
+
+Variable NetworkBuilder::softmax(Variable x)
+{
+    x = contiguous(highPrecision(std::move(x)));
+    if (!ok())
+        return {};
+    return settled(record(OperatorKind::Softmax, {x.id()}, {Layout(x.shape()), x.dtype()},
+                          {noTensor}),
+                   x);
+}
+
+Variable NetworkBuilder::softmax(Variable x, DType computed)
+{
+    return softmax(cast(std::move(x), computed));
+}
+
+Variable NetworkBuilder::logSoftmax(Variable x)
+{
+    x = contiguous(highPrecision(std::move(x)));
+    if (!ok())
+        return {};
+    return settled(record(OperatorKind::LogSoftmax, {x.id()}, {Layout(x.shape()), x.dtype()},
+                          {noTensor}),
+                   x);
+}
+
+Variable NetworkBuilder::layerNorm(Variable x, Variable weight, Variable bias)
+{
+    x = contiguous(highPrecision(std::move(x)));
+    if (!ok())
+        return {};
+    Shape rows = x.shape();
+    rows[rows.rank - 1] = 1;
+    const bool inFloat = m_options.rules.normStatisticsInFloat && elementBytes(x.dtype()) < 4;
+    const DType statistics = inFloat ? DType::Float32 : x.dtype();
+    const Layout layout(x.shape());
+    const DType dtype = x.dtype();
+    std::array<TensorId, 3> inputs{x.id(), weight.id(), bias.id()};
+    begin(OperatorKind::LayerNorm, {inputs.data(), bias ? 3u : 2u});
+    const TensorId result = addOutput({layout, dtype}, true);
+    const TensorId mean = addOutput({Layout(rows), statistics}, false);
+    const TensorId deviation = addOutput({Layout(rows), statistics}, false);
+    for (const TensorId tensor : {inputs[0], mean, deviation, inputs[1]})
+        save(tensor);
+    if (bias)
+        save(bias.id());
+    return settled(Variable(*this, result), x, weight, bias);
+}
+
+Variable NetworkBuilder::fusedRmsNorm(Variable x, Variable weight)
+{
+    x = contiguous(highPrecision(std::move(x)));
+    if (!ok())
+        return {};
+    Shape rows = x.shape();
+    rows[rows.rank - 1] = 1;
+    const Layout layout(x.shape());
+    const DType dtype = x.dtype();
+    begin(OperatorKind::RmsNorm, std::array{x.id(), weight.id()});
+    const TensorId result = addOutput({layout, dtype}, true);
+    const TensorId deviation = addOutput({Layout(rows), DType::Float32}, false);
+    for (const TensorId tensor : {x.id(), deviation, weight.id()})
+        save(tensor);
+    return settled(Variable(*this, result), x, weight);
+}
+
+Variable NetworkBuilder::groupNorm(Variable x, std::int64_t groups, Variable weight, Variable bias)
+{
+    x = contiguous(highPrecision(std::move(x)));
+    if (!ok())
+        return {};
+    const Layout layout(x.shape());
+    const Layout statistics(Shape{x.size(0), groups});
+    const DType dtype = x.dtype();
+    begin(OperatorKind::GroupNorm, std::array{x.id(), weight.id(), bias.id()});
+    const TensorId result = addOutput({layout, dtype}, true);
+    const TensorId mean = addOutput({statistics, DType::Float32}, false);
+    const TensorId deviation = addOutput({statistics, DType::Float32}, false);
+    for (const TensorId tensor : {x.id(), weight.id(), mean, deviation})
+        save(tensor);
+    return settled(Variable(*this, result), x, weight, bias);
+}
+
+Variable NetworkBuilder::batchNorm(Variable x, Variable weight, Variable bias)
+{
+    if (!ok())
+        return {};
+    const Layout layout = x.layout();
+    const Layout channels(Shape{x.size(1)});
+    const DType dtype = x.dtype();
+    begin(OperatorKind::BatchNorm, std::array{x.id(), weight.id(), bias.id()});
+    const TensorId result = addOutput({layout, dtype}, true);
+    const TensorId mean = addOutput({channels, DType::Float32}, false);
+    const TensorId deviation = addOutput({channels, DType::Float32}, false);
+    for (const TensorId tensor : {x.id(), weight.id(), mean, deviation})
+        save(tensor);
+    return settled(Variable(*this, result), x, weight, bias);
+}
+
+} // namespace memscape
