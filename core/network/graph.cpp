@@ -62,30 +62,80 @@ std::int64_t Graph::parameterBytes() const
     return bytes;
 }
 
-SavedBytes savedBytes(const Graph& graph)
+namespace {
+
+/// Adds storages to a sum, each once.
+class SavedSum
 {
-    SavedBytes sum;
-    std::vector<bool> seen(graph.storages.size(), false);
-    for (const Operator& op : graph.operators) {
-        for (const TensorId tensor : graph.saved(op)) {
-            const Storage& storage = graph.storageOf(tensor);
-            if (seen[graph.tensors[tensor].storage])
-                continue;
-            seen[graph.tensors[tensor].storage] = true;
-            const bool isScalar = graph.tensors[tensor].layout.rank() == 0 && storage.bytes <= 8;
-            switch (storage.role) {
-            case Role::Parameter: sum.parameters += storage.bytes; break;
-            case Role::Buffer: sum.buffers += storage.bytes; break;
-            case Role::Input:
-            case Role::Target: sum.inputs += storage.bytes; break;
-            case Role::WeightCast: sum.weightCasts += storage.bytes; break;
-            case Role::Activation:
-                (isScalar ? sum.scalars : sum.activations) += storage.bytes;
-                sum.activationStorages += isScalar ? 0 : 1;
-            }
+public:
+    explicit SavedSum(const Graph& graph)
+        : m_graph(graph)
+        , m_seen(graph.storages.size(), false)
+    {
+    }
+
+    void add(TensorId tensor)
+    {
+        const StorageId id = m_graph.tensors[tensor].storage;
+        if (m_seen[id])
+            return;
+        m_seen[id] = true;
+        const Storage& storage = m_graph.storages[id];
+        const bool isScalar = m_graph.tensors[tensor].layout.rank() == 0 && storage.bytes <= 8;
+        switch (storage.role) {
+        case Role::Parameter: m_sum.parameters += storage.bytes; break;
+        case Role::Buffer: m_sum.buffers += storage.bytes; break;
+        case Role::Input:
+        case Role::Target: m_sum.inputs += storage.bytes; break;
+        case Role::WeightCast: m_sum.weightCasts += storage.bytes; break;
+        case Role::Activation:
+            (isScalar ? m_sum.scalars : m_sum.activations) += storage.bytes;
+            m_sum.activationStorages += isScalar ? 0 : 1;
         }
     }
-    return sum;
+
+    const SavedBytes& sum() const { return m_sum; }
+
+private:
+    const Graph& m_graph;
+    std::vector<bool> m_seen;
+    SavedBytes m_sum;
+};
+
+} // namespace
+
+SavedBytes savedBytes(const Graph& graph)
+{
+    SavedSum sum(graph);
+    for (const Operator& op : graph.operators)
+        for (const TensorId tensor : graph.saved(op))
+            sum.add(tensor);
+    return sum.sum();
+}
+
+SavedBytes savedBytesOfLayers(const Graph& graph)
+{
+    SavedSum sum(graph);
+    std::size_t next = 0; // block that starts here or later
+    for (std::uint32_t i = 0; i < graph.operators.size(); ++i) {
+        while (next < graph.blocks.size()
+               && (graph.blocks[next].first < i || graph.blocks[next].kind != Block::Kind::Layer))
+            ++next;
+        if (next == graph.blocks.size() || graph.blocks[next].first != i) {
+            for (const TensorId tensor : graph.saved(graph.operators[i]))
+                sum.add(tensor);
+            continue;
+        }
+        const Block& block = graph.blocks[next++];
+        for (; i < block.last; ++i)
+            for (const TensorId tensor : graph.inputs(graph.operators[i]))
+                if (tensor < block.firstTensor
+                    && graph.operators[i].kind != OperatorKind::Release
+                    && graph.storageOf(tensor).role == Role::Activation)
+                    sum.add(tensor);
+        --i;
+    }
+    return sum.sum();
 }
 
 } // namespace memscape

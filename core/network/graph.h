@@ -110,5 +110,7 @@ struct SavedBytes
     std::int64_t activationStorages = 0;
 };
 SavedBytes savedBytes(const Graph& graph);
+/// The same when every Layer block is checkpointed: the inputs of blocks instead of what is inside.
+SavedBytes savedBytesOfLayers(const Graph& graph);
 
 } // namespace memscape

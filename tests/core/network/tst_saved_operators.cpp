@@ -197,6 +197,7 @@ BuildOptions optionsFor(const QJsonObject& measured)
     // "RMSNorm_composite_fp32" was measured with its mean written as a sum, the rule since 2.0.
     if (measured["name"].toString().startsWith("op:RMSNorm"))
         options.rules.meanSavesInput = measured["config"]["mean"].toString() == "1.13";
+    options.rules.dropoutSavesNoise = measured["name"] != "op:native_dropout";
     if (measured["mode"] == "bf16_pure")
         options.weights = DType::BFloat16;
     return options;
