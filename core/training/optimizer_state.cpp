@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/training/optimizer_state.h"
+
+#include "core/training/sharding.h"
+
+namespace memscape {
+
+namespace {
+
+constexpr std::int64_t eightBitBlock = 256;
+constexpr std::int64_t eightBitLeast = 4096; ///< smaller tensors keep 32-bit state
+constexpr std::int64_t codeTable = 256 * 4;
+
+std::vector<StateTensor> twoMoments(std::int64_t bytes, UpdateStyle style)
+{
+    std::vector<StateTensor> state{{"exp_avg", bytes}, {"exp_avg_sq", bytes}};
+    if (style == UpdateStyle::Fused)
+        state.push_back({"step", 4});
+    return state;
+}
+
+std::vector<StateTensor> eightBitMoments(std::int64_t elements)
+{
+    if (elements < eightBitLeast)
+        return {{"state1", 4 * elements}, {"state2", 4 * elements}};
+    const std::int64_t scales = 4 * piece(elements, eightBitBlock);
+    return {{"state1", elements}, {"state2", elements}, {"absmax1", scales}, {"absmax2", scales}};
+}
+
+std::vector<StateTensor> factoredMoment(const ParameterTensor& updated, std::int64_t elementBytes)
+{
+    const auto& shape = updated.shape;
+    if (shape.size() < 2)
+        return {{"variance", updated.elements * elementBytes}};
+    return {{"row_var", updated.elements / shape[shape.size() - 1] * elementBytes},
+            {"col_var", updated.elements / shape[shape.size() - 2] * elementBytes}};
+}
+
+} // namespace
+
+std::int64_t elementCount(const std::vector<ParameterTensor>& parameters)
+{
+    std::int64_t sum = 0;
+    for (const ParameterTensor& parameter : parameters)
+        sum += parameter.elements;
+    return sum;
+}
+
+std::int64_t trainedCount(const std::vector<ParameterTensor>& parameters)
+{
+    std::int64_t sum = 0;
+    for (const ParameterTensor& parameter : parameters)
+        sum += parameter.isTrained ? parameter.elements : 0;
+    return sum;
+}
+
+bool isOrthogonalized(const ParameterTensor& parameter)
+{
+    return parameter.isMatrix() && !parameter.isEmbedding;
+}
+
+std::vector<StateTensor> stateTensors(const ParameterTensor& updated, std::int64_t elementBytes,
+                                      OptimizerKind optimizer, UpdateStyle style)
+{
+    if (!updated.isTrained || updated.elements == 0)
+        return {};
+    const std::int64_t bytes = updated.elements * elementBytes;
+    switch (optimizer) {
+    case OptimizerKind::None:
+    case OptimizerKind::Sgd:
+        return {};
+    case OptimizerKind::Momentum:
+        return {{"momentum_buffer", bytes}};
+    case OptimizerKind::Adam:
+    case OptimizerKind::AdamW:
+        return twoMoments(bytes, style);
+    case OptimizerKind::Adam8bit:
+        return eightBitMoments(updated.elements);
+    case OptimizerKind::Adafactor:
+        return factoredMoment(updated, elementBytes);
+    case OptimizerKind::Lion:
+        return {{"exp_avg", bytes}};
+    case OptimizerKind::Muon:
+        return isOrthogonalized(updated) ? std::vector<StateTensor>{{"momentum_buffer", bytes}}
+                                         : twoMoments(bytes, style);
+    }
+    return {};
+}
+
+std::int64_t sharedStateBytes(OptimizerKind optimizer)
+{
+    return optimizer == OptimizerKind::Adam8bit ? 2 * codeTable : 0;
+}
+
+std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& parameters,
+                                            const Plan& plan)
+{
+    std::vector<ParameterTensor> updated;
+    if (plan.zeroStage == 1 || plan.zeroStage == 2) {
+        const std::int64_t elements = piece(trainedCount(parameters), plan.dataParallel);
+        if (elements > 0)
+            updated.push_back({"flat partition", {elements}, elements, true, false, 0});
+        return updated;
+    }
+    for (const ParameterTensor& parameter : parameters) {
+        if (!parameter.isTrained)
+            continue;
+        updated.push_back(parameter);
+        if (plan.zeroStage == 3) {
+            updated.back().elements = piece(parameter.elements, plan.dataParallel);
+            updated.back().shape = {updated.back().elements};
+        }
+    }
+    return updated;
+}
+
+KeptBytes keptBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)
+{
+    const PrecisionRule rule = precisionRule(plan.precision);
+    KeptBytes kept;
+    for (const ParameterTensor& parameter : parameters) {
+        kept.weights += weightBytes(parameter, plan);
+        if (plan.phase == StepPhase::Training && parameter.isTrained)
+            kept.gradients += gradientElements(parameter, plan) * plan.gradientBytes();
+    }
+    if (plan.hasOptimizer()) {
+        for (const ParameterTensor& updated : updatedTensors(parameters, plan)) {
+            kept.master += updated.elements * rule.master;
+            for (const StateTensor& tensor :
+                 stateTensors(updated, rule.updated(), plan.optimizer, plan.update))
+                kept.state += tensor.bytes;
+        }
+        kept.state += sharedStateBytes(plan.optimizer);
+    }
+    if (plan.offload != Offload::None) {
+        kept.host = kept.master + kept.state;
+        kept.master = kept.state = 0;
+    }
+    if (plan.offload == Offload::Parameters) {
+        kept.host += kept.weights;
+        kept.weights = 0;
+    }
+    return kept;
+}
+
+} // namespace memscape

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an optimizer keeps between steps, for each parameter of n elements with e bytes each (e is 4
+// for fp32 weights or an fp32 master copy, 2 for pure half):
+//   sgd            nothing
+//   momentum       n e
+//   adam, adamw    2 n e (and a step count: on the host, or 4 B on the device when fused)
+//   adam-8bit      2 n + 2 × 4 ceil(n / 256): one byte each and an fp32 scale per block of 256;
+//   below
+//                  4096 elements 2 × 4 n; and two tables of 256 fp32 codes for all (bitsandbytes)
+//   adafactor      (n / columns + n / rows) e over the last two dimensions, n e for vectors
+//   lion           n e
+//   muon           n e for hidden matrices; embeddings, output head and vectors are left to AdamW
+// Sources: torch/optim of PyTorch 2.x; Dettmers et al. 2022 (arXiv:2110.02861) and bitsandbytes;
+// Chen et al. 2023 (Lion). Checked against the states that PyTorch itself makes.
+//
+// Left out: AMSGrad, Nesterov (no state), GradScaler's three scalars.
+#pragma once
+
+#include "core/training/parameter_tensor.h"
+#include "core/training/plan.h"
+
+#include <span>
+
+namespace memscape {
+
+/// One tensor of the optimizer's state.
+struct StateTensor
+{
+    std::string_view name; ///< "exp_avg", "row_var", …
+    std::int64_t bytes = 0;
+};
+
+/// The state of one updated tensor whose elements have `elementBytes`; empty for frozen ones.
+std::vector<StateTensor> stateTensors(const ParameterTensor& updated, std::int64_t elementBytes,
+                                      OptimizerKind optimizer, UpdateStyle style);
+
+/// State that belongs to the optimizer as a whole: the code tables of adam-8bit.
+std::int64_t sharedStateBytes(OptimizerKind optimizer);
+
+/// Whether Muon orthogonalizes its update (else AdamW's rule is used for it).
+bool isOrthogonalized(const ParameterTensor& parameter);
+
+/// What the optimizer of one device updates: the trained parameters; with ZeRO stages 1 and 2 one
+/// flat piece of ceil(sum / degree) elements; with stage 3 a flat piece of each.
+std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& parameters,
+                                            const Plan& plan);
+
+/// Bytes that one device keeps between steps. With offload, what lives on the host is in `host`.
+struct KeptBytes
+{
+    std::int64_t weights = 0;
+    std::int64_t gradients = 0;
+    std::int64_t master = 0;
+    std::int64_t state = 0;
+    std::int64_t host = 0; ///< master copy, state (and weights) that were offloaded
+    std::int64_t device() const { return weights + gradients + master + state; }
+};
+/// The sum over parameters as the step simulator allocates them: gradients as they are between
+/// backward and zero_grad. Frozen parameters keep only weights.
+KeptBytes keptBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan);
+
+} // namespace memscape

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/training/optimizer_step.h"
+
+#include "core/training/sharding.h"
+#include "core/training/update_rules.h"
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+constexpr std::int64_t normChunk = 65536; ///< elements per block of a multi-tensor kernel
+
+bool updatesOnDevice(const Plan& plan)
+{
+    return plan.hasOptimizer() && plan.offload == Offload::None;
+}
+
+/// Half gradients as fp32, alive for the whole update.
+std::vector<Temporary> fp32Gradients(Trace& trace, const Plan& plan,
+                                     const std::vector<ParameterTensor>& updated)
+{
+    std::vector<Temporary> copies;
+    if (precisionRule(plan.precision).master == 0 || plan.gradientBytes() == 4)
+        return copies;
+    const NameId name = trace.name("fp32 gradient");
+    for (const ParameterTensor& tensor : updated)
+        copies.emplace_back(trace, tensor.elements * 4, name, tensor.module);
+    return copies;
+}
+
+} // namespace
+
+OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTensor>& parameters,
+                                  const Plan& plan)
+{
+    OptimizerBlocks blocks;
+    if (!updatesOnDevice(plan))
+        return blocks;
+    blocks.updated = updatedTensors(parameters, plan);
+    const PrecisionRule rule = precisionRule(plan.precision);
+    const NameId master = trace.name("master");
+    for (const ParameterTensor& tensor : blocks.updated) {
+        blocks.masters.push_back(trace.allocate(tensor.elements * rule.master,
+                                                Category::MasterWeights, master, tensor.module));
+        auto& state = blocks.state.emplace_back();
+        for (const StateTensor& part :
+             stateTensors(tensor, rule.updated(), plan.optimizer, plan.update))
+            state.push_back(trace.allocate(part.bytes, Category::OptimizerState,
+                                           trace.name(part.name), tensor.module));
+    }
+    trace.allocate(sharedStateBytes(plan.optimizer), Category::OptimizerState, trace.name("codes"));
+    return blocks;
+}
+
+void clipGradients(Trace& trace, const std::vector<ParameterTensor>& parameters, const Plan& plan)
+{
+    if (!plan.clipsGradients || plan.phase != StepPhase::Training)
+        return;
+    std::int64_t count = 0, largest = 0;
+    const std::int64_t scalar = plan.gradientBytes();
+    for (const ParameterTensor& parameter : parameters) {
+        count += parameter.isTrained;
+        if (parameter.isTrained)
+            largest = std::max(largest, gradientElements(parameter, plan));
+    }
+    if (count == 0)
+        return;
+    const NameId norm = trace.name("gradient norm");
+    const auto make = [&](std::int64_t bytes) { return Temporary(trace, bytes, norm, 0); };
+    Temporary total;
+    {
+        Temporary chunks(trace, 4 * count * piece(largest, normChunk), trace.name("norm chunks"),
+                         0);
+        std::vector<Temporary> norms;
+        for (std::int64_t i = 0; i < count; ++i)
+            norms.push_back(make(scalar));
+        chunks.reset();
+        const Temporary stacked = make(count * scalar);
+        total = make(scalar);
+    }
+    Temporary sum = make(scalar); // total_norm + 1e-6
+    Temporary reciprocal = make(scalar); // max_norm / sum is a reciprocal and a product
+    const Temporary coefficient = make(scalar);
+    sum.reset();
+    reciprocal.reset();
+    const Temporary clamped = make(scalar);
+}
+
+void updateParameters(Trace& trace, const Plan& plan, OptimizerBlocks& blocks)
+{
+    if (!updatesOnDevice(plan))
+        return;
+    const std::vector<Temporary> gradients = fp32Gradients(trace, plan, blocks.updated);
+    UpdateRules(trace, plan, blocks).run();
+}
+
+void zeroGradients(Trace& trace, const Plan& plan, std::vector<BlockId>& gradients)
+{
+    trace.enter(Phase::ZeroGrad);
+    if (!plan.setsGradientsToNone)
+        return;
+    for (BlockId& gradient : gradients)
+        trace.free(std::exchange(gradient, noBlock));
+}
+
+} // namespace memscape

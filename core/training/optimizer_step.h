@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The optimizer's part of a step: clipping, the update, zero_grad, as events. The temporaries and
+// their lifetimes are those of torch/optim (PyTorch 2.x), line by line; n e is the size of a
+// parameter:
+//   loop        AdamW: sqrt(v), its quotient, and the previous parameter's quotient, which is still
+//               bound: up to 3 n e. Lion: 3 n e + the previous update. SGD: nothing
+//   foreach     AdamW: sqrt(v) of all parameters at once: the size of all of them
+//   fused       nothing
+//   written-out AdamW as a textbook writes it: new moments beside the old ones, up to 5 n e
+// Muon orthogonalizes in bf16: per matrix a copy, two Gram matrices of the smaller side, a product.
+// Mixed recipes copy half gradients to fp32 for the whole update (unless they are kept in fp32).
+// Clipping makes a norm per tensor, and on CUDA a partial norm per tensor and 65536 elements of the
+// largest.
+//
+// Left out: partial results of large reductions inside kernels, GradScaler's scalars, the time of a
+// step on the host under offload (nothing happens on the device then).
+#pragma once
+
+#include "core/training/optimizer_state.h"
+
+namespace memscape {
+
+/// What `allocateOptimizer` made and the step may replace.
+struct OptimizerBlocks
+{
+    std::vector<ParameterTensor> updated; ///< what this device updates (optimizer_state.h)
+    std::vector<BlockId> masters; ///< beside `updated`; noBlock without a master copy
+    std::vector<std::vector<BlockId>> state; ///< beside `updated`
+};
+
+/// Allocates master weights and state (names "master", "exp_avg", …), as they are before a step
+/// that is not the first. Nothing on the device with offload, outside of training, or without an
+/// optimizer.
+OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTensor>& parameters,
+                                  const Plan& plan);
+
+/// torch.nn.utils.clip_grad_norm_ over the trained parameters; nothing when the plan doesn't clip.
+/// Belongs to Phase::Optimizer, which the caller has entered.
+void clipGradients(Trace& trace, const std::vector<ParameterTensor>& parameters, const Plan& plan);
+
+/// optimizer.step(). Belongs to Phase::Optimizer, which the caller has entered.
+void updateParameters(Trace& trace, const Plan& plan, OptimizerBlocks& blocks);
+
+/// optimizer.zero_grad(): frees the gradients (their entries become noBlock) or, without
+/// set_to_none, leaves them filled with zeros. Enters Phase::ZeroGrad.
+void zeroGradients(Trace& trace, const Plan& plan, std::vector<BlockId>& gradients);
+
+} // namespace memscape

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A parameter as optimizers, sharding and adapters see it: a name, a shape, whether it is trained.
+#pragma once
+
+#include "core/trace/trace.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace memscape {
+
+struct ParameterTensor
+{
+    std::string name; ///< "layers.3.attn.q_proj.weight"
+    std::vector<std::int64_t> shape;
+    std::int64_t elements = 0; ///< the product of the shape
+    bool isTrained = true;
+    bool isEmbedding = false; ///< an embedding or the output head: Muon and LoRA leave these alone
+    ModuleId module = 0; ///< of the trace
+
+    bool isMatrix() const { return shape.size() == 2; }
+};
+
+/// Elements of all, and of those that are trained. Sums stay below 2^63: a network is checked when
+/// it is built.
+std::int64_t elementCount(const std::vector<ParameterTensor>& parameters);
+std::int64_t trainedCount(const std::vector<ParameterTensor>& parameters);
+
+} // namespace memscape

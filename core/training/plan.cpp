@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/training/plan.h"
+
+#include "core/base/text.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+template <typename Enum, std::size_t count> struct Names
+{
+    std::string_view what; ///< "precision": also the last word of the error's code
+    std::array<std::pair<Enum, std::string_view>, count> entries;
+
+    std::string_view text(Enum value) const
+    {
+        for (const auto& [known, name] : entries)
+            if (known == value)
+                return name;
+        return {};
+    }
+    std::vector<std::string> all() const
+    {
+        std::vector<std::string> names;
+        for (const auto& entry : entries)
+            names.emplace_back(entry.second);
+        return names;
+    }
+    Result<Enum> value(std::string_view wanted) const
+    {
+        for (const auto& [known, name] : entries)
+            if (name == wanted)
+                return known;
+        return fail(fmt::format("plan.{}", what),
+                    fmt::format("no {} is called \"{}\"", what, quotedForMessage(wanted)),
+                    didYouMean(wanted, all()));
+    }
+};
+
+constexpr Names<Precision, 8> precisions{"precision",
+                                         {{{Precision::Fp32, "fp32"},
+                                           {Precision::Bf16Autocast, "bf16-autocast"},
+                                           {Precision::Fp16Autocast, "fp16-autocast"},
+                                           {Precision::Bf16Mixed, "bf16-mixed"},
+                                           {Precision::Fp16Mixed, "fp16-mixed"},
+                                           {Precision::Bf16, "bf16"},
+                                           {Precision::Fp16, "fp16"},
+                                           {Precision::Fp8, "fp8"}}}};
+constexpr Names<OptimizerKind, 9> optimizers{"optimizer",
+                                             {{{OptimizerKind::None, "none"},
+                                               {OptimizerKind::Sgd, "sgd"},
+                                               {OptimizerKind::Momentum, "momentum"},
+                                               {OptimizerKind::Adam, "adam"},
+                                               {OptimizerKind::AdamW, "adamw"},
+                                               {OptimizerKind::Adam8bit, "adam-8bit"},
+                                               {OptimizerKind::Adafactor, "adafactor"},
+                                               {OptimizerKind::Lion, "lion"},
+                                               {OptimizerKind::Muon, "muon"}}}};
+constexpr Names<UpdateStyle, 4> styles{"update",
+                                       {{{UpdateStyle::Loop, "loop"},
+                                         {UpdateStyle::Foreach, "foreach"},
+                                         {UpdateStyle::Fused, "fused"},
+                                         {UpdateStyle::WrittenOut, "written-out"}}}};
+
+Result<void> checkRanges(const Plan& plan)
+{
+    const auto within = [](const char* what, std::int64_t value, std::int64_t least,
+                           std::int64_t most) {
+        return value >= least && value <= most
+            ? Result<void>()
+            : Result<void>(
+                fail("plan.range",
+                     fmt::format("{} is {}, expected {} to {}", what, value, least, most)));
+    };
+    MEMSCAPE_CHECK(within("accumulation", plan.accumulation, 1, 65535));
+    MEMSCAPE_CHECK(within("the ZeRO stage", plan.zeroStage, 0, 3));
+    MEMSCAPE_CHECK(within("the data-parallel degree", plan.dataParallel, 1, 1 << 20));
+    MEMSCAPE_CHECK(within("the tensor-parallel degree", plan.tensorParallel, 1, 1 << 20));
+    if (plan.lora)
+        MEMSCAPE_CHECK(within("the rank of the adapters", plan.lora->rank, 1, 1 << 20));
+    return {};
+}
+
+} // namespace
+
+std::string_view precisionText(Precision precision)
+{
+    return precisions.text(precision);
+}
+Result<Precision> precisionFromText(std::string_view text)
+{
+    return precisions.value(text);
+}
+std::vector<std::string> precisionNames()
+{
+    return precisions.all();
+}
+std::string_view optimizerText(OptimizerKind kind)
+{
+    return optimizers.text(kind);
+}
+Result<OptimizerKind> optimizerFromText(std::string_view text)
+{
+    return optimizers.value(text);
+}
+std::vector<std::string> optimizerNames()
+{
+    return optimizers.all();
+}
+std::string_view updateStyleText(UpdateStyle style)
+{
+    return styles.text(style);
+}
+Result<UpdateStyle> updateStyleFromText(std::string_view text)
+{
+    return styles.value(text);
+}
+std::vector<std::string> updateStyleNames()
+{
+    return styles.all();
+}
+
+PrecisionRule precisionRule(Precision precision)
+{
+    switch (precision) {
+    case Precision::Fp32:
+    case Precision::Bf16Autocast:
+    case Precision::Fp16Autocast:
+        return {4, 4, 0, 0};
+    case Precision::Bf16Mixed:
+    case Precision::Fp16Mixed:
+        return {2, 2, 4, 0};
+    case Precision::Bf16:
+    case Precision::Fp16:
+        return {2, 2, 0, 0};
+    case Precision::Fp8:
+        return {2, 2, 4, 2};
+    }
+    return {};
+}
+
+bool isAutocast(Precision precision)
+{
+    return precision == Precision::Bf16Autocast || precision == Precision::Fp16Autocast;
+}
+
+bool isHalf(Precision precision)
+{
+    return precision != Precision::Fp32;
+}
+
+std::int64_t Plan::gradientBytes() const
+{
+    const PrecisionRule rule = precisionRule(precision);
+    return rule.master && fp32Gradients ? 4 : rule.gradient;
+}
+
+Result<void> checkPlan(const Plan& plan)
+{
+    MEMSCAPE_CHECK(checkRanges(plan));
+    const bool isAdam =
+        plan.optimizer == OptimizerKind::Adam || plan.optimizer == OptimizerKind::AdamW;
+    const bool needsMatrices =
+        plan.optimizer == OptimizerKind::Adafactor || plan.optimizer == OptimizerKind::Muon;
+    if (plan.update == UpdateStyle::WrittenOut && plan.hasOptimizer() && !isAdam)
+        return fail("plan.combination", "the written-out update is that of Adam and AdamW",
+                    "choose the loop for other optimizers");
+    if (plan.update == UpdateStyle::Fused && plan.optimizer == OptimizerKind::Adafactor
+        && plan.hasOptimizer())
+        return fail("plan.combination", "PyTorch has no fused Adafactor", "choose foreach or loop");
+    if (plan.zeroStage > 0 && plan.hasOptimizer() && needsMatrices)
+        return fail("plan.combination",
+                    fmt::format("{} needs whole matrices, ZeRO cuts them into flat pieces",
+                                optimizerText(plan.optimizer)),
+                    "choose ZeRO stage 0 or another optimizer");
+    if (plan.offload == Offload::Parameters && plan.zeroStage != 3)
+        return fail("plan.combination", "weights are offloaded with ZeRO stage 3 only",
+                    "choose stage 3, or offload the optimizer alone");
+    if (plan.sequenceParallel && plan.tensorParallel == 1)
+        return fail("plan.combination", "sequence parallelism goes along with tensor parallelism",
+                    "choose a tensor-parallel degree above 1");
+    return {};
+}
+
+} // namespace memscape

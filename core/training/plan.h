@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a network is trained (or run): precision, optimizer, accumulation, parallelism, offload,
+// adapters. A plan is a value; the step simulator, the optimizer and the advice read it.
+//
+// Precision recipes and the bytes per parameter that they keep (weights + gradients + master + two
+// Adam moments):
+//   fp32            4 + 4 + 0 + 8     everything in fp32
+//   bf16-autocast   4 + 4 + 0 + 8     PyTorch AMP: fp32 weights, half copies made in the forward
+//   pass bf16-mixed      2 + 2 + 4 + 8     Megatron, DeepSpeed, Apex O2: half weights, fp32 master
+//   copy bf16            2 + 2 + 0 + 4     pure half: everything in half, moments too fp8 2 + 2 + 4
+//   + 8     as bf16-mixed, and each matrix keeps an FP8 copy and its
+//                                     transpose (1 + 1) for the step, as Transformer Engine caches
+//                                     them; FP8 tensor cores read both operands row-major
+#pragma once
+
+#include "core/base/result.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace memscape {
+
+enum class Precision { Fp32, Bf16Autocast, Fp16Autocast, Bf16Mixed, Fp16Mixed, Bf16, Fp16, Fp8 };
+std::string_view precisionText(Precision precision); ///< "bf16-mixed", …
+/// Errors: plan.precision with the nearest names.
+Result<Precision> precisionFromText(std::string_view text);
+std::vector<std::string> precisionNames();
+
+/// Bytes of one element of what a recipe keeps per parameter.
+struct PrecisionRule
+{
+    std::int64_t weight = 4;
+    std::int64_t gradient = 4;
+    std::int64_t master = 0; ///< 0: the optimizer updates the weights themselves
+    std::int64_t fp8Copies = 0; ///< per element of every matrix: cast and transposed cast
+    std::int64_t updated() const { return master ? master : weight; } ///< what the optimizer sees
+};
+PrecisionRule precisionRule(Precision precision);
+bool isAutocast(Precision precision);
+bool isHalf(Precision precision); ///< any recipe whose activations are half precision
+
+enum class OptimizerKind { None, Sgd, Momentum, Adam, AdamW, Adam8bit, Adafactor, Lion, Muon };
+std::string_view optimizerText(OptimizerKind kind); ///< "adamw", "adam-8bit", …
+Result<OptimizerKind> optimizerFromText(std::string_view text);
+std::vector<std::string> optimizerNames();
+
+/// How the update is written: one tensor after the other, all tensors at once (PyTorch's default on
+/// CUDA), in one kernel, or as a textbook would write it, every expression out of place.
+enum class UpdateStyle { Loop, Foreach, Fused, WrittenOut };
+std::string_view updateStyleText(UpdateStyle style); ///< "loop", "foreach", "fused", "written-out"
+Result<UpdateStyle> updateStyleFromText(std::string_view text);
+std::vector<std::string> updateStyleNames();
+
+enum class StepPhase { Training, Forward, Inference };
+enum class Offload {
+    None,
+    Optimizer,
+    Parameters
+}; ///< to the host; Parameters includes the optimizer
+
+/// Low-rank adapters (Hu et al. 2021): W + B A with A of rank × in, B of out × rank; the base is
+/// frozen.
+struct LoraPlan
+{
+    std::int64_t rank = 16;
+    /// Last components of the module names that get adapters ("q_proj"); empty: every matrix of a
+    /// layer, but no embedding and no output head.
+    std::vector<std::string> targets;
+    bool isQuantized = false; ///< QLoRA: the base in NF4 with double quantization
+};
+
+struct Plan
+{
+    StepPhase phase = StepPhase::Training;
+    Precision precision = Precision::Fp32;
+    bool logitsInFp32 = true; ///< the loss is computed on an fp32 copy of half logits
+    OptimizerKind optimizer = OptimizerKind::AdamW;
+    UpdateStyle update = UpdateStyle::Foreach;
+    bool fp32Gradients = false; ///< mixed recipes: gradients are kept and summed in fp32 (Megatron)
+    int accumulation = 1; ///< micro-batches per step
+    bool clipsGradients = false;
+    bool setsGradientsToNone = true; ///< zero_grad(set_to_none=True): frees them
+    std::optional<LoraPlan> lora = {};
+
+    int zeroStage = 0; ///< 1 optimizer, 2 and gradients, 3 and weights (FSDP full shard)
+    int dataParallel = 1; ///< replicas, or shards of ZeRO
+    int tensorParallel = 1; ///< divides matrices, heads and vocabulary
+    bool sequenceParallel = false; ///< also what tensor parallelism leaves whole (Korthikanti 2022)
+    bool gradientsAreBucketViews = false; ///< DDP's gradient_as_bucket_view
+    Offload offload = Offload::None;
+
+    bool hasOptimizer() const
+    {
+        return phase == StepPhase::Training && optimizer != OptimizerKind::None;
+    }
+    /// Bytes of one element of a parameter's gradient between micro-batches.
+    std::int64_t gradientBytes() const;
+};
+
+/// What can't be combined or is out of range: plan.range, plan.combination.
+Result<void> checkPlan(const Plan& plan);
+
+} // namespace memscape

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/training/update_rules.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace memscape {
+
+UpdateRules::UpdateRules(Trace& trace, const Plan& plan, OptimizerBlocks& blocks)
+    : m_trace(trace)
+    , m_plan(plan)
+    , m_blocks(blocks)
+    , m_elementBytes(precisionRule(plan.precision).updated())
+    , m_scalar(trace.name("scalar"))
+{
+}
+
+Temporary UpdateRules::make(std::size_t index, std::int64_t elements, NameId name) const
+{
+    return Temporary(m_trace, elements * m_elementBytes, name, tensor(index).module);
+}
+
+Temporary UpdateRules::like(std::size_t index, NameId name) const
+{
+    return make(index, tensor(index).elements, name);
+}
+
+Temporary UpdateRules::half(std::size_t index, std::int64_t elements, NameId name) const
+{
+    return Temporary(m_trace, elements * 2, name, tensor(index).module);
+}
+
+void UpdateRules::norm(std::size_t index) const
+{
+    make(index, 1, m_scalar);
+}
+
+std::int64_t UpdateRules::rows(std::size_t index) const
+{
+    return tensor(index).elements / tensor(index).shape.back();
+}
+
+std::int64_t UpdateRules::columns(std::size_t index) const
+{
+    const auto& shape = tensor(index).shape;
+    return tensor(index).elements / shape[shape.size() - 2];
+}
+
+void UpdateRules::run()
+{
+    Indices all(m_blocks.updated.size());
+    std::iota(all.begin(), all.end(), std::size_t(0));
+    switch (m_plan.optimizer) {
+    case OptimizerKind::Adam:
+    case OptimizerKind::AdamW:
+        return adam(all);
+    case OptimizerKind::Lion:
+        return m_plan.update == UpdateStyle::Fused ? void() : lion(all);
+    case OptimizerKind::Adafactor:
+        return m_plan.update == UpdateStyle::Foreach ? adafactorForeach(all) : adafactorLoop(all);
+    case OptimizerKind::Muon: {
+        const auto isMuon = [this](std::size_t index) { return isOrthogonalized(tensor(index)); };
+        const auto rest = std::stable_partition(all.begin(), all.end(), isMuon);
+        muon(Indices(all.begin(), rest));
+        return adam(Indices(rest, all.end()));
+    }
+    default: // in place, or one kernel
+        return;
+    }
+}
+
+void UpdateRules::adam(const Indices& tensors)
+{
+    switch (m_plan.update) {
+    case UpdateStyle::Loop:
+        return adamLoop(tensors);
+    case UpdateStyle::Foreach:
+        return adamForeach(tensors);
+    case UpdateStyle::WrittenOut:
+        return adamWrittenOut(tensors);
+    case UpdateStyle::Fused:
+        return;
+    }
+}
+
+void UpdateRules::adamLoop(const Indices& tensors)
+{
+    const NameId root = m_trace.name("sqrt(exp_avg_sq)"), quotient = m_trace.name("denominator");
+    Temporary denominator; // keeps the previous parameter's while the next one's is made
+    for (const std::size_t index : tensors) {
+        Temporary squareRoot = like(index, root);
+        Temporary divided = like(index, quotient);
+        squareRoot.reset();
+        denominator = std::move(divided);
+    }
+}
+
+void UpdateRules::adamForeach(const Indices& tensors)
+{
+    const NameId root = m_trace.name("sqrt(exp_avg_sq)");
+    std::vector<Temporary> roots;
+    roots.reserve(tensors.size());
+    for (const std::size_t index : tensors)
+        roots.push_back(like(index, root));
+}
+
+/// m = b1*m + (1-b1)*g;  v = b2*v + (1-b2)*g**2;  p -= lr * m / (v.sqrt() + eps);  p -= lr*wd*p
+void UpdateRules::adamWrittenOut(const Indices& tensors)
+{
+    const NameId product = m_trace.name("product"), power = m_trace.name("square");
+    const NameId root = m_trace.name("sqrt(v)"), sum = m_trace.name("sum"),
+                 quotient = m_trace.name("quotient");
+    for (const std::size_t index : tensors) {
+        auto& state = m_blocks.state[index];
+        const auto moment = [&](BlockId old) {
+            return Temporary(m_trace, tensor(index).elements * m_elementBytes,
+                             m_trace.allocation(old).name, tensor(index).module,
+                             Category::OptimizerState);
+        };
+        Temporary decayed = like(index, product), share = like(index, product);
+        Temporary first = moment(state[0]);
+        decayed.reset();
+        share.reset();
+        decayed = like(index, product);
+        Temporary squared = like(index, power);
+        share = like(index, product);
+        squared.reset();
+        Temporary second = moment(state[1]);
+        decayed.reset();
+        share.reset();
+        Temporary scaled = like(index, product), squareRoot = like(index, root);
+        Temporary denominator = like(index, sum);
+        squareRoot.reset();
+        Temporary update = like(index, quotient);
+        denominator.reset();
+        scaled.reset();
+        update.reset();
+        if (m_plan.optimizer != OptimizerKind::Adam)
+            like(index, product); // lr * wd * p
+        m_trace.free(std::exchange(state[0], first.release()));
+        m_trace.free(std::exchange(state[1], second.release()));
+    }
+}
+
+/// update = exp_avg * b1 + grad * (1 - b1), in place from there on.
+void UpdateRules::lion(const Indices& tensors)
+{
+    const NameId product = m_trace.name("product"), sum = m_trace.name("update");
+    Temporary update;
+    for (const std::size_t index : tensors) {
+        const Temporary decayed = like(index, product), share = like(index, product);
+        update = like(index, sum);
+    }
+}
+
+void UpdateRules::muon(const Indices& tensors)
+{
+    const NameId nesterov = m_trace.name("nesterov update");
+    Temporary update;
+    for (const std::size_t index : tensors) {
+        update = like(index, nesterov);
+        newtonSchulz(index, update);
+    }
+}
+
+/// Five times  X = a X + (b A + c A A) X  with A = X Xᵀ, in bf16 and on the smaller side. The
+/// argument stays bound in the caller until the result replaces it.
+void UpdateRules::newtonSchulz(std::size_t index, Temporary& update) const
+{
+    constexpr int steps = 5;
+    const NameId name = m_trace.name("orthogonalized"), gram = m_trace.name("gram matrix");
+    const std::int64_t side = std::min(tensor(index).shape[0], tensor(index).shape[1]);
+    Temporary orthogonal = half(index, tensor(index).elements, name);
+    {
+        const Temporary length = half(index, 1, m_scalar), clamped = half(index, 1, m_scalar);
+    }
+    Temporary gramMatrix, gramUpdate;
+    for (int step = 0; step < steps; ++step) {
+        gramMatrix = half(index, side * side, gram);
+        gramUpdate = half(index, side * side, gram);
+        orthogonal = half(index, tensor(index).elements, name);
+    }
+    update = std::move(orthogonal);
+}
+
+void UpdateRules::adafactorLoop(const Indices& tensors)
+{
+    const NameId mean = m_trace.name("mean square"), estimate = m_trace.name("variance estimate");
+    Temporary rowMean, columnMean, squared, update;
+    for (const std::size_t index : tensors) {
+        norm(index);
+        Temporary variance;
+        if (tensor(index).shape.size() > 1) {
+            rowMean = make(index, rows(index), mean);
+            columnMean = make(index, columns(index), mean);
+            variance = like(index, estimate);
+            make(index, rows(index) / tensor(index).shape[tensor(index).shape.size() - 2], mean);
+        } else {
+            squared = like(index, mean);
+            variance = like(index, estimate);
+        }
+        update = std::move(variance);
+        norm(index);
+    }
+}
+
+void UpdateRules::adafactorForeachMatrices(const Indices& tensors, std::vector<Temporary>& updates)
+{
+    const NameId mean = m_trace.name("mean square"), estimate = m_trace.name("variance estimate");
+    std::vector<Temporary> means;
+    for (const std::size_t index : tensors)
+        means.push_back(make(index, rows(index), mean));
+    means.clear();
+    for (const std::size_t index : tensors)
+        means.push_back(make(index, columns(index), mean));
+    means.clear();
+    for (const std::size_t index : tensors)
+        updates.push_back(like(index, estimate));
+    for (const std::size_t index : tensors)
+        means.push_back(
+            make(index, rows(index) / tensor(index).shape[tensor(index).shape.size() - 2], mean));
+}
+
+void UpdateRules::adafactorForeachVectors(const Indices& tensors, std::vector<Temporary>& updates)
+{
+    const NameId mean = m_trace.name("mean square"), estimate = m_trace.name("variance estimate");
+    {
+        std::vector<Temporary> squared;
+        for (const std::size_t index : tensors)
+            squared.push_back(like(index, mean));
+    }
+    for (const std::size_t index : tensors)
+        updates.push_back(like(index, estimate));
+}
+
+/// Matrices and vectors are two groups; the first group's updates are dropped when the second's
+/// exist.
+void UpdateRules::adafactorForeach(const Indices& tensors)
+{
+    Indices matrices, vectors;
+    for (const std::size_t index : tensors)
+        (tensor(index).shape.size() > 1 ? matrices : vectors).push_back(index);
+    const bool matricesFirst = !tensors.empty() && tensor(tensors.front()).shape.size() > 1;
+    std::vector<Temporary> updates;
+    for (const bool isMatrix : {matricesFirst, !matricesFirst}) {
+        const Indices& group = isMatrix ? matrices : vectors;
+        for (const std::size_t index : group)
+            norm(index);
+        std::vector<Temporary> next;
+        if (isMatrix)
+            adafactorForeachMatrices(group, next);
+        else
+            adafactorForeachVectors(group, next);
+        updates = std::move(next);
+        for (const std::size_t index : group)
+            norm(index);
+    }
+}
+
+} // namespace memscape

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Optimizers against real ones: state and every temporary of a step as PyTorch 2.x made them
+// (tests/data/pytorch/optimizer_steps.json, and the script that recorded it), and the optimizer
+// phase of real training steps of PyTorch 1.13 (training_traces.json). Frees between two operators
+// have no order in the recordings, so runs of frees are compared as sets.
+#include "core/training/optimizer_step.h"
+
+#include <QtTest>
+
+#include <QFile>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+
+#include <algorithm>
+#include <numeric>
+
+using namespace memscape;
+
+namespace {
+
+QJsonObject readData(const char* name)
+{
+    QFile file(QStringLiteral(TEST_DATA "/pytorch/") + name);
+    return file.open(QIODevice::ReadOnly) ? QJsonDocument::fromJson(file.readAll()).object()
+                                          : QJsonObject();
+}
+
+ParameterTensor parameter(const std::string& name, std::vector<std::int64_t> shape)
+{
+    std::int64_t elements = 1;
+    for (const std::int64_t size : shape)
+        elements *= size;
+    return {name, std::move(shape), elements, true, false, 0};
+}
+
+/// Signed bytes of the events from `first` on, runs of frees sorted; `without` is left out.
+QList<qint64> changes(const Trace& trace, std::size_t first, std::string_view without = "-")
+{
+    QList<qint64> bytes;
+    for (std::size_t i = first; i < trace.events().size(); ++i)
+        if (trace.names()[trace.events()[i].name] != without)
+            bytes << trace.events()[i].change();
+    return bytes;
+}
+
+QList<qint64> withSortedFrees(QList<qint64> bytes)
+{
+    for (auto begin = bytes.begin(); begin != bytes.end();) {
+        const bool isFree = *begin < 0;
+        const auto end =
+            std::find_if(begin, bytes.end(), [=](qint64 b) { return (b < 0) != isFree; });
+        if (isFree)
+            std::sort(begin, end);
+        begin = end;
+    }
+    return bytes;
+}
+
+Plan planNamed(const QString& name, const QString& dtype)
+{
+    Plan plan;
+    const QStringList words = name.split(' ');
+    plan.optimizer = optimizerFromText(words[0].toStdString()).value();
+    plan.update = updateStyleFromText(words[1].toStdString()).value();
+    plan.precision = dtype == "float32" ? Precision::Fp32 : Precision::Bf16;
+    plan.clipsGradients = true;
+    return plan;
+}
+
+std::vector<ParameterTensor> parametersOf(const QJsonObject& step)
+{
+    std::vector<ParameterTensor> parameters;
+    for (const QJsonValue& shape : step["shapes"].toArray()) {
+        std::vector<std::int64_t> sizes;
+        for (const QJsonValue& size : shape.toArray())
+            sizes.push_back(size.toInteger());
+        parameters.push_back(parameter("p" + std::to_string(parameters.size()), sizes));
+    }
+    return parameters;
+}
+
+} // namespace
+
+class TestOptimizer : public QObject
+{
+    Q_OBJECT
+
+    static void recordedSteps()
+    {
+        QTest::addColumn<QJsonObject>("step");
+        const QJsonArray steps = readData("optimizer_steps.json")["steps"].toArray();
+        QVERIFY(steps.size() >= 32);
+        for (const QJsonValue& step : steps)
+            QTest::addRow("%s %s", qPrintable(step["name"].toString()),
+                          qPrintable(step["dtypes"][0].toString()))
+                << step.toObject();
+    }
+
+private slots:
+    void stateIsWhatPyTorchKeeps_data() { recordedSteps(); }
+    void stateIsWhatPyTorchKeeps()
+    {
+        QFETCH(QJsonObject, step);
+        const Plan plan = planNamed(step["name"].toString(), step["dtypes"][0].toString());
+        const std::int64_t bytes = precisionRule(plan.precision).updated();
+        const auto parameters = parametersOf(step);
+        std::int64_t total = 0;
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            QList<qint64> ours, real;
+            for (const StateTensor& part :
+                 stateTensors(parameters[i], bytes, plan.optimizer, plan.update))
+                ours << part.bytes;
+            for (const QJsonValue& value : step["state"][qsizetype(i)].toObject())
+                real << value.toInteger();
+            total += std::accumulate(real.begin(), real.end(), qint64(0));
+            std::sort(ours.begin(), ours.end());
+            std::sort(real.begin(), real.end());
+            QCOMPARE(ours, real);
+        }
+        QCOMPARE(keptBytes(parameters, plan).state, total);
+        Trace trace;
+        allocateOptimizer(trace, parameters, plan);
+        QCOMPARE(trace.liveBytes(), total);
+    }
+
+    void updatesAllocateWhatPyTorchAllocates_data() { recordedSteps(); }
+    void updatesAllocateWhatPyTorchAllocates()
+    {
+        QFETCH(QJsonObject, step);
+        const Plan plan = planNamed(step["name"].toString(), step["dtypes"][0].toString());
+        Trace trace;
+        OptimizerBlocks blocks = allocateOptimizer(trace, parametersOf(step), plan);
+        const std::size_t setup = trace.events().size();
+        const std::int64_t before = trace.liveBytes();
+        trace.enter(Phase::Optimizer);
+        updateParameters(trace, plan, blocks);
+        QCOMPARE(trace.liveBytes(), before);
+        QList<qint64> real;
+        for (const QJsonValue& bytes : step["events"].toArray())
+            real << bytes.toInteger();
+        QCOMPARE(withSortedFrees(changes(trace, setup)), withSortedFrees(real));
+    }
+
+    void clippingAllocatesWhatPyTorchAllocates_data() { recordedSteps(); }
+    void clippingAllocatesWhatPyTorchAllocates()
+    {
+        QFETCH(QJsonObject, step);
+        const Plan plan = planNamed(step["name"].toString(), step["dtypes"][0].toString());
+        Trace trace;
+        trace.enter(Phase::Optimizer);
+        clipGradients(trace, parametersOf(step), plan);
+        QList<qint64> real;
+        for (const QJsonValue& bytes : step["clip_events"].toArray())
+            real << bytes.toInteger();
+        // The partial norms are inside CUDA's kernel, where the recorder doesn't see them.
+        QCOMPARE(withSortedFrees(changes(trace, 0, "norm chunks")), withSortedFrees(real));
+        QCOMPARE(trace.liveBytes(), 0);
+    }
+
+    void partialNormsAreCountedByTheLargestTensor()
+    {
+        Plan plan;
+        plan.clipsGradients = true;
+        Trace trace;
+        trace.enter(Phase::Optimizer);
+        clipGradients(trace, {parameter("a", {65536, 3}), parameter("b", {1})}, plan);
+        QCOMPARE(trace.events()[0].bytes, 2 * 3 * 4);
+        plan.clipsGradients = false;
+        Trace quiet;
+        clipGradients(quiet, {parameter("a", {10})}, plan);
+        QVERIFY(quiet.events().empty());
+    }
+
+    /// PyTorch 1.13, one tensor after the other. Host artefacts of the recording are left out:
+    /// scalars of 4 and 8 B and the profiler's own 288 B.
+    void realTrainingSteps_data()
+    {
+        QTest::addColumn<QJsonObject>("step");
+        const QJsonArray traces = readData("training_traces.json")["traces"].toArray();
+        QCOMPARE(traces.size(), 8);
+        for (const QJsonValue& trace : traces)
+            QTest::addRow("%s %s", qPrintable(trace["name"].toString()),
+                          qPrintable(trace["optimizer"].toString()))
+                << trace.toObject();
+    }
+    void realTrainingSteps()
+    {
+        QFETCH(QJsonObject, step);
+        Plan plan;
+        plan.update = UpdateStyle::Loop;
+        const QString name = step["optimizer"].toString();
+        plan.optimizer =
+            optimizerFromText(name == "sgdm" ? "momentum" : name.toStdString()).value();
+        QList<qint64> real;
+        std::vector<ParameterTensor> parameters; // as large as the square roots
+        for (const QJsonValue& event : step["events"].toArray()) {
+            const qint64 bytes = event[2].toInteger();
+            if (event[4].toString() != "optimizer" || bytes <= 8 || bytes == 288)
+                continue;
+            real << (event[0].toString() == "a" ? bytes : -bytes);
+            if (event[3].toString() == "aten::sqrt")
+                parameters.push_back(parameter("p", {bytes / 4}));
+        }
+        Trace trace;
+        OptimizerBlocks blocks = allocateOptimizer(trace, parameters, plan);
+        const std::size_t setup = trace.events().size();
+        trace.enter(Phase::Optimizer);
+        updateParameters(trace, plan, blocks);
+        QCOMPARE(withSortedFrees(changes(trace, setup)), withSortedFrees(real));
+        QVERIFY(name.startsWith("sgd") || !real.isEmpty());
+    }
+
+    void eightBitAdamKeepsSmallTensorsIn32Bits()
+    {
+        const auto bytes = [](std::int64_t elements) {
+            Plan plan;
+            plan.optimizer = OptimizerKind::Adam8bit;
+            return keptBytes({parameter("p", {elements})}, plan).state - 2048; // two code tables
+        };
+        QCOMPARE(bytes(4095), 8 * 4095);
+        QCOMPARE(bytes(4096), 2 * 4096 + 2 * 4 * 16);
+        QCOMPARE(bytes(4097), 2 * 4097 + 2 * 4 * 17);
+    }
+
+    void masterWeightsAndTheirGradients()
+    {
+        Plan plan;
+        plan.precision = Precision::Bf16Mixed;
+        plan.optimizer = OptimizerKind::Adam;
+        plan.update = UpdateStyle::Fused;
+        const std::vector<ParameterTensor> parameters{parameter("a", {1000}), parameter("b", {24})};
+        const KeptBytes kept = keptBytes(parameters, plan);
+        QCOMPARE(kept.weights, 2 * 1024);
+        QCOMPARE(kept.gradients, 2 * 1024);
+        QCOMPARE(kept.master, 4 * 1024);
+        QCOMPARE(kept.state, 8 * 1024 + 2 * 4); // and two step counts
+        Trace trace;
+        OptimizerBlocks blocks = allocateOptimizer(trace, parameters, plan);
+        QCOMPARE(trace.liveBytes(), kept.master + kept.state);
+        trace.enter(Phase::Optimizer);
+        updateParameters(trace, plan, blocks);
+        QCOMPARE(trace.peakBytes() - trace.liveBytes(), 4 * 1024); // half gradients as fp32
+        plan.fp32Gradients = true;
+        Trace summed;
+        OptimizerBlocks again = allocateOptimizer(summed, parameters, plan);
+        updateParameters(summed, plan, again);
+        QCOMPARE(summed.peakBytes(), summed.liveBytes());
+        QCOMPARE(keptBytes(parameters, plan).gradients, 4 * 1024);
+    }
+
+    void offloadedStateIsOnTheHost()
+    {
+        Plan plan;
+        plan.offload = Offload::Optimizer;
+        const KeptBytes kept = keptBytes({parameter("a", {1000})}, plan);
+        QCOMPARE(kept.device(), 8000);
+        QCOMPARE(kept.host, 8000);
+        Trace trace;
+        OptimizerBlocks blocks = allocateOptimizer(trace, {parameter("a", {1000})}, plan);
+        updateParameters(trace, plan, blocks);
+        QVERIFY(trace.events().empty());
+    }
+
+    void zeroGradFreesOnlyWhenItSetsToNone()
+    {
+        Trace trace;
+        std::vector<BlockId> gradients{trace.allocate(100, Category::Gradients),
+                                       trace.allocate(200, Category::Gradients)};
+        Plan plan;
+        plan.setsGradientsToNone = false;
+        zeroGradients(trace, plan, gradients);
+        QCOMPARE(trace.liveBytes(), 300);
+        plan.setsGradientsToNone = true;
+        zeroGradients(trace, plan, gradients);
+        QCOMPARE(trace.liveBytes(), 0);
+        QCOMPARE(gradients, (std::vector<BlockId>{noBlock, noBlock}));
+        QCOMPARE(trace.events().back().phase, Phase::ZeroGrad);
+    }
+
+    void muonLeavesEmbeddingsAndVectorsToAdamW()
+    {
+        Plan plan;
+        plan.optimizer = OptimizerKind::Muon;
+        auto embedding = parameter("wte", {100, 10});
+        embedding.isEmbedding = true;
+        QCOMPARE(keptBytes({embedding}, plan).state, 8 * 1000);
+        QCOMPARE(keptBytes({parameter("fc", {100, 10})}, plan).state, 4 * 1000);
+        QCOMPARE(keptBytes({parameter("bias", {10})}, plan).state, 8 * 10);
+    }
+
+    void frozenParametersKeepOnlyTheirWeights()
+    {
+        auto frozen = parameter("fc", {100, 10});
+        frozen.isTrained = false;
+        const KeptBytes kept = keptBytes({frozen}, Plan());
+        QCOMPARE(kept.device(), kept.weights);
+        QCOMPARE(kept.weights, 4000);
+    }
+};
+
+QTEST_APPLESS_MAIN(TestOptimizer)
+#include "tst_optimizer.moc"
