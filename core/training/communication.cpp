@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/training/communication.h"
+
+#include "core/training/sharding.h"
+
+namespace memscape {
+
+namespace {
+
+struct Payload
+{
+    double gradients = 0; ///< B of the trained parameters' gradients
+    double updated = 0; ///< B of the trained parameters' weights
+    double weights = 0; ///< B of all weights
+};
+
+Payload payloadOf(const std::vector<ParameterTensor>& parameters, const Plan& plan)
+{
+    const double weight = double(precisionRule(plan.precision).weight);
+    const double trained = double(trainedCount(parameters));
+    Payload payload;
+    payload.gradients = trained * double(plan.gradientBytes());
+    payload.updated = trained * weight;
+    payload.weights = double(elementCount(parameters)) * weight;
+    return payload;
+}
+
+} // namespace
+
+double Collective::sentBytes() const
+{
+    const double ring = double(degree - 1) / degree;
+    switch (kind) {
+    case CollectiveKind::AllReduce:
+        return 2 * ring * payload * count;
+    case CollectiveKind::ReduceScatter:
+    case CollectiveKind::AllGather:
+        return ring * payload * count;
+    case CollectiveKind::HostCopy:
+        return payload * count;
+    }
+    return 0;
+}
+
+double sentBytes(const std::vector<Collective>& collectives)
+{
+    double sum = 0;
+    for (const Collective& collective : collectives)
+        sum += collective.sentBytes();
+    return sum;
+}
+
+std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTensor>& parameters,
+                                                  const Plan& plan)
+{
+    if (plan.dataParallel == 1)
+        return {};
+    using enum CollectiveKind;
+    const Payload payload = payloadOf(parameters, plan);
+    const double batches = plan.accumulation;
+    const int degree = plan.dataParallel;
+    if (plan.phase != StepPhase::Training) {
+        if (plan.zeroStage < 3)
+            return {};
+        return {{"weights, forward", AllGather, payload.weights, 1, degree}};
+    }
+    switch (plan.zeroStage) {
+    case 0:
+        return {{"gradients", AllReduce, payload.gradients, 1, degree}};
+    case 1:
+        return {{"gradients", ReduceScatter, payload.gradients, 1, degree},
+                {"updated weights", AllGather, payload.updated, 1, degree}};
+    case 2:
+        return {{"gradients", ReduceScatter, payload.gradients, batches, degree},
+                {"updated weights", AllGather, payload.updated, 1, degree}};
+    default:
+        return {{"weights, forward", AllGather, payload.weights, batches, degree},
+                {"weights, backward", AllGather, payload.weights, batches, degree},
+                {"gradients", ReduceScatter, payload.gradients, batches, degree}};
+    }
+}
+
+std::vector<Collective> tensorParallelCommunication(double activationBytes, double layers,
+                                                    bool recomputesLayers, const Plan& plan)
+{
+    if (plan.tensorParallel == 1)
+        return {};
+    using enum CollectiveKind;
+    const bool isTraining = plan.phase == StepPhase::Training;
+    const double batches = isTraining ? plan.accumulation : 1;
+    const double forward = isTraining && recomputesLayers ? 4 : 2;
+    const double passes = (isTraining ? forward + 2 : 2) * layers * batches;
+    const int degree = plan.tensorParallel;
+    if (!plan.sequenceParallel)
+        return {{"activations", AllReduce, activationBytes, passes, degree}};
+    std::vector<Collective> collectives{
+        {"activations", ReduceScatter, activationBytes, passes, degree},
+        {"activations", AllGather, activationBytes, passes, degree}};
+    if (isTraining)
+        collectives.push_back(
+            {"inputs of backward", AllGather, activationBytes, 2 * layers * batches, degree});
+    return collectives;
+}
+
+std::vector<Collective> offloadCommunication(const std::vector<ParameterTensor>& parameters,
+                                             const Plan& plan)
+{
+    if (plan.offload == Offload::None || plan.phase != StepPhase::Training)
+        return {};
+    using enum CollectiveKind;
+    const Payload payload = payloadOf(parameters, plan);
+    const double share = plan.zeroStage > 0 ? 1.0 / plan.dataParallel : 1;
+    std::vector<Collective> copies{
+        {"gradients to the host", HostCopy, payload.gradients * share, 1, 1}};
+    if (plan.offload == Offload::Optimizer)
+        copies.push_back({"updated weights", HostCopy, payload.updated * share, 1, 1});
+    else
+        copies.push_back({"weights from the host", HostCopy, payload.weights * share,
+                          2.0 * plan.accumulation, 1});
+    return copies;
+}
+
+} // namespace memscape

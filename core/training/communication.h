@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step moves between devices, and to the host under offload. Ψ elements of trained
+// parameters (their gradients' bytes), W bytes of all weights, m micro-batches:
+//   stage 0  one all-reduce of the gradients per step                       2 Ψ
+//   stage 1  one reduce-scatter of gradients, one all-gather of weights     2 Ψ per step
+//   stage 2  a reduce-scatter per micro-batch, one all-gather of weights    (m + 1) Ψ
+//   stage 3  per micro-batch two all-gathers of weights (forward, backward)
+//            and a reduce-scatter of gradients                              3 m Ψ
+// A ring moves (N - 1) / N of the payload per device in a gather or a scatter, twice that in an
+// all-reduce. Sources: Rajbhandari et al. 2020, section 7; Korthikanti et al. 2022, section 4.2.
+//
+// Tensor parallelism reduces the activations (s b h) after attention and after the MLP, forward and
+// backward: four all-reduces per layer and micro-batch. Sequence parallelism replaces each by a
+// reduce-scatter and an all-gather, the same bytes, and gathers two inputs again in backward;
+// layers that are recomputed repeat their forward's two.
+//
+// Left out: latency of each collective, tree and in-switch reductions, the loss and norms
+// (scalars), vocabulary-parallel losses (two numbers per token).
+#pragma once
+
+#include "core/training/parameter_tensor.h"
+#include "core/training/plan.h"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace memscape {
+
+enum class CollectiveKind { AllReduce, ReduceScatter, AllGather, HostCopy };
+
+/// One collective, as often as a step does it.
+struct Collective
+{
+    std::string_view what; ///< "gradients", "weights", "activations", …
+    CollectiveKind kind = CollectiveKind::AllReduce;
+    double payload = 0; ///< B of the whole tensor, once
+    double count = 1; ///< times per step
+    int degree = 1; ///< devices that take part
+    /// B that one device sends in a step.
+    double sentBytes() const;
+};
+double sentBytes(const std::vector<Collective>& collectives);
+
+/// Of data parallelism; empty for one replica.
+std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTensor>& parameters,
+                                                  const Plan& plan);
+
+/// Of tensor and sequence parallelism in a transformer; `activationBytes` is s b h × bytes of an
+/// element, `recomputesLayers` says that backward runs each layer's forward again.
+std::vector<Collective> tensorParallelCommunication(double activationBytes, double layers,
+                                                    bool recomputesLayers, const Plan& plan);
+
+/// Over the host link: gradients down and weights up for an optimizer on the host; weights up twice
+/// per micro-batch when they live there too.
+std::vector<Collective> offloadCommunication(const std::vector<ParameterTensor>& parameters,
+                                             const Plan& plan);
+
+} // namespace memscape
