@@ -61,7 +61,9 @@ void addPredicted(const SeriesGroup& group, const CurveInput& input, std::vector
         if (series == nullptr || redundant(*series, *input.predicted, group))
             continue;
         const bool first = key == group.series.front();
-        const QString name = first ? QObject::tr("predicted") : variantName(*series, group, *input.predicted);
+        const QString lead = input.basis.isEmpty() ? QObject::tr("predicted")
+                                                   : QObject::tr("predicted (%1)").arg(input.basis);
+        const QString name = first ? lead : variantName(*series, group, *input.predicted);
         curves.push_back(curveOf(*series, QStringLiteral("predicted."), name,
                                  first ? CurveRole::Predicted : CurveRole::Variant,
                                  first ? 0 : variant++));
@@ -95,6 +97,14 @@ void addPinned(const SeriesGroup& group, const PinnedOutcome& pinned, int number
     if (series != nullptr)
         curves.push_back(curveOf(*series, QStringLiteral("pinned%1.").arg(number), pinned.name,
                                  CurveRole::Pinned, pinned.palette));
+}
+
+void addOther(const SeriesGroup& group, const OtherBasis& other, std::vector<Curve>& curves)
+{
+    const Series* series = other.predicted->findSeries(group.series.front());
+    if (series != nullptr && !redundant(*series, *other.predicted, group))
+        curves.push_back(curveOf(*series, QStringLiteral("basis.%1.").arg(int(other.role)),
+                                 other.name, other.role, 0));
 }
 
 struct Span
@@ -145,6 +155,8 @@ std::vector<Curve> makeCurves(const SeriesGroup& group, const CurveInput& input)
     int number = 0;
     for (const PinnedOutcome& pinned : input.pinned)
         addPinned(group, pinned, number++, curves);
+    for (const OtherBasis& other : input.others)
+        addOther(group, other, curves);
     if (input.predicted)
         addPredicted(group, input, curves);
     if (input.measured)

@@ -35,9 +35,19 @@ struct PinnedOutcome
     const Outcome* measured = nullptr;
 };
 
+/// What another basis than the shown prediction's would predict.
+struct OtherBasis
+{
+    QString name; ///< legend: "datasheet"
+    CurveRole role = CurveRole::Datasheet;
+    const Outcome* predicted = nullptr;
+};
+
 struct CurveInput
 {
     const Outcome* predicted = nullptr;
+    QString basis = {};                ///< legend: "predicted (calibrated)"; empty: "predicted"
+    std::vector<OtherBasis> others = {};
     const Outcome* measured = nullptr; ///< or the points that have arrived so far
     QString measuredOn;                ///< legend: "measured on This CPU"
     bool measuredElsewhere = false;    ///< with other parameters than the page's: drawn hollow

@@ -75,7 +75,7 @@ void ExperimentPage::connectAll()
     connect(&m_services.runs, &RunController::pointsChanged, this, [this] { schedule(Outputs); });
     connect(&m_services.runs, &RunController::changed, this, [this] { schedule(Outputs); });
     connect(&m_services.settings, &Settings::changed, this, [this](Settings::Key key) {
-        if (key == Settings::Key::ByteStyle)
+        if (key == Settings::Key::ByteStyle || key == Settings::Key::Bases)
             schedule(Inputs);
     });
     connect(&m_services.runs, &RunController::finished, this, [this](const QString& id, int record) {
@@ -92,6 +92,7 @@ void ExperimentPage::connectAll()
         m_predictionError = error;
         refreshOutputs();
     });
+    connect(&m_bases, &BasisPredictions::changed, this, [this] { schedule(Outputs); });
     connect(m_header, &PageHeader::measureWanted, this, &ExperimentPage::measure);
     connect(m_header->device(), &DeviceButton::picked, this,
             [this](const QString& id) { m_services.document.setDevice(m_id, id.toStdString()); });
@@ -105,6 +106,8 @@ void ExperimentPage::connectAll()
         m_services.document.setViewSetting(m_id, "plot", Json(key.toStdString()));
     });
     connect(m_plot, &PagePlot::logChosen, this, &ExperimentPage::chooseLog);
+    connect(m_plot, &PagePlot::basesChosen, &m_services.settings, &Settings::setShowBases);
+    connect(m_plot->view(), &PlotView::rangeChanged, this, &ExperimentPage::rememberZoom);
     connect(m_plot->view(), &PlotView::markerDragged, this, &ExperimentPage::markerMoved);
     connect(m_plot->view(), &PlotView::markerReleased, this,
             [this](const QString&, double) { setEditing(false); });

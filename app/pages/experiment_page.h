@@ -11,6 +11,7 @@
 
 #include "app/document/predictor.h"
 #include "app/document/study_document.h"
+#include "app/pages/basis_predictions.h"
 #include "app/pages/curves.h"
 #include "app/pages/inspector.h"
 #include "app/pages/page_header.h"
@@ -21,6 +22,7 @@
 
 #include <QElapsedTimer>
 #include <QTimer>
+#include <QVariantMap>
 #include <QWidget>
 
 class QSplitter;
@@ -69,7 +71,10 @@ public:
     void resetParameters();
     /// Does what is due now, without waiting for the event loop: for exports and tests.
     void updateNow();
-    bool upToDate() const { return !m_dirty && !m_predictor.isBusy(); }
+    bool upToDate() const { return !m_dirty && !m_predictor.isBusy() && !m_bases.isBusy(); }
+    /// Zoom of each plot of the page, as far as somebody zoomed: for the next session, not the study.
+    QVariantMap zooms() const { return m_zooms; }
+    void setZooms(const QVariantMap& zooms);
 
 signals:
     void updated(); ///< something on the page changed
@@ -88,6 +93,9 @@ private:
     void refreshInputs();
     void refreshOutputs();
     void refreshPlot(const ShownMeasurement& shown);
+    CurveInput curveInput(const ShownMeasurement& shown) const;
+    void rememberZoom();
+    void restoreZoom(const QString& group);
     void refreshInspector(const ShownMeasurement& shown);
     InspectorNote noteFor(const ShownMeasurement& shown) const;
     ShownMeasurement shown() const;
@@ -107,6 +115,7 @@ private:
     std::string m_id;
     PageServices m_services;
     Predictor m_predictor;
+    BasisPredictions m_bases;
     PageHeader* m_header;
     Picture* m_picture;
     PagePlot* m_plot;
@@ -117,6 +126,8 @@ private:
     std::shared_ptr<const Record> m_prediction;
     std::optional<Error> m_predictionError;
     int m_chosen = -1;
+    QVariantMap m_zooms; ///< by the key of the series group
+    QString m_zoomOf;    ///< group whose zoom the plot shows
     bool m_dragging = false;
     int m_gesture = 0;
     QString m_gestureKey;

@@ -63,10 +63,17 @@ void ExperimentPage::refreshInputs()
     const Parameters now = parameters();
     m_inspector->form()->display(now);
     m_header->setDevice(deviceId());
-    if (const Device* target = device()) {
-        m_predictor.request(m_id, *target, now);
+    const bool bases = m_services.settings.showBases();
+    m_plot->setBases(bases);
+    if (const DeviceEntry* target = m_services.devices.find(deviceId())) {
+        if (bases)
+            m_bases.request(m_id, *target, now);
+        else
+            m_bases.clear();
+        m_predictor.request(m_id, target->device, now);
         return;
     }
+    m_bases.clear();
     m_prediction.reset();
     m_predictionError = Error{"device.unknown",
                               "the device \"" + deviceId() + "\" is not there", {},
@@ -137,6 +144,61 @@ std::vector<PinnedOutcome> ExperimentPage::pinnedOutcomes(const ShownMeasurement
     return pinned;
 }
 
+CurveInput ExperimentPage::curveInput(const ShownMeasurement& now) const
+{
+    CurveInput input;
+    input.predicted = m_prediction ? &*m_prediction->predicted : nullptr;
+    if (m_prediction && m_services.settings.showBases()) {
+        input.others = m_bases.answers();
+        input.basis = basisName(m_prediction->device);
+    }
+    input.measured = now.outcome ? &*now.outcome : nullptr;
+    input.measuredOn = tr("measured on %1").arg(shortDeviceName(now.device));
+    input.measuredElsewhere = now.elsewhere;
+    if (now.elsewhere)
+        input.measuredOn += tr(" (other settings)");
+    input.pinned = pinnedOutcomes(now);
+    return input;
+}
+
+void ExperimentPage::setZooms(const QVariantMap& zooms)
+{
+    m_zooms = zooms;
+    m_zoomOf.clear();
+    m_plot->view()->resetView();
+    schedule(Outputs);
+}
+
+void ExperimentPage::rememberZoom()
+{
+    if (m_zoomOf.isEmpty())
+        return; // the plot is changing what it shows
+    const PlotView* view = m_plot->view();
+    if (view->following()) {
+        m_zooms.remove(m_zoomOf);
+        return;
+    }
+    const PlotRange range = view->range();
+    m_zooms[m_zoomOf] = QVariantList{range.xLow, range.xHigh, range.yLow, range.yHigh,
+                                     view->xAxis().log, view->yAxis().log};
+}
+
+void ExperimentPage::restoreZoom(const QString& group)
+{
+    if (group == m_zoomOf)
+        return;
+    m_zoomOf.clear();
+    PlotView* view = m_plot->view();
+    const QVariantList zoom = m_zooms.value(group).toList();
+    // Limits of another kind of axis say nothing on this one.
+    if (zoom.size() == 6 && zoom[4].toInt() == view->xAxis().log
+        && zoom[5].toInt() == view->yAxis().log)
+        view->setRange({zoom[0].toDouble(), zoom[1].toDouble(), zoom[2].toDouble(), zoom[3].toDouble()});
+    else
+        view->resetView();
+    m_zoomOf = group;
+}
+
 void ExperimentPage::refreshPlot(const ShownMeasurement& now)
 {
     PlotView* view = m_plot->view();
@@ -151,15 +213,7 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
     const ByteStyle bytes = m_services.settings.byteStyle();
     const std::vector<SeriesGroup> groups = seriesGroups(*lead);
     const SeriesGroup group = currentGroup(groups);
-    CurveInput input;
-    input.predicted = predicted;
-    input.measured = now.outcome ? &*now.outcome : nullptr;
-    input.measuredOn = tr("measured on %1").arg(shortDeviceName(now.device));
-    input.measuredElsewhere = now.elsewhere;
-    if (now.elsewhere)
-        input.measuredOn += tr(" (other settings)");
-    input.pinned = pinnedOutcomes(now);
-
+    const CurveInput input = curveInput(now);
     AxisSpec x = xAxisOf(*lead, bytes);
     AxisSpec y = yAxisOf(group, input, bytes);
     applyLogChoice(group, x, y);
@@ -169,6 +223,7 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
     view->setTitle(title.left(1).toUpper() + title.mid(1));
     view->setEmptyText(tr("Nothing to draw yet."));
     view->setCurves(makeCurves(group, input));
+    restoreZoom(group.key);
     view->setMarkers(markers());
     const Device* target = device();
     view->setBands(target && !lead->series.empty() ? capacityBands(*target, lead->series.front().x)

@@ -69,9 +69,13 @@ public:
         painter->setFont(relativeFont(0.92, value));
         painter->setPen(index.data(Qt::ForegroundRole).value<QColor>());
         const QRect text = option.rect.adjusted(index.column() == 0 ? 2 : 4, 0, -4, 0);
-        painter->drawText(text, index.data(Qt::TextAlignmentRole).toInt(),
-                          painter->fontMetrics().elidedText(index.data().toString(),
-                                                            Qt::ElideRight, text.width()));
+        const int flags = index.data(Qt::TextAlignmentRole).toInt();
+        if (index.column() == FiguresModel::LabelColumn)
+            painter->drawText(text, flags | Qt::TextWordWrap, index.data().toString());
+        else
+            painter->drawText(text, flags,
+                              painter->fontMetrics().elidedText(index.data().toString(),
+                                                                Qt::ElideRight, text.width()));
         painter->restore();
     }
 };
@@ -104,11 +108,8 @@ void FiguresTable::setRows(std::vector<FigureRow> rows, ByteStyle bytes)
 {
     const bool sameShape = rows.size() == m_model->rows().size();
     m_model->setRows(std::move(rows), bytes);
-    const int height = QFontMetrics(font()).height() + 9;
-    if (verticalHeader()->defaultSectionSize() != height)
-        verticalHeader()->setDefaultSectionSize(height);
     if (!sameShape)
-        updateGeometry();
+        m_widest.fill(0);
     layoutColumns();
 }
 
@@ -120,8 +121,7 @@ QString FiguresTable::currentKey() const
 
 QSize FiguresTable::sizeHint() const
 {
-    const int rows = m_model->rowCount() * verticalHeader()->defaultSectionSize();
-    return {260, horizontalHeader()->sizeHint().height() + rows + 2};
+    return {260, horizontalHeader()->sizeHint().height() + verticalHeader()->length() + 2};
 }
 
 QSize FiguresTable::minimumSizeHint() const
@@ -143,15 +143,26 @@ void FiguresTable::resizeEvent(QResizeEvent* event)
     layoutColumns();
 }
 
+void FiguresTable::changeEvent(QEvent* event)
+{
+    QTableView::changeEvent(event);
+    if (event->type() == QEvent::FontChange || event->type() == QEvent::StyleChange) {
+        m_widest.fill(0);
+        layoutColumns();
+    }
+}
+
 void FiguresTable::layoutColumns()
 {
-    // Values get what they need, the label the rest.
+    // Values get what they need, the label the rest. Columns only grow while the rows stay the same:
+    // a slider that moves must not make the table tremble.
     const QFontMetrics bold(relativeFont(0.92, true));
     const QFontMetrics head(relativeFont(0.85, true));
     int rest = viewport()->width();
     for (int column = 1; column < FiguresModel::NUM_COLUMNS; ++column) {
-        int width = head.horizontalAdvance(
-            m_model->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString());
+        int& width = m_widest[std::size_t(column)];
+        width = std::max(width, head.horizontalAdvance(
+            m_model->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()));
         for (int row = 0; row < m_model->rowCount(); ++row)
             width = std::max(width, bold.horizontalAdvance(
                                         m_model->index(row, column).data().toString()));
@@ -159,6 +170,22 @@ void FiguresTable::layoutColumns()
         rest -= width + 10;
     }
     setColumnWidth(0, std::max(60, rest));
+    layoutRows();
+}
+
+void FiguresTable::layoutRows()
+{
+    // A label that is wider than its column takes a second line rather than lose its end.
+    const QFontMetrics plain(relativeFont(0.92, false));
+    const QRect room(0, 0, columnWidth(0) - 6, 1000);
+    const int before = verticalHeader()->length();
+    for (int row = 0; row < m_model->rowCount(); ++row) {
+        const QString label = m_model->index(row, FiguresModel::LabelColumn).data().toString();
+        const int text = plain.boundingRect(room, Qt::TextWordWrap, label).height();
+        setRowHeight(row, std::max(text, QFontMetrics(font()).height()) + 9);
+    }
+    if (verticalHeader()->length() != before)
+        updateGeometry();
 }
 
 void FiguresTable::currentChanged(const QModelIndex& current, const QModelIndex& previous)

@@ -7,6 +7,8 @@
 
 #include <QTableView>
 
+#include <array>
+
 namespace memscape {
 
 class FiguresTable : public QTableView
@@ -28,14 +30,17 @@ signals:
     void currentKeyChanged(const QString& key);
 
 protected:
+    void changeEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
     void currentChanged(const QModelIndex& current, const QModelIndex& previous) override;
 
 private:
     void layoutColumns();
+    void layoutRows();
 
     FiguresModel* m_model;
+    std::array<int, FiguresModel::NUM_COLUMNS> m_widest{}; ///< text of a column, since its rows changed
 };
 
 } // namespace memscape

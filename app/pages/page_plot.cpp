@@ -6,7 +6,6 @@
 
 #include <QButtonGroup>
 #include <QHBoxLayout>
-#include <QToolButton>
 
 namespace memscape {
 
@@ -29,6 +28,10 @@ PagePlot::PagePlot(QWidget* parent)
     m_view->setFocusPolicy(Qt::StrongFocus);
     m_chips->setContentsMargins(0, 0, 0, 0);
     m_chips->setSpacing(6);
+    m_bases = chipButton(tr("all bases"),
+                         tr("Also what the datasheet, and the device without its calibration, would "
+                            "predict, where they can"));
+    connect(m_bases, &QToolButton::clicked, this, &PagePlot::basesChosen);
     m_logX = logButton(tr("log x"), tr("Logarithmic horizontal axis"), Qt::XAxis);
     m_logY = logButton(tr("log y"), tr("Logarithmic vertical axis"), Qt::YAxis);
     m_list->hide();
@@ -50,7 +53,7 @@ PagePlot::PagePlot(QWidget* parent)
     tools->addWidget(m_chipArea);
     tools->addWidget(m_list);
     tools->addStretch(1);
-    for (QToolButton* button : {m_logX, m_logY, reset})
+    for (QToolButton* button : {m_bases, m_logX, m_logY, reset})
         tools->addWidget(button);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(8, 8, 12, 6);
@@ -72,7 +75,7 @@ PagePlot::PagePlot(QWidget* parent)
     refreshStatus();
 }
 
-QToolButton* PagePlot::logButton(const QString& text, const QString& tip, Qt::Axis axis)
+QToolButton* PagePlot::chipButton(const QString& text, const QString& tip)
 {
     auto* button = new QToolButton(this);
     button->setText(text);
@@ -81,6 +84,12 @@ QToolButton* PagePlot::logButton(const QString& text, const QString& tip, Qt::Ax
     button->setCheckable(true);
     button->setFocusPolicy(Qt::StrongFocus);
     button->setProperty("role", "chip");
+    return button;
+}
+
+QToolButton* PagePlot::logButton(const QString& text, const QString& tip, Qt::Axis axis)
+{
+    QToolButton* button = chipButton(text, tip);
     connect(button, &QToolButton::clicked, this,
             [this, axis](bool on) { emit logChosen(axis, on); });
     return button;

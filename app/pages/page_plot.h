@@ -6,13 +6,13 @@
 #include "app/pages/curves.h"
 #include "app/plots/plot_view.h"
 
+#include <QToolButton>
 #include <QWidget>
 
 class QButtonGroup;
 class QComboBox;
 class QHBoxLayout;
 class QLabel;
-class QToolButton;
 
 namespace memscape {
 
@@ -27,6 +27,7 @@ public:
     /// Chips are made anew only when the groups change.
     void setGroups(const std::vector<SeriesGroup>& groups, const QString& current);
     void setAxes(const AxisSpec& x, const AxisSpec& y);
+    void setBases(bool shown) { m_bases->setChecked(shown); }
     /// Something else than the plot that is under the pointer; empty gives the line back.
     void setHoverText(const QString& text);
     QString statusText() const;
@@ -34,8 +35,10 @@ public:
 signals:
     void groupChosen(const QString& key);
     void logChosen(Qt::Axis axis, bool on);
+    void basesChosen(bool on);
 
 private:
+    QToolButton* chipButton(const QString& text, const QString& tip);
     QToolButton* logButton(const QString& text, const QString& tip, Qt::Axis axis);
     void refreshStatus();
     void makeChips(const std::vector<SeriesGroup>& groups);
@@ -45,6 +48,7 @@ private:
     QHBoxLayout* m_chips;
     QButtonGroup* m_group;
     QComboBox* m_list; ///< instead of chips when there are many
+    QToolButton* m_bases;
     QToolButton* m_logX;
     QToolButton* m_logY;
     QLabel* m_status;

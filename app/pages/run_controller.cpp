@@ -165,7 +165,7 @@ void RunController::saveCalibration(const FinishedRun& run)
         emit problem(device.error(), run.details);
         return;
     }
-    const std::filesystem::path path = calibrationPath(run.request.workerDevice);
+    const std::filesystem::path path = calibrationPath(run.request.device.id); // not the worker's id: "cpu" is this machine
     std::error_code ignored; // the write below says what is wrong
     std::filesystem::create_directories(path.parent_path(), ignored);
     const auto written = writeFileAtomically(path, jsonText(deviceToJson(*device)));

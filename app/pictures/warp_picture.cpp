@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/pictures/warp_picture.h"
+// What the picture shows and what a hand does to it.
+#include "app/pictures/warp_picture_private.h"
 
 #include "app/plots/plot_style.h"
 #include "core/experiments/stride.h"
@@ -7,21 +8,14 @@
 #include <QFontMetricsF>
 #include <QKeyEvent>
 #include <QMouseEvent>
-#include <QPainter>
-#include <QPainterPath>
 #include <QToolTip>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace memscape {
 
-namespace {
-
-constexpr std::array<Operation, 3> operations{Operation::Read, Operation::Write, Operation::Copy};
-
-QString operationWord(Operation operation)
+QString warpOperationWord(Operation operation)
 {
     switch (operation) {
     case Operation::Read:
@@ -33,28 +27,6 @@ QString operationWord(Operation operation)
     }
     return WarpPicture::tr("copy");
 }
-
-void paintArrow(QPainter& painter, QPointF tip, QPointF from, double size)
-{
-    const double angle = std::atan2(tip.y() - from.y(), tip.x() - from.x());
-    QPainterPath path(tip);
-    path.lineTo(tip - QPointF(size * std::cos(angle - 0.45), size * std::sin(angle - 0.45)));
-    path.lineTo(tip - QPointF(size * std::cos(angle + 0.45), size * std::sin(angle + 0.45)));
-    path.closeSubpath();
-    painter.fillPath(path, painter.pen().color());
-}
-
-} // namespace
-
-struct WarpPicture::Layout
-{
-    QRectF head, foot;
-    LaneRow lanes;
-    QRectF laneArea;
-    std::optional<WarpStrip> source; ///< above the lanes, of a copy
-    WarpStrip strip; ///< below them
-    std::array<QRectF, operations.size()> chips;
-};
 
 WarpPicture::WarpPicture(QWidget* parent)
     : Picture(parent)
@@ -177,267 +149,12 @@ WarpPicture::Layout WarpPicture::layoutFor(const QRectF& rect) const
         layout.lanes = layoutLanes(m_access->lanes.size(), layout.laneArea);
     const QFontMetricsF metrics(plotFont(0.88));
     double right = layout.foot.right() - 4 * u;
-    for (std::size_t i = operations.size(); i-- > 0;) {
-        const double width = metrics.horizontalAdvance(operationWord(operations[i])) + 28 * u;
+    for (std::size_t i = warpOperations.size(); i-- > 0;) {
+        const double width = metrics.horizontalAdvance(warpOperationWord(warpOperations[i])) + 28 * u;
         layout.chips[i] = QRectF(right - width, layout.foot.top() + 2 * u, width, 23 * u);
         right -= width + 6 * u;
     }
     return layout;
-}
-
-void WarpPicture::paintHead(QPainter& painter, const Layout& layout, const Theme& theme) const
-{
-    const QFont bold = plotFont(1.1, true);
-    painter.setFont(bold);
-    painter.setPen(theme.text);
-    painter.drawText(layout.head, Qt::AlignLeft | Qt::AlignVCenter, title());
-    if (!m_access)
-        return;
-    const QString caption = m_gpu ? tr("each cell = %1-byte sector · each group = %2-byte line")
-                                        .arg(m_access->sizes.sector)
-                                        .arg(m_access->sizes.line)
-                                  : tr("each cell = %1-byte cache line · each group = 4 KiB page")
-                                        .arg(m_access->sizes.sector);
-    const QFont small = plotFont(0.85);
-    const double room =
-        layout.head.width() - QFontMetricsF(bold).horizontalAdvance(title()) - 24 * plotUnit();
-    painter.setFont(small);
-    painter.setPen(theme.textDim);
-    painter.drawText(layout.head, Qt::AlignRight | Qt::AlignVCenter,
-                     QFontMetricsF(small).elidedText(caption, Qt::ElideRight, std::max(0.0, room)));
-}
-
-void WarpPicture::paintCell(QPainter& painter, const WarpCell& cell, const Theme& theme,
-                            const QColor& colour) const
-{
-    const double u = plotUnit();
-    const QRectF box = cell.rect.adjusted(0.8, 0, -0.8, 0);
-    if (cell.kind == WarpCell::Kind::Gap) {
-        painter.setPen(theme.textFaint);
-        painter.setFont(plotFont(0.85));
-        painter.drawText(cell.rect, Qt::AlignCenter, QStringLiteral("…"));
-        return;
-    }
-    const bool touched = cell.kind == WarpCell::Kind::Touched;
-    painter.setPen(QPen(theme.border, 1, touched ? Qt::SolidLine : Qt::DotLine));
-    painter.setBrush(touched ? QBrush(mix(theme.background, theme.empty, 0.55))
-                             : QBrush(Qt::NoBrush));
-    painter.drawRoundedRect(box, 2.5 * u, 2.5 * u);
-    if (!touched)
-        return;
-    const double inner = box.height() - 8 * u;
-    const auto sector = static_cast<double>(m_access->sizes.sector);
-    const auto part = [&](double begin, double end) {
-        const double left = box.left() + 1.5 + begin / sector * (box.width() - 3);
-        const double right = box.left() + 1.5 + end / sector * (box.width() - 3);
-        const double seam = right - left > 3 ? 0.5 : 0;
-        return QRectF(left + seam, box.top() + 4 * u, std::max(0.8, right - left - 2 * seam),
-                      inner);
-    };
-    // Slots of one element each: what was fetched for nothing; of a structure, its other fields.
-    const auto width = static_cast<double>(m_walk.elementBytes);
-    const bool fields = m_walk.pattern == Pattern::Aos && m_walk.stride > 1 && m_walk.stride <= 8;
-    painter.setPen(Qt::NoPen);
-    const double first = std::fmod(static_cast<double>(m_walk.offsetBytes), width);
-    if (box.width() * width / sector >= 2.5 || fields) {
-        for (double begin = first > 0 ? first - width : 0; begin < sector; begin += width) {
-            QColor slot = theme.empty;
-            if (fields) {
-                const double at = static_cast<double>(cell.address) + begin
-                    - static_cast<double>(m_walk.offsetBytes);
-                const auto field =
-                    static_cast<int>(std::llround(at / width)) % static_cast<int>(m_walk.stride);
-                slot =
-                    field == 0 ? theme.empty : mix(theme.background, theme.series(field - 1), 0.38);
-            }
-            painter.fillRect(part(std::max(0.0, begin), std::min(sector, begin + width)), slot);
-        }
-    }
-    // Neighbouring elements are drawn apart while there is room to see it.
-    const bool apart = box.width() * width / sector >= 4;
-    for (const ByteRange& used : m_access->sectors[cell.sector].used) {
-        const auto begin = static_cast<double>(used.begin);
-        const auto end = static_cast<double>(used.end);
-        if (!apart) {
-            painter.fillRect(part(begin, end), colour);
-            continue;
-        }
-        for (double at = begin; at < end;) {
-            const double next = first + (std::floor((at - first) / width + 1e-9) + 1) * width;
-            painter.fillRect(part(at, std::min(next, end)), colour);
-            at = next;
-        }
-    }
-}
-
-void WarpPicture::paintStrip(QPainter& painter, const WarpStrip& strip, const Theme& theme,
-                             const QColor& colour, const Hover& hover, bool labelled) const
-{
-    const double u = plotUnit();
-    const QFont font = plotFont(0.75);
-    const QFontMetricsF metrics(font);
-    double labelEnd = -1e9;
-    for (std::size_t i = 0; i < strip.cells.size(); ++i) {
-        const WarpCell& cell = strip.cells[i];
-        paintCell(painter, cell, theme, colour);
-        if (static_cast<int>(i) == hover.cell) {
-            painter.setPen(QPen(theme.highlight, 1.5));
-            painter.setBrush(Qt::NoBrush);
-            painter.drawRoundedRect(cell.rect.adjusted(-0.5, -1.5, 0.5, 1.5), 3 * u, 3 * u);
-        }
-        if (!cell.beginsLine)
-            continue;
-        painter.setPen(QPen(theme.textFaint, 1));
-        painter.drawLine(QPointF(cell.rect.left() - 1, cell.rect.top() - 4 * u),
-                         QPointF(cell.rect.left() - 1, cell.rect.bottom() + 5 * u));
-        const QString address = cell.address < 100000
-            ? tr("%1 B").arg(cell.address)
-            : QString::fromStdString(
-                quantityText(static_cast<double>(cell.address), Unit::Byte, byteStyle(), 3));
-        const double room = strip.cells.back().rect.right() - cell.rect.left();
-        if (labelled && cell.rect.left() > labelEnd && metrics.horizontalAdvance(address) <= room) {
-            painter.setFont(font);
-            painter.drawText(
-                QPointF(cell.rect.left() + 2, cell.rect.bottom() + 4 * u + metrics.ascent()),
-                address);
-            labelEnd = cell.rect.left() + metrics.horizontalAdvance(address) + 10 * u;
-        }
-    }
-}
-
-void WarpPicture::paintLanes(QPainter& painter, const Layout& layout, const Theme& theme,
-                             const Hover& hover) const
-{
-    const double u = plotUnit();
-    const QColor readColour = theme.predicted;
-    const QColor writeColour = theme.series(0);
-    const double radius = layout.lanes.radius;
-    const auto connect = [&](const WarpStrip& strip, bool above, bool writes, std::size_t lane) {
-        const QPointF centre = layout.lanes.centres[lane];
-        const QRectF row = strip.cells.front().rect;
-        const QPointF element(strip.targets[lane], above ? row.bottom() + 1 : row.top() - 1);
-        const QPointF edge = centre + QPointF(0, above ? -radius : radius);
-        const bool lit = static_cast<int>(lane) == hover.lane;
-        QColor colour =
-            lit ? theme.highlight : mix(theme.background, writes ? writeColour : readColour, 0.6);
-        painter.setPen(QPen(colour, lit ? 1.8 : 1.0));
-        painter.drawLine(edge, element);
-        writes ? paintArrow(painter, element, edge, 5 * u)
-               : paintArrow(painter, edge, element, 5 * u);
-    };
-    for (std::size_t lane = 0; lane < layout.lanes.centres.size(); ++lane) {
-        if (layout.source)
-            connect(*layout.source, true, false, lane);
-        connect(layout.strip, false, m_walk.operation != Operation::Read, lane);
-    }
-    QFont font = plotFont(0.72, true);
-    font.setPixelSize(std::max(5, std::min(font.pixelSize(), static_cast<int>(radius * 1.05))));
-    painter.setFont(font);
-    for (std::size_t lane = 0; lane < layout.lanes.centres.size(); ++lane) {
-        const QPointF centre = layout.lanes.centres[lane];
-        const bool lit = static_cast<int>(lane) == hover.lane;
-        painter.setPen(Qt::NoPen);
-        painter.setBrush(lit                                        ? theme.highlightFill
-                             : m_walk.operation == Operation::Write ? writeColour
-                                                                    : readColour);
-        painter.drawEllipse(centre, radius, radius);
-        painter.setPen(lit ? theme.onHighlight : theme.onAccent);
-        if (radius >= 5)
-            painter.drawText(
-                QRectF(centre - QPointF(radius, radius), QSizeF(2 * radius, 2 * radius)),
-                Qt::AlignCenter, QString::number(lane));
-    }
-}
-
-// What was fetched for nothing, in as many words as there is room for.
-QString WarpPicture::wasteText(const Layout& layout, const QFontMetricsF& metrics,
-                               double room) const
-{
-    const QString wasted = bytes(static_cast<double>(m_access->fetchedBytes - m_access->usedBytes));
-    const QString share = QString::fromStdString(percentText(m_access->efficiency(), 3));
-    const QString brief = tr("efficiency %1").arg(share);
-    const QString whole = tr("%1 wasted → %2").arg(wasted, brief);
-    if (metrics.horizontalAdvance(whole) > room)
-        return brief;
-    QString more = whole;
-    if (m_walk.operation == Operation::Copy)
-        more += tr(", in each array");
-    if (layout.strip.commonGap > 0)
-        more += tr(" · gaps of %1").arg(bytes(static_cast<double>(layout.strip.commonGap)));
-    return metrics.horizontalAdvance(more) > room ? whole : more;
-}
-
-void WarpPicture::paintFoot(QPainter& painter, const Layout& layout, const Theme& theme) const
-{
-    const double u = plotUnit();
-    double x = layout.foot.left() + 8 * u;
-    const double end = layout.chips[0].left() - 12 * u;
-    const auto say = [&](const QString& text, const QColor& colour, bool bold) {
-        const QFont font = plotFont(0.9, bold);
-        const QFontMetricsF metrics(font);
-        painter.setFont(font);
-        painter.setPen(colour);
-        const QRectF room(x, layout.foot.top(), std::max(0.0, end - x), layout.foot.height());
-        painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
-                         metrics.elidedText(text, Qt::ElideRight, room.width()));
-        x += metrics.horizontalAdvance(text) + 18 * u;
-    };
-    if (m_access) {
-        say(tr("%1 fetched").arg(bytes(static_cast<double>(m_access->fetchedBytes))), theme.text,
-            true);
-        say(tr("%1 used").arg(bytes(static_cast<double>(m_access->usedBytes))), theme.predictedText,
-            true);
-        const QString rest = wasteText(layout, QFontMetricsF(plotFont(0.9)), end - x);
-        say(rest, theme.textDim, false);
-    }
-    painter.setFont(plotFont(0.88));
-    for (std::size_t i = 0; i < operations.size(); ++i) {
-        const bool chosen = operations[i] == m_walk.operation;
-        const QRectF chip = layout.chips[i];
-        painter.setPen(QPen(chosen ? theme.predicted : theme.border, 1.2));
-        painter.setBrush(chosen ? theme.raised : theme.background);
-        painter.drawRoundedRect(chip, chip.height() / 2, chip.height() / 2);
-        painter.setPen(chosen ? theme.text : theme.textDim);
-        painter.drawText(chip, Qt::AlignCenter, operationWord(operations[i]));
-    }
-}
-
-void WarpPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme,
-                        const Hover& hover) const
-{
-    painter.save();
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.fillRect(rect, theme.background);
-    const Layout layout = layoutFor(rect);
-    paintHead(painter, layout, theme);
-    if (m_access) {
-        const QColor write = theme.series(0);
-        paintLanes(painter, layout, theme, hover);
-        if (layout.source)
-            paintStrip(painter, *layout.source, theme, theme.predicted, {},
-                       false); // arrows stand there
-        paintStrip(painter, layout.strip, theme,
-                   m_walk.operation == Operation::Read ? theme.predicted : write, hover, true);
-    } else {
-        painter.setFont(plotFont());
-        painter.setPen(theme.textDim);
-        painter.drawText(rect.adjusted(20, 30, -20, -40), Qt::AlignCenter | Qt::TextWordWrap,
-                         m_problem);
-    }
-    paintFoot(painter, layout, theme);
-    painter.restore();
-}
-
-void WarpPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
-{
-    paint(painter, rect, theme, {});
-}
-
-void WarpPicture::paintEvent(QPaintEvent*)
-{
-    QPainter painter(this);
-    paint(painter, QRectF(rect()), currentTheme(), m_hover);
-    paintFocusRing(painter, currentTheme());
 }
 
 QString WarpPicture::hoverDescription(const Hover& hover) const
@@ -501,7 +218,7 @@ void WarpPicture::mouseMoveEvent(QMouseEvent* event)
 void WarpPicture::mousePressEvent(QMouseEvent* event)
 {
     const Layout layout = layoutFor(QRectF(rect()));
-    for (std::size_t i = 0; i < operations.size(); ++i) {
+    for (std::size_t i = 0; i < warpOperations.size(); ++i) {
         if (layout.chips[i].contains(event->position()))
             chooseOperation(static_cast<int>(i));
     }
@@ -509,8 +226,8 @@ void WarpPicture::mousePressEvent(QMouseEvent* event)
 
 void WarpPicture::chooseOperation(int index)
 {
-    const int count = static_cast<int>(operations.size());
-    const Operation chosen = operations[static_cast<std::size_t>((index + count) % count)];
+    const int count = static_cast<int>(warpOperations.size());
+    const Operation chosen = warpOperations[static_cast<std::size_t>((index + count) % count)];
     if (chosen == m_walk.operation)
         return;
     const std::string_view word = operationText(chosen);
@@ -528,7 +245,7 @@ void WarpPicture::leaveEvent(QEvent*)
 void WarpPicture::keyPressEvent(QKeyEvent* event)
 {
     const auto now = static_cast<int>(
-        std::find(operations.begin(), operations.end(), m_walk.operation) - operations.begin());
+        std::find(warpOperations.begin(), warpOperations.end(), m_walk.operation) - warpOperations.begin());
     if (event->key() == Qt::Key_Left)
         chooseOperation(now - 1);
     else if (event->key() == Qt::Key_Right)

@@ -45,6 +45,14 @@ private:
         bool operator==(const Hover&) const = default;
     };
 
+    /// From a lane to its element in a strip above or below it.
+    struct Connection
+    {
+        const WarpStrip* strip = nullptr;
+        std::size_t lane = 0;
+        bool above = false, writes = false;
+    };
+
     Layout layoutFor(const QRectF& rect) const;
     void paint(QPainter& painter, const QRectF& rect, const Theme& theme, const Hover& hover) const;
     void paintHead(QPainter& painter, const Layout& layout, const Theme& theme) const;
@@ -52,9 +60,13 @@ private:
                     const QColor& colour, const Hover& hover, bool labelled) const;
     void paintCell(QPainter& painter, const WarpCell& cell, const Theme& theme,
                    const QColor& colour) const;
+    QColor fieldColour(const WarpCell& cell, double begin, const Theme& theme) const;
+    void paintConnection(QPainter& painter, const Layout& layout, const Theme& theme,
+                         const Connection& connection, bool lit) const;
     void paintLanes(QPainter& painter, const Layout& layout, const Theme& theme,
                     const Hover& hover) const;
     void paintFoot(QPainter& painter, const Layout& layout, const Theme& theme) const;
+    void paintChips(QPainter& painter, const Layout& layout, const Theme& theme) const;
     QString hoverDescription(const Hover& hover) const;
     QString bytes(double value) const;
     QString wasteText(const Layout& layout, const QFontMetricsF& metrics, double room) const;

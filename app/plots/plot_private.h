@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the three files of PlotView share: plot_view.cpp (what is shown), plot_input.cpp (mouse,
-// keys, menu), plot_export.cpp (files and clipboard).
+// What the files of PlotView share: plot_view.cpp (what is shown), plot_mouse.cpp, plot_keys.cpp (keys
+// and menu), plot_export.cpp (files and clipboard).
 #pragma once
 
 #include "app/plots/plot_scene.h"
 #include "app/plots/plot_view.h"
 
 #include <QElapsedTimer>
+#include <QSet>
 #include <QTimer>
 
 namespace memscape {
@@ -21,27 +22,35 @@ public:
     /// Logarithms from the specs and the person's own choice; limits while following.
     void applyAxes();
     void ensureRanges();
+    bool inSight() const; ///< a visible curve comes through the limits
     void changeRange(const AxisRange& x, const AxisRange& y); ///< by a person
-    void toggleLog(bool xAxis);
 
     void setCrosshair(const Sample& sample, QPointF pointer);
-    void stepCrosshair(int direction);
     void paintOverlay(QPainter& painter);
     void updateNote();
     void fillScene(PlotScene& scene) const; ///< the same state for an export
 
-    // plot_input.cpp
+    // plot_mouse.cpp
     bool mousePress(QMouseEvent& event);
     bool mouseMove(QMouseEvent& event);
     bool mouseRelease(QMouseEvent& event);
     bool mouseDoubleClick(QMouseEvent& event);
     bool wheel(QWheelEvent& event);
     void leave();
-    bool key(QKeyEvent& event);
+    void moveMarker(double x);
+    void zoomInto(const QRectF& rectangle);
+    void click(QPointF position);
     void hover(QPointF position);
     int markerAt(QPointF position) const;
     int legendAt(QPointF position) const;
     QString curveAt(QPointF position) const;
+
+    // plot_keys.cpp
+    bool key(QKeyEvent& event);
+    void stepCrosshair(int direction);
+    void toggleLog(bool xAxis);
+    bool panKey(QKeyEvent& event);
+    void toggleKeyboardCrosshair();
 
     PlotView* view;
     PlotScene scene;
@@ -52,6 +61,7 @@ public:
     QTimer frame;
     QElapsedTimer sinceFrame;
 
+    QSet<QString> hiddenByHand; ///< keys of curves
     bool crosshairOn = true;
     bool byKeyboard = false; ///< the crosshair was put by a key and stays
     Crosshair crosshair;

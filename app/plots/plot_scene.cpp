@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Two measured facts shape this file. A wide or dashed pen over a hundred thousand noisy points
+// Three measured facts shape this file. A wide or dashed pen over a hundred thousand noisy points
 // costs seconds, a solid one of width 1 with fast polylines milliseconds: dense curves are drawn
-// thin. And QCustomPlot labels base-2 axes wrongly: all ticks and texts are ours (ticks.h).
+// thin. QCustomPlot walks over every visible point of a frame: long curves are given to it by the
+// column of pixels (plot_dense.h). And it labels base-2 axes wrongly: ticks and texts are ours (ticks.h).
 #include "app/plots/plot_scene.h"
 
+#include "app/plots/plot_dense.h"
 #include "app/plots/ticks.h"
 
 #include <qcustomplot.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 namespace memscape {
 
 namespace {
 
-constexpr int denseCurve = 4000; // visible points from which on a curve is drawn thin
+constexpr std::ptrdiff_t denseCurve = 4000; // visible points from which on a curve is drawn thin
+constexpr std::size_t longCurve = 20000; // points from which on only what a frame shows is handed over
 
 // A layer's worth of plain painting.
 class PaintLayer : public QCPLayerable
@@ -121,7 +126,25 @@ public:
     QPointer<QCustomPlot> plot;
     QSharedPointer<UnitTicker> xTicker, yTicker;
     std::vector<QCPGraph*> graphs; // as many as curves
+    std::vector<std::optional<ExtremesTree>> trees; // as many as curves, of the long ones
 };
+
+namespace {
+
+/// `cloud`: dots that nothing joins, but for columns so full that they are one stretch.
+QVector<QCPGraphData> graphData(const std::vector<DensePoint>& points, bool cloud)
+{
+    QVector<QCPGraphData> data;
+    data.reserve(qsizetype(points.size()) * (cloud ? 2 : 1));
+    for (const DensePoint& point : points) {
+        if (cloud && !point.joined)
+            data.append(QCPGraphData(point.x, std::numeric_limits<double>::quiet_NaN()));
+        data.append(QCPGraphData(point.x, point.y));
+    }
+    return data;
+}
+
+} // namespace
 
 PlotScene::PlotScene(QWidget* parent)
     : m_theme(&currentTheme())
@@ -139,8 +162,10 @@ PlotScene::PlotScene(QWidget* parent)
         if (m_overlay)
             m_overlay(painter);
     });
-    QObject::connect(plot, &QCustomPlot::beforeReplot, plot,
-                     [this] { prepare(m_graphs->plot->size()); });
+    QObject::connect(plot, &QCustomPlot::beforeReplot, plot, [this] {
+        QCustomPlot* canvas = m_graphs->plot;
+        prepare(canvas->size(), canvas->width() * canvas->bufferDevicePixelRatio());
+    });
     QObject::connect(plot, &QCustomPlot::afterReplot, plot, [this] { ++m_replots; });
     setTheme(currentTheme());
 }
@@ -184,6 +209,7 @@ void PlotScene::setCurves(std::vector<Curve> curves)
     if (!sameKeys) {
         m_graphs->plot->clearGraphs();
         m_graphs->graphs.clear();
+        m_graphs->trees.assign(curves.size(), std::nullopt);
         for (std::size_t i = 0; i < curves.size(); ++i)
             m_graphs->graphs.push_back(m_graphs->plot->addGraph());
         m_state.cleaned.assign(curves.size(), {});
@@ -215,14 +241,18 @@ void PlotScene::updateGraph(std::size_t index, bool dataChanged)
     graph->setVisible(m_state.curves[index].visible);
     if (!dataChanged)
         return;
-    QVector<QCPGraphData> data;
-    data.reserve(static_cast<qsizetype>(clean.x.size()));
-    for (std::size_t i = 0; i < clean.x.size(); ++i)
-        data.append(QCPGraphData(clean.x[i], clean.y[i]));
-    graph->data()->set(data, true);
+    m_graphs->trees[index].reset();
+    if (clean.x.size() > longCurve) {
+        m_graphs->trees[index].emplace(clean.y); // styleGraph() hands over what a frame shows
+        return;
+    }
+    std::vector<DensePoint> points(clean.x.size());
+    for (std::size_t i = 0; i < points.size(); ++i)
+        points[i] = {clean.x[i], clean.y[i]};
+    graph->data()->set(graphData(points, false), true);
 }
 
-void PlotScene::prepare(QSize size)
+void PlotScene::prepare(QSize size, double columns)
 {
     QCustomPlot* plot = m_graphs->plot;
     const double u = plotUnit();
@@ -249,22 +279,30 @@ void PlotScene::prepare(QSize size)
     for (QCPAxis* axis : {plot->xAxis, plot->yAxis})
         axis->setTickLabels(!m_state.empty());
 
-    for (std::size_t i = 0; i < m_graphs->graphs.size(); ++i) {
-        QCPGraph* graph = m_graphs->graphs[i];
-        const CurveStyle style = styleOf(m_state.curves[i], *m_theme);
-        const auto data = graph->data();
-        const auto visible =
-            data->findEnd(m_state.xRange.high) - data->findBegin(m_state.xRange.low);
-        const bool dense = visible > denseCurve;
-        const bool line = style.pen.style() != Qt::NoPen;
-        graph->setLineStyle(line ? QCPGraph::lsLine : QCPGraph::lsNone);
-        graph->setPen(line && dense ? QPen(style.colour, 1) : style.pen);
-        graph->setAntialiased(!dense);
-        CurveStyle dots = style;
-        if (line && data->size() == 1)
-            dots.size = std::max(dots.size, 6.0); // a line of one point would not be seen
-        graph->setScatterStyle(scatterOf(dots, m_theme->background, dense));
-    }
+    for (std::size_t i = 0; i < m_graphs->graphs.size(); ++i)
+        styleGraph(i, columns);
+}
+
+void PlotScene::styleGraph(std::size_t index, double columns)
+{
+    QCPGraph* graph = m_graphs->graphs[index];
+    const CleanCurve& curve = m_state.cleaned[index];
+    const CurveStyle style = styleOf(m_state.curves[index], *m_theme);
+    const bool dense = visibleCount(curve, m_state.xRange) > denseCurve;
+    const bool line = style.pen.style() != Qt::NoPen;
+    const auto& tree = m_graphs->trees[index];
+    if (tree && m_state.curves[index].visible)
+        graph->data()->set(
+            dense ? graphData(densePoints(curve, *tree, m_state.xRange, int(columns)), !line)
+                  : graphData(visiblePoints(curve, m_state.xRange), false),
+            true);
+    graph->setLineStyle(line || (tree && dense) ? QCPGraph::lsLine : QCPGraph::lsNone);
+    graph->setPen(dense ? QPen(style.colour, 1) : style.pen);
+    graph->setAntialiased(!dense);
+    CurveStyle dots = style;
+    if (line && curve.x.size() == 1)
+        dots.size = std::max(dots.size, 6.0); // a line of one point would not be seen
+    graph->setScatterStyle(scatterOf(dots, m_theme->background, dense));
 }
 
 void PlotScene::replot()
@@ -298,7 +336,7 @@ void PlotScene::render(QPaintDevice& device, QSize size, double scale, bool vect
     painter.setMode(vectors ? QCPPainter::pmVectorized : QCPPainter::pmDefault);
     painter.setMode(QCPPainter::pmNoCaching, true);
     painter.scale(scale, scale);
-    prepare(size);
+    prepare(size, size.width() * (vectors ? 2 : scale)); // paper is printed finer than it is counted
     // Margins follow from the labels, and labels from the margins: twice is enough.
     for (int pass = 0; pass < 2; ++pass)
         plot->axisRect()->update(QCPLayoutElement::upMargins);

@@ -48,8 +48,10 @@ public:
 private:
     class Graphs;
 
-    void prepare(QSize size);
+    /// `columns`: how many pixels stand side by side; only a device without pixels has others.
+    void prepare(QSize size, double columns);
     void updateGraph(std::size_t index, bool dataChanged);
+    void styleGraph(std::size_t index, double columns);
 
     PlotState m_state;
     const Theme* m_theme;

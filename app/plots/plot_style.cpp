@@ -116,6 +116,11 @@ CurveStyle styleOf(const Curve& curve, const Theme& theme)
         style.textColour = theme.textDim;
         style.pen = dashed(style.colour, 1.2, {1, 2.5});
         break;
+    case CurveRole::Uncalibrated:
+        style.colour = mix(theme.background, theme.predicted, 0.75);
+        style.textColour = theme.predictedText;
+        style.pen = dashed(style.colour, 1.2, {7, 3, 1.5, 3});
+        break;
     }
     if (curve.shape != MarkerShape::Automatic) {
         style.shape = curve.shape;

@@ -29,8 +29,9 @@ struct AxisSpec
 
 /// Predicted: blue dashed line. Measured: orange dots with their band. Variant: thinner, own dash
 /// and colour (measured variants: hollow dots). Pinned: a record put beside, dots and line in its
-/// colour. Datasheet: a dotted line in the colour of text.
-enum class CurveRole { Predicted, Measured, Variant, MeasuredVariant, Pinned, Datasheet };
+/// colour. Datasheet and Uncalibrated: what would be predicted from the vendor's numbers alone, or
+/// without the calibration; thinner than the prediction, in the colour of text and its own.
+enum class CurveRole { Predicted, Measured, Variant, MeasuredVariant, Pinned, Datasheet, Uncalibrated };
 enum class MarkerShape { Automatic, Circle, Square, Diamond, Triangle, Cross };
 
 struct Curve

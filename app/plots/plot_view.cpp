@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/plots/plot_view.h"
 
+#include "app/plots/plot_dense.h"
 #include "app/plots/plot_private.h"
 
 #include <QAccessible>
@@ -58,6 +59,26 @@ void PlotView::Private::ensureRanges()
         state.yRange = yRange(state.y, state.curves, state.x.log != 0, state.lines);
     }
     rangesDirty = false;
+}
+
+bool PlotView::Private::inSight() const
+{
+    const PlotState& state = scene.state();
+    const auto crosses = [&](const CleanCurve& curve) {
+        const std::vector<DensePoint> points = visiblePoints(curve, state.xRange);
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            const double y = points[i].y;
+            const double before = i > 0 ? points[i - 1].y : y;
+            if (std::max(y, before) >= state.yRange.low && std::min(y, before) <= state.yRange.high)
+                return true;
+        }
+        return false;
+    };
+    for (std::size_t c = 0; c < state.curves.size(); ++c) {
+        if (state.curves[c].visible && crosses(state.cleaned[c]))
+            return true;
+    }
+    return false;
 }
 
 void PlotView::Private::changeRange(const AxisRange& x, const AxisRange& y)
@@ -167,11 +188,19 @@ const AxisSpec& PlotView::yAxis() const
 
 void PlotView::setCurves(std::vector<Curve> curves)
 {
+    for (Curve& curve : curves) {
+        if (m_d->hiddenByHand.contains(curve.key))
+            curve.visible = false;
+    }
     if (curves == m_d->scene.state().curves)
         return;
     const Crosshair before = std::exchange(m_d->crosshair, {}); // its indices are of the old points
     m_d->scene.setCurves(std::move(curves));
     m_d->rangesDirty = true;
+    if (!m_d->following && !m_d->scene.state().empty() && !m_d->inSight()) {
+        m_d->following = true;
+        emit rangeChanged();
+    }
     if (before.sample.found)
         showCrosshairAt(before.sample.x);
     m_d->updateNote();

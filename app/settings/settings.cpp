@@ -59,6 +59,11 @@ constexpr Words<ThemeChoice, 3> themeWords{{{ThemeChoice::System, "system"},
 constexpr Words<ByteStyle, 2> byteWords{
     {{ByteStyle::Binary, "binary"}, {ByteStyle::Decimal, "decimal"}}};
 
+QString truth(bool on)
+{
+    return on ? QStringLiteral("true") : QStringLiteral("false");
+}
+
 QStringList cleanPaths(const QStringList& paths)
 {
     QStringList clean;
@@ -103,6 +108,11 @@ void Settings::set(const QString& name, const QVariant& value, Key key)
     emit changed(key);
 }
 
+bool Settings::isTrue(const QString& name) const
+{
+    return m_settings.value(name).toString() == truth(true);
+}
+
 ThemeChoice Settings::theme() const
 {
     return choiceFrom(themeWords, m_settings.value(QStringLiteral("view/theme")).toString(),
@@ -139,16 +149,24 @@ void Settings::setFontZoom(int percent)
         set(QStringLiteral("view/zoom"), QString::number(clamped), Key::FontZoom);
 }
 
+bool Settings::showBases() const
+{
+    return isTrue(QStringLiteral("view/bases"));
+}
+
+void Settings::setShowBases(bool show)
+{
+    set(QStringLiteral("view/bases"), truth(show), Key::Bases);
+}
+
 bool Settings::reducedMotion() const
 {
-    return m_settings.value(QStringLiteral("view/reducedMotion")).toString()
-        == QLatin1String("true");
+    return isTrue(QStringLiteral("view/reducedMotion"));
 }
 
 void Settings::setReducedMotion(bool reduced)
 {
-    set(QStringLiteral("view/reducedMotion"),
-        reduced ? QStringLiteral("true") : QStringLiteral("false"), Key::ReducedMotion);
+    set(QStringLiteral("view/reducedMotion"), truth(reduced), Key::ReducedMotion);
 }
 
 QStringList Settings::recentFiles() const

@@ -41,7 +41,7 @@ class Settings : public QObject
     Q_OBJECT
 public:
     enum class Key { Theme, ByteStyle, FontZoom, ReducedMotion, RecentFiles, Workers, DeviceFiles,
-                     Export, LastFolder, Shortcuts };
+                     Export, LastFolder, Shortcuts, Bases };
     Q_ENUM(Key)
     static constexpr int version = 1;
     static constexpr int recentLimit = 12;
@@ -57,6 +57,9 @@ public:
     /// Percent, 50 to 300.
     int fontZoom() const;
     void setFontZoom(int percent);
+    /// Plots also show what the datasheet, or the device uncalibrated, would predict.
+    bool showBases() const;
+    void setShowBases(bool show);
     bool reducedMotion() const;
     void setReducedMotion(bool reduced);
     /// Newest first, absolute, no doubles; files that are gone stay (the menu greys them).
@@ -84,6 +87,7 @@ signals:
 
 private:
     void migrate();
+    bool isTrue(const QString& name) const;
     void set(const QString& name, const QVariant& value, Key key);
 
     QSettings m_settings;

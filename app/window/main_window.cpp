@@ -41,6 +41,7 @@ MainWindow::MainWindow(WindowOptions options, QWidget* parent)
     , m_options(std::move(options))
     , m_devices(localWorker(m_options.workerCommand))
     , m_runs(m_document, m_devices)
+    , m_views(m_session, m_document)
     , m_rail(new Rail(experiments(), m_devices, this))
     , m_banner(new Banner(this))
     , m_stack(new QStackedWidget(this))
@@ -163,6 +164,8 @@ bool MainWindow::showPage(const QString& id)
         });
         connect(made, &ExperimentPage::updated, this, &MainWindow::pageUpdated);
         m_stack->addWidget(made);
+        if (m_options.remember)
+            m_views.restore(*made);
     }
     if (m_page != id && page())
         made->splitter()->setSizes(page()->splitter()->sizes());
@@ -185,6 +188,10 @@ void MainWindow::pageUpdated()
 void MainWindow::documentChanged(const ChangeEvent& event)
 {
     const bool reset = std::holds_alternative<StudyReset>(event);
+    if (reset)
+        exchangeViews();
+    else if (std::holds_alternative<FileChanged>(event))
+        m_views.follow();
     if (reset || std::holds_alternative<PageChanged>(event)) {
         const QString wanted = QString::fromStdString(m_document.page());
         if (!wanted.isEmpty() && wanted != m_page)
@@ -193,6 +200,23 @@ void MainWindow::documentChanged(const ChangeEvent& event)
             m_document.setPage(m_page.toStdString());
     }
     refreshTitle();
+}
+
+void MainWindow::exchangeViews()
+{
+    const auto each = [this](const auto& act) {
+        for (const auto& [id, page] : m_pages)
+            act(*page);
+    };
+    if (m_options.remember)
+        each([this](ExperimentPage& page) { m_views.remember(page); });
+    m_views.follow();
+    each([this](ExperimentPage& page) {
+        if (m_options.remember)
+            m_views.restore(page);
+        else
+            page.setZooms({});
+    });
 }
 
 void MainWindow::refreshTitle()
@@ -250,6 +274,8 @@ void MainWindow::rememberLayout()
     if (page())
         layout.insert(QStringLiteral("splitter"), page()->splitter()->saveState());
     m_session.setPageView({}, QStringLiteral("layout"), layout);
+    for (const auto& [id, page] : m_pages)
+        m_views.remember(*page);
     m_session.setLastStudy(m_document.fileName());
 }
 

@@ -12,6 +12,7 @@
 #include "app/window/banner.h"
 #include "app/window/command_palette.h"
 #include "app/window/exporter.h"
+#include "app/window/page_views.h"
 #include "app/window/rail.h"
 #include "app/window/study_files.h"
 #include "app/workers/devices.h"
@@ -75,6 +76,7 @@ private:
     void build();
     void startLate();
     void documentChanged(const ChangeEvent& event);
+    void exchangeViews();
     void refreshTitle();
     void refreshRun();
     void pageUpdated();
@@ -102,6 +104,7 @@ private:
     StudyDocument m_document;
     DeviceDirectory m_devices;
     RunController m_runs;
+    PageViews m_views;
     Actions m_actions;
     std::unique_ptr<Autosave> m_autosave;
     Rail* m_rail;

@@ -100,6 +100,9 @@ void MainWindow::connectViewActions()
             applyLook();
         });
     }
+    on("view.bases", [this] {
+        m_settings.setShowBases(m_actions.at(QStringLiteral("view.bases")).isChecked());
+    });
     onPage("view.resetPlot", [](ExperimentPage& page) { page.plot()->view()->resetView(); });
     on("view.restoreLayout", [this] { restoreDefaultLayout(); });
 }
@@ -183,6 +186,7 @@ void MainWindow::setPanels()
     m_actions.at(QString::fromLatin1(themes[int(m_settings.theme())])).setChecked(true);
     m_actions.at(QStringLiteral("settings.decimal"))
         .setChecked(m_settings.byteStyle() == ByteStyle::Decimal);
+    m_actions.at(QStringLiteral("view.bases")).setChecked(m_settings.showBases());
     m_actions.at(QStringLiteral("settings.motion")).setChecked(m_settings.reducedMotion());
 }
 

@@ -84,6 +84,9 @@ void defineView(Actions& actions)
                  true});
     actions.add({"view.themeDark", tr("Theme: &dark"), tr("Light text on black"), {}, {}, menu, 2,
                  true});
+    actions.add({"view.bases", tr("Predictions on every &basis"),
+                 tr("Draw what the datasheet and the uncalibrated device predict, too"), {}, {}, menu,
+                 3, true});
     actions.add({"view.resetPlot", tr("Show &all data"), tr("Undo zoom and pan of the plot"), {},
                  {keys("Ctrl+Home")}, menu, 3});
     actions.add({"view.restoreLayout", tr("Rest&ore default layout"),

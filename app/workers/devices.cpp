@@ -141,6 +141,7 @@ void DeviceDirectory::refresh()
     m_problems.clear();
     m_catalogue = catalogue(&m_problems);
     m_host = findDevice("cpu").value_or(Device{});
+    m_described = describeHost();
     m_fileEntries.clear();
     for (const QString& path : m_files) {
         auto device = readDeviceFile(path);
@@ -174,7 +175,12 @@ void DeviceDirectory::addLive(const WorkerClient& client)
         entry.missing = reason;
         entry.device = std::move(device);
         entry.device.id = entry.id;
-        entry.device = withCalibration(std::move(entry.device)); // made here, also for remote ones
+        const Device told = entry.device;
+        entry.device = withCalibration(told); // made here, also for remote ones
+        if (entry.calibrated() && !told.calibration)
+            entry.uncalibrated = told;
+        else if (entry.calibrated() && entry.id == "cpu") // its worker tells of the calibrated one
+            entry.uncalibrated = m_described;
         return entry;
     };
     for (const protocol::WorkerDevice& live : client.devices()) {

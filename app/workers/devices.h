@@ -11,6 +11,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace memscape {
@@ -40,6 +41,7 @@ struct DeviceEntry
     std::string workerDevice; ///< its id there
     QString missing;          ///< why it cannot be measured now, with the remedy; empty when it can
     Device device;            ///< for predictions; without levels while a remote worker is silent
+    std::optional<Device> uncalibrated = {}; ///< as the catalogue or the system has a calibrated one
 
     bool measurable() const { return source == DeviceSource::Live && missing.isEmpty(); }
     bool calibrated() const { return device.calibration.has_value(); }
@@ -98,7 +100,7 @@ private:
     std::vector<std::unique_ptr<WorkerClient>> m_clients; // the first is this machine's
     std::map<QString, WorkerCommand> m_commands;
     QStringList m_files;
-    Device m_host;
+    Device m_host, m_described; // this machine with its calibration, and without
     std::vector<Device> m_catalogue;
     std::vector<DeviceEntry> m_fileEntries;
     std::vector<DeviceEntry> m_entries;

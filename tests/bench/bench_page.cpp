@@ -3,7 +3,7 @@
 // figures), over the real page; a frame is 16 ms. And from nothing to a page's first picture.
 // Run offscreen: QT_QPA_PLATFORM=offscreen memscape_bench_page
 #include "app/settings/theme.h"
-#include "tests/app/pages/page_fixture.h"
+#include "tests/support/page_fixture.h"
 
 #include <QApplication>
 

@@ -2,7 +2,7 @@
 // The generic page over every experiment of the registry, in both themes and several sizes; edits,
 // undo, states without measurement, with one, and with one that does not belong.
 #include "app/settings/theme.h"
-#include "page_fixture.h"
+#include "tests/support/page_fixture.h"
 
 #include <QAbstractButton>
 #include <QComboBox>

@@ -2,7 +2,7 @@
 #include "app/pages/compare_text.h"
 #include "app/pages/record_text.h"
 #include "app/pages/records_list.h"
-#include "page_fixture.h"
+#include "tests/support/page_fixture.h"
 
 #include <QAbstractItemModelTester>
 #include <QListView>

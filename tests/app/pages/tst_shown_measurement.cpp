@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/shown_measurement.h"
 
-#include "page_fixture.h"
+#include "tests/support/page_fixture.h"
 
 #include <QTest>
 

@@ -2,7 +2,7 @@
 // The whole window, offscreen: pages, panels, palette, titles, a measurement with a fake worker,
 // closing in the middle of one, layouts of other versions.
 #include "app/settings/theme.h"
-#include "app/window/main_window.h"
+#include "tests/support/quiet_window.h"
 
 #include <QFile>
 #include <QLineEdit>
@@ -17,22 +17,9 @@ using namespace memscape;
 
 namespace {
 
-WindowOptions quiet()
-{
-    WindowOptions options;
-    options.workerCommand = {};
-    options.startWorkers = false;
-    options.autosave = false;
-    options.remember = false;
-    return options;
-}
-
 WindowOptions withWorker(const QString& mode)
 {
-    WindowOptions options = quiet();
-    options.workerCommand = {FAKE_WORKER, mode};
-    options.startWorkers = true;
-    return options;
+    return windowWithWorker({FAKE_WORKER, mode});
 }
 
 } // namespace
@@ -44,7 +31,7 @@ class TestMainWindow : public QObject
 private slots:
     void itOpensOnTheFirstExperiment()
     {
-        MainWindow window(quiet());
+        MainWindow window(quietWindow());
         window.restore(false);
         QVERIFY(window.page());
         QCOMPARE(window.page()->experiment().id(), experiments().front()->id());
@@ -53,7 +40,7 @@ private slots:
 
     void pagesAreMadeWhenWanted()
     {
-        MainWindow window(quiet());
+        MainWindow window(quietWindow());
         QCOMPARE(window.findChildren<ExperimentPage*>().size(), 0);
         QVERIFY(window.showPage("stride"));
         QCOMPARE(window.findChildren<ExperimentPage*>().size(), 1);
@@ -64,7 +51,7 @@ private slots:
 
     void everyRailButtonAndActionShowsItsPage()
     {
-        MainWindow window(quiet());
+        MainWindow window(quietWindow());
         for (const Experiment* experiment : experiments()) {
             const QString id = QString::fromStdString(experiment->id());
             window.rail().button(id)->click();
@@ -76,7 +63,7 @@ private slots:
 
     void theTitleShowsWhatIsUnsaved()
     {
-        MainWindow window(quiet());
+        MainWindow window(quietWindow());
         window.showPage("stride");
         QVERIFY(!window.isWindowModified());
         QVERIFY(window.page()->setText("stride", "8"));
@@ -89,7 +76,7 @@ private slots:
 
     void panelsCanBeHiddenAndAreNeverLost()
     {
-        MainWindow window(quiet());
+        MainWindow window(quietWindow());
         window.showPage("stride");
         window.show();
         QVERIFY(QTest::qWaitForWindowExposed(&window));
@@ -108,7 +95,7 @@ private slots:
 
     void aLayoutOfAnotherVersionGivesTheDefaults()
     {
-        MainWindow window(quiet());
+        MainWindow window(quietWindow());
         const QByteArray state = window.saveState(Session::layoutVersion + 7);
         QVERIFY(!window.restoreState(state, Session::layoutVersion));
         window.restore(false); // with whatever the session holds
@@ -117,7 +104,7 @@ private slots:
 
     void thePaletteFindsEverything()
     {
-        MainWindow window(quiet());
+        MainWindow window(quietWindow());
         window.showPage("hierarchy");
         window.show();
         QVERIFY(QTest::qWaitForWindowExposed(&window));
@@ -139,7 +126,7 @@ private slots:
 
     void aDisabledActionIsNotInThePalette()
     {
-        MainWindow window(quiet());
+        MainWindow window(quietWindow());
         window.showPage("stride");
         window.openPalette();
         for (const QString& text : window.palette().listed())
@@ -148,7 +135,7 @@ private slots:
 
     void themesApplyAtOnce()
     {
-        MainWindow window(quiet());
+        MainWindow window(quietWindow());
         window.showPage("stride");
         window.actions().at("view.themeLight").trigger();
         QVERIFY(!currentTheme().dark);
@@ -163,7 +150,7 @@ private slots:
 
     void withoutAWorkerThePageSaysSo()
     {
-        MainWindow window(quiet());
+        MainWindow window(quietWindow());
         window.showPage("stride");
         window.document().setDevice("stride", "cpu");
         window.show();
@@ -217,7 +204,7 @@ private slots:
 
     void closingAsksOnlyWhenSomethingWouldBeLost()
     {
-        MainWindow window(quiet());
+        MainWindow window(quietWindow());
         window.showPage("stride");
         int asked = 0;
         window.files().askSave = [&] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The program itself, started as a person or a script would: with no display it answers, draws or
 // says what is missing, with the exit codes of the contract.
-#include "../pages/page_fixture.h"
+#include "tests/support/page_fixture.h"
 
 #include <QImage>
 #include <QProcess>

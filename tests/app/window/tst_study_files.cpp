@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Opening, dropping and saving through the window: good files, broken ones, foreign ones, and what
 // the banner says about them.
-#include "../pages/page_fixture.h"
-#include "app/window/main_window.h"
+#include "tests/support/page_fixture.h"
+#include "tests/support/quiet_window.h"
 
 #include <QDropEvent>
 #include <QFile>
@@ -16,16 +16,6 @@
 using namespace memscape;
 
 namespace {
-
-WindowOptions quiet()
-{
-    WindowOptions options;
-    options.workerCommand = {};
-    options.startWorkers = false;
-    options.autosave = false;
-    options.remember = false;
-    return options;
-}
 
 void writeFile(const QString& path, const QByteArray& content)
 {
@@ -44,7 +34,7 @@ private slots:
     void init()
     {
         m_folder = std::make_unique<QTemporaryDir>();
-        m_window = std::make_unique<MainWindow>(quiet());
+        m_window = std::make_unique<MainWindow>(quietWindow());
         m_window->showPage("stride");
         m_window->files().askSave = [] { return SaveAnswer::Discard; };
     }

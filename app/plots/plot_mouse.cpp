@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Mouse, wheel, keys and menu of a plot. The keys are those of Wireshark's graphs, which people
-// know.
+// The mouse and the wheel over a plot.
 #include "app/plots/plot_private.h"
 
-#include "app/plots/ticks.h"
-
-#include <QContextMenuEvent>
-#include <QFileDialog>
-#include <QGuiApplication>
-#include <QMenu>
 #include <QMouseEvent>
 #include <QWheelEvent>
 
@@ -22,7 +15,6 @@ namespace {
 constexpr double smallestBand = 20; // pixels; a smaller rectangle is a slip of the hand
 constexpr double grabDistance = 5; // pixels around a marker's line
 constexpr double clickDistance = 9; // pixels around a curve
-constexpr double keyZoom = 0.8;
 
 } // namespace
 
@@ -150,15 +142,7 @@ bool PlotView::Private::mouseMove(QMouseEvent& event)
         changeRange(state.xRange, panned(state.yRange, dy));
         break;
     case Drag::MoveMarker:
-        for (Marker& marker : scene.state().markers) {
-            if (marker.key == dragged) {
-                marker.x = map.fromX(std::clamp(at.x(), map.rect.left(), map.rect.right()));
-                const double x = marker.x;
-                view->scheduleReplot();
-                emit view->markerDragged(dragged, x); // may replace the markers
-                break;
-            }
-        }
+        moveMarker(map.fromX(std::clamp(at.x(), map.rect.left(), map.rect.right())));
         break;
     case Drag::RubberBand:
         scene.replotOverlay();
@@ -169,50 +153,75 @@ bool PlotView::Private::mouseMove(QMouseEvent& event)
     return true;
 }
 
+void PlotView::Private::moveMarker(double x)
+{
+    for (Marker& marker : scene.state().markers) {
+        if (marker.key != dragged)
+            continue;
+        marker.x = x;
+        view->scheduleReplot();
+        emit view->markerDragged(dragged, x); // may replace the markers
+        return;
+    }
+}
+
 bool PlotView::Private::mouseRelease(QMouseEvent& event)
 {
     const Drag was = std::exchange(drag, Drag::None);
     const QPointF at = event.position();
     if (was == Drag::MoveMarker && moved) {
-        for (const Marker& marker : scene.state().markers) {
-            if (marker.key == dragged) {
-                const double x = marker.x;
-                emit view->markerReleased(dragged, x);
-                break;
-            }
-        }
+        const auto& markers = scene.state().markers;
+        const auto marker = std::find_if(markers.begin(), markers.end(),
+                                         [&](const Marker& one) { return one.key == dragged; });
+        if (marker != markers.end())
+            emit view->markerReleased(dragged, double(marker->x)); // a copy: slots replace markers
     } else if (was == Drag::RubberBand && moved) {
-        const PlotMapper map = scene.mapper();
-        const QRectF band = QRectF(pressed, at).normalized().intersected(map.rect);
-        const PlotState& state = scene.state();
-        AxisRange x = state.xRange;
-        AxisRange y = state.yRange;
-        if (band.width() >= smallestBand) {
-            x.low = state.xRange.fromShare(map.shareX(band.left()));
-            x.high = state.xRange.fromShare(map.shareX(band.right()));
-        }
-        if (band.height() >= smallestBand) {
-            y.low = state.yRange.fromShare(map.shareY(band.bottom()));
-            y.high = state.yRange.fromShare(map.shareY(band.top()));
-        }
-        if (band.width() >= smallestBand || band.height() >= smallestBand)
-            changeRange(x, y);
-        scene.replotOverlay();
+        zoomInto(QRectF(pressed, at).normalized());
     } else if (!moved && event.button() == Qt::LeftButton) {
-        const int entry = legendAt(at);
-        if (entry >= 0) {
-            std::vector<Curve> curves = scene.state().curves;
-            Curve& curve = curves[static_cast<std::size_t>(entry)];
-            curve.visible = !curve.visible;
-            const QString key = curve.key;
-            const bool visible = curve.visible;
-            view->setCurves(std::move(curves));
-            emit view->curveToggled(key, visible);
-        } else if (const QString key = curveAt(at); !key.isEmpty()) {
-            emit view->curveClicked(key);
-        }
+        click(at);
     }
     return true;
+}
+
+void PlotView::Private::zoomInto(const QRectF& rectangle)
+{
+    const PlotMapper map = scene.mapper();
+    const QRectF band = rectangle.intersected(map.rect);
+    const PlotState& state = scene.state();
+    AxisRange x = state.xRange;
+    AxisRange y = state.yRange;
+    if (band.width() >= smallestBand) {
+        x.low = state.xRange.fromShare(map.shareX(band.left()));
+        x.high = state.xRange.fromShare(map.shareX(band.right()));
+    }
+    if (band.height() >= smallestBand) {
+        y.low = state.yRange.fromShare(map.shareY(band.bottom()));
+        y.high = state.yRange.fromShare(map.shareY(band.top()));
+    }
+    if (band.width() >= smallestBand || band.height() >= smallestBand)
+        changeRange(x, y);
+    scene.replotOverlay();
+}
+
+void PlotView::Private::click(QPointF at)
+{
+    const int entry = legendAt(at);
+    if (entry < 0) {
+        if (const QString key = curveAt(at); !key.isEmpty())
+            emit view->curveClicked(key);
+        return;
+    }
+    std::vector<Curve> curves = scene.state().curves;
+    Curve& curve = curves[static_cast<std::size_t>(entry)];
+    curve.visible = !curve.visible;
+    const QString key = curve.key;
+    const bool visible = curve.visible;
+    if (visible)
+        hiddenByHand.remove(key);
+    else
+        hiddenByHand.insert(key);
+    view->setCurves(std::move(curves));
+    emit view->curveToggled(key, visible);
 }
 
 bool PlotView::Private::mouseDoubleClick(QMouseEvent& event)
@@ -281,105 +290,6 @@ void PlotView::Private::hover(QPointF at)
     setCrosshair(nearestSample(state.curves, state.cleaned, state.xRange, map.shareX(at.x())), at);
 }
 
-void PlotView::Private::stepCrosshair(int direction)
-{
-    ensureRanges();
-    const PlotState& state = scene.state();
-    double next = std::nan("");
-    for (std::size_t c = 0; c < state.curves.size(); ++c) {
-        const auto& x = state.cleaned[c].x;
-        if (!state.curves[c].visible || x.empty())
-            continue;
-        auto it = direction > 0 ? std::upper_bound(x.begin(), x.end(), crosshair.sample.x)
-                                : std::lower_bound(x.begin(), x.end(), crosshair.sample.x);
-        if (direction > 0 ? it == x.end() : it == x.begin())
-            continue;
-        const double candidate = direction > 0 ? *it : *(it - 1);
-        const bool nearer = direction > 0 ? candidate < next : candidate > next;
-        if (std::isnan(next) || nearer)
-            next = candidate;
-    }
-    byKeyboard = true;
-    if (std::isfinite(next))
-        view->showCrosshairAt(next);
-}
-
-void PlotView::Private::toggleLog(bool xAxis)
-{
-    const AxisSpec& now = xAxis ? scene.state().x : scene.state().y;
-    const AxisSpec& spec = xAxis ? specX : specY;
-    const int base = now.log != 0 ? 0 : spec.log != 0 ? spec.log : spec.unit == Unit::Byte ? 2 : 10;
-    xAxis ? view->setLogX(base) : view->setLogY(base);
-}
-
-bool PlotView::Private::key(QKeyEvent& event)
-{
-    const bool shift = event.modifiers() & Qt::ShiftModifier;
-    const bool alt = event.modifiers() & Qt::AltModifier;
-    if (event.modifiers() & (Qt::ControlModifier | Qt::MetaModifier))
-        return false;
-    const PlotMapper map = scene.mapper();
-    const double pixels = shift ? 1 : 100;
-    const double stepX = shift || alt ? pixels / std::max(1.0, map.rect.width()) : 0.1;
-    const double stepY = shift || alt ? pixels / std::max(1.0, map.rect.height()) : 0.1;
-    switch (event.key()) {
-    case Qt::Key_Plus:
-    case Qt::Key_Equal:
-        view->zoom(keyZoom, keyZoom);
-        return true;
-    case Qt::Key_Minus:
-        view->zoom(1 / keyZoom, 1 / keyZoom);
-        return true;
-    case Qt::Key_X:
-        view->zoom(shift ? 1 / keyZoom : keyZoom, 1);
-        return true;
-    case Qt::Key_Y:
-        view->zoom(1, shift ? 1 / keyZoom : keyZoom);
-        return true;
-    case Qt::Key_Left:
-    case Qt::Key_Right: {
-        const int direction = event.key() == Qt::Key_Left ? -1 : 1;
-        byKeyboard ? stepCrosshair(direction) : view->pan(direction * stepX, 0);
-        return true;
-    }
-    case Qt::Key_Up:
-        view->pan(0, stepY);
-        return true;
-    case Qt::Key_Down:
-        view->pan(0, -stepY);
-        return true;
-    case Qt::Key_0:
-    case Qt::Key_Home:
-        view->resetView();
-        return true;
-    case Qt::Key_Space:
-        if (byKeyboard) {
-            view->hideCrosshair();
-        } else {
-            byKeyboard = true;
-            const auto& markers = scene.state().markers;
-            view->showCrosshairAt(markers.empty() ? scene.state().xRange.fromShare(0.5)
-                                                  : markers.front().x);
-        }
-        return true;
-    case Qt::Key_Z:
-        view->setRubberBand(!rubberBand);
-        return true;
-    case Qt::Key_L:
-        toggleLog(shift);
-        return true;
-    case Qt::Key_Escape:
-        if (!byKeyboard && !rubberBand && drag == Drag::None)
-            return false;
-        drag = Drag::None;
-        view->setRubberBand(false);
-        view->hideCrosshair();
-        return true;
-    default:
-        return false;
-    }
-}
-
 void PlotView::Private::paintOverlay(QPainter& painter)
 {
     const PlotMapper map = scene.mapper();
@@ -390,56 +300,6 @@ void PlotView::Private::paintOverlay(QPainter& painter)
         paintCrosshair(painter, scene.state(), map, scene.theme(), crosshair);
     if (keyboardFocus)
         paintFocus(painter, QRectF(scene.widget()->rect()), scene.theme());
-}
-
-void PlotView::keyPressEvent(QKeyEvent* event)
-{
-    if (event->matches(QKeySequence::Copy))
-        copyImage();
-    else if (!m_d->key(*event))
-        QWidget::keyPressEvent(event);
-}
-
-void PlotView::contextMenuEvent(QContextMenuEvent* event)
-{
-    QMenu menu(this);
-    fillMenu(menu);
-    menu.exec(event->globalPos());
-}
-
-void PlotView::fillMenu(QMenu& menu)
-{
-    menu.addAction(tr("Copy plot as image"), this, &PlotView::copyImage);
-    menu.addAction(tr("Copy data"), this, &PlotView::copyData);
-    menu.addAction(tr("Export…"), this, &PlotView::exportRequested);
-    menu.addSeparator();
-    const auto toggle = [&](const QString& text, bool checked, auto slot) {
-        QAction* action = menu.addAction(text);
-        action->setCheckable(true);
-        action->setChecked(checked);
-        connect(action, &QAction::triggered, this, slot);
-        return action;
-    };
-    QAction* logX =
-        toggle(tr("Logarithmic x axis (L)"), xAxis().log != 0, [this] { m_d->toggleLog(true); });
-    logX->setEnabled(xAxis().names.isEmpty());
-    toggle(tr("Logarithmic y axis (l)"), yAxis().log != 0, [this] { m_d->toggleLog(false); });
-    toggle(tr("Zoom with a rectangle (z)"), m_d->rubberBand,
-           [this] { setRubberBand(!m_d->rubberBand); });
-    toggle(tr("Crosshair"), m_d->crosshairOn, [this] { setCrosshairEnabled(!m_d->crosshairOn); });
-    menu.addSeparator();
-    QAction* reset = menu.addAction(tr("Show everything (0)"), this, &PlotView::resetView);
-    reset->setEnabled(!m_d->following);
-}
-
-QString PlotView::shortcuts()
-{
-    return tr("Wheel: zoom (Ctrl: x only, Shift: y only) · drag: pan, on an axis that axis alone · "
-              "double click, 0 or Home: show everything\n"
-              "+ −: zoom · x X, y Y: one axis · arrows: pan (Shift: 1 pixel, Alt: 100) · "
-              "z: zoom with a rectangle\n"
-              "Space: crosshair, then ← → from point to point · l, L: logarithmic y, x axis · "
-              "Ctrl+C: copy the plot");
 }
 
 } // namespace memscape
