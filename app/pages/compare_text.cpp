@@ -3,6 +3,7 @@
 
 #include "app/pages/record_text.h"
 
+#include <QLocale>
 #include <QObject>
 
 #include <cmath>
@@ -23,10 +24,21 @@ QString figureLine(const Figure& a, const Figure& b)
     return line;
 }
 
+/// Two records of one name are told apart by the time they were made.
+QString nameBeside(const Record& record, const Record& other)
+{
+    const QString name = recordName(record);
+    const QDateTime time = recordTime(record);
+    if (name != recordName(other) || !time.isValid())
+        return name;
+    return QObject::tr("%1 of %2").arg(
+        name, QLocale().toString(time.toLocalTime(), QStringLiteral("d MMM hh:mm:ss")));
+}
+
 QString sentence(const Record& first, const Record& second, const Series& a, Verdict verdict)
 {
-    const QString one = recordName(first);
-    const QString two = recordName(second);
+    const QString one = nameBeside(first, second);
+    const QString two = nameBeside(second, first);
     const QString what = QString::fromStdString(a.label);
     switch (verdict) {
     case Verdict::Faster:

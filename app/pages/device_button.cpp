@@ -69,7 +69,7 @@ void DeviceButton::fillMenu()
     addSection(tr("Catalogue: predicted"), DeviceSource::Catalogue);
     m_menu.addSeparator();
     m_menu.addAction(themedIcon(QStringLiteral("calibrate")), tr("Calibrate this device…"), this,
-                     &DeviceButton::calibrateWanted);
+                     &DeviceButton::calibrateWanted)->setEnabled(m_calibrationPossible);
     m_menu.addAction(tr("Add device from command…"), this, &DeviceButton::commandWanted);
     m_menu.addAction(tr("Open device file…"), this, &DeviceButton::fileWanted);
 }

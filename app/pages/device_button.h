@@ -18,6 +18,8 @@ public:
     explicit DeviceButton(DeviceDirectory& devices, QWidget* parent = nullptr);
 
     void setDevice(const std::string& id);
+    /// Whether the device can be measured now.
+    void setCalibrationPossible(bool possible) { m_calibrationPossible = possible; }
 
 signals:
     void picked(const QString& id);
@@ -34,6 +36,7 @@ private:
     DeviceDirectory& m_devices;
     QMenu m_menu;
     std::string m_id;
+    bool m_calibrationPossible = false;
 };
 
 } // namespace memscape

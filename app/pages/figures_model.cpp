@@ -34,6 +34,13 @@ std::optional<Figure> figureAt(const Outcome& measured, const Figure& like, doub
     return std::nullopt;
 }
 
+/// "+4.8 %": which side is the greater is the point of an error.
+QString signedPercent(double share)
+{
+    const QString text = QString::fromStdString(percentText(share));
+    return text.front().isDigit() ? u'+' + text : text;
+}
+
 void compareInto(FigureRow& row)
 {
     row.error = nan;
@@ -113,7 +120,7 @@ QString FiguresModel::display(const FigureRow& row, int column) const
         return row.measured ? QString::fromStdString(row.measured->text(m_bytes)) : none;
     default:
         if (std::isfinite(row.error))
-            return QString::fromStdString(percentText(row.error));
+            return signedPercent(row.error);
         if (row.predicted && row.measured && !row.predicted->isNumber())
             return row.agree ? QStringLiteral("=") : QStringLiteral("≠");
         return none;

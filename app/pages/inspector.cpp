@@ -5,6 +5,7 @@
 #include <QPushButton>
 #include <QScrollArea>
 #include <QScrollBar>
+#include <QTimer>
 
 namespace memscape {
 
@@ -50,6 +51,9 @@ Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunC
         const auto run = m_noteData.run; // it may replace the note while it runs
         if (run)
             run();
+    });
+    connect(m_records, &RecordsList::revealWanted, this, [this](QWidget* what) {
+        QTimer::singleShot(0, what, [this, what] { m_scroll->ensureWidgetVisible(what, 0, 24); });
     });
     // A field reached with Tab scrolls into view.
     connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) {

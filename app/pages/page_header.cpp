@@ -72,9 +72,10 @@ void PageHeader::refresh()
     const bool ours = run && run->experiment == m_experiment;
     const QString obstacle = run && !ours ? tr("Another measurement is running.")
                                           : m_runs.obstacle(m_deviceId);
+    m_device->setCalibrationPossible(!run && obstacle.isEmpty());
     m_measure->setText(ours ? tr("Stop") : tr("Measure"));
     m_measure->setEnabled(ours ? !run->stopping : obstacle.isEmpty());
-    m_measure->setToolTip(ours              ? tr("Stop the measurement (Esc)")
+    m_measure->setToolTip(ours              ? tr("Stop the measurement; what is measured is kept (Ctrl+.)")
                           : obstacle.isEmpty() ? tr("Run it on the device and draw what it says "
                                                     "beside the prediction (Ctrl+R)")
                                                : obstacle);

@@ -17,7 +17,8 @@ QString progressText(const RunningMeasurement& run)
         return ProgressRow::tr("stopping…");
     if (run.silent)
         return ProgressRow::tr("The worker has been silent for a while.");
-    QString text = run.label;
+    const bool calibrating = run.experiment == "calibrate";
+    QString text = calibrating ? ProgressRow::tr("calibrating: %1").arg(run.label) : run.label;
     if (run.total > 0)
         text += ProgressRow::tr(" · %1 of %2").arg(run.done).arg(run.total);
     const qint64 seconds = run.elapsed.elapsed() / 1000;

@@ -147,7 +147,11 @@ QString basisText(const Device& device)
     if (device.calibration) {
         const QString age
             = ageText(QDateTime::fromString(text(device.calibration->time), Qt::ISODate));
-        return age.isEmpty() ? QObject::tr("calibrated") : QObject::tr("calibrated %1").arg(age);
+        QString basis
+            = age.isEmpty() ? QObject::tr("calibrated") : QObject::tr("calibrated %1").arg(age);
+        if (!device.calibration->grade.empty())
+            basis += QObject::tr(", grade %1").arg(text(device.calibration->grade));
+        return basis;
     }
     if (device.basis == "catalogue")
         return QObject::tr("catalogue values, not calibrated");

@@ -28,6 +28,7 @@ RecordsList::RecordsList(StudyDocument& document, const std::string& experiment,
     , m_empty(toneLabel(tr("Each measurement becomes a record here. Pin records to see them side by "
                            "side; select two to compare them."),
                         "faint", this))
+    , m_hint(toneLabel(tr("Ctrl+click a second record to compare two."), "faint", this))
     , m_comparison(toneLabel({}, "dim", this, true))
     , m_note(new QPlainTextEdit(this))
 {
@@ -54,6 +55,7 @@ RecordsList::RecordsList(StudyDocument& document, const std::string& experiment,
     column->addWidget(m_tools);
     column->addWidget(m_empty);
     column->addWidget(m_view);
+    column->addWidget(m_hint);
     column->addWidget(m_comparison);
     column->addWidget(m_note);
 
@@ -66,6 +68,9 @@ RecordsList::RecordsList(StudyDocument& document, const std::string& experiment,
             &RecordsList::selectionChanged);
     connect(m_note, &QPlainTextEdit::textChanged, this, &RecordsList::noteEdited);
     connect(m_model, &QAbstractItemModel::modelReset, this, &RecordsList::refresh);
+    connect(m_model, &QAbstractItemModel::rowsInserted, this, &RecordsList::refresh);
+    connect(m_model, &QAbstractItemModel::rowsRemoved, this, &RecordsList::refresh);
+    connect(m_model, &QAbstractItemModel::dataChanged, this, &RecordsList::refresh);
     refresh();
 }
 
@@ -180,8 +185,25 @@ void RecordsList::selectionChanged()
         m_note->setPlainText(QString::fromStdString(m_document.records()[indices.front()].note));
         m_note->show();
     }
-    m_comparison->setText(comparisonText());
-    m_comparison->setVisible(!m_comparison->text().isEmpty());
+    const QString comparison = comparisonText();
+    if (comparison == m_comparison->text())
+        return;
+    m_comparison->setText(comparison);
+    m_comparison->setVisible(!comparison.isEmpty());
+    if (!comparison.isEmpty())
+        emit revealWanted(m_comparison);
+}
+
+/// The note as the study has it, after an undo.
+void RecordsList::refreshNote()
+{
+    if (m_note->isHidden() || m_noteOf < 0 || m_noteOf >= int(m_document.records().size()))
+        return;
+    const QString note = QString::fromStdString(m_document.records()[std::size_t(m_noteOf)].note);
+    if (note == m_note->toPlainText())
+        return;
+    const QSignalBlocker quiet(m_note);
+    m_note->setPlainText(note);
 }
 
 QString RecordsList::comparisonText() const
@@ -197,8 +219,10 @@ void RecordsList::refresh()
     const bool any = m_model->rowCount() > 0;
     m_view->setVisible(any);
     m_empty->setVisible(!any);
+    m_hint->setVisible(m_model->rowCount() > 1);
     fitHeight();
     selectionChanged();
+    refreshNote();
 }
 
 void RecordsList::fitHeight()

@@ -31,6 +31,7 @@ signals:
     /// Put the record's parameters and device back on the page.
     void parametersWanted(int recordIndex);
     void exportWanted(int recordIndex);
+    void revealWanted(QWidget* what); ///< something that one asked for may be out of sight
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
@@ -46,6 +47,7 @@ private:
     void noteEdited();
     void contextMenu(const QPoint& at);
     void selectionChanged();
+    void refreshNote();
     void refresh();
     void fitHeight();
 
@@ -54,6 +56,7 @@ private:
     QListView* m_view;
     QWidget* m_tools;
     QLabel* m_empty;
+    QLabel* m_hint;
     QLabel* m_comparison;
     QPlainTextEdit* m_note;
     int m_noteOf = -1;

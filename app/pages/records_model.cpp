@@ -5,6 +5,7 @@
 #include "app/settings/theme.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace memscape {
 
@@ -17,28 +18,76 @@ RecordsModel::RecordsModel(StudyDocument& document, std::string experiment, QObj
     rebuild();
 }
 
+// Rows come, go and move one by one, so that a view keeps its selection, its open editor and the
+// keyboard: a note that is being typed changes its record with every letter.
 void RecordsModel::documentChanged(const ChangeEvent& event)
 {
-    const bool concerns = std::holds_alternative<StudyReset>(event)
-        || std::holds_alternative<RecordAdded>(event) || std::holds_alternative<RecordRemoved>(event)
-        || std::holds_alternative<RecordMoved>(event) || std::holds_alternative<RecordRenamed>(event)
-        || std::holds_alternative<RecordChanged>(event);
-    if (concerns)
+    if (std::holds_alternative<StudyReset>(event) || std::holds_alternative<RecordMoved>(event))
         rebuild();
+    else if (const auto* added = std::get_if<RecordAdded>(&event))
+        insert(added->index);
+    else if (const auto* removed = std::get_if<RecordRemoved>(&event))
+        remove(removed->index);
+    else if (std::holds_alternative<RecordRenamed>(event)
+             || std::holds_alternative<RecordChanged>(event))
+        reorder();
+}
+
+std::vector<std::size_t> RecordsModel::wantedOrder() const
+{
+    std::vector<std::size_t> order;
+    const std::vector<Record>& records = m_document.records();
+    for (std::size_t i = records.size(); i-- > 0;) {
+        if (records[i].experiment == m_experiment)
+            order.push_back(i);
+    }
+    std::stable_partition(order.begin(), order.end(),
+                          [&](std::size_t i) { return records[i].pinned; });
+    return order;
 }
 
 void RecordsModel::rebuild()
 {
     beginResetModel();
-    m_order.clear();
-    const std::vector<Record>& records = m_document.records();
-    for (std::size_t i = records.size(); i-- > 0;) {
-        if (records[i].experiment == m_experiment)
-            m_order.push_back(i);
-    }
-    std::stable_partition(m_order.begin(), m_order.end(),
-                          [&](std::size_t i) { return records[i].pinned; });
+    m_order = wantedOrder();
     endResetModel();
+}
+
+void RecordsModel::insert(std::size_t recordIndex)
+{
+    std::vector<std::size_t> order = wantedOrder();
+    const auto at = std::find(order.begin(), order.end(), recordIndex);
+    if (at == order.end()) { // of another experiment: only the numbers have changed
+        m_order = std::move(order);
+        return;
+    }
+    const int row = int(at - order.begin());
+    beginInsertRows({}, row, row);
+    m_order = std::move(order);
+    endInsertRows();
+}
+
+void RecordsModel::remove(std::size_t recordIndex)
+{
+    const int row = rowOf(recordIndex);
+    if (row >= 0)
+        beginRemoveRows({}, row, row);
+    m_order = wantedOrder();
+    if (row >= 0)
+        endRemoveRows();
+}
+
+void RecordsModel::reorder()
+{
+    std::vector<std::size_t> order = wantedOrder();
+    if (order != m_order) {
+        emit layoutAboutToBeChanged();
+        const std::vector<std::size_t> before = std::exchange(m_order, std::move(order));
+        for (const QModelIndex& old : persistentIndexList())
+            changePersistentIndex(old, index(rowOf(before[std::size_t(old.row())])));
+        emit layoutChanged();
+    }
+    refreshAges();
 }
 
 int RecordsModel::recordIndex(int row) const
@@ -81,6 +130,8 @@ QVariant RecordsModel::data(const QModelIndex& index, int role) const
     if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid))
         return {};
     const std::size_t at = m_order[std::size_t(index.row())];
+    if (at >= m_document.records().size())
+        return {}; // it is being removed
     const Record& record = m_document.records()[at];
     switch (role) {
     case Qt::DisplayRole:

@@ -45,7 +45,11 @@ public:
 
 private:
     void documentChanged(const ChangeEvent& event);
+    std::vector<std::size_t> wantedOrder() const;
     void rebuild();
+    void insert(std::size_t recordIndex);
+    void remove(std::size_t recordIndex);
+    void reorder();
 
     StudyDocument& m_document;
     std::string m_experiment;

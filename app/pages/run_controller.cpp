@@ -89,7 +89,7 @@ void RunController::begin(const std::string& experiment, const std::string& devi
     m_current->experiment = experiment;
     m_current->device = deviceId;
     m_current->parameters = parameters;
-    m_current->label = experiment == "calibrate" ? tr("calibrating") : tr("starting");
+    m_current->label = tr("starting");
     m_current->elapsed.start();
     emit changed();
 }

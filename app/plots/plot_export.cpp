@@ -60,6 +60,8 @@ void PlotView::Private::fillScene(PlotScene& target) const
     to.title = from.title;
     to.emptyText = from.emptyText;
     to.markers = from.markers;
+    for (Marker& marker : to.markers)
+        marker.draggable = false; // on paper it is a value, not a handle
     to.lines = from.lines;
     to.bands = from.bands;
     to.xRange = from.xRange;

@@ -118,7 +118,7 @@ void paintMarkers(QPainter& painter, const PlotState& state, const PlotMapper& m
     }
 }
 
-// Pixels of a curve, thinned, to keep labels away from.
+// Pixels of a curve's points, thinned, to put labels at.
 std::vector<QPointF> sampledPixels(const CleanCurve& curve, const PlotMapper& map)
 {
     std::vector<QPointF> points;
@@ -131,6 +131,21 @@ std::vector<QPointF> sampledPixels(const CleanCurve& curve, const PlotMapper& ma
     return points;
 }
 
+// The same with what a line passes through between them, to keep labels away from.
+std::vector<QPointF> linePixels(const std::vector<QPointF>& points)
+{
+    constexpr double apart = 6;
+    std::vector<QPointF> line;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        const QPointF from = i > 0 ? points[i - 1] : points[i];
+        const QPointF way = points[i] - from;
+        const int steps = std::max(1, int(std::hypot(way.x(), way.y()) / apart));
+        for (int step = 1; step <= steps; ++step)
+            line.push_back(from + way * step / steps);
+    }
+    return line;
+}
+
 // Names beside their curves: of some places near the right end, the one that covers least.
 void paintEndLabels(QPainter& painter, const PlotState& state, const PlotMapper& map,
                     const Theme& theme)
@@ -140,7 +155,9 @@ void paintEndLabels(QPainter& painter, const PlotState& state, const PlotMapper&
     std::vector<QPointF> obstacles;
     for (std::size_t c = 0; c < state.curves.size(); ++c) {
         if (state.curves[c].visible && state.cleaned[c].x.size() < 20000) {
-            const auto points = sampledPixels(state.cleaned[c], map);
+            const auto dots = sampledPixels(state.cleaned[c], map);
+            const bool line = styleOf(state.curves[c], theme).pen.style() != Qt::NoPen;
+            const auto points = line ? linePixels(dots) : dots;
             obstacles.insert(obstacles.end(), points.begin(), points.end());
         }
     }

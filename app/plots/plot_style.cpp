@@ -112,7 +112,7 @@ CurveStyle styleOf(const Curve& curve, const Theme& theme)
         style.size = 7;
         break;
     case CurveRole::Datasheet:
-        style.colour = theme.textFaint;
+        style.colour = theme.textDim;
         style.textColour = theme.textDim;
         style.pen = dashed(style.colour, 1.2, {1, 2.5});
         break;

@@ -46,6 +46,7 @@ QAction* Actions::add(const ActionSpec& spec)
     action->setProperty(sectionProperty, spec.section);
     action->setProperty(tipProperty, spec.tip);
     action->setCheckable(spec.checkable);
+    action->setIconVisibleInMenu(!spec.checkable); // an icon would stand where the check mark does
     action->setShortcuts(spec.shortcuts);
     action->setStatusTip(spec.tip);
     action->setMenuRole(QAction::NoRole);

@@ -57,7 +57,7 @@ QString Exporter::ask(const QString& what, const QString& base, const QString& s
     const ExportDefaults defaults = m_settings.exportDefaults();
     const QString path
         = askName(what, QDir(defaults.folder).filePath(base + u'.' + suffix), filters);
-    if (!path.isEmpty()) {
+    if (!path.isEmpty() && QFileInfo(path).absoluteDir().exists()) {
         ExportDefaults next = defaults;
         next.folder = QFileInfo(path).absolutePath();
         m_settings.setExportDefaults(next);

@@ -237,6 +237,7 @@ void MainWindow::refreshRun()
     m_actions.at(QStringLiteral("run.measure")).setEnabled(measurable);
     m_actions.at(QStringLiteral("run.calibrate")).setEnabled(measurable);
     m_actions.at(QStringLiteral("run.stop")).setEnabled(running);
+    m_rail->setBusy(running);
 }
 
 void MainWindow::restore(bool reopen)
@@ -314,11 +315,21 @@ void MainWindow::startLate()
 
 void MainWindow::closeEvent(QCloseEvent* event)
 {
+    if (m_runs.current() && !m_closing) {
+        // What is measured so far becomes a record first, so that it can be saved.
+        event->ignore();
+        m_closing = true;
+        connect(&m_runs, &RunController::finished, this, [this] { close(); },
+                Qt::ConnectionType(Qt::QueuedConnection | Qt::SingleShotConnection));
+        m_runs.stop();
+        return;
+    }
+    m_closing = false;
     if (!m_files->mayClose()) {
         event->ignore();
         return;
     }
-    m_runs.stop();
+    m_runs.stop(); // a worker that does not stop is ended with its client
     if (m_options.remember)
         rememberLayout();
     event->accept();

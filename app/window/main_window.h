@@ -96,7 +96,8 @@ private:
     void setPanels();
     void zoom(int step);
     void addWorker();
-    void openSettings();
+    void tellOfWorker(const QString& name);
+    void openSettings(bool atWorkers = false);
 
     WindowOptions m_options;
     Settings m_settings;
@@ -118,6 +119,7 @@ private:
     std::map<std::string, ExperimentPage*> m_pages;
     QString m_page;
     bool m_started = false;
+    bool m_closing = false; ///< as soon as the run has stopped
 };
 
 } // namespace memscape

@@ -203,13 +203,46 @@ void MainWindow::addWorker()
     std::vector<SavedWorker> workers = m_settings.workers();
     workers.push_back(dialog.worker());
     m_settings.setWorkers(workers);
+    tellOfWorker(dialog.worker().name);
 }
 
-void MainWindow::openSettings()
+/// Whether a command that was just added has led to a worker: once, as soon as it is known.
+void MainWindow::tellOfWorker(const QString& name)
+{
+    WorkerClient* client = m_devices.worker(name);
+    if (client == nullptr)
+        return;
+    const auto tell = [this, client, name] {
+        const QString topic = QStringLiteral("worker.") + name;
+        if (client->state() == WorkerClient::State::Ready) {
+            m_banner->put({BannerKind::Info, tr("%1 answers: its devices are in the device menu now.").arg(name),
+                           {}, {}, {}, topic});
+            return true;
+        }
+        if (client->state() != WorkerClient::State::Failed)
+            return false;
+        const QString reason = client->error() ? QString::fromStdString(client->error()->text()) : QString();
+        m_banner->put({BannerKind::Problem, tr("%1 does not answer: %2").arg(name, reason),
+                       tr("Remove it in the settings and add it with another command."), reason,
+                       {{tr("Settings…"), [this] { openSettings(true); }}}, topic});
+        return true;
+    };
+    if (tell())
+        return;
+    auto* once = new QObject(client);
+    connect(client, &WorkerClient::stateChanged, once, [tell, once] {
+        if (tell())
+            once->deleteLater();
+    });
+}
+
+void MainWindow::openSettings(bool atWorkers)
 {
     auto* dialog = new SettingsDialog(m_settings, m_actions, this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &SettingsDialog::addWorkerWanted, this, &MainWindow::addWorker);
+    if (atWorkers)
+        dialog->showWorkers();
     dialog->show();
 }
 

@@ -113,6 +113,12 @@ void Rail::setDevice(const std::string& id)
     refreshDevice();
 }
 
+void Rail::setBusy(bool busy)
+{
+    if (std::exchange(m_busy, busy) != busy)
+        refreshDevice();
+}
+
 void Rail::refreshDevice()
 {
     const DeviceEntry* entry = m_devices.find(m_device);
@@ -126,11 +132,13 @@ void Rail::refreshDevice()
     const Theme& theme = currentTheme();
     m_name->setText(shortDeviceName(entry->device));
     m_details->setText(deviceDetails(entry->device));
-    const QColor dot = entry->calibrated() ? theme.good : theme.warning;
+    const auto& calibration = entry->device.calibration;
+    const bool sound = calibration && (calibration->grade == "A" || calibration->grade == "B");
+    const QColor dot = sound ? theme.good : theme.warning;
     m_state->setText(QStringLiteral("<span style='color:%1'>●</span> %2")
                          .arg(dot.name(), basisText(entry->device).toHtmlEscaped()));
     m_calibrate->setVisible(entry->measurable() && !entry->calibrated());
-    m_calibrate->setEnabled(entry->measurable());
+    m_calibrate->setEnabled(entry->measurable() && !m_busy);
 }
 
 } // namespace memscape

@@ -25,6 +25,8 @@ public:
 
     void setPage(const QString& experiment);
     void setDevice(const std::string& id);
+    /// While something is being measured nothing can be calibrated.
+    void setBusy(bool busy);
     QPushButton* button(const QString& experiment) const { return m_buttons.value(experiment); }
 
 signals:
@@ -39,6 +41,7 @@ private:
 
     DeviceDirectory& m_devices;
     std::string m_device;
+    bool m_busy = false;
     QButtonGroup* m_group;
     QHash<QString, QPushButton*> m_buttons;
     QLabel* m_name;

@@ -292,9 +292,27 @@ void StudyFiles::offerRecovery(Autosave& autosave)
                                 if (const auto done = autosave.recover(study); !done)
                                     m_banner.showError(done.error(), study.path);
                             }},
-                           {tr("Discard"), [study] { discardRecovery(study); }}};
+                           {tr("Discard"), [this, &autosave, study] { discard(autosave, study); }}};
+        message.topic = study.path;
         m_banner.put(message);
     }
+}
+
+void StudyFiles::discard(Autosave& autosave, const RecoverableStudy& study)
+{
+    const std::filesystem::path path(study.path.toStdString());
+    const auto kept = readFile(path); // until the message goes: a slip of the hand costs nothing
+    discardRecovery(study);
+    if (!kept)
+        return;
+    m_banner.put({BannerKind::Info, tr("What was kept of “%1” is gone.").arg(study.name), {}, {},
+                  {{tr("Undo"), [this, &autosave, path, kept = *kept] {
+                        if (const auto written = writeFileAtomically(path, kept); !written)
+                            m_banner.showError(written.error());
+                        else
+                            offerRecovery(autosave);
+                    }}},
+                  study.path});
 }
 
 void StudyFiles::fillRecent(QMenu& menu)

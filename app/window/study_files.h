@@ -59,6 +59,7 @@ private:
     void addDeviceFile(const QString& path);
     bool saveFailed(const Error& error);
     void saved();
+    void discard(Autosave& autosave, const RecoverableStudy& study);
     void showOpeningNotes();
     void showReadOnly();
 

@@ -196,7 +196,9 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(!window->runs().current()->points.empty(), 10000);
         const qint64 pid = window->devices().worker({})->processId();
         QVERIFY(pid > 0);
-        QVERIFY(window->close());
+        QVERIFY(!window->close()); // not before its points are a record
+        QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 5000);
+        QCOMPARE(window->document().records().size(), std::size_t(1));
         window.reset();
         QTRY_VERIFY_WITH_TIMEOUT(!QFile::exists(QString("/proc/%1/stat").arg(pid))
                                      || isZombie(pid), 3000);
