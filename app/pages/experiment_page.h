@@ -54,6 +54,7 @@ public:
 
     std::string deviceId() const;
     Parameters parameters() const;
+    ByteStyle byteStyle() const { return m_services.settings.byteStyle(); }
     /// The prediction that is on screen; null before the first and after one that failed.
     const Record* prediction() const { return m_prediction.get(); }
     /// What is on screen as one record: prediction, and the measurement when it belongs to it.

@@ -61,7 +61,7 @@ double nearestMeasured(const Outcome& measured, double x)
 void ExperimentPage::refreshInputs()
 {
     const Parameters now = parameters();
-    m_inspector->form()->display(now);
+    m_inspector->form()->display(now, byteStyle());
     m_header->setDevice(deviceId());
     const bool bases = m_services.settings.showBases();
     m_plot->setBases(bases);
@@ -85,7 +85,7 @@ void ExperimentPage::refreshOutputs()
 {
     const ShownMeasurement now = shown();
     if (m_picture) {
-        m_picture->setByteStyle(m_services.settings.byteStyle());
+        m_picture->setByteStyle(byteStyle());
         if (const Device* target = device())
             m_picture->setState(m_experiment, *target, parameters(),
                                 m_prediction ? &*m_prediction->predicted : nullptr,
@@ -210,7 +210,7 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
         view->setEmptyText(m_predictionError ? text(m_predictionError->text()) : tr("calculating…"));
         return;
     }
-    const ByteStyle bytes = m_services.settings.byteStyle();
+    const ByteStyle bytes = byteStyle();
     const std::vector<SeriesGroup> groups = seriesGroups(*lead);
     const SeriesGroup group = currentGroup(groups);
     const CurveInput input = curveInput(now);
@@ -269,14 +269,14 @@ std::vector<Marker> ExperimentPage::markers() const
     QString label;
     for (const auto& [name, value] : now.values()) {
         if (name == key)
-            label = text(valueLabel(*spec, value));
+            label = text(valueLabel(*spec, value, byteStyle()));
     }
     return {{text(key), *x, label, !now.sweep()}};
 }
 
 void ExperimentPage::refreshInspector(const ShownMeasurement& now)
 {
-    const ByteStyle bytes = m_services.settings.byteStyle();
+    const ByteStyle bytes = byteStyle();
     const Outcome* predicted = m_prediction ? &*m_prediction->predicted : nullptr;
     const Outcome* measured = now.outcome && !now.elsewhere ? &*now.outcome : nullptr;
     const std::optional<double> x = currentX();
@@ -321,7 +321,8 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
     if (now.elsewhere) {
         const int index = now.recordIndex;
         QString difference = differenceText(m_experiment.schema(), now.parameters, parameters(),
-                                            sweptKey(m_services.document.records()[std::size_t(index)]));
+                                            sweptKey(m_services.document.records()[std::size_t(index)]),
+                                            byteStyle());
         if (difference.isEmpty())
             difference = shortDeviceName(now.device);
         return {tr("The hollow dots were measured with: %1.").arg(difference),
@@ -337,8 +338,9 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
     const ParameterSpec* spec = findParameter(m_experiment.schema(), key);
     if (spec->kind != ParameterKind::Integer && spec->kind != ParameterKind::Real)
         return {};
-    return {tr("Not measured at %1.").arg(text(valueLabel(*spec, *x))),
-            tr("Go to %1").arg(text(valueLabel(*spec, nearest))),
+    const ByteStyle bytes = byteStyle();
+    return {tr("Not measured at %1.").arg(text(valueLabel(*spec, *x, bytes))),
+            tr("Go to %1").arg(text(valueLabel(*spec, nearest, bytes))),
             [self, key, nearest] { self->editText(text(key), text(numberText(nearest))); }};
 }
 

@@ -107,11 +107,11 @@ void NumberField::showText()
 QString NumberField::restText() const
 {
     if (!m_sweep)
-        return QString::fromStdString(valueLabel(spec(), m_value));
+        return QString::fromStdString(valueLabel(spec(), m_value, byteStyle()));
     const auto& values = m_sweep->values;
     return tr("%1 … %2 (%n values)", nullptr, int(values.size()))
-        .arg(QString::fromStdString(valueLabel(spec(), values.front())),
-             QString::fromStdString(valueLabel(spec(), values.back())));
+        .arg(QString::fromStdString(valueLabel(spec(), values.front(), byteStyle())),
+             QString::fromStdString(valueLabel(spec(), values.back(), byteStyle())));
 }
 
 QString NumberField::editingText() const
@@ -123,10 +123,12 @@ QString NumberField::editingText() const
         return parts.join(u',');
     }
     if (spec().unit != Unit::One) {
-        const std::string friendly = quantityText(m_value, spec().unit);
-        const auto back = parseQuantity(friendly, spec().unit);
-        if (back && *back == m_value)
-            return QString::fromStdString(friendly);
+        for (const ByteStyle style : {byteStyle(), ByteStyle::Binary, ByteStyle::Decimal}) {
+            const std::string friendly = quantityText(m_value, spec().unit, style);
+            const auto back = parseQuantity(friendly, spec().unit);
+            if (back && *back == m_value)
+                return QString::fromStdString(friendly);
+        }
     }
     return QString::fromStdString(numberText(m_value));
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One line of the parameter form: label and value over a slider, chips, a list,
-// a check box or a line of text. A
-// field shows a value that it is given and reports what a person made of it as text that parses
-// (a value, or a sweep such as 1:128:x2). Text that does not parse stays where it was typed, with the
+// One line of the parameter form: label and value over a slider, chips, a list, a check box or a line
+// of text. A field shows a value that it is given and reports what a person made of it as text that
+// parses (a value, or a sweep such as 1:128:x2). Text that does not parse stays where it was typed, with the
 // reason in red under it; Esc brings the last good value back.
 #pragma once
 
@@ -27,6 +26,8 @@ public:
 
     const ParameterSpec& spec() const { return m_spec; }
     /// Shows a value (or the sweep it is part of) without reporting it back.
+    /// How bytes are written; holds from the next display() on.
+    void setByteStyle(ByteStyle style) { m_bytes = style; }
     virtual void display(const ParameterValue& value, const std::optional<Sweep>& sweep) = 0;
     QString errorText() const;
 
@@ -38,6 +39,7 @@ signals:
 protected:
     QVBoxLayout* column() const { return m_column; }
     QLabel* label() const { return m_label; }
+    ByteStyle byteStyle() const { return m_bytes; }
     /// Checks the text; reports it when it parses, else shows why not. True when it parsed.
     bool offer(const QString& text);
     void showError(const Error& error);
@@ -46,6 +48,7 @@ protected:
 
 private:
     ParameterSpec m_spec;
+    ByteStyle m_bytes = ByteStyle::Binary;
     QVBoxLayout* m_column;
     QLabel* m_label;
     QLabel* m_error;

@@ -20,10 +20,11 @@ ParameterForm::ParameterForm(const Schema& schema, QWidget* parent)
     }
 }
 
-void ParameterForm::display(const Parameters& parameters)
+void ParameterForm::display(const Parameters& parameters, ByteStyle bytes)
 {
     for (ParameterField* field : m_fields) {
         const std::string& key = field->spec().key;
+        field->setByteStyle(bytes);
         for (const auto& [name, value] : parameters.values()) {
             if (name == key)
                 field->display(value, parameters.sweep());

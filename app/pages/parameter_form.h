@@ -16,7 +16,7 @@ class ParameterForm : public QWidget
 public:
     explicit ParameterForm(const Schema& schema, QWidget* parent = nullptr);
 
-    void display(const Parameters& parameters);
+    void display(const Parameters& parameters, ByteStyle bytes = ByteStyle::Binary);
     ParameterField* field(const QString& key) const;
 
 signals:

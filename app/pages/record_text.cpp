@@ -117,7 +117,7 @@ bool answers(const Record& record, const std::string& experiment, const std::str
 }
 
 QString differenceText(const Schema& schema, const Parameters& of, const Parameters& from,
-                       const std::string& except)
+                       const std::string& except, ByteStyle bytes)
 {
     QStringList parts;
     for (const auto& [key, value] : of.values()) {
@@ -126,7 +126,7 @@ QString differenceText(const Schema& schema, const Parameters& of, const Paramet
             continue;
         for (const auto& [other, theirs] : from.values()) {
             if (other == key && theirs != value)
-                parts << text(spec->label) + u' ' + text(valueLabel(*spec, value));
+                parts << text(spec->label) + u' ' + text(valueLabel(*spec, value, bytes));
         }
     }
     return parts.join(QStringLiteral(", "));

@@ -28,7 +28,7 @@ QString parametersText(const ExperimentPage& page)
             continue;
         const bool swept = parameters.sweep() && parameters.sweep()->key == key;
         parts << QString::fromStdString(spec->label) + u' '
-                + (swept ? QObject::tr("swept") : QString::fromStdString(valueLabel(*spec, value)));
+                + (swept ? QObject::tr("swept") : QString::fromStdString(valueLabel(*spec, value, page.byteStyle())));
     }
     return parts.join(QStringLiteral(" · "));
 }
@@ -144,6 +144,7 @@ Result<void> writePdf(const QString& path, const Sheet& sheet, const QSize& size
 Sheet sheetOf(const ExperimentPage& page)
 {
     Sheet sheet;
+    sheet.bytes = page.byteStyle();
     sheet.title = QString::fromStdString(page.experiment().title());
     sheet.question = QString::fromStdString(page.experiment().question());
     if (const Record* record = page.prediction())

@@ -8,6 +8,7 @@
 #include <QDialogButtonBox>
 #include <QFile>
 #include <QTextBrowser>
+#include <QTextTable>
 #include <QVBoxLayout>
 
 namespace memscape {
@@ -17,6 +18,21 @@ namespace {
 QString tr(const char* text)
 {
     return QCoreApplication::translate("Help", text);
+}
+
+/// Markdown's tables have a double frame around every cell; a little room tells cells apart as well.
+void quietTables(QTextDocument& document)
+{
+    for (QTextFrame* frame : document.rootFrame()->childFrames()) {
+        auto* table = qobject_cast<QTextTable*>(frame);
+        if (table == nullptr)
+            continue;
+        QTextTableFormat format = table->format();
+        format.setBorder(0);
+        format.setCellSpacing(0);
+        format.setCellPadding(3);
+        table->setFormat(format);
+    }
 }
 
 } // namespace
@@ -29,7 +45,8 @@ QString startHelp()
 
 QString shortcutsHelp(const Actions& actions)
 {
-    QString text = QStringLiteral("# %1\n\n| | |\n|---|---|\n").arg(tr("Keyboard shortcuts"));
+    QString text = QStringLiteral("# %1\n\n| %2 | %3 |\n|---|---|\n")
+                       .arg(tr("Keyboard shortcuts"), tr("What"), tr("Keys"));
     for (const QAction* action : actions.all()) {
         QStringList keys;
         for (const QKeySequence& sequence : action->shortcuts())
@@ -80,6 +97,7 @@ void showHelp(QWidget* parent, const QString& title, const QString& markdown)
     dialog->setWindowTitle(title);
     auto* text = new QTextBrowser(dialog);
     text->setMarkdown(markdown);
+    quietTables(*text->document());
     text->setOpenExternalLinks(true);
     text->setAccessibleName(title);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, dialog);

@@ -126,8 +126,10 @@ bool StudyFiles::openPath(const QString& path)
     const auto format = formatOf(path);
     if (!format) {
         Error error = format.error();
-        if (error.message.find(path.toStdString()) == std::string::npos)
-            error.message = QFileInfo(path).fileName().toStdString() + ": " + error.message;
+        if (error.message.find(path.toStdString()) == std::string::npos) {
+            const std::string name = QFileInfo(path).fileName().toStdString();
+            error.place = error.place.empty() ? name : name + ", " + error.place;
+        }
         m_banner.showError(error, path);
         return false;
     }

@@ -394,11 +394,11 @@ std::string valueText(const ParameterValue& value)
     return std::get<std::string>(value);
 }
 
-std::string valueLabel(const ParameterSpec& spec, const ParameterValue& value)
+std::string valueLabel(const ParameterSpec& spec, const ParameterValue& value, ByteStyle bytes)
 {
     if (const auto* number = std::get_if<double>(&value)) {
         if (spec.unit != Unit::One)
-            return quantityText(*number, spec.unit, ByteStyle::Binary, 4);
+            return quantityText(*number, spec.unit, bytes, 4);
         const std::string text = numberText(*number);
         return spec.suffix.empty() ? text : text + " " + spec.suffix;
     }

@@ -108,7 +108,8 @@ Result<std::vector<ParameterValue>> parseSweep(const ParameterSpec& spec, std::s
 /// Text that parses back to the same value ("268435456", "float32", "true").
 std::string valueText(const ParameterValue& value);
 /// For people: "256 MiB", "float32 (4 B)", "4 elements".
-std::string valueLabel(const ParameterSpec& spec, const ParameterValue& value);
+std::string valueLabel(const ParameterSpec& spec, const ParameterValue& value,
+                       ByteStyle bytes = ByteStyle::Binary);
 
 /// {"stride": 4, "element": "float32", …}; a swept parameter is an array of its values.
 Json parametersToJson(const Parameters& parameters);

@@ -72,6 +72,26 @@ private slots:
         QCOMPARE(curves[3].role, CurveRole::MeasuredVariant);
     }
 
+    void otherBasesAreDrawnUnderThePredictionAndTheLegendSaysWhich()
+    {
+        const Outcome both = outcome();
+        Outcome silent = both; // a sheet that has no latency
+        for (double& y : silent.series[0].y)
+            y = std::nan("");
+        CurveInput input;
+        input.predicted = &both;
+        input.basis = "calibrated";
+        input.others = {{"datasheet", CurveRole::Datasheet, &silent},
+                        {"catalogue", CurveRole::Uncalibrated, &both}};
+        const auto latency = makeCurves(seriesGroups(both)[0], input);
+        QCOMPARE(latency[0].name, "catalogue");
+        QCOMPARE(latency[0].role, CurveRole::Uncalibrated);
+        QCOMPARE(latency[1].name, "predicted (calibrated)");
+        const auto bandwidth = makeCurves(seriesGroups(both)[1], input);
+        QCOMPARE(bandwidth[0].name, "datasheet");
+        QCOMPARE(bandwidth.size(), std::size_t(3));
+    }
+
     void measuredWithOtherParametersIsHollow()
     {
         const Outcome both = outcome();

@@ -220,6 +220,84 @@ private slots:
         QCOMPARE(page->plot()->view()->yAxis().log, 0);
     }
 
+    void everyBasisIsDrawnWhenWanted()
+    {
+        auto page = open("stride", "nvidia-h200");
+        const auto names = [&] {
+            QStringList names;
+            for (const Curve& curve : page->plot()->view()->curves())
+                names << curve.name;
+            return names;
+        };
+        QVERIFY(!names().contains("datasheet"));
+        m_fixture->settings.setShowBases(true);
+        page->updateNow();
+        QTRY_VERIFY(page->upToDate());
+        QTRY_VERIFY2(names().contains("datasheet"), qPrintable(names().join(',')));
+        QVERIFY(names().contains("predicted (catalogue)"));
+        const auto& curves = page->plot()->view()->curves();
+        QVERIFY(curves[0].y.front() > curves[1].y.front()); // the sheet knows of no derating
+        m_fixture->settings.setShowBases(false);
+        page->updateNow();
+        QVERIFY(!names().contains("datasheet"));
+    }
+
+    void eachPlotOfAPageKeepsItsZoom()
+    {
+        auto page = open("hierarchy", "nvidia-h200");
+        PlotView* view = page->plot()->view();
+        const auto show = [&](const QString& group) {
+            emit page->plot()->groupChosen(group);
+            page->updateNow();
+        };
+        view->zoom(0.5, 0.5);
+        const PlotRange latency = view->range();
+        show("bandwidth");
+        QVERIFY(view->following());
+        view->zoom(0.3, 1);
+        const PlotRange bandwidth = view->range();
+        show("latency");
+        QCOMPARE(view->range(), latency);
+        show("bandwidth");
+        QCOMPARE(view->range(), bandwidth);
+        const QVariantMap zooms = page->zooms();
+        view->resetView();
+        QCOMPARE(page->zooms().size(), zooms.size() - 1);
+        page->setZooms(zooms);
+        page->updateNow();
+        QCOMPARE(view->range(), bandwidth);
+    }
+
+    void noLabelOfTheFiguresIsCut()
+    {
+        m_fixture->document.addRecord(sampleRecord("stride", {}));
+        auto page = open("stride", "nvidia-h200");
+        page->resize(1000, 800);
+        QTRY_VERIFY(page->upToDate());
+        const FiguresTable& table = *page->inspector()->figures();
+        const QFontMetrics metrics(relativeFont(0.92));
+        for (int row = 0; row < table.model()->rowCount(); ++row) {
+            const QString label = table.model()->index(row, 0).data().toString();
+            const QRect room(0, 0, table.columnWidth(0) - 6, 1000);
+            const QSize needed = metrics.boundingRect(room, Qt::TextWordWrap, label).size();
+            QVERIFY2(needed.height() <= table.rowHeight(row), qPrintable(label));
+            QVERIFY2(needed.width() <= room.width(), qPrintable(label));
+        }
+    }
+
+    void unitsAreNeverMixed()
+    {
+        m_fixture->settings.setByteStyle(ByteStyle::Decimal);
+        auto page = open("hierarchy", "nvidia-h200");
+        QVERIFY(page->setText("working_set", "24MiB"));
+        page->updateNow();
+        const auto* field = page->inspector()->form()->field("working_set");
+        QCOMPARE(field->findChild<QLineEdit*>()->text(), "25.17 MB");
+        m_fixture->settings.setByteStyle(ByteStyle::Binary);
+        page->updateNow();
+        QCOMPARE(field->findChild<QLineEdit*>()->text(), "24 MiB");
+    }
+
     void changeToRepaintIsFast()
     {
         auto page = open("hierarchy", "cpu");

@@ -6,6 +6,7 @@
 
 #include <QAbstractItemModelTester>
 #include <QListView>
+#include <QPlainTextEdit>
 #include <QTest>
 #include <QUndoStack>
 
@@ -74,6 +75,74 @@ private slots:
         QVERIFY2(list.comparisonText().contains("faster"), qPrintable(list.comparisonText()));
         QVERIFY(compareText(document.records()[1], document.records()[0]).contains("slower"));
         QVERIFY(compareText(document.records()[0], document.records()[0]).contains("same within noise"));
+    }
+
+    void aChangedRecordKeepsSelectionAndKeyboard()
+    {
+        StudyDocument document;
+        RecordsList list(document, "stride");
+        document.addRecord(sampleRecord("stride", {"stride=1"}));
+        document.addRecord(sampleRecord("stride", {"stride=2"}));
+        list.show();
+        list.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&list));
+        list.view()->setFocus();
+        const auto select = [&](std::size_t record) {
+            list.view()->setCurrentIndex(list.model()->index(list.model()->rowOf(record)));
+        };
+        const auto selected = [&] {
+            const QModelIndexList rows = list.view()->selectionModel()->selectedIndexes();
+            return rows.size() == 1 ? list.model()->recordIndex(rows.front().row()) : -1;
+        };
+        select(0);
+        QVERIFY(list.model()->setData(list.view()->currentIndex(), "quiet run", Qt::EditRole));
+        QCOMPARE(selected(), 0);
+        QTest::keyClick(list.view(), Qt::Key_P); // moves it to the top
+        QVERIFY(document.records()[0].pinned);
+        QCOMPARE(selected(), 0);
+        QVERIFY(list.view()->hasFocus());
+        QTest::keyClick(list.view(), Qt::Key_N);
+        auto* note = list.findChild<QPlainTextEdit*>();
+        QVERIFY(note->isVisible());
+        QTest::keyClicks(note, "machine busy"); // every letter changes the record
+        QCOMPARE(document.records()[0].note, "machine busy");
+        QVERIFY(note->isVisible() && note->hasFocus());
+        document.addRecord(sampleRecord("stride", {"stride=4"}));
+        document.removeRecord(1);
+        QCOMPARE(selected(), 0);
+        document.undoStack()->undo();
+        document.undoStack()->undo();
+        document.undoStack()->undo(); // the typing is one step
+        QCOMPARE(document.records()[0].note, "");
+        QCOMPARE(note->toPlainText(), "");
+    }
+
+    void comingAndGoingIsToldRowByRow()
+    {
+        StudyDocument document;
+        RecordsModel model(document, "stride");
+        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        for (const char* stride : {"stride=1", "stride=2", "stride=4"})
+            document.addRecord(sampleRecord("stride", {stride}));
+        const QPersistentModelIndex second(model.index(model.rowOf(1)));
+        document.addRecord(sampleRecord("hierarchy", {}));
+        document.setRecordPinned(2, true);
+        document.removeRecord(3); // of another experiment
+        document.removeRecord(0);
+        QVERIFY(second.isValid());
+        QCOMPARE(model.recordIndex(second.row()), 0);
+        document.removeRecord(0);
+        QVERIFY(!second.isValid());
+        QCOMPARE(model.rowCount(), 1);
+    }
+
+    void recordsOfOneNameAreToldApart()
+    {
+        Record early = sampleRecord("stride", {}, 1.0);
+        Record late = sampleRecord("stride", {}, 2.0);
+        late.provenance["time"] = "2026-01-02T03:05:07Z";
+        const QString text = compareText(early, late);
+        QVERIFY2(text.contains(":05:07") && text.contains(":04:05"), qPrintable(text));
     }
 
     void ages_data()

@@ -159,6 +159,32 @@ private slots:
         QVERIFY(m_view->range().yHigh > 4e14);
     }
 
+    void aCurveHiddenByTheLegendStaysHidden()
+    {
+        const auto hidden = [&] { return !m_view->curves()[1].visible; };
+        // The legend stands at the top right; its second entry is the last.
+        for (double x = m_canvas->width() - 6; x > 0 && !hidden(); x -= 6) {
+            mouse(QEvent::MouseButtonPress, {x, 16}, Qt::LeftButton);
+            mouse(QEvent::MouseButtonRelease, {x, 16}, Qt::NoButton);
+        }
+        QVERIFY(hidden());
+        m_view->setCurves(strides(1.1));
+        QVERIFY(hidden());
+        QVERIFY(m_view->curves()[0].visible);
+    }
+
+    void aZoomThatShowsNothingOfNewDataIsGivenUp()
+    {
+        m_view->setRange({1, 8, 1e12, 4e12});
+        m_view->setCurves(strides(1.1));
+        QVERIFY(!m_view->following());
+        m_view->setCurves(strides(1e-3)); // of a machine a thousand times slower
+        QVERIFY(m_view->following());
+        m_view->setRange({2.2, 3.5, 1.2e9, 1.8e9}); // between two points the line still passes
+        m_view->setCurves(strides(1.01e-3));
+        QVERIFY(!m_view->following());
+    }
+
     void wheelZoomsBothOrOneAxis()
     {
         const PlotRange before = m_view->range();

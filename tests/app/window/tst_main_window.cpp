@@ -2,6 +2,9 @@
 // The whole window, offscreen: pages, panels, palette, titles, a measurement with a fake worker,
 // closing in the middle of one, layouts of other versions.
 #include "app/settings/theme.h"
+#include "app/window/worker_dialog.h"
+#include "core/base/file.h"
+#include "core/device/catalogue.h"
 #include "tests/support/quiet_window.h"
 
 #include <QFile>
@@ -11,7 +14,10 @@
 #include <QStandardPaths>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTimer>
 #include <QUndoStack>
+
+#include <nlohmann/json.hpp>
 
 using namespace memscape;
 
@@ -204,6 +210,75 @@ private slots:
                                      || isZombie(pid), 3000);
     }
 
+    void aCalibrationOfAnotherMachineIsKeptUnderItsName()
+    {
+        QTemporaryDir folder;
+        const QString file = folder.filePath("device.json");
+        Device device = *findDevice("nvidia-h200");
+        device.basis = "calibrated";
+        device.calibration.emplace();
+        device.calibration->grade = "A";
+        QVERIFY(writeFileAtomically(file.toStdString(), deviceToJson(device).dump()));
+        MainWindow window(quietWindow());
+        window.showPage("stride");
+        window.devices().setWorkers({{"lab", QString("\"%1\" result %2").arg(FAKE_WORKER, file)}});
+        QTRY_VERIFY(window.devices().find("lab/cpu") && window.devices().find("lab/cpu")->measurable());
+        window.runs().calibrate("lab/cpu");
+        QTRY_VERIFY(!window.runs().current());
+        QVERIFY2(std::filesystem::exists(calibrationPath("lab/cpu")),
+                 qPrintable(window.banner().texts().join('\n')));
+        QVERIFY(!std::filesystem::exists(calibrationPath("cpu"))); // this machine's is another
+        std::filesystem::remove(calibrationPath("lab/cpu"));
+    }
+
+    void aCommandThatLeadsNowhereIsToldOf()
+    {
+        MainWindow window(quietWindow());
+        window.showPage("stride");
+        const auto add = [&](const char* name, const QString& command) {
+            QTimer::singleShot(0, &window, [&, name, command] {
+                auto* dialog = window.findChild<WorkerDialog*>();
+                QVERIFY(dialog);
+                const auto lines = dialog->findChildren<QLineEdit*>();
+                lines[0]->setText(name);
+                lines[1]->setText(command);
+                dialog->accept();
+            });
+            window.actions().at("run.addWorker").trigger();
+        };
+        add("nowhere", "no-such-program-here worker");
+        QTRY_VERIFY(window.banner().texts().join(' ').contains("nowhere does not answer"));
+        add("lab", QString("\"%1\" ok").arg(FAKE_WORKER));
+        QTRY_VERIFY(window.banner().texts().join(' ').contains("lab answers"));
+        window.settings().setWorkers({});
+    }
+
+    void zoomIsRememberedWithTheStudy()
+    {
+        QTemporaryDir folder;
+        WindowOptions options = quietWindow();
+        options.remember = true;
+        PlotRange range;
+        {
+            MainWindow window(options);
+            openQuietly(window);
+            QVERIFY(window.document().saveAs(folder.filePath("a.memscape")));
+            window.page()->plot()->view()->zoom(0.5, 0.5);
+            range = window.page()->plot()->view()->range();
+            window.files().newStudy();
+            QTRY_VERIFY(window.page()->upToDate());
+            QVERIFY(window.page()->plot()->view()->following()); // another study, not zoomed
+            QVERIFY(window.files().openPath(folder.filePath("a.memscape")));
+            window.page()->updateNow();
+            QCOMPARE(window.page()->plot()->view()->range(), range);
+            QVERIFY(window.close());
+        }
+        MainWindow again(options);
+        again.restore(true);
+        again.page()->updateNow();
+        QCOMPARE(again.page()->plot()->view()->range(), range);
+    }
+
     void closingAsksOnlyWhenSomethingWouldBeLost()
     {
         MainWindow window(quietWindow());
@@ -222,6 +297,15 @@ private slots:
     }
 
 private:
+    static void openQuietly(MainWindow& window)
+    {
+        window.showPage("stride");
+        window.document().setDevice("stride", "nvidia-h200");
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        QTRY_VERIFY(window.page()->upToDate());
+    }
+
     static void openOnCpu(MainWindow& window)
     {
         window.showPage("stride");

@@ -4,9 +4,11 @@
 #include "tests/support/page_fixture.h"
 #include "tests/support/quiet_window.h"
 
+#include <QDir>
 #include <QDropEvent>
 #include <QFile>
 #include <QMimeData>
+#include <QPushButton>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QUndoStack>
@@ -120,6 +122,34 @@ private slots:
         QVERIFY(m_window->devices().find(file.toStdString()));
         QCOMPARE(m_window->page()->deviceId(), file.toStdString());
         m_window->settings().setDeviceFiles({});
+    }
+
+    void whatWasDiscardedComesBack()
+    {
+        {
+            StudyDocument left;
+            left.setTitle("draft");
+            Autosave autosave(&left);
+            QVERIFY(autosave.saveNow());
+            QFile::copy(autosave.path(), path("kept.json")); // a kill leaves it; a clean end does not
+            QDir().mkpath(recoveryFolder());
+        }
+        QVERIFY(QFile::copy(path("kept.json"), recoveryFolder() + "/kept.json"));
+        Autosave autosave(&m_window->document());
+        m_window->files().offerRecovery(autosave);
+        const auto press = [&](const char* text) {
+            for (auto* button : m_window->banner().findChildren<QPushButton*>()) {
+                if (button->text() == text)
+                    return button->click(), true;
+            }
+            return false;
+        };
+        QVERIFY(press("Discard"));
+        QVERIFY(recoverableStudies().empty());
+        QVERIFY(press("Undo"));
+        QCOMPARE(recoverableStudies().size(), std::size_t(1));
+        QVERIFY(press("Recover"));
+        QCOMPARE(m_window->document().title(), "draft");
     }
 
     void cancellingKeepsEverything()

@@ -113,6 +113,11 @@ private slots:
         QVERIFY(writeFileAtomically(path, jsonText(deviceToJson(calibrated))));
         directory.refresh();
         QVERIFY(directory.find("cpu")->calibrated());
+        QVERIFY(directory.find("cpu")->uncalibrated); // what it would be predicted as without
+        QVERIFY(!directory.find("cpu")->uncalibrated->calibration);
+        const DeviceDirectory fresh(fake(QStringLiteral("ok"))); // calibrated from its first moment
+        QVERIFY(fresh.find("cpu")->calibrated() && fresh.find("cpu")->uncalibrated);
+        QVERIFY(!fresh.find("nvidia-h200")->uncalibrated);
         qunsetenv("XDG_DATA_HOME");
     }
 
