@@ -110,4 +110,4 @@ private slots:
 };
 
 QTEST_MAIN(TestSession)
-#include "tst_session.moc"
+#include "tst_window_session.moc"
