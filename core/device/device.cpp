@@ -100,6 +100,15 @@ std::string_view operationText(Operation operation)
     return "copy";
 }
 
+Operation operationOf(std::string_view text)
+{
+    for (const Operation operation : {Operation::Write, Operation::Copy}) {
+        if (text == operationText(operation))
+            return operation;
+    }
+    return Operation::Read;
+}
+
 std::string_view evidenceText(Evidence evidence)
 {
     switch (evidence) {

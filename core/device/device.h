@@ -186,6 +186,7 @@ Result<Device> deviceFromJson(const Json& json, const std::string& place = "devi
 Json deviceToJson(const Device& device);
 
 std::string_view operationText(Operation operation); ///< "read", "write", "copy"
+Operation operationOf(std::string_view text);        ///< the same backwards; Read for anything else
 std::string_view evidenceText(Evidence evidence);    ///< "specified", "measured", "derived", …
 std::string_view levelKindText(LevelKind kind);      ///< "registers", "scratchpad", "cache", …
 

@@ -13,14 +13,6 @@ namespace memscape {
 
 namespace {
 
-std::vector<std::string> keysOf(const Schema& schema)
-{
-    std::vector<std::string> keys;
-    for (const ParameterSpec& spec : schema)
-        keys.push_back(spec.key);
-    return keys;
-}
-
 /// The error with the parameter's key as its place.
 Error placed(Error error, const std::string& key)
 {
@@ -209,6 +201,14 @@ Result<std::vector<ParameterValue>> sweepRange(const ParameterSpec& spec, std::s
 }
 
 } // namespace
+
+std::vector<std::string> keysOf(const Schema& schema)
+{
+    std::vector<std::string> keys;
+    for (const ParameterSpec& spec : schema)
+        keys.push_back(spec.key);
+    return keys;
+}
 
 const ParameterSpec* findParameter(const Schema& schema, std::string_view key)
 {

@@ -49,6 +49,7 @@ struct ParameterSpec
 
 using Schema = std::vector<ParameterSpec>;
 const ParameterSpec* findParameter(const Schema& schema, std::string_view key);
+std::vector<std::string> keysOf(const Schema& schema);
 
 /// Numbers are doubles (integers are whole and at most 2^53), choices are their key, texts are text.
 using ParameterValue = std::variant<double, std::string, bool>;

@@ -9,14 +9,6 @@ namespace memscape {
 
 namespace {
 
-std::vector<std::string> keysOf(const Schema& schema)
-{
-    std::vector<std::string> keys;
-    for (const ParameterSpec& spec : schema)
-        keys.push_back(spec.key);
-    return keys;
-}
-
 Json valueToJson(const ParameterValue& value)
 {
     if (const auto* number = std::get_if<double>(&value))

@@ -27,13 +27,6 @@ Pages pagesOf(const std::string& key)
     return key == "window" ? Pages::Window : Pages::Huge;
 }
 
-Operation operationOf(const std::string& key)
-{
-    if (key == "write")
-        return Operation::Write;
-    return key == "copy" ? Operation::Copy : Operation::Read;
-}
-
 int threadsOn(const Device& device, const Parameters& parameters)
 {
     const int all = device.isGpu() ? device.units : std::max(1, device.threads);

@@ -45,13 +45,6 @@ std::uint64_t bytesOf(const std::string& element)
     return element == "float4" ? 16 : 4;
 }
 
-Operation operationOf(const std::string& key)
-{
-    if (key == "write")
-        return Operation::Write;
-    return key == "copy" ? Operation::Copy : Operation::Read;
-}
-
 GranuleSizes granulesOf(const Device& device)
 {
     // Hosts have no sectors; 32 bytes are counted all the same, to compare with a GPU.
