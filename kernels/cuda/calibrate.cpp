@@ -148,22 +148,8 @@ private:
     {
         if (level == nullptr)
             return {};
-        const LapsShape shape = lapsShape(bytes, l1Bytes, m_session.multiprocessors());
-        LapsLaunch launch;
-        launch.act = actOf(operation);
-        launch.isPrivate = shape.isPrivate;
-        launch.chunkBytes = shape.chunkBytes;
-        launch.chunks = shape.chunks;
-        launch.blocks = m_session.multiprocessors();
-        if (!shape.isPrivate)
-            MEMSCAPE_CHECK(
-                cudaResult(lapsResidentBlocks(launch.act, launch.threads,
-                                              m_session.multiprocessors(), &launch.blocks),
-                           "asking for the occupancy"));
-        MEMSCAPE_TRY(data, m_session.allocate(shape.memoryBytes()));
-        MEMSCAPE_CHECK(m_session.fill(data.get(), shape.memoryBytes()));
-        launch.data = data.get();
-        launch.laps = lapsFor(shape, launch.blocks, 8e9);
+        MEMSCAPE_TRY(prepared, prepareLaps(m_session, actOf(operation), bytes, l1Bytes, 8e9));
+        const LapsLaunch& launch = prepared.launch;
         const auto run = [this, launch](int) { return launchLaps(launch, m_session.stream()); };
         const Work work{run, "the laps over a level"};
         MEMSCAPE_CHECK(warmUp(m_session, work));

@@ -9,6 +9,8 @@
 
 #include <optional>
 
+#include <fmt/format.h>
+
 namespace memscape::cuda {
 
 namespace {
@@ -23,7 +25,7 @@ public:
                                 const Parameters& parameters, RunSink& sink) override
     {
         if (experiment.id() != "stride" && experiment.id() != "hierarchy")
-            return fail("run.skipped", "\"" + experiment.id() + "\" has no measurement on a GPU",
+            return fail("run.skipped", fmt::format("\"{}\" has no measurement on a GPU", experiment.id()),
                         "choose another device, or look at the prediction");
         return remembered(onDevice(device, [&](Session& session) -> Result<MeasuredRun> {
             const SweepPlan plan{experiment, device, parameters,

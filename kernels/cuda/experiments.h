@@ -2,6 +2,7 @@
 // What a GPU can be asked: one function per experiment, the calibration and the self-test.
 #pragma once
 
+#include "kernels/cuda/pacing.h"
 #include "kernels/cuda/session.h"
 #include "kernels/cuda/sweep_run.h"
 
@@ -33,6 +34,18 @@ struct StreamChoice
     double bytesPerSecond = 0; ///< a copy counts both directions
 };
 Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBytes);
+
+/// Laps over a working set, ready to be launched.
+struct Laps
+{
+    LapsShape shape;
+    LapsLaunch launch;
+    Buffer data; ///< filled
+};
+/// Of as many laps as move about `launchBytes`; `l1Bytes` decides whether every multiprocessor has a
+/// slice of its own. Errors: run.memory, and those of CUDA.
+Result<Laps> prepareLaps(Session& session, Act act, std::uint64_t workingSet, std::uint64_t l1Bytes,
+                         double launchBytes);
 
 Act actOf(Operation operation);
 

@@ -31,12 +31,6 @@ constexpr double lapsSeconds = 1e-3; ///< of one launch
 constexpr double firstLapsBytes = 256e6; ///< of the launch that tells how long a lap takes
 constexpr std::uint64_t largeSet = 128ULL << 20; ///< chains beyond this take long to build
 
-Operation operationOf(const Parameters& parameters)
-{
-    const std::string& key = parameters.choice("operation");
-    return key == "write" ? Operation::Write : (key == "copy" ? Operation::Copy : Operation::Read);
-}
-
 std::uint64_t l1Of(const Device& device)
 {
     const MemoryLevel* level = device.level("L1");
@@ -85,7 +79,7 @@ public:
         MEMSCAPE_CHECK(visitLatency(point, bytes, pass));
         if (m_sink.cancelled())
             return {};
-        const Act act = actOf(operationOf(at));
+        const Act act = actOf(operationOf(at.choice("operation")));
         return bytes > 4 * m_session.l2Bytes() ? visitStream(point, bytes, act, pass)
                                                : visitLaps(point, bytes, act, pass);
     }
@@ -143,23 +137,9 @@ private:
 
     Result<void> visitLaps(PerPoint& point, std::uint64_t bytes, Act act, int pass)
     {
-        const LapsShape shape =
-            lapsShape(bytes, l1Of(m_plan.device.device), m_session.multiprocessors());
-        LapsLaunch launch;
-        launch.act = act;
-        launch.isPrivate = shape.isPrivate;
-        launch.chunkBytes = shape.chunkBytes;
-        launch.chunks = shape.chunks;
-        launch.blocks = m_session.multiprocessors();
-        if (!shape.isPrivate)
-            MEMSCAPE_CHECK(
-                cudaResult(lapsResidentBlocks(act, launch.threads, m_session.multiprocessors(),
-                                              &launch.blocks),
-                           "asking for the occupancy"));
-        MEMSCAPE_TRY(data, m_session.allocate(shape.memoryBytes()));
-        MEMSCAPE_CHECK(m_session.fill(data.get(), shape.memoryBytes()));
-        launch.data = data.get();
-        launch.laps = lapsFor(shape, launch.blocks, firstLapsBytes);
+        MEMSCAPE_TRY(laps, prepareLaps(m_session, act, bytes, l1Of(m_plan.device.device), firstLapsBytes));
+        const LapsShape& shape = laps.shape;
+        LapsLaunch& launch = laps.launch;
         const auto run = [this, &launch](int) { return launchLaps(launch, m_session.stream()); };
         const Work work{run, "the laps over the working set"};
         MEMSCAPE_TRY(once, warmUp(m_session, work));
@@ -277,7 +257,7 @@ private:
 
 Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, RunSink& sink)
 {
-    const Act act = actOf(operationOf(plan.parameters));
+    const Act act = actOf(operationOf(plan.parameters.choice("operation")));
     const int sms = session.multiprocessors();
     for (const KernelCheck& check :
          {checkChase(ChaseKind::CacheAll), checkLaps(act, true, sms), checkLaps(act, false, sms),

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes that the experiments and the calibration share: pointer chases over fresh chains, and the
-// search for the launch that streams fastest on this GPU.
+// Probes that the experiments and the calibration share: pointer chases over fresh chains, the search
+// for the launch that streams fastest on this GPU, and laps over a working set.
 #include "kernels/cuda/chain.h"
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/errors.h"
-#include "kernels/cuda/pacing.h"
 #include "kernels/cuda/sampler.h"
 
 #include <algorithm>
@@ -144,6 +143,30 @@ Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBy
             best = {candidate.version, candidate.threads, rate};
     }
     return best;
+}
+
+Result<Laps> prepareLaps(Session& session, Act act, std::uint64_t workingSet, std::uint64_t l1Bytes,
+                         double launchBytes)
+{
+    Laps laps;
+    const LapsShape shape = lapsShape(workingSet, l1Bytes, session.multiprocessors());
+    LapsLaunch& launch = laps.launch;
+    launch.act = act;
+    launch.isPrivate = shape.isPrivate;
+    launch.chunkBytes = shape.chunkBytes;
+    launch.chunks = shape.chunks;
+    launch.blocks = session.multiprocessors();
+    if (!shape.isPrivate)
+        MEMSCAPE_CHECK(cudaResult(lapsResidentBlocks(act, launch.threads, session.multiprocessors(),
+                                                     &launch.blocks),
+                                  "asking for the occupancy"));
+    MEMSCAPE_TRY(data, session.allocate(shape.memoryBytes()));
+    MEMSCAPE_CHECK(session.fill(data.get(), shape.memoryBytes()));
+    launch.data = data.get();
+    launch.laps = lapsFor(shape, launch.blocks, launchBytes);
+    laps.shape = shape;
+    laps.data = std::move(data);
+    return laps;
 }
 
 } // namespace memscape::cuda

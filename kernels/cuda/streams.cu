@@ -78,21 +78,31 @@ __global__ void stream_v1(const Word* b, const Word* c, Word* a, std::uint64_t w
         keep(sum, sink);
 }
 
-/// Version 2. Thread t of T handles words t, t + T, …, one at a time.
+/// Words from i on, `all` apart, one at a time; the sum of those that are read.
 template <typename Word, Act act>
-__global__ void stream_v2(const Word* b, const Word* c, Word* a, std::uint64_t words, Sink sink)
+__device__ __forceinline__ std::uint32_t streamRest(const Word* b, const Word* c, Word* a,
+                                                    std::uint64_t words, std::uint64_t i,
+                                                    std::uint64_t all)
 {
-    const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
     std::uint32_t sum = 0;
 #pragma unroll 1
-    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < words;
-         i += all) {
+    for (; i < words; i += all) {
         const Word word = streamed<Word, act>(b, c, i);
         if (act == Act::Read)
             sum += fold(word);
         else
             store(a + i, word);
     }
+    return sum;
+}
+
+/// Version 2. Thread t of T handles words t, t + T, …, one at a time.
+template <typename Word, Act act>
+__global__ void stream_v2(const Word* b, const Word* c, Word* a, std::uint64_t words, Sink sink)
+{
+    const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
+    const std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x;
+    const std::uint32_t sum = streamRest<Word, act>(b, c, a, words, i, all);
     if (act == Act::Read)
         keep(sum, sink);
 }
@@ -117,13 +127,7 @@ __global__ void stream_v3(const Word* b, const Word* c, Word* a, std::uint64_t w
                 store(a + i + k * all, word[k]);
         }
     }
-    for (; i < words; i += all) {
-        const Word word = streamed<Word, act>(b, c, i);
-        if (act == Act::Read)
-            sum += fold(word);
-        else
-            store(a + i, word);
-    }
+    sum += streamRest<Word, act>(b, c, a, words, i, all);
     if (act == Act::Read)
         keep(sum, sink);
 }
@@ -178,20 +182,9 @@ cudaError_t launchStream(const StreamLaunch& launch, int multiprocessors, cudaSt
 {
     if (launch.version < 1 || launch.version > streamVersions || !wholeWarps(launch.threads))
         return cudaErrorInvalidValue;
-    switch (launch.wordBytes) {
-    case 1:
-        return launchWord<std::uint8_t>(launch, multiprocessors, stream);
-    case 2:
-        return launchWord<std::uint16_t>(launch, multiprocessors, stream);
-    case 4:
-        return launchWord<std::uint32_t>(launch, multiprocessors, stream);
-    case 8:
-        return launchWord<Word8>(launch, multiprocessors, stream);
-    case 16:
-        return launchWord<Word16>(launch, multiprocessors, stream);
-    default:
-        return cudaErrorInvalidValue;
-    }
+    return withWord(launch.wordBytes, cudaErrorInvalidValue, [&](auto tag) {
+        return launchWord<typename decltype(tag)::Type>(launch, multiprocessors, stream);
+    });
 }
 
 // ---- 5. Checks --------------------------------------------------------------------------------
@@ -234,23 +227,11 @@ KernelCheck checkStream(int version, int wordBytes, Act act, int multiprocessors
     launch.wordBytes = wordBytes;
     launch.act = act;
     launch.threads = version == 1 ? 256 : 1024;
-    switch (wordBytes) {
-    case 1:
-        compareStream<std::uint8_t>(check, launch, multiprocessors);
-        break;
-    case 2:
-        compareStream<std::uint16_t>(check, launch, multiprocessors);
-        break;
-    case 4:
-        compareStream<std::uint32_t>(check, launch, multiprocessors);
-        break;
-    case 8:
-        compareStream<Word8>(check, launch, multiprocessors);
-        break;
-    default:
-        compareStream<Word16>(check, launch, multiprocessors);
-        break;
-    }
+    verdict(check, cudaErrorInvalidValue, 0, 0, 0); // stays for a size that no word has
+    withWord(wordBytes, false, [&](auto tag) {
+        compareStream<typename decltype(tag)::Type>(check, launch, multiprocessors);
+        return true;
+    });
     return check;
 }
 

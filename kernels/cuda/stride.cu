@@ -193,20 +193,9 @@ cudaError_t launchStride(const StrideLaunch& launch, int multiprocessors, cudaSt
 {
     if (launch.version < 1 || launch.version > strideVersions || !wholeWarps(launch.threads))
         return cudaErrorInvalidValue;
-    switch (launch.elementBytes) {
-    case 1:
-        return launchWord<std::uint8_t>(launch, multiprocessors, stream);
-    case 2:
-        return launchWord<std::uint16_t>(launch, multiprocessors, stream);
-    case 4:
-        return launchWord<std::uint32_t>(launch, multiprocessors, stream);
-    case 8:
-        return launchWord<Word8>(launch, multiprocessors, stream);
-    case 16:
-        return launchWord<Word16>(launch, multiprocessors, stream);
-    default:
-        return cudaErrorInvalidValue;
-    }
+    return withWord(launch.elementBytes, cudaErrorInvalidValue, [&](auto tag) {
+        return launchWord<typename decltype(tag)::Type>(launch, multiprocessors, stream);
+    });
 }
 
 static unsigned gridOf(std::uint64_t items)
@@ -281,23 +270,11 @@ KernelCheck checkStride(int version, int elementBytes, Act act, std::uint64_t st
     launch.act = act;
     launch.walk.first = step == 1 ? 3 : 0; // contiguous is tried misaligned
     launch.walk.step = step;
-    switch (elementBytes) {
-    case 1:
-        compareStride<std::uint8_t>(check, launch, gather, multiprocessors);
-        break;
-    case 2:
-        compareStride<std::uint16_t>(check, launch, gather, multiprocessors);
-        break;
-    case 4:
-        compareStride<std::uint32_t>(check, launch, gather, multiprocessors);
-        break;
-    case 8:
-        compareStride<Word8>(check, launch, gather, multiprocessors);
-        break;
-    default:
-        compareStride<Word16>(check, launch, gather, multiprocessors);
-        break;
-    }
+    verdict(check, cudaErrorInvalidValue, 0, 0, 0); // stays for a size that no word has
+    withWord(elementBytes, false, [&](auto tag) {
+        compareStride<typename decltype(tag)::Type>(check, launch, gather, multiprocessors);
+        return true;
+    });
     return check;
 }
 

@@ -35,6 +35,32 @@ template <> __device__ __forceinline__ void store<Word16>(Word16* at, Word16 wor
     *reinterpret_cast<uint4*>(at) = make_uint4(word.a, word.b, word.c, word.d);
 }
 
+/// A type as a value, for withWord().
+template <typename Word> struct WordTag
+{
+    using Type = Word;
+};
+
+/// visit(WordTag<Word>{}) for the word of so many bytes; `otherwise` when there is none.
+template <typename Answer, typename Visit>
+Answer withWord(int bytes, Answer otherwise, const Visit& visit)
+{
+    switch (bytes) {
+    case 1:
+        return visit(WordTag<std::uint8_t>{});
+    case 2:
+        return visit(WordTag<std::uint16_t>{});
+    case 4:
+        return visit(WordTag<std::uint32_t>{});
+    case 8:
+        return visit(WordTag<Word8>{});
+    case 16:
+        return visit(WordTag<Word16>{});
+    default:
+        return otherwise;
+    }
+}
+
 __device__ __forceinline__ unsigned long long globalTimer()
 {
     unsigned long long now;

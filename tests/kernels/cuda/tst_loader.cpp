@@ -2,22 +2,11 @@
 // What a person reads when the CUDA module is not there, or is not ours.
 #include "kernels/cuda/loader.h"
 
+#include "tests/support/listener.h"
+
 #include <QtTest>
 
 using namespace memscape;
-
-namespace {
-
-class QuietSink : public RunSink
-{
-public:
-    void progress(int, int, const std::string&) override { }
-    void point(const std::string&, const Point&) override { }
-    void note(const std::string&, const std::string&, const std::string&) override { }
-    bool cancelled() const override { return false; }
-};
-
-} // namespace
 
 class TestLoader : public QObject
 {
@@ -100,7 +89,7 @@ void TestLoader::aMissingModuleIsADeviceWithAReason()
     QCOMPARE(int(devices.size()), 1);
     QCOMPARE(devices[0].id, std::string("cuda:0"));
     QVERIFY(!devices[0].missing.empty());
-    QuietSink sink;
+    test::Listener sink;
     const auto lines = backend->selftest(devices[0], sink);
     QCOMPARE(int(lines.size()), 1);
     QVERIFY(lines[0].skipped);

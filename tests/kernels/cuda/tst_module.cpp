@@ -3,6 +3,8 @@
 // without a GPU a reason instead of a crash.
 #include "kernels/cuda/loader.h"
 
+#include "tests/support/listener.h"
+
 #include <QtTest>
 
 #include <QProcess>
@@ -18,15 +20,6 @@ QString readelf(const QStringList& arguments)
     process.waitForFinished();
     return QString::fromUtf8(process.readAllStandardOutput());
 }
-
-class QuietSink : public RunSink
-{
-public:
-    void progress(int, int, const std::string&) override { }
-    void point(const std::string&, const Point&) override { }
-    void note(const std::string&, const std::string&, const std::string&) override { }
-    bool cancelled() const override { return false; }
-};
 
 } // namespace
 
@@ -91,7 +84,7 @@ void TestModule::withoutAGpuEveryAnswerIsAReason()
     const auto experiment = findExperiment("stride");
     QVERIFY(experiment.has_value());
     const auto parameters = resolve((*experiment)->schema(), std::vector<std::string>{});
-    QuietSink sink;
+    test::Listener sink;
     const auto run = backend->measure(**experiment, devices[0], *parameters, sink);
     QVERIFY(!run);
     QCOMPARE(run.error().code, std::string("device.missing"));
