@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A machine for the host's measurements that does exactly what a test says: a clock that moves by
 // given steps, a canary with given readings, counters of an operating system that stays out of the
-// way, one thread; and a listener that keeps what it is told.
+// way, one thread.
 #pragma once
 
 #include "kernels/host/session.h"
+#include "tests/support/listener.h"
 
-#include <atomic>
-#include <functional>
-#include <limits>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -38,42 +35,6 @@ private:
     mutable std::mutex m_mutex;
     mutable std::size_t m_next = 0;
     mutable double m_now = 0;
-};
-
-/// Keeps everything; says stop when it has been asked `stopAfter` times, or when `stop` is set.
-class Listener : public RunSink
-{
-public:
-    void progress(int done, int total, const std::string& label) override
-    {
-        steps.push_back(label);
-        lastDone = done;
-        lastTotal = total;
-    }
-    void point(const std::string&, const Point& point) override { points.push_back(point); }
-    void note(const std::string&, const std::string& code, const std::string& text) override
-    {
-        notes.emplace_back(code, text);
-    }
-    bool cancelled() const override { return stop || ++m_asked > stopAfter; }
-
-    int count(const std::string& code) const
-    {
-        int count = 0;
-        for (const auto& note : notes)
-            count += note.first == code;
-        return count;
-    }
-
-    std::atomic<bool> stop {false};
-    int stopAfter = std::numeric_limits<int>::max();
-    std::vector<std::string> steps;
-    int lastDone = -1, lastTotal = -1;
-    std::vector<Point> points;
-    std::vector<std::pair<std::string, std::string>> notes; ///< code and text
-
-private:
-    mutable int m_asked = 0;
 };
 
 /// One thread, a core at a steady 4 GHz, nobody else, and a clock of the given steps.

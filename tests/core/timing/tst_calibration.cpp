@@ -2,6 +2,7 @@
 // Probes are made from a device that is known, with noise; the fit must find it again.
 #include "core/timing/calibration.h"
 #include "core/timing/working_set.h"
+#include "tests/support/devices.h"
 
 #include <QtTest>
 
@@ -25,24 +26,14 @@ namespace {
 
 Device known()
 {
-    Device device;
-    device.id = device.name = "known";
-    device.units = device.threads = 2;
-    device.lineBytes = 64;
-    const auto level = [](const char* id, LevelKind kind, double capacity, int instances, double latency, double bandwidth) {
-        MemoryLevel one;
-        one.id = one.label = id;
-        one.kind = kind;
-        one.instances = instances;
-        one.capacity.value = capacity;
-        one.latency.value = latency;
-        one.bandwidth.value = bandwidth;
-        return one;
-    };
-    device.levels = {level("L1", LevelKind::Cache, 32768, 2, 1.1e-9, 400e9),
-                     level("L2", LevelKind::Cache, 1 << 20, 2, 3.9e-9, 200e9),
-                     level("L3", LevelKind::Cache, 32 << 20, 1, 12e-9, 90e9),
-                     level("DRAM", LevelKind::Dram, 24e9, 1, 105e-9, 30e9)};
+    Device device = test::twoCores("known");
+    const double latencies[] = {1.1e-9, 3.9e-9, 12e-9, 105e-9};
+    const double bandwidths[] = {400e9, 200e9, 90e9, 30e9};
+    for (std::size_t i = 0; i < device.levels.size(); ++i) {
+        device.levels[i].latency.value = latencies[i];
+        device.levels[i].bandwidth.value = bandwidths[i];
+    }
+    device.levels[3].capacity.value = 24e9;
     device.levels[2].knee = {0.6, 1.8, 2.0, "set"};
     device.tlbs = {{"far", 4096, {3072, Evidence::Specified, "", ""}, {60e-9, Evidence::Specified, "", ""}}};
     return device;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/device/catalogue.h"
 #include "core/timing/working_set.h"
+#include "tests/support/devices.h"
 
 #include <QtTest>
 
@@ -27,25 +28,8 @@ namespace {
 
 Device host()
 {
-    Device device;
-    device.id = "test";
-    device.units = device.threads = 2;
-    device.lineBytes = 64;
-    const auto level = [](const char* id, LevelKind kind, double capacity, int instances, double latency, double bandwidth) {
-        MemoryLevel one;
-        one.id = one.label = id;
-        one.kind = kind;
-        one.instances = instances;
-        one.capacity.value = capacity;
-        one.latency.value = latency;
-        one.bandwidth.value = bandwidth;
-        return one;
-    };
-    device.levels = {level("L1", LevelKind::Cache, 32768, 2, 1e-9, 400e9),
-                     level("L2", LevelKind::Cache, 1 << 20, 2, 4e-9, 200e9),
-                     level("L3", LevelKind::Cache, 32 << 20, 1, 12e-9, 100e9),
-                     level("DRAM", LevelKind::Dram, 16e9, 1, 100e-9, 40e9),
-                     level("SSD", LevelKind::Storage, 1e12, 1, 90e-6, 3e9)};
+    Device device = test::twoCores();
+    device.levels.push_back(test::level("SSD", LevelKind::Storage, 1e12, 1, 90e-6, 3e9));
     device.tlbs = {{"L2 dTLB", 4096, {3072, Evidence::Specified, "", ""}, {30e-9, Evidence::Measured, "", ""}}};
     return device;
 }

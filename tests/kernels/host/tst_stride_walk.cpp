@@ -2,6 +2,7 @@
 #include "kernels/host/stride_walk.h"
 
 #include "core/device/catalogue.h"
+#include "tests/support/listener.h"
 
 #include <QTest>
 
@@ -9,16 +10,6 @@ using namespace memscape;
 using namespace memscape::host;
 
 namespace {
-
-class Silent : public RunSink
-{
-public:
-    void progress(int, int, const std::string&) override { }
-    void point(const std::string&, const Point&) override { }
-    void note(const std::string&, const std::string&, const std::string&) override { }
-    bool cancelled() const override { return stop; }
-    bool stop = false;
-};
 
 StoppingOptions quick()
 {
@@ -58,7 +49,7 @@ private slots:
         QFETCH(const quint64, stride);
         QFETCH(const bool, cold);
         const Device device = describeHost();
-        Silent sink;
+        test::Listener sink;
         HostSession session(device, sink);
         StrideArrays arrays;
         StrideCase walk;
@@ -84,7 +75,7 @@ private slots:
     void stopIsAnError()
     {
         const Device device = describeHost();
-        Silent sink;
+        test::Listener sink;
         HostSession session(device, sink);
         sink.stop = true;
         StrideArrays arrays;
@@ -97,7 +88,7 @@ private slots:
     void tooLargeIsRefusedBeforeAnythingIsTouched()
     {
         const Device device = describeHost();
-        Silent sink;
+        test::Listener sink;
         HostSession session(device, sink);
         StrideArrays arrays;
         StrideCase walk;

@@ -55,6 +55,18 @@ Point pointAt(double x, double value)
     return point;
 }
 
+/// A sink of run 1 whose clock stands at one second, and what it wrote.
+struct Sinking
+{
+    Sinking() { clock.advance(1); }
+
+    Written written;
+    LineWriter writer {written.descriptor()};
+    const std::atomic<bool> cancelled {false};
+    FakeClock clock;
+    StreamSink sink {1, writer, cancelled, &clock};
+};
+
 } // namespace
 
 class TestStreamSink : public QObject
@@ -63,51 +75,36 @@ class TestStreamSink : public QObject
 private slots:
     void pointsAreThrottledAndNoneIsLost()
     {
-        Written written;
-        LineWriter writer(written.descriptor());
-        const std::atomic<bool> cancelled {false};
-        FakeClock clock;
-        clock.advance(1);
-        StreamSink sink(1, writer, cancelled, &clock);
+        Sinking at;
         for (int i = 0; i < 100; ++i) { // a hundred points in a tenth of a second
-            sink.point("stride", pointAt(i, i));
-            clock.advance(0.001);
+            at.sink.point("stride", pointAt(i, i));
+            at.clock.advance(0.001);
         }
-        QVERIFY(written.events().size() <= 5);
-        sink.flush();
-        QVERIFY(written.events().size() >= 95);
+        QVERIFY(at.written.events().size() <= 5);
+        at.sink.flush();
+        QVERIFY(at.written.events().size() >= 95);
     }
 
     void theNewestOfAPointCounts()
     {
-        Written written;
-        LineWriter writer(written.descriptor());
-        const std::atomic<bool> cancelled {false};
-        FakeClock clock;
-        clock.advance(1);
-        StreamSink sink(1, writer, cancelled, &clock);
+        Sinking at;
         for (int i = 0; i < 50; ++i)
-            sink.point("stride", pointAt(3, i));
-        sink.flush();
-        const auto events = written.events();
+            at.sink.point("stride", pointAt(3, i));
+        at.sink.flush();
+        const auto events = at.written.events();
         QCOMPARE(events.size(), std::size_t {2}); // the first at once, the newest at the end
         QCOMPARE(std::get<Sample>(events.back()).point.figures.front().number(), 49.0);
     }
 
     void progressIsThrottledNotesAreNot()
     {
-        Written written;
-        LineWriter writer(written.descriptor());
-        const std::atomic<bool> cancelled {false};
-        FakeClock clock;
-        clock.advance(1);
-        StreamSink sink(1, writer, cancelled, &clock);
+        Sinking at;
         for (int i = 0; i < 20; ++i) {
-            sink.progress(i, 20, "step");
-            sink.note("info", "test", "note");
+            at.sink.progress(i, 20, "step");
+            at.sink.note("info", "test", "note");
         }
         std::map<std::size_t, int> counts;
-        for (const Event& event : written.events())
+        for (const Event& event : at.written.events())
             ++counts[event.index()];
         QCOMPARE(counts[Event(Progress {}).index()], 1);
         QCOMPARE(counts[Event(Note {}).index()], 20);
