@@ -38,22 +38,6 @@ std::vector<StateTensor> factoredMoment(const ParameterTensor& updated, std::int
 
 } // namespace
 
-std::int64_t elementCount(const std::vector<ParameterTensor>& parameters)
-{
-    std::int64_t sum = 0;
-    for (const ParameterTensor& parameter : parameters)
-        sum += parameter.elements;
-    return sum;
-}
-
-std::int64_t trainedCount(const std::vector<ParameterTensor>& parameters)
-{
-    std::int64_t sum = 0;
-    for (const ParameterTensor& parameter : parameters)
-        sum += parameter.isTrained ? parameter.elements : 0;
-    return sum;
-}
-
 bool isOrthogonalized(const ParameterTensor& parameter)
 {
     return parameter.isMatrix() && !parameter.isEmbedding;

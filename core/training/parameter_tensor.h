@@ -2,6 +2,7 @@
 // A parameter as optimizers, sharding and adapters see it: a name, a shape, whether it is trained.
 #pragma once
 
+#include "core/network/graph.h"
 #include "core/trace/trace.h"
 
 #include <cstdint>
@@ -21,6 +22,10 @@ struct ParameterTensor
 
     bool isMatrix() const { return shape.size() == 2; }
 };
+
+/// The parameters of a recorded network, in its order, with module ids of `trace`. An output head
+/// is recognised as the last product whose matrix has as many rows as the largest embedding.
+std::vector<ParameterTensor> parameterTensors(const Graph& graph, Trace& trace);
 
 /// Elements of all, and of those that are trained. Sums stay below 2^63: a network is checked when
 /// it is built.

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/timing/operator_cost.h"
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+double elements(const Graph& graph, TensorId tensor)
+{
+    return double(graph.tensors[tensor].layout.elements());
+}
+
+/// Bytes that reading or writing a tensor moves; a broadcast one is no larger than its storage.
+double bytesOf(const Graph& graph, TensorId tensor)
+{
+    const double dense =
+        elements(graph, tensor) * double(elementBytes(graph.tensors[tensor].dtype));
+    return std::min(dense, double(graph.storageOf(tensor).bytes));
+}
+
+double bytesOf(const Graph& graph, std::span<const TensorId> tensors)
+{
+    double sum = 0;
+    for (const TensorId tensor : tensors)
+        sum += bytesOf(graph, tensor);
+    return sum;
+}
+
+bool isView(OperatorKind kind)
+{
+    return kind >= OperatorKind::View && kind <= OperatorKind::Detach;
+}
+
+bool isCollective(OperatorKind kind)
+{
+    return kind >= OperatorKind::AllReduce && kind <= OperatorKind::ReduceScatter;
+}
+
+bool isLookup(OperatorKind kind)
+{
+    return kind >= OperatorKind::Embedding && kind <= OperatorKind::Gather;
+}
+
+bool isAttention(OperatorKind kind)
+{
+    return kind == OperatorKind::FlashAttention || kind == OperatorKind::EfficientAttention;
+}
+
+bool isProduct(OperatorKind kind)
+{
+    return (kind >= OperatorKind::Addmm && kind <= OperatorKind::Convolution) || isAttention(kind);
+}
+
+/// Nothing runs on the device.
+bool isFree(OperatorKind kind)
+{
+    return kind == OperatorKind::Release || isView(kind) || isCollective(kind);
+}
+
+double productFlops(const Graph& graph, const Operator& op)
+{
+    const auto inputs = graph.inputs(op);
+    const double results = elements(graph, graph.outputs(op)[0]);
+    const Layout& x = graph.tensors[inputs[0]].layout;
+    const Layout& y = graph.tensors[inputs[1]].layout;
+    if (isAttention(op.kind))
+        return 4 * double(x.elements()) * double(y[2]); // (B, H, S, D) against S_k keys
+    if (op.kind == OperatorKind::Convolution)
+        return 2 * results * double(y.elements()) / double(std::max<std::int64_t>(y[0], 1));
+    return 2 * results * double(x.shape.last());
+}
+
+/// Operands that a product's backward makes gradients of, a bias apart.
+int wantedOperands(const Graph& graph, const Operator& op)
+{
+    const std::size_t operands = isAttention(op.kind) ? 3 : 2;
+    const auto inputs = graph.inputs(op);
+    int wanted = 0;
+    for (std::size_t i = 0; i < std::min(operands, inputs.size()); ++i)
+        wanted += graph.tensors[inputs[i]].needsGradient;
+    return wanted;
+}
+
+OperatorCost productBackward(const Graph& graph, const Operator& op)
+{
+    const auto inputs = graph.inputs(op);
+    const double given = bytesOf(graph, graph.outputs(op)[0]);
+    OperatorCost cost{
+        0, 0, 0, true, op.kind == OperatorKind::Convolution, graph.tensors[inputs[0]].dtype};
+    const int wanted = wantedOperands(graph, op);
+    if (wanted == 0)
+        return cost;
+    if (isAttention(op.kind)) { // one kernel for dq, dk, dv that computes the scores again
+        cost.flops = 2.5 * productFlops(graph, op);
+        cost.bytes = 2 * bytesOf(graph, inputs) + 2 * given;
+        cost.kernels = 2;
+        return cost;
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+        if (!graph.tensors[inputs[i]].needsGradient)
+            continue;
+        cost.flops += productFlops(graph, op);
+        cost.bytes += given + bytesOf(graph, inputs[0]) + bytesOf(graph, inputs[1]);
+        ++cost.kernels;
+    }
+    if (inputs.size() > 2 && graph.tensors[inputs[2]].needsGradient) { // the bias: a sum of rows
+        cost.bytes += given;
+        ++cost.kernels;
+    }
+    return cost;
+}
+
+} // namespace
+
+OperatorCost forwardCost(const Graph& graph, const Operator& op)
+{
+    if (isFree(op.kind))
+        return {};
+    const auto inputs = graph.inputs(op);
+    const auto outputs = graph.outputs(op);
+    OperatorCost cost;
+    cost.kernels = 1;
+    cost.bytes = bytesOf(graph, outputs);
+    if (isProduct(op.kind)) {
+        cost.flops = productFlops(graph, op);
+        cost.bytes += bytesOf(graph, inputs);
+        cost.isProduct = true;
+        cost.allowsTensorFloat32 = op.kind == OperatorKind::Convolution;
+        cost.dtype = graph.tensors[inputs[0]].dtype;
+        return cost;
+    }
+    for (const TensorId output : outputs)
+        cost.flops += elements(graph, output);
+    if (isLookup(op.kind)) // reads the rows that it returns
+        cost.bytes += bytesOf(graph, outputs[0]) + bytesOf(graph, inputs[1]);
+    else
+        cost.bytes += bytesOf(graph, inputs);
+    return cost;
+}
+
+OperatorCost backwardCost(const Graph& graph, const Operator& op)
+{
+    if (isFree(op.kind) || !op.hasGradient)
+        return {};
+    if (isProduct(op.kind))
+        return productBackward(graph, op);
+    const auto inputs = graph.inputs(op);
+    const double given = bytesOf(graph, graph.outputs(op)[0]);
+    OperatorCost cost;
+    const bool passesOn = op.kind == OperatorKind::Add || op.kind == OperatorKind::Shift;
+    for (const TensorId input : inputs) {
+        const bool isSameSize = elements(graph, input) == elements(graph, graph.outputs(op)[0]);
+        if (!graph.tensors[input].needsGradient || (passesOn && isSameSize))
+            continue;
+        cost.bytes += bytesOf(graph, input);
+        cost.flops += elements(graph, input);
+        cost.kernels = 1;
+    }
+    if (cost.kernels > 0)
+        cost.bytes += given + bytesOf(graph, graph.saved(op));
+    return cost;
+}
+
+NetworkCost networkCost(const Graph& graph)
+{
+    NetworkCost sum;
+    for (const Operator& op : graph.operators) {
+        const OperatorCost forward = forwardCost(graph, op), backward = backwardCost(graph, op);
+        sum.forwardFlops += forward.isProduct ? forward.flops : 0;
+        sum.forwardBytes += forward.bytes;
+        sum.backwardFlops += backward.isProduct ? backward.flops : 0;
+        sum.backwardBytes += backward.bytes;
+    }
+    return sum;
+}
+
+} // namespace memscape

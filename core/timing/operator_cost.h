@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator of a recorded network costs a device: floating-point operations, bytes to and
+// from memory, kernels. Products count 2 m n k; attention kernels 4 B H S_q S_k D forward (their
+// causal half is not subtracted, as in the usual convention) and 2.5 times that backward;
+// convolutions 2 per multiply-add; everything else one operation per element of its results. Bytes
+// are operands read once and results written once: caches help across operators, not within one.
+//
+// Backward: a product per operand that wants a gradient; other operators read the gradient and what
+// they saved and write a gradient per operand. Views cost nothing.
+//
+// Left out: copies that a gradient's reshape needs, sums of gradients that meet, split-k and
+// padding.
+#pragma once
+
+#include "core/network/graph.h"
+
+namespace memscape {
+
+struct OperatorCost
+{
+    double flops = 0;
+    double bytes = 0;
+    double kernels = 0;
+    bool isProduct = false; ///< runs on matrix units in `dtype`
+    bool allowsTensorFloat32 = false; ///< fp32 convolutions, as PyTorch sets cuDNN by default
+    DType dtype = DType::Float32;
+};
+
+OperatorCost forwardCost(const Graph& graph, const Operator& op);
+OperatorCost backwardCost(const Graph& graph, const Operator& op);
+
+/// Sums over a network's program, one forward and one backward pass: FLOPs of products, which is
+/// what utilisation is counted in, and all bytes.
+struct NetworkCost
+{
+    double forwardFlops = 0;
+    double backwardFlops = 0;
+    double forwardBytes = 0;
+    double backwardBytes = 0;
+};
+NetworkCost networkCost(const Graph& graph);
+
+} // namespace memscape

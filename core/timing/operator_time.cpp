@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/timing/operator_time.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+double flopRate(const Device& device, const char* name)
+{
+    const auto entry = device.rates.find(name);
+    return entry == device.rates.end() ? 0 : entry->second.flops.valueOr(0);
+}
+
+double linkRate(const Device& device, std::string_view id)
+{
+    for (const Link& link : device.links)
+        if (link.id == id)
+            return link.bandwidth.valueOr(0);
+    return 0;
+}
+
+class Clock
+{
+public:
+    Clock(const DeviceRates& rates, double efficiency, StepTime& time)
+        : m_rates(rates)
+        , m_efficiency(efficiency)
+        , m_time(time)
+    {
+    }
+    /// Seconds of one run, booked under what holds it.
+    double run(const OperatorCost& cost, double times)
+    {
+        const double arithmetic =
+            cost.flops / (m_rates.rate(cost) * (cost.isProduct ? m_efficiency : 1));
+        const double memory = cost.bytes / m_rates.bandwidth;
+        const double launch = cost.kernels * m_rates.launch;
+        const double seconds = operatorSeconds(m_rates, cost, m_efficiency) * times;
+        if (launch > std::max(arithmetic, memory))
+            m_time.launchBound += seconds;
+        else
+            (memory > arithmetic ? m_time.memoryBound : m_time.arithmeticBound) += seconds;
+        m_time.executedFlops += cost.isProduct ? cost.flops * times : 0;
+        return seconds;
+    }
+
+private:
+    const DeviceRates& m_rates;
+    double m_efficiency;
+    StepTime& m_time;
+};
+
+/// FP8 recipes run the products of half operands on FP8 units.
+OperatorCost inRecipe(OperatorCost cost, const Plan& plan)
+{
+    if (cost.isProduct && plan.precision == Precision::Fp8)
+        cost.dtype = DType::Float8E4M3;
+    else if (!cost.isProduct)
+        cost.dtype = DType::Float32;
+    return cost;
+}
+
+/// Bytes of the collectives that are operators of the network (tensor parallelism), one pass.
+std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan, double times)
+{
+    std::vector<Collective> all;
+    for (const Operator& op : graph.operators) {
+        if (op.kind < OperatorKind::AllReduce || op.kind > OperatorKind::ReduceScatter)
+            continue;
+        const TensorId whole =
+            op.kind == OperatorKind::AllGather ? graph.outputs(op)[0] : graph.inputs(op)[0];
+        const Tensor& tensor = graph.tensors[whole];
+        const auto kind = op.kind == OperatorKind::AllReduce ? CollectiveKind::AllReduce
+            : op.kind == OperatorKind::AllGather             ? CollectiveKind::AllGather
+                                                             : CollectiveKind::ReduceScatter;
+        const double payload = double(tensor.layout.elements() * elementBytes(tensor.dtype));
+        all.push_back({"activations", kind, payload, times, plan.tensorParallel});
+    }
+    return all;
+}
+
+Result<void> addCommunication(StepTime& time, const Graph& graph,
+                              const std::vector<ParameterTensor>& parameters, const Plan& plan,
+                              const DeviceRates& rates)
+{
+    const double passes = plan.phase == StepPhase::Training ? 2.0 * plan.accumulation : 1.0;
+    const double data = sentBytes(dataParallelCommunication(parameters, plan));
+    const double tensor = sentBytes(recordedCollectives(graph, plan, passes));
+    const double host = sentBytes(offloadCommunication(parameters, plan));
+    if (data + tensor > 0 && rates.peer == 0)
+        return fail("predict.device", "the bandwidth between devices of this kind is not known",
+                    "choose a device of the catalogue with a peer link, or one replica");
+    if (host > 0 && rates.host == 0)
+        return fail("predict.device", "the bandwidth between this device and its host is not known",
+                    "choose a device with a host link, or no offload");
+    const double dataSeconds = data > 0 ? data / rates.peer : 0;
+    const double tensorSeconds = tensor > 0 ? tensor / rates.peer : 0;
+    const double hostSeconds = host > 0 ? host / rates.host : 0;
+    // Behind what the reductions hide: the last backward pass, with stage 2 and 3 every pass.
+    const double backward = time.backward + time.recomputation;
+    const double cover = plan.zeroStage == 3 ? time.forward + backward
+        : plan.zeroStage == 2                ? backward
+                                             : backward / plan.accumulation;
+    time.communication = dataSeconds + tensorSeconds + hostSeconds;
+    time.exposed = std::max(0.0, dataSeconds - cover) + tensorSeconds + hostSeconds;
+    return {};
+}
+
+} // namespace
+
+double DeviceRates::rate(const OperatorCost& cost) const
+{
+    const auto orFloat32 = [this](double value) { return value > 0 ? value : float32; };
+    switch (cost.dtype) {
+    case DType::Float16:
+        return orFloat32(float16);
+    case DType::BFloat16:
+        return orFloat32(bfloat16);
+    case DType::Float8E4M3:
+    case DType::Float8E5M2:
+        return float8 > 0 ? float8 : orFloat32(bfloat16);
+    default:
+        return cost.allowsTensorFloat32 ? orFloat32(tensorFloat32) : float32;
+    }
+}
+
+Result<DeviceRates> deviceRates(const Device& device)
+{
+    DeviceRates rates;
+    const MemoryLevel* dram = device.dram();
+    rates.bandwidth = dram ? levelBandwidth(device, *dram, Operation::Copy).valueOr(0) : 0;
+    rates.launch = device.launch.valueOr(0);
+    rates.peer = linkRate(device, "peer");
+    rates.host = linkRate(device, "host");
+    rates.float32 = flopRate(device, "fp32");
+    rates.float16 = flopRate(device, "fp16");
+    rates.bfloat16 = flopRate(device, "bf16");
+    rates.float8 = flopRate(device, "fp8");
+    rates.tensorFloat32 = flopRate(device, "tf32");
+    if (rates.bandwidth <= 0 || rates.float32 <= 0)
+        return fail(
+            "predict.device",
+            fmt::format("the DRAM bandwidth or the fp32 rate of {} is not known", device.name),
+            "choose a device of the catalogue, or calibrate this one");
+    return rates;
+}
+
+double operatorSeconds(const DeviceRates& rates, const OperatorCost& cost, double efficiency)
+{
+    const double share = cost.isProduct ? efficiency : 1;
+    return std::max(cost.flops / (rates.rate(cost) * share), cost.bytes / rates.bandwidth)
+        + cost.kernels * rates.launch;
+}
+
+Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>& parameters,
+                          const Plan& plan, const Device& device, const StepTimeOptions& options)
+{
+    MEMSCAPE_TRY(rates, deviceRates(device));
+    StepTime time;
+    Clock clock(rates, options.efficiency, time);
+    const bool isTraining = plan.phase == StepPhase::Training;
+    const double times = isTraining ? plan.accumulation : 1;
+    for (const Operator& op : graph.operators) {
+        time.forward += clock.run(inRecipe(forwardCost(graph, op), plan), times);
+        if (isTraining)
+            time.backward += clock.run(inRecipe(backwardCost(graph, op), plan), times);
+    }
+    time.modelFlops = time.executedFlops;
+    if (isTraining)
+        for (const RecomputedRange& range : options.recomputed)
+            for (std::size_t i = range.first; i < range.last; ++i)
+                time.recomputation +=
+                    clock.run(inRecipe(forwardCost(graph, graph.operators[i]), plan), times);
+    if (isTraining && plan.accumulation > 1) { // later gradients are added into the first
+        const double gradients = double(trainedCount(parameters)) * double(plan.gradientBytes());
+        time.backward += (plan.accumulation - 1) * 3 * gradients / rates.bandwidth;
+    }
+    const OperatorCost update = updateCost(parameters, plan);
+    time.optimizer = operatorSeconds(rates, update, options.efficiency);
+    MEMSCAPE_CHECK(addCommunication(time, graph, parameters, plan, rates));
+    time.total = time.forward + time.backward + time.recomputation + time.optimizer + time.exposed;
+    return time;
+}
+
+} // namespace memscape

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a training step takes, operator by operator:
+//     t(operator) = max(FLOPs / rate, bytes / bandwidth) + kernels × launch period
+//     step = accumulation × (forward + backward + recomputation) + optimizer + exposed
+//     communication
+// rate is the device's dense rate of the operands' type for products (times an efficiency that the
+// caller sets; 1 makes the result a floor) and its fp32 rate for the rest; bandwidth is what a copy
+// reaches in DRAM. Williams, Waterman, Patterson 2009 (roofline).
+//
+// Communication: gradients are reduced while backward runs and stage-3 weights are gathered while
+// forward and backward run, so only what does not fit behind them is exposed; tensor parallelism's
+// collectives wait for their operands and are all exposed, as are the host's copies under offload.
+//
+// Left out: Python and dispatch on the host (an eager step of small operators waits for them),
+// cache hits between operators, overlap of kernels, power limits, stragglers, pipeline bubbles.
+#pragma once
+
+#include "core/device/device.h"
+#include "core/timing/operator_cost.h"
+#include "core/training/communication.h"
+#include "core/training/optimizer_state.h"
+
+#include <span>
+
+namespace memscape {
+
+/// What the model needs of a device, looked up once.
+struct DeviceRates
+{
+    double bandwidth = 0; ///< B/s of DRAM, reads and writes together
+    double launch = 0; ///< s per kernel
+    double peer = 0; ///< B/s between devices, 0 when unknown
+    double host = 0; ///< B/s to the host, 0 when unknown
+    double float32 = 0, float16 = 0, bfloat16 = 0, float8 = 0, tensorFloat32 = 0; ///< FLOP/s
+    double rate(const OperatorCost& cost) const;
+};
+/// Errors: predict.device with a hint when DRAM bandwidth or the fp32 rate is not known.
+Result<DeviceRates> deviceRates(const Device& device);
+
+double operatorSeconds(const DeviceRates& rates, const OperatorCost& cost, double efficiency = 1);
+
+/// Operators [first, last) that backward runs again.
+struct RecomputedRange
+{
+    std::size_t first = 0;
+    std::size_t last = 0;
+};
+
+struct StepTimeOptions
+{
+    double efficiency = 1; ///< share of the dense rate that products reach
+    std::span<const RecomputedRange> recomputed = {};
+};
+
+struct StepTime
+{
+    double forward = 0; ///< s, over all micro-batches
+    double backward = 0;
+    double recomputation = 0;
+    double optimizer = 0;
+    double communication = 0; ///< all of it
+    double exposed = 0; ///< what the step waits for
+    double total = 0;
+    double modelFlops = 0; ///< of products, forward and backward, without recomputation
+    double executedFlops = 0;
+    /// Of forward, backward and recomputation: s in operators that arithmetic, memory or launches
+    /// hold.
+    double arithmeticBound = 0, memoryBound = 0, launchBound = 0;
+};
+
+/// One step of a recorded micro-batch under a plan. Forward alone when the plan does not train.
+/// Errors: predict.device also when the plan needs a link whose bandwidth is not known.
+Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>& parameters,
+                          const Plan& plan, const Device& device,
+                          const StepTimeOptions& options = {});
+
+/// The optimizer's cost: bytes per updated element by its rule and style, and its launches.
+OperatorCost updateCost(const std::vector<ParameterTensor>& parameters, const Plan& plan);
+
+} // namespace memscape

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/training/parameter_tensor.h"
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+/// Which parameter each tensor is: itself, or the one that autocast cast.
+std::vector<std::size_t> parameterOfTensor(const Graph& graph)
+{
+    constexpr std::size_t none = SIZE_MAX;
+    std::vector<std::size_t> parameter(graph.tensors.size(), none);
+    for (std::size_t i = 0; i < graph.parameters.size(); ++i)
+        parameter[graph.parameters[i].tensor] = i;
+    for (const Operator& op : graph.operators)
+        if (op.kind == OperatorKind::Cast)
+            parameter[graph.outputs(op)[0]] = parameter[graph.inputs(op)[0]];
+    return parameter;
+}
+
+/// Marks what is looked up, and the last matrix of a product when it has a row per word.
+void markEmbeddings(const Graph& graph, std::vector<ParameterTensor>& parameters)
+{
+    const auto parameterOf = parameterOfTensor(graph);
+    std::int64_t words = 0;
+    std::size_t head = SIZE_MAX;
+    for (const Operator& op : graph.operators) {
+        const auto inputs = graph.inputs(op);
+        if (op.kind == OperatorKind::Embedding && parameterOf[inputs[0]] != SIZE_MAX) {
+            ParameterTensor& table = parameters[parameterOf[inputs[0]]];
+            table.isEmbedding = true;
+            words = std::max(words, table.shape[0]);
+        } else if (op.kind == OperatorKind::Mm || op.kind == OperatorKind::Addmm) {
+            head = parameterOf[inputs[1]];
+        }
+    }
+    if (head != SIZE_MAX && words > 0 && parameters[head].shape[0] == words)
+        parameters[head].isEmbedding = true;
+}
+
+} // namespace
+
+std::vector<ParameterTensor> parameterTensors(const Graph& graph, Trace& trace)
+{
+    std::vector<ParameterTensor> parameters;
+    parameters.reserve(graph.parameters.size());
+    for (const NamedTensor& named : graph.parameters) {
+        const Tensor& tensor = graph.tensors[named.tensor];
+        const std::string path = graph.path(named.module);
+        ParameterTensor parameter;
+        parameter.name = path.empty() ? named.name : fmt::format("{}.{}", path, named.name);
+        const Shape& shape = tensor.layout.shape;
+        parameter.shape.assign(shape.sizes.begin(), shape.sizes.begin() + shape.rank);
+        parameter.elements = tensor.layout.elements();
+        parameter.isTrained = tensor.needsGradient;
+        parameter.module = trace.module(path);
+        parameters.push_back(std::move(parameter));
+    }
+    markEmbeddings(graph, parameters);
+    return parameters;
+}
+
+std::int64_t elementCount(const std::vector<ParameterTensor>& parameters)
+{
+    std::int64_t sum = 0;
+    for (const ParameterTensor& parameter : parameters)
+        sum += parameter.elements;
+    return sum;
+}
+
+std::int64_t trainedCount(const std::vector<ParameterTensor>& parameters)
+{
+    std::int64_t sum = 0;
+    for (const ParameterTensor& parameter : parameters)
+        sum += parameter.isTrained ? parameter.elements : 0;
+    return sum;
+}
+
+} // namespace memscape

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// FLOPs of recorded networks against the closed formula of Korthikanti et al., costs of single
+// operators against sums by hand, and the step's time on devices of the catalogue.
+#include "core/device/catalogue.h"
+#include "core/network/families/gpt2.h"
+#include "core/timing/operator_time.h"
+#include "core/training/textbook.h"
+
+#include <QtTest>
+
+using namespace memscape;
+
+namespace {
+
+constexpr Gpt2Shape small{256, 4, 3, 0, 1000, 128};
+
+Graph smallGpt2(AttentionKernel attention = AttentionKernel::Eager)
+{
+    BuildOptions options;
+    options.batch = 2;
+    options.sequence = 128;
+    options.attention = attention;
+    return gpt2(small, options).value();
+}
+
+/// The first operator of a kind.
+const Operator& first(const Graph& graph, OperatorKind kind)
+{
+    return *std::find_if(graph.operators.begin(), graph.operators.end(),
+                         [kind](const Operator& op) { return op.kind == kind; });
+}
+
+/// y = x W^T + b, x (rows, in), then a ReLU and a sum.
+Graph oneLayer(std::int64_t rows, std::int64_t in, std::int64_t out, DType dtype)
+{
+    BuildOptions options;
+    options.weights = dtype;
+    NetworkBuilder b(options);
+    Variable x = b.input("x", {rows, in}, dtype);
+    Variable y = b.relu(b.linear("fc", std::move(x), out));
+    Variable loss = b.sumAll(y);
+    return b.finish(std::move(y), std::move(loss)).value();
+}
+
+Plan adamPlan()
+{
+    Plan plan;
+    plan.update = UpdateStyle::Fused;
+    return plan;
+}
+
+} // namespace
+
+class TestOperatorTime : public QObject
+{
+    Q_OBJECT
+
+    Device m_a100, m_h100;
+
+private slots:
+    void initTestCase()
+    {
+        m_a100 = findDevice("nvidia-a100-80gb").value();
+        m_h100 = findDevice("nvidia-h100-sxm").value();
+    }
+
+    void flopsAreThoseOfTheClosedFormula()
+    {
+        const textbook::Transformer model{3, 256, 4, 128, 1000, 2, 1};
+        const NetworkCost cost = networkCost(smallGpt2());
+        QCOMPARE(cost.forwardFlops + cost.backwardFlops, textbook::stepFlops(model));
+        QCOMPARE(cost.backwardFlops, 2 * cost.forwardFlops);
+    }
+
+    void flashAttentionDoesTheSameForwardWithFewerBytes()
+    {
+        const NetworkCost eager = networkCost(smallGpt2()),
+                          flash = networkCost(smallGpt2(AttentionKernel::Flash));
+        QCOMPARE(flash.forwardFlops, eager.forwardFlops);
+        QVERIFY(flash.forwardBytes < eager.forwardBytes);
+        QVERIFY(flash.backwardFlops > eager.backwardFlops); // computes the scores again
+    }
+
+    void costOfALinearLayer()
+    {
+        const Graph graph = oneLayer(100, 30, 20, DType::BFloat16);
+        const Operator& addmm = first(graph, OperatorKind::Addmm);
+        const OperatorCost forward = forwardCost(graph, addmm);
+        QCOMPARE(forward.flops, 2.0 * 100 * 30 * 20);
+        QCOMPARE(forward.bytes, 2.0 * (100 * 30 + 20 * 30 + 20 + 100 * 20));
+        const OperatorCost backward = backwardCost(graph, addmm); // the input wants no gradient
+        QCOMPARE(backward.flops, forward.flops);
+        QCOMPARE(backward.kernels, 2.0); // of the weight and of the bias
+        QCOMPARE(backward.bytes, 2.0 * (100 * 20 + 100 * 30 + 20 * 30) + 2.0 * 100 * 20);
+        const OperatorCost relu = backwardCost(graph, first(graph, OperatorKind::Relu));
+        QCOMPARE(relu.bytes, 2.0 * 3 * 100 * 20); // gradient and output read, gradient written
+    }
+
+    void anOperatorIsHeldByTheSlowestOfItsParts()
+    {
+        DeviceRates rates;
+        rates.bandwidth = 1e12, rates.launch = 1e-6, rates.float32 = 1e13, rates.bfloat16 = 1e14;
+        QCOMPARE(operatorSeconds(rates, {1e9, 1e6, 1, true, false, DType::BFloat16}), 1e-5 + 1e-6);
+        QCOMPARE(operatorSeconds(rates, {1e9, 1e6, 1, true, false, DType::BFloat16}, 0.5),
+                 2e-5 + 1e-6);
+        QCOMPARE(operatorSeconds(rates, {1e3, 1e9, 1, false, false, DType::Float32}), 1e-3 + 1e-6);
+        QCOMPARE(operatorSeconds(rates, {1e9, 0, 0, true, false, DType::Float16}),
+                 1e-4); // no fp16 rate
+        rates.tensorFloat32 = 1e14;
+        QCOMPARE(operatorSeconds(rates, {1e9, 0, 0, true, true, DType::Float32}),
+                 1e-5); // a convolution
+    }
+
+    void theStepIsTheSumOfItsParts()
+    {
+        const Graph graph = smallGpt2();
+        Trace trace;
+        const auto parameters = parameterTensors(graph, trace);
+        const auto time = stepTime(graph, parameters, adamPlan(), m_a100);
+        QVERIFY(time);
+        QVERIFY(time->forward > 0 && time->backward > time->forward && time->optimizer > 0);
+        QCOMPARE(time->exposed, 0.0);
+        QCOMPARE(time->total, time->forward + time->backward + time->optimizer);
+        QCOMPARE(time->modelFlops,
+                 networkCost(graph).forwardFlops + networkCost(graph).backwardFlops);
+        QVERIFY(time->total > time->modelFlops / 19.5e12); // no faster than the fp32 rate allows
+        QVERIFY(time->launchBound > time->arithmeticBound); // tiny operators
+    }
+
+    void aFasterDeviceIsFasterAndALargeLayerIsHeldByArithmetic()
+    {
+        const Graph graph = oneLayer(8192, 8192, 8192, DType::BFloat16);
+        Trace trace;
+        const auto parameters = parameterTensors(graph, trace);
+        Plan plan = adamPlan();
+        plan.precision = Precision::Bf16;
+        const auto a100 = stepTime(graph, parameters, plan, m_a100);
+        const auto h100 = stepTime(graph, parameters, plan, m_h100);
+        QVERIFY(a100 && h100);
+        QVERIFY(h100->total < a100->total);
+        QVERIFY(a100->arithmeticBound > a100->memoryBound);
+        plan.precision = Precision::Fp8; // FP8 units on the H100, none on the A100
+        QVERIFY(stepTime(graph, parameters, plan, m_h100)->forward < 0.6 * h100->forward);
+        QCOMPARE(stepTime(graph, parameters, plan, m_a100)->forward, a100->forward);
+    }
+
+    void accumulationRepeatsThePassesButNotTheUpdate()
+    {
+        const Graph graph = smallGpt2();
+        Trace trace;
+        const auto parameters = parameterTensors(graph, trace);
+        Plan plan = adamPlan();
+        const StepTime once = stepTime(graph, parameters, plan, m_a100).value();
+        plan.accumulation = 4;
+        const StepTime four = stepTime(graph, parameters, plan, m_a100).value();
+        QCOMPARE(four.forward, 4 * once.forward);
+        QVERIFY(four.backward > 4 * once.backward); // gradients are added up
+        QCOMPARE(four.optimizer, once.optimizer);
+        plan.phase = StepPhase::Forward;
+        const StepTime forward = stepTime(graph, parameters, plan, m_a100).value();
+        QCOMPARE(forward.total, once.forward);
+    }
+
+    void recomputingEveryLayerCostsAForwardPass()
+    {
+        const Graph graph = smallGpt2();
+        Trace trace;
+        const auto parameters = parameterTensors(graph, trace);
+        std::vector<RecomputedRange> layers;
+        for (const Block& block : graph.blocks)
+            if (block.kind == Block::Kind::Layer)
+                layers.push_back({block.first, block.last});
+        QCOMPARE(layers.size(), std::size_t(3));
+        StepTimeOptions options;
+        options.recomputed = layers;
+        const StepTime time = stepTime(graph, parameters, adamPlan(), m_a100, options).value();
+        QVERIFY(time.recomputation > 0.7 * time.forward && time.recomputation < time.forward);
+        // Of the layers' FLOPs, without the output head: a third more.
+        const double head = 2.0 * 256 * 256 * 1000; // rows (2 x 128), hidden, words
+        QCOMPARE(time.executedFlops - time.modelFlops, time.modelFlops / 3 - head);
+    }
+
+    void onlyWhatBackwardDoesNotHideIsExposed()
+    {
+        const Graph graph = smallGpt2();
+        Trace trace;
+        const auto parameters = parameterTensors(graph, trace);
+        Plan plan = adamPlan();
+        plan.dataParallel = 8;
+        Device slow = m_a100;
+        const StepTime fast = stepTime(graph, parameters, plan, slow).value();
+        QVERIFY(fast.communication > 0);
+        QCOMPARE(fast.exposed, 0.0);
+        for (Link& link : slow.links)
+            link.bandwidth.value = 1e8;
+        const StepTime held = stepTime(graph, parameters, plan, slow).value();
+        QCOMPARE(held.exposed, held.communication - held.backward);
+        QCOMPARE(held.communication, 2 * 7.0 / 8 * 4 * double(elementCount(parameters)) / 1e8);
+        slow.links.clear();
+        const auto unknown = stepTime(graph, parameters, plan, slow);
+        QVERIFY(!unknown);
+        QCOMPARE(unknown.error().code, std::string("predict.device"));
+    }
+
+    void anUnknownDeviceIsAnAnswer()
+    {
+        Device device;
+        device.name = "something";
+        const auto rates = deviceRates(device);
+        QVERIFY(!rates);
+        QCOMPARE(rates.error().code, std::string("predict.device"));
+    }
+
+    void updatesMoveWhatTheirRulesSay()
+    {
+        const std::vector<ParameterTensor> parameters{{"p", {1000}, 1000, true, false, 0}};
+        const auto bytes = [&](OptimizerKind optimizer, UpdateStyle style) {
+            Plan plan;
+            plan.optimizer = optimizer;
+            plan.update = style;
+            return updateCost(parameters, plan).bytes / 4000;
+        };
+        QCOMPARE(bytes(OptimizerKind::Sgd, UpdateStyle::Loop), 3.0);
+        QCOMPARE(bytes(OptimizerKind::Momentum, UpdateStyle::Fused), 5.0);
+        QCOMPARE(bytes(OptimizerKind::AdamW, UpdateStyle::Fused), 7.0);
+        QCOMPARE(bytes(OptimizerKind::AdamW, UpdateStyle::Foreach), 20.0);
+        QVERIFY(bytes(OptimizerKind::AdamW, UpdateStyle::WrittenOut) > 30);
+        QVERIFY(bytes(OptimizerKind::Adam8bit, UpdateStyle::Fused) < 5);
+    }
+
+    void embeddingsAndOutputHeadsAreRecognised()
+    {
+        const Graph graph = smallGpt2();
+        Trace trace;
+        const auto parameters = parameterTensors(graph, trace);
+        std::int64_t inEmbeddings = 0;
+        for (const ParameterTensor& parameter : parameters)
+            inEmbeddings += parameter.isEmbedding ? parameter.elements : 0;
+        QCOMPARE(inEmbeddings, 1000 * 256 + 128 * 256); // words (tied to the head) and positions
+        QCOMPARE(elementCount(parameters), graph.parameterCount());
+        QVERIFY(trace.modules().size() > 10);
+    }
+};
+
+QTEST_APPLESS_MAIN(TestOperatorTime)
+#include "tst_operator_time.moc"
