@@ -110,6 +110,21 @@ Result<std::string> readFile(const fs::path& path, std::size_t limit)
     }
 }
 
+Result<std::uint64_t> regularFileSize(const fs::path& path)
+{
+    struct stat status { };
+    if (::stat(path.c_str(), &status) != 0)
+        return fileError(path, "read", errno);
+    if (S_ISDIR(status.st_mode))
+        return fileError(path, "read", EISDIR);
+    if (!S_ISREG(status.st_mode))
+        return fail("file.kind", fmt::format("{} is not a plain file", path.string()),
+                    "name a file, not a pipe or a device");
+    if (::access(path.c_str(), R_OK) != 0)
+        return fileError(path, "read", errno);
+    return static_cast<std::uint64_t>(status.st_size);
+}
+
 Result<void> writeFileAtomically(const fs::path& path, std::string_view content)
 {
     std::error_code problem;

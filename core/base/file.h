@@ -5,6 +5,7 @@
 
 #include "core/base/result.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -13,6 +14,10 @@ namespace memscape {
 
 /// Errors: file.missing, file.permission, file.read, file.limit; the message names the path.
 Result<std::string> readFile(const std::filesystem::path& path, std::size_t limit = 256u << 20);
+
+/// Size of a file that can be read from its beginning to its end: not a folder, a pipe or a device,
+/// which would block or never end. Errors: file.missing, file.permission, file.kind; nothing is opened.
+Result<std::uint64_t> regularFileSize(const std::filesystem::path& path);
 
 /// Errors: file.permission, file.space, file.write; nothing is left behind on failure. A symbolic
 /// link is followed, so that the link stays and its target is replaced. "/dev/stdout" style special

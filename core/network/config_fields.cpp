@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/config_fields.h"
+
+#include "core/base/text.h"
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+/// No size of a model is larger than this; what a product of two does is checked where it is made.
+constexpr std::int64_t sizeLimit = std::int64_t(1) << 31;
+constexpr std::size_t listLimit = 10'000;
+
+std::string keysText(ConfigFields::Keys keys)
+{
+    return join(std::vector<std::string>(keys.begin(), keys.end()), " or ");
+}
+
+std::string within(const JsonReader& node, std::string_view key)
+{
+    return node.path().empty() ? std::string(key) : fmt::format("{}.{}", node.path(), key);
+}
+
+} // namespace
+
+void ConfigFields::refuse(Error error)
+{
+    if (!m_error)
+        m_error = std::move(error);
+}
+
+void ConfigFields::contradict(std::string_view key, std::string message)
+{
+    refuse(Error{"model.contradiction", std::move(message), within(m_node, key),
+                 "check the configuration"});
+}
+
+std::optional<JsonReader> ConfigFields::find(Keys keys) const
+{
+    for (const JsonReader* object : {&m_node, m_outer ? &*m_outer : nullptr}) {
+        if (!object)
+            continue;
+        for (const char* key : keys) {
+            if (!object->has(key))
+                continue;
+            auto value = object->at(key);
+            if (value && !value->node().is_null())
+                return *value;
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::int64_t> ConfigFields::count(Keys keys, std::int64_t low)
+{
+    const auto node = find(keys);
+    if (failed() || !node)
+        return std::nullopt;
+    const auto number = node->number();
+    const auto value = node->integer();
+    if (!value && !(number && *number > static_cast<double>(sizeLimit))) {
+        refuse(value.error());
+        return std::nullopt;
+    }
+    if (!value || *value < low || *value > sizeLimit) {
+        refuse(Error{"model.range", fmt::format("{} is out of range", node->node().dump()),
+                     node->path(), fmt::format("allowed: {} to {}", low, sizeLimit)});
+        return std::nullopt;
+    }
+    return *value;
+}
+
+std::int64_t ConfigFields::required(Keys keys)
+{
+    const auto value = count(keys);
+    if (!value && !failed())
+        refuse(Error{"config.missing", "is missing", within(m_node, *keys.begin()),
+                     fmt::format("a model configuration gives {}", keysText(keys))});
+    return value.value_or(1);
+}
+
+std::int64_t ConfigFields::countOr(Keys keys, std::int64_t standard, std::int64_t low)
+{
+    if (standard == 0)
+        return required(keys);
+    const auto value = count(keys, low);
+    if (!value && !failed())
+        assume(fmt::format("{} is not given: {} is assumed", *keys.begin(), standard));
+    return value.value_or(standard);
+}
+
+double ConfigFields::number(Keys keys, double standard)
+{
+    const auto node = find(keys);
+    if (failed() || !node)
+        return standard;
+    const auto value = node->number();
+    if (!value)
+        refuse(value.error());
+    return value.value_or(standard);
+}
+
+bool ConfigFields::flag(Keys keys, bool standard)
+{
+    const auto node = find(keys);
+    if (failed() || !node)
+        return standard;
+    const auto value = node->boolean();
+    if (!value)
+        refuse(value.error());
+    return value.value_or(standard);
+}
+
+std::string ConfigFields::word(Keys keys, std::string standard)
+{
+    const auto node = find(keys);
+    if (failed() || !node)
+        return standard;
+    const auto value = node->string();
+    if (!value)
+        refuse(value.error());
+    return value.value_or(standard);
+}
+
+std::vector<std::int64_t> ConfigFields::counts(Keys keys)
+{
+    std::vector<std::int64_t> values;
+    const auto node = find(keys);
+    if (failed() || !node)
+        return values;
+    const auto items = node->items();
+    if (!items) {
+        refuse(items.error());
+        return values;
+    }
+    for (const JsonReader& item : *items) {
+        const auto value = item.integer();
+        if (!value || *value < 0 || *value > sizeLimit || values.size() == listLimit) {
+            refuse(value ? Error{"model.range", "is out of range", item.path(),
+                                 fmt::format("at most {}", sizeLimit)}
+                         : value.error());
+            return {};
+        }
+        values.push_back(*value);
+    }
+    return values;
+}
+
+std::vector<std::string> ConfigFields::words(Keys keys)
+{
+    std::vector<std::string> values;
+    const auto node = find(keys);
+    if (failed() || !node)
+        return values;
+    const auto items = node->items();
+    if (!items) {
+        refuse(items.error());
+        return values;
+    }
+    for (const JsonReader& item : *items) {
+        const auto value = item.string();
+        if (!value || values.size() == listLimit) {
+            refuse(value ? Error{"model.range", "the list is too long", node->path(), ""}
+                         : value.error());
+            return {};
+        }
+        values.push_back(*value);
+    }
+    return values;
+}
+
+} // namespace memscape

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/config_parts.h"
+
+#include "core/base/text.h"
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+ActivationKind activationFrom(ConfigFields& fields, ActivationKind standard)
+{
+    const std::string word =
+        fields.word({"hidden_activation", "hidden_act", "activation_function", "dense_act_fn"});
+    if (word.empty())
+        return standard;
+    if (word == "silu" || word == "swish")
+        return ActivationKind::Silu;
+    if (word == "relu")
+        return ActivationKind::Relu;
+    if (word == "gelu")
+        return ActivationKind::Gelu;
+    if (word.starts_with("gelu") || word == "quick_gelu")
+        return ActivationKind::GeluTanh;
+    if (word == "tanh")
+        return ActivationKind::Tanh;
+    fields.assume(
+        fmt::format("the activation \"{}\" is not known: SiLU is assumed", quotedForMessage(word)));
+    return ActivationKind::Silu;
+}
+
+void readHeads(ConfigFields& fields, ModelDescription& model)
+{
+    model.heads =
+        fields.countOr({"num_attention_heads", "n_head", "num_heads", "n_heads"}, model.heads);
+    const bool oneKey = fields.flag({"multi_query"}, false);
+    const auto kvHeads =
+        fields.count({"num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads"});
+    const std::int64_t standard = oneKey ? 1 : model.kvHeads > 0 ? model.kvHeads : model.heads;
+    if (!kvHeads && standard != model.heads)
+        fields.assume(fmt::format("num_key_value_heads is not given: {} is assumed", standard));
+    model.kvHeads = kvHeads.value_or(standard);
+    const auto headDim = fields.count({"head_dim", "d_kv", "attention_head_dim"});
+    if (fields.failed())
+        return;
+    if (model.heads % model.kvHeads != 0)
+        return fields.contradict(
+            "num_key_value_heads",
+            fmt::format("{} query heads cannot share {} key/value heads evenly", model.heads,
+                        model.kvHeads));
+    if (!headDim && model.headDim == 0 && model.latent.keyValueRank == 0
+        && model.hidden % model.heads != 0)
+        return fields.contradict(
+            "num_attention_heads",
+            fmt::format("hidden size {} is not divisible by {} heads, and head_dim is not given",
+                        model.hidden, model.heads));
+    if (!headDim && model.headDim > 0)
+        fields.assume(fmt::format("head_dim is not given: {} is assumed", model.headDim));
+    model.headDim = headDim.value_or(
+        model.headDim > 0 ? model.headDim : std::max<std::int64_t>(1, model.hidden / model.heads));
+}
+
+void readFeedForward(ConfigFields& fields, ModelDescription& model)
+{
+    const bool expertsOnly = model.experts.count > 0 && !fields.has({"intermediate_size"})
+        && fields.has({"moe_intermediate_size"});
+    if (expertsOnly && model.ffn == 0) {
+        model.ffn = fields.required({"moe_intermediate_size"});
+    } else if (model.ffn > 0) {
+        model.ffn = fields.countOr({"intermediate_size", "n_inner", "d_ff", "ffn_dim"}, model.ffn);
+    } else {
+        const auto ffn =
+            fields.count({"intermediate_size", "n_inner", "d_ff", "ffn_dim", "ffn_hidden_size"});
+        if (!ffn && model.architecture != "gpt2") // null there means four times, by definition
+            fields.assume(fmt::format(
+                "intermediate_size is not given: four times the hidden size, {}, is assumed",
+                4 * model.hidden));
+        model.ffn = ffn.value_or(4 * model.hidden);
+    }
+    const std::string projection = fields.word({"feed_forward_proj"});
+    if (projection.starts_with("gated")) {
+        model.gated = true;
+        model.activation =
+            projection == "gated-silu" ? ActivationKind::Silu : ActivationKind::GeluTanh;
+    }
+}
+
+void readBiases(ConfigFields& fields, ModelDescription& model)
+{
+    Biases& biases = model.biases;
+    if (fields.has({"attention_bias"})) {
+        const bool has = fields.flag({"attention_bias"}, false);
+        biases.query = biases.key = biases.value = biases.attentionOutput = has;
+    }
+    if (fields.has({"qkv_bias"}))
+        biases.query = biases.key = biases.value = fields.flag({"qkv_bias"}, true);
+    biases.feedForward = fields.flag({"mlp_bias"}, biases.feedForward);
+    if (model.architecture == "opt" && !fields.flag({"enable_bias"}, true))
+        biases.query = biases.key = biases.value = biases.attentionOutput = biases.feedForward =
+            false;
+}
+
+/// What the class name of the checkpoint says about the head.
+void readHead(ConfigFields& fields, ModelDescription& model)
+{
+    const auto classes = fields.words({"architectures"});
+    const std::string name = classes.empty() ? "" : classes.front();
+    const bool bare = name.ends_with("Model") && name.find("LMHead") == std::string::npos;
+    if (model.family == Family::Encoder) {
+        if (name.find("MaskedLM") != std::string::npos
+            || name.find("PreTraining") != std::string::npos)
+            model.head = HeadKind::MaskedLanguageModel;
+        else if (name.find("Classification") != std::string::npos)
+            model.head = HeadKind::Classifier;
+    } else if (bare) {
+        model.head = model.family == Family::VisionTransformer ? HeadKind::Pooler : HeadKind::None;
+    }
+    if (model.head != HeadKind::Classifier)
+        return;
+    const auto labels = fields.find({"id2label"});
+    const std::int64_t named =
+        labels && labels->node().is_object() ? static_cast<std::int64_t>(labels->node().size()) : 0;
+    const std::int64_t standard = model.family == Family::Encoder ? 2 : 1000;
+    if (named > 0 && !fields.has({"num_labels", "num_classes"}))
+        model.picture.classes = named;
+    else
+        model.picture.classes = fields.countOr({"num_labels", "num_classes"}, standard);
+}
+
+void readNorms(ConfigFields& fields, ModelDescription& model)
+{
+    if (!fields.flag({"do_layer_norm_before"}, true)) {
+        model.normPlacement = NormPlacement::After;
+        model.finalNorm = false;
+    }
+    if (fields.flag({"_remove_final_layer_norm"}, false))
+        model.finalNorm = false;
+    model.parallelResidual = fields.flag({"use_parallel_residual"}, model.parallelResidual);
+    model.attentionSoftcap =
+        fields.number({"attn_logit_softcapping"}, model.architecture == "gemma2" ? 50 : 0);
+    model.logitSoftcap =
+        fields.number({"final_logit_softcapping"}, model.architecture == "gemma2" ? 30 : 0);
+    model.rotaryShare = fields.number({"partial_rotary_factor", "rotary_pct"}, model.rotaryShare);
+}
+
+void readPicture(ConfigFields& fields, Picture& picture)
+{
+    picture.size = fields.countOr({"image_size"}, picture.size);
+    picture.patch = fields.countOr({"patch_size"}, picture.patch);
+    picture.channels = fields.count({"num_channels"}).value_or(picture.channels);
+}
+
+void readTransformer(ConfigFields& fields, ModelDescription& model)
+{
+    model.hidden = fields.required({"hidden_size", "n_embd", "d_model", "dim"});
+    model.layers = fields.required({"num_hidden_layers", "n_layer", "num_layers", "n_layers"});
+    const bool text = model.family != Family::VisionTransformer;
+    if (text) {
+        model.vocab = fields.countOr({"vocab_size"}, model.vocab);
+        const bool matters = model.positions == PositionKind::Learned;
+        model.maxPositions = matters
+            ? fields.countOr({"max_position_embeddings", "n_positions", "n_ctx"},
+                             model.maxPositions)
+            : fields.count({"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"})
+                  .value_or(model.maxPositions);
+    } else {
+        readPicture(fields, model.picture);
+    }
+    readLatentAttention(fields, model);
+    readHeads(fields, model);
+    readExperts(fields, model);
+    readFeedForward(fields, model);
+    model.activation = activationFrom(fields, model.activation);
+    readBiases(fields, model);
+    readNorms(fields, model);
+    readHead(fields, model);
+    readSlidingWindow(fields, model);
+    model.tied = fields.flag({"tie_word_embeddings"}, model.tied);
+}
+
+} // namespace
+
+void readConfig(ConfigFields& fields, ModelDescription& model)
+{
+    model.storedDtype = fields.word({"torch_dtype", "dtype"});
+    if (model.family == Family::Cnn)
+        return readCnn(fields, model);
+    readTransformer(fields, model);
+    if (model.family == Family::Encoder)
+        model.tokenTypes = fields.count({"type_vocab_size"}, 0).value_or(model.tokenTypes);
+    if (model.family == Family::EncoderDecoder) {
+        model.decoderLayers = fields.count({"num_decoder_layers"}).value_or(model.layers);
+        model.relativeBuckets =
+            fields.count({"relative_attention_num_buckets"}).value_or(model.relativeBuckets);
+    }
+    const auto projected = fields.count({"word_embed_proj_dim"});
+    if (projected && *projected != model.hidden)
+        model.embeddingWidth = *projected;
+}
+
+} // namespace memscape

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/model.h"
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+struct Bound
+{
+    const char* field;
+    std::int64_t value;
+    std::int64_t low, high;
+};
+
+// Far beyond any model, far below what overflows a product of three of them.
+constexpr std::int64_t layerLimit = 10'000;
+constexpr std::int64_t widthLimit = std::int64_t(1) << 24;
+constexpr std::int64_t vocabLimit = std::int64_t(1) << 31;
+constexpr std::int64_t headLimit = 1 << 16;
+constexpr std::int64_t expertLimit = 1 << 16;
+
+Result<void> checkBounds(std::initializer_list<Bound> bounds)
+{
+    for (const Bound& bound : bounds) {
+        if (bound.value < bound.low || bound.value > bound.high)
+            return fail("model.range", fmt::format("{} is out of range", bound.value),
+                        fmt::format("allowed: {} to {}", bound.low, bound.high), bound.field);
+    }
+    return {};
+}
+
+tl::unexpected<Error> contradiction(const char* field, std::string message)
+{
+    return fail("model.contradiction", std::move(message), "check the configuration", field);
+}
+
+Result<void> checkTransformer(const ModelDescription& model)
+{
+    const bool text = model.family != Family::VisionTransformer;
+    MEMSCAPE_CHECK(
+        checkBounds({{"layers", model.layers, 1, layerLimit},
+                     {"decoder layers", model.decoderLayers, 0, layerLimit},
+                     {"hidden", model.hidden, 1, widthLimit},
+                     {"heads", model.heads, 1, headLimit},
+                     {"kv heads", model.kvHeads, 1, headLimit},
+                     {"head dim", model.headDim, 1, widthLimit},
+                     {"ffn", model.ffn, 1, widthLimit},
+                     {"vocab", model.vocab, text ? 1 : 0, vocabLimit},
+                     {"max positions", model.maxPositions, 0, vocabLimit},
+                     {"token types", model.tokenTypes, 0, vocabLimit},
+                     {"embedding width", model.embeddingWidth, 0, widthLimit},
+                     {"relative buckets", model.relativeBuckets, 0, widthLimit},
+                     {"sliding window", model.slidingWindow, 0, std::int64_t(1) << 40}}));
+    if (model.heads % model.kvHeads != 0)
+        return contradiction("kv heads",
+                             fmt::format("{} query heads cannot share {} key/value heads evenly",
+                                         model.heads, model.kvHeads));
+    if (model.positions == PositionKind::Learned && text && model.maxPositions == 0)
+        return contradiction("max positions", "learned positions need their number");
+    const auto perLayer = [&](const std::vector<std::uint8_t>& flags) {
+        return flags.empty() || static_cast<std::int64_t>(flags.size()) == model.layers;
+    };
+    if (!perLayer(model.slidingLayers) || !perLayer(model.sparseLayers))
+        return contradiction("layers", "the list of layer kinds has another length");
+    return {};
+}
+
+Result<void> checkExperts(const ModelDescription& model)
+{
+    const Experts& experts = model.experts;
+    MEMSCAPE_CHECK(checkBounds({{"experts", experts.count, 0, expertLimit},
+                                {"shared expert ffn", experts.sharedFfn, 0, widthLimit}}));
+    if (experts.count > 0)
+        MEMSCAPE_CHECK(checkBounds({{"experts per token", experts.active, 1, experts.count},
+                                    {"expert ffn", experts.ffn, 1, widthLimit}}));
+    const LatentAttention& latent = model.latent;
+    MEMSCAPE_CHECK(checkBounds({{"query rank", latent.queryRank, 0, widthLimit},
+                                {"key/value rank", latent.keyValueRank, 0, widthLimit}}));
+    if (latent.keyValueRank > 0)
+        MEMSCAPE_CHECK(checkBounds({{"rope head dim", latent.ropeHeadDim, 1, widthLimit},
+                                    {"plain head dim", latent.plainHeadDim, 1, widthLimit},
+                                    {"value head dim", latent.valueHeadDim, 1, widthLimit}}));
+    return {};
+}
+
+Result<void> checkPicture(const ModelDescription& model)
+{
+    const Picture& picture = model.picture;
+    MEMSCAPE_CHECK(checkBounds({{"image size", picture.size, 1, 1 << 16},
+                                {"patch", picture.patch, 1, picture.size},
+                                {"channels", picture.channels, 1, 1 << 16},
+                                {"classes", picture.classes, 0, 1 << 28}}));
+    if (model.family == Family::VisionTransformer && picture.size % picture.patch != 0)
+        return contradiction("patch",
+                             fmt::format("an image of {} cannot be cut into patches of {}",
+                                         picture.size, picture.patch));
+    return {};
+}
+
+Result<void> checkSizes(const char* field, const std::vector<std::int64_t>& sizes,
+                        std::size_t least)
+{
+    if (sizes.size() < least || sizes.size() > static_cast<std::size_t>(layerLimit))
+        return fail("model.range", fmt::format("{} sizes are out of range", sizes.size()),
+                    fmt::format("allowed: {} to {}", least, layerLimit), field);
+    for (const std::int64_t size : sizes)
+        MEMSCAPE_CHECK(checkBounds({{field, size, 1, widthLimit}}));
+    return {};
+}
+
+Result<void> checkCnn(const ModelDescription& model)
+{
+    MEMSCAPE_CHECK(checkPicture(model));
+    const CnnDescription& cnn = model.cnn;
+    if (!(cnn.widthMultiplier > 0 && cnn.widthMultiplier <= 64))
+        return fail("model.range", fmt::format("{} is out of range", cnn.widthMultiplier),
+                    "allowed: above 0, at most 64", "width multiplier");
+    if (cnn.kind != CnnKind::ResNet && cnn.kind != CnnKind::Vgg)
+        return {};
+    MEMSCAPE_CHECK(checkSizes("depths", cnn.depths, 1));
+    MEMSCAPE_CHECK(checkSizes("widths", cnn.widths, 1));
+    if (cnn.depths.size() != cnn.widths.size())
+        return contradiction("depths",
+                             fmt::format("{} stages have a depth and {} a width", cnn.depths.size(),
+                                         cnn.widths.size()));
+    std::int64_t layers = 0;
+    for (const std::int64_t depth : cnn.depths)
+        layers += depth;
+    return checkBounds({{"depths", layers, 1, layerLimit}});
+}
+
+} // namespace
+
+std::string_view familyText(Family family)
+{
+    switch (family) {
+    case Family::Decoder:
+        return "decoder";
+    case Family::Encoder:
+        return "encoder";
+    case Family::EncoderDecoder:
+        return "encoder-decoder";
+    case Family::VisionTransformer:
+        return "vision transformer";
+    case Family::Cnn:
+        return "convolutional network";
+    case Family::Mlp:
+        break;
+    }
+    return "MLP chain";
+}
+
+bool ModelDescription::isSparse(std::int64_t layer) const
+{
+    if (experts.count == 0)
+        return false;
+    return sparseLayers.empty() || sparseLayers[static_cast<std::size_t>(layer)] != 0;
+}
+
+bool ModelDescription::isSliding(std::int64_t layer) const
+{
+    if (slidingWindow == 0)
+        return false;
+    return slidingLayers.empty() || slidingLayers[static_cast<std::size_t>(layer)] != 0;
+}
+
+std::int64_t ModelDescription::queryHeadDim() const
+{
+    return latent.keyValueRank > 0 ? latent.ropeHeadDim + latent.plainHeadDim : headDim;
+}
+
+std::int64_t ModelDescription::valueHeadDim() const
+{
+    return latent.keyValueRank > 0 ? latent.valueHeadDim : headDim;
+}
+
+Result<void> checkModel(const ModelDescription& model)
+{
+    switch (model.family) {
+    case Family::Mlp:
+        return checkSizes("sizes", model.mlpSizes, 2);
+    case Family::Cnn:
+        return checkCnn(model);
+    case Family::VisionTransformer:
+        MEMSCAPE_CHECK(checkPicture(model));
+        break;
+    default:
+        break;
+    }
+    MEMSCAPE_CHECK(checkTransformer(model));
+    return checkExperts(model);
+}
+
+} // namespace memscape

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/model_config.h"
+
+#include "core/base/text.h"
+#include "core/network/architectures.h"
+#include "core/network/config_fields.h"
+#include "core/network/config_parts.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr const char* nestedParts[] = {"text_config", "llm_config", "language_config",
+                                       "language_model_config"};
+
+/// The object that describes the language model: the document, or an object inside it.
+JsonReader languagePart(const JsonReader& document)
+{
+    if (document.has("thinker_config")) {
+        const auto inner = document.at("thinker_config");
+        if (inner && inner->node().is_object())
+            return languagePart(*inner);
+    }
+    for (const char* part : nestedParts) {
+        const auto inner = document.has(part) ? document.at(part) : Result<JsonReader>(document);
+        if (document.has(part) && inner && inner->node().is_object())
+            return *inner;
+    }
+    return document;
+}
+
+/// Architectures that differ from a known one in nothing that decides a shape.
+std::string sameShapeAs(const std::string& type)
+{
+    static constexpr std::pair<const char*, const char*> same[] = {{"mt5", "t5"},
+                                                                   {"umt5", "t5"},
+                                                                   {"roberta", "bert"},
+                                                                   {"xlm-roberta", "bert"},
+                                                                   {"camembert", "bert"},
+                                                                   {"deit", "vit"},
+                                                                   {"gemma3", "gemma3_text"},
+                                                                   {"qwen2_vl", "qwen2"},
+                                                                   {"qwen2_vl_text", "qwen2"},
+                                                                   {"qwen2_5_vl", "qwen2"},
+                                                                   {"qwen2_5_vl_text", "qwen2"},
+                                                                   {"qwen3_vl", "qwen3"},
+                                                                   {"qwen3_vl_text", "qwen3"},
+                                                                   {"ministral", "mistral"},
+                                                                   {"kimi_k2", "deepseek_v3"}};
+    for (const auto& [from, to] : same) {
+        if (type == from)
+            return to;
+    }
+    return type;
+}
+
+ModelDescription startingPoint(ConfigFields& fields, const std::string& type)
+{
+    if (auto known = architectureStandard(sameShapeAs(type)))
+        return *known;
+    fields.assume(fmt::format(
+        "the architecture \"{}\" is not known (known: {}); it is taken for a decoder like "
+        "LLaMA: RMSNorm, rotary positions, a gated feed-forward layer, no biases",
+        quotedForMessage(type), join(knownArchitectures(), ", ")));
+    return decoderLikeLlama();
+}
+
+void noteWhatIsLeftOut(ConfigFields& fields, const JsonReader& document)
+{
+    for (const char* part : {"vision_config", "audio_config"}) {
+        if (document.has(part))
+            fields.assume(fmt::format("{} is not counted: this is the language model alone", part));
+    }
+    const auto quantization = fields.find({"quantization_config"});
+    if (quantization && quantization->node().is_object())
+        fields.assume(fmt::format(
+            "the stored weights are quantized ({}); the parameters are counted as they were before",
+            quotedForMessage(
+                quantization->string("quant_method", "method not said").value_or("?"))));
+}
+
+} // namespace
+
+Result<ModelDescription> modelFromConfig(const JsonReader& reader, const std::string& name)
+{
+    if (!reader.node().is_object())
+        return reader.expected("an object");
+    const JsonReader part = languagePart(reader);
+    const bool nested = &part.node() != &reader.node();
+    ConfigFields fields(part, nested ? std::optional(reader) : std::nullopt);
+    std::string type = fields.word({"model_type"});
+    if (type.empty() && !fields.failed()) {
+        if (!fields.has({"hidden_size", "n_embd", "d_model", "dim"}))
+            return fail("config.missing", "is missing",
+                        "this is not the configuration of a model, or not of "
+                        "Hugging Face transformers; known: "
+                            + join(knownArchitectures(), ", "),
+                        part.path().empty() ? "model_type" : part.path() + ".model_type");
+        type = "not said";
+    }
+    ModelDescription model = startingPoint(fields, type);
+    model.name = name;
+    readConfig(fields, model);
+    noteWhatIsLeftOut(fields, reader);
+    if (fields.failed())
+        return fail(fields.error());
+    model.assumptions = fields.takeAssumptions();
+    MEMSCAPE_CHECK(checkModel(model));
+    return model;
+}
+
+} // namespace memscape

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/model_files.h"
+
+#include "core/base/file.h"
+#include "core/base/text.h"
+#include "core/network/inventory.h"
+#include "core/network/safetensors.h"
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t configLimit = 16u << 20; // real ones are a few kB; id2label makes some 1 MB
+
+Result<ModelDescription> readConfigFile(const fs::path& path)
+{
+    MEMSCAPE_TRY(size, regularFileSize(path));
+    if (size > configLimit)
+        return fail("file.limit",
+                    fmt::format("{} is {} MiB; a configuration of a model is at most {} MiB",
+                                path.string(), size >> 20, configLimit >> 20),
+                    "name a config.json");
+    MEMSCAPE_TRY(text, readFile(path, configLimit));
+    if (!validUtf8(text))
+        return fail("json.encoding", "is not UTF-8 text",
+                    "this is not a JSON document, or it was damaged", path.string());
+    auto json = parseJson(text);
+    auto model =
+        json ? modelFromConfig(JsonReader(*json), path.string()) : tl::unexpected(json.error());
+    if (!model) {
+        Error error = model.error();
+        error.place = path.string() + (error.place.empty() ? "" : ", " + error.place);
+        return fail(std::move(error));
+    }
+    model->source = path.string();
+    return model;
+}
+
+void compareWithStored(ModelDescription& model, const StoredModel& stored, const fs::path& path)
+{
+    StoredWeights weights{stored.elements, stored.bytes, {}};
+    const std::pair<const std::string, std::int64_t>* largest = nullptr;
+    for (const auto& entry : stored.bytesByDtype) {
+        weights.bytesByDtype.push_back(entry);
+        if (!largest || entry.second > largest->second)
+            largest = &entry;
+    }
+    if (largest)
+        model.storedDtype = largest->first;
+    model.stored = std::move(weights);
+    model.source = path.string();
+    const auto described = inventory(model);
+    if (described && described->total != stored.elements)
+        model.assumptions.push_back(
+            fmt::format("the weights hold {} elements, the configuration describes {} parameters: "
+                        "layers are taken "
+                        "from the configuration, the stored bytes from the weights",
+                        stored.elements, described->total));
+}
+
+Result<ModelDescription> modelFromWeights(const fs::path& path, bool index)
+{
+    auto stored = index ? readSafetensorsIndex(path) : readSafetensors(path);
+    if (!stored)
+        return fail(stored.error());
+    const fs::path config = path.parent_path() / "config.json";
+    std::error_code error;
+    if (!fs::exists(config, error))
+        return fail(
+            "config.missing",
+            fmt::format("{} holds {} parameters in {} tensors, but there is no config.json beside "
+                        "it that says "
+                        "how they are connected",
+                        path.filename().string(), stored->elements, stored->tensors.size()),
+            fmt::format("put the model's config.json into the same folder, or use params:{}",
+                        stored->elements),
+            path.string());
+    MEMSCAPE_TRY(model, readConfigFile(config));
+    model.name = path.string();
+    compareWithStored(model, *stored, path);
+    return model;
+}
+
+} // namespace
+
+Result<ModelDescription> modelFromFile(const fs::path& path)
+{
+    std::error_code error;
+    if (fs::is_directory(path, error)) {
+        for (const char* name :
+             {"model.safetensors.index.json", "model.safetensors", "config.json"}) {
+            if (fs::exists(path / name, error))
+                return modelFromFile(path / name);
+        }
+        return fail("file.missing", fmt::format("there is no config.json in {}", path.string()),
+                    "name a file, or a folder that holds a model's config.json");
+    }
+    const std::string name = path.filename().string();
+    if (name.ends_with(".safetensors.index.json"))
+        return modelFromWeights(path, true);
+    if (name.ends_with(".safetensors"))
+        return modelFromWeights(path, false);
+    return readConfigFile(path);
+}
+
+} // namespace memscape

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model from files on disk: a config.json, a folder with one, safetensors weights with the
+// config.json beside them.
+#pragma once
+
+#include "core/network/model.h"
+#include "core/network/model_config.h"
+
+#include <filesystem>
+
+namespace memscape {
+
+/// Errors: see readModel().
+Result<ModelDescription> modelFromFile(const std::filesystem::path& path);
+
+} // namespace memscape

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file of resources/models holds one family: {"format": "memscape-models", "version": 1,
+// "source": …, "models": [{"name", "title", "aliases", "config": the keys of a config.json}]}.
+#include "core/network/model_names.h"
+
+#include "core/base/file.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/device/catalogue.h"
+#include "core/network/model_files.h"
+#include "core/network/model_recipes.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t familyFileLimit = 4u << 20;
+
+std::vector<fs::path> familyFiles()
+{
+    std::vector<fs::path> files;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(resourcesFolder() / "models", error)) {
+        if (entry.path().extension() == ".json")
+            files.push_back(entry.path());
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+Result<Json> parsedFamily(const std::string& text, const fs::path& path)
+{
+    auto json = parseJson(text);
+    if (!json) {
+        Error error = json.error();
+        error.place = path.string() + (error.place.empty() ? "" : ", " + error.place);
+        return fail(std::move(error));
+    }
+    if (JsonReader(*json).string("format", "").value_or("") != "memscape-models")
+        return fail("json.format", "not a file of models",
+                    "it begins with \"format\": \"memscape-models\"", path.string());
+    return json;
+}
+
+bool isCalled(const JsonReader& entry, const std::string& wanted)
+{
+    if (lowered(entry.string("name", "").value_or("")) == wanted)
+        return true;
+    const auto aliases = entry.at("aliases");
+    const auto items =
+        aliases ? aliases->items() : Result<std::vector<JsonReader>>(std::vector<JsonReader>());
+    return items && std::any_of(items->begin(), items->end(), [&](const JsonReader& item) {
+               return lowered(item.string().value_or("")) == wanted;
+           });
+}
+
+Result<ModelDescription> modelOf(const JsonReader& entry, const std::string& source)
+{
+    MEMSCAPE_TRY(name, entry.string("name"));
+    MEMSCAPE_TRY(config, entry.at("config"));
+    MEMSCAPE_TRY(model, modelFromConfig(config, name));
+    model.title = entry.string("title", name).value_or(name);
+    model.source = entry.string("source", source).value_or(source);
+    const std::string note = entry.string("note", "").value_or("");
+    if (!note.empty())
+        model.assumptions.insert(model.assumptions.begin(), note);
+    return model;
+}
+
+/// The model called `wanted` (lower case); nothing when no file has it.
+std::optional<Result<ModelDescription>> knownModel(const std::string& wanted)
+{
+    const std::string quoted = '"' + wanted + '"';
+    for (const fs::path& path : familyFiles()) {
+        const auto text = readFile(path, familyFileLimit);
+        if (!text || lowered(*text).find(quoted) == std::string::npos)
+            continue; // searching the text is far cheaper than parsing every file
+        const auto json = parsedFamily(*text, path);
+        if (!json)
+            return tl::unexpected(json.error());
+        const JsonReader root(*json, path.filename().string());
+        const std::string source = root.string("source", "").value_or("");
+        const auto models = root.at("models");
+        const auto items = models ? models->items() : tl::unexpected(models.error());
+        if (!items)
+            return tl::unexpected(items.error());
+        for (const JsonReader& entry : *items) {
+            if (isCalled(entry, wanted))
+                return modelOf(entry, source);
+        }
+    }
+    return std::nullopt;
+}
+
+bool looksLikePath(std::string_view text)
+{
+    return text.find('/') != std::string_view::npos || text.ends_with(".json")
+        || text.ends_with(".safetensors");
+}
+
+std::vector<std::string> everyName()
+{
+    std::vector<std::string> names;
+    for (KnownModel& model : knownModels())
+        names.push_back(std::move(model.name));
+    for (const char* recipe : {"params:7e9", "from-scratch", "mlp:784,512,10"})
+        names.emplace_back(recipe);
+    return names;
+}
+
+} // namespace
+
+std::vector<KnownModel> knownModels(std::vector<Error>* problems)
+{
+    std::vector<KnownModel> known;
+    const auto complain = [&](const Error& error) {
+        if (problems)
+            problems->push_back(error);
+    };
+    for (const fs::path& path : familyFiles()) {
+        const auto text = readFile(path, familyFileLimit);
+        const auto json = text ? parsedFamily(*text, path) : tl::unexpected(text.error());
+        if (!json) {
+            complain(json.error());
+            continue;
+        }
+        const auto models = JsonReader(*json, path.filename().string()).at("models");
+        const auto items = models ? models->items() : tl::unexpected(models.error());
+        if (!items) {
+            complain(items.error());
+            continue;
+        }
+        for (const JsonReader& entry : *items) {
+            const auto name = entry.string("name");
+            if (name)
+                known.push_back({*name, entry.string("title", *name).value_or(*name)});
+            else
+                complain(name.error());
+        }
+    }
+    return known;
+}
+
+Result<ModelDescription> readModel(std::string_view text)
+{
+    text = trimmed(text);
+    if (text.empty())
+        return fail("model.unknown", "no model is named",
+                    "for example gpt2, params:7e9 or a path to config.json");
+    if (isRecipe(text))
+        return modelFromRecipe(text);
+    if (auto model = knownModel(lowered(text)))
+        return std::move(*model);
+    std::error_code error;
+    const fs::path path{std::string(text)};
+    if (looksLikePath(text) || fs::exists(path, error))
+        return modelFromFile(path);
+    return fail("model.unknown", fmt::format("there is no model \"{}\"", quotedForMessage(text)),
+                didYouMean(text, everyName()));
+}
+
+} // namespace memscape

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading a config.json: the traps of real files (nested text_config, explicit head_dim, one
+// key/value head, sliding windows, vendors' names for experts), what is assumed and said, and what
+// is refused with the field's name.
+#include "core/network/inventory.h"
+#include "core/network/model_config.h"
+
+#include <QtTest>
+
+using namespace memscape;
+
+namespace {
+
+Result<ModelDescription> read(const std::string& text)
+{
+    const auto json = parseJson(text);
+    if (!json)
+        return tl::unexpected(json.error());
+    return modelFromConfig(JsonReader(*json), "test");
+}
+
+/// A LLaMA configuration with `extra` put in: `"head_dim": 7`.
+std::string llama(const std::string& extra = {})
+{
+    Json json = Json::parse(R"({"model_type": "llama", "hidden_size": 256, "num_hidden_layers": 4,
+        "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 512, "vocab_size": 1000,
+        "max_position_embeddings": 128, "tie_word_embeddings": false})");
+    if (!extra.empty())
+        json.update(Json::parse("{" + extra + "}"));
+    return json.dump();
+}
+
+bool says(const ModelDescription& model, const char* part)
+{
+    for (const std::string& sentence : model.assumptions) {
+        if (sentence.find(part) != std::string::npos)
+            return true;
+    }
+    return false;
+}
+
+std::int64_t total(const ModelDescription& model)
+{
+    return inventory(model)->total;
+}
+
+} // namespace
+
+class TestModelConfig : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void readsPlainSizes()
+    {
+        const auto model = read(llama());
+        QVERIFY(model.has_value());
+        QCOMPARE(model->headDim, std::int64_t(32));
+        QCOMPARE(model->kvHeads, std::int64_t(2));
+        QVERIFY(model->assumptions.empty());
+        // 4 layers: q, o 256×256; k, v 64×256; three 512×256; two norms; then embedding, norm,
+        // head.
+        QCOMPARE(total(*model),
+                 std::int64_t(4 * (2 * 65536 + 2 * 16384 + 3 * 131072 + 512) + 2 * 256000 + 256));
+    }
+
+    void takesAnExplicitHeadDim()
+    {
+        QCOMPARE(read(llama(R"("head_dim": 128)"))->headDim, std::int64_t(128));
+        QCOMPARE(read(llama(R"("head_dim": null)"))->headDim, std::int64_t(32));
+        // 100 is no multiple of 8, but with its own head_dim that is no contradiction.
+        QVERIFY(read(llama(R"("hidden_size": 100, "head_dim": 16)")).has_value());
+    }
+
+    void findsTheLanguageModelInsideAnother()
+    {
+        const auto model =
+            read(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
+            "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024},
+            "vision_config": {"hidden_size": 1152}, "torch_dtype": "bfloat16"})");
+        QVERIFY2(model.has_value(), model ? "" : model.error().text().c_str());
+        QCOMPARE(total(*model), std::int64_t(3880263168)); // gemma-3-4b's language model
+        QCOMPARE(model->storedDtype, std::string("bfloat16"));
+        QVERIFY(says(*model, "vision_config is not counted"));
+        QVERIFY(says(*model, "num_attention_heads is not given: 8"));
+        QVERIFY(model->isSliding(0));
+        QVERIFY(!model->isSliding(5));
+        QVERIFY(!model->isSliding(11));
+    }
+
+    void tiesFromTheOuterObject()
+    {
+        const auto model =
+            read(R"({"model_type": "llava", "tie_word_embeddings": true, "text_config": )" + [] {
+                Json inner = Json::parse(llama());
+                inner.erase("tie_word_embeddings");
+                return inner.dump();
+            }() + "}");
+        QVERIFY(model->tied);
+    }
+
+    void oneKeyValueHead()
+    {
+        QCOMPARE(read(llama(R"("num_key_value_heads": 1)"))->kvHeads, std::int64_t(1));
+        QCOMPARE(read(llama(R"("num_key_value_heads": null)"))->kvHeads, std::int64_t(8));
+        QCOMPARE(read(llama(R"("num_key_value_heads": null, "multi_query": true)"))->kvHeads,
+                 std::int64_t(1));
+    }
+
+    void slidingWindows()
+    {
+        const auto layers = [](const char* extra) {
+            const auto model = read(llama(extra));
+            std::string text;
+            for (std::int64_t i = 0; i < model->layers; ++i)
+                text += model->isSliding(i) ? 's' : 'f';
+            return text;
+        };
+        QCOMPARE(layers(R"("model_type": "mistral", "sliding_window": 64)"), std::string("ssss"));
+        QCOMPARE(layers(R"("model_type": "mistral", "sliding_window": null)"), std::string("ffff"));
+        QCOMPARE(layers(R"("model_type": "mistral")"), std::string("ssss"));
+        QCOMPARE(layers(R"("model_type": "gemma2", "sliding_window": 64)"), std::string("sfsf"));
+        QCOMPARE(
+            layers(
+                R"("model_type": "gemma3_text", "sliding_window": 64, "sliding_window_pattern": 3)"),
+            std::string("ssfs"));
+        QCOMPARE(layers(R"("model_type": "qwen2", "sliding_window": 64)"), std::string("ffff"));
+        QCOMPARE(
+            layers(
+                R"("model_type": "qwen2", "sliding_window": 64, "use_sliding_window": true, "max_window_layers": 1)"),
+            std::string("fsss"));
+        QCOMPARE(layers(R"("sliding_window": 64, "layer_types":
+            ["full_attention", "sliding_attention", "full_attention", "full_attention"])"),
+                 std::string("fsff"));
+        const auto linear = read(llama(R"("sliding_window": 64, "layer_types":
+            ["linear_attention", "linear_attention", "linear_attention", "full_attention"])"));
+        QVERIFY(says(*linear, "3 layers are neither full nor sliding"));
+        QVERIFY(!linear->isSliding(0));
+    }
+
+    void expertsUnderEveryVendorsNames_data()
+    {
+        QTest::addColumn<QString>("extra");
+        QTest::newRow("mixtral")
+            << R"("model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2)";
+        QTest::newRow("qwen")
+            << R"("model_type": "qwen3_moe", "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 512)";
+        QTest::newRow("deepseek")
+            << R"("model_type": "deepseek_v2", "n_routed_experts": 4, "num_experts_per_tok": 2,
+            "moe_intermediate_size": 512, "kv_lora_rank": 32, "q_lora_rank": null, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8)";
+        QTest::newRow("not known")
+            << R"("model_type": "somebodys", "num_experts": 4, "moe_topk": 2)";
+    }
+    void expertsUnderEveryVendorsNames()
+    {
+        QFETCH(QString, extra);
+        const auto model = read(llama(extra.toStdString()));
+        QVERIFY2(model.has_value(), model ? "" : model.error().text().c_str());
+        QCOMPARE(model->experts.count, std::int64_t(4));
+        QCOMPARE(model->experts.active, std::int64_t(2));
+        QCOMPARE(model->experts.ffn, std::int64_t(512));
+        const auto list = inventory(*model);
+        QCOMPARE(list->total - list->active,
+                 std::int64_t(4 * 3 * 2 * 512 * 256)); // 4 layers, 2 idle experts
+    }
+
+    void denseLayersAmongExperts()
+    {
+        const auto sparse = [](const char* extra) {
+            const auto model = read(llama(extra));
+            std::string text;
+            for (std::int64_t i = 0; i < model->layers; ++i)
+                text += model->isSparse(i) ? 'e' : 'd';
+            return text;
+        };
+        const std::string deepseek =
+            R"("model_type": "deepseek_v3", "n_routed_experts": 4, "num_experts_per_tok": 2, )";
+        QCOMPARE(sparse((deepseek + R"("first_k_dense_replace": 1)").c_str()), std::string("deee"));
+        QCOMPARE(sparse((deepseek + R"("first_k_dense_replace": 3, "moe_layer_freq": 1)").c_str()),
+                 std::string("ddde"));
+        const std::string qwen =
+            R"("model_type": "qwen3_moe", "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 64, )";
+        QCOMPARE(sparse((qwen + R"("decoder_sparse_step": 2)").c_str()), std::string("dede"));
+        QCOMPARE(sparse((qwen + R"("mlp_only_layers": [0, 3])").c_str()), std::string("deed"));
+    }
+
+    void anUnknownArchitectureIsSaid()
+    {
+        const auto model = read(llama(R"("model_type": "frobnicator9")"));
+        QVERIFY(model.has_value());
+        QVERIFY(says(*model, "\"frobnicator9\" is not known"));
+        QVERIFY(says(*model, "llama"));
+        QVERIFY(says(*model, "like LLaMA"));
+    }
+
+    void quantizedWeightsAreSaid()
+    {
+        QVERIFY(says(*read(llama(R"("quantization_config": {"quant_method": "gptq", "bits": 4})")),
+                     "gptq"));
+        QVERIFY(says(*read(llama(R"("quantization_config": {})")), "quantized"));
+    }
+
+    void headsFollowTheClass()
+    {
+        const std::string bert =
+            R"({"model_type": "bert", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, )";
+        QCOMPARE(total(*read(bert + R"("architectures": ["BertModel"]})")),
+                 std::int64_t(109482240));
+        QCOMPARE(total(*read(bert + R"("architectures": ["BertForMaskedLM"]})")),
+                 std::int64_t(109514298));
+        QCOMPARE(
+            total(*read(
+                bert + R"("architectures": ["BertForSequenceClassification"], "num_labels": 2})")),
+            std::int64_t(109483778));
+        QCOMPARE(total(*read(llama(R"("architectures": ["LlamaModel"])"))),
+                 total(*read(llama())) - 256000);
+    }
+
+    void refuses_data()
+    {
+        QTest::addColumn<QString>("text");
+        QTest::addColumn<QString>("code");
+        QTest::addColumn<QString>("place");
+        const auto row = [](const char* name, const std::string& text, const char* code,
+                            const char* place) {
+            QTest::newRow(name) << QString::fromStdString(text) << code << place;
+        };
+        row("nothing", "{}", "config.missing", "model_type");
+        row("an array", "[]", "json.type", "");
+        row("a record", R"({"format": "memscape-record"})", "config.missing", "model_type");
+        row("no hidden size", R"({"model_type": "llama"})", "config.missing", "hidden_size");
+        row("no layers", R"({"model_type": "llama", "hidden_size": 64})", "config.missing",
+            "num_hidden_layers");
+        row("nothing to assume",
+            R"({"model_type": "frob", "hidden_size": 64, "num_hidden_layers": 2})",
+            "config.missing", "vocab_size");
+        row("nested", R"({"text_config": {"model_type": "llama", "hidden_size": 0}})",
+            "model.range", "text_config.hidden_size");
+        row("heads", llama(R"("num_attention_heads": 7, "num_key_value_heads": 7)"),
+            "model.contradiction", "num_attention_heads");
+        row("key/value heads", llama(R"("num_key_value_heads": 3)"), "model.contradiction",
+            "num_key_value_heads");
+        row("more key/value heads", llama(R"("num_key_value_heads": 16)"), "model.contradiction",
+            "num_key_value_heads");
+        row("a trillion layers", llama(R"("num_hidden_layers": 1000000000000)"), "model.range",
+            "num_hidden_layers");
+        row("beyond integers", llama(R"("num_hidden_layers": 1e300)"), "model.range",
+            "num_hidden_layers");
+        row("ten million layers", llama(R"("num_hidden_layers": 10000000)"), "model.range",
+            "layers");
+        row("negative", llama(R"("vocab_size": -5)"), "model.range", "vocab_size");
+        row("zero", llama(R"("intermediate_size": 0)"), "model.range", "intermediate_size");
+        row("zero heads", llama(R"("num_attention_heads": 0)"), "model.range",
+            "num_attention_heads");
+        row("a fraction", llama(R"("hidden_size": 256.5)"), "json.type", "hidden_size");
+        row("a text", llama(R"("hidden_size": "256")"), "json.type", "hidden_size");
+        row("a list", llama(R"("hidden_size": [256])"), "json.type", "hidden_size");
+        row("a flag as a word", llama(R"("tie_word_embeddings": "yes")"), "json.type",
+            "tie_word_embeddings");
+        row("wide", llama(R"("hidden_size": 2147483648)"), "model.range", "hidden");
+        row("layer types", llama(R"("sliding_window": 8, "layer_types": ["full_attention"])"),
+            "model.contradiction", "layer_types");
+        row("layer types of numbers", llama(R"("sliding_window": 8, "layer_types": [1, 2, 3, 4])"),
+            "json.type", "layer_types[0]");
+        row("more active experts than there are",
+            llama(R"("model_type": "mixtral", "num_experts_per_tok": 9)"), "model.contradiction",
+            "num_experts_per_tok");
+        row("a picture smaller than a patch",
+            R"({"model_type": "vit", "hidden_size": 64, "num_hidden_layers": 1,
+            "num_attention_heads": 2, "image_size": 8})",
+            "model.range", "patch");
+        row("patches that do not tile",
+            R"({"model_type": "vit", "hidden_size": 64, "num_hidden_layers": 1,
+            "num_attention_heads": 2, "image_size": 100})",
+            "model.contradiction", "patch");
+        row("no depths", R"({"model_type": "resnet"})", "config.missing", "depths");
+        row("depths without widths",
+            R"({"model_type": "resnet", "depths": [1, 2], "hidden_sizes": [64]})",
+            "model.contradiction", "depths");
+        row("a tiny picture", R"({"model_type": "alexnet", "image_size": 20})",
+            "model.contradiction", "image size");
+    }
+    void refuses()
+    {
+        QFETCH(QString, text);
+        QFETCH(QString, code);
+        QFETCH(QString, place);
+        const auto model = read(text.toStdString());
+        const auto list =
+            model ? inventory(*model) : Result<Inventory>(tl::unexpected(model.error()));
+        QVERIFY2(!list.has_value(), "accepted");
+        QCOMPARE(QString::fromStdString(list.error().code), code);
+        QCOMPARE(QString::fromStdString(list.error().place), place);
+        QVERIFY(!list.error().message.empty());
+    }
+
+    void nanAndBrokenTextAreNotJson()
+    {
+        for (const char* text :
+             {R"({"model_type": "llama", "hidden_size": NaN})", R"({"hidden_size": 1e999})",
+              "{\"model_type\": \"\xff\"}", "{", "", "hidden_size: 64"})
+            QCOMPARE(read(text).error().code, std::string("json.syntax"));
+    }
+
+    /// Any value at any key is an answer or an error with a place: nothing crashes, nothing is
+    /// silently zero.
+    void everyKeyTakesAnyValue()
+    {
+        const char* values[] = {
+            "null",       "true", "-1",    "0",  "1",     "3",  "1e15",
+            "2147483648", "0.5",  "\"x\"", "[]", "[1,2]", "{}", "[\"sliding_attention\"]"};
+        const Json full =
+            Json::parse(R"({"model_type": "deepseek_v3", "hidden_size": 64, "num_hidden_layers": 2,
+            "num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 16, "intermediate_size": 64, "vocab_size": 100,
+            "n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32, "n_shared_experts": 1,
+            "first_k_dense_replace": 1, "moe_layer_freq": 1, "kv_lora_rank": 8, "q_lora_rank": 8, "qk_rope_head_dim": 8,
+            "qk_nope_head_dim": 8, "v_head_dim": 8, "sliding_window": 16, "layer_types": null, "mlp_only_layers": [],
+            "hidden_act": "silu", "attention_bias": false, "mlp_bias": false, "tie_word_embeddings": false,
+            "architectures": ["A"], "torch_dtype": "float32", "quantization_config": null, "text_config": null,
+            "partial_rotary_factor": 1, "max_position_embeddings": 10, "decoder_sparse_step": 1, "id2label": null})");
+        for (const char* type : {"deepseek_v3", "llama", "bert", "t5", "vit", "gemma2", "qwen2_moe",
+                                 "resnet", "opt"}) {
+            for (const auto& [key, ignored] : full.items()) {
+                for (const char* value : values) {
+                    Json json = full;
+                    json["model_type"] = type;
+                    json[key] = Json::parse(value);
+                    const auto model = modelFromConfig(JsonReader(json), "test");
+                    const auto list = model ? inventory(*model)
+                                            : Result<Inventory>(tl::unexpected(model.error()));
+                    QVERIFY2(list ? list->total > 0 && list->active > 0
+                                     && list->active <= list->total
+                                  : !list.error().message.empty(),
+                             (std::string(type) + ": " + key + ": " + value).c_str());
+                }
+            }
+        }
+    }
+};
+
+QTEST_GUILESS_MAIN(TestModelConfig)
+#include "tst_model_config.moc"
