@@ -218,6 +218,55 @@ std::int64_t CachingAllocator::merge(BlockIndex into, BlockIndex other)
     return neighbour.size;
 }
 
+Result<CachingAllocator> CachingAllocator::continued(const AllocatorOptions& options,
+                                                     const std::vector<AllocatorSegment>& segments)
+{
+    CachingAllocator allocator(options);
+    for (const AllocatorSegment& segment : segments)
+        MEMSCAPE_CHECK(allocator.adopt(segment));
+    return allocator;
+}
+
+Result<void> CachingAllocator::adopt(const AllocatorSegment& segment)
+{
+    if (segment.isExpandable)
+        return fail("allocator.segments", "a recorded expandable segment can't be continued");
+    std::uint64_t end = segment.address;
+    BlockIndex previous = 0;
+    for (AllocatorBlock block : segment.blocks) {
+        if (block.address != end || block.size <= 0)
+            return fail("allocator.segments", "the blocks of a segment leave gaps or overlap");
+        end += std::uint64_t(block.size);
+        block.stream = segment.stream;
+        block.isSmall = segment.isSmall;
+        block.isExpandable = false;
+        block.previous = block.next = 0;
+        const BlockIndex index = newBlock(block);
+        if (previous)
+            linkAfter(index, previous);
+        previous = index;
+        if (block.state == BlockState::Free) {
+            insertFree(index);
+            if (segment.blocks.size() > 1)
+                change(&AllocatorCounts::inactiveSplit, block.size);
+            continue;
+        }
+        change(&AllocatorCounts::active, block.size);
+        change(&AllocatorCounts::requested, block.requested);
+        if (block.state == BlockState::Pending)
+            m_pending.push_back(index);
+        change(&AllocatorCounts::allocated, block.state == BlockState::Active ? block.size : 0);
+        change(&AllocatorCounts::allocations, block.state == BlockState::Active);
+    }
+    if (end != segment.address + std::uint64_t(segment.size))
+        return fail("allocator.segments", "the blocks of a segment leave gaps or overlap");
+    change(&AllocatorCounts::segments, 1);
+    change(&AllocatorCounts::reserved, segment.size);
+    m_nextAddress =
+        std::max(m_nextAddress, (end + largeRounding - 1) / largeRounding * largeRounding);
+    return {};
+}
+
 std::vector<AllocatorSegment> CachingAllocator::segments() const
 {
     std::vector<AllocatorSegment> segments;

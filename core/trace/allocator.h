@@ -56,6 +56,11 @@ class CachingAllocator
 {
 public:
     explicit CachingAllocator(const AllocatorOptions& options = {});
+    /// Continues from a recorded state. Blocks get the indices 1, 2, … in the order of `segments`.
+    /// Errors: allocator.segments when blocks don't tile their segment, or when it is expandable (a
+    /// snapshot doesn't say where its address space ends).
+    static Result<CachingAllocator> continued(const AllocatorOptions& options,
+                                              const std::vector<AllocatorSegment>& segments);
 
     /// The block that serves `bytes` > 0, or 0 when even an empty cache leaves too little: the
     /// program would raise torch.OutOfMemoryError. `refusedBytes()` is what the driver was asked
@@ -69,6 +74,9 @@ public:
     /// `emptyCache`, or an allocation that the driver refuses.
     void requestFree(BlockIndex block);
     void completeFree(BlockIndex block);
+
+    /// The address of the next segment, for a replay that knows where a real driver put it.
+    void placeNextSegment(std::uint64_t address) { m_nextAddress = address; }
 
     /// torch.cuda.empty_cache().
     void emptyCache();
@@ -106,6 +114,7 @@ private:
     bool shouldSplit(const AllocatorBlock& block, std::int64_t rounded) const;
     BlockIndex handOut(BlockIndex index, const Request& request, std::int64_t bytes);
     std::int64_t merge(BlockIndex into, BlockIndex other);
+    Result<void> adopt(const AllocatorSegment& segment);
     bool isOversize(std::int64_t size) const
     {
         return m_options.maxSplit && size >= *m_options.maxSplit;
