@@ -19,7 +19,7 @@ QByteArray aRecord()
     return text;
 }
 
-QByteArray replaced(QByteArray text, const char* from, const char* to)
+QByteArray replaced(QByteArray text, const char* from, const QByteArray& to)
 {
     return text.replace(from, to);
 }
@@ -69,6 +69,7 @@ private slots:
         row("far too many GPUs", {"measure", "stride", "--device", "cuda:99"}, 3, "cuda:99");
         row("missing device file", {"predict", "stride", "--device", "/nowhere/d.json"}, 2, "/nowhere/d.json");
         row("missing replay", {"measure", "stride", "--device", "replay:/nowhere.json"}, 2, "/nowhere.json");
+        row("more than the memory", {"measure", "hierarchy", "working_set=1TiB", "--device", "cpu"}, 1, "80 %");
         row("json and events", {"measure", "stride", "--device", "cpu", "--json", "--events"}, 2, "events");
         row("no report format", {"report", "x.json"}, 2, "--to");
         row("unknown report format", {"report", "x.json", "--to", "htlm"}, 2, "html");
@@ -104,6 +105,8 @@ private slots:
         QTest::newRow("newer") << replaced(record, "\"version\": 1,", "\"version\": 2,") << QByteArray("newer");
         QTest::newRow("wrong type") << replaced(record, "\"experiment\": \"stride\"", "\"experiment\": 7") << QByteArray("experiment");
         QTest::newRow("wrong figure") << replaced(record, "\"figures\": {", "\"figures\": 3, \"x\": {") << QByteArray("predicted.figures");
+        QTest::newRow("huge") << "[" + QByteArray("0,").repeated(21'000'000) + "0]" << QByteArray("at most 20000000");
+        QTest::newRow("long sweep") << replaced(record, "\"stride\": 4,", "\"stride\": [" + QByteArray("1,").repeated(5000) + "1],") << QByteArray("parameters.stride: expected 1 to 4096");
         QTest::newRow("deep") << QByteArray(100'000, '[') << QByteArray("");
         QTest::newRow("deep objects") << QByteArray(R"({"format":)").repeated(50'000) << QByteArray("");
     }
