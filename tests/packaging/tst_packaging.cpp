@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user and a desktop see before the program runs: the two commands, the desktop's files.
+// What a user and a desktop see before the program runs: the two commands, the compiler they can fetch,
+// the files of the desktop.
 #include <QtTest>
 
 #include <QFile>
 #include <QProcess>
 #include <QRegularExpression>
 #include <QStandardPaths>
+#include <QTemporaryDir>
 
 class TestPackaging : public QObject
 {
@@ -17,6 +19,8 @@ private slots:
     void commandsRefuseUnknownOptions_data() { commandsExplainThemselves_data(); }
     void commandsRefuseUnknownOptions();
     void scriptsParse();
+    void theFetchedCompilerIsMadeWhole();
+    void aFetchThatFailsLeavesNothing();
     void desktopFilesValidate_data();
     void desktopFilesValidate();
     void oneIdEverywhere();
@@ -51,6 +55,30 @@ Ran run(const QString& program, const QStringList& arguments)
             QString::fromUtf8(process.readAllStandardError())};
 }
 
+/// install_cuda in `folder`, with a pip that is `pip` and no other compiler on the machine. A pip that
+/// succeeds leaves what NVIDIA's packages leave: nvcc, and libraries in lib under their versions.
+Ran fetchCompiler(const QString& folder, const QString& pip)
+{
+    const QString script = QStringLiteral(R"(
+        cd "$1"
+        . "$2/packaging/common.sh"
+        unset CUDACXX
+        find_nvcc() { [ -x build/cuda/nvidia/cu13/bin/nvcc ] && CUDACXX=$PWD/build/cuda/nvidia/cu13/bin/nvcc; }
+        install() { :; }
+        python3() {
+            local target root
+            while [ "$1" != --target ]; do shift; done
+            target=$2 root=$2/nvidia/cu13
+            mkdir -p "$root/bin" "$root/lib"
+            printf '#!/bin/sh\n' > "$root/bin/nvcc"; chmod +x "$root/bin/nvcc"
+            touch "$root/lib/libcudart.so.13" "$root/lib/libcudart_static.a"
+            )") + pip + QStringLiteral(R"(
+        }
+        mkdir -p build
+        install_cuda && echo "compiler $CUDACXX")");
+    return run("bash", {"-c", script, "bash", folder, source});
+}
+
 } // namespace
 
 void TestPackaging::commandsExplainThemselves_data()
@@ -82,6 +110,29 @@ void TestPackaging::scriptsParse()
         const Ran parsed = run("bash", {"-n", source + '/' + script});
         QVERIFY2(parsed.status == 0, qPrintable(parsed.error));
     }
+}
+
+void TestPackaging::theFetchedCompilerIsMadeWhole()
+{
+    const QTemporaryDir folder;
+    const Ran fetched = fetchCompiler(folder.path(), "return 0");
+    QVERIFY2(fetched.status == 0, qPrintable(fetched.error));
+    QVERIFY(fetched.out.endsWith("build/cuda/nvidia/cu13/bin/nvcc\n"));
+    const QString root = folder.filePath("build/cuda/nvidia/cu13");
+    QVERIFY(QFile::exists(root + "/lib64/libcudart_static.a")); // where nvcc looks
+    QVERIFY(QFile::exists(root + "/lib/libcudart.so")); // what CMake looks for
+    QVERIFY(!QFile::exists(folder.filePath("build/cuda.part")));
+    QVERIFY(fetchCompiler(folder.path(), "return 1").error.isEmpty()); // nothing to fetch any more
+}
+
+void TestPackaging::aFetchThatFailsLeavesNothing()
+{
+    const QTemporaryDir folder;
+    const Ran failed = fetchCompiler(folder.path(), "return 1"); // half of it is there by then
+    QCOMPARE(failed.status, 1);
+    QVERIFY2(failed.error.contains("could not be fetched"), qPrintable(failed.error));
+    QVERIFY(!QFile::exists(folder.filePath("build/cuda")));
+    QCOMPARE(fetchCompiler(folder.path(), "return 0").status, 0); // and it can be tried again
 }
 
 void TestPackaging::desktopFilesValidate_data()
