@@ -283,8 +283,10 @@ private:
             Circumstances circumstances;
             circumstances.stealShare = seen.stealShare;
             Quality quality = gradeOf(typical, circumstances);
-            quality.reason = fmt::format("{}: a typical probe's middle half lies within {}", part,
-                                         percentText(typical.median));
+            // The spread is of a typical probe's samples; what disturbed them stands as it is.
+            const std::size_t disturbed = std::min(quality.reason.find(';'), quality.reason.size());
+            quality.reason = fmt::format("{}: a typical probe's middle half lies within {}{}", part,
+                                         percentText(typical.median), quality.reason.substr(disturbed));
             if (worst.reason.empty() || quality.grade > worst.grade)
                 worst = quality;
         }

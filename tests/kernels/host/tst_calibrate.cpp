@@ -138,6 +138,8 @@ private slots:
         Listener listener;
         const auto probes = probed(listener, machine);
         QCOMPARE(probes->grade, std::string("C"));
+        QVERIFY2(probes->notes.front().find("the hypervisor took 5 %") != std::string::npos,
+                 probes->notes.front().c_str());
     }
 
     void stopIsAnError_data()
