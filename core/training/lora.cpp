@@ -80,7 +80,7 @@ bool isQuantized(const ParameterTensor& parameter, const Plan& plan)
 std::int64_t normalFloatBytes(std::int64_t elements)
 {
     const std::int64_t blocks = piece(elements, quantizedBlock);
-    const std::int64_t offset = 4, codes = 16 * 4;
+    const std::int64_t offset = 4, codes = (16 + 256) * 4;
     return piece(elements, 2) + blocks + 4 * piece(blocks, nestedBlock) + offset + codes;
 }
 

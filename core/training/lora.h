@@ -7,11 +7,11 @@
 //
 // NF4 with double quantization (Dettmers et al. 2023): half a byte per element, one absmax per
 // block of 64 kept as a byte, one fp32 scale per 256 of those; 4 + 8/64 + 32/(64 × 256) = 4.127
-// bits. And per tensor an fp32 offset of the scales and the table of 16 fp32 codes (bitsandbytes);
-// the table of 256 codes for the scales is shared and not counted.
+// bits. And per tensor an fp32 offset of the scales and the tables of 16 and of 256 fp32 codes
+// (bitsandbytes, which since 0.45 copies the second for each tensor, too).
 //
 // Left out: the base dequantized to half for each product is a temporary of the forward and the
-// backward pass, so it belongs to the step (dequantizedBytes); dropout on adapters.
+// backward pass, so it belongs to the step; dropout on adapters.
 #pragma once
 
 #include "core/training/parameter_tensor.h"

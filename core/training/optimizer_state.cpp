@@ -3,6 +3,8 @@
 
 #include "core/training/sharding.h"
 
+#include <algorithm>
+
 namespace memscape {
 
 namespace {
@@ -71,9 +73,14 @@ std::vector<StateTensor> stateTensors(const ParameterTensor& updated, std::int64
     return {};
 }
 
-std::int64_t sharedStateBytes(OptimizerKind optimizer)
+std::int64_t sharedStateBytes(const std::vector<ParameterTensor>& updated, OptimizerKind optimizer)
 {
-    return optimizer == OptimizerKind::Adam8bit ? 2 * codeTable : 0;
+    const auto isQuantized = [](const ParameterTensor& tensor) {
+        return tensor.elements >= eightBitLeast;
+    };
+    const bool isNeeded = optimizer == OptimizerKind::Adam8bit
+        && std::any_of(updated.begin(), updated.end(), isQuantized);
+    return isNeeded ? 2 * codeTable : 0;
 }
 
 std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& parameters,
@@ -108,13 +115,14 @@ KeptBytes keptBytes(const std::vector<ParameterTensor>& parameters, const Plan& 
             kept.gradients += gradientElements(parameter, plan) * plan.gradientBytes();
     }
     if (plan.hasOptimizer()) {
-        for (const ParameterTensor& updated : updatedTensors(parameters, plan)) {
+        const auto all = updatedTensors(parameters, plan);
+        for (const ParameterTensor& updated : all) {
             kept.master += updated.elements * rule.master;
             for (const StateTensor& tensor :
                  stateTensors(updated, rule.updated(), plan.optimizer, plan.update))
                 kept.state += tensor.bytes;
         }
-        kept.state += sharedStateBytes(plan.optimizer);
+        kept.state += sharedStateBytes(all, plan.optimizer);
     }
     if (plan.offload != Offload::None) {
         kept.host = kept.master + kept.state;

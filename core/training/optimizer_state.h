@@ -34,8 +34,9 @@ struct StateTensor
 std::vector<StateTensor> stateTensors(const ParameterTensor& updated, std::int64_t elementBytes,
                                       OptimizerKind optimizer, UpdateStyle style);
 
-/// State that belongs to the optimizer as a whole: the code tables of adam-8bit.
-std::int64_t sharedStateBytes(OptimizerKind optimizer);
+/// State that belongs to the optimizer as a whole: the code tables of adam-8bit, made for the first
+/// tensor that is quantized.
+std::int64_t sharedStateBytes(const std::vector<ParameterTensor>& updated, OptimizerKind optimizer);
 
 /// Whether Muon orthogonalizes its update (else AdamW's rule is used for it).
 bool isOrthogonalized(const ParameterTensor& parameter);

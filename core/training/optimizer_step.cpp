@@ -50,7 +50,8 @@ OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTenso
             state.push_back(trace.allocate(part.bytes, Category::OptimizerState,
                                            trace.name(part.name), tensor.module));
     }
-    trace.allocate(sharedStateBytes(plan.optimizer), Category::OptimizerState, trace.name("codes"));
+    trace.allocate(sharedStateBytes(blocks.updated, plan.optimizer), Category::OptimizerState,
+                   trace.name("codes"));
     return blocks;
 }
 
