@@ -41,7 +41,7 @@ enum class LevelKind { Registers, Scratchpad, Cache, Dram, Storage };
 enum class Operation { Read, Write, Copy };
 
 /// Where hits in a level begin to fall and where they end, as fractions of its capacity: the knee of
-/// a working-set curve. notes: Hopper's L2 is (0.84, 1.64) with exponent 2.
+/// a working-set curve. Hopper's L2 is (0.84, 1.64) with exponent 2.
 struct Knee
 {
     double begin = 0.84;
@@ -49,6 +49,11 @@ struct Knee
     double exponent = 2.0;
     std::string source = "Hopper L2 fit, used as the default for every cache";
 };
+
+/// The knee of a small cache with true LRU that walks over contiguous lines in circles: a set that
+/// must hold one line more than its ways misses every time, so hits fall linearly from the capacity
+/// to one more way. What a CPU's L1 does; 8 ways when they are not known.
+Knee lruKnee(double ways);
 
 struct MemoryLevel
 {
@@ -64,7 +69,8 @@ struct MemoryLevel
     std::optional<Sourced> writeBandwidth; ///< B/s of useful bytes stored
     std::optional<Sourced> copyBandwidth;  ///< B/s, bytes read + bytes written
     std::optional<Sourced> oneCoreBandwidth; ///< B/s, reads by one core or SM
-    Knee knee;
+    Knee knee;                         ///< of latencies, and of bandwidths without one of their own
+    std::optional<Knee> bandwidthKnee; ///< of streams: where a shared cache keeps more of them
 
     bool onChip() const { return kind != LevelKind::Dram && kind != LevelKind::Storage; }
 };

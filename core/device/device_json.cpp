@@ -31,17 +31,15 @@ constexpr Range shareRange{2};
 constexpr Range countRange{1e6};
 constexpr Range rateRange{1e18};
 
-Knee readKnee(const Fields& fields)
+Knee readKnee(const Fields& inner)
 {
     Knee knee;
-    fields.inside("knee", [&](const Fields& inner) {
-        knee.begin = inner.number("begin", {100}, knee.begin);
-        knee.end = inner.number("end", {100}, knee.end);
-        knee.exponent = inner.number("exponent", {100}, knee.exponent);
-        knee.source = inner.text("source", knee.source);
-        if (!inner.failed() && knee.end < knee.begin)
-            inner.refuse("end", "a knee must end after it begins");
-    });
+    knee.begin = inner.number("begin", {100}, knee.begin);
+    knee.end = inner.number("end", {100}, knee.end);
+    knee.exponent = inner.number("exponent", {100}, knee.exponent);
+    knee.source = inner.text("source", knee.source);
+    if (!inner.failed() && knee.end < knee.begin)
+        inner.refuse("end", "a knee must end after it begins");
     return knee;
 }
 
@@ -62,7 +60,8 @@ MemoryLevel readLevel(const Fields& fields)
     level.writeBandwidth = fields.optionalSourced("write_bandwidth", bandwidthRange);
     level.copyBandwidth = fields.optionalSourced("copy_bandwidth", bandwidthRange);
     level.oneCoreBandwidth = fields.optionalSourced("one_core_bandwidth", bandwidthRange);
-    level.knee = readKnee(fields);
+    fields.inside("knee", [&](const Fields& inner) { level.knee = readKnee(inner); });
+    fields.inside("bandwidth_knee", [&](const Fields& inner) { level.bandwidthKnee = readKnee(inner); });
     return level;
 }
 

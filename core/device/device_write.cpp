@@ -37,6 +37,14 @@ Json ratesJson(const Device& device)
     return rates;
 }
 
+Json kneeJson(const Knee& knee)
+{
+    return {{"begin", jsonNumber(knee.begin)},
+            {"end", jsonNumber(knee.end)},
+            {"exponent", jsonNumber(knee.exponent)},
+            {"source", knee.source}};
+}
+
 Json levelJson(const MemoryLevel& level)
 {
     Json json = {{"id", level.id},
@@ -55,10 +63,9 @@ Json levelJson(const MemoryLevel& level)
     if (level.oneCoreBandwidth)
         json["one_core_bandwidth"] = sourcedJson(*level.oneCoreBandwidth);
     if (level.kind == LevelKind::Cache) {
-        json["knee"] = {{"begin", jsonNumber(level.knee.begin)},
-                        {"end", jsonNumber(level.knee.end)},
-                        {"exponent", jsonNumber(level.knee.exponent)},
-                        {"source", level.knee.source}};
+        json["knee"] = kneeJson(level.knee);
+        if (level.bandwidthKnee)
+            json["bandwidth_knee"] = kneeJson(*level.bandwidthKnee);
     }
     return json;
 }

@@ -128,6 +128,8 @@ void apply(const CacheFacts& facts, MemoryLevel& level)
     put(level.line, facts.lineBytes, "coherency_line_size");
     put(level.ways, facts.ways, "ways_of_associativity");
     level.instances = std::max(1, facts.instances);
+    if (level.id == "L1")
+        level.knee = lruKnee(level.ways.value);
 }
 
 /// Caches must grow outwards; a system that says otherwise is not believed about the inner one.

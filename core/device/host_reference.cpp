@@ -86,6 +86,7 @@ Device typicalHost()
                    typicalCache("L3", "L3 cache", 0x1p25, 16, 50, 16, clock),
                    dram,
                    typicalStore("SSD", "NVMe drive", LevelKind::Storage, 1e12, 80e-6, 7e9)};
+    host.levels[1].knee = lruKnee(host.levels[1].ways.value);
     for (const double page : {4096.0, 2097152.0}) {
         host.tlbs.push_back({"L1 dTLB", page, typical(64), typical(7 / clock)});
         host.tlbs.push_back({"L2 dTLB", page, typical(1536), typical(20e-9)});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/timing/calibration.h"
 
+#include "core/timing/calibration_fit.h"
 #include "core/timing/working_set.h"
 
 #include <algorithm>
@@ -10,58 +11,6 @@
 namespace memscape {
 
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-/// Inside a level's region: past twice what the nearer level holds, well below its own capacity.
-constexpr double regionBegin = 2.0, regionEnd = 0.7;
-
-Sourced measured(double value, std::string method)
-{
-    return {value, Evidence::Measured, "calibration on this machine", std::move(method)};
-}
-
-std::vector<double> valuesBetween(const std::vector<Probe>& probes, double begin, double end)
-{
-    std::vector<double> values;
-    for (const Probe& probe : probes) {
-        if (probe.x >= begin && probe.x <= end && std::isfinite(probe.value) && probe.value > 0)
-            values.push_back(probe.value);
-    }
-    std::sort(values.begin(), values.end());
-    return values;
-}
-
-double median(const std::vector<double>& sorted)
-{
-    if (sorted.empty())
-        return nan;
-    const std::size_t middle = sorted.size() / 2;
-    return sorted.size() % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
-
-/// The caches of the load path and DRAM, with the region in which each one serves.
-struct Region
-{
-    MemoryLevel* level;
-    double begin, end; ///< working sets of one core
-};
-
-std::vector<Region> regionsOf(Device& device, int cores)
-{
-    std::vector<Region> regions;
-    double nearer = 0;
-    for (MemoryLevel& level : device.levels) {
-        if ((level.kind != LevelKind::Cache && level.kind != LevelKind::Dram) || !level.capacity.known())
-            continue;
-        const double capacity = level.capacity.value * std::clamp(cores, 1, std::max(1, level.instances));
-        // DRAM's region begins where the last cache's knee has surely ended.
-        const double begin = level.kind == LevelKind::Dram ? 4 * nearer : regionBegin * nearer;
-        regions.push_back({&level, begin, regionEnd * capacity});
-        nearer = capacity;
-    }
-    return regions;
-}
 
 /// Translation of L1-resident windows is free, so their curve shows the levels alone.
 const std::vector<Probe>& plainest(const HostProbes& probes)
@@ -87,7 +36,7 @@ bool fitLatencies(Device& device, const HostProbes& probes)
         // Noise only ever adds: near levels take the lower quartile, DRAM the median.
         const double value = region.level->kind == LevelKind::Dram ? median(values)
                                                                    : values[values.size() / 4];
-        region.level->latency = measured(value, "pointer chase, translation-friendly windows");
+        region.level->latency = measuredHere(value, "pointer chase, translation-friendly windows");
     }
     for (std::size_t i = 0; i + 1 < regions.size(); ++i) {
         MemoryLevel& level = *regions[i].level;
@@ -96,6 +45,8 @@ bool fitLatencies(Device& device, const HostProbes& probes)
     }
     return any;
 }
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 double interpolated(const std::vector<Probe>& curve, double x)
 {
@@ -157,33 +108,8 @@ void fitTranslation(Device& device, const std::vector<Probe>& curve, const std::
             continue;
         const std::string method = "fit of the pointer chase over these pages less that over windows";
         device.tlbs.push_back({step == 0 ? "near translation" : "far translation", pageBytes,
-                               measured(bestReach[step] / pageBytes, method),
-                               measured(bestHeight[step], method)});
-    }
-}
-
-void fitBandwidths(Device& device, const HostProbes& probes)
-{
-    for (const BandwidthProbes& set : probes.bandwidths) {
-        const int cores = std::clamp(set.threads, 1, std::max(1, device.units));
-        const bool all = set.threads >= probes.threads;
-        for (Region& region : regionsOf(device, cores)) {
-            const auto values = valuesBetween(set.points, region.begin, region.end);
-            if (values.empty())
-                continue;
-            const Sourced value = measured(median(values), set.threads == 1 ? "streams, one thread"
-                                                                            : "streams, all threads");
-            if (set.operation == Operation::Read && set.threads == 1)
-                region.level->oneCoreBandwidth = value;
-            if (!all)
-                continue;
-            if (set.operation == Operation::Read)
-                region.level->bandwidth = value;
-            else if (set.operation == Operation::Write)
-                region.level->writeBandwidth = value;
-            else
-                region.level->copyBandwidth = value;
-        }
+                               measuredHere(bestReach[step] / pageBytes, method),
+                               measuredHere(bestHeight[step], method)});
     }
 }
 
@@ -196,24 +122,21 @@ Knee fitKnee(const std::vector<Probe>& curve, double capacity, double near, doub
         return best;
     double smallest = std::numeric_limits<double>::infinity();
     // The model's own form, on the latencies around this knee only.
-    for (double begin = 0.2; begin <= 1.301; begin += 0.05) {
-        for (double width = 0.1; width <= 4.001; width *= 1.15) {
-            const Knee knee{begin, begin + width, 2.0, "fitted to the pointer chase on this machine"};
-            double error = 0;
-            int points = 0;
-            for (const Probe& probe : curve) {
-                if (probe.x < 0.1 * capacity || probe.x > 5 * capacity || !(probe.value > 0))
-                    continue;
-                const double share = hitShare(probe.x, capacity, knee);
-                const double model = share * near + (1 - share) * far;
-                const double seen = std::clamp(probe.value, near, far);
-                error += std::pow(std::log(model / seen), 2);
-                ++points;
-            }
-            if (points >= 3 && error < smallest) {
-                smallest = error;
-                best = knee;
-            }
+    for (Knee knee : kneeCandidates("fitted to the pointer chase on this machine")) {
+        double error = 0;
+        int points = 0;
+        for (const Probe& probe : curve) {
+            if (probe.x < 0.02 * capacity || probe.x > 5 * capacity || !(probe.value > 0))
+                continue;
+            const double share = hitShare(probe.x, capacity, knee);
+            const double model = share * near + (1 - share) * far;
+            const double seen = std::clamp(probe.value, near, far);
+            error += std::pow(std::log(model / seen), 2);
+            ++points;
+        }
+        if (points >= 3 && error < smallest) {
+            smallest = error;
+            best = std::move(knee);
         }
     }
     return best;
@@ -230,7 +153,7 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
     fitTranslation(device, probes.latencyHuge, plainest(probes), 0x1p21);
     fitBandwidths(device, probes);
     if (probes.clockHz > 0 && std::isfinite(probes.clockHz))
-        device.clock = measured(probes.clockHz, "chain of dependent multiplications of known latency");
+        device.clock = measuredHere(probes.clockHz, "chain of dependent multiplications of known latency");
     device.basis = "calibrated";
     Calibration calibration;
     calibration.grade = probes.grade;

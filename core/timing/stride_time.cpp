@@ -100,7 +100,8 @@ double warmSecondsPerLine(const Device& device, const StrideCase& walk, double f
 {
     const int cores = std::clamp(threads, 1, std::max(1, device.units));
     double seconds = 0;
-    for (const ServedBy& one : servedBy(device, footprint, cores)) {
+    const Curve curve = walk.pattern == Pattern::Random ? Curve::Latency : Curve::Bandwidth;
+    for (const ServedBy& one : servedBy(device, footprint, cores, curve)) {
         if (one.share <= 0)
             continue;
         const double rate = one.level->onChip()

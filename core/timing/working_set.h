@@ -8,8 +8,12 @@
 // With cumulative shares, latency = Σ (H_i − H_{i−1}) · latency_i + Σ_tlb miss share · penalty, and
 // since times per byte add up, 1/bandwidth = Σ (H_i − H_{i−1}) / bandwidth_i.
 //
+// Where a calibration found that streams have knees of their own, bandwidths take those: a cache that
+// is shared with other tenants keeps less of what is touched rarely (a chase, 64 B per latency) than
+// of what is streamed.
+//
 // Source: the knee's form and its Hopper values are fitted to gpu-l2-cache of RRZE's gpu-benches;
-// a calibration replaces them with this machine's.
+// a CPU's L1 has that of LRU (lruKnee); a calibration replaces both with this machine's.
 // Left out: set conflicts of particular addresses, other tenants of a shared cache, NUMA, power.
 #pragma once
 
@@ -34,9 +38,13 @@ struct ServedBy
     double capacity = 0; ///< B, all instances in use together
 };
 
+/// Of what: dependent random reads, or streams, of which a shared cache may keep more.
+enum class Curve { Latency, Bandwidth };
+
 /// Shares over caches, DRAM and storage, nearest first; they add up to 1. `cores` share the working
 /// set, each with a private slice in the levels it has of its own.
-std::vector<ServedBy> servedBy(const Device& device, double workingSet, int cores = 1);
+std::vector<ServedBy> servedBy(const Device& device, double workingSet, int cores = 1,
+                               Curve curve = Curve::Latency);
 
 /// The level that serves most accesses.
 const MemoryLevel* homeLevel(const Device& device, double workingSet, int cores = 1);

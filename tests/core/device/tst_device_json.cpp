@@ -37,6 +37,12 @@ private slots:
         QCOMPARE(device.units, 2);
         QVERIFY(device.level("L1")->latency.evidence == Evidence::Measured);
         QVERIFY(!device.level("L2")->latency.known());
+        QVERIFY(!device.level("L2")->bandwidthKnee.has_value()); // as in every older document
+        Json streams = smallDevice();
+        streams["levels"][1]["bandwidth_knee"] = {{"begin", 0.2}, {"end", 0.5}};
+        const Device second = *deviceFromJson(deviceToJson(*deviceFromJson(streams)));
+        QCOMPARE(second.level("L2")->bandwidthKnee->end, 0.5);
+        QCOMPARE(second.level("L2")->knee.end, Knee{}.end);
         const std::string once = jsonText(deviceToJson(device));
         QCOMPARE(jsonText(deviceToJson(*deviceFromJson(*parseJson(once)))), once);
     }
@@ -141,6 +147,8 @@ private slots:
                                    << "device.levels[1].capacity";
         QTest::newRow("knee") << "/levels/0/knee" << R"({"begin": 2, "end": 1})"
                               << "device.levels[0].knee.end";
+        QTest::newRow("knee of streams") << "/levels/0/bandwidth_knee" << R"({"begin": 2, "end": 1})"
+                                         << "device.levels[0].bandwidth_knee.end";
         QTest::newRow("share") << "/derating/read/value" << "96" << "device.derating.read.value";
         QTest::newRow("notes") << "/notes" << "[1]" << "device.notes[0]";
         QTest::newRow("rate") << "/rates" << R"({"fp32": 3})" << "device.rates.fp32";

@@ -18,6 +18,8 @@ class TestCalibration : public QObject
 private slots:
     void findsTheDeviceAgain();
     void findsTheKneeAgain();
+    void findsTheKneeOfStreams();
+    void findsAShareOfASharedCache();
     void keepsWhatTheProbesCannotTell();
     void refusesEmptyProbes();
 };
@@ -108,6 +110,55 @@ void TestCalibration::findsTheKneeAgain()
     QVERIFY(std::fabs(knee.end - 1.8) < 0.4);
     QCOMPARE(fitKnee({}, 1e6, 1e-9, 2e-9).begin, Knee{}.begin); // nothing to fit: the default stays
     QCOMPARE(fitKnee(probes.latencyWindow, 1e6, 2e-9, 1e-9).begin, Knee{}.begin);
+}
+
+void TestCalibration::findsTheKneeOfStreams()
+{
+    // The chase sees a third of L3, the streams most of it: two knees, and both are found.
+    Device truth = known();
+    truth.levels[2].knee = {0.3, 0.9, 2.0, "set"};
+    truth.levels[2].bandwidthKnee = Knee{0.6, 1.6, 2.0, "set"};
+    const auto fitted = fitHostCalibration(blank(), probesOf(truth, 0));
+    QVERIFY(fitted.has_value());
+    const MemoryLevel& l3 = fitted->levels[2];
+    QVERIFY(l3.bandwidthKnee.has_value());
+    QVERIFY(std::fabs(l3.bandwidthKnee->begin - 0.6) < 0.2);
+    QVERIFY(std::fabs(l3.knee.begin - 0.3) < 0.2);
+    for (double size = 6000; size < 4e8; size *= 1.17) {
+        for (const int threads : {1, 2}) {
+            const double model = bandwidthOf(*fitted, size, Operation::Read, threads).bytesPerSecond;
+            const double is = bandwidthOf(truth, size, Operation::Read, threads).bytesPerSecond;
+            QVERIFY2(std::fabs(model / is - 1) < 0.25,
+                     qPrintable(QString("%1 of %2 B/s at %3 B").arg(model).arg(is).arg(size)));
+        }
+    }
+    // With the chase's knee alone the same curve is far off.
+    Device oneKnee = *fitted;
+    oneKnee.levels[2].bandwidthKnee.reset();
+    const double at = 0.6 * (32 << 20);
+    QVERIFY(bandwidthOf(oneKnee, at, Operation::Read, 2).bytesPerSecond
+            < 0.75 * bandwidthOf(truth, at, Operation::Read, 2).bytesPerSecond);
+}
+
+void TestCalibration::findsAShareOfASharedCache()
+{
+    // A tenant that gets a tenth of L3: the region that L3's size promises is mostly memory's.
+    Device truth = known();
+    truth.levels[2].capacity.value = 256 << 20;
+    truth.levels[2].bandwidthKnee = Knee{0.1, 0.25, 2.0, "set"};
+    Device described = blank();
+    described.levels[2].capacity.value = 256 << 20;
+    HostProbes probes = probesOf(truth, 0);
+    for (BandwidthProbes& set : probes.bandwidths) {
+        for (double size = 600e6; size < 2.2e9; size *= std::sqrt(2)) {
+            const double value = bandwidthOf(truth, size, Operation::Read, set.threads).bytesPerSecond;
+            set.points.push_back({size, value, value, value});
+        }
+    }
+    const auto fitted = fitHostCalibration(described, probes);
+    QVERIFY(fitted.has_value());
+    QVERIFY(std::fabs(fitted->levels[2].bandwidthKnee->begin - 0.1) < 0.05);
+    QVERIFY(std::fabs(fitted->levels[2].bandwidth.value / 90e9 - 1) < 0.05);
 }
 
 void TestCalibration::keepsWhatTheProbesCannotTell()

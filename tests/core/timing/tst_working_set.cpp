@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/access/cache_simulator.h"
 #include "core/device/catalogue.h"
 #include "core/timing/working_set.h"
 #include "tests/support/devices.h"
@@ -22,6 +23,8 @@ private slots:
     void bandwidthFallsAndThreadsAddUp();
     void gpuBandwidthIsOfTheLevelThatLatencyNames();
     void littlesLaw();
+    void streamsMayHaveAKneeOfTheirOwn();
+    void firstCacheFallsAsTheSimulatorSays();
 };
 
 namespace {
@@ -123,6 +126,37 @@ void TestWorkingSet::littlesLaw()
 {
     // measuring notes: 132 SMs × 64 warps × 32 lanes × 4 B over 0.97 µs = 1.11 TB/s on an H200.
     QVERIFY(std::fabs(littleBandwidth(132.0 * 64 * 32 * 4, 0.97e-6) / 1.11e12 - 1) < 0.01);
+}
+
+void TestWorkingSet::streamsMayHaveAKneeOfTheirOwn()
+{
+    Device device = host();
+    const double within = 24 << 20;
+    const double before = bandwidthOf(device, within, Operation::Read, 2).bytesPerSecond;
+    device.levels[2].bandwidthKnee = Knee{0.2, 0.3, 2, "test"};
+    QCOMPARE(bandwidthOf(device, within, Operation::Read, 2).bytesPerSecond, 40e9);
+    QVERIFY(before > 99e9);
+    QCOMPARE(latencyOf(device, within, Pages::Huge).seconds, 12e-9); // the chase keeps its own
+}
+
+void TestWorkingSet::firstCacheFallsAsTheSimulatorSays()
+{
+    // Contiguous lines walked in circles through the cache simulator, whose judge is cachegrind.
+    for (const std::uint64_t ways : {8u, 12u}) {
+        const std::uint64_t capacity = ways * 4096;
+        for (std::uint64_t lines = ways * 32; lines < ways * 110; lines += 5) {
+            CacheSimulator simulator = CacheSimulator::create({{"L1", capacity, ways, 64}}).value();
+            std::uint64_t at = 0;
+            const auto walk = [&] { return MemoryAccess{64 * (at++ % lines), 8, false}; };
+            QVERIFY(simulator.run(lines, walk));
+            simulator.resetCounters();
+            QVERIFY(simulator.run(lines, walk));
+            const double hits = 1 - double(simulator.counters()[0].misses()) / double(lines);
+            const double model = hitShare(double(64 * lines), double(capacity), lruKnee(double(ways)));
+            QVERIFY2(std::fabs(hits - model) < 0.08, QByteArray::number(lines).constData());
+        }
+    }
+    QCOMPARE(lruKnee(std::numeric_limits<double>::quiet_NaN()).end, lruKnee(8).end);
 }
 
 QTEST_GUILESS_MAIN(TestWorkingSet)
