@@ -63,10 +63,39 @@ Why latencyWhy(const Device& device, const LatencyModel& model)
     return why;
 }
 
-Why bandwidthWhy(const Device& device, const BandwidthModel& model, Operation operation, int threads)
+StreamShape shapeOf(const Device& device, const Parameters& parameters)
 {
+    return {threadsOn(device, parameters), parameters.number("occupancy"),
+            double(parameters.integer("width"))};
+}
+
+/// How many bytes are on their way, and what Little's law lets them draw from the level that serves
+/// most.
+void explainFlight(Why& why, const Device& device, const BandwidthModel& model, const StreamShape& shape)
+{
+    const auto most = std::max_element(model.served.begin(), model.served.end(),
+                                       [](const ServedBy& a, const ServedBy& b) { return a.share < b.share; });
+    if (most == model.served.end() || !most->level->latency.known())
+        return;
+    const double bytes = bytesInFlight(device, *most->level, shape);
+    if (!std::isfinite(bytes) || bytes <= 0)
+        return;
+    why.terms.push_back({"in flight", bytes, Unit::Byte,
+                         device.isGpu() ? "multiprocessors × warps × lanes × width × 4 loads"
+                                        : "cores × what one core keeps on its way",
+                         device.isGpu() ? "launch" : device.basis});
+    why.terms.push_back({"Little's law", littleBandwidth(bytes, most->level->latency.value), Unit::BytePerSecond,
+                         fmt::format("bytes in flight / latency of {}", most->level->label),
+                         most->level->latency.source});
+}
+
+Why bandwidthWhy(const Device& device, const BandwidthModel& model, Operation operation,
+                 const StreamShape& shape, bool triad)
+{
+    const int threads = shape.threads;
     Why why;
-    why.formula = "1 / bandwidth = Σ share of a level / its bandwidth";
+    why.formula = triad ? "triad = 3 arrays in the time of a copy (2) and a read (1)"
+                        : "1 / bandwidth = Σ share of a level / its bandwidth";
     why.with = fmt::format("= {} for {} {}", quantityText(model.bytesPerSecond, Unit::BytePerSecond), threads,
                            device.isGpu() ? "multiprocessors" : "threads");
     for (const ServedBy& one : model.served) {
@@ -76,8 +105,27 @@ Why bandwidthWhy(const Device& device, const BandwidthModel& model, Operation op
                              fmt::format("{} serves {}", one.level->label, percentText(one.share)),
                              levelBandwidth(device, *one.level, operation).source});
     }
+    explainFlight(why, device, model, shape);
     why.omits = {"random order (streams are sequential)", "other programs that use the memory"};
     return why;
+}
+
+Result<void> checkWidth(double bytes)
+{
+    if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16)
+        return {};
+    return fail("parameter.range", fmt::format("no load has {} bytes", bytes), "use 1, 2, 4, 8 or 16", "width");
+}
+
+/// What the streams of a GPU go over: with a launch of one's own choice they share the whole set,
+/// and L1 takes no part.
+double streamedBytes(const Device& device, double workingSet, const StreamShape& shape, bool triad)
+{
+    const MemoryLevel* first = device.level("L1");
+    const bool chosen = triad || shape.warps > 0 || shape.wordBytes != 16;
+    if (!device.isGpu() || !chosen || !first || !first->capacity.known())
+        return workingSet;
+    return std::max(workingSet, first->knee.end * first->capacity.value);
 }
 
 class Hierarchy final : public Experiment
@@ -130,10 +178,20 @@ Hierarchy::Hierarchy()
          "huge"},
         {"operation", "operation", "What the streams do for the bandwidth.", ParameterKind::Choice, Unit::One, 0, 0,
          Scale::Linear,
-         {{"read", "read", "loads only"}, {"write", "write", "stores only"}, {"copy", "copy", "loads and stores; both count"}},
+         {{"read", "read", "loads only"}, {"write", "write", "stores only"}, {"copy", "copy", "loads and stores; both count"},
+          {"triad", "triad", "a = b + 3 c: two arrays loaded, one stored; all three count, the fetch of the stored lines does not"}},
          "read"},
-        {"threads", "threads", "CPU threads that stream for the bandwidth; 0 is all of them. Latency always takes one.",
+        {"threads", "threads", "CPU threads that stream for the bandwidth; 0 is all of them. Latency always takes one. A sweep shows "
+         "Little's law: each core keeps so many bytes on their way, until the memory has no more to give.",
          ParameterKind::Integer, Unit::One, 0, 1024, Scale::Linear, {}, "0"},
+        {"occupancy", "occupancy",
+         "Warps that stream on each multiprocessor of a GPU; 0 is as many as fit. A sweep shows Little's law: bandwidth "
+         "is at most bytes in flight / latency. CPUs: no effect, sweep threads.",
+         ParameterKind::Integer, Unit::One, 0, 64, Scale::Linear, {}, "0", "warps"},
+        {"width", "width",
+         "Bytes that each GPU thread loads at a time: narrow loads keep fewer bytes in flight. CPUs: no effect, they "
+         "use their widest vectors.",
+         ParameterKind::Integer, Unit::Byte, 1, 16, Scale::Log2, {}, "16"},
     };
 }
 
@@ -157,14 +215,18 @@ Result<Figures> Hierarchy::predictPoint(const Device& device, const Parameters& 
     const double workingSet = parameters.number("working_set");
     const Pages pages = device.isGpu() ? Pages::Window : pagesOf(parameters.choice("pages"));
     const Operation operation = operationOf(parameters.choice("operation"));
-    const int threads = threadsOn(device, parameters);
+    const bool triad = parameters.choice("operation") == "triad";
+    const StreamShape shape = shapeOf(device, parameters);
+    MEMSCAPE_CHECK(checkWidth(shape.wordBytes));
     const MemoryLevel* home = homeLevel(device, workingSet);
     if (!home) {
         return fail("predict.device", "no level of memory of this device has a known size",
                     "calibrate it, or choose a device of the catalogue", device.id);
     }
     const LatencyModel latency = latencyOf(device, workingSet, pages);
-    const BandwidthModel bandwidth = bandwidthOf(device, workingSet, operation, threads);
+    const double streamed = streamedBytes(device, workingSet, shape, triad);
+    const BandwidthModel bandwidth = triad ? triadOf(device, streamed, shape)
+                                           : bandwidthOf(device, streamed, operation, shape);
     const auto variant = [&](Pages of) { return device.isGpu() ? nan : latencyOf(device, workingSet, of).seconds; };
 
     Why level;
@@ -178,7 +240,7 @@ Result<Figures> Hierarchy::predictPoint(const Device& device, const Parameters& 
              fmt::format("= {} × {}", quantityText(latency.seconds, Unit::Second), quantityText(device.clock.value, Unit::Hertz)),
              {}, device.clock.source, {}}},
         {"bandwidth", "bandwidth", Unit::BytePerSecond, bandwidth.bytesPerSecond, {}, {},
-         bandwidthWhy(device, bandwidth, operation, threads)},
+         bandwidthWhy(device, bandwidth, triad ? Operation::Copy : operation, shape, triad)},
         {"latency_huge", "huge pages", Unit::Second, variant(Pages::Huge), {}, {}, {}},
         {"latency_4k", "4 KiB pages", Unit::Second, variant(Pages::Small), {}, {}, {}},
         {"latency_window", "windows", Unit::Second, variant(Pages::Window), {}, {}, {}},

@@ -11,8 +11,6 @@ namespace memscape {
 
 namespace {
 
-constexpr double loadsInFlight = 4; // of each thread: kernels unroll four independent loads
-
 /// Bytes that cross the memory bus per line walked: a written line is read first (write-allocate).
 double linesMoved(Operation operation)
 {
@@ -171,7 +169,7 @@ double gpuRate(const Device& device, const StrideCase& walk, double fetchedPerRe
     limit = "memory";
     if (device.concurrency.maxThreadsPerUnit > 0 && dram.latency.known()) {
         const double warps = device.units * device.concurrency.maxThreadsPerUnit / device.warp;
-        const double bound = littleBandwidth(warps * fetchedPerRequest * loadsInFlight * walk.arrays(), dram.latency.value);
+        const double bound = littleBandwidth(warps * fetchedPerRequest * gpuLoadsInFlight * walk.arrays(), dram.latency.value);
         if (bound < rate) {
             rate = bound;
             limit = "latency";

@@ -107,18 +107,50 @@ double levelRate(const Device& device, const MemoryLevel& level, Operation opera
     return std::min(all, threads * level.oneCoreBandwidth->value * share);
 }
 
-BandwidthModel bandwidthOf(const Device& device, double workingSet, Operation operation, int threads)
+double bytesInFlight(const Device& device, const MemoryLevel& level, const StreamShape& shape)
+{
+    if (device.isGpu()) {
+        const double resident = device.concurrency.maxThreadsPerUnit / device.warp;
+        const double warps = shape.warps > 0 ? std::min(shape.warps, resident) : resident;
+        return shape.threads * warps * device.warp * shape.wordBytes * gpuLoadsInFlight;
+    }
+    const int cores = std::clamp(shape.threads, 1, std::max(1, device.units));
+    if (level.oneCoreBandwidth && level.oneCoreBandwidth->known() && level.latency.known())
+        return cores * levelRate(device, level, Operation::Read, 1) * level.latency.value;
+    return cores * device.concurrency.linesInFlightPerUnit.value * device.lineBytes;
+}
+
+BandwidthModel bandwidthOf(const Device& device, double workingSet, Operation operation,
+                           const StreamShape& shape)
 {
     // On a GPU blocks land on any multiprocessor: the working set is as one of them sees it, and does
     // not add up over their L1 caches.
-    const int cores = device.isGpu() ? 1 : std::clamp(threads, 1, std::max(1, device.units));
+    const int cores = device.isGpu() ? 1 : std::clamp(shape.threads, 1, std::max(1, device.units));
     BandwidthModel model{0, servedBy(device, workingSet, cores, Curve::Bandwidth)};
     double secondsPerByte = 0;
     for (const ServedBy& one : model.served) {
-        if (one.share > 0)
-            secondsPerByte += one.share / levelRate(device, *one.level, operation, threads);
+        if (one.share <= 0)
+            continue;
+        double rate = levelRate(device, *one.level, operation, shape.threads);
+        if (device.isGpu() && device.concurrency.maxThreadsPerUnit > 0 && one.level->latency.known())
+            rate = std::min(rate, littleBandwidth(bytesInFlight(device, *one.level, shape),
+                                                  one.level->latency.value));
+        secondsPerByte += one.share / rate;
     }
     model.bytesPerSecond = secondsPerByte > 0 ? 1 / secondsPerByte : nan;
+    return model;
+}
+
+BandwidthModel bandwidthOf(const Device& device, double workingSet, Operation operation, int threads)
+{
+    return bandwidthOf(device, workingSet, operation, StreamShape{threads, 0, 16});
+}
+
+BandwidthModel triadOf(const Device& device, double workingSet, const StreamShape& shape)
+{
+    BandwidthModel model = bandwidthOf(device, workingSet, Operation::Copy, shape);
+    const BandwidthModel read = bandwidthOf(device, workingSet, Operation::Read, shape);
+    model.bytesPerSecond = 3 / (2 / model.bytesPerSecond + 1 / read.bytesPerSecond);
     return model;
 }
 

@@ -64,6 +64,28 @@ struct BandwidthModel
 };
 BandwidthModel bandwidthOf(const Device& device, double workingSet, Operation operation, int threads);
 
+/// Independent loads that a GPU thread keeps open in the kernels here.
+inline constexpr double gpuLoadsInFlight = 4;
+
+/// How streams run, which says how many bytes they keep in flight.
+struct StreamShape
+{
+    int threads = 1;       ///< of a host; multiprocessors of a GPU
+    double warps = 0;      ///< resident on each multiprocessor, 0: as many as fit; GPUs only
+    double wordBytes = 16; ///< a lane's load; GPUs only
+};
+
+/// Bytes that streams keep on their way from `level`. GPU: multiprocessors × warps × lanes × word ×
+/// loads. Host: cores × what one core draws × latency, or its outstanding lines where that is not
+/// known. NaN when neither is.
+double bytesInFlight(const Device& device, const MemoryLevel& level, const StreamShape& shape);
+
+/// The same as above; on a GPU each level gives at most bytes in flight / its latency.
+BandwidthModel bandwidthOf(const Device& device, double workingSet, Operation operation,
+                           const StreamShape& shape);
+/// a ← b + 3 c, counting three arrays: a copy of two and a read of the third, one after the other.
+BandwidthModel triadOf(const Device& device, double workingSet, const StreamShape& shape);
+
 /// Bandwidth of one level for `threads` of its device's threads: the whole device's, or what so many
 /// cores draw from it when that is less.
 double levelRate(const Device& device, const MemoryLevel& level, Operation operation, int threads);

@@ -2,7 +2,8 @@
 // `hierarchy` on a GPU. Latency: a pointer chase by one lane over the working set, new random
 // chains in every pass. Bandwidth: up to 1.25 × L1 every SM goes over a slice of that size of its
 // own; beyond, all SMs share the working set in chunks that are dealt anew in every round; from 4 ×
-// L2 on it is a stream over the whole of it, by the launch that is fastest on this GPU.
+// L2 on it is a stream over the whole of it, by the launch that is fastest on this GPU. A chosen
+// occupancy or width, and triad, are that stream at any size.
 //
 // A GPU has no page sizes to choose from, so the page variants stay empty. Left out: latency seen
 // from one chosen SM (near and far halves of L2), latency under load.
@@ -18,6 +19,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -30,6 +32,44 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double lapsSeconds = 1e-3; ///< of one launch
 constexpr double firstLapsBytes = 256e6; ///< of the launch that tells how long a lap takes
 constexpr std::uint64_t largeSet = 128ULL << 20; ///< chains beyond this take long to build
+
+Act askedAct(const Parameters& parameters)
+{
+    const std::string& key = parameters.choice("operation");
+    return key == "triad" ? Act::Triad : actOf(operationOf(key));
+}
+
+std::uint64_t arraysOf(Act act)
+{
+    return act == Act::Triad ? 3 : (act == Act::Copy ? 2 : 1);
+}
+
+/// Whether the launch is the user's choice and not the fastest: a stream over all of the working set
+/// at any size.
+bool isChosen(const Parameters& parameters)
+{
+    return askedAct(parameters) == Act::Triad || parameters.integer("occupancy") > 0
+        || parameters.integer("width") != 16;
+}
+
+/// Those of the kernels that will run at any point of the sweep.
+std::vector<KernelCheck> checksOf(const SweepPlan& plan, int multiprocessors)
+{
+    std::set<std::pair<Act, int>> streams;
+    for (const ParameterValue& value : plan.sweep.values) {
+        const Parameters at = plan.parameters.at(plan.sweep.key, value);
+        streams.emplace(askedAct(at), static_cast<int>(at.integer("width")));
+    }
+    std::vector<KernelCheck> checks{checkChase(ChaseKind::CacheAll)};
+    for (const auto& [act, width] : streams) {
+        checks.push_back(checkStream(streamVersions, width, act, multiprocessors));
+        if (act != Act::Triad && width == 16) {
+            checks.push_back(checkLaps(act, true, multiprocessors));
+            checks.push_back(checkLaps(act, false, multiprocessors));
+        }
+    }
+    return checks;
+}
 
 std::uint64_t l1Of(const Device& device)
 {
@@ -79,7 +119,9 @@ public:
         MEMSCAPE_CHECK(visitLatency(point, bytes, pass));
         if (m_sink.cancelled())
             return {};
-        const Act act = actOf(operationOf(at.choice("operation")));
+        const Act act = askedAct(at);
+        if (isChosen(at))
+            return visitChosen(point, bytes, at, pass);
         return bytes > 4 * m_session.l2Bytes() ? visitStream(point, bytes, act, pass)
                                                : visitLaps(point, bytes, act, pass);
     }
@@ -153,37 +195,70 @@ private:
 
     Result<void> visitStream(PerPoint& point, std::uint64_t bytes, Act act, int pass)
     {
-        const std::uint64_t array = (act == Act::Copy ? bytes / 2 : bytes) / 16 * 16;
+        const std::uint64_t array = bytes / arraysOf(act) / 16 * 16;
         if (!m_choices.contains(act)) {
             MEMSCAPE_TRY(choice, bestStream(m_session, act, array));
             m_choices[act] = choice;
         }
-        const StreamChoice& choice = m_choices[act];
-        Buffer source, target;
-        if (act != Act::Write) {
-            MEMSCAPE_TRY(buffer, m_session.allocate(array));
-            MEMSCAPE_CHECK(m_session.fill(buffer.get(), array));
+        StreamLaunch launch;
+        launch.version = m_choices[act].version;
+        launch.threads = m_choices[act].threads;
+        launch.act = act;
+        launch.bytes = array;
+        return timeStream(point, launch, pass);
+    }
+
+    /// The stream with the occupancy and the width that were asked for: the scan of Little's law.
+    Result<void> visitChosen(PerPoint& point, std::uint64_t bytes, const Parameters& at, int pass)
+    {
+        StreamLaunch launch;
+        launch.act = askedAct(at);
+        launch.wordBytes = static_cast<int>(at.integer("width"));
+        launch.bytes = bytes / arraysOf(launch.act) / 16 * 16;
+        if (const int warps = static_cast<int>(at.integer("occupancy")); warps > 0) {
+            const Occupancy occupancy = occupancyOf(warps);
+            launch.threads = occupancy.threads;
+            launch.blocksPerSm = occupancy.blocksPerSm;
+        }
+        return timeStream(point, launch, pass);
+    }
+
+    /// `launch` without its arrays.
+    Result<void> timeStream(PerPoint& point, StreamLaunch launch, int pass)
+    {
+        if (launch.bytes == 0)
+            return fail("run.skipped", "the working set is too small for its arrays",
+                        "choose a larger working set");
+        Buffer source, second, target;
+        if (launch.act != Act::Write) {
+            MEMSCAPE_TRY(buffer, m_session.allocate(launch.bytes));
+            MEMSCAPE_CHECK(m_session.fill(buffer.get(), launch.bytes));
             source = std::move(buffer);
         }
-        if (act != Act::Read) {
-            MEMSCAPE_TRY(buffer, m_session.allocate(array));
+        if (launch.act == Act::Triad) {
+            MEMSCAPE_TRY(buffer, m_session.allocate(launch.bytes));
+            MEMSCAPE_CHECK(m_session.fill(buffer.get(), launch.bytes));
+            second = std::move(buffer);
+        }
+        if (launch.act != Act::Read) {
+            MEMSCAPE_TRY(buffer, m_session.allocate(launch.bytes));
             target = std::move(buffer);
         }
-        StreamLaunch launch;
-        launch.version = choice.version;
-        launch.threads = choice.threads;
-        launch.act = act;
         launch.first = source.get();
+        launch.second = second.get();
         launch.target = target.get();
-        launch.bytes = array;
         const auto run = [this, launch](int) {
             return launchStream(launch, m_session.multiprocessors(), m_session.stream());
         };
         const Work work{run, "the stream"};
         MEMSCAPE_CHECK(warmUp(m_session, work));
-        point.layout = fmt::format("one stream over all of it, version {} with blocks of {}",
-                                   launch.version, launch.threads);
-        const double moved = double(array) * (act == Act::Copy ? 2 : 1);
+        point.layout = fmt::format("one stream over all of it, version {} with {} of {}, {} B a load",
+                                   launch.version,
+                                   launch.blocksPerSm > 0
+                                       ? fmt::format("{} blocks a multiprocessor", launch.blocksPerSm)
+                                       : std::string("blocks"),
+                                   launch.threads, launch.wordBytes);
+        const double moved = double(launch.bytes) * double(arraysOf(launch.act));
         return samples(point, work, moved, moved, pass);
     }
 
@@ -257,11 +332,7 @@ private:
 
 Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, RunSink& sink)
 {
-    const Act act = actOf(operationOf(plan.parameters.choice("operation")));
-    const int sms = session.multiprocessors();
-    for (const KernelCheck& check :
-         {checkChase(ChaseKind::CacheAll), checkLaps(act, true, sms), checkLaps(act, false, sms),
-          checkStream(streamVersions, 16, act, sms)}) {
+    for (const KernelCheck& check : checksOf(plan, session.multiprocessors())) {
         MEMSCAPE_CHECK(cudaResult(check.error, "checking the kernels"));
         if (!check.passed)
             return fail("check.failed", std::string(check.kernel) + ": " + check.detail,

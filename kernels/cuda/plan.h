@@ -31,6 +31,20 @@ struct alignas(16) Word16
     std::uint32_t a, b, c, d;
 };
 
+// ---- occupancy ---------------------------------------------------------------------------------
+
+/// The fewest blocks per multiprocessor that bring so many warps: one up to 32, two beyond.
+struct Occupancy
+{
+    int blocksPerSm;
+    int threads; ///< of a block
+};
+MEMSCAPE_HD Occupancy occupancyOf(int warps)
+{
+    const int blocks = warps > 32 ? 2 : 1;
+    return Occupancy{blocks, (warps + blocks - 1) / blocks * lanesPerWarp};
+}
+
 // ---- values ------------------------------------------------------------------------------------
 
 /// Well-mixed 32 bits of an index: data that is not zero (zeros draw less power and hide mistakes).

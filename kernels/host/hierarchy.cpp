@@ -11,7 +11,9 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace memscape::host {
@@ -102,8 +104,8 @@ public:
         stream.threads = m_session.threadsFor(point.integer("threads"));
         stream.pages = point.choice("pages") == "huge" ? Pages::Huge : Pages::Small;
         MEMSCAPE_TRY(bandwidth, measureBandwidth(m_session, stream, visitOptions()));
-        m_namedBytes[bytes] = bandwidth.namedBytes;
-        m_peak[bytes] = static_cast<double>(m_session.memory().highWater());
+        m_namedBytes[keyOf(point)] = bandwidth.namedBytes;
+        m_peak[keyOf(point)] = static_cast<double>(m_session.memory().highWater());
         m_threads = stream.threads;
         m_kernel = bestStream(stream.operation).name();
         sets["bandwidth"] = std::move(bandwidth.seconds);
@@ -112,7 +114,6 @@ public:
 
     Result<Figures> figures(const Parameters& point, const MergedSamples& samples) override
     {
-        const auto bytes = static_cast<std::size_t>(point.integer("working_set"));
         const auto summary = [&](const std::string& key) { return summarize(samples.at(key).merged()); };
         const std::string chosen = "latency_" + point.choice("pages");
         const Figure latency = timeFigure("latency", "latency", summary(chosen), true);
@@ -132,10 +133,10 @@ public:
         if (latency.high)
             cycles.high = *latency.high * clock;
         Figure peak {"peak_memory", "peak memory", Unit::Byte};
-        peak.value = m_peak[bytes];
+        peak.value = m_peak[keyOf(point)];
 
         Figures figures {level, latency, cycles,
-                         rateFigure("bandwidth", "bandwidth", m_namedBytes[bytes], summary("bandwidth"))};
+                         rateFigure("bandwidth", "bandwidth", m_namedBytes[keyOf(point)], summary("bandwidth"))};
         for (const Variant& one : variants)
             figures.push_back(timeFigure(one.key, one.label, summary(one.key), true));
         figures.push_back(peak);
@@ -152,6 +153,13 @@ public:
     }
 
 private:
+    /// What tells the points of any sweep apart.
+    static std::string keyOf(const Parameters& point)
+    {
+        return fmt::format("{} {} {}", point.integer("working_set"), point.choice("operation"),
+                           point.integer("threads"));
+    }
+
     void noteSmallPages(double hugeShare)
     {
         m_hugeShare = hugeShare;
@@ -162,7 +170,7 @@ private:
     }
 
     HostSession& m_session;
-    std::map<std::size_t, double> m_namedBytes, m_peak; ///< by working set
+    std::map<std::string, double> m_namedBytes, m_peak; ///< by keyOf()
     std::string m_kernel;
     int m_threads = 0;
     double m_hugeShare = 0;

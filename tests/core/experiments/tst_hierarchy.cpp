@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/device/catalogue.h"
 #include "core/experiment/experiment.h"
+#include "core/timing/working_set.h"
 
 #include <QtTest>
 
@@ -18,6 +19,10 @@ private slots:
     void seriesBeginWithLatency();
     void everyCatalogueDeviceAnswers();
     void claimsAreJudgedByNumbers();
+    void threadsAddUpUntilMemoryIsFull();
+    void warpsInFlightFollowLittlesLaw();
+    void triadIsACopyAndARead();
+    void refusesWidthsThatNoLoadHas();
 };
 
 namespace {
@@ -104,6 +109,78 @@ void TestHierarchy::claimsAreJudgedByNumbers()
     }
     QVERIFY(l1);
     QVERIFY(ram); // some 100 ns are some 370 cycles, not 100
+}
+
+namespace {
+
+double bandwidthAt(const Device& device, const std::vector<std::string>& assignments)
+{
+    const auto figures = hierarchy().predictPoint(device, *resolve(hierarchy().schema(), assignments));
+    return figures ? findFigure(*figures, "bandwidth")->number() : std::nan("");
+}
+
+} // namespace
+
+void TestHierarchy::threadsAddUpUntilMemoryIsFull()
+{
+    const Device device = *findDevice("amd-epyc-9654");
+    const MemoryLevel& dram = *device.dram();
+    for (const int threads : {1, 2, 4, 8, 16, 32, 64, 96}) {
+        // Little's law by hand: bytes on their way over the latency, at most what the memory gives.
+        const double flying = threads * dram.oneCoreBandwidth->value * device.derating.read.valueOr(1)
+            * dram.latency.value;
+        const double most = std::min(levelBandwidth(device, dram, Operation::Read).value,
+                                     flying / dram.latency.value);
+        const double rate = bandwidthAt(device, {"working_set=64GiB", "threads=" + std::to_string(threads)});
+        QVERIFY2(std::fabs(rate / most - 1) < 0.01, QByteArray::number(threads).constData());
+        QVERIFY(std::fabs(bytesInFlight(device, dram, {threads, 0, 16}) / flying - 1) < 0.01);
+    }
+}
+
+void TestHierarchy::warpsInFlightFollowLittlesLaw()
+{
+    const Device device = *findDevice("nvidia-h200");
+    const double latency = device.dram()->latency.value;
+    for (const int width : {1, 4, 16}) {
+        for (const int warps : {1, 2, 8, 64}) {
+            const double flying = 132.0 * warps * 32 * width * 4;
+            const double most = std::min(levelBandwidth(device, *device.dram(), Operation::Read).value,
+                                         flying / latency);
+            const double rate = bandwidthAt(device, {"working_set=4GiB", "width=" + std::to_string(width),
+                                                     "occupancy=" + std::to_string(warps)});
+            QVERIFY2(std::fabs(rate / most - 1) < 0.05, QByteArray::number(warps).constData());
+        }
+    }
+    // A sweep over it draws the curve.
+    const auto curve = hierarchy().predict(
+        device, *resolve(hierarchy().schema(),
+                         std::vector<std::string>{"working_set=4GiB", "width=4", "occupancy=1:64:x2"}));
+    QVERIFY(curve.has_value());
+    const Series& bandwidth = curve->series.back();
+    QCOMPARE(bandwidth.x.key, std::string("occupancy"));
+    QCOMPARE(bandwidth.y.size(), std::size_t(7));
+    QVERIFY(std::fabs(bandwidth.y[1] / bandwidth.y[0] - 2) < 1e-9);
+}
+
+void TestHierarchy::triadIsACopyAndARead()
+{
+    for (const char* id : {"amd-epyc-9654", "nvidia-h200"}) {
+        const Device device = *findDevice(id);
+        const auto rate = [&](const char* operation) {
+            return bandwidthAt(device, {"working_set=8GiB", std::string("operation=") + operation});
+        };
+        // Three bytes counted: two at a copy's rate, one at a read's.
+        QCOMPARE(rate("triad"), 3 / (2 / rate("copy") + 1 / rate("read")));
+        QVERIFY(rate("triad") > rate("copy") && rate("triad") < rate("read"));
+    }
+}
+
+void TestHierarchy::refusesWidthsThatNoLoadHas()
+{
+    const auto figures = hierarchy().predictPoint(
+        *findDevice("nvidia-h200"), *resolve(hierarchy().schema(), std::vector<std::string>{"width=3"}));
+    QVERIFY(!figures.has_value());
+    QCOMPARE(figures.error().place, std::string("width"));
 }
 
 QTEST_GUILESS_MAIN(TestHierarchy)

@@ -32,7 +32,18 @@ private slots:
     void wordsFoldToTheirLanes();
     void triadIsBPlusThreeC();
     void blocksHoldWholeWarps();
+    void occupancyBringsTheWarpsAskedFor();
 };
+
+void TestPlan::occupancyBringsTheWarpsAskedFor()
+{
+    for (int warps = 1; warps <= 64; ++warps) {
+        const Occupancy occupancy = occupancyOf(warps);
+        const int brought = occupancy.blocksPerSm * occupancy.threads / lanesPerWarp;
+        QVERIFY(occupancy.threads <= 1024 && occupancy.threads % lanesPerWarp == 0);
+        QVERIFY(brought == warps || (warps > 32 && brought == warps + 1)); // two equal blocks
+    }
+}
 
 static bool eachOnce(const std::vector<int>& seen)
 {

@@ -73,6 +73,8 @@ private slots:
             << "stride" << QStringList {"stride=3,5", "bytes=64KiB", "operation=copy", "threads=1"};
         QTest::newRow("random") << "stride" << QStringList {"pattern=random", "bytes=64KiB,1MiB"};
         QTest::newRow("hierarchy") << "hierarchy" << QStringList {"working_set=4KiB,256KiB"};
+        QTest::newRow("hierarchy, threads")
+            << "hierarchy" << QStringList {"threads=1,2", "working_set=64KiB", "operation=triad"};
         QTest::newRow("hierarchy, small pages")
             << "hierarchy" << QStringList {"working_set=16KiB,64KiB", "pages=4k", "operation=copy"};
     }
