@@ -46,7 +46,7 @@ ModelDescription gemma(const Sizes& sizes, NormPlacement placement)
 ModelDescription phi2()
 {
     ModelDescription model =
-        classic({51200, 8192, 32, 0, 0, 2048}, PositionKind::Rotary, ActivationKind::GeluTanh);
+        classic({51200, 8192, 32, 0, 0, 2048}, PositionKind::Rotary, ActivationKind::GeluNew);
     model.parallelResidual = model.sharedNorm = true;
     model.biases.head = true;
     model.rotaryShare = 0.5;
@@ -222,7 +222,7 @@ constexpr Entry entries[] = {
      }},
     {"gpt2",
      [] {
-         return tiedClassic({50257, 0, 12, 0, 0, 1024}, ActivationKind::GeluTanh);
+         return tiedClassic({50257, 0, 12, 0, 0, 1024}, ActivationKind::GeluNew);
      }},
     {"gpt_neox", gptNeoX},
     {"gpt_oss", gptOss},

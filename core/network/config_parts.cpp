@@ -19,6 +19,8 @@ ActivationKind activationFrom(ConfigFields& fields, ActivationKind standard)
         return ActivationKind::Silu;
     if (word == "relu")
         return ActivationKind::Relu;
+    if (word == "gelu_new")
+        return ActivationKind::GeluNew;
     if (word == "gelu")
         return ActivationKind::Gelu;
     if (word.starts_with("gelu") || word == "quick_gelu")

@@ -2,6 +2,7 @@
 // Decoders: one list of tensors for all of them, and a table of how each architecture calls them.
 // Shapes follow transformers' modeling_*.py; what differs between architectures is in the
 // description (gated, biases, norms around a layer, latent attention, experts), not here.
+#include "core/network/decoder_names.h"
 #include "core/network/inventory_writer.h"
 
 #include <fmt/format.h>
@@ -10,83 +11,10 @@ namespace memscape {
 
 namespace {
 
-/// Names within a checkpoint; an empty fused name means separate matrices.
-struct Names
+/// "model." for "model", nothing for nothing.
+std::string prefixed(const char* name)
 {
-    const char* root = "model.";
-    const char* embedding = "embed_tokens";
-    const char* positions = "embed_positions";
-    const char* layers = "layers";
-    const char* firstNorm = "input_layernorm";
-    const char* secondNorm = "post_attention_layernorm";
-    const char* attention = "self_attn.";
-    const char* fusedQkv = "";
-    const char* output = "o_proj";
-    const char* feedForward = "mlp.";
-    const char* fusedGateUp = "";
-    const char* gate = "gate_proj";
-    const char* up = "up_proj";
-    const char* down = "down_proj";
-    const char* finalNorm = "norm";
-    const char* head = "lm_head";
-    bool transposed = false; ///< weights are stored (inputs, outputs)
-};
-
-Names namesOf(const std::string& architecture)
-{
-    Names names;
-    if (architecture == "gpt2")
-        return {"transformer.", "wte",    "wpe",    "h",       "ln_1", "ln_2",
-                "attn.",        "c_attn", "c_proj", "mlp.",    "",     "",
-                "c_fc",         "c_proj", "ln_f",   "lm_head", true};
-    if (architecture == "gpt_neox")
-        return {"gpt_neox.",
-                "embed_in",
-                "",
-                "layers",
-                "input_layernorm",
-                "post_attention_layernorm",
-                "attention.",
-                "query_key_value",
-                "dense",
-                "mlp.",
-                "",
-                "",
-                "dense_h_to_4h",
-                "dense_4h_to_h",
-                "final_layer_norm",
-                "embed_out"};
-    if (architecture == "opt")
-        return {"model.decoder.",
-                "embed_tokens",
-                "embed_positions",
-                "layers",
-                "self_attn_layer_norm",
-                "final_layer_norm",
-                "self_attn.",
-                "",
-                "out_proj",
-                "",
-                "",
-                "",
-                "fc1",
-                "fc2",
-                "final_layer_norm",
-                "lm_head"};
-    if (architecture == "phi") {
-        names.output = "dense";
-        names.up = "fc1";
-        names.down = "fc2";
-        names.finalNorm = "final_layernorm";
-    } else if (architecture == "phi3") {
-        names.fusedQkv = "qkv_proj";
-        names.fusedGateUp = "gate_up_proj";
-    } else if (architecture == "from-scratch") {
-        return {"",         "token_embeddings", "",     "layers", "ln1", "ln2", "attn.",
-                "",         "output_proj",      "ffn.", "",       "w1",  "w3",  "w2",
-                "ln_final", "lm_head"};
-    }
-    return names;
+    return *name ? std::string(name) + "." : std::string();
 }
 
 class DecoderLayers
@@ -94,7 +22,7 @@ class DecoderLayers
 public:
     DecoderLayers(const ModelDescription& model, InventoryWriter& out)
         : m_model(model)
-        , m_names(namesOf(model.architecture))
+        , m_names(decoderNames(model.architecture))
         , m_out(out)
     {
     }
@@ -102,7 +30,7 @@ public:
     void write(std::int64_t layer)
     {
         m_layer = layer;
-        m_root = fmt::format("{}{}.{}.", m_names.root, m_names.layers, layer);
+        m_root = fmt::format("{}{}.{}.", prefixed(m_names.root), m_names.layers, layer);
         enter("");
         norm(m_names.firstNorm);
         m_model.latent.keyValueRank > 0 ? latentAttention() : attention();
@@ -134,7 +62,7 @@ private:
         const ModelDescription& model = m_model;
         const std::int64_t queries = model.heads * model.headDim,
                            keys = model.kvHeads * model.headDim;
-        enter(m_names.attention);
+        enter(prefixed(m_names.attention));
         if (*m_names.fusedQkv) {
             linear(m_names.fusedQkv, queries + 2 * keys, model.hidden, model.biases.query);
         } else {
@@ -157,7 +85,7 @@ private:
         const LatentAttention& latent = model.latent;
         const std::int64_t queries = model.heads * model.queryHeadDim();
         const bool bias = model.biases.query;
-        enter(m_names.attention);
+        enter(prefixed(m_names.attention));
         if (latent.queryRank > 0) {
             linear("q_a_proj", latent.queryRank, model.hidden, bias);
             m_out.norm("q_a_layernorm", latent.queryRank, false);
@@ -187,7 +115,7 @@ private:
 
     void dense()
     {
-        enter(m_names.feedForward);
+        enter(prefixed(m_names.feedForward));
         feedForward(m_model.ffn, m_model.biases.feedForward);
     }
 
@@ -217,7 +145,7 @@ private:
     }
 
     const ModelDescription& m_model;
-    Names m_names;
+    DecoderNames m_names;
     InventoryWriter& m_out;
     std::string m_root;
     std::int64_t m_layer = 0;
@@ -227,9 +155,9 @@ private:
 
 void writeDecoder(const ModelDescription& model, InventoryWriter& out)
 {
-    const Names names = namesOf(model.architecture);
+    const DecoderNames names = decoderNames(model.architecture);
     const std::int64_t width = model.embeddingWidth > 0 ? model.embeddingWidth : model.hidden;
-    out.enter(names.root);
+    out.enter(prefixed(names.root));
     out.embedding(names.embedding, model.vocab, width);
     if (model.positions == PositionKind::Learned) // OPT keeps two rows before the first position
         out.embedding(names.positions, model.maxPositions + (model.architecture == "opt" ? 2 : 0),
@@ -241,7 +169,7 @@ void writeDecoder(const ModelDescription& model, InventoryWriter& out)
     DecoderLayers layers(model, out);
     for (std::int64_t layer = 0; layer < model.layers && !out.failed(); ++layer)
         layers.write(layer);
-    out.enter(names.root);
+    out.enter(prefixed(names.root));
     if (model.finalNorm)
         out.norm(names.finalNorm, model.hidden, model.biases.norm);
     out.enter("");

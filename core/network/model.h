@@ -26,7 +26,9 @@ enum class NormKind : std::uint8_t { LayerNorm, RmsNorm };
 /// (Gemma 2 and 3: "sandwich").
 enum class NormPlacement : std::uint8_t { Before, After, Both };
 enum class PositionKind : std::uint8_t { None, Learned, Rotary, RelativeBias };
-enum class ActivationKind : std::uint8_t { Relu, Gelu, GeluTanh, Silu, Tanh };
+/// GeluNew is the tanh approximation that Hugging Face writes out operator by operator ("gelu_new");
+/// GeluTanh is PyTorch's fused kernel of it.
+enum class ActivationKind : std::uint8_t { Relu, Gelu, GeluTanh, GeluNew, Silu, Tanh };
 /// What follows the last layer.
 enum class HeadKind : std::uint8_t { None, LanguageModel, MaskedLanguageModel, Pooler, Classifier };
 

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/families/attention.h"
+
+namespace memscape {
+
+namespace {
+
+/// softmax over the scores and one learned logit a head, which is dropped again.
+Variable withSinks(NetworkBuilder& b, Variable scores, const Variable& sinks)
+{
+    if (!b.ok())
+        return {};
+    const Shape one{scores.size(0), scores.size(1), scores.size(2), 1};
+    const std::int64_t length = scores.size(3);
+    const Variable column = b.expand(b.view(sinks, {1, scores.size(1), 1, 1}), one);
+    Variable joined = b.cat({std::move(scores), column}, -1);
+    joined = b.subtract(joined, b.maximum(joined, -1, true));
+    return b.narrow(b.softmax(std::move(joined)), -1, length);
+}
+
+Variable eagerScores(NetworkBuilder& b, const Variable& q, const Variable& k,
+                     const AttentionStyle& style)
+{
+    Variable scores = b.matmul(q, b.transpose(k, 2, 3));
+    if (style.scalesScores)
+        scores = b.scale(std::move(scores));
+    if (style.softcap > 0)
+        scores = b.scale(b.tanh(b.scale(std::move(scores))));
+    if (style.bias)
+        scores = b.add(std::move(scores), style.bias);
+    if (style.mask)
+        scores = b.add(std::move(scores), style.mask);
+    if (style.sinks)
+        return withSinks(b, std::move(scores), style.sinks);
+    scores = style.softmaxInFloat ? b.cast(b.softmax(std::move(scores), DType::Float32), q.dtype())
+                                  : b.softmax(std::move(scores));
+    return b.dropout(std::move(scores), b.options().dropout);
+}
+
+} // namespace
+
+Variable splitHeads(NetworkBuilder& b, Variable x, std::int64_t heads, std::int64_t width)
+{
+    const Shape shape{x.size(0), x.size(1), heads, width};
+    return b.transpose(b.view(std::move(x), shape), 1, 2);
+}
+
+Variable repeatedHeads(NetworkBuilder& b, Variable x, std::int64_t heads)
+{
+    const std::int64_t groups = b.ok() ? heads / x.size(1) : 1;
+    if (groups == 1)
+        return x;
+    const Shape shape{x.size(0), x.size(1), groups, x.size(2), x.size(3)};
+    const Shape full{x.size(0), heads, x.size(2), x.size(3)};
+    return b.reshape(b.expand(b.unsqueeze(std::move(x), 2), shape), full);
+}
+
+Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,
+                const AttentionStyle& style)
+{
+    if (!b.ok())
+        return {};
+    const std::int64_t batch = q.size(0), length = q.size(2), heads = q.size(1);
+    const bool isEager = b.options().attention == AttentionKernel::Eager || style.softcap > 0;
+    Variable context;
+    if (isEager) {
+        const Variable keys = repeatedHeads(b, k, heads);
+        const Variable values = repeatedHeads(b, v, heads);
+        context = b.attentionCore([&] {
+            const Variable scores = eagerScores(b, q, keys, style);
+            return b.matmul(scores, values);
+        });
+        context = b.contiguous(b.transpose(std::move(context), 1, 2));
+    } else if (b.options().attention == AttentionKernel::Efficient) {
+        context = b.scaledDotProduct(q, repeatedHeads(b, k, heads), repeatedHeads(b, v, heads));
+        context = b.contiguous(b.transpose(std::move(context), 1, 2));
+    } else {
+        context = b.contiguous(b.transpose(b.scaledDotProduct(q, k, v), 1, 2));
+    }
+    return b.ok() ? b.reshape(std::move(context), {batch, length, heads * v.size(3)}) : Variable();
+}
+
+} // namespace memscape

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of attention that families share, as Hugging Face's eager_attention_forward writes it:
+// scores, scaling, softcap, mask, softmax, dropout, context; or one of the fused kernels.
+#pragma once
+
+#include "core/network/builder.h"
+
+namespace memscape {
+
+struct AttentionStyle
+{
+    Variable mask; ///< added to the scores; nothing: no mask
+    Variable bias; ///< added before the mask (T5's relative positions)
+    Variable sinks; ///< one more logit a head, dropped after the softmax (GPT-OSS)
+    double softcap = 0; ///< scores / c, tanh, · c; 0: none
+    bool softmaxInFloat = true; ///< softmax(…, dtype=float32).to(q.dtype)
+    bool scalesScores = true;
+};
+
+/// (B, S, heads · width) to (B, heads, S, width), a view.
+Variable splitHeads(NetworkBuilder& b, Variable x, std::int64_t heads, std::int64_t width);
+
+/// (B, kvHeads, S, D) with every head repeated up to `heads`: a copy unless there is nothing to do.
+Variable repeatedHeads(NetworkBuilder& b, Variable x, std::int64_t heads);
+
+/// q (B, H, S, D), k and v with as many or fewer heads; result (B, S, H · Dv), dense.
+Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,
+                const AttentionStyle& style);
+
+} // namespace memscape

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/families/decoder.h"
+
+#include "core/network/families/decoder_parts.h"
+#include "core/network/families/language_head.h"
+
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+/// Gemma's: everything in float, times (1 + weight), back.
+Variable gemmaNorm(NetworkBuilder& b, std::string_view name, const Variable& argument)
+{
+    const ModuleScope scope(b, name, "RMSNorm");
+    const Variable weight = b.parameter("weight", {argument.size(-1)});
+    const Variable x = b.cast(argument, DType::Float32);
+    Variable normed = b.multiply(x,
+                                 b.unary(OperatorKind::ReciprocalRoot,
+                                         b.shift(b.mean(b.unary(OperatorKind::Power, x), -1))));
+    normed = b.multiply(std::move(normed), b.shift(b.cast(weight, DType::Float32)));
+    return b.cast(std::move(normed), argument.dtype());
+}
+
+class DecoderNetwork
+{
+public:
+    DecoderNetwork(NetworkBuilder& b, const ModelDescription& model)
+        : m_b(b)
+        , m_model(model)
+        , m_names(decoderNames(model.architecture))
+    {
+    }
+
+    Result<Graph> record();
+
+private:
+    Variable embedded(const Variable& tokens);
+    void makeTables();
+    Variable mask() const;
+    Variable norm(const char* name, Variable x)
+    {
+        return decoderNorm(m_b, m_model, name, std::move(x));
+    }
+    Variable attention(std::int64_t index, const Variable& x);
+    Variable feedForward(std::int64_t index, const Variable& x);
+    Variable sequential(std::int64_t index, const Variable& x);
+    Variable parallel(std::int64_t index, const Variable& x);
+    Variable afterNorm(std::int64_t index, const Variable& x);
+    Variable logits(Variable x);
+
+    NetworkBuilder& m_b;
+    const ModelDescription& m_model;
+    DecoderNames m_names;
+    DecoderTables m_tables;
+    Variable m_tokenWeight;
+};
+
+Variable DecoderNetwork::embedded(const Variable& tokens)
+{
+    const std::int64_t width = m_model.embeddingWidth > 0 ? m_model.embeddingWidth : m_model.hidden;
+    {
+        const ModuleScope scope(m_b, m_names.embedding, "Embedding");
+        m_tokenWeight = m_b.parameter("weight", {m_model.vocab, width});
+    }
+    Variable x = m_b.embedding(tokens, m_tokenWeight);
+    if (m_model.architecture.starts_with("gemma"))
+        x = m_b.scale(std::move(x)); // by the root of the hidden size
+    if (width != m_model.hidden)
+        x = m_b.linear("project_in", std::move(x), m_model.hidden, false);
+    if (m_model.positions != PositionKind::Learned)
+        return x;
+    const std::int64_t rows = m_model.maxPositions + (m_model.architecture == "opt" ? 2 : 0);
+    // OPT counts its positions along the attention mask, so every sequence has its own.
+    const std::int64_t each = m_model.architecture == "opt" ? m_b.options().batch : 1;
+    const Variable positions = m_b.fill({each, m_b.options().sequence}, DType::Int64);
+    return m_b.add(std::move(x), m_b.embedding(m_names.positions, positions, rows, m_model.hidden));
+}
+
+Variable DecoderNetwork::mask() const
+{
+    const BuildOptions& options = m_b.options();
+    return m_b.fill({options.batch, 1, options.sequence, options.sequence}, options.weights);
+}
+
+void DecoderNetwork::makeTables()
+{
+    const BuildOptions& options = m_b.options();
+    if (m_model.positions == PositionKind::Rotary) {
+        const std::int64_t full =
+            m_model.latent.keyValueRank > 0 ? m_model.latent.ropeHeadDim : m_model.headDim;
+        const auto share =
+            static_cast<std::int64_t>(static_cast<double>(full) * m_model.rotaryShare);
+        const Shape table{1, 1, options.sequence, std::max<std::int64_t>(2, share)};
+        m_tables.cosine = m_b.fill(table, options.weights);
+        m_tables.sine = m_b.fill(table, options.weights);
+        if (m_model.architecture == "gemma3_text" && m_model.slidingWindow > 0) {
+            m_tables.slidingCosine = m_b.fill(table, options.weights);
+            m_tables.slidingSine = m_b.fill(table, options.weights);
+        }
+    }
+    if (options.attention != AttentionKernel::Eager && m_model.attentionSoftcap == 0)
+        return;
+    bool full = false, sliding = false;
+    for (std::int64_t i = 0; i < m_model.layers; ++i)
+        (m_model.isSliding(i) ? sliding : full) = true;
+    if (full)
+        m_tables.mask = mask();
+    if (sliding)
+        m_tables.slidingMask = mask();
+}
+
+Variable DecoderNetwork::attention(std::int64_t index, const Variable& x)
+{
+    return m_model.latent.keyValueRank > 0
+        ? latentAttention(m_b, m_model, m_names, m_tables, x)
+        : decoderAttention(m_b, m_model, m_names, m_tables, m_model.isSliding(index), x);
+}
+
+Variable DecoderNetwork::feedForward(std::int64_t index, const Variable& x)
+{
+    if (m_model.isSparse(index))
+        return decoderExperts(m_b, m_model, m_names, x);
+    std::optional<ModuleScope> scope;
+    if (*m_names.feedForward)
+        scope.emplace(m_b, m_names.feedForward, "MLP");
+    return decoderFeedForward(m_b, m_model, m_names, x, m_model.ffn, m_model.biases.feedForward);
+}
+
+Variable DecoderNetwork::sequential(std::int64_t index, const Variable& argument)
+{
+    const bool sandwich = m_model.normPlacement == NormPlacement::Both;
+    Variable residual = argument;
+    Variable x = norm(m_names.firstNorm, residual);
+    x = attention(index, x);
+    if (sandwich)
+        x = norm(m_names.secondNorm, std::move(x));
+    x = m_b.add(std::move(residual), std::move(x));
+    residual = x;
+    x = norm(sandwich ? "pre_feedforward_layernorm" : m_names.secondNorm, std::move(x));
+    x = feedForward(index, x);
+    if (sandwich)
+        x = norm("post_feedforward_layernorm", std::move(x));
+    return m_b.add(std::move(residual), std::move(x));
+}
+
+Variable DecoderNetwork::parallel(std::int64_t index, const Variable& argument)
+{
+    if (m_model.sharedNorm) {
+        const Variable x = norm(m_names.firstNorm, argument);
+        Variable attended = attention(index, x);
+        Variable forwarded = feedForward(index, x);
+        return m_b.add(m_b.add(std::move(attended), std::move(forwarded)), argument);
+    }
+    const auto attending = [&](const Variable& x) { return attention(index, x); };
+    const auto forwarding = [&](const Variable& x) { return feedForward(index, x); };
+    Variable attended = NetworkBuilder::call(norm(m_names.firstNorm, argument), attending);
+    Variable forwarded = NetworkBuilder::call(norm(m_names.secondNorm, argument), forwarding);
+    return m_b.add(m_b.add(std::move(forwarded), std::move(attended)), argument);
+}
+
+Variable DecoderNetwork::afterNorm(std::int64_t index, const Variable& argument)
+{
+    Variable x = attention(index, argument);
+    x = norm(m_names.firstNorm, m_b.add(argument, std::move(x)));
+    Variable residual = x;
+    x = feedForward(index, x);
+    return norm(m_names.secondNorm, m_b.add(std::move(residual), std::move(x)));
+}
+
+Variable DecoderNetwork::logits(Variable x)
+{
+    if (m_model.embeddingWidth > 0)
+        x = m_b.linear("project_out", std::move(x), m_model.embeddingWidth, false);
+    Variable result = m_model.tied
+        ? m_b.linear(std::move(x), m_tokenWeight)
+        : m_b.linear(m_names.head, std::move(x), m_model.vocab, m_model.biases.head);
+    if (m_model.logitSoftcap > 0)
+        result = m_b.scale(m_b.tanh(m_b.scale(std::move(result))));
+    return result;
+}
+
+Result<Graph> DecoderNetwork::record()
+{
+    const Variable tokens = tokenInput(m_b);
+    Variable x;
+    {
+        std::optional<ModuleScope> root;
+        if (*m_names.root)
+            root.emplace(m_b, m_names.root, "Decoder");
+        x = embedded(tokens);
+        makeTables();
+        for (std::int64_t i = 0; i < m_model.layers && m_b.ok(); ++i) {
+            const ModuleScope layer(m_b, fmt::format("{}.{}", m_names.layers, i), "DecoderLayer");
+            x = m_b.layer([&] {
+                if (m_model.parallelResidual)
+                    return parallel(i, x);
+                return m_model.normPlacement == NormPlacement::After ? afterNorm(i, x)
+                                                                     : sequential(i, x);
+            });
+        }
+        if (m_model.finalNorm)
+            x = norm(m_names.finalNorm, std::move(x));
+    }
+    if (m_model.head == HeadKind::None)
+        return m_b.finish(std::move(x));
+    return finishLanguageModel(m_b, logits(std::move(x)));
+}
+
+} // namespace
+
+Variable decoderNorm(NetworkBuilder& b, const ModelDescription& model, std::string_view name,
+                     Variable x)
+{
+    if (!b.ok())
+        return {};
+    if (model.norm == NormKind::LayerNorm)
+        return b.layerNorm(name, std::move(x), model.biases.norm);
+    if (model.architecture.starts_with("gemma"))
+        return gemmaNorm(b, name, x);
+    return b.rmsNorm(name, std::move(x));
+}
+
+Result<Graph> decoder(const ModelDescription& model, const BuildOptions& options)
+{
+    MEMSCAPE_CHECK(checkModel(model));
+    NetworkBuilder b(options);
+    if (model.positions == PositionKind::Learned && options.sequence > model.maxPositions)
+        b.refuse("network.shape",
+                 fmt::format("a sequence of {} is longer than the {} positions", options.sequence,
+                             model.maxPositions));
+    return DecoderNetwork(b, model).record();
+}
+
+} // namespace memscape

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/families/attention.h"
+#include "core/network/families/decoder_parts.h"
+#include "core/network/families/llama.h"
+
+namespace memscape {
+
+namespace {
+
+struct Heads
+{
+    Variable q, k, v;
+};
+
+/// Rotates the first dimensions of every head; the rest passes.
+Variable partlyRotated(NetworkBuilder& b, Variable x, const Variable& cosine, const Variable& sine)
+{
+    if (!b.ok())
+        return {};
+    const std::int64_t width = cosine.size(-1);
+    if (width == x.size(-1))
+        return rotated(b, std::move(x), cosine, sine);
+    std::vector<Variable> parts = b.split(x, {width, x.size(-1) - width}, -1);
+    if (!b.ok())
+        return {};
+    Variable turned = rotated(b, parts[0], cosine, sine);
+    return b.cat({std::move(turned), parts[1]}, -1);
+}
+
+/// GPT-NeoX interleaves q, k and v head by head; Phi-3 and GPT-2 put them side by side.
+Heads fusedHeads(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
+                 const Variable& x)
+{
+    const std::int64_t width = model.headDim, queries = model.heads * width,
+                       keys = model.kvHeads * width;
+    Variable fused = b.linear(names.fusedQkv, x, queries + 2 * keys, model.biases.query);
+    if (model.architecture == "gpt_neox") {
+        fused = splitHeads(b, std::move(fused), model.heads, 3 * width);
+        std::vector<Variable> parts = b.chunk(std::move(fused), 3, -1);
+        return b.ok() ? Heads{parts[0], parts[1], parts[2]} : Heads{};
+    }
+    std::vector<Variable> parts = b.split(std::move(fused), {queries, keys, keys}, -1);
+    if (!b.ok())
+        return {};
+    return {splitHeads(b, parts[0], model.heads, width),
+            splitHeads(b, parts[1], model.kvHeads, width),
+            splitHeads(b, parts[2], model.kvHeads, width)};
+}
+
+/// One projection, its norm where queries and keys have one, as heads.
+Variable projected(NetworkBuilder& b, const ModelDescription& model, const char* name,
+                   const Variable& x, std::int64_t heads, bool hasBias, const char* norm)
+{
+    Variable y = b.linear(name, x, heads * model.headDim, hasBias);
+    if (*norm && model.queryKeyNormWhole)
+        y = decoderNorm(b, model, norm, std::move(y));
+    if (!*norm || !model.queryKeyNorm)
+        return b.ok() ? splitHeads(b, std::move(y), heads, model.headDim) : Variable();
+    if (!b.ok())
+        return {};
+    y = b.view(std::move(y), {x.size(0), x.size(1), heads, model.headDim});
+    if (model.architecture.starts_with("gemma")) // Gemma transposes first
+        return decoderNorm(b, model, norm, b.transpose(std::move(y), 1, 2));
+    return b.transpose(decoderNorm(b, model, norm, std::move(y)), 1, 2);
+}
+
+Heads separateHeads(NetworkBuilder& b, const ModelDescription& model, const Variable& x)
+{
+    Heads heads;
+    if (model.architecture == "opt") { // scales the queries, not the scores
+        Variable q =
+            b.scale(b.linear("q_proj", x, model.heads * model.headDim, model.biases.query));
+        heads.q = b.ok() ? splitHeads(b, std::move(q), model.heads, model.headDim) : Variable();
+    } else {
+        heads.q = projected(b, model, "q_proj", x, model.heads, model.biases.query, "q_norm");
+    }
+    heads.k = projected(b, model, "k_proj", x, model.kvHeads, model.biases.key, "k_norm");
+    heads.v = projected(b, model, "v_proj", x, model.kvHeads, model.biases.value, "");
+    return heads;
+}
+
+} // namespace
+
+Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model,
+                          const DecoderNames& names, const DecoderTables& tables, bool isSliding,
+                          const Variable& x)
+{
+    const ModuleScope scope(b, names.attention, "Attention");
+    Heads heads = *names.fusedQkv ? fusedHeads(b, model, names, x) : separateHeads(b, model, x);
+    if (tables.cosine) {
+        const bool own = isSliding && tables.slidingCosine;
+        const Variable& cosine = own ? tables.slidingCosine : tables.cosine;
+        const Variable& sine = own ? tables.slidingSine : tables.sine;
+        heads.q = partlyRotated(b, std::move(heads.q), cosine, sine);
+        heads.k = partlyRotated(b, std::move(heads.k), cosine, sine);
+    }
+    AttentionStyle style;
+    if (model.attentionSinks)
+        style.sinks = b.parameter("sinks", {model.heads});
+    style.mask = isSliding ? tables.slidingMask : tables.mask;
+    style.softcap = model.attentionSoftcap;
+    Variable context = attend(b, heads.q, heads.k, heads.v, style);
+    return b.linear(names.output, std::move(context), model.hidden, model.biases.attentionOutput);
+}
+
+namespace {
+
+/// DeepSeek's interleaved pairs: q1·cos − q2·sin and q2·cos + q1·sin, joined.
+Variable rotatedPairs(NetworkBuilder& b, const Variable& x, const DecoderTables& tables)
+{
+    const std::vector<Variable> halves = b.chunk(x, 2, -1); // even and odd, views of the same size
+    if (!b.ok())
+        return {};
+    const std::int64_t width = x.size(-1) / 2;
+    const Variable cosine = b.narrow(tables.cosine, -1, width);
+    const Variable sine = b.narrow(tables.sine, -1, width);
+    Variable first = b.subtract(b.multiply(halves[0], cosine), b.multiply(halves[1], sine));
+    Variable second = b.add(b.multiply(halves[1], cosine), b.multiply(halves[0], sine));
+    return b.cat({std::move(first), std::move(second)}, -1);
+}
+
+} // namespace
+
+Variable latentAttention(NetworkBuilder& b, const ModelDescription& model,
+                         const DecoderNames& names, const DecoderTables& tables, const Variable& x)
+{
+    const ModuleScope scope(b, names.attention, "Attention");
+    const LatentAttention& latent = model.latent;
+    const std::int64_t queries = model.heads * model.queryHeadDim();
+    const bool bias = model.biases.query;
+    Variable q = latent.queryRank > 0
+        ? b.linear("q_b_proj",
+                   b.rmsNorm("q_a_layernorm", b.linear("q_a_proj", x, latent.queryRank, bias)),
+                   queries, false)
+        : b.linear("q_proj", x, queries, false);
+    if (!b.ok())
+        return {};
+    q = splitHeads(b, std::move(q), model.heads, model.queryHeadDim());
+    std::vector<Variable> parts = b.split(q, {latent.plainHeadDim, latent.ropeHeadDim}, -1);
+    Variable compressed =
+        b.linear("kv_a_proj_with_mqa", x, latent.keyValueRank + latent.ropeHeadDim, bias);
+    std::vector<Variable> keys = b.split(compressed, {latent.keyValueRank, latent.ropeHeadDim}, -1);
+    if (!b.ok())
+        return {};
+    Variable inner = b.rmsNorm("kv_a_layernorm", keys[0]);
+    Variable keyTurned = rotatedPairs(b, splitHeads(b, keys[1], 1, latent.ropeHeadDim), tables);
+    Variable queryTurned = rotatedPairs(b, parts[1], tables);
+    q = b.cat({parts[0], std::move(queryTurned)}, -1);
+    Variable expanded = b.linear("kv_b_proj", std::move(inner),
+                                 model.heads * (latent.plainHeadDim + latent.valueHeadDim), false);
+    if (!b.ok())
+        return {};
+    expanded =
+        splitHeads(b, std::move(expanded), model.heads, latent.plainHeadDim + latent.valueHeadDim);
+    std::vector<Variable> made = b.split(expanded, {latent.plainHeadDim, latent.valueHeadDim}, -1);
+    if (!b.ok())
+        return {};
+    keyTurned =
+        b.expand(std::move(keyTurned), {x.size(0), model.heads, x.size(1), latent.ropeHeadDim});
+    const Variable k = b.cat({made[0], std::move(keyTurned)}, -1);
+    AttentionStyle style;
+    style.mask = tables.mask;
+    Variable context = attend(b, q, k, made[1], style);
+    return b.linear(names.output, std::move(context), model.hidden, bias);
+}
+
+} // namespace memscape

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Feed-forward layers of decoders: dense, gated, and a mixture of experts as an eager loop.
+#include "core/network/families/decoder_parts.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+OperatorKind fusedActivation(ActivationKind kind)
+{
+    switch (kind) {
+    case ActivationKind::Relu:
+        return OperatorKind::Relu;
+    case ActivationKind::Gelu:
+    case ActivationKind::GeluTanh:
+    case ActivationKind::GeluNew:
+        return OperatorKind::Gelu;
+    case ActivationKind::Tanh:
+        return OperatorKind::Tanh;
+    case ActivationKind::Silu:
+        break;
+    }
+    return OperatorKind::Silu;
+}
+
+} // namespace
+
+/// 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))).
+Variable activated(NetworkBuilder& b, ActivationKind kind, Variable x)
+{
+    if (kind != ActivationKind::GeluNew)
+        return b.unary(fusedActivation(kind), std::move(x));
+    Variable half = b.scale(x);
+    Variable inner = b.add(x, b.scale(b.unary(OperatorKind::Power, x)));
+    inner = b.shift(b.tanh(b.scale(std::move(inner))));
+    return b.multiply(std::move(half), std::move(inner));
+}
+
+Variable decoderFeedForward(NetworkBuilder& b, const ModelDescription& model,
+                            const DecoderNames& names, const Variable& x, std::int64_t width,
+                            bool bias)
+{
+    const ActivationKind activation = model.activation;
+    if (!model.gated) {
+        Variable inner = activated(b, activation, b.linear(names.up, x, width, bias));
+        return b.linear(names.down, std::move(inner), model.hidden, bias);
+    }
+    Variable product;
+    if (*names.fusedGateUp) {
+        std::vector<Variable> parts =
+            b.chunk(b.linear(names.fusedGateUp, x, 2 * width, bias), 2, -1);
+        if (!b.ok())
+            return {};
+        product = b.multiply(parts[1], activated(b, activation, parts[0]));
+    } else {
+        Variable gate = activated(b, activation, b.linear(names.gate, x, width, bias));
+        product = b.multiply(std::move(gate), b.linear(names.up, x, width, bias));
+    }
+    return b.linear(names.down, std::move(product), model.hidden, bias);
+}
+
+namespace {
+
+/// Tokens that one expert gets when all get the same, at least one.
+std::int64_t tokensPerExpert(const Experts& experts, std::int64_t tokens)
+{
+    return std::max<std::int64_t>(1, (tokens * experts.active + experts.count - 1) / experts.count);
+}
+
+/// act(gate(x)) · up(x) and down, scaled by the router's weight of each token.
+Variable oneExpert(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
+                   const Variable& tokens, const Variable& weights, std::int64_t index)
+{
+    const ModuleScope scope(b, fmt::format("experts.{}", index), "Expert");
+    const std::int64_t share = tokensPerExpert(model.experts, tokens.size(0));
+    const Variable chosen = b.fill({share}, DType::Int64);
+    const Variable x = b.index(tokens, chosen);
+    Variable y =
+        decoderFeedForward(b, model, names, x, model.experts.ffn, model.experts.expertBiases);
+    if (!b.ok())
+        return {};
+    return b.multiply(std::move(y), b.unsqueeze(b.index(weights, chosen), 1));
+}
+
+Variable sharedExpert(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
+                      const Variable& x)
+{
+    const bool gated = model.experts.sharedGate;
+    Variable y;
+    {
+        const ModuleScope scope(b, gated ? "shared_expert" : "shared_experts", "MLP");
+        y = decoderFeedForward(b, model, names, x, model.experts.sharedFfn, false);
+    }
+    return gated ? b.multiply(b.sigmoid(b.linear("shared_expert_gate", x, 1, false)), std::move(y))
+                 : std::move(y);
+}
+
+} // namespace
+
+Variable decoderExperts(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
+                        const Variable& argument)
+{
+    const bool mixtral = model.architecture == "mixtral";
+    const ModuleScope scope(b, mixtral ? "block_sparse_moe" : "mlp", "MoE");
+    DecoderNames expertNames = names;
+    if (mixtral) {
+        expertNames.gate = "w1";
+        expertNames.up = "w3";
+        expertNames.down = "w2";
+    }
+    if (!b.ok())
+        return {};
+    const std::int64_t count = argument.size(0) * argument.size(1);
+    const Variable tokens = b.view(argument, {count, model.hidden});
+    Variable scores = b.softmax(b.linear(model.architecture == "gpt_oss" ? "router" : "gate",
+                                         tokens, model.experts.count, model.experts.routerBias),
+                                DType::Float32);
+    // topk saves its indices, as gather does; the weights are divided by their sum.
+    Variable top = b.gather(std::move(scores), b.fill({count, model.experts.active}, DType::Int64));
+    top = b.divide(top, b.sum(top, -1, true));
+    const Variable weights = b.select(b.cast(std::move(top), argument.dtype()), 1);
+    Variable result = b.fill({count, model.hidden}, argument.dtype());
+    for (std::int64_t i = 0; i < model.experts.count && b.ok(); ++i)
+        result =
+            b.addInPlace(std::move(result), oneExpert(b, model, expertNames, tokens, weights, i));
+    if (!b.ok())
+        return {};
+    result = b.view(std::move(result), argument.shape());
+    if (model.experts.sharedFfn > 0)
+        result = b.add(std::move(result), sharedExpert(b, model, names, argument));
+    return result;
+}
+
+} // namespace memscape

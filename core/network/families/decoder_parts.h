@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a decoder layer, shared by decoder.cpp and the files that hold its larger options.
+#pragma once
+
+#include "core/network/builder.h"
+#include "core/network/decoder_names.h"
+#include "core/network/model.h"
+
+namespace memscape {
+
+/// What all layers of one forward pass share: rotary tables (1, 1, S, rotated width) and the masks
+/// that are added to the scores (B, 1, S, S); nothing where a model has none.
+struct DecoderTables
+{
+    Variable cosine, sine;
+    Variable slidingCosine, slidingSine; ///< Gemma 3 rotates its sliding layers on another base
+    Variable mask, slidingMask;
+};
+
+/// The activation of x: one kernel, or GeluNew's eight.
+Variable activated(NetworkBuilder& b, ActivationKind kind, Variable x);
+
+/// The norm of the model's kind, a module of that name.
+Variable decoderNorm(NetworkBuilder& b, const ModelDescription& model, std::string_view name,
+                     Variable x);
+
+/// down(act(gate(x)) · up(x)), or down(act(up(x))); `width` is the inner one.
+Variable decoderFeedForward(NetworkBuilder& b, const ModelDescription& model,
+                            const DecoderNames& names, const Variable& x, std::int64_t width,
+                            bool hasBias);
+
+/// Router, the loop over experts and the shared part.
+Variable decoderExperts(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
+                        const Variable& x);
+
+/// Attention on the normed x (B, S, hidden); `isSliding` picks the mask.
+Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model,
+                          const DecoderNames& names, const DecoderTables& tables, bool isSliding,
+                          const Variable& x);
+Variable latentAttention(NetworkBuilder& b, const ModelDescription& model,
+                         const DecoderNames& names, const DecoderTables& tables, const Variable& x);
+
+} // namespace memscape

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/families/encoder.h"
+
+#include "core/network/families/attention.h"
+#include "core/network/families/decoder_parts.h"
+#include "core/network/families/language_head.h"
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+/// Attention and its output projection with dropout; `inner` is the module of q, k and v.
+Variable selfAttention(NetworkBuilder& b, const ModelDescription& model, const char* inner,
+                       const Variable& x, bool softmaxInFloat)
+{
+    const ModuleScope scope(b, "attention", "Attention");
+    Variable context;
+    {
+        const ModuleScope heads(b, inner, "SelfAttention");
+        const auto projected = [&](const char* name) {
+            Variable y = b.linear(name, x, model.heads * model.headDim, model.biases.query);
+            return b.ok() ? splitHeads(b, std::move(y), model.heads, model.headDim) : Variable();
+        };
+        const Variable q = projected("query"), k = projected("key"), v = projected("value");
+        AttentionStyle style;
+        style.softmaxInFloat = softmaxInFloat;
+        context = attend(b, q, k, v, style);
+    }
+    const ModuleScope output(b, "output", "SelfOutput");
+    context = b.linear("dense", std::move(context), model.hidden, model.biases.attentionOutput);
+    return b.dropout(std::move(context), b.options().dropout);
+}
+
+Variable feedForward(NetworkBuilder& b, const ModelDescription& model, const Variable& x)
+{
+    Variable inner;
+    {
+        const ModuleScope scope(b, "intermediate", "Intermediate");
+        inner = activated(b, model.activation,
+                          b.linear("dense", x, model.ffn, model.biases.feedForward));
+    }
+    const ModuleScope scope(b, "output", "Output");
+    inner = b.linear("dense", std::move(inner), model.hidden, model.biases.feedForward);
+    return b.dropout(std::move(inner), b.options().dropout);
+}
+
+Variable bertLayer(NetworkBuilder& b, const ModelDescription& model, const Variable& x)
+{
+    Variable attended = selfAttention(b, model, "self", x, false);
+    const Variable between =
+        b.layerNorm("attention.output.LayerNorm", b.add(std::move(attended), x));
+    Variable forwarded = feedForward(b, model, between);
+    return b.layerNorm("output.LayerNorm", b.add(std::move(forwarded), between));
+}
+
+Variable visionLayer(NetworkBuilder& b, const ModelDescription& model, const Variable& x)
+{
+    Variable attended =
+        NetworkBuilder::call(b.layerNorm("layernorm_before", x), [&](const Variable& y) {
+            return selfAttention(b, model, "attention", y, true);
+        });
+    const Variable between = b.add(std::move(attended), x);
+    const Variable normed = b.layerNorm("layernorm_after", between);
+    return b.add(feedForward(b, model, normed), between);
+}
+
+template <typename Layer>
+Variable stack(NetworkBuilder& b, const ModelDescription& model, Variable x, Layer layer)
+{
+    const ModuleScope scope(b, "encoder", "Encoder");
+    for (std::int64_t i = 0; i < model.layers && b.ok(); ++i) {
+        const ModuleScope each(b, fmt::format("layer.{}", i), "Layer");
+        x = b.layer([&] { return layer(b, model, x); });
+    }
+    return x;
+}
+
+Variable bertEmbeddings(NetworkBuilder& b, const ModelDescription& model, Variable& tokenWeight)
+{
+    const ModuleScope scope(b, "embeddings", "BertEmbeddings");
+    const BuildOptions& options = b.options();
+    const Variable tokens = tokenInput(b);
+    {
+        const ModuleScope words(b, "word_embeddings", "Embedding");
+        tokenWeight = b.parameter("weight", {model.vocab, model.hidden});
+    }
+    Variable x = b.embedding(tokens, tokenWeight);
+    const Variable all = b.buffer("position_ids", {1, model.maxPositions}, DType::Int64);
+    b.buffer("token_type_ids", {1, model.maxPositions}, DType::Int64);
+    const Variable types =
+        b.expand(b.fill({1, options.sequence}, DType::Int64), {options.batch, options.sequence});
+    if (model.tokenTypes > 0)
+        x = b.add(std::move(x),
+                  b.embedding("token_type_embeddings", types, model.tokenTypes, model.hidden));
+    const Variable positions = b.narrow(all, 1, options.sequence);
+    x = b.add(std::move(x),
+              b.embedding("position_embeddings", positions, model.maxPositions, model.hidden));
+    return b.dropout(b.layerNorm("LayerNorm", std::move(x)), options.dropout);
+}
+
+Variable maskedLanguageHead(NetworkBuilder& b, const ModelDescription& model, Variable x,
+                            const Variable& tokenWeight)
+{
+    const ModuleScope scope(b, "cls.predictions", "MaskedLanguageHead");
+    x = activated(b, model.activation, b.linear("transform.dense", std::move(x), model.hidden));
+    x = b.layerNorm("transform.LayerNorm", std::move(x));
+    const Variable bias = b.parameter("bias", {model.vocab});
+    const Variable weight =
+        model.tied ? tokenWeight : b.parameter("decoder.weight", {model.vocab, model.hidden});
+    return b.linear(std::move(x), weight, bias);
+}
+
+/// x[:, 0] through a linear layer and tanh.
+Variable pooled(NetworkBuilder& b, const ModelDescription& model, const Variable& x)
+{
+    const ModuleScope scope(b, "pooler", "Pooler");
+    return b.tanh(b.linear("dense", b.select(x, 1), model.hidden));
+}
+
+Result<Graph> finishPooled(NetworkBuilder& b, Variable output)
+{
+    if (!b.options().loss || !b.ok())
+        return b.finish(std::move(output));
+    Variable loss = b.sumAll(output);
+    return b.finish(std::move(output), std::move(loss));
+}
+
+} // namespace
+
+Result<Graph> bert(const ModelDescription& model, const BuildOptions& options)
+{
+    MEMSCAPE_CHECK(checkModel(model));
+    NetworkBuilder b(options);
+    if (options.sequence > model.maxPositions)
+        b.refuse("network.shape",
+                 fmt::format("a sequence of {} is longer than the {} positions", options.sequence,
+                             model.maxPositions));
+    Variable tokenWeight;
+    Variable x = bertEmbeddings(b, model, tokenWeight);
+    x = stack(b, model, std::move(x), bertLayer);
+    if (model.head == HeadKind::MaskedLanguageModel)
+        return finishLanguageModel(b, maskedLanguageHead(b, model, std::move(x), tokenWeight));
+    if (model.head == HeadKind::None || !b.ok())
+        return finishPooled(b, std::move(x));
+    Variable output = pooled(b, model, x);
+    if (model.head != HeadKind::Classifier)
+        return finishPooled(b, std::move(output));
+    output = b.dropout(std::move(output), options.dropout);
+    return finishClassifier(b, b.linear("classifier", std::move(output), model.picture.classes));
+}
+
+Result<Graph> visionTransformer(const ModelDescription& model, const BuildOptions& options)
+{
+    MEMSCAPE_CHECK(checkModel(model));
+    NetworkBuilder b(options);
+    const Picture& picture = model.picture;
+    const std::int64_t side = picture.size / picture.patch;
+    const Variable pictures = b.input(
+        "pictures", {options.batch, picture.channels, picture.size, picture.size}, options.weights);
+    Variable x;
+    {
+        const ModuleScope scope(b, "vit.embeddings", "ViTEmbeddings");
+        Variable first = b.parameter("cls_token", {1, 1, model.hidden});
+        const Variable positions =
+            b.parameter("position_embeddings", {1, side * side + 1, model.hidden});
+        x = b.convolution("patch_embeddings.projection", pictures, model.hidden,
+                          {picture.patch, picture.patch, 0, 1, true});
+        if (b.ok())
+            x = b.transpose(b.flatten(std::move(x), 2), 1, 2);
+        first = b.expand(std::move(first), {options.batch, 1, model.hidden});
+        x = b.add(b.cat({std::move(first), std::move(x)}, 1), positions);
+        x = b.dropout(std::move(x), options.dropout);
+    }
+    {
+        const ModuleScope scope(b, "vit", "ViT");
+        x = b.layerNorm("layernorm", stack(b, model, std::move(x), visionLayer));
+    }
+    if (model.head == HeadKind::Classifier && b.ok())
+        return finishClassifier(b, b.linear("classifier", b.select(x, 1), picture.classes));
+    return finishPooled(b, b.ok() ? pooled(b, model, x) : Variable());
+}
+
+} // namespace memscape

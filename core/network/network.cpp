@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/network.h"
+
+#include "core/network/families/cnn_network.h"
+#include "core/network/families/decoder.h"
+#include "core/network/families/encoder.h"
+#include "core/network/families/from_scratch.h"
+#include "core/network/families/gpt2.h"
+#include "core/network/families/mlp.h"
+#include "core/network/families/t5.h"
+
+namespace memscape {
+
+namespace {
+
+/// As nanoGPT runs it, with PyTorch's fused GELU unless activations are to be written out.
+Gpt2Shape gpt2Shape(const ModelDescription& model, const BuildOptions& options)
+{
+    Gpt2Shape shape;
+    shape.hidden = model.hidden;
+    shape.heads = model.heads;
+    shape.layers = model.layers;
+    shape.feedForward = model.ffn;
+    shape.vocabulary = model.vocab;
+    shape.positions = model.maxPositions;
+    shape.isTied = model.tied;
+    shape.isActivationComposite =
+        model.activation == ActivationKind::GeluNew && options.writtenOut.activation;
+    if (model.activation == ActivationKind::Relu)
+        shape.activation = OperatorKind::Relu;
+    return shape;
+}
+
+} // namespace
+
+Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& options)
+{
+    MEMSCAPE_CHECK(checkModel(model));
+    switch (model.family) {
+    case Family::Cnn:
+        return cnnNetwork(model, options);
+    case Family::Mlp:
+        return mlpChain(model, options);
+    case Family::Encoder:
+        return bert(model, options);
+    case Family::VisionTransformer:
+        return visionTransformer(model, options);
+    case Family::EncoderDecoder:
+        return t5(model, options);
+    case Family::Decoder:
+        break;
+    }
+    if (model.architecture == "gpt2")
+        return gpt2(gpt2Shape(model, options), options);
+    if (model.architecture == "from-scratch")
+        return fromScratchDecoder(model, options);
+    return decoder(model, options);
+}
+
+} // namespace memscape
