@@ -9,13 +9,21 @@ compiler_packages="g++ cmake ninja-build nlohmann-json3-dev libfmt-dev libexpect
 window_packages="qt6-base-dev libqt6svg6-dev libqt6svg6 libqcustomplot-dev fonts-dejavu-core"
 test_packages="valgrind locales desktop-file-utils appstream libxml2-utils file libbenchmark-dev groff-base"
 
+# is_installed PACKAGE: by its own name or by that of a package that took its place (Debian 13's qt6-svg-dev
+# provides libqt6svg6-dev).
+is_installed() {
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ] ||
+        dpkg-query -W -f '${db:Status-Status},${Provides}\n' 2>/dev/null | grep '^installed,' | tr ',' '\n' |
+        sed 's/^ *//; s/ (.*//' | grep -xF "$1" >/dev/null
+}
+
 # install PACKAGE…: only what is missing, as root or through sudo, never asking.
 install() {
     local missing=() as_root=()
     command -v dpkg-query >/dev/null || stop "this script installs with apt (Debian, Ubuntu); on this system install: $*, then see README.md, Build by hand"
     local package
     for package in "$@"; do
-        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+        is_installed "$package" || missing+=("$package")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
     if [ "$(id -u)" != 0 ]; then

@@ -9,6 +9,12 @@
 
 namespace memscape {
 
+namespace {
+
+constexpr auto gone = std::size_t(-1); // the record of a row that is being removed
+
+} // namespace
+
 RecordsModel::RecordsModel(StudyDocument& document, std::string experiment, QObject* parent)
     : QAbstractListModel(parent)
     , m_document(document)
@@ -53,14 +59,16 @@ void RecordsModel::rebuild()
     endResetModel();
 }
 
+// The document has changed already: the numbers are moved on before a view is told, since it may ask
+// for the rows that stay.
 void RecordsModel::insert(std::size_t recordIndex)
 {
+    for (std::size_t& index : m_order)
+        index += index >= recordIndex ? 1 : 0;
     std::vector<std::size_t> order = wantedOrder();
     const auto at = std::find(order.begin(), order.end(), recordIndex);
-    if (at == order.end()) { // of another experiment: only the numbers have changed
-        m_order = std::move(order);
-        return;
-    }
+    if (at == order.end())
+        return; // of another experiment
     const int row = int(at - order.begin());
     beginInsertRows({}, row, row);
     m_order = std::move(order);
@@ -71,10 +79,14 @@ void RecordsModel::remove(std::size_t recordIndex)
 {
     const int row = rowOf(recordIndex);
     if (row >= 0)
-        beginRemoveRows({}, row, row);
+        m_order[std::size_t(row)] = gone;
+    for (std::size_t& index : m_order)
+        index -= index != gone && index > recordIndex ? 1 : 0;
+    if (row < 0)
+        return;
+    beginRemoveRows({}, row, row);
     m_order = wantedOrder();
-    if (row >= 0)
-        endRemoveRows();
+    endRemoveRows();
 }
 
 void RecordsModel::reorder()

@@ -17,7 +17,7 @@
 //   skipped, failed    done with that status and an error
 //   broken-result      done with a result that is no measurement
 //   strange            unknown messages and fields, runs of other ids, CRLF, split writes, then ok
-//   result FILE        done, with what the file holds as the result
+//   result FILE        a CPU that is described by the file; done, with the same as the result
 //   environment        its environment on stderr, then ok
 //   child              starts a child that ignores SIGTERM, then hangs; pids on stderr
 #include <csignal>
@@ -38,11 +38,19 @@ void say(const std::string& line)
     std::fflush(stdout);
 }
 
-void hello(int version = 1)
+std::string lineOf(const char* file)
+{
+    std::string line;
+    std::getline(std::ifstream(file), line);
+    return line;
+}
+
+void hello(int version = 1, const std::string& description = "null")
 {
     say(R"({"type":"hello","protocol":)" + std::to_string(version) + R"(,"worker":"0.0-fake","pid":)"
         + std::to_string(getpid())
-        + R"(,"devices":[{"id":"cpu","name":"Fake CPU","missing":"","description":null},)"
+        + R"(,"devices":[{"id":"cpu","name":"Fake CPU","missing":"","description":)"
+        + description + R"(},)"
           R"({"id":"cuda:0","name":"No GPU","missing":"no driver","description":null}]})");
 }
 
@@ -109,13 +117,6 @@ void waitForCancel(int milliseconds)
         say(doneLine("cancelled"));
         run = 0;
     }
-}
-
-std::string lineOf(const char* file)
-{
-    std::string line;
-    std::getline(std::ifstream(file), line);
-    return line;
 }
 
 void whole(int points)
@@ -235,7 +236,7 @@ int main(int count, char** arguments)
     if (mode == "early")
         say(R"({"type":"started","id":1})");
     if (mode != "silent")
-        hello(mode == "version" ? 99 : 1);
+        hello(mode == "version" ? 99 : 1, mode == "result" ? lineOf(argument) : "null");
     if (mode == "crash-idle") {
         usleep(50000);
         return 1;

@@ -224,10 +224,10 @@ private slots:
     {
         auto page = open("stride", "nvidia-h200");
         const auto names = [&] {
-            QStringList names;
+            QStringList found;
             for (const Curve& curve : page->plot()->view()->curves())
-                names << curve.name;
-            return names;
+                found << curve.name;
+            return found;
         };
         QVERIFY(!names().contains("datasheet"));
         m_fixture->settings.setShowBases(true);

@@ -10,6 +10,7 @@
 #include <QFile>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QScopeGuard>
 #include <QSignalSpy>
 #include <QStandardPaths>
 #include <QTemporaryDir>
@@ -256,6 +257,9 @@ private slots:
     void zoomIsRememberedWithTheStudy()
     {
         QTemporaryDir folder;
+        const QByteArray home = qgetenv("XDG_STATE_HOME");
+        qputenv("XDG_STATE_HOME", folder.path().toUtf8()); // a session of its own
+        const auto back = qScopeGuard([&] { qputenv("XDG_STATE_HOME", home); });
         WindowOptions options = quietWindow();
         options.remember = true;
         PlotRange range;
