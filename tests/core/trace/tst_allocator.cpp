@@ -4,26 +4,15 @@
 // steps under five, every statistic to the byte. tests/data/pytorch/caching_allocator.json.
 #include "core/access/random.h"
 #include "core/trace/allocator_replay.h"
+#include "tests/support/pytorch_data.h"
 
 #include <QtTest>
-
-#include <QFile>
-#include <QJsonArray>
-#include <QJsonDocument>
-#include <QJsonObject>
 
 #include <map>
 
 using namespace memscape;
 
 namespace {
-
-QJsonObject readData(const char* name)
-{
-    QFile file(QStringLiteral(TEST_DATA "/pytorch/") + name);
-    return file.open(QIODevice::ReadOnly) ? QJsonDocument::fromJson(file.readAll()).object()
-                                          : QJsonObject();
-}
 
 qint64 integer(const QJsonValue& value)
 {
@@ -171,7 +160,7 @@ private slots:
     void oneRequest_data()
     {
         QTest::addColumn<QJsonObject>("expected");
-        const QJsonArray unit = readData("caching_allocator.json")["unit"].toArray();
+        const QJsonArray unit = pytorchData("caching_allocator.json")["unit"].toArray();
         QCOMPARE(unit.size(), 26);
         for (qsizetype i = 0; i < unit.size(); ++i) {
             const QJsonObject entry = unit[i].toObject();
@@ -202,7 +191,7 @@ private slots:
         QTest::addColumn<QJsonArray>("events");
         QTest::addColumn<QString>("setting");
         QTest::addColumn<QJsonObject>("expected");
-        const QJsonArray traces = readData("caching_allocator.json")["traces"].toArray();
+        const QJsonArray traces = pytorchData("caching_allocator.json")["traces"].toArray();
         QCOMPARE(traces.size(), 10);
         for (const QJsonValue& trace : traces) {
             const QJsonObject results = trace["results"].toObject();
@@ -232,8 +221,8 @@ private slots:
         QTest::addColumn<QJsonObject>("step");
         QTest::addColumn<QString>("setting");
         QTest::addColumn<QJsonObject>("expected");
-        const QJsonArray steps = readData("training_traces.json")["traces"].toArray();
-        const QJsonArray real = readData("caching_allocator.json")["real"].toArray();
+        const QJsonArray steps = pytorchData("training_traces.json")["traces"].toArray();
+        const QJsonArray real = pytorchData("caching_allocator.json")["real"].toArray();
         QCOMPARE(steps.size(), 8);
         QCOMPARE(real.size(), 8);
         for (qsizetype i = 0; i < real.size(); ++i) {
@@ -272,7 +261,7 @@ private slots:
     /// every new segment is asked for at the same event and with the same size.
     void everyAddressOfARealGpu()
     {
-        const QJsonObject recording = readData("cuda_trace.json");
+        const QJsonObject recording = pytorchData("cuda_trace.json");
         auto continued = CachingAllocator::continued({}, recordedSegments(recording));
         QVERIFY(continued);
         CachingAllocator& allocator = *continued;

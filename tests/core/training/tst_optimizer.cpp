@@ -4,13 +4,9 @@
 // phase of real training steps of PyTorch 1.13 (training_traces.json). Frees between two operators
 // have no order in the recordings, so runs of frees are compared as sets.
 #include "core/training/optimizer_step.h"
+#include "tests/support/pytorch_data.h"
 
 #include <QtTest>
-
-#include <QFile>
-#include <QJsonArray>
-#include <QJsonDocument>
-#include <QJsonObject>
 
 #include <algorithm>
 #include <numeric>
@@ -18,13 +14,6 @@
 using namespace memscape;
 
 namespace {
-
-QJsonObject readData(const char* name)
-{
-    QFile file(QStringLiteral(TEST_DATA "/pytorch/") + name);
-    return file.open(QIODevice::ReadOnly) ? QJsonDocument::fromJson(file.readAll()).object()
-                                          : QJsonObject();
-}
 
 ParameterTensor parameter(const std::string& name, std::vector<std::int64_t> shape)
 {
@@ -89,7 +78,7 @@ class TestOptimizer : public QObject
     static void recordedSteps()
     {
         QTest::addColumn<QJsonObject>("step");
-        const QJsonArray steps = readData("optimizer_steps.json")["steps"].toArray();
+        const QJsonArray steps = pytorchData("optimizer_steps.json")["steps"].toArray();
         QVERIFY(steps.size() >= 32);
         for (const QJsonValue& step : steps)
             QTest::addRow("%s %s", qPrintable(step["name"].toString()),
@@ -177,7 +166,7 @@ private slots:
     void realTrainingSteps_data()
     {
         QTest::addColumn<QJsonObject>("step");
-        const QJsonArray traces = readData("training_traces.json")["traces"].toArray();
+        const QJsonArray traces = pytorchData("training_traces.json")["traces"].toArray();
         QCOMPARE(traces.size(), 8);
         for (const QJsonValue& trace : traces)
             QTest::addRow("%s %s", qPrintable(trace["name"].toString()),

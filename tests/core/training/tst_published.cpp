@@ -8,13 +8,9 @@
 #include "core/training/optimizer_state.h"
 #include "core/training/sharding.h"
 #include "core/training/textbook.h"
+#include "tests/support/pytorch_data.h"
 
 #include <QtTest>
-
-#include <QFile>
-#include <QJsonArray>
-#include <QJsonDocument>
-#include <QJsonObject>
 
 #include <cmath>
 
@@ -25,10 +21,7 @@ namespace {
 /// One of the tables by its key.
 QJsonObject table(const char* key)
 {
-    QFile file(QStringLiteral(TEST_DATA "/pytorch/published_tables.json"));
-    if (!file.open(QIODevice::ReadOnly))
-        return {};
-    return QJsonDocument::fromJson(file.readAll()).object()[QLatin1String(key)].toObject();
+    return pytorchData("published_tables.json")[QLatin1String(key)].toObject();
 }
 
 enum class Rounding { Nearest, Down };
