@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The caching allocator against an independent port of CUDACachingAllocator.cpp (another language,
 // another author): single requests, ten random traces under nine settings, eight real training
-// steps under five, every statistic to the byte. tests/data/pytorch/caching_allocator.json.
+// steps under five, every statistic to the byte (tests/data/pytorch/caching_allocator.json). And
+// against the addresses that PyTorch's own allocator gave out on a real GPU (cuda_trace.json).
 #include "core/access/random.h"
 #include "core/trace/allocator_replay.h"
 #include "tests/support/pytorch_data.h"
