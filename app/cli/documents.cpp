@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Foreign files are checked for what any use of them needs, no more: a config.json for the sizes that
-// must be positive whole numbers, a chain for the lengths of its arrays, a snapshot for being whole.
+// Foreign files are checked for what any use of them needs, no more: a config.json by reading the model
+// that it describes (what was assumed is said), a chain for the lengths of its arrays, a snapshot for being whole.
 #include "app/cli/documents.h"
 
+#include "core/base/text.h"
 #include "core/experiment/record.h"
+#include "core/network/inventory.h"
+#include "core/network/model_config.h"
 
 #include <array>
 #include <cmath>
@@ -68,25 +71,15 @@ Result<std::string> describeChain(const Json& json)
 
 Result<std::string> describeConfig(const Json& json)
 {
-    constexpr std::array sizes{"hidden_size", "num_hidden_layers", "num_attention_heads",
-                               "num_key_value_heads", "intermediate_size", "vocab_size",
-                               "max_position_embeddings", "n_embd", "n_layer", "n_head"};
-    const JsonReader reader(json);
-    int known = 0;
-    for (const char* key : sizes) {
-        if (!reader.has(key) || json.at(key).is_null())
-            continue;
-        MEMSCAPE_TRY(node, reader.at(key));
-        MEMSCAPE_TRY(value, node.integer());
-        if (value < 1)
-            return node.expected("a whole number of at least 1");
-        ++known;
-    }
-    if (known == 0)
-        return fail("config.sizes", "no model size is named in this config.json",
-                    "expected keys such as hidden_size and num_hidden_layers");
-    MEMSCAPE_TRY(type, reader.string("model_type", "a model"));
-    return fmt::format("Hugging Face config.json of {}", type);
+    MEMSCAPE_TRY(model, modelFromConfig(JsonReader(json), "config.json"));
+    MEMSCAPE_TRY(list, inventory(model));
+    MEMSCAPE_TRY(type, JsonReader(json).string("model_type", "a model"));
+    std::string text = fmt::format("Hugging Face config.json of {}, {} parameters", type, list.total);
+    if (list.active != list.total)
+        text += fmt::format(", {} for each token", list.active);
+    if (!model.assumptions.empty())
+        text += fmt::format(" ({})", join(model.assumptions, "; "));
+    return text;
 }
 
 Result<std::string> describeSnapshot(const Json& json)
@@ -133,7 +126,7 @@ Result<std::string> describeDocument(std::string_view text)
     if (json.is_object() && !json.contains("format")) {
         if (json.contains("segments") && json.contains("device_traces"))
             return describeSnapshot(json);
-        if (json.contains("model_type") || json.contains("architectures"))
+        if (json.contains("model_type") || json.contains("architectures") || json.contains("text_config"))
             return describeConfig(json);
     }
     MEMSCAPE_TRY(format, documentFormat(json));

@@ -133,7 +133,10 @@ private slots:
             "backward_overhead": [0, 0, 0], "units": {"time": "s", "memory": "B"}})";
         QTest::newRow("chain") << chain << 0 << QByteArray("chain of 2 stages");
         QTest::newRow("short chain") << replaced(chain, "\"saved\": [1, 2, 3]", "\"saved\": [1, 2]") << 2 << QByteArray("saved");
-        QTest::newRow("config") << QByteArray(R"({"model_type": "llama", "hidden_size": 4096})") << 0 << QByteArray("config.json of llama");
+        QTest::newRow("config") << QByteArray(R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32})") << 0
+                                << QByteArray("config.json of llama, 6738415616 parameters");
+        QTest::newRow("config without layers") << QByteArray(R"({"model_type": "llama", "hidden_size": 4096})") << 2
+                                               << QByteArray("num_hidden_layers: is missing");
         QTest::newRow("bad config") << QByteArray(R"({"model_type": "llama", "hidden_size": -1})") << 2 << QByteArray("hidden_size");
         QTest::newRow("words in config") << QByteArray(R"({"model_type": "llama", "hidden_size": "big"})") << 2 << QByteArray("hidden_size");
         QTest::newRow("snapshot") << QByteArray(R"({"segments": [{"total_size": 2097152, "blocks": []}], "device_traces": []})") << 0 << QByteArray("1 segments");

@@ -77,10 +77,9 @@ private slots:
     {
         // A written-out decoder on a GPU after its forward pass with the graph kept: its memory
         // snapshot shows 18595 MiB of live blocks. Of these, 32 MiB are cuBLAS's workspace, and 128
-        // matrices of 25 MiB lie in blocks of 26 that the caching allocator does not split. The
-        // snapshot also shows a Bool of every score kept by torch.where (74 MiB), where the mask
-        // that was passed is recorded here, and one rotary table for each sequence of the batch (8
-        // MiB).
+        // matrices of 25 MiB lie in blocks of 26 that the caching allocator does not split. That
+        // program also keeps a Bool of every score where it masks (74 MiB), which one mask for all
+        // heads does not need, and looks up a rotary table for each sequence of the batch (8 MiB).
         const double real = 18595 - 32 - 128;
         const auto model =
             readModel("from-scratch:hidden=2560,layers=32,heads=32,ffn=10240,vocab=10000");
