@@ -98,7 +98,7 @@ double warmSecondsPerLine(const Device& device, const StrideCase& walk, double f
 {
     const int cores = std::clamp(threads, 1, std::max(1, device.units));
     double seconds = 0;
-    const Curve curve = walk.pattern == Pattern::Random ? Curve::Latency : Curve::Bandwidth;
+    const KneeOf curve = walk.pattern == Pattern::Random ? KneeOf::Latency : KneeOf::Bandwidth;
     for (const ServedBy& one : servedBy(device, footprint, cores, curve)) {
         if (one.share <= 0)
             continue;

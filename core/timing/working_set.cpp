@@ -50,7 +50,7 @@ double hitShare(double workingSet, double capacity, const Knee& knee)
     return std::pow((empty - workingSet) / (empty - full), knee.exponent);
 }
 
-std::vector<ServedBy> servedBy(const Device& device, double workingSet, int cores, Curve curve)
+std::vector<ServedBy> servedBy(const Device& device, double workingSet, int cores, KneeOf curve)
 {
     std::vector<ServedBy> served;
     double reached = 0; // cumulative share that this level or a nearer one holds
@@ -58,7 +58,7 @@ std::vector<ServedBy> servedBy(const Device& device, double workingSet, int core
         if (!onLoadPath(level))
             continue;
         const double capacity = level.capacity.value * std::clamp(cores, 1, std::max(1, level.instances));
-        const bool own = curve == Curve::Bandwidth && level.bandwidthKnee;
+        const bool own = curve == KneeOf::Bandwidth && level.bandwidthKnee;
         double share = hitShare(workingSet, capacity, own ? *level.bandwidthKnee : level.knee);
         if (!level.onChip()) // pages either are in memory or are not: no knee
             share = workingSet <= capacity ? 1 : capacity / workingSet;
@@ -126,7 +126,7 @@ BandwidthModel bandwidthOf(const Device& device, double workingSet, Operation op
     // On a GPU blocks land on any multiprocessor: the working set is as one of them sees it, and does
     // not add up over their L1 caches.
     const int cores = device.isGpu() ? 1 : std::clamp(shape.threads, 1, std::max(1, device.units));
-    BandwidthModel model{0, servedBy(device, workingSet, cores, Curve::Bandwidth)};
+    BandwidthModel model{0, servedBy(device, workingSet, cores, KneeOf::Bandwidth)};
     double secondsPerByte = 0;
     for (const ServedBy& one : model.served) {
         if (one.share <= 0)

@@ -39,12 +39,12 @@ struct ServedBy
 };
 
 /// Of what: dependent random reads, or streams, of which a shared cache may keep more.
-enum class Curve { Latency, Bandwidth };
+enum class KneeOf { Latency, Bandwidth };
 
 /// Shares over caches, DRAM and storage, nearest first; they add up to 1. `cores` share the working
 /// set, each with a private slice in the levels it has of its own.
 std::vector<ServedBy> servedBy(const Device& device, double workingSet, int cores = 1,
-                               Curve curve = Curve::Latency);
+                               KneeOf curve = KneeOf::Latency);
 
 /// The level that serves most accesses.
 const MemoryLevel* homeLevel(const Device& device, double workingSet, int cores = 1);
