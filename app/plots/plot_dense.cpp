@@ -97,7 +97,7 @@ std::vector<DensePoint> visiblePoints(const CleanCurve& curve, const AxisRange& 
 }
 
 std::vector<DensePoint> densePoints(const CleanCurve& curve, const ExtremesTree& tree,
-                                    const AxisRange& range, int columns)
+                                    const AxisRange& range, int columns, bool cloud)
 {
     std::vector<DensePoint> points;
     const auto& x = curve.x;
@@ -119,10 +119,12 @@ std::vector<DensePoint> densePoints(const CleanCurve& curve, const ExtremesTree&
         } else {
             const Extremes extremes = tree.over(curve.y, begin, end);
             const double middle = x[begin + (end - begin) / 2];
-            add(begin);
+            if (!cloud)
+                add(begin);
             points.push_back({middle, extremes.low});
             points.push_back({middle, extremes.high, true});
-            add(end - 1);
+            if (!cloud)
+                add(end - 1);
         }
         begin = end;
     }

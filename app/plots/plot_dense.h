@@ -47,7 +47,8 @@ std::vector<DensePoint> visiblePoints(const CleanCurve& curve, const AxisRange& 
 /// The points of `curve` inside `range` for a plot of so many columns, in the order of x: those of a
 /// column with few points as they are, else its first, lowest, highest and last. One point on either
 /// side of the range comes along, so that lines reach the edge. Gaps wider than a column stay gaps.
+/// Of a cloud of dots, which no line joins, the lowest and the highest of a full column are enough.
 std::vector<DensePoint> densePoints(const CleanCurve& curve, const ExtremesTree& tree,
-                                    const AxisRange& range, int columns);
+                                    const AxisRange& range, int columns, bool cloud = false);
 
 } // namespace memscape

@@ -131,14 +131,16 @@ public:
 
 namespace {
 
-/// `cloud`: dots that nothing joins, but for columns so full that they are one stretch.
+/// `cloud`: dots as short lines, which are drawn ten times as fast; a full column is one of them.
 QVector<QCPGraphData> graphData(const std::vector<DensePoint>& points, bool cloud)
 {
     QVector<QCPGraphData> data;
-    data.reserve(qsizetype(points.size()) * (cloud ? 2 : 1));
+    data.reserve(qsizetype(points.size()) * (cloud ? 3 : 1));
     for (const DensePoint& point : points) {
-        if (cloud && !point.joined)
+        if (cloud && !point.joined) {
             data.append(QCPGraphData(point.x, std::numeric_limits<double>::quiet_NaN()));
+            data.append(QCPGraphData(point.x, point.y)); // a dot alone is a line to itself
+        }
         data.append(QCPGraphData(point.x, point.y));
     }
     return data;
@@ -293,15 +295,18 @@ void PlotScene::styleGraph(std::size_t index, double columns)
     const auto& tree = m_graphs->trees[index];
     if (tree && m_state.curves[index].visible)
         graph->data()->set(
-            dense ? graphData(densePoints(curve, *tree, m_state.xRange, int(columns)), !line)
+            dense ? graphData(densePoints(curve, *tree, m_state.xRange, int(columns), !line), !line)
                   : graphData(visiblePoints(curve, m_state.xRange), false),
             true);
-    graph->setLineStyle(line || (tree && dense) ? QCPGraph::lsLine : QCPGraph::lsNone);
-    graph->setPen(dense ? QPen(style.colour, 1) : style.pen);
+    const bool cloud = tree && dense && !line;
+    graph->setLineStyle(line || cloud ? QCPGraph::lsLine : QCPGraph::lsNone);
+    graph->setPen(cloud ? QPen(style.colour, 2) : dense ? QPen(style.colour, 1) : style.pen);
     graph->setAntialiased(!dense);
     CurveStyle dots = style;
     if (line && curve.x.size() == 1)
         dots.size = std::max(dots.size, 6.0); // a line of one point would not be seen
+    if (cloud)
+        dots.size = 0;
     graph->setScatterStyle(scatterOf(dots, m_theme->background, dense));
 }
 

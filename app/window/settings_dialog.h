@@ -8,6 +8,7 @@
 
 #include <QDialog>
 
+class QLabel;
 class QTableWidget;
 class QTabWidget;
 
@@ -38,7 +39,7 @@ private:
     Actions& m_actions;
     QTabWidget* m_tabs;
     QTableWidget* m_workers;
-    class QLabel* m_conflicts;
+    QLabel* m_conflicts;
 };
 
 } // namespace memscape
