@@ -57,6 +57,9 @@ Result<void> checkTransformer(const ModelDescription& model)
         return contradiction("kv heads",
                              fmt::format("{} query heads cannot share {} key/value heads evenly",
                                          model.heads, model.kvHeads));
+    if (!(model.rotaryShare > 0 && model.rotaryShare <= 1))
+        return fail("model.range", fmt::format("{} is out of range", model.rotaryShare),
+                    "allowed: above 0, at most 1", "rotary share");
     if (model.positions == PositionKind::Learned && text && model.maxPositions == 0)
         return contradiction("max positions", "learned positions need their number");
     const auto perLayer = [&](const std::vector<std::uint8_t>& flags) {

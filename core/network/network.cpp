@@ -31,11 +31,8 @@ Gpt2Shape gpt2Shape(const ModelDescription& model, const BuildOptions& options)
     return shape;
 }
 
-} // namespace
-
-Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& options)
+Result<Graph> recorded(const ModelDescription& model, const BuildOptions& options)
 {
-    MEMSCAPE_CHECK(checkModel(model));
     switch (model.family) {
     case Family::Cnn:
         return cnnNetwork(model, options);
@@ -55,6 +52,29 @@ Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& op
     if (model.architecture == "from-scratch")
         return fromScratchDecoder(model, options);
     return decoder(model, options);
+}
+
+/// Each storage was checked when it was made; a step adds them up, in a graph and its gradients.
+Result<void> checkTotal(const Graph& graph)
+{
+    std::int64_t total = 0;
+    for (const Storage& storage : graph.storages) {
+        if (__builtin_add_overflow(total, storage.bytes, &total) || total > (std::int64_t(1) << 58))
+            return fail("network.size", "the network has more bytes than can be counted",
+                        "take a smaller batch, sequence or model");
+    }
+    return {};
+}
+
+} // namespace
+
+Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& options)
+{
+    MEMSCAPE_CHECK(checkModel(model));
+    auto graph = recorded(model, options);
+    if (graph)
+        MEMSCAPE_CHECK(checkTotal(*graph));
+    return graph;
 }
 
 } // namespace memscape

@@ -97,6 +97,26 @@ private slots:
         QVERIFY2(std::abs((live + 74 + 8) / real - 1) < 0.0005, std::to_string(live).c_str());
     }
 
+    void sizesThatNoMachineHasAreRefused()
+    {
+        BuildOptions options;
+        options.batch = std::int64_t(1) << 50;
+        options.sequence = std::int64_t(1) << 30;
+        for (const char* name :
+             {"llama-3-8b", "gpt2", "bert-base", "t5-small", "from-scratch", "resnet50", "vit-b-16",
+              "mlp", "mixtral-8x7b", "deepseek-v2-lite"}) {
+            const auto graph = buildNetwork(*readModel(name), options);
+            QVERIFY2(!graph.has_value(), name);
+            QVERIFY2(graph.error().code.starts_with("network."), graph.error().text().c_str());
+            QVERIFY(!graph.error().message.empty());
+        }
+        options = {};
+        options.sequence = 4096; // beyond the positions that the model learned
+        for (const char* name : {"gpt2", "bert-base", "opt-125m"})
+            QCOMPARE(buildNetwork(*readModel(name), options).error().code,
+                     std::string("network.shape"));
+    }
+
     void writtenOutKeepsMoreThanFused()
     {
         const auto model = readModel("from-scratch");

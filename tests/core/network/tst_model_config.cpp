@@ -258,6 +258,8 @@ private slots:
         row("a flag as a word", llama(R"("tie_word_embeddings": "yes")"), "json.type",
             "tie_word_embeddings");
         row("wide", llama(R"("hidden_size": 2147483648)"), "model.range", "hidden");
+        row("rotating more than a head", llama(R"("partial_rotary_factor": 1e300)"), "model.range",
+            "rotary share");
         row("layer types", llama(R"("sliding_window": 8, "layer_types": ["full_attention"])"),
             "model.contradiction", "layer_types");
         row("layer types of numbers", llama(R"("sliding_window": 8, "layer_types": [1, 2, 3, 4])"),
