@@ -26,10 +26,12 @@ struct WrittenOut
 struct EagerRules
 {
     bool meanSavesInput = false;        ///< before 2.0, for its number of elements
+    bool meanIsSumAndQuotient = false; ///< a model that writes x.sum(-1) / n itself
     bool normStatisticsInFloat = true;  ///< the CPU keeps mean and deviation in the input's dtype
     bool dropoutSavesNoise = false;     ///< F.dropout on a CPU: a factor per element, not a Bool
     bool accumulatesInPlace = true;     ///< since 2.0 a second gradient is added into the first
-    static constexpr EagerRules torch113OnCpu() { return {true, false, true, false}; }
+    bool slicesWholeDimensions = false; ///< before 2.0 x[:, :, None] made a node of each colon
+    static constexpr EagerRules torch113OnCpu() { return {true, false, false, true, false, true}; }
 };
 
 struct BuildOptions
@@ -44,8 +46,7 @@ struct BuildOptions
     bool gradient = true;       ///< false: torch.no_grad, nothing is saved
     bool loss = true;           ///< ends in the training loss; false: in the logits
     bool logitsInFloat = false; ///< `logits.float()` before the loss
-    bool keepsLogits = true;    ///< a Python variable names the logits until the step ends
-    bool headsInputGradient = false; ///< the input is an inner activation: it wants a gradient
+    bool keepsLogits = false;   ///< a Python variable names the logits until the step ends
     int tensorParallel = 1;
     bool sequenceParallel = false;
     EagerRules rules = {};

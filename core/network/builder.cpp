@@ -88,8 +88,15 @@ Result<Graph> NetworkBuilder::finish(Variable output, Variable loss)
     m_graph.output = output.id();
     m_graph.loss = loss.id();
     m_casts.clear(); // autocast's region ends
-    if (loss && !m_options.keepsLogits)
-        output.reset();
+    // The forward function returns: its locals die, what it returned goes on.
+    const TensorId kept = loss && !m_options.keepsLogits ? noTensor : output.id();
+    for (TensorId tensor = 0; tensor < m_names.size(); ++tensor) {
+        if (m_names[tensor] > 0 && tensor != kept && tensor != loss.id()) {
+            m_names[tensor] = 1;
+            release(tensor);
+        }
+        m_names[tensor] = UINT32_MAX / 2; // variables that still exist in C++ mean nothing now
+    }
     if (m_error)
         return fail(*m_error);
     Graph graph = std::move(m_graph);
@@ -138,7 +145,7 @@ Variable NetworkBuilder::parameter(std::string_view name, const Shape& shape, bo
 {
     Variable result = made(name, shape, m_options.weights, Role::Parameter, isTrained);
     if (result)
-        m_graph.parameters.push_back({std::string(name), result.id(), m_module});
+        m_graph.parameters.push_back({std::string(name), result.id(), m_module, isTrained});
     return result;
 }
 
@@ -146,7 +153,7 @@ Variable NetworkBuilder::buffer(std::string_view name, const Shape& shape, DType
 {
     Variable result = made(name, shape, dtype, Role::Buffer, false);
     if (result)
-        m_graph.buffers.push_back({std::string(name), result.id(), m_module});
+        m_graph.buffers.push_back({std::string(name), result.id(), m_module, false});
     return result;
 }
 

@@ -181,7 +181,9 @@ public:
     Variable layerNorm(Variable x, Variable weight, Variable bias);
     Variable fusedRmsNorm(Variable x, Variable weight);
     Variable groupNorm(Variable x, std::int64_t groups, Variable weight, Variable bias);
-    Variable batchNorm(Variable x, Variable weight, Variable bias);
+    /// `mean` and `variance` are the running statistics.
+    Variable batchNorm(Variable x, Variable weight, Variable bias, Variable mean,
+                       Variable variance);
 
     // --- products ---------------------------------------------------------------------------------
     Variable linear(Variable x, Variable weight, Variable bias = {});
@@ -261,12 +263,12 @@ private:
     void leaveModule();
 
     BuildOptions m_options;
+    std::optional<Error> m_error;
     Graph m_graph;
     std::vector<std::uint32_t> m_names; ///< variables per tensor
     std::vector<TensorId> m_castOf;     ///< autocast's cache, by parameter
     std::vector<Variable> m_casts;
     ModuleIndex m_module = 0;
-    std::optional<Error> m_error;
 };
 
 /// The module that operators and parameters belong to while it lives.

@@ -50,6 +50,7 @@ struct NamedTensor
     std::string name; ///< within its module: "weight"
     TensorId tensor = 0;
     ModuleIndex module = 0;
+    bool isTrained = false;
 };
 
 /// A call of a module: "attn" of type "Attention" within module `parent`. Module 0 is the network.

@@ -59,10 +59,11 @@ Variable NetworkBuilder::batchNorm(std::string_view name, Variable x)
     const Shape channels{x.size(1)};
     Variable weight = parameter("weight", channels);
     Variable bias = parameter("bias", channels);
-    buffer("running_mean", channels, DType::Float32);
-    buffer("running_var", channels, DType::Float32);
+    Variable mean = buffer("running_mean", channels, DType::Float32);
+    Variable variance = buffer("running_var", channels, DType::Float32);
     buffer("num_batches_tracked", {}, DType::Int64);
-    return batchNorm(std::move(x), std::move(weight), std::move(bias));
+    return batchNorm(std::move(x), std::move(weight), std::move(bias), std::move(mean),
+                     std::move(variance));
 }
 
 } // namespace memscape

@@ -194,6 +194,8 @@ Variable NetworkBuilder::sum(Variable x, int dimension, bool keep)
 
 Variable NetworkBuilder::mean(Variable x, int dimension, bool keep)
 {
+    if (m_options.rules.meanIsSumAndQuotient)
+        return settled(scale(sum(x, dimension, keep)), x);
     return reduction(OperatorKind::Mean, x, dimension, keep, m_options.rules.meanSavesInput);
 }
 

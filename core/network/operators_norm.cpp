@@ -18,6 +18,7 @@ Variable NetworkBuilder::highPrecision(Variable x)
 
 Variable NetworkBuilder::softmax(Variable x)
 {
+    const Variable held = x; // named by the caller until the operator is done, beside its cast
     x = contiguous(highPrecision(std::move(x)));
     if (!ok())
         return {};
@@ -33,6 +34,7 @@ Variable NetworkBuilder::softmax(Variable x, DType computed)
 
 Variable NetworkBuilder::logSoftmax(Variable x)
 {
+    const Variable held = x; // named by the caller until the operator is done, beside its cast
     x = contiguous(highPrecision(std::move(x)));
     if (!ok())
         return {};
@@ -43,6 +45,7 @@ Variable NetworkBuilder::logSoftmax(Variable x)
 
 Variable NetworkBuilder::layerNorm(Variable x, Variable weight, Variable bias)
 {
+    const Variable held = x; // named by the caller until the operator is done, beside its cast
     x = contiguous(highPrecision(std::move(x)));
     if (!ok())
         return {};
@@ -66,6 +69,7 @@ Variable NetworkBuilder::layerNorm(Variable x, Variable weight, Variable bias)
 
 Variable NetworkBuilder::fusedRmsNorm(Variable x, Variable weight)
 {
+    const Variable held = x; // named by the caller until the operator is done, beside its cast
     x = contiguous(highPrecision(std::move(x)));
     if (!ok())
         return {};
@@ -83,6 +87,7 @@ Variable NetworkBuilder::fusedRmsNorm(Variable x, Variable weight)
 
 Variable NetworkBuilder::groupNorm(Variable x, std::int64_t groups, Variable weight, Variable bias)
 {
+    const Variable held = x; // named by the caller until the operator is done, beside its cast
     x = contiguous(highPrecision(std::move(x)));
     if (!ok())
         return {};
@@ -98,20 +103,23 @@ Variable NetworkBuilder::groupNorm(Variable x, std::int64_t groups, Variable wei
     return settled(Variable(*this, result), x, weight, bias);
 }
 
-Variable NetworkBuilder::batchNorm(Variable x, Variable weight, Variable bias)
+Variable NetworkBuilder::batchNorm(Variable x, Variable weight, Variable bias, Variable runningMean,
+                                   Variable runningVariance)
 {
     if (!ok())
         return {};
     const Layout layout = x.layout();
     const Layout channels(Shape{x.size(1)});
     const DType dtype = x.dtype();
-    begin(OperatorKind::BatchNorm, std::array{x.id(), weight.id(), bias.id()});
+    begin(OperatorKind::BatchNorm, std::array{x.id(), weight.id(), bias.id(), runningMean.id(),
+                                              runningVariance.id()});
     const TensorId result = addOutput({layout, dtype}, true);
     const TensorId mean = addOutput({channels, DType::Float32}, false);
     const TensorId deviation = addOutput({channels, DType::Float32}, false);
-    for (const TensorId tensor : {x.id(), weight.id(), mean, deviation})
+    for (const TensorId tensor :
+         {x.id(), weight.id(), runningMean.id(), runningVariance.id(), mean, deviation})
         save(tensor);
-    return settled(Variable(*this, result), x, weight, bias);
+    return settled(Variable(*this, result), x, weight, bias, runningMean, runningVariance);
 }
 
 } // namespace memscape

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lookups, pictures and losses. Lookups keep their indices, max pooling eight bytes of index per
-// output beside its input, the loss its log-probabilities and the targets.
+// output beside its input, the loss its log-probabilities and the targets. gather() keeps its input too, for its sizes only.
 #include "core/network/builder.h"
 
 #include <array>
@@ -49,7 +49,7 @@ Variable NetworkBuilder::gather(Variable x, Variable indices)
     if (!ok())
         return {};
     Variable result = record(OperatorKind::Gather, {x.id(), indices.id()},
-                             {Layout(indices.shape()), x.dtype()}, {indices.id()});
+                             {Layout(indices.shape()), x.dtype()}, {x.id(), indices.id()});
     return settled(std::move(result), x, indices);
 }
 
@@ -67,6 +67,7 @@ std::int64_t windows(std::int64_t size, std::int64_t kernel, std::int64_t stride
 Variable NetworkBuilder::convolution(Variable x, Variable weight, Variable bias,
                                      const ConvolutionShape& shape)
 {
+    const Variable held = x;
     x = lowPrecision(std::move(x));
     weight = lowPrecision(std::move(weight));
     bias = lowPrecision(std::move(bias));
@@ -127,6 +128,8 @@ Variable NetworkBuilder::adaptiveAveragePool(Variable x, std::int64_t size)
 {
     if (!ok())
         return {};
+    if (size == 1 && m_options.rules.meanIsSumAndQuotient)
+        return scale(pooled(OperatorKind::Sum, x, 1, 1, false));
     if (size == 1) // PyTorch calls mean() for it
         return pooled(OperatorKind::Mean, x, 1, 1, m_options.rules.meanSavesInput);
     return pooled(OperatorKind::AdaptiveAveragePool, x, size, size, true);
@@ -144,7 +147,9 @@ Variable NetworkBuilder::interpolate(Variable x, std::int64_t factor, bool bilin
 
 Variable NetworkBuilder::crossEntropy(Variable logits, Variable target)
 {
-    Variable probabilities = logSoftmax(std::move(logits));
+    const Variable cast = highPrecision(logits); // one operator to autocast: its cast lives on
+    Variable probabilities = logSoftmax(cast);
+    logits.reset();
     if (!ok())
         return {};
     const DType dtype = probabilities.dtype();
@@ -158,6 +163,7 @@ Variable NetworkBuilder::crossEntropy(Variable logits, Variable target)
 
 Variable NetworkBuilder::mseLoss(Variable x, Variable target)
 {
+    const Variable held = x;
     x = highPrecision(std::move(x));
     target = highPrecision(std::move(target));
     if (!ok())

@@ -40,6 +40,7 @@ Variable NetworkBuilder::lowPrecision(Variable x)
 
 Variable NetworkBuilder::linear(Variable x, Variable weight, Variable bias)
 {
+    const Variable held = x; // named by the caller until the operator is done, beside its cast
     x = lowPrecision(std::move(x));
     weight = lowPrecision(std::move(weight));
     bias = lowPrecision(std::move(bias));
@@ -85,6 +86,7 @@ Variable NetworkBuilder::bmm(Variable x, Variable y)
 
 Variable NetworkBuilder::matmul(Variable x, Variable y)
 {
+    const Variable heldX = x, heldY = y;
     x = lowPrecision(std::move(x));
     y = lowPrecision(std::move(y));
     if (!ok())
@@ -154,6 +156,7 @@ Layout permutedAs(const Layout& layout, std::string_view from, std::string_view 
 
 Variable NetworkBuilder::einsum(std::string_view equation, Variable x, Variable y)
 {
+    const Variable heldX = x, heldY = y;
     x = lowPrecision(std::move(x));
     y = lowPrecision(std::move(y));
     const auto comma = equation.find(',');
@@ -188,10 +191,10 @@ Variable NetworkBuilder::einsum(std::string_view equation, Variable x, Variable 
     if (xOrder != xs)
         x = viewOf(OperatorKind::Permute, x, permutedAs(x.layout(), xs, xOrder),
                    attributeOf(xs, xOrder));
+    x = reshape(std::move(x), {batch, rows, inner}); // its last node runs after those of y
     if (yOrder != ys)
         y = viewOf(OperatorKind::Permute, y, permutedAs(y.layout(), ys, yOrder),
                    attributeOf(ys, yOrder));
-    x = reshape(std::move(x), {batch, rows, inner});
     y = reshape(std::move(y), {batch, inner, columns});
     Variable result = view(bmm(std::move(x), std::move(y)), shape);
     if (order != rs && ok())
@@ -202,6 +205,7 @@ Variable NetworkBuilder::einsum(std::string_view equation, Variable x, Variable 
 
 Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v)
 {
+    const Variable heldQ = q, heldK = k, heldV = v;
     q = lowPrecision(std::move(q));
     k = lowPrecision(std::move(k));
     v = lowPrecision(std::move(v));

@@ -8,15 +8,15 @@ namespace memscape {
 namespace {
 
 Variable eagerAttention(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,
-                        const Variable& mask)
+                        const Variable& mask, Variable& scores)
 {
     const std::int64_t length = q.size(2);
-    Variable scores = b.scale(b.matmul(q, b.transpose(k, -2, -1)));
+    scores = b.scale(b.matmul(q, b.transpose(k, -2, -1)));
     const Variable causal = b.narrow(b.narrow(mask, 2, length), 3, length);
     scores = b.maskedFill(std::move(scores), b.compare(causal));
     scores = b.softmax(std::move(scores));
     scores = b.dropout(std::move(scores), b.options().dropout);
-    return b.matmul(std::move(scores), v);
+    return b.matmul(scores, v);
 }
 
 Variable attention(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& x)
@@ -32,8 +32,9 @@ Variable attention(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& x)
         y = b.view(b.contiguous(b.transpose(std::move(y), 1, 2)), {batch, length, shape.hidden});
         return b.dropout(b.linear("proj", std::move(y), shape.hidden), b.options().dropout);
     }
+    Variable scores; // a local of this function
     Variable y = b.attentionCore(
-        [&] { return eagerAttention(b, parts[0], parts[1], parts[2], mask); });
+        [&] { return eagerAttention(b, parts[0], parts[1], parts[2], mask, scores); });
     y = b.view(b.contiguous(b.transpose(std::move(y), 1, 2)), {batch, length, shape.hidden});
     return b.dropout(b.linear("proj", y, shape.hidden), b.options().dropout);
 }
@@ -47,10 +48,11 @@ Variable compositeGelu(NetworkBuilder& b, const Variable& x)
     return b.multiply(std::move(half), std::move(inner));
 }
 
-Variable feedForward(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& x)
+// A plain method: it owns its argument, where a module's caller would hold it.
+Variable feedForward(NetworkBuilder& b, const Gpt2Shape& shape, Variable x)
 {
     const std::int64_t width = shape.feedForward > 0 ? shape.feedForward : 4 * shape.hidden;
-    Variable hidden = b.linear("fc", x, width);
+    Variable hidden = b.linear("fc", std::move(x), width);
     hidden = shape.isActivationComposite ? compositeGelu(b, hidden)
                                          : b.unary(shape.activation, std::move(hidden));
     return b.dropout(b.linear("pj", std::move(hidden), shape.hidden), b.options().dropout);
@@ -64,8 +66,7 @@ Variable gpt2Block(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& ar
     Variable branch = b.call(b.layerNorm("ln1", x),
                              [&](const Variable& y) { return attention(b, shape, y); });
     x = b.add(std::move(x), std::move(branch));
-    branch = b.call(b.layerNorm("ln2", x),
-                    [&](const Variable& y) { return feedForward(b, shape, y); });
+    branch = feedForward(b, shape, b.layerNorm("ln2", x));
     return b.add(std::move(x), std::move(branch));
 }
 

@@ -20,6 +20,9 @@ Variable repeated(NetworkBuilder& b, Variable x, std::int64_t heads)
     if (groups == 1)
         return x;
     const Shape shape{x.size(0), x.size(1), groups, x.size(2), x.size(3)};
+    if (b.options().rules.slicesWholeDimensions)
+        for (const int dimension : {0, 1})
+            x = b.narrow(x, dimension, x.size(dimension));
     const Shape full{x.size(0), heads, x.size(2), x.size(3)};
     return b.reshape(b.expand(b.unsqueeze(std::move(x), 2), shape), full);
 }
@@ -30,36 +33,41 @@ Variable heads(NetworkBuilder& b, Variable x, std::int64_t count, std::int64_t w
     return b.transpose(b.view(std::move(x), shape), 1, 2);
 }
 
-Variable eagerAttention(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,
-                        const Variable& mask)
+/// The local variables of an attention, which die when its function returns.
+struct Locals
 {
-    Variable scores = b.scale(b.matmul(q, b.transpose(k, 2, 3)));
-    scores = b.add(std::move(scores), mask);
-    scores = b.cast(b.softmax(std::move(scores), DType::Float32), q.dtype());
-    return b.matmul(scores, v);
+    Variable q, k, v, scores, output;
+};
+
+Variable eagerAttention(NetworkBuilder& b, Locals& local, const Variable& mask)
+{
+    local.scores = b.scale(b.matmul(local.q, b.transpose(local.k, 2, 3)));
+    local.scores = b.add(std::move(local.scores), mask);
+    local.scores = b.cast(b.softmax(std::move(local.scores), DType::Float32), local.q.dtype());
+    return b.matmul(local.scores, local.v);
 }
 
 Variable attention(NetworkBuilder& b, const LlamaShape& shape, const LlamaTables& tables,
-                   const Variable& y)
+                   const Variable& y, Locals& local)
 {
     const std::int64_t batch = y.size(0), length = y.size(1);
     const std::int64_t width = shape.headWidth > 0 ? shape.headWidth : shape.hidden / shape.heads;
     const std::int64_t kvWidth = shape.keyValueHeads * width;
-    Variable q = heads(b, b.linear("q", y, shape.heads * width, shape.hasQkvBias), shape.heads, width);
-    Variable k = heads(b, b.linear("k", y, kvWidth, shape.hasQkvBias), shape.keyValueHeads, width);
-    Variable v = heads(b, b.linear("v", y, kvWidth, shape.hasQkvBias), shape.keyValueHeads, width);
-    q = rotated(b, std::move(q), tables.cosine, tables.sine);
-    k = rotated(b, std::move(k), tables.cosine, tables.sine);
+    local.q = heads(b, b.linear("q", y, shape.heads * width, shape.hasQkvBias), shape.heads, width);
+    local.k = heads(b, b.linear("k", y, kvWidth, shape.hasQkvBias), shape.keyValueHeads, width);
+    local.v = heads(b, b.linear("v", y, kvWidth, shape.hasQkvBias), shape.keyValueHeads, width);
+    local.q = rotated(b, std::move(local.q), tables.cosine, tables.sine);
+    local.k = rotated(b, std::move(local.k), tables.cosine, tables.sine);
     const bool isEager = b.options().attention == AttentionKernel::Eager;
     if (isEager || shape.repeatsHeads) {
-        k = repeated(b, std::move(k), shape.heads);
-        v = repeated(b, std::move(v), shape.heads);
+        local.k = repeated(b, std::move(local.k), shape.heads);
+        local.v = repeated(b, std::move(local.v), shape.heads);
     }
-    Variable o = isEager
-        ? b.attentionCore([&] { return eagerAttention(b, q, k, v, tables.mask); })
-        : b.scaledDotProduct(q, k, v);
-    o = b.reshape(b.contiguous(b.transpose(std::move(o), 1, 2)), {batch, length, shape.heads * width});
-    return b.linear("o", std::move(o), shape.hidden, false);
+    Variable o = isEager ? b.attentionCore([&] { return eagerAttention(b, local, tables.mask); })
+                         : b.scaledDotProduct(local.q, local.k, local.v);
+    local.output = b.reshape(b.contiguous(b.transpose(std::move(o), 1, 2)),
+                             {batch, length, shape.heads * width});
+    return b.linear("o", local.output, shape.hidden, false);
 }
 
 Variable feedForward(NetworkBuilder& b, const LlamaShape& shape, const Variable& y)
@@ -86,7 +94,10 @@ Variable llamaBlock(NetworkBuilder& b, const LlamaShape& shape, const LlamaTable
 {
     Variable x = argument;
     Variable y = b.rmsNorm("n1", x);
-    Variable branch = attention(b, shape, tables, y);
+    Locals local;
+    Variable branch = attention(b, shape, tables, y, local);
+    if (!shape.isAttentionInline)
+        local = {};
     x = b.add(std::move(x), std::move(branch));
     y = b.rmsNorm("n2", x);
     branch = feedForward(b, shape, y);

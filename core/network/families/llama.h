@@ -19,6 +19,7 @@ struct LlamaShape
     std::int64_t positions = 2048;
     bool isTied = false;
     bool hasQkvBias = false;
+    bool isAttentionInline = false; ///< a block without an attention module: its locals live longer
     bool repeatsHeads = true; ///< before the attention kernel too; false: enable_gqa
 };
 

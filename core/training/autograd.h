@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a recorded network forward and backward as PyTorch's eager mode and autograd engine do, and
+// writes every allocation and free into a trace.
+//
+// Forward: an operator allocates its results; a storage lives as long as a Python variable names it
+// (until its Release) or a node of the autograd graph has packed it.
+// Backward (torch/csrc/autograd/engine.cpp): nodes run in reverse order of creation. A node computes
+// the gradients of its inputs in the order of derivatives.yaml, sums broadcast ones, then drops the
+// gradient it was given, then what it had packed, and hands the results on. Two gradients for one
+// tensor are added: into the first where nobody else holds it (since 2.0), else into a new one.
+// A parameter keeps its first gradient as it is when it is dense in the parameter's own order, else
+// a copy; later ones are added into it.
+//
+// Left out: workspaces of kernels (cuDNN, sorting of indices), hooks, higher derivatives.
+#pragma once
+
+#include "core/network/build_options.h"
+#include "core/network/graph.h"
+#include "core/training/live_storages.h"
+#include "core/training/segments.h"
+
+#include <array>
+#include <span>
+#include <vector>
+
+namespace memscape {
+
+class Autograd
+{
+public:
+    /// Writes the allocations of parameters, buffers and the batch. `parameterBytes`, beside
+    /// Graph::parameters, is what each takes where that is not its own size (sharded, quantized).
+    /// The graph and the trace must outlive this.
+    Autograd(const Graph& graph, const CheckpointPlan& checkpointing, const EagerRules& rules,
+             Trace& trace, std::span<const std::int64_t> parameterBytes = {});
+
+    /// One forward pass. What `loss` and `output` named before dies when they are named anew.
+    void forward();
+    /// loss.backward(); without a loss, backward from the output with a gradient of ones.
+    void backward();
+    /// Ends what the training loop still names: the loss, and the output where it was kept.
+    void dropResults();
+
+    /// The blocks of `.grad`, beside Graph::parameters; noBlock where there is none. zero_grad
+    /// empties them, and says so here with `forgetGradients`.
+    std::vector<BlockId> gradients() const;
+    void forgetGradients();
+    /// The blocks of parameters, beside Graph::parameters.
+    std::vector<BlockId> parameters() const;
+
+private:
+    /// A gradient on its way: which storage and how it lies there.
+    struct Gradient
+    {
+        LiveId live = 0;
+        DType dtype = DType::Float32;
+        Layout layout;
+        bool isView = false; ///< its base keeps a second reference: never added into
+    };
+    static constexpr std::size_t gradientLimit = 256;
+
+    // --- forward
+    void run(const Operator& op, bool saves);
+    void runSegment(const Segment& segment);
+    void name(TensorId tensor);
+    void unname(TensorId tensor);
+
+    // --- backward
+    void runBackward(std::uint32_t first, std::uint32_t last); ///< [first, last), from the end
+    void runSegmentBackward(const Segment& segment);
+    void replay(const Segment& segment);
+    void runNode(const Operator& op);
+    void applyRule(const Operator& op, Gradient& given); ///< backward_rules.cpp, into m_results
+    bool viewBackward(const Operator& op, const Gradient& given);
+    bool elementwiseBackward(const Operator& op, const Gradient& given);
+    bool binaryBackward(const Operator& op, const Gradient& given);
+    bool productBackward(const Operator& op, Gradient& given);
+    bool normBackward(const Operator& op, const Gradient& given);
+    void attentionBackward(const Operator& op, const Gradient& given);
+    void splitBackward(const Operator& op);
+    void deliver(TensorId tensor, Gradient gradient);
+    void accumulate(TensorId tensor, Gradient& sum, Gradient gradient);
+    Gradient taken(TensorId tensor); ///< out of its slot
+    void accumulateIntoParameter(TensorId tensor, Gradient gradient);
+    void validate(TensorId tensor, Gradient& gradient);
+    void dropSaved(const Operator& op);
+
+    // --- what rules are written with
+    bool wants(TensorId tensor) const { return m_graph.tensors[tensor].needsGradient; }
+    const Layout& layoutOf(TensorId tensor) const { return m_graph.tensors[tensor].layout; }
+    Gradient fresh(const Layout& layout, DType dtype);
+    /// A gradient of the input itself: kept by a parameter.
+    Gradient freshFor(TensorId input, const Layout& layout, DType dtype);
+    Gradient alias(const Gradient& given); ///< the same tensor
+    Gradient viewOf(const Gradient& given, const Layout& layout);
+    Gradient elementwise(const Gradient& given, TensorId other);
+    /// `count` temporaries of the size of the result, all alive until it exists.
+    Gradient elementwiseAfter(int count, const Gradient& given, TensorId other);
+    void reshape(Gradient& gradient, const Shape& shape); ///< a copy where no view exists
+    void drop(Gradient& gradient);
+
+    const Graph& m_graph;
+    EagerRules m_rules;
+    bool m_isReentrant;
+    std::vector<Segment> m_segments;
+    Trace& m_trace;
+    LiveStorages m_live;
+
+    std::vector<LiveId> m_bound;        ///< storage of the graph -> now
+    std::vector<LiveId> m_saved;        ///< beside Graph::operands: what a node has packed
+    std::vector<std::uint8_t> m_isNamed; ///< by tensor
+    std::vector<std::uint32_t> m_slot;  ///< by tensor: its gradient in m_gradients, 0 is none
+    std::vector<Gradient> m_gradients;
+    std::vector<std::uint32_t> m_freeSlots;
+    std::vector<std::uint32_t> m_uses;  ///< by tensor: nodes that hand it a gradient
+    std::vector<std::uint8_t> m_isLeaf; ///< by tensor: no operator made it
+    std::vector<std::uint32_t> m_pending; ///< the same, still to come
+    std::vector<LiveId> m_parameterGradient; ///< by tensor: `.grad`
+    std::vector<LiveId> m_segmentInputs;
+    std::vector<LiveId> m_firstInput; ///< index into it, by segment
+    std::array<Gradient, gradientLimit> m_results; ///< of the running node, beside its inputs
+    LiveId m_loss = 0;
+    LiveId m_output = 0;
+
+    std::vector<ModuleId> m_moduleIds;
+    std::vector<NameId> m_gradientNames; ///< by tensor of a parameter
+    std::array<NameId, std::size_t(OperatorKind::Count)> m_forwardNames{};
+    std::array<NameId, std::size_t(OperatorKind::Count)> m_backwardNames{};
+    ModuleId m_module = 0; ///< of the running operator
+    NameId m_name = 0;
+};
+
+} // namespace memscape

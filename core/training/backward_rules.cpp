@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each node of the autograd graph allocates, after tools/autograd/derivatives.yaml and
+// torch/csrc/autograd/FunctionsManual.cpp: the gradients of its inputs, in the order of the names
+// of the operator's arguments, and the temporaries of composite formulas, which live until the end
+// of their C++ expression.
+#include "core/training/autograd.h"
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+using Kind = OperatorKind;
+
+/// Temporaries of the formula beside its result.
+int temporaries(Kind kind)
+{
+    switch (kind) {
+    case Kind::Power:          // grad * (2 * x.pow(1))
+    case Kind::ReciprocalRoot: // -0.5 * grad * result.pow(3)
+        return 2;
+    case Kind::SquareRoot: // grad / (2 * result)
+        return 1;
+    default: return 0;
+    }
+}
+
+std::int64_t roundedUp(std::int64_t value, std::int64_t step)
+{
+    return (value + step - 1) / step * step;
+}
+
+} // namespace
+
+// --- what rules are written with ------------------------------------------------------------------
+
+Autograd::Gradient Autograd::fresh(const Layout& layout, DType dtype)
+{
+    const std::int64_t bytes = layout.elements() * elementBytes(dtype);
+    return {m_live.allocate(bytes, Category::Temporary, m_name, m_module), dtype, layout};
+}
+
+Autograd::Gradient Autograd::freshFor(TensorId input, const Layout& layout, DType dtype)
+{
+    const bool isKept = m_isLeaf[input] && !m_parameterGradient[input];
+    if (!isKept)
+        return fresh(layout, dtype);
+    const std::int64_t bytes = layout.elements() * elementBytes(dtype);
+    return {m_live.allocate(bytes, Category::Gradients, m_gradientNames[input], m_module), dtype,
+            layout};
+}
+
+Autograd::Gradient Autograd::alias(const Gradient& given)
+{
+    m_live.retain(given.live);
+    return given;
+}
+
+Autograd::Gradient Autograd::viewOf(const Gradient& given, const Layout& layout)
+{
+    m_live.retain(given.live);
+    return {given.live, given.dtype, layout, true};
+}
+
+void Autograd::drop(Gradient& gradient)
+{
+    m_live.release(gradient.live);
+    gradient.live = 0;
+}
+
+Autograd::Gradient Autograd::elementwise(const Gradient& given, TensorId other)
+{
+    const Tensor& factor = m_graph.tensors[other];
+    const std::array<const Layout*, 2> like{&given.layout, &factor.layout};
+    const auto shape = Shape::broadcast(given.layout.shape, factor.layout.shape);
+    const bool isWider = factor.layout.rank() > 0 && isFloating(factor.dtype)
+        && elementBytes(factor.dtype) > elementBytes(given.dtype);
+    return fresh(elementwiseLayout(shape ? *shape : given.layout.shape, like),
+                 isWider ? factor.dtype : given.dtype);
+}
+
+Autograd::Gradient Autograd::elementwiseAfter(int count, const Gradient& given, TensorId other)
+{
+    std::array<Gradient, 3> before;
+    for (int i = 0; i < count; ++i)
+        before[std::size_t(i)] = elementwise(given, other);
+    const Gradient result = elementwise(given, other);
+    for (int i = count - 1; i >= 0; --i)
+        drop(before[std::size_t(i)]);
+    return result;
+}
+
+void Autograd::reshape(Gradient& gradient, const Shape& shape)
+{
+    if (const auto view = gradient.layout.viewed(shape)) {
+        gradient.layout = *view;
+        gradient.isView = true;
+        return;
+    }
+    Gradient copy = fresh(Layout(shape), gradient.dtype);
+    drop(gradient);
+    gradient = copy;
+}
+
+// --- the rules ------------------------------------------------------------------------------------
+
+void Autograd::applyRule(const Operator& op, Gradient& given)
+{
+    if (viewBackward(op, given) || elementwiseBackward(op, given) || binaryBackward(op, given)
+        || productBackward(op, given) || normBackward(op, given))
+        return;
+    const auto inputs = m_graph.inputs(op);
+    if (op.kind == Kind::FlashAttention || op.kind == Kind::EfficientAttention) {
+        attentionBackward(op, given);
+        return;
+    }
+    // Lookups, pooling and losses: one gradient of the whole input.
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (wants(inputs[i]))
+            m_results[i] = freshFor(inputs[i], Layout(layoutOf(inputs[i]).shape),
+                                    m_graph.tensors[inputs[i]].dtype);
+    }
+}
+
+bool Autograd::viewBackward(const Operator& op, const Gradient& given)
+{
+    const TensorId input = m_graph.operands[op.first];
+    Gradient& result = m_results[0];
+    switch (op.kind) {
+    case Kind::View:
+        result = alias(given);
+        reshape(result, layoutOf(input).shape);
+        return true;
+    case Kind::Permute: {
+        std::array<int, maxRank> inverse{};
+        const int rank = layoutOf(input).rank();
+        for (int i = 0; i < rank; ++i)
+            inverse[std::size_t((op.attribute >> (4 * i)) & 15)] = i;
+        result = viewOf(given, given.layout.permuted({inverse.data(), std::size_t(rank)}));
+        return true;
+    }
+    case Kind::Expand: // summed by validate()
+    case Kind::Clone:
+    case Kind::Shift: result = alias(given); return true;
+    case Kind::Narrow:
+    case Kind::Select:
+        result = freshFor(input, Layout(layoutOf(input).shape), given.dtype);
+        return true;
+    case Kind::Cast: {
+        const Layout* const like = &given.layout;
+        result = freshFor(input, elementwiseLayout(given.layout.shape, {&like, 1}),
+                          m_graph.tensors[input].dtype);
+        return true;
+    }
+    case Kind::Cat:
+    case Kind::Stack: {
+        const auto inputs = m_graph.inputs(op);
+        const int at = int(op.attribute);
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+            if (!wants(inputs[i]))
+                continue;
+            m_results[i] = viewOf(given, op.kind == Kind::Stack
+                                      ? given.layout.selected(at)
+                                      : given.layout.narrowed(at, layoutOf(inputs[i])[at]));
+        }
+        return true;
+    }
+    case Kind::Sum:
+    case Kind::Mean: {
+        const Layout& whole = layoutOf(input);
+        Layout spread = given.layout;
+        if (spread.rank() + 1 == whole.rank() && op.attribute >= 0)
+            spread = spread.unsqueezed(int(op.attribute));
+        spread = spread.expanded(whole.shape);
+        const Layout* const like = &spread;
+        result = op.kind == Kind::Sum
+            ? viewOf(given, spread)
+            : freshFor(input, elementwiseLayout(whole.shape, {&like, 1}), given.dtype);
+        return true;
+    }
+    default: return false;
+    }
+}
+
+bool Autograd::elementwiseBackward(const Operator& op, const Gradient& given)
+{
+    const TensorId input = m_graph.operands[op.first];
+    if (op.kind == Kind::MaskedFill || op.kind == Kind::Where || op.kind == Kind::Dropout) {
+        const Layout* const like = &given.layout;
+        m_results[0] = fresh(elementwiseLayout(given.layout.shape, {&like, 1}), given.dtype);
+        return true;
+    }
+    if (op.kind == Kind::Softmax || op.kind == Kind::LogSoftmax) {
+        m_results[0] = freshFor(input, Layout(given.layout.shape), given.dtype);
+        return true;
+    }
+    if (op.kind < Kind::Scale || op.kind > Kind::Softplus)
+        return false;
+    const TensorId other = op.saved > 0 ? m_graph.saved(op)[0] : input;
+    const int count = op.kind == Kind::Square ? temporaries(Kind::Power) : temporaries(op.kind);
+    m_results[0] = elementwiseAfter(count, given, other);
+    return true;
+}
+
+bool Autograd::binaryBackward(const Operator& op, const Gradient& given)
+{
+    if (op.kind < Kind::Add || op.kind > Kind::Divide)
+        return false;
+    const auto inputs = m_graph.inputs(op);
+    const bool isProduct = op.kind == Kind::Multiply || op.kind == Kind::Divide;
+    // "other" comes before "self" in the generated code of products, after it in sums.
+    if (isProduct && wants(inputs[1]))
+        m_results[1] = op.kind == Kind::Multiply ? elementwise(given, inputs[0])
+                                                 : elementwiseAfter(3, given, inputs[0]);
+    if (wants(inputs[0]))
+        m_results[0] = isProduct ? elementwise(given, inputs[1]) : alias(given);
+    if (!isProduct && wants(inputs[1]))
+        m_results[1] = op.kind == Kind::Add ? alias(given)
+                                            : elementwise(given, m_graph.outputs(op)[0]);
+    return true;
+}
+
+bool Autograd::productBackward(const Operator& op, Gradient& given)
+{
+    const auto inputs = m_graph.inputs(op);
+    const auto make = [&](std::size_t i) {
+        if (wants(inputs[i]))
+            m_results[i] = freshFor(inputs[i], Layout(layoutOf(inputs[i]).shape), given.dtype);
+        // A linear layer sees its input as rows: the gradient is seen as the input again.
+        m_results[i].isView = (op.kind == Kind::Mm || op.kind == Kind::Addmm) && layoutOf(inputs[i]).rank() > 2;
+    };
+    switch (op.kind) {
+    case Kind::Bmm: make(1), make(0); return true;
+    case Kind::Convolution:
+        for (std::size_t i = 0; i < inputs.size(); ++i)
+            make(i);
+        return true;
+    case Kind::Mm:
+    case Kind::Addmm: {
+        const std::int64_t columns = given.layout.shape.last();
+        const std::int64_t rows = columns > 0 ? given.layout.elements() / columns : 0;
+        reshape(given, {rows, columns});
+        if (op.kind == Kind::Mm)
+            make(1), make(0);
+        else
+            make(0), make(1), make(2);
+        return true;
+    }
+    default: return false;
+    }
+}
+
+bool Autograd::normBackward(const Operator& op, const Gradient& given)
+{
+    if (op.kind < Kind::LayerNorm || op.kind > Kind::BatchNorm)
+        return false;
+    const auto inputs = m_graph.inputs(op);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        if (wants(inputs[i]))
+            m_results[i] = freshFor(inputs[i], Layout(layoutOf(inputs[i]).shape),
+                                    i == 0 ? given.dtype : m_graph.tensors[inputs[i]].dtype);
+    return true;
+}
+
+// FlashAttention 2 accumulates dq in float over blocks of 128 rows and keeps the row sums of
+// dO · O; fewer key and value heads get expanded gradients first. The memory-efficient kernel keeps
+// the row sums only.
+void Autograd::attentionBackward(const Operator& op, const Gradient& given)
+{
+    const auto inputs = m_graph.inputs(op);
+    const Layout& q = layoutOf(inputs[0]);
+    const Layout& k = layoutOf(inputs[1]);
+    const bool isFlash = op.kind == Kind::FlashAttention;
+    const std::int64_t rows = roundedUp(q[2], isFlash ? 128 : 32);
+    std::array<Gradient, 4> scratch;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+        const Shape shape = layoutOf(inputs[i]).shape;
+        const Layout dense = Layout(Shape{shape[0], shape[2], shape[1], shape[3]});
+        m_results[i] = freshFor(inputs[i], dense.transposed(1, 2), given.dtype);
+    }
+    scratch[count++] = fresh(Layout(Shape{q[0], q[1], rows}), DType::Float32);
+    if (isFlash)
+        scratch[count++]
+            = fresh(Layout(Shape{q[0], q[1], rows, roundedUp(q[3], 32)}), DType::Float32);
+    if (isFlash && k[1] != q[1])
+        for (int i = 0; i < 2; ++i)
+            scratch[count++] = fresh(Layout(Shape{k[0], k[2], q[1], k[3]}), given.dtype);
+    while (count > 0)
+        drop(scratch[--count]);
+}
+
+} // namespace memscape

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/training/segments.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+std::int64_t groupSize(const CheckpointPlan& plan, std::size_t blocks)
+{
+    if (plan.kind == Checkpointing::Layers)
+        return std::max<std::int64_t>(plan.every, 1);
+    if (plan.kind == Checkpointing::SquareRoot)
+        return std::max<std::int64_t>(std::llround(std::sqrt(double(blocks))), 1);
+    return 1;
+}
+
+void findInputs(const Graph& graph, Segment& segment)
+{
+    segment.trigger = segment.first;
+    for (std::uint32_t i = segment.first; i < segment.last; ++i) {
+        const Operator& op = graph.operators[i];
+        if (op.saved > 0)
+            segment.trigger = i;
+        if (op.kind == OperatorKind::Release)
+            continue;
+        for (const TensorId tensor : graph.inputs(op)) {
+            if (tensor >= segment.firstTensor || graph.storageOf(tensor).role != Role::Activation)
+                continue;
+            if (std::find(segment.inputs.begin(), segment.inputs.end(), tensor)
+                == segment.inputs.end())
+                segment.inputs.push_back(tensor);
+        }
+    }
+}
+
+} // namespace
+
+std::vector<Segment> segments(const Graph& graph, const CheckpointPlan& plan)
+{
+    std::vector<Segment> result;
+    if (plan.kind == Checkpointing::None)
+        return result;
+    const auto wanted = plan.kind == Checkpointing::AttentionCore ? Block::Kind::AttentionCore
+                                                                  : Block::Kind::Layer;
+    const auto blocks = std::size_t(
+        std::count_if(graph.blocks.begin(), graph.blocks.end(),
+                      [&](const Block& block) { return block.kind == wanted; }));
+    const std::int64_t size = groupSize(plan, blocks);
+    std::int64_t count = 0;
+    for (const Block& block : graph.blocks) {
+        if (block.kind != wanted)
+            continue;
+        if (count++ % size == 0)
+            result.push_back({block.first, block.last, 0, block.firstTensor, 0, noTensor, {}});
+        result.back().last = block.last;
+        result.back().lastTensor = block.lastTensor;
+        result.back().output = block.output;
+    }
+    for (Segment& segment : result)
+        findInputs(graph, segment);
+    return result;
+}
+
+} // namespace memscape

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which parts of a program checkpointing forgets and runs again: every layer, groups of layers, or
+// the attention cores alone (Chen et al. 2016; Korthikanti et al. 2022, "selective").
+#pragma once
+
+#include "core/network/graph.h"
+
+#include <vector>
+
+namespace memscape {
+
+enum class Checkpointing : std::uint8_t {
+    None,
+    Layers,        ///< groups of `every` layers
+    SquareRoot,    ///< groups of about √layers
+    AttentionCore, ///< scores, softmax and context
+};
+
+struct CheckpointPlan
+{
+    Checkpointing kind = Checkpointing::None;
+    std::int64_t every = 1;
+    /// torch.utils.checkpoint(use_reentrant=True) runs a nested backward that keeps the gradient of
+    /// the segment's output until it ends, and replays to the end of the segment; the other form
+    /// stops the replay at the last tensor that is needed.
+    bool isReentrant = false;
+};
+
+/// Operators [first, last) that are replayed together.
+struct Segment
+{
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+    std::uint32_t trigger = 0;   ///< the last operator that saves something: replay starts there
+    TensorId firstTensor = 0;
+    TensorId lastTensor = 0;
+    TensorId output = noTensor;
+    std::vector<TensorId> inputs; ///< activations from outside, kept from forward to backward
+};
+
+/// In program order, disjoint.
+std::vector<Segment> segments(const Graph& graph, const CheckpointPlan& plan);
+
+} // namespace memscape

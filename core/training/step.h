@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// One training step (or a forward pass, or inference) of a recorded network under a plan, as a trace:
+// what exists before the step, forward and backward of each micro-batch (autograd.h), clipping, the
+// optimizer, zero_grad (optimizer_step.h).
+//
+// The network must have been recorded for the plan: its batch, precision, attention, tensor
+// parallelism; without gradients for inference (BuildOptions). Under ZeRO the weights and gradients
+// of one device are kept as pieces (sharding.h).
+//
+// Left out: the step on the host under offload.
+#pragma once
+
+#include "core/network/graph.h"
+#include "core/training/autograd.h"
+#include "core/training/parameter_tensor.h"
+#include "core/training/plan.h"
+
+namespace memscape {
+
+struct StepSettings
+{
+    Plan plan;
+    CheckpointPlan checkpointing;
+    EagerRules rules; ///< those that the network was recorded with
+};
+
+/// Errors: those of checkPlan, trace.overflow.
+Result<Trace> simulateStep(const Graph& graph, const StepSettings& settings);
+
+} // namespace memscape
