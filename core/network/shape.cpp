@@ -41,10 +41,11 @@ std::optional<Shape> Shape::broadcast(const Shape& a, const Shape& b)
 Layout::Layout(const Shape& sizes)
     : shape(sizes)
 {
-    std::int64_t stride = 1;
+    // Unsigned, so that sizes which the builder refuses a moment later wrap instead of overflowing.
+    std::uint64_t stride = 1;
     for (int i = sizes.rank - 1; i >= 0; --i) {
-        strides[std::size_t(i)] = stride;
-        stride *= std::max<std::int64_t>(sizes[i], 1);
+        strides[std::size_t(i)] = static_cast<std::int64_t>(stride);
+        stride *= static_cast<std::uint64_t>(std::max<std::int64_t>(sizes[i], 1));
     }
 }
 
