@@ -109,14 +109,21 @@ Result<Prediction> Experiment::predict(const Device& device, const Parameters& p
     Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
     prediction.detail = predictDetail(device, parameters);
     prediction.detail["basis"] = device.basis;
-    const auto made = claims(device, parameters);
-    for (const Claim& claim : made) {
-        prediction.detail["claims"].push_back({{"quote", claim.quote},
-                                               {"source", claim.source},
-                                               {"verdict", claim.verdict},
-                                               {"ours", claim.ours}});
-    }
+    if (const auto made = claims(device, parameters); !made.empty())
+        prediction.detail["claims"] = claimsJson(made);
     return prediction;
+}
+
+Json claimsJson(const std::vector<Claim>& claims)
+{
+    Json json = Json::array();
+    for (const Claim& claim : claims) {
+        json.push_back({{"quote", claim.quote},
+                        {"source", claim.source},
+                        {"verdict", claim.verdict},
+                        {"ours", claim.ours}});
+    }
+    return json;
 }
 
 Result<const Experiment*> findExperiment(std::string_view id)

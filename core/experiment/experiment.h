@@ -26,6 +26,9 @@ struct Claim
     std::string ours;    ///< our number, in words, computed for this device and these parameters
 };
 
+/// [{"quote","source","verdict","ours"}…]
+Json claimsJson(const std::vector<Claim>& claims);
+
 class Experiment
 {
 public:

@@ -7,12 +7,16 @@ namespace memscape {
 
 const Experiment& hierarchyExperiment();
 const Experiment& strideExperiment();
+const Experiment& trainingMemoryExperiment();
+const Experiment& inferenceMemoryExperiment();
 
 const std::vector<const Experiment*>& experiments()
 {
     static const std::vector<const Experiment*> all{
         &hierarchyExperiment(),
         &strideExperiment(),
+        &trainingMemoryExperiment(),
+        &inferenceMemoryExperiment(),
     };
     return all;
 }

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiments/memory_detail.h"
+
+#include "core/base/number.h"
+#include "core/trace/timeline.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+Json phasesJson(const Trace& trace)
+{
+    Json phases = Json::array();
+    const auto& events = trace.events();
+    for (std::size_t begin = trace.setupEvents(); begin < events.size();) {
+        std::size_t end = begin + 1;
+        while (end < events.size() && events[end].phase == events[begin].phase
+               && events[end].microBatch == events[begin].microBatch)
+            ++end;
+        phases.push_back({{"key", phaseText(events[begin].phase)},
+                          {"label", phaseText(events[begin].phase)},
+                          {"begin", begin},
+                          {"end", end - 1},
+                          {"micro_batch", events[begin].microBatch}});
+        begin = end;
+    }
+    return phases;
+}
+
+Json categoriesJson(const std::vector<Moment>& line)
+{
+    Json categories = Json::array();
+    for (std::size_t i = 0; i < categoryCount; ++i) {
+        Json bytes = Json::array();
+        bool any = false;
+        for (const Moment& moment : line) {
+            bytes.push_back(moment.categories[i]);
+            any = any || moment.categories[i] != 0;
+        }
+        if (any) {
+            categories.push_back({{"key", categoryKey(Category(i))},
+                                  {"label", categoryText(Category(i))},
+                                  {"bytes", std::move(bytes)}});
+        }
+    }
+    return categories;
+}
+
+struct LiveKey
+{
+    Category category;
+    ModuleId module;
+    NameId name;
+    bool operator<(const LiveKey& other) const
+    {
+        return std::tie(category, module, name) < std::tie(other.category, other.module, other.name);
+    }
+};
+
+struct Live
+{
+    LiveKey key;
+    std::int64_t bytes = 0;
+    std::size_t count = 0;
+};
+
+std::vector<Live> liveGroups(const Trace& trace, std::size_t moment)
+{
+    std::map<LiveKey, std::pair<std::int64_t, std::size_t>> sums;
+    for (const BlockId block : liveAt(trace, moment)) {
+        const Event& event = trace.allocation(block);
+        auto& [bytes, count] = sums[{event.category, event.module, event.name}];
+        bytes += event.bytes;
+        ++count;
+    }
+    std::vector<Live> groups;
+    for (const auto& [key, sum] : sums)
+        groups.push_back({key, sum.first, sum.second});
+    std::stable_sort(groups.begin(), groups.end(), [](const Live& a, const Live& b) { return a.bytes > b.bytes; });
+    return groups;
+}
+
+struct Node
+{
+    std::int64_t bytes = 0;
+    Category category = Category::Unknown;
+    std::map<std::string, Node> children;
+};
+
+Json nodeJson(const std::string& name, const Node& node)
+{
+    Json json{{"name", name}, {"bytes", node.bytes}};
+    if (node.children.empty()) {
+        json["category"] = categoryKey(node.category);
+        return json;
+    }
+    std::vector<const std::pair<const std::string, Node>*> sorted;
+    for (const auto& child : node.children)
+        sorted.push_back(&child);
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto* a, const auto* b) { return a->second.bytes > b->second.bytes; });
+    for (const auto* child : sorted)
+        json["children"].push_back(nodeJson(child->first, child->second));
+    return json;
+}
+
+} // namespace
+
+std::string categoryKey(Category category)
+{
+    std::string key(categoryText(category));
+    std::replace_if(key.begin(), key.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
+    return key;
+}
+
+std::optional<std::int64_t> capacityOf(const Device& device)
+{
+    const MemoryLevel* dram = device.dram();
+    if (!dram || !dram->capacity.known() || dram->capacity.value <= 0 || dram->capacity.value > 0x1p60)
+        return std::nullopt;
+    return static_cast<std::int64_t>(dram->capacity.value);
+}
+
+Json partsJson(const Moment& moment, std::int64_t reserved, std::int64_t context)
+{
+    Json parts = Json::array();
+    for (std::size_t i = 0; i < categoryCount; ++i) {
+        if (moment.categories[i] != 0) {
+            parts.push_back({{"key", categoryKey(Category(i))},
+                             {"label", categoryText(Category(i))},
+                             {"bytes", moment.categories[i]}});
+        }
+    }
+    parts.push_back({{"key", "reserved_unused"}, {"label", "reserved, unused"}, {"bytes", reserved - moment.bytes}});
+    parts.push_back({{"key", "context"}, {"label", "device context"}, {"bytes", context}});
+    return parts;
+}
+
+Json momentJson(const Trace& trace, const Moment& moment, std::size_t most)
+{
+    Json json{{"event", moment.event}, {"allocated", moment.bytes}, {"live", Json::array()}};
+    if (trace.events().empty())
+        return json;
+    const Event& event = trace.events()[moment.event];
+    json["phase"] = phaseText(event.phase);
+    json["micro_batch"] = event.microBatch;
+    json["module"] = trace.modules()[event.module];
+    json["name"] = trace.names()[event.name];
+    const auto groups = liveGroups(trace, moment.event);
+    Live rest;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        if (i >= most) {
+            rest.bytes += groups[i].bytes;
+            rest.count += groups[i].count;
+            continue;
+        }
+        json["live"].push_back({{"category", categoryKey(groups[i].key.category)},
+                                {"module", trace.modules()[groups[i].key.module]},
+                                {"name", trace.names()[groups[i].key.name]},
+                                {"bytes", groups[i].bytes},
+                                {"count", groups[i].count}});
+    }
+    if (rest.count > 0)
+        json["rest"] = {{"bytes", rest.bytes}, {"count", rest.count}};
+    return json;
+}
+
+Json outOfMemoryJson(const Trace& trace, const OutOfMemory& refused)
+{
+    const Event& event = trace.events()[refused.event];
+    const std::string& module = trace.modules()[event.module];
+    const std::string& name = trace.names()[event.name];
+    return {{"event", refused.event},
+            {"phase", phaseText(event.phase)},
+            {"module", module},
+            {"name", name},
+            {"bytes", event.bytes},
+            {"allocated", refused.before.allocated},
+            {"reserved", refused.before.reserved},
+            {"explanation", fmt::format("{} · {}{}{} {}", phaseText(event.phase), module, module.empty() ? "" : " · ", name,
+                                        quantityText(double(event.bytes), Unit::Byte))}};
+}
+
+Json timelineJson(const Trace& trace, const Moment& peak, std::optional<std::int64_t> available,
+                  const std::optional<OutOfMemory>& outOfMemory, std::size_t points)
+{
+    const std::vector<Moment> line = timelineOf(trace, points);
+    Json events = Json::array();
+    for (const Moment& moment : line)
+        events.push_back(moment.event);
+    return {{"event", std::move(events)},
+            {"categories", categoriesJson(line)},
+            {"phases", phasesJson(trace)},
+            {"peak", peak.event},
+            {"capacity", available ? Json(*available) : Json()},
+            {"out_of_memory", outOfMemory ? outOfMemoryJson(trace, *outOfMemory) : Json()}};
+}
+
+Series timelineSeries(const Trace& trace, std::size_t points)
+{
+    Series series;
+    series.key = "timeline";
+    series.label = "allocated";
+    series.x.key = "event";
+    series.x.label = "event of the step";
+    series.yLabel = "allocated";
+    series.yUnit = Unit::Byte;
+    for (const Moment& moment : timelineOf(trace, points)) {
+        series.x.values.push_back(double(moment.event));
+        series.y.push_back(double(moment.bytes));
+    }
+    return series;
+}
+
+Json treeJson(const Trace& trace, const Moment& moment)
+{
+    Node root;
+    for (const Live& live : liveGroups(trace, moment.event)) {
+        Node* node = &root;
+        node->bytes += live.bytes;
+        const std::string& path = trace.modules()[live.key.module];
+        for (std::size_t begin = 0; !path.empty() && begin <= path.size();) {
+            const std::size_t end = std::min(path.find('.', begin), path.size());
+            node = &node->children[path.substr(begin, end - begin)];
+            node->bytes += live.bytes;
+            begin = end + 1;
+        }
+        const std::string& name = trace.names()[live.key.name];
+        Node& leaf = node->children[name.empty() ? std::string(categoryText(live.key.category)) : name];
+        leaf.bytes += live.bytes;
+        leaf.category = live.key.category;
+    }
+    return nodeJson("", root);
+}
+
+} // namespace memscape

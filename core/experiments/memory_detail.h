@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trace of memory looks like in a record's `detail`: parts of the capacity bar, the timeline by
+// category with its phases, who is live at a moment, the tree of modules, where memory runs out. Pages,
+// reports and scripts read these; all bytes are in B.
+#pragma once
+
+#include "core/base/json.h"
+#include "core/device/device.h"
+#include "core/experiment/outcome.h"
+#include "core/trace/allocator_replay.h"
+#include "core/trace/peak.h"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+
+namespace memscape {
+
+/// "optimizer_state": a category's key in documents; its label is categoryText().
+std::string categoryKey(Category category);
+
+/// The memory that a program can have on this device, B; nothing when the device does not say.
+std::optional<std::int64_t> capacityOf(const Device& device);
+
+/// [{"key","label","bytes"}…] at the moment, then what the allocator holds beyond it and the context:
+/// they add up to the device total.
+Json partsJson(const Moment& moment, std::int64_t reserved, std::int64_t context);
+
+/// {"event","phase","module","name","allocated","live":[…]}: who is alive, largest groups first, at
+/// most `most` of them and one for the rest.
+Json momentJson(const Trace& trace, const Moment& moment, std::size_t most = 60);
+
+/// {"event":[…],"categories":[…],"phases":[…],"peak","capacity","out_of_memory"}, at most `points` moments.
+Json timelineJson(const Trace& trace, const Moment& peak, std::optional<std::int64_t> available,
+                  const std::optional<OutOfMemory>& outOfMemory, std::size_t points = 600);
+
+/// The same curve as a series: bytes allocated over the events of the step.
+Series timelineSeries(const Trace& trace, std::size_t points = 600);
+
+/// Bytes alive at the moment by module path, for a treemap: {"name","bytes","children":[…]}; leaves are
+/// tensors of the same name.
+Json treeJson(const Trace& trace, const Moment& moment);
+
+/// {"event","phase","module","name","bytes","explanation"}.
+Json outOfMemoryJson(const Trace& trace, const OutOfMemory& refused);
+
+} // namespace memscape

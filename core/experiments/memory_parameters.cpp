@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiments/memory_parameters.h"
+
+#include "core/base/number.h"
+
+namespace memscape {
+
+namespace {
+
+struct Numerics
+{
+    DType weights = DType::Float32;
+    std::optional<DType> autocast;
+};
+
+Numerics numericsOf(Precision precision)
+{
+    switch (precision) {
+    case Precision::Fp32: return {DType::Float32, {}};
+    case Precision::Bf16Autocast: return {DType::Float32, DType::BFloat16};
+    case Precision::Fp16Autocast: return {DType::Float32, DType::Float16};
+    case Precision::Fp16Mixed:
+    case Precision::Fp16: return {DType::Float16, {}};
+    case Precision::Bf16Mixed:
+    case Precision::Bf16:
+    case Precision::Fp8: break; // the casts to FP8 are the plan's
+    }
+    return {DType::BFloat16, {}};
+}
+
+CheckpointPlan checkpointingOf(const std::string& text)
+{
+    if (text == "block")
+        return {Checkpointing::Layers, 1, false};
+    if (text == "sqrt")
+        return {Checkpointing::SquareRoot, 1, false};
+    if (text == "selective")
+        return {Checkpointing::AttentionCore, 1, false};
+    if (text.starts_with("every:")) {
+        const auto every = parseNumber(std::string_view(text).substr(6));
+        return {Checkpointing::Layers, static_cast<std::int64_t>(every.value_or(1)), false};
+    }
+    return {};
+}
+
+StepPhase phaseOf(const std::string& text)
+{
+    if (text == "forward")
+        return StepPhase::Forward;
+    return text == "inference" ? StepPhase::Inference : StepPhase::Training;
+}
+
+Offload offloadOf(const std::string& text)
+{
+    if (text == "optimizer")
+        return Offload::Optimizer;
+    return text == "parameters" ? Offload::Parameters : Offload::None;
+}
+
+std::optional<LoraPlan> adapterOf(const Parameters& parameters)
+{
+    const std::string& kind = parameters.choice("adapter");
+    if (kind == "none")
+        return {};
+    LoraPlan lora;
+    lora.rank = parameters.integer("adapter_rank");
+    lora.isQuantized = kind == "qlora";
+    return lora;
+}
+
+Result<Plan> planOf(const Parameters& parameters)
+{
+    Plan plan;
+    MEMSCAPE_TRY(precision, precisionFromText(parameters.choice("precision")));
+    MEMSCAPE_TRY(optimizer, optimizerFromText(parameters.choice("optimizer")));
+    MEMSCAPE_TRY(update, updateStyleFromText(parameters.choice("optimizer_implementation")));
+    plan.phase = phaseOf(parameters.choice("phase"));
+    plan.precision = precision;
+    plan.logitsInFp32 = parameters.flag("logits_fp32");
+    plan.optimizer = optimizer;
+    plan.update = update;
+    plan.accumulation = static_cast<int>(parameters.integer("accumulation"));
+    plan.clipsGradients = parameters.flag("clipping");
+    plan.setsGradientsToNone = parameters.flag("zero_grad_frees");
+    plan.lora = adapterOf(parameters);
+    plan.zeroStage = static_cast<int>(parameters.integer("zero"));
+    plan.dataParallel = static_cast<int>(parameters.integer("data_parallel"));
+    plan.tensorParallel = static_cast<int>(parameters.integer("tensor_parallel"));
+    plan.sequenceParallel = parameters.flag("sequence_parallel");
+    plan.offload = offloadOf(parameters.choice("offload"));
+    MEMSCAPE_CHECK(checkPlan(plan));
+    return plan;
+}
+
+} // namespace
+
+AttentionKernel attentionOf(const Parameters& parameters)
+{
+    const std::string& kind = parameters.choice("attention");
+    if (kind == "flash")
+        return AttentionKernel::Flash;
+    return kind == "efficient" ? AttentionKernel::Efficient : AttentionKernel::Eager;
+}
+
+AllocatorOptions allocatorOf(const Parameters& parameters)
+{
+    AllocatorOptions options;
+    options.expandableSegments = parameters.choice("allocator") == "expandable";
+    return options;
+}
+
+Result<TrainingSetup> trainingSetup(const Parameters& parameters)
+{
+    TrainingSetup setup;
+    MEMSCAPE_TRY(plan, planOf(parameters));
+    const Numerics numerics = numericsOf(plan.precision);
+    BuildOptions& build = setup.build;
+    build.batch = parameters.integer("batch");
+    build.sequence = parameters.integer("sequence");
+    build.weights = numerics.weights;
+    build.autocast = numerics.autocast;
+    build.attention = attentionOf(parameters);
+    if (parameters.choice("operators") == "written-out")
+        build.writtenOut = WrittenOut::all();
+    build.dropout = parameters.number("dropout");
+    build.gradient = plan.phase != StepPhase::Inference;
+    build.loss = plan.phase == StepPhase::Training;
+    build.logitsInFloat = plan.logitsInFp32;
+    build.tensorParallel = plan.tensorParallel;
+    build.sequenceParallel = plan.sequenceParallel;
+    setup.step.plan = std::move(plan);
+    setup.step.checkpointing = checkpointingOf(parameters.choice("checkpointing"));
+    setup.step.rules = build.rules;
+    setup.allocator = allocatorOf(parameters);
+    setup.context = parameters.integer("device_context");
+    return setup;
+}
+
+} // namespace memscape

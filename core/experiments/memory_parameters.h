@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters that training-memory and inference-memory share, and what they mean: which network
+// is built and how it is run. The keys are a contract (README, "The command line").
+#pragma once
+
+#include "core/experiment/parameter.h"
+#include "core/training/simulation.h"
+
+namespace memscape {
+
+/// The schema of `training-memory`; the first parameter is the model.
+Schema trainingSchema();
+/// The schema of `inference-memory`.
+Schema inferenceSchema();
+
+/// What the parameters of `training-memory` ask for, except the model. Errors: plan.* with a hint
+/// when values can't be combined.
+Result<TrainingSetup> trainingSetup(const Parameters& parameters);
+
+// What both schemas spell the same way.
+AttentionKernel attentionOf(const Parameters& parameters);
+AllocatorOptions allocatorOf(const Parameters& parameters);
+
+} // namespace memscape

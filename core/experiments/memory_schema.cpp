@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiments/memory_parameters.h"
+
+#include <utility>
+
+namespace memscape {
+
+namespace {
+
+ParameterSpec choice(std::string key, std::string label, std::string help, std::vector<ChoiceValue> choices,
+                     std::string standard)
+{
+    return {std::move(key), std::move(label), std::move(help), ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
+            std::move(choices), std::move(standard)};
+}
+
+ParameterSpec count(std::string key, std::string label, std::string help, double minimum, double maximum,
+                    std::string standard, std::string suffix = {})
+{
+    return {std::move(key), std::move(label), std::move(help), ParameterKind::Integer, Unit::One, minimum, maximum,
+            Scale::Log2, {}, std::move(standard), std::move(suffix)};
+}
+
+ParameterSpec flag(std::string key, std::string label, std::string help, bool standard)
+{
+    return {std::move(key), std::move(label), std::move(help), ParameterKind::Flag, Unit::One, 0, 0, Scale::Linear, {},
+            standard ? "true" : "false"};
+}
+
+ParameterSpec modelSpec()
+{
+    return {"model", "model",
+            "Which network: a name that ships with the program (gpt2, llama-2-7b …), the path of a Hugging Face "
+            "config.json or of safetensors weights, params:7.5e9 when only a size is known, or "
+            "from-scratch:hidden=2560,layers=32,heads=32,ffn=10240,vocab=10000.",
+            ParameterKind::Text, Unit::One, 1, 4096, Scale::Linear, {}, "llama-2-7b"};
+}
+
+ParameterSpec batchSpec()
+{
+    return count("batch", "batch", "Sequences (or pictures) that go through the network at once on one device.", 1,
+                 1048576, "8");
+}
+
+ParameterSpec precisionSpec()
+{
+    return choice("precision", "precision",
+                  "What weights, activations and gradients are kept in. Autocast is PyTorch's AMP: weights stay fp32 and "
+                  "half copies come on top. Mixed is Megatron's and DeepSpeed's: half weights, an fp32 master copy.",
+                  {{"fp32", "fp32", "everything in 32 bits"},
+                   {"bf16-autocast", "bf16 autocast", "torch.autocast: fp32 weights, matrix products in bf16"},
+                   {"fp16-autocast", "fp16 autocast", "torch.autocast with loss scaling: the same bytes in fp16"},
+                   {"bf16-mixed", "bf16 mixed", "bf16 weights and gradients, fp32 master copy and optimizer"},
+                   {"fp16-mixed", "fp16 mixed", "fp16 weights and gradients, fp32 master copy and optimizer"},
+                   {"bf16", "pure bf16", "everything in bf16, the optimizer too"},
+                   {"fp16", "pure fp16", "everything in fp16, the optimizer too"},
+                   {"fp8", "fp8", "as bf16 mixed, matrix products in FP8 with cached casts"}},
+                  "bf16-mixed");
+}
+
+ParameterSpec attentionSpec()
+{
+    return choice("attention", "attention", "How scaled dot-product attention is computed.",
+                  {{"eager", "eager", "scores and probabilities written out: N × N matrices in memory"},
+                   {"flash", "flash", "tiles on the chip: the N × N matrices are never written"},
+                   {"efficient", "memory-efficient", "the same idea for any GPU and fp32; pads the statistics"}},
+                  "eager");
+}
+
+ParameterSpec operatorsSpec()
+{
+    return choice("operators", "operators",
+                  "Whether norm, softmax, activation, loss and optimizer of a from-scratch decoder are one kernel each or "
+                  "written out as a student would. Other models are what their library does.",
+                  {{"fused", "fused", "one kernel for each"},
+                   {"written-out", "written out", "operator by operator: every intermediate result is saved"}},
+                  "fused");
+}
+
+std::vector<ParameterSpec> parallelSpecs()
+{
+    return {{"zero", "ZeRO stage", "What data parallelism shards: 1 the optimizer, 2 gradients too, 3 weights too (FSDP).",
+             ParameterKind::Integer, Unit::One, 0, 3, Scale::Linear, {}, "0"},
+            count("data_parallel", "data parallel", "Replicas, each with its own batch; ZeRO shards over them.", 1, 65536, "1",
+                  "GPUs"),
+            count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1, 1024, "1", "GPUs"),
+            flag("sequence_parallel", "sequence parallel",
+                 "Tensor parallelism also divides what lies between the matrices: norms, dropout, residuals.", false)};
+}
+
+std::vector<ParameterSpec> deviceSpecs()
+{
+    return {{"device_context", "device context",
+             "What the driver's context takes outside of PyTorch's counters. It depends on driver, GPU and loaded kernels; "
+             "reports lie between 250 MB and 1 GB. A setting, not a prediction.",
+             ParameterKind::Integer, Unit::Byte, 0, 0x1p40, Scale::Log2, {}, "500MB"},
+            choice("allocator", "allocator", "PYTORCH_CUDA_ALLOC_CONF: how the caching allocator takes memory.",
+                   {{"default", "default", "segments of 2 MiB, 20 MiB or the size asked for"},
+                    {"expandable", "expandable segments", "expandable_segments:True: grows in pages, hardly fragments"}},
+                   "default")};
+}
+
+void append(Schema& schema, std::vector<ParameterSpec> more)
+{
+    for (ParameterSpec& spec : more)
+        schema.push_back(std::move(spec));
+}
+
+ParameterSpec checkpointingSpec()
+{
+    ParameterSpec spec =
+        choice("checkpointing", "checkpointing", "Which activations are forgotten and computed again in the backward pass.",
+               {{"none", "none", "everything that backward needs is kept"},
+                {"block", "every block", "only each block's input is kept; a third more work"},
+                {"every:2", "every 2 blocks", "the input of every second block is kept"},
+                {"every:4", "every 4 blocks", "the input of every fourth block is kept"},
+                {"sqrt", "√n", "segments of √layers blocks"},
+                {"selective", "selective", "only scores, softmax and context of attention are computed again"}},
+               "none");
+    spec.counted = "every";
+    return spec;
+}
+
+} // namespace
+
+Schema trainingSchema()
+{
+    Schema schema{
+        modelSpec(), batchSpec(),
+        count("sequence", "sequence", "Tokens of one sequence; pictures have their own size.", 1, 16777216, "2048", "tokens"),
+        precisionSpec(),
+        choice("optimizer", "optimizer", "What updates the weights, and keeps state for each of them.",
+               {{"adamw", "AdamW", "two moments: 8 bytes a parameter"},
+                {"adam", "Adam", "two moments: 8 bytes a parameter"},
+                {"sgd", "SGD", "no state"},
+                {"momentum", "SGD, momentum", "one moment: 4 bytes a parameter"},
+                {"adam-8bit", "8-bit Adam", "two moments of one byte, a scale per block of 256"},
+                {"adafactor", "Adafactor", "row and column sums instead of a second moment"},
+                {"lion", "Lion", "one moment"},
+                {"muon", "Muon", "one moment for matrices, AdamW for the rest"},
+                {"none", "none", "gradients only"}},
+               "adamw"),
+        choice("optimizer_implementation", "implementation", "How the update is written: its temporaries differ.",
+               {{"foreach", "foreach", "PyTorch's default on CUDA: temporaries as large as all parameters"},
+                {"loop", "loop", "one tensor after the other"},
+                {"fused", "fused", "one kernel, no temporaries"},
+                {"written-out", "written out", "every expression a new tensor, as a textbook writes it"}},
+               "foreach"),
+        attentionSpec(), checkpointingSpec(),
+        count("accumulation", "accumulation", "Micro-batches whose gradients are summed before one update.", 1, 65536, "1",
+              "micro-batches")};
+    append(schema, parallelSpecs());
+    append(schema,
+           {choice("offload", "offload", "What lives in the host's memory.",
+                   {{"none", "none", "everything on the device"},
+                    {"optimizer", "optimizer", "master copy and optimizer state on the host, which updates them"},
+                    {"parameters", "parameters", "the weights too; each layer is fetched before it runs"}},
+                   "none"),
+            choice("adapter", "adapters", "Train small matrices beside frozen ones.",
+                   {{"none", "none", "every weight is trained"},
+                    {"lora", "LoRA", "two thin matrices beside each projection; the base is frozen"},
+                    {"qlora", "QLoRA", "the same beside a base in 4 bits (NF4, double quantization)"}},
+                   "none"),
+            count("adapter_rank", "adapter rank", "Columns of the thin matrices.", 1, 65536, "16"),
+            {"dropout", "dropout", "Probability; each dropout keeps a mask of one byte per element.", ParameterKind::Real,
+             Unit::One, 0, 0.99, Scale::Linear, {}, "0"},
+            operatorsSpec(),
+            flag("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
+            flag("clipping", "gradient clipping", "torch.nn.utils.clip_grad_norm_ before the update.", false),
+            flag("zero_grad_frees", "zero_grad frees", "zero_grad(set_to_none=True), PyTorch's default since 2.0.", true),
+            choice("phase", "phase", "How much of the step runs.",
+                   {{"training", "training step", "forward, backward, update"},
+                    {"forward", "forward, graph kept", "what backward would need is still alive at the end"},
+                    {"inference", "inference", "forward under no_grad: nothing is saved"}},
+                   "training")});
+    append(schema, deviceSpecs());
+    append(schema, {choice("advice", "advice", "How much is tried out to answer what would help.",
+                           {{"levers", "each lever", "every single change is simulated"},
+                            {"fit", "make it fit", "combinations of changes, cheapest in time first"},
+                            {"none", "none", "only the step itself"}},
+                           "levers")});
+    return schema;
+}
+
+Schema inferenceSchema()
+{
+    Schema schema{modelSpec(), batchSpec(),
+                  count("context", "context", "Tokens that the cache of keys and values holds for each sequence.", 1, 16777216,
+                        "4096", "tokens"),
+                  choice("weight_precision", "weights", "What the weights are stored in.",
+                         {{"stored", "as stored", "the dtype of the published file, else bf16"},
+                          {"fp32", "fp32", "4 bytes"},
+                          {"bf16", "bf16", "2 bytes"},
+                          {"fp16", "fp16", "2 bytes"},
+                          {"fp8", "fp8", "1 byte, one scale per tensor"},
+                          {"int8", "int8", "1 byte, one scale per output channel"},
+                          {"int4", "int4", "half a byte, an fp16 scale per group of 128"},
+                          {"nf4", "NF4", "half a byte, double-quantized scales per 64 (bitsandbytes)"},
+                          {"gptq", "GPTQ 4 bit", "half a byte; scale and zero point per group of 128, an index per input"},
+                          {"awq", "AWQ 4 bit", "half a byte; scale and zero point per group of 128"}},
+                         "stored"),
+                  choice("kv_precision", "cache", "What keys and values are kept in.",
+                         {{"bf16", "bf16", "2 bytes"},
+                          {"fp16", "fp16", "2 bytes"},
+                          {"fp32", "fp32", "4 bytes"},
+                          {"fp8", "fp8", "1 byte"},
+                          {"int8", "int8", "1 byte and an fp16 scale per head and token"},
+                          {"int4", "int4", "half a byte, fp16 scale and zero point per 32 elements"}},
+                         "bf16"),
+                  count("sequence", "prefill", "Tokens of each sequence that go through the network at once; 1 is decoding.", 1,
+                        16777216, "512", "tokens"),
+                  choice("precision", "computed in", "What activations are computed in.",
+                         {{"bf16", "bf16", "2 bytes"}, {"fp16", "fp16", "2 bytes"}, {"fp32", "fp32", "4 bytes"}}, "bf16"),
+                  attentionSpec(),
+                  count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1, 1024, "1", "GPUs")};
+    append(schema, deviceSpecs());
+    return schema;
+}
+
+} // namespace memscape

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiments/memory_textbook.h"
+
+#include "core/training/textbook.h"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+std::string bytesText(double bytes)
+{
+    return quantityText(bytes, Unit::Byte, ByteStyle::Decimal, 3);
+}
+
+bool isTransformer(const ModelDescription& model)
+{
+    return (model.family == Family::Decoder || model.family == Family::Encoder) && model.heads > 0 && model.hidden > 0;
+}
+
+textbook::Transformer transformerOf(const TrainingAnswer& answer)
+{
+    textbook::Transformer made;
+    made.layers = double(answer.model.layers);
+    made.hidden = double(answer.model.hidden);
+    made.heads = double(answer.model.heads);
+    made.sequence = double(answer.setup.build.sequence);
+    made.vocabulary = double(answer.model.vocab);
+    made.batch = double(answer.setup.build.batch);
+    made.tensorParallel = double(answer.setup.step.plan.tensorParallel);
+    return made;
+}
+
+textbook::Kept keptBy(const TrainingAnswer& answer)
+{
+    const bool sequence = answer.setup.step.plan.sequenceParallel;
+    switch (answer.setup.step.checkpointing.kind) {
+    case Checkpointing::None: break;
+    case Checkpointing::AttentionCore: return sequence ? textbook::Kept::SelectiveSequence : textbook::Kept::Selective;
+    case Checkpointing::Layers:
+    case Checkpointing::SquareRoot: return textbook::Kept::Full;
+    }
+    return sequence ? textbook::Kept::AllSequence : textbook::Kept::All;
+}
+
+std::string keptFormula(textbook::Kept kept)
+{
+    switch (kept) {
+    case textbook::Kept::All: return "L · s b h (10 + 24/t + 5 a s / (h t))";
+    case textbook::Kept::AllSequence: return "L · s b h / t · (34 + 5 a s / h)";
+    case textbook::Kept::Selective: return "L · s b h (10 + 24/t)";
+    case textbook::Kept::SelectiveSequence: return "L · s b h · 34/t";
+    case textbook::Kept::Full: break;
+    }
+    return "L · 2 s b h";
+}
+
+/// What the formula takes for granted and this step does otherwise.
+std::string activationDifference(const TrainingAnswer& answer)
+{
+    std::string text = "the formula counts GPT's block in 16 bits with dropout";
+    const BuildOptions& build = answer.setup.build;
+    if (build.weights == DType::Float32 && !build.autocast)
+        text += "; here every element has 4 bytes";
+    if (build.autocast)
+        text += "; autocast keeps norms and softmax in 32 bits, and casts of the weights";
+    if (build.dropout == 0)
+        text += "; here is no dropout, so no masks";
+    if (build.attention != AttentionKernel::Eager)
+        text += "; " + std::string("this attention writes no N × N matrices");
+    if (answer.model.gated)
+        text += "; the feed-forward is gated: three matrices of another width";
+    if (answer.model.norm == NormKind::RmsNorm)
+        text += "; RMSNorm written in single operators keeps a 32-bit copy";
+    if (answer.setup.step.checkpointing.kind == Checkpointing::Layers && answer.setup.step.checkpointing.every > 1)
+        text += "; only every few blocks keep their input, and a whole segment lives while it is computed again";
+    return text + "; logits, loss and temporaries are outside of it";
+}
+
+TextbookLine stateLine(const TrainingAnswer& answer)
+{
+    const Plan& plan = answer.setup.step.plan;
+    const KeptBytes& kept = answer.simulation.kept;
+    TextbookLine line;
+    const double count = double(elementCount(answer.simulation.parameters));
+    line.formula = plan.zeroStage == 0 ? "16 Ψ" : fmt::format("ZeRO stage {} over N = {}", plan.zeroStage, plan.dataParallel);
+    line.source = "Rajbhandari et al. 2020, Table 1";
+    line.value = textbook::zeroBytes(count, plan.dataParallel, plan.zeroStage);
+    line.ours = double(kept.device());
+    line.difference = std::abs(line.value - line.ours) <= 0.001 * line.value
+        ? "none: the same bytes per parameter"
+        : fmt::format("the formula is mixed precision with Adam; this recipe keeps {} bytes a parameter on the device",
+                      numberText(std::round(100 * line.ours / count) / 100));
+    return line;
+}
+
+TextbookLine notesLine(const TrainingAnswer& answer, double activations)
+{
+    TextbookLine line;
+    line.formula = "4 M + activations";
+    line.source = "course notes, GPU memory management";
+    line.value = 16.0 * double(elementCount(answer.simulation.parameters)) + activations;
+    line.ours = double(answer.simulation.allocatedBytes());
+    line.difference = "weights, gradients and two moments of 4 bytes each; temporaries, logits and the optimizer's "
+                      "intermediate results are left out";
+    return line;
+}
+
+Claim claim(std::string quote, std::string source, bool holds, std::string otherwise, std::string ours)
+{
+    return {std::move(quote), std::move(source), holds ? "holds" : std::move(otherwise), std::move(ours)};
+}
+
+} // namespace
+
+TextbookFigures textbookFigures(const TrainingAnswer& answer)
+{
+    TextbookFigures made;
+    const double ours = double(highestBytes(answer.simulation.trace, Category::Activations));
+    if (isTransformer(answer.model)) {
+        const textbook::Kept kept = keptBy(answer);
+        const textbook::Transformer model = transformerOf(answer);
+        made.activations = model.layers * textbook::layerBytes(model, kept);
+        made.activationsFormula = keptFormula(kept);
+        made.lines.push_back({made.activationsFormula, "Korthikanti et al. 2022, Table 2", *made.activations, ours,
+                              activationDifference(answer)});
+    }
+    const TextbookLine states = stateLine(answer);
+    made.total = states.value + made.activations.value_or(0);
+    made.lines.push_back(states);
+    made.lines.push_back(notesLine(answer, ours));
+    return made;
+}
+
+void appendTextbook(Figures& figures, const TextbookFigures& textbook)
+{
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    Why activations{textbook.activationsFormula, textbook.activations ? "= " + bytesText(*textbook.activations) : std::string(), {},
+                    "Korthikanti et al. 2022, Table 2", {"everything outside of the layers: logits, loss, temporaries"}};
+    if (!textbook.activations)
+        activations.formula = "no closed formula for this family";
+    figures.push_back({"textbook_activations", "textbook activations", Unit::Byte, textbook.activations.value_or(nan), {}, {}, activations});
+    figures.push_back({"textbook_total", "textbook total", Unit::Byte, textbook.total, {}, {},
+                       Why{"states (ZeRO) + activations (Korthikanti)", "= " + bytesText(textbook.total), {},
+                           "Rajbhandari et al. 2020; Korthikanti et al. 2022", {"temporaries, logits, the allocator, the context"}}});
+}
+
+Json textbookJson(const TextbookFigures& textbook)
+{
+    Json lines = Json::array();
+    for (const TextbookLine& line : textbook.lines) {
+        lines.push_back({{"formula", line.formula}, {"source", line.source}, {"value", jsonNumber(line.value)}, {"unit", "B"},
+                         {"ours", jsonNumber(line.ours)}, {"difference", line.difference}});
+    }
+    return lines;
+}
+
+std::vector<Claim> trainingClaims(const TrainingAnswer& answer, const TrainingAnswer* halved)
+{
+    std::vector<Claim> made;
+    const double allocated = double(answer.simulation.allocatedBytes());
+    const double activations = double(highestBytes(answer.simulation.trace, Category::Activations));
+    if (halved) {
+        const double ratio = double(halved->simulation.allocatedBytes()) / allocated;
+        made.push_back(claim("Out of memory: halve the batch", "course notes, batch size optimization", ratio < 0.55,
+                             "does not hold: only what belongs to the batch is halved",
+                             fmt::format("half the batch takes {} of the memory: {} instead of {}", percentText(ratio),
+                                         bytesText(double(halved->simulation.allocatedBytes())), bytesText(allocated))));
+    }
+    const double count = double(elementCount(answer.simulation.parameters));
+    if (count > 6e9 && count < 8e9) {
+        const double states = double(answer.simulation.kept.device());
+        made.push_back(claim("A model of 7B parameters needs about 120 GB (FP32)", "course notes, GPU memory management",
+                             std::abs(allocated / 120e9 - 1) < 0.1, "holds when the activations are small and everything is fp32",
+                             fmt::format("here {}: {} of states, {} of activations", bytesText(allocated), bytesText(states),
+                                         bytesText(activations))));
+    }
+    const BuildOptions& build = answer.setup.build;
+    if (answer.model.architecture == "bert" && answer.model.layers == 12 && build.batch == 32 && build.sequence == 512) {
+        made.push_back(claim("BERT-base with batch 32 and sequence 512: about 8 GB of activations", "course notes, memory and execution",
+                             std::abs(activations / 8e9 - 1) < 0.1, "does not hold: it depends on attention, precision and dropout",
+                             fmt::format("here {}", bytesText(activations))));
+    }
+    const Plan& plan = answer.setup.step.plan;
+    if (isAutocast(plan.precision)) {
+        made.push_back(claim("Mixed precision halves the memory of the parameters", "course notes, device and memory theory", false,
+                             "does not hold: autocast keeps fp32 weights and adds half copies of them",
+                             fmt::format("weights {}, and their casts on top while the graph lives",
+                                         bytesText(double(answer.simulation.kept.weights)))));
+    }
+    return made;
+}
+
+} // namespace memscape

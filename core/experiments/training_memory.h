@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `training-memory` answers beyond its prediction: one step as a trace, for a page that asks who is
+// alive under the cursor, and for the advice that tries out changes.
+#pragma once
+
+#include "core/device/device.h"
+#include "core/experiment/experiment.h"
+#include "core/timing/operator_time.h"
+#include "core/training/simulation.h"
+
+namespace memscape {
+
+/// One simulated step and what the device makes of it.
+struct TrainingAnswer
+{
+    ModelDescription model;
+    TrainingSetup setup;
+    Simulation simulation;
+    StepTime time;
+    std::optional<Error> timeMissing; ///< why there is no time: the device lacks a rate or a link
+    double communication = 0;         ///< B that one device sends per step
+    std::optional<std::int64_t> capacity; ///< B of the device's memory
+    bool fits = true; ///< also when the allocator must empty its cache for it, or nothing is known
+    /// The allocation at which this device would raise an out-of-memory error.
+    std::optional<OutOfMemory> outOfMemory;
+
+    std::int64_t deviceBytes() const { return simulation.deviceBytes(setup); }
+};
+
+/// The time of one step under a setup, recomputation of its checkpointed segments included. Errors: those
+/// of stepTime().
+Result<StepTime> setupTime(const Device& device, const TrainingSetup& setup, const Graph& graph,
+                           const std::vector<ParameterTensor>& parameters);
+
+/// Parameters are those of `training-memory`. Errors: those of readModel and simulate.
+Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters);
+/// The same for a model that was read before: for advice, which asks hundreds of times.
+Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters, const ModelDescription& model);
+
+} // namespace memscape

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/training/serving.h"
+
+#include "core/base/text.h"
+#include "core/training/lora.h"
+#include "core/training/sharding.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+template<typename Form, std::size_t n>
+Result<Form> formFromText(std::string_view text, const std::array<std::pair<const char*, Form>, n>& forms, const char* what)
+{
+    std::vector<std::string> names;
+    for (const auto& [name, form] : forms) {
+        if (text == name)
+            return form;
+        names.emplace_back(name);
+    }
+    return fail("plan.precision", fmt::format("no {} \"{}\"", what, quotedForMessage(text)), didYouMean(text, names));
+}
+
+std::int64_t storedSize(const ModelDescription& model)
+{
+    if (model.storedDtype == "float32")
+        return 4;
+    return model.storedDtype.starts_with("float8") ? 1 : 2;
+}
+
+constexpr std::int64_t group = 128;
+
+/// A matrix of out × in, rows of one output channel.
+std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std::int64_t plain)
+{
+    const std::int64_t count = out * in;
+    const std::int64_t half = piece(count, 2), groups = out * piece(in, group);
+    switch (form) {
+    case StoredForm::Float32: return 4 * count;
+    case StoredForm::BFloat16:
+    case StoredForm::Float16: return 2 * count;
+    case StoredForm::Float8: return count + 4;
+    case StoredForm::Int8: return count + 4 * out;
+    case StoredForm::Int4: return half + 2 * groups;
+    case StoredForm::NormalFloat4: return normalFloatBytes(count);
+    case StoredForm::Gptq: return half + 2 * groups + piece(groups, 2) + 4 * in;
+    case StoredForm::Awq: return half + 2 * groups + piece(groups, 2);
+    case StoredForm::AsStored: break;
+    }
+    return plain * count;
+}
+
+bool isPlain(StoredForm form)
+{
+    return form == StoredForm::AsStored || form == StoredForm::Float32 || form == StoredForm::BFloat16
+        || form == StoredForm::Float16;
+}
+
+std::int64_t tensorBytes(const ModelTensor& tensor, StoredForm form, std::int64_t plain, std::int64_t parallel)
+{
+    const bool isWhole = tensor.role == TensorRole::Norm || tensor.role == TensorRole::Other;
+    const std::int64_t count = isWhole ? tensor.elements() : piece(tensor.elements(), parallel);
+    const bool isQuantized = tensor.role == TensorRole::Matrix && tensor.layer >= 0 && tensor.shape.size() == 2;
+    if (isPlain(form) || !isQuantized)
+        return plain * count;
+    return matrixBytes(piece(tensor.shape[0], parallel), tensor.shape[1], form, plain);
+}
+
+struct CacheRule
+{
+    double element = 2; ///< B per element
+    double head = 0;    ///< B per head, token and side
+};
+
+CacheRule ruleOf(CacheForm form)
+{
+    switch (form) {
+    case CacheForm::Float32: return {4, 0};
+    case CacheForm::Float8: return {1, 0};
+    case CacheForm::Int8: return {1, 2};
+    case CacheForm::Int4: return {0.5 + 4.0 / 32, 0};
+    case CacheForm::BFloat16:
+    case CacheForm::Float16: break;
+    }
+    return {2, 0};
+}
+
+/// Bytes of one token in one layer.
+double tokenBytes(const ModelDescription& model, const CacheRule& rule, std::int64_t parallel)
+{
+    if (model.latent.keyValueRank > 0) // one latent vector, the same on every device
+        return double(model.latent.keyValueRank + model.latent.ropeHeadDim) * rule.element + rule.head;
+    const std::int64_t heads = std::max<std::int64_t>(1, piece(model.kvHeads, parallel));
+    return 2 * double(heads) * (double(model.headDim) * rule.element + rule.head);
+}
+
+} // namespace
+
+Result<StoredForm> storedFormFromText(std::string_view text)
+{
+    using F = StoredForm;
+    static constexpr std::array<std::pair<const char*, F>, 10> forms{{{"stored", F::AsStored}, {"fp32", F::Float32},
+        {"bf16", F::BFloat16}, {"fp16", F::Float16}, {"fp8", F::Float8}, {"int8", F::Int8}, {"int4", F::Int4},
+        {"nf4", F::NormalFloat4}, {"gptq", F::Gptq}, {"awq", F::Awq}}};
+    return formFromText(text, forms, "form of weights");
+}
+
+Result<CacheForm> cacheFormFromText(std::string_view text)
+{
+    using F = CacheForm;
+    static constexpr std::array<std::pair<const char*, F>, 6> forms{{{"bf16", F::BFloat16}, {"fp16", F::Float16},
+        {"fp32", F::Float32}, {"fp8", F::Float8}, {"int8", F::Int8}, {"int4", F::Int4}}};
+    return formFromText(text, forms, "form of the cache");
+}
+
+Result<std::int64_t> servedWeights(const ModelDescription& model, StoredForm form, std::int64_t computed,
+                                   std::int64_t tensorParallel)
+{
+    MEMSCAPE_TRY(tensors, inventory(model));
+    std::int64_t plain = computed;
+    if (form == StoredForm::AsStored)
+        plain = storedSize(model);
+    else if (isPlain(form))
+        plain = form == StoredForm::Float32 ? 4 : 2;
+    constexpr double most = 0x1p62;
+    double checked = 0;
+    std::int64_t bytes = 0;
+    for (const ModelTensor& tensor : tensors.tensors) {
+        const std::int64_t one = tensorBytes(tensor, form, plain, tensorParallel);
+        checked += double(one) * double(tensor.copies);
+        if (checked > most)
+            return fail("model.size", "the weights do not fit into 2^62 bytes", "check the sizes of the model");
+        bytes += one * tensor.copies;
+    }
+    return bytes;
+}
+
+Result<std::int64_t> cacheBytes(const ModelDescription& model, CacheForm form, std::int64_t batch, std::int64_t context,
+                                std::int64_t tensorParallel)
+{
+    if (model.kvHeads == 0 && model.latent.keyValueRank == 0)
+        return 0;
+    const double token = tokenBytes(model, ruleOf(form), tensorParallel);
+    const std::int64_t layers = model.family == Family::EncoderDecoder ? model.decoderLayers : model.layers;
+    double tokens = 0;
+    if (model.family == Family::Encoder || model.family == Family::VisionTransformer)
+        return 0; // nothing is generated
+    for (std::int64_t layer = 0; layer < layers; ++layer) {
+        const std::int64_t kept = model.isSliding(layer) ? std::min(context, model.slidingWindow) : context;
+        tokens += double(kept);
+    }
+    const double bytes = std::ceil(token * tokens) * double(batch);
+    if (bytes > 0x1p62)
+        return fail("model.size", "the cache does not fit into 2^62 bytes", "take a smaller batch or context");
+    return static_cast<std::int64_t>(bytes);
+}
+
+} // namespace memscape

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model takes when it answers instead of learning: weights in the form they are stored in, and the
+// cache of keys and values.
+//
+// weights  linear matrices of layers in the chosen form, everything else (embeddings, output head, norms,
+//          biases) in the precision that is computed in:
+//            int8   n + 4 B per output channel (bitsandbytes LLM.int8, fp32 scales)
+//            int4   n/2 + 2 B per group of 128 along the input
+//            nf4    n/2 + scales quantized twice (core/training/lora.h)
+//            gptq   n/2 + (2 + 1/2) B per group of 128 + 4 B per input (the order of groups, g_idx)
+//            awq    n/2 + (2 + 1/2) B per group of 128
+//            fp8    n + 4 B
+// cache    2 × key/value heads × head dimension per token and layer; a sliding layer keeps its window; latent
+//          attention keeps its rank and the rotary part once (DeepSeek-V2). int8: 2 B of scale per head and
+//          token and side; int4: half a byte and 4 B (scale, zero point) per 32 elements (KIVI's groups).
+//
+// Sources: the formats of bitsandbytes, AutoGPTQ and AutoAWQ; Liu et al. 2024 (KIVI). Left out: padding of
+// matrices to a kernel's tile, paging (a block of 16 tokens per sequence is partly empty), prefix sharing.
+#pragma once
+
+#include "core/network/inventory.h"
+
+#include <string_view>
+
+namespace memscape {
+
+enum class StoredForm { AsStored, Float32, BFloat16, Float16, Float8, Int8, Int4, NormalFloat4, Gptq, Awq };
+Result<StoredForm> storedFormFromText(std::string_view text); ///< "stored", "fp32", …, "awq"
+
+enum class CacheForm { BFloat16, Float16, Float32, Float8, Int8, Int4 };
+Result<CacheForm> cacheFormFromText(std::string_view text);
+
+/// Bytes of the weights on one of `tensorParallel` devices: matrices, embeddings and head are divided
+/// (rounded up), norms are not. `computed` is the size of an element of what is not quantized.
+/// Errors: those of inventory().
+Result<std::int64_t> servedWeights(const ModelDescription& model, StoredForm form, std::int64_t computed,
+                                   std::int64_t tensorParallel);
+
+/// Bytes of the cache for `batch` sequences of `context` tokens on one of `tensorParallel` devices: heads
+/// are divided, and never fewer than one. 0 without attention. Errors: model.size beyond 2^62.
+Result<std::int64_t> cacheBytes(const ModelDescription& model, CacheForm form, std::int64_t batch, std::int64_t context,
+                                std::int64_t tensorParallel);
+
+} // namespace memscape

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/device/catalogue.h"
+#include "core/experiments/memory_advice.h"
+#include "core/experiments/memory_detail.h"
+
+#include <QtTest>
+
+#include <algorithm>
+
+using namespace memscape;
+
+class TestTrainingMemory : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void figuresAndSeriesKeepTheContract();
+    void thePartsAddUpToTheDeviceTotal();
+    void theTimelineReachesThePeak();
+    void whoIsAliveAddsUpToThePeak();
+    void theTreeAddsUpToThePeak();
+    void everyLeverIsWhatItsPredictionSays();
+    void whatMakesItFitFits();
+    void noSingleLeverThatFitsIsQuicker();
+    void theLargestBatchFitsAndOneMoreDoesNot();
+    void outOfMemoryNamesThePlace();
+    void aSweepGivesCurves();
+    void phasesNest();
+    void moreIsNeverLess_data();
+    void moreIsNeverLess();
+    void wrongInputIsRefused_data();
+    void wrongInputIsRefused();
+    void aDeviceThatSaysLittle();
+};
+
+namespace {
+
+const Experiment& training()
+{
+    return **findExperiment("training-memory");
+}
+
+Parameters with(const std::vector<std::string>& assignments)
+{
+    auto parameters = resolve(training().schema(), assignments);
+    if (!parameters)
+        qFatal("%s", parameters.error().text().c_str());
+    return *parameters;
+}
+
+const std::vector<std::string> tiny{"model=gpt2", "batch=8", "sequence=256", "precision=fp32"};
+
+/// The same with some values changed.
+Parameters tinyWith(const Changes& changes)
+{
+    return *changed(with(tiny), changes);
+}
+
+Device gpu()
+{
+    return *findDevice("nvidia-h200");
+}
+
+/// The same GPU with less memory.
+Device small(double bytes)
+{
+    Device device = gpu();
+    for (MemoryLevel& level : device.levels) {
+        if (level.kind == LevelKind::Dram)
+            level.capacity.value = bytes;
+    }
+    return device;
+}
+
+double value(const Prediction& prediction, std::string_view key)
+{
+    const Figure* figure = findFigure(prediction.figures, key);
+    return figure ? figure->number() : -1;
+}
+
+std::int64_t sumOf(const Json& list, const char* key)
+{
+    std::int64_t sum = 0;
+    for (const Json& one : list)
+        sum += one[key].get<std::int64_t>();
+    return sum;
+}
+
+} // namespace
+
+void TestTrainingMemory::figuresAndSeriesKeepTheContract()
+{
+    const auto prediction = training().predict(gpu(), with(tiny));
+    QVERIFY2(prediction, prediction ? "" : prediction.error().text().c_str());
+    for (const char* key : {"parameter_count", "active_parameter_count", "weights", "master_weights", "gradients", "optimizer_state",
+                            "activations", "temporary", "peak_allocated", "peak_reserved", "device_total", "fits", "step_time",
+                            "communication", "textbook_activations", "textbook_total"}) {
+        const Figure* figure = findFigure(prediction->figures, key);
+        QVERIFY2(figure && figure->isNumber(), key);
+        QVERIFY2(figure->why, key);
+    }
+    QCOMPARE(value(*prediction, "parameter_count"), 124439808.0); // Hugging Face: gpt2
+    QCOMPARE(value(*prediction, "weights"), 4 * 124439808.0);
+    QCOMPARE(value(*prediction, "gradients"), 4 * 124439808.0);
+    QCOMPARE(value(*prediction, "optimizer_state"), 8 * 124439808.0);
+    QCOMPARE(prediction->series.front().key, std::string("timeline"));
+    for (const char* key : {"levers", "peak", "parts", "timeline", "tree", "textbook", "model", "claims"})
+        QVERIFY2(prediction->detail.contains(key), key);
+}
+
+void TestTrainingMemory::thePartsAddUpToTheDeviceTotal()
+{
+    for (const char* precision : {"fp32", "bf16-autocast", "bf16-mixed"}) {
+        const auto prediction = training().predict(gpu(), tinyWith({{"precision", precision}}));
+        QVERIFY(prediction);
+        QCOMPARE(double(sumOf(prediction->detail["parts"], "bytes")), value(*prediction, "device_total"));
+        QVERIFY(value(*prediction, "peak_allocated") <= value(*prediction, "peak_reserved"));
+    }
+}
+
+void TestTrainingMemory::theTimelineReachesThePeak()
+{
+    const auto answer = answerTraining(gpu(), with(tiny));
+    const auto prediction = training().predict(gpu(), with(tiny));
+    QVERIFY(answer && prediction);
+    const Series& timeline = prediction->series.front();
+    QCOMPARE(*std::max_element(timeline.y.begin(), timeline.y.end()), double(answer->simulation.peak.bytes));
+    const Json& drawn = prediction->detail["timeline"];
+    for (std::size_t i = 0; i < timeline.y.size(); ++i) {
+        std::int64_t sum = 0;
+        for (const Json& category : drawn["categories"])
+            sum += category["bytes"][i].get<std::int64_t>();
+        QCOMPARE(double(sum), timeline.y[i]);
+    }
+    QVERIFY(timeline.y.size() <= 601);
+}
+
+void TestTrainingMemory::whoIsAliveAddsUpToThePeak()
+{
+    const auto prediction = training().predict(gpu(), with(tiny));
+    QVERIFY(prediction);
+    const Json& peak = prediction->detail["peak"];
+    const std::int64_t rest = peak.contains("rest") ? peak["rest"]["bytes"].get<std::int64_t>() : 0;
+    QCOMPARE(sumOf(peak["live"], "bytes") + rest, peak["allocated"].get<std::int64_t>());
+}
+
+namespace {
+
+/// Every inner node is the sum of its children; answers its own bytes, −1 when that is not so.
+std::int64_t checkedTree(const Json& node)
+{
+    const auto bytes = node["bytes"].get<std::int64_t>();
+    if (!node.contains("children"))
+        return bytes;
+    std::int64_t sum = 0;
+    for (const Json& child : node["children"]) {
+        const std::int64_t one = checkedTree(child);
+        if (one < 0)
+            return -1;
+        sum += one;
+    }
+    return sum == bytes ? bytes : -1;
+}
+
+} // namespace
+
+void TestTrainingMemory::theTreeAddsUpToThePeak()
+{
+    const auto prediction = training().predict(gpu(), with(tiny));
+    QVERIFY(prediction);
+    QCOMPARE(checkedTree(prediction->detail["tree"]), prediction->detail["peak"]["allocated"].get<std::int64_t>());
+}
+
+void TestTrainingMemory::everyLeverIsWhatItsPredictionSays()
+{
+    const Parameters parameters = with(tiny);
+    const auto answer = answerTraining(gpu(), parameters);
+    QVERIFY(answer);
+    const auto outcomes = tryLevers(gpu(), parameters, *answer);
+    QVERIFY(outcomes.size() >= 8);
+    for (std::size_t i = 1; i < outcomes.size(); ++i)
+        QVERIFY(outcomes[i - 1].saving >= outcomes[i].saving);
+    for (const LeverOutcome& outcome : outcomes) {
+        const auto then = changed(parameters, outcome.lever.changes);
+        QVERIFY(then);
+        const auto prediction = training().predict(gpu(), *then);
+        QVERIFY2(prediction, outcome.lever.key.c_str());
+        QCOMPARE(double(outcome.device), value(*prediction, "device_total"));
+        QCOMPARE(double(outcome.peak), value(*prediction, "peak_allocated"));
+        QCOMPARE(outcome.saving, answer->deviceBytes() - outcome.device);
+    }
+}
+
+void TestTrainingMemory::whatMakesItFitFits()
+{
+    const Parameters parameters = with(tiny);
+    const auto whole = answerTraining(gpu(), parameters);
+    QVERIFY(whole);
+    for (const double share : {0.9, 0.7, 0.5}) {
+        const Device device = small(share * double(whole->deviceBytes()));
+        const auto answer = answerTraining(device, parameters);
+        QVERIFY(answer && !answer->fits);
+        const FitOutcome fit = makeItFit(device, parameters, *answer);
+        QVERIFY2(!fit.combinations.empty(), std::to_string(share).c_str());
+        for (const LeverOutcome& one : fit.combinations) {
+            const auto again = answerTraining(device, *changed(parameters, one.lever.changes));
+            QVERIFY2(again && again->fits, one.lever.label.c_str());
+        }
+    }
+    const Device hopeless = small(0.05 * double(whole->deviceBytes()));
+    const auto answer = answerTraining(hopeless, parameters);
+    QVERIFY(answer);
+    const FitOutcome fit = makeItFit(hopeless, parameters, *answer);
+    QVERIFY(fit.combinations.empty());
+    QVERIFY(fit.smallest.device > 0);
+}
+
+void TestTrainingMemory::noSingleLeverThatFitsIsQuicker()
+{
+    const Parameters parameters = with(tiny);
+    const auto whole = answerTraining(gpu(), parameters);
+    QVERIFY(whole);
+    const Device device = small(0.7 * double(whole->deviceBytes()));
+    const auto answer = answerTraining(device, parameters);
+    QVERIFY(answer);
+    const FitOutcome fit = makeItFit(device, parameters, *answer);
+    QVERIFY(!fit.combinations.empty());
+    const std::vector<std::string> considered{"attention", "checkpointing", "batch", "accumulation", "optimizer_implementation", "offload"};
+    for (const LeverOutcome& one : tryLevers(device, parameters, *answer)) {
+        const bool isConsidered = std::all_of(one.lever.changes.begin(), one.lever.changes.end(), [&](const auto& change) {
+            return std::find(considered.begin(), considered.end(), change.first) != considered.end() && change.second != "sqrt"
+                && change.second != "efficient" && change.second != "parameters";
+        });
+        if (isConsidered && one.fits)
+            QVERIFY2(fit.combinations.front().seconds <= one.seconds * (1 + 1e-9), one.lever.key.c_str());
+    }
+}
+
+void TestTrainingMemory::theLargestBatchFitsAndOneMoreDoesNot()
+{
+    const Device device = small(12e9);
+    const Parameters parameters = with(tiny);
+    const auto answer = answerTraining(device, parameters);
+    QVERIFY(answer);
+    const auto batch = largestThatFits(device, parameters, "batch", *answer);
+    QVERIFY(batch && *batch > 1);
+    QVERIFY(answerTraining(device, parameters.at("batch", double(*batch)))->fits);
+    QVERIFY(!answerTraining(device, parameters.at("batch", double(*batch + 1)))->fits);
+    QVERIFY(!largestThatFits(small(1e9), parameters, "batch", *answer));
+}
+
+void TestTrainingMemory::outOfMemoryNamesThePlace()
+{
+    const Parameters parameters = with(tiny);
+    const auto whole = answerTraining(gpu(), parameters);
+    QVERIFY(whole);
+    const Device device = small(0.8 * double(whole->deviceBytes()));
+    const auto prediction = training().predict(device, parameters);
+    QVERIFY(prediction);
+    QCOMPARE(value(*prediction, "fits"), 0.0);
+    QVERIFY(prediction->detail["over"].get<std::int64_t>() > 0);
+    const Json& doctor = prediction->detail["doctor"];
+    QVERIFY(doctor.is_object());
+    QVERIFY(!doctor["summary"].get<std::string>().empty());
+    QVERIFY(!doctor["levers"].empty());
+    QVERIFY(!prediction->detail["timeline"]["out_of_memory"].is_null());
+    QVERIFY(training().predict(gpu(), parameters)->detail["doctor"].is_null());
+}
+
+void TestTrainingMemory::aSweepGivesCurves()
+{
+    const auto prediction = training().predict(gpu(), with({"model=gpt2", "sequence=128", "batch=1,2,4"}));
+    QVERIFY2(prediction, prediction ? "" : prediction.error().text().c_str());
+    const Series* peak = prediction->findSeries("peak_allocated");
+    QVERIFY(peak && peak->y.size() == 3);
+    QVERIFY(peak->y[0] < peak->y[1] && peak->y[1] < peak->y[2]);
+    QCOMPARE(peak->y[0], value(*prediction, "peak_allocated"));
+}
+
+void TestTrainingMemory::phasesNest()
+{
+    const auto allocated = [](const char* phase) { return value(*training().predict(gpu(), tinyWith({{"phase", phase}})), "peak_allocated"); };
+    QVERIFY(allocated("inference") < allocated("forward"));
+    QVERIFY(allocated("forward") < allocated("training"));
+}
+
+void TestTrainingMemory::moreIsNeverLess_data()
+{
+    QTest::addColumn<QString>("less");
+    QTest::addColumn<QString>("more");
+    QTest::newRow("batch") << "batch=4" << "batch=8";
+    QTest::newRow("sequence") << "sequence=128" << "sequence=256";
+    QTest::newRow("checkpointing") << "checkpointing=block" << "checkpointing=none";
+    QTest::newRow("selective") << "checkpointing=selective" << "checkpointing=none";
+    QTest::newRow("flash") << "attention=flash" << "attention=eager";
+    QTest::newRow("dropout") << "dropout=0" << "dropout=0.1";
+    QTest::newRow("optimizer") << "optimizer=sgd" << "optimizer=adamw";
+    QTest::newRow("8-bit") << "optimizer=adam-8bit" << "optimizer=adam";
+    QTest::newRow("implementation") << "optimizer_implementation=fused" << "optimizer_implementation=foreach";
+}
+
+void TestTrainingMemory::moreIsNeverLess()
+{
+    QFETCH(QString, less);
+    QFETCH(QString, more);
+    const auto allocated = [](const QString& text) {
+        std::vector<std::string> assignments{"model=gpt2", "precision=fp32", text.toStdString()};
+        const bool updatePeaks = text.startsWith("optimizer_implementation"); // few activations
+        if (!text.startsWith("batch"))
+            assignments.push_back(updatePeaks ? "batch=1" : "batch=8");
+        if (!text.startsWith("sequence"))
+            assignments.push_back(updatePeaks ? "sequence=32" : "sequence=512");
+        return value(*training().predict(gpu(), with(assignments)), "peak_allocated");
+    };
+    QVERIFY(allocated(less) <= allocated(more));
+}
+
+void TestTrainingMemory::wrongInputIsRefused_data()
+{
+    QTest::addColumn<QString>("assignment");
+    QTest::addColumn<QString>("code");
+    QTest::newRow("unknown model") << "model=gpt22" << "model.unknown";
+    QTest::newRow("no such file") << "model=/nowhere/config.json" << "file.missing";
+    QTest::newRow("huge") << "model=from-scratch:hidden=4096,layers=1000000000000,heads=32,ffn=4096,vocab=10" << "model.range";
+    QTest::newRow("contradiction") << "model=from-scratch:hidden=100,layers=2,heads=3,ffn=400,vocab=10" << "model.contradiction";
+    QTest::newRow("sequence beyond the positions") << "sequence=2048" << "";
+    QTest::newRow("overflow") << "model=from-scratch:hidden=65536,layers=4096,heads=64,ffn=262144,vocab=1000000" << "";
+}
+
+void TestTrainingMemory::wrongInputIsRefused()
+{
+    QFETCH(QString, assignment);
+    QFETCH(QString, code);
+    std::vector<std::string> assignments{assignment.toStdString(), "batch=1048576"};
+    if (!assignment.startsWith("model"))
+        assignments.push_back("model=gpt2");
+    const auto prediction = training().predict(gpu(), with(assignments));
+    QVERIFY(!prediction);
+    if (!code.isEmpty())
+        QCOMPARE(QString::fromStdString(prediction.error().code), code);
+    QVERIFY(!prediction.error().message.empty());
+}
+
+void TestTrainingMemory::aDeviceThatSaysLittle()
+{
+    Device device; // no levels, no rates
+    device.id = "bare";
+    const auto prediction = training().predict(device, with(tiny));
+    QVERIFY2(prediction, prediction ? "" : prediction.error().text().c_str());
+    QVERIFY(std::isnan(value(*prediction, "step_time")));
+    QCOMPARE(value(*prediction, "fits"), 1.0);
+    QVERIFY(prediction->detail["capacity"].is_null());
+}
+
+QTEST_GUILESS_MAIN(TestTrainingMemory)
+#include "tst_training_memory.moc"
