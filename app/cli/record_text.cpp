@@ -2,6 +2,7 @@
 // A record for a person at a terminal: what was asked, the figures beside each other, why the
 // headline is what it is, the points.
 #include "app/cli/output.h"
+#include "core/report/memory_tables.h"
 #include "core/report/summary.h"
 
 #include <algorithm>
@@ -46,6 +47,10 @@ std::string whyText(const Figure& figure)
 std::string recordText(const Record& record)
 {
     std::string out = headText(record) + alignedText(figuresTable(record));
+    if (const std::string verdict = verdictText(record); !verdict.empty())
+        out += "\n" + printable(verdict) + "\n";
+    for (const NamedTable& one : memoryTables(record))
+        out += "\n" + one.title + "\n" + alignedText(one.table, 2);
     if (const Figure* figure = headlineFigure(record))
         out += whyText(*figure);
     for (const TextTable& table : seriesTables(record))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/quantity.h"
 
+#include <cmath>
 #include <limits>
 
 namespace memscape {
@@ -15,6 +16,9 @@ std::string Figure::text(ByteStyle style) const
 {
     if (const auto* word = std::get_if<std::string>(&value))
         return *word;
+    // Counts are exact: 6738415616 parameters, 1024 tokens.
+    if (unit == Unit::One && number() == std::floor(number()) && std::fabs(number()) < 0x1p53)
+        return numberText(number());
     return quantityText(number(), unit, style);
 }
 

@@ -148,7 +148,7 @@ Json doctorJson(const TrainingAnswer& answer, const std::vector<LeverOutcome>& l
             doctor["levers"].push_back(outcome.lever.key);
     }
     doctor["summary"] = fmt::format(
-        "{} of {} in the {} phase{}: {} are allocated, and {} are all there is",
+        "{} for the result of {} in the {} phase{}: {} are allocated, and {} are all there is",
         quantityText(double(event.bytes), Unit::Byte), doctor["tensor"].get<std::string>(), phaseText(event.phase),
         event.module == 0 ? std::string() : " (" + answer.simulation.trace.modules()[event.module] + ")",
         quantityText(double(refused->before.allocated), Unit::Byte), quantityText(double(*answer.capacity), Unit::Byte));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -52,6 +53,9 @@ Json categoriesJson(const std::vector<Moment>& line)
     return categories;
 }
 
+/// Modules of one kind are summed ("layers.*.mlp") where a list is read, kept apart in a tree.
+enum class Modules { Kinds, Each };
+
 struct LiveKey
 {
     Category category;
@@ -70,12 +74,24 @@ struct Live
     std::size_t count = 0;
 };
 
-std::vector<Live> liveGroups(const Trace& trace, std::size_t moment)
+/// For each module, the first one of its kind.
+std::vector<ModuleId> firstOfKind(const Trace& trace)
+{
+    std::unordered_map<std::string, ModuleId> kinds;
+    std::vector<ModuleId> first;
+    for (const std::string& path : trace.modules())
+        first.push_back(kinds.try_emplace(moduleKind(path), ModuleId(first.size())).first->second);
+    return first;
+}
+
+std::vector<Live> liveGroups(const Trace& trace, std::size_t moment, Modules modules)
 {
     std::map<LiveKey, std::pair<std::int64_t, std::size_t>> sums;
+    const std::vector<ModuleId> kinds = modules == Modules::Kinds ? firstOfKind(trace) : std::vector<ModuleId>();
     for (const BlockId block : liveAt(trace, moment)) {
         const Event& event = trace.allocation(block);
-        auto& [bytes, count] = sums[{event.category, event.module, event.name}];
+        const ModuleId module = kinds.empty() ? event.module : kinds[event.module];
+        auto& [bytes, count] = sums[{event.category, module, event.name}];
         bytes += event.bytes;
         ++count;
     }
@@ -152,7 +168,7 @@ Json momentJson(const Trace& trace, const Moment& moment, std::size_t most)
     json["micro_batch"] = event.microBatch;
     json["module"] = trace.modules()[event.module];
     json["name"] = trace.names()[event.name];
-    const auto groups = liveGroups(trace, moment.event);
+    const auto groups = liveGroups(trace, moment.event, Modules::Kinds);
     Live rest;
     for (std::size_t i = 0; i < groups.size(); ++i) {
         if (i >= most) {
@@ -161,7 +177,8 @@ Json momentJson(const Trace& trace, const Moment& moment, std::size_t most)
             continue;
         }
         json["live"].push_back({{"category", categoryKey(groups[i].key.category)},
-                                {"module", trace.modules()[groups[i].key.module]},
+                                {"module", groups[i].count > 1 ? moduleKind(trace.modules()[groups[i].key.module])
+                                                               : trace.modules()[groups[i].key.module]},
                                 {"name", trace.names()[groups[i].key.name]},
                                 {"bytes", groups[i].bytes},
                                 {"count", groups[i].count}});
@@ -221,7 +238,7 @@ Series timelineSeries(const Trace& trace, std::size_t points)
 Json treeJson(const Trace& trace, const Moment& moment)
 {
     Node root;
-    for (const Live& live : liveGroups(trace, moment.event)) {
+    for (const Live& live : liveGroups(trace, moment.event, Modules::Each)) {
         Node* node = &root;
         node->bytes += live.bytes;
         const std::string& path = trace.modules()[live.key.module];

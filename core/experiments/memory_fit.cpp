@@ -198,6 +198,22 @@ bool isBetter(const Candidate& a, const Candidate& b)
     return a.seconds != b.seconds ? a.seconds < b.seconds : a.chosen.changes.size() < b.chosen.changes.size();
 }
 
+/// A combination that changes nothing beyond what a smaller one does is no choice.
+void dropRedundant(std::vector<LeverOutcome>& outcomes)
+{
+    std::vector<LeverOutcome> kept;
+    for (LeverOutcome& one : outcomes) {
+        const auto same = std::find_if(kept.begin(), kept.end(), [&](const LeverOutcome& other) {
+            return other.device == one.device && other.seconds == one.seconds;
+        });
+        if (same == kept.end())
+            kept.push_back(std::move(one));
+        else if (one.lever.changes.size() < same->lever.changes.size())
+            *same = std::move(one);
+    }
+    outcomes = std::move(kept);
+}
+
 } // namespace
 
 FitOutcome makeItFit(const Device& device, const Parameters& parameters, const TrainingAnswer& answer)
@@ -232,6 +248,7 @@ FitOutcome makeItFit(const Device& device, const Parameters& parameters, const T
     }
     std::stable_sort(fit.combinations.begin(), fit.combinations.end(),
                      [](const LeverOutcome& a, const LeverOutcome& b) { return a.seconds < b.seconds; });
+    dropRedundant(fit.combinations);
     if (!fit.combinations.empty()) {
         const double limit = fit.combinations.front().seconds * nearlyTied;
         std::erase_if(fit.combinations, [&](const LeverOutcome& one) { return one.seconds > limit; });

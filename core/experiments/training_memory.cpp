@@ -172,8 +172,8 @@ public:
     const Schema& schema() const override { return m_schema; }
     std::vector<SeriesSpec> series() const override
     {
-        return {{"timeline", "allocated"},       {"peak_allocated", "peak allocated"}, {"peak_reserved", "peak reserved"},
-                {"device_total", "device total"}, {"activations", "activations"},       {"step_time", "step time"}};
+        return {{"peak_allocated", "peak allocated"}, {"peak_reserved", "peak reserved"}, {"device_total", "device total"},
+                {"activations", "activations"}, {"step_time", "step time"}};
     }
     Sweep axis(const Device&, const Parameters& parameters) const override
     {
@@ -184,6 +184,9 @@ public:
     std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override;
 
 private:
+    Result<std::vector<Point>> pointsOf(const Device& device, const Parameters& parameters, const ModelDescription& model,
+                                        const Figures& own) const;
+
     Schema m_schema = trainingSchema();
 };
 
@@ -227,22 +230,37 @@ Json detailOf(const Device& device, const TrainingAnswer& answer)
     return detail;
 }
 
+/// The points of the sweep; `own` are the figures of the parameters' own values.
+Result<std::vector<Point>> TrainingMemory::pointsOf(const Device& device, const Parameters& parameters,
+                                                    const ModelDescription& model, const Figures& own) const
+{
+    std::vector<Point> points;
+    const Sweep sweep = sweepOf(*this, device, parameters);
+    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
+        const double* number = std::get_if<double>(&sweep.values[i]);
+        Point point{number ? *number : double(i), valueText(sweep.values[i]), own, {}};
+        if (parameters.sweep() && i > 0) { // the first is the parameters' own
+            const Parameters there = parameters.at(sweep.key, sweep.values[i]);
+            MEMSCAPE_TRY(answer, sweep.key == "model" ? answerTraining(device, there) : answerTraining(device, there, model));
+            MEMSCAPE_TRY(figures, figuresOf(answer));
+            point.figures = std::move(figures);
+        }
+        points.push_back(std::move(point));
+    }
+    return points;
+}
+
 Result<Prediction> TrainingMemory::predict(const Device& device, const Parameters& parameters) const
 {
-    const Sweep sweep = sweepOf(*this, device, parameters);
     Parameters own = parameters;
     own.setSweep({});
     MEMSCAPE_TRY(model, readModel(own.text("model")));
     MEMSCAPE_TRY(answer, answerTraining(device, own, model));
-    Prediction prediction;
-    if (parameters.sweep()) {
-        MEMSCAPE_TRY(swept, Experiment::predict(device, parameters));
-        prediction.series = std::move(swept.series);
-        std::erase_if(prediction.series, [](const Series& series) { return series.key == "timeline"; });
-    }
-    prediction.series.insert(prediction.series.begin(), timelineSeries(answer.simulation.trace));
     MEMSCAPE_TRY(figures, figuresOf(answer));
+    MEMSCAPE_TRY(points, pointsOf(device, parameters, model, figures));
+    Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
     prediction.figures = std::move(figures);
+    prediction.series.insert(prediction.series.begin(), timelineSeries(answer.simulation.trace));
     prediction.detail = detailOf(device, answer);
     addAdvice(prediction.detail, device, own, answer);
     if (own.choice("advice") != "none")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One file that can be mailed, printed or put on a server: styles and charts inside, no script, and a
 // content security policy that forbids what a hostile record might smuggle past the escaping.
+#include "core/report/memory_tables.h"
 #include "core/report/report.h"
 #include "core/report/summary.h"
 #include "core/report/svg_chart.h"
@@ -171,6 +172,10 @@ std::string recordHtml(const Record& record)
     out += pairsHtml(facts) + tableHtml(figuresTable(record)) + chartsHtml(record);
     if (const TextTable errors = errorsTable(record); !errors.empty())
         out += "<h3>Prediction against measurement</h3>\n" + tableHtml(errors);
+    if (const std::string verdict = verdictText(record); !verdict.empty())
+        out += element("p", verdict);
+    for (const NamedTable& one : memoryTables(record))
+        out += element("h3", one.title) + tableHtml(one.table);
     out += whysHtml(record) + claimsHtml(claimsOf(record));
     for (const TextTable& table : seriesTables(record))
         out += details("Points", tableHtml(table));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For issues, READMEs and lab books: everything that fits into text. Charts are left to the HTML.
+#include "core/report/memory_tables.h"
 #include "core/report/report.h"
 #include "core/report/summary.h"
 
@@ -60,6 +61,10 @@ std::string recordText(const Record& record)
     out += markdownTable(figuresTable(record)) + "\n";
     if (const TextTable errors = errorsTable(record); !errors.empty())
         out += markdownTable(errors) + "\n";
+    if (const std::string verdict = verdictText(record); !verdict.empty())
+        out += escapedForMarkdown(verdict) + "\n\n";
+    for (const NamedTable& one : memoryTables(record))
+        out += "### " + one.title + "\n\n" + markdownTable(one.table) + "\n";
     if (const Figure* figure = headlineFigure(record))
         out += whyText(*figure);
     for (const TextTable& table : seriesTables(record))

@@ -222,8 +222,14 @@ std::vector<TextTable> seriesTables(const Record& record, ByteStyle style)
             groups.push_back({pair});
     }
     std::vector<TextTable> tables;
-    for (const auto& group : groups)
+    const Experiment* experiment = experimentOf(record);
+    for (const auto& group : groups) {
+        // A timeline has hundreds of moments and an axis of its own: charts and JSON have it.
+        const SeriesAxis& axis = group.front().any().x;
+        if (experiment && (!findParameter(experiment->schema(), axis.key) || axis.values.size() < 2))
+            continue;
         tables.push_back(seriesTable(group, style));
+    }
     return tables;
 }
 
@@ -253,9 +259,8 @@ const Figure* headlineFigure(const Record& record)
     if (!record.predicted)
         return nullptr;
     // What the first curve shows is what the experiment is about.
-    if (!record.predicted->series.empty()) {
-        const Figure* figure
-            = findFigure(record.predicted->figures, record.predicted->series.front().key);
+    for (const Series& series : record.predicted->series) {
+        const Figure* figure = findFigure(record.predicted->figures, series.key);
         if (figure && figure->why)
             return figure;
     }

@@ -28,7 +28,8 @@ TextPairs parameterRows(const Record& record);
 TextTable figuresTable(const Record& record, ByteStyle style = ByteStyle::Binary);
 
 /// The points of every series over the swept parameter, predicted and measured beside each other;
-/// curves without any value are left out. One table per swept parameter (there is one, as a rule).
+/// curves without any value are left out. One table per swept parameter (there is one, as a rule);
+/// curves over anything else (a timeline) and single points have none.
 std::vector<TextTable> seriesTables(const Record& record, ByteStyle style = ByteStyle::Binary);
 
 /// series | points | median error | largest error; empty without both sides.

@@ -28,21 +28,6 @@ template <typename Counts> std::optional<Moment> highest(const Trace& trace, Cou
     return moment;
 }
 
-/// "h.13.mlp" -> "h.*.mlp": path components that are all digits become a star.
-std::string withoutNumbers(std::string_view path)
-{
-    std::string text;
-    for (std::size_t begin = 0; begin <= path.size();) {
-        const std::size_t end = std::min(path.find('.', begin), path.size());
-        const std::string_view part = path.substr(begin, end - begin);
-        const bool isNumber = !part.empty() && part.find_first_not_of("0123456789") == part.npos;
-        text += begin == 0 ? "" : ".";
-        text += isNumber ? std::string_view("*") : part;
-        begin = end + 1;
-    }
-    return text;
-}
-
 std::string label(const Trace& trace, const Event& event, Grouping grouping)
 {
     switch (grouping) {
@@ -53,7 +38,7 @@ std::string label(const Trace& trace, const Event& event, Grouping grouping)
     case Grouping::Module:
         return trace.modules()[event.module];
     case Grouping::ModuleKind:
-        return withoutNumbers(trace.modules()[event.module]);
+        return moduleKind(trace.modules()[event.module]);
     }
     return {};
 }
@@ -67,6 +52,20 @@ std::uint32_t groupId(const Event& event, Grouping grouping)
 }
 
 } // namespace
+
+std::string moduleKind(std::string_view path)
+{
+    std::string text;
+    for (std::size_t begin = 0; begin <= path.size();) {
+        const std::size_t end = std::min(path.find('.', begin), path.size());
+        const std::string_view part = path.substr(begin, end - begin);
+        const bool isNumber = !part.empty() && part.find_first_not_of("0123456789") == part.npos;
+        text += begin == 0 ? "" : ".";
+        text += isNumber ? std::string_view("*") : part;
+        begin = end + 1;
+    }
+    return text;
+}
 
 std::optional<Moment> peakOf(const Trace& trace)
 {

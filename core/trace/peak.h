@@ -39,6 +39,9 @@ enum class Grouping {
     ModuleKind ///< modules whose paths differ in numbers only: "transformer.h.*.mlp"
 };
 
+/// "transformer.h.3.mlp" -> "transformer.h.*.mlp": components that are numbers become a star.
+std::string moduleKind(std::string_view path);
+
 struct LiveGroup
 {
     std::string label;

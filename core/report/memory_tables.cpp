@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/memory_tables.h"
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr std::size_t most = 12; // rows of a table that could be long
+
+/// The list under a key; empty when there is none.
+const Json& listOf(const Json& object, const char* key)
+{
+    static const Json none = Json::array();
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return object.is_object() && found != object.end() && found->is_array() ? *found : none;
+}
+
+std::string wordOf(const Json& object, const char* key)
+{
+    if (!object.is_object())
+        return {};
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+double numberOf(const Json& object, const char* key)
+{
+    if (!object.is_object())
+        return 0;
+    const auto found = object.find(key);
+    return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+bool isTrue(const Json& object, const char* key)
+{
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return object.is_object() && found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
+std::string bytesText(double bytes, ByteStyle style)
+{
+    return quantityText(bytes, Unit::Byte, style);
+}
+
+TextTable partsTable(const Json& detail, ByteStyle style)
+{
+    TextTable table{{{"part", false}, {"at the peak", true}}, {}};
+    for (const Json& part : listOf(detail, "parts"))
+        table.rows.push_back({wordOf(part, "label"), bytesText(numberOf(part, "bytes"), style)});
+    return table;
+}
+
+TextTable leversTable(const Json& detail, ByteStyle style)
+{
+    TextTable table{{{"change", false}, {"saves", true}, {"step time", true}, {"fits", false}, {"what it does", false}}, {}};
+    for (const Json& lever : listOf(detail, "levers")) {
+        if (table.rows.size() == most)
+            break;
+        table.rows.push_back({wordOf(lever, "label"), bytesText(numberOf(lever, "saving"), style),
+                              percentText(numberOf(lever, "time_change")), isTrue(lever, "fits") ? "yes" : "no",
+                              wordOf(lever, "why")});
+    }
+    return table;
+}
+
+TextTable fitTable(const Json& detail, ByteStyle style)
+{
+    TextTable table{{{"combination", false}, {"device total", true}, {"step time", true}}, {}};
+    if (!detail.is_object() || !detail.contains("make_it_fit"))
+        return table;
+    for (const Json& one : listOf(detail["make_it_fit"], "combinations")) {
+        table.rows.push_back({wordOf(one, "label"), bytesText(numberOf(one, "device_total"), style),
+                              quantityText(numberOf(one, "step_time"), Unit::Second)});
+    }
+    return table;
+}
+
+TextTable liveTable(const Json& detail, ByteStyle style)
+{
+    TextTable table{{{"alive at the peak", false}, {"module", false}, {"bytes", true}, {"tensors", true}}, {}};
+    if (!detail.is_object() || !detail.contains("peak"))
+        return table;
+    for (const Json& live : listOf(detail["peak"], "live")) {
+        if (table.rows.size() == most)
+            break;
+        table.rows.push_back({wordOf(live, "category") + " " + wordOf(live, "name"), wordOf(live, "module"),
+                              bytesText(numberOf(live, "bytes"), style), numberText(numberOf(live, "count"))});
+    }
+    return table;
+}
+
+TextTable textbookTable(const Json& detail, ByteStyle style)
+{
+    TextTable table{{{"formula", false}, {"says", true}, {"simulated", true}, {"the difference", false}, {"source", false}}, {}};
+    for (const Json& line : listOf(detail, "textbook")) {
+        table.rows.push_back({wordOf(line, "formula"), bytesText(numberOf(line, "value"), style),
+                              bytesText(numberOf(line, "ours"), style), wordOf(line, "difference"), wordOf(line, "source")});
+    }
+    return table;
+}
+
+} // namespace
+
+std::vector<NamedTable> memoryTables(const Record& record, ByteStyle style)
+{
+    std::vector<NamedTable> tables;
+    if (!record.predicted)
+        return tables;
+    const Json& detail = record.predicted->detail;
+    for (NamedTable one : {NamedTable{"What takes the space", partsTable(detail, style)},
+                           NamedTable{"What would help most", leversTable(detail, style)},
+                           NamedTable{"Make it fit", fitTable(detail, style)},
+                           NamedTable{"Who is alive at the peak", liveTable(detail, style)},
+                           NamedTable{"Formulas of textbooks", textbookTable(detail, style)}}) {
+        if (!one.table.empty())
+            tables.push_back(std::move(one));
+    }
+    return tables;
+}
+
+std::string verdictText(const Record& record, ByteStyle style)
+{
+    if (!record.predicted || !record.predicted->detail.is_object())
+        return {};
+    const Json& detail = record.predicted->detail;
+    const auto capacity = detail.find("capacity");
+    if (capacity == detail.end() || !capacity->is_object() || !detail.contains("parts"))
+        return {};
+    const double bytes = numberOf(*capacity, "bytes");
+    if (!isTrue(detail, "fits")) {
+        const auto doctor = detail.find("doctor");
+        const std::string place = doctor != detail.end() ? wordOf(*doctor, "summary") : std::string();
+        return fmt::format("Does not fit into {} of {}: {} too many{}{}", bytesText(bytes, style), wordOf(*capacity, "label"),
+                           bytesText(numberOf(detail, "over"), style), place.empty() ? "" : ". Out of memory at ", place);
+    }
+    const Figure* total = findFigure(record.predicted->figures, "device_total");
+    return total && total->isNumber() ? fmt::format("Fits into {} of {}: {} are left", bytesText(bytes, style), wordOf(*capacity, "label"),
+                                                    bytesText(bytes - total->number(), style))
+                                      : std::string();
+}
+
+} // namespace memscape

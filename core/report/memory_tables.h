@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `detail` of a memory prediction as tables: what takes the space, what would help, who is alive at the
+// peak, what formulas say. A record of anything else, and a detail of another shape, gives none.
+#pragma once
+
+#include "core/experiment/record.h"
+#include "core/report/text_table.h"
+
+#include <string>
+#include <vector>
+
+namespace memscape {
+
+struct NamedTable
+{
+    std::string title;
+    TextTable table;
+};
+
+/// In reading order, empty ones left out. Cells are plain text (the caller escapes).
+std::vector<NamedTable> memoryTables(const Record& record, ByteStyle style = ByteStyle::Binary);
+
+/// "Out of memory: …" or the capacity that is left; empty where the detail does not say.
+std::string verdictText(const Record& record, ByteStyle style = ByteStyle::Binary);
+
+} // namespace memscape
