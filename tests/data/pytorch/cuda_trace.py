@@ -11,7 +11,7 @@ of at most 1 MiB behind an active block of a large segment is the tail that was 
 "events":   ["segment_alloc" | "alloc" | "free_requested" | "free_completed", address, bytes, stream]
 Addresses are relative to the lowest segment.
 
-Usage: cuda_trace.py SNAPSHOT.pickle > cuda_trace.json
+Usage: cuda_trace.py SNAPSHOT.pickle > OUT.json
 """
 import json
 import pickle
@@ -24,8 +24,15 @@ def rounded(size):
     return max(512, (size + 511) // 512 * 512)
 
 
+class DataOnly(pickle.Unpickler):
+    """A snapshot is dictionaries, lists, numbers and texts; anything that would run code is refused."""
+
+    def find_class(self, module, name):
+        raise pickle.UnpicklingError(f"a snapshot holds no {module}.{name}")
+
+
 def main():
-    snapshot = pickle.load(open(sys.argv[1], "rb"))
+    snapshot = DataOnly(open(sys.argv[1], "rb")).load()
     history = next(t for t in snapshot["device_traces"] if t)
     segments = {s["address"]: s for s in snapshot["segments"]}
     active = {}
