@@ -79,7 +79,8 @@ void addStateLevers(std::vector<Lever>& levers, const Parameters& parameters)
     }
     levers.push_back(lever("Optimizer on the host", "optimizer state", "state and master weights in the host's memory",
                            {{"offload", "optimizer"}}));
-    levers.push_back(lever("Parameters on the host", "weights", "each layer is fetched before it runs", {{"offload", "parameters"}}));
+    levers.push_back(lever("Parameters on the host", "weights", "each layer is fetched before it runs (ZeRO-3)",
+                           {{"offload", "parameters"}, {"zero", "3"}}));
     levers.push_back(lever("LoRA, rank 16", "gradients and optimizer state", "trains thin matrices beside frozen ones", {{"adapter", "lora"}}, false));
     levers.push_back(lever("QLoRA, rank 16", "weights, gradients and optimizer state", "the same beside a base in 4 bits", {{"adapter", "qlora"}}, false));
     if (parameters.choice("precision") == "fp32") {

@@ -42,9 +42,10 @@ std::vector<ModuleId> moduleIds(const Graph& graph, Trace& trace)
 } // namespace
 
 Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, const EagerRules& rules,
-                   Trace& trace, std::span<const std::int64_t> parameterBytes)
+                   Trace& trace, ParameterPlacement placement)
     : m_graph(graph)
     , m_rules(rules)
+    , m_placement(std::move(placement))
     , m_isReentrant(checkpointing.isReentrant)
     , m_segments(segments(graph, checkpointing))
     , m_trace(trace)
@@ -57,6 +58,7 @@ Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, cons
     , m_uses(graph.tensors.size(), 0)
     , m_isLeaf(graph.tensors.size(), 1)
     , m_parameterGradient(graph.tensors.size(), 0)
+    , m_keptGradient(graph.tensors.size(), -1)
     , m_firstInput(m_segments.size() + 1, 0)
     , m_moduleIds(moduleIds(graph, trace))
     , m_gradientNames(graph.tensors.size(), 0)
@@ -73,15 +75,7 @@ Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, cons
             m_gradientNames[named.tensor] = trace.name(named.name + ".grad");
         }
     }
-    std::vector<std::int64_t> bytes(graph.storages.size(), -1);
-    for (std::size_t i = 0; i < parameterBytes.size(); ++i)
-        bytes[graph.tensors[graph.parameters[i].tensor].storage] = parameterBytes[i];
-    for (StorageId id = 0; id < graph.storages.size(); ++id) {
-        const Storage& storage = graph.storages[id];
-        if (existsBeforeTheStep(storage.role))
-            m_bound[id] = m_live.allocate(bytes[id] < 0 ? storage.bytes : bytes[id], categoryOf(storage.role), names[id],
-                                          m_moduleIds[storage.module]);
-    }
+    allocatePlaced(trace, names);
     for (const Operator& op : graph.operators) {
         if (!op.hasGradient)
             continue;
@@ -90,6 +84,27 @@ Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, cons
         for (const TensorId tensor : graph.outputs(op))
             m_isLeaf[tensor] = 0;
     }
+}
+
+void Autograd::allocatePlaced(Trace& trace, const std::vector<NameId>& names)
+{
+    std::vector<std::int64_t> bytes(m_graph.storages.size(), -1);
+    for (std::size_t i = 0; i < m_graph.parameters.size(); ++i) {
+        const TensorId tensor = m_graph.parameters[i].tensor;
+        if (!m_placement.weights.empty())
+            bytes[m_graph.tensors[tensor].storage] = m_placement.weights[i];
+        if (!m_placement.gradients.empty())
+            m_keptGradient[tensor] = m_placement.gradients[i];
+    }
+    for (StorageId id = 0; id < m_graph.storages.size(); ++id) {
+        const Storage& storage = m_graph.storages[id];
+        if (existsBeforeTheStep(storage.role))
+            m_bound[id] = m_live.allocate(bytes[id] < 0 ? storage.bytes : bytes[id],
+                                          categoryOf(storage.role), names[id],
+                                          m_moduleIds[storage.module]);
+    }
+    if (!m_placement.gathered.empty() || m_placement.reducesLayers)
+        m_units.emplace(m_graph, m_placement.gathered, trace, m_moduleIds);
 }
 
 // --- forward --------------------------------------------------------------------------------------
@@ -114,6 +129,7 @@ void Autograd::run(const Operator& op, bool saves)
         unname(m_graph.operands[op.first]);
         return;
     }
+    enterUnit(op);
     const auto outputs = m_graph.outputs(op);
     const bool isSplit = op.kind == OperatorKind::Split;
     std::array<LiveId, 4> made{};
@@ -139,6 +155,8 @@ void Autograd::run(const Operator& op, bool saves)
     for (const LiveId live : made) // the operator's own reference ends
         if (live)
             m_live.release(live);
+    if (m_units)
+        m_units->ran();
 }
 
 void Autograd::forward()
@@ -162,6 +180,7 @@ void Autograd::forward()
         if (made == m_graph.loss && m_loss)
             m_live.release(std::exchange(m_loss, 0));
     }
+    leaveUnits();
     if (m_graph.loss != noTensor && m_isNamed[m_graph.loss])
         m_loss = m_bound[m_graph.tensors[m_graph.loss].storage];
     if (m_graph.output != noTensor && m_isNamed[m_graph.output])
@@ -205,14 +224,20 @@ void Autograd::backward()
         end = segment->first;
     }
     runBackward(0, end);
+    leaveUnits();
     drop(ones);
 }
 
 void Autograd::runBackward(std::uint32_t first, std::uint32_t last)
 {
-    for (std::uint32_t i = last; i-- > first;)
-        if (m_graph.operators[i].hasGradient)
-            runNode(m_graph.operators[i]);
+    for (std::uint32_t i = last; i-- > first;) {
+        if (!m_graph.operators[i].hasGradient)
+            continue;
+        enterUnit(m_graph.operators[i]);
+        runNode(m_graph.operators[i]);
+        if (m_units)
+            m_units->ran();
+    }
 }
 
 void Autograd::runSegmentBackward(const Segment& segment)
@@ -367,6 +392,13 @@ void Autograd::accumulate(TensorId tensor, Gradient& sum, Gradient gradient)
 void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
 {
     LiveId& kept = m_parameterGradient[tensor];
+    if (isReduced(tensor)) {
+        if (m_placement.reducesLayers)
+            m_unreduced.emplace_back(tensor, gradient);
+        else
+            reduce(tensor, gradient);
+        return;
+    }
     const bool isOwn = gradient.layout.isContiguous() && m_live.references(gradient.live) == 1;
     if (!kept && isOwn) {
         kept = gradient.live;
@@ -375,6 +407,52 @@ void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
     if (!kept)
         kept = freshFor(tensor, Layout(gradient.layout.shape), gradient.dtype).live;
     drop(gradient);
+}
+
+// --- weights and gradients of which a part is kept --------------------------------------------------
+
+void Autograd::enterUnit(const Operator& op)
+{
+    if (!m_units)
+        return;
+    const auto index = std::uint32_t(&op - m_graph.operators.data());
+    if (m_units->isBorder(index))
+        leaveUnits();
+    m_units->enter(index);
+}
+
+void Autograd::leaveUnits()
+{
+    if (!m_units)
+        return;
+    m_units->leave();
+    reduceGradients();
+}
+
+void Autograd::reduceGradients()
+{
+    for (auto& [tensor, whole] : m_unreduced)
+        reduce(tensor, whole);
+    m_unreduced.clear();
+}
+
+// The first piece stays; later ones are added into it. A reduce-scatter writes through the reduce
+// bucket, which exists from the start.
+void Autograd::reduce(TensorId tensor, Gradient& whole)
+{
+    LiveId& kept = m_parameterGradient[tensor];
+    const bool isFirst = kept == 0;
+    const bool isAddedDirectly = !m_placement.reducesLayers; // main_grad.add_(grad)
+    if (isFirst || !isAddedDirectly) {
+        const LiveId piece = m_live.allocate(
+            m_keptGradient[tensor], isFirst ? Category::Gradients : Category::Temporary,
+            m_gradientNames[tensor], m_moduleIds[m_graph.storageOf(tensor).module]);
+        if (isFirst)
+            kept = piece;
+        else
+            m_live.release(piece);
+    }
+    drop(whole);
 }
 
 std::vector<BlockId> Autograd::gradients() const

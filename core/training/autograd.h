@@ -16,10 +16,13 @@
 
 #include "core/network/build_options.h"
 #include "core/network/graph.h"
+#include "core/training/layer_units.h"
 #include "core/training/live_storages.h"
+#include "core/training/placement.h"
 #include "core/training/segments.h"
 
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,11 +31,10 @@ namespace memscape {
 class Autograd
 {
 public:
-    /// Writes the allocations of parameters, buffers and the batch. `parameterBytes`, beside
-    /// Graph::parameters, is what each takes where that is not its own size (sharded, quantized).
-    /// The graph and the trace must outlive this.
+    /// Writes the allocations of parameters, buffers and the batch, as they are placed. The graph
+    /// and the trace must outlive this.
     Autograd(const Graph& graph, const CheckpointPlan& checkpointing, const EagerRules& rules,
-             Trace& trace, std::span<const std::int64_t> parameterBytes = {});
+             Trace& trace, ParameterPlacement placement = {});
 
     /// One forward pass. What `loss` and `output` named before dies when they are named anew.
     void forward();
@@ -82,6 +84,15 @@ private:
     void accumulate(TensorId tensor, Gradient& sum, Gradient gradient);
     Gradient taken(TensorId tensor); ///< out of its slot
     void accumulateIntoParameter(TensorId tensor, Gradient gradient);
+
+    // --- weights and gradients of which a part is kept (placement.h)
+    void allocatePlaced(Trace& trace, const std::vector<NameId>& names);
+    void enterUnit(const Operator& op);
+    void leaveUnits();
+    bool isReduced(TensorId tensor) const { return m_keptGradient[tensor] >= 0; }
+    void reduceGradients(); ///< those of the layer that backward has left
+    void reduce(TensorId tensor, Gradient& whole);
+
     void validate(TensorId tensor, Gradient& gradient);
     void dropSaved(const Operator& op);
 
@@ -101,6 +112,7 @@ private:
 
     const Graph& m_graph;
     EagerRules m_rules;
+    ParameterPlacement m_placement;
     bool m_isReentrant;
     std::vector<Segment> m_segments;
     Trace& m_trace;
@@ -116,6 +128,9 @@ private:
     std::vector<std::uint8_t> m_isLeaf; ///< by tensor: no operator made it
     std::vector<std::uint32_t> m_pending; ///< the same, still to come
     std::vector<LiveId> m_parameterGradient; ///< by tensor: `.grad`
+    std::vector<std::int64_t> m_keptGradient; ///< by tensor: B after reduction, −1: as it is
+    std::vector<std::pair<TensorId, Gradient>> m_unreduced;
+    std::optional<LayerUnits> m_units;
     std::vector<LiveId> m_segmentInputs;
     std::vector<LiveId> m_firstInput; ///< index into it, by segment
     std::array<Gradient, gradientLimit> m_results; ///< of the running node, beside its inputs

@@ -43,7 +43,7 @@ Autograd::Gradient Autograd::fresh(const Layout& layout, DType dtype)
 
 Autograd::Gradient Autograd::freshFor(TensorId input, const Layout& layout, DType dtype)
 {
-    const bool isKept = m_isLeaf[input] && !m_parameterGradient[input];
+    const bool isKept = m_isLeaf[input] && !m_parameterGradient[input] && !isReduced(input);
     if (!isKept)
         return fresh(layout, dtype);
     const std::int64_t bytes = layout.elements() * elementBytes(dtype);

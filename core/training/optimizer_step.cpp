@@ -57,8 +57,8 @@ OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTenso
 
 void clipGradients(Trace& trace, const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
-    if (!plan.clipsGradients || plan.phase != StepPhase::Training)
-        return;
+    if (!plan.clipsGradients || plan.phase != StepPhase::Training || plan.offload != Offload::None)
+        return; // the host has the gradients
     std::int64_t count = 0, largest = 0;
     const std::int64_t scalar = plan.gradientBytes();
     for (const ParameterTensor& parameter : parameters) {

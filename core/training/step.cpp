@@ -8,20 +8,6 @@
 
 namespace memscape {
 
-namespace {
-
-std::vector<std::int64_t> keptWeightBytes(const std::vector<ParameterTensor>& parameters,
-                                          const Plan& plan)
-{
-    std::vector<std::int64_t> bytes;
-    bytes.reserve(parameters.size());
-    for (const ParameterTensor& parameter : parameters)
-        bytes.push_back(weightBytes(parameter, plan));
-    return bytes;
-}
-
-} // namespace
-
 Result<Trace> simulateStep(const Graph& graph, const StepSettings& settings)
 {
     const Plan& plan = settings.plan;
@@ -29,9 +15,8 @@ Result<Trace> simulateStep(const Graph& graph, const StepSettings& settings)
     Trace trace;
     trace.reserve(graph.operators.size() * 6 * std::size_t(std::max(plan.accumulation, 1)));
     const std::vector<ParameterTensor> parameters = parameterTensors(graph, trace);
-    const bool isSharded = plan.zeroStage >= 3 || plan.lora;
     Autograd autograd(graph, settings.checkpointing, settings.rules, trace,
-                      isSharded ? keptWeightBytes(parameters, plan) : std::vector<std::int64_t>{});
+                      placementOf(parameters, plan));
     OptimizerBlocks optimizer = allocateOptimizer(trace, parameters, plan);
     trace.allocate(reduceBufferBytes(parameters, plan), Category::Communication,
                    trace.name("reduce bucket"));

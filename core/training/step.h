@@ -5,9 +5,10 @@
 //
 // The network must have been recorded for the plan: its batch, precision, attention, tensor
 // parallelism; without gradients for inference (BuildOptions). Under ZeRO the weights and gradients
-// of one device are kept as pieces (sharding.h).
+// of one device are kept as pieces (sharding.h), whole weights exist while their layer runs
+// (layer_units.h), whole gradients until backward leaves their layer.
 //
-// Left out: the step on the host under offload.
+// Left out: the step on the host under offload, prefetching of weights.
 #pragma once
 
 #include "core/network/graph.h"
