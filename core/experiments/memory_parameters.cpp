@@ -68,12 +68,20 @@ std::optional<LoraPlan> adapterOf(const Parameters& parameters)
     return lora;
 }
 
+Result<UpdateStyle> updateOf(const Parameters& parameters)
+{
+    const std::string& text = parameters.choice("optimizer_implementation");
+    if (text == "auto")
+        return parameters.choice("operators") == "written-out" ? UpdateStyle::WrittenOut : UpdateStyle::Foreach;
+    return updateStyleFromText(text);
+}
+
 Result<Plan> planOf(const Parameters& parameters)
 {
     Plan plan;
     MEMSCAPE_TRY(precision, precisionFromText(parameters.choice("precision")));
     MEMSCAPE_TRY(optimizer, optimizerFromText(parameters.choice("optimizer")));
-    MEMSCAPE_TRY(update, updateStyleFromText(parameters.choice("optimizer_implementation")));
+    MEMSCAPE_TRY(update, updateOf(parameters));
     plan.phase = phaseOf(parameters.choice("phase"));
     plan.precision = precision;
     plan.logitsInFp32 = parameters.flag("logits_fp32");

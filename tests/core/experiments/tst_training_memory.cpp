@@ -296,7 +296,7 @@ void TestTrainingMemory::moreIsNeverLess_data()
     QTest::newRow("dropout") << "dropout=0" << "dropout=0.1";
     QTest::newRow("optimizer") << "optimizer=sgd" << "optimizer=adamw";
     QTest::newRow("8-bit") << "optimizer=adam-8bit" << "optimizer=adam";
-    QTest::newRow("implementation") << "optimizer_implementation=fused" << "optimizer_implementation=foreach";
+    QTest::newRow("implementation") << "optimizer_implementation=fused" << "optimizer_implementation=auto";
 }
 
 void TestTrainingMemory::moreIsNeverLess()
