@@ -9,6 +9,7 @@
 #include "core/experiments/memory_detail.h"
 #include "core/experiments/memory_parameters.h"
 #include "core/network/model_names.h"
+#include "core/training/blas_workspace.h"
 #include "core/training/serving.h"
 #include "core/training/textbook.h"
 
@@ -53,7 +54,7 @@ Result<Request> requestOf(const Parameters& parameters)
     return request;
 }
 
-TrainingSetup setupOf(const Parameters& parameters, const Request& request, std::int64_t batch)
+TrainingSetup setupOf(const Device& device, const Parameters& parameters, const Request& request, std::int64_t batch)
 {
     TrainingSetup setup;
     setup.build.batch = batch;
@@ -68,6 +69,7 @@ TrainingSetup setupOf(const Parameters& parameters, const Request& request, std:
         : request.computed == DType::Float16                       ? Precision::Fp16
                                                                    : Precision::Bf16;
     setup.step.plan.tensorParallel = static_cast<int>(request.tensorParallel);
+    setup.step.blasWorkspace = blasWorkspaceBytes(device);
     setup.allocator = allocatorOf(parameters);
     return setup;
 }
@@ -80,9 +82,10 @@ struct Pass
     std::int64_t activations = 0;
 };
 
-Result<Pass> passOf(const ModelDescription& model, const Parameters& parameters, const Request& request, std::int64_t batch)
+Result<Pass> passOf(const Device& device, const ModelDescription& model, const Parameters& parameters, const Request& request,
+                    std::int64_t batch)
 {
-    MEMSCAPE_TRY(simulation, simulate(model, setupOf(parameters, request, batch)));
+    MEMSCAPE_TRY(simulation, simulate(model, setupOf(device, parameters, request, batch)));
     Pass pass{std::move(simulation.trace), simulation.peak, 0};
     std::int64_t live = 0;
     for (const Event& event : pass.trace.events()) {
@@ -138,7 +141,7 @@ Result<Answer> answerOf(const Device& device, const Parameters& parameters)
     Answer answer;
     MEMSCAPE_TRY(model, readModel(parameters.text("model")));
     MEMSCAPE_TRY(request, requestOf(parameters));
-    MEMSCAPE_TRY(pass, passOf(model, parameters, request, request.batch));
+    MEMSCAPE_TRY(pass, passOf(device, model, parameters, request, request.batch));
     MEMSCAPE_TRY(weights, servedWeights(model, request.weights, elementBytes(request.computed), request.tensorParallel));
     answer.model = std::move(model);
     answer.request = request;
@@ -161,14 +164,14 @@ double largestContext(const Answer& answer)
 
 /// Cache and activations grow by the same bytes with each sequence, up to rounding: two passes say where
 /// the limit is, and whole passes beside it decide.
-double largestBatch(const Answer& answer, const Parameters& parameters)
+double largestBatch(const Device& device, const Answer& answer, const Parameters& parameters)
 {
     if (!answer.capacity)
         return std::numeric_limits<double>::quiet_NaN();
     constexpr std::int64_t most = 1 << 20;
     const auto needs = [&](std::int64_t batch) -> double {
         const auto cache = cacheBytes(answer.model, answer.request.cache, batch, answer.request.context, answer.request.tensorParallel);
-        const auto pass = passOf(answer.model, parameters, answer.request, batch);
+        const auto pass = passOf(device, answer.model, parameters, answer.request, batch);
         return cache && pass ? double(answer.weights + *cache + pass->activations) : std::numeric_limits<double>::infinity();
     };
     const auto fits = [&](std::int64_t batch) { return needs(batch) <= double(answer.available()); };
@@ -195,7 +198,7 @@ Figure countFigure(std::string key, std::string label, double value, std::string
     return {std::move(key), std::move(label), Unit::One, value, {}, {}, Why{std::move(formula), {}, {}, "the simulated pass", {}}};
 }
 
-Result<Figures> figuresOf(const Answer& answer, const Parameters& parameters)
+Result<Figures> figuresOf(const Device& device, const Answer& answer, const Parameters& parameters)
 {
     const Request& request = answer.request;
     MEMSCAPE_TRY(tensors, inventory(answer.model));
@@ -226,7 +229,7 @@ Result<Figures> figuresOf(const Answer& answer, const Parameters& parameters)
         countFigure("fits", "fits", fits ? 1 : 0, "1 when the device total is within the device's memory, else 0"),
         countFigure("largest_context", "largest context", largestContext(answer),
                     "most tokens per sequence that fit, up to the model's positions"),
-        countFigure("largest_batch", "largest batch", largestBatch(answer, parameters), "most sequences of this context that fit")};
+        countFigure("largest_batch", "largest batch", largestBatch(device, answer, parameters), "most sequences of this context that fit")};
     return figures;
 }
 
@@ -259,7 +262,7 @@ public:
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override
     {
         MEMSCAPE_TRY(answer, answerOf(device, parameters));
-        return figuresOf(answer, parameters);
+        return figuresOf(device, answer, parameters);
     }
     Json predictDetail(const Device& device, const Parameters& parameters) const override;
     std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override;

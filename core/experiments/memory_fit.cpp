@@ -118,7 +118,7 @@ bool isState(const Event& event)
 Result<Pass> passOf(const Device& device, const Parameters& parameters, const Alternative& chosen, const ModelDescription& model)
 {
     MEMSCAPE_TRY(then, changed(parameters, chosen.changes));
-    MEMSCAPE_TRY(setup, trainingSetup(then));
+    MEMSCAPE_TRY(setup, trainingSetup(device, then));
     MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));
     MEMSCAPE_TRY(trace, simulateStep(graph, setup.step));
     const auto tensors = parameterTensors(graph, trace);
@@ -139,10 +139,10 @@ Result<Pass> passOf(const Device& device, const Parameters& parameters, const Al
     return pass;
 }
 
-Result<Update> updateOf(const Parameters& parameters, const Alternative& chosen, const std::vector<ParameterTensor>& tensors)
+Result<Update> updateOf(const Device& device, const Parameters& parameters, const Alternative& chosen, const std::vector<ParameterTensor>& tensors)
 {
     MEMSCAPE_TRY(then, changed(parameters, chosen.changes));
-    MEMSCAPE_TRY(setup, trainingSetup(then));
+    MEMSCAPE_TRY(setup, trainingSetup(device, then));
     const Plan& plan = setup.step.plan;
     const KeptBytes kept = keptBytes(tensors, plan);
     Trace trace;
@@ -168,7 +168,7 @@ std::vector<Candidate> candidates(const Device& device, const Parameters& parame
 {
     std::vector<Update> updates;
     for (const Alternative& one : product(updateGroups(parameters))) {
-        if (auto update = updateOf(parameters, one, answer.simulation.parameters))
+        if (auto update = updateOf(device, parameters, one, answer.simulation.parameters))
             updates.push_back(std::move(*update));
     }
     const std::int64_t stateNow = answer.simulation.kept.state + answer.simulation.kept.master;

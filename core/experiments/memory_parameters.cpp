@@ -2,6 +2,7 @@
 #include "core/experiments/memory_parameters.h"
 
 #include "core/base/number.h"
+#include "core/training/blas_workspace.h"
 
 namespace memscape {
 
@@ -117,7 +118,7 @@ AllocatorOptions allocatorOf(const Parameters& parameters)
     return options;
 }
 
-Result<TrainingSetup> trainingSetup(const Parameters& parameters)
+Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& parameters)
 {
     TrainingSetup setup;
     MEMSCAPE_TRY(plan, planOf(parameters));
@@ -139,6 +140,7 @@ Result<TrainingSetup> trainingSetup(const Parameters& parameters)
     setup.step.plan = std::move(plan);
     setup.step.checkpointing = checkpointingOf(parameters.choice("checkpointing"));
     setup.step.rules = build.rules;
+    setup.step.blasWorkspace = blasWorkspaceBytes(device);
     setup.allocator = allocatorOf(parameters);
     setup.context = parameters.integer("device_context");
     return setup;

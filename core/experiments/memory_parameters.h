@@ -3,6 +3,7 @@
 // is built and how it is run. The keys are a contract (README, "The command line").
 #pragma once
 
+#include "core/device/device.h"
 #include "core/experiment/parameter.h"
 #include "core/training/simulation.h"
 
@@ -13,9 +14,9 @@ Schema trainingSchema();
 /// The schema of `inference-memory`.
 Schema inferenceSchema();
 
-/// What the parameters of `training-memory` ask for, except the model. Errors: plan.* with a hint
+/// What the parameters of `training-memory` ask for on that device, except the model. Errors: plan.* with a hint
 /// when values can't be combined.
-Result<TrainingSetup> trainingSetup(const Parameters& parameters);
+Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& parameters);
 
 // What both schemas spell the same way.
 AttentionKernel attentionOf(const Parameters& parameters);

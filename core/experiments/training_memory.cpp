@@ -224,6 +224,7 @@ Json detailOf(const Device& device, const TrainingAnswer& answer)
                 {"timeline", timelineJson(simulation.trace, simulation.peak, available, answer.outOfMemory)},
                 {"peak", momentJson(simulation.trace, simulation.peak)},
                 {"tree", treeJson(simulation.trace, simulation.peak)},
+                {"live_at_end", simulation.allocator.current.allocated},
                 {"textbook", textbookJson(textbookFigures(answer))},
                 {"basis", device.basis}};
     detail["capacity"] = answer.capacity ? Json{{"bytes", *answer.capacity}, {"label", device.name}} : Json();
@@ -328,7 +329,7 @@ Result<StepTime> setupTime(const Device& device, const TrainingSetup& setup, con
 
 Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters, const ModelDescription& model)
 {
-    MEMSCAPE_TRY(setup, trainingSetup(parameters));
+    MEMSCAPE_TRY(setup, trainingSetup(device, parameters));
     MEMSCAPE_TRY(simulation, simulate(model, setup));
     TrainingAnswer answer;
     answer.model = model;

@@ -134,6 +134,7 @@ public:
     Variable select(Variable x, int dimension);                      ///< x[:, i]
     Variable unsqueeze(Variable x, int dimension);
     Variable flatten(Variable x, int from);
+    std::vector<Variable> unbind(Variable x, int dimension); ///< a, b = x: every x[:, i]
     std::vector<Variable> split(Variable x, const std::vector<std::int64_t>& sizes, int dimension);
     std::vector<Variable> chunk(Variable x, int count, int dimension);
     Variable detach(Variable x);
@@ -241,6 +242,7 @@ private:
                     bool savesInput);
     Variable lowPrecision(Variable x); ///< autocast's cast, cached for parameters
     Variable highPrecision(Variable x);
+    void sumInFloat(); ///< the sum recorded last, under autocast
     Variable mm(Variable x, Variable weight, Variable bias);
     Variable bmm(Variable x, Variable y);
     Variable made(std::string_view name, const Shape& shape, DType dtype, Role role, bool gradient);

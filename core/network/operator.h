@@ -62,6 +62,12 @@ enum class OperatorKind : std::uint8_t {
     Count
 };
 
+/// Runs on cuBLAS.
+constexpr bool isMatrixProduct(OperatorKind kind)
+{
+    return kind == OperatorKind::Addmm || kind == OperatorKind::Mm || kind == OperatorKind::Bmm;
+}
+
 /// "layer_norm", "bmm", "masked_fill": the operator's name in PyTorch.
 std::string_view operatorText(OperatorKind kind);
 

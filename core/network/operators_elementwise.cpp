@@ -38,6 +38,19 @@ bool worksFromResultInPlace(OperatorKind kind)
     return kind == OperatorKind::LeakyRelu || kind == OperatorKind::Elu;
 }
 
+/// Autocast's list of CUDA (aten/src/ATen/autocast_mode.h).
+bool runsInFloat(OperatorKind kind)
+{
+    switch (kind) {
+    case OperatorKind::Power:
+    case OperatorKind::ReciprocalRoot:
+    case OperatorKind::Exponential:
+    case OperatorKind::Logarithm:
+    case OperatorKind::Softplus: return true;
+    default: return false;
+    }
+}
+
 Layout reducedLayout(const Layout& layout, int dimension, bool keep)
 {
     Shape shape;
@@ -54,6 +67,9 @@ Layout reducedLayout(const Layout& layout, int dimension, bool keep)
 
 Variable NetworkBuilder::unary(OperatorKind kind, Variable x, bool inPlace)
 {
+    const Variable held = runsInFloat(kind) ? x : Variable(); // the caller's name, beside its cast
+    if (runsInFloat(kind))
+        x = highPrecision(std::move(x));
     if (!ok())
         return {};
     const Layout* const like = &x.layout();
@@ -189,7 +205,22 @@ Variable NetworkBuilder::reduction(OperatorKind kind, Variable& x, int dimension
 
 Variable NetworkBuilder::sum(Variable x, int dimension, bool keep)
 {
-    return reduction(OperatorKind::Sum, x, dimension, keep, false);
+    Variable result = reduction(OperatorKind::Sum, x, dimension, keep, false);
+    sumInFloat();
+    return result;
+}
+
+/// Autocast makes it sum(x, dtype=torch.float32), which reads the low precision as it is.
+void NetworkBuilder::sumInFloat()
+{
+    if (!ok() || !m_options.autocast)
+        return;
+    Tensor& result = m_graph.tensors.back();
+    if (!isFloating(result.dtype) || elementBytes(result.dtype) >= 4)
+        return;
+    result.dtype = DType::Float32;
+    Storage& storage = m_graph.storages[result.storage];
+    storage.bytes = result.layout.elements() * elementBytes(result.dtype);
 }
 
 Variable NetworkBuilder::mean(Variable x, int dimension, bool keep)
@@ -208,7 +239,9 @@ Variable NetworkBuilder::sumAll(Variable x)
 {
     if (!ok())
         return {};
-    return settled(record(OperatorKind::Sum, {x.id()}, {Layout(Shape{}), x.dtype()}, {}, -1), x);
+    Variable result = record(OperatorKind::Sum, {x.id()}, {Layout(Shape{}), x.dtype()}, {}, -1);
+    sumInFloat();
+    return settled(std::move(result), x);
 }
 
 Variable NetworkBuilder::meanAll(Variable x)

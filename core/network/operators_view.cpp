@@ -161,6 +161,23 @@ std::vector<Variable> NetworkBuilder::split(Variable x, const std::vector<std::i
     return parts;
 }
 
+std::vector<Variable> NetworkBuilder::unbind(Variable x, int dimension)
+{
+    std::vector<Variable> parts(std::size_t(x.size(dimension)));
+    if (ok() && parts.size() > 255)
+        refuse("network.shape", fmt::format("{} has too many parts to name", text(x.shape())));
+    if (!ok())
+        return parts;
+    const TensorId source = x.id();
+    const Layout layout = x.layout().selected(dimension);
+    const DType dtype = x.dtype();
+    begin(OperatorKind::Split, {&source, 1}).attribute = x.shape().at(dimension);
+    for (Variable& part : parts)
+        part = {*this, addOutput({layout, dtype, false}, true)};
+    x.reset();
+    return parts;
+}
+
 std::vector<Variable> NetworkBuilder::chunk(Variable x, int count, int dimension)
 {
     const std::int64_t size = x.size(dimension) / count;

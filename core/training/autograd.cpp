@@ -145,6 +145,8 @@ void Autograd::run(const Operator& op, bool saves)
         if (i == 0 || isSplit)
             name(outputs[i]);
     }
+    if (isMatrixProduct(op.kind))
+        provideBlasWorkspace(m_moduleIds[op.module]);
     if (saves) {
         const std::uint32_t first = op.first + op.inputs + op.outputs;
         for (std::uint32_t i = first; i < first + op.saved; ++i) {
@@ -157,6 +159,15 @@ void Autograd::run(const Operator& op, bool saves)
             m_live.release(live);
     if (m_units)
         m_units->ran();
+}
+
+void Autograd::provideBlasWorkspace(ModuleId module)
+{
+    bool& isThere = m_hasBlasWorkspace[std::size_t(m_trace.phase())];
+    if (m_blasWorkspace == 0 || isThere)
+        return;
+    isThere = true;
+    m_trace.allocate(m_blasWorkspace, Category::Workspace, m_trace.name("cuBLAS workspace"), module);
 }
 
 void Autograd::forward()

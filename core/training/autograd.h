@@ -11,7 +11,9 @@
 // A parameter keeps its first gradient as it is when it is dense in the parameter's own order, else
 // a copy; later ones are added into it.
 //
-// Left out: workspaces of kernels (cuDNN, sorting of indices), hooks, higher derivatives.
+// The first product of each pass brings cuBLAS's workspace with it (blas_workspace.h).
+//
+// Left out: other workspaces of kernels (cuDNN, sorting of indices), hooks, higher derivatives.
 #pragma once
 
 #include "core/network/build_options.h"
@@ -35,6 +37,10 @@ public:
     /// and the trace must outlive this.
     Autograd(const Graph& graph, const CheckpointPlan& checkpointing, const EagerRules& rules,
              Trace& trace, ParameterPlacement placement = {});
+
+    /// B that the first product of a forward pass allocates behind its result, and the first of a
+    /// backward pass, which runs on another thread, once more; both stay.
+    void setBlasWorkspace(std::int64_t bytes) { m_blasWorkspace = bytes; }
 
     /// One forward pass. What `loss` and `output` named before dies when they are named anew.
     void forward();
@@ -95,6 +101,7 @@ private:
 
     void validate(TensorId tensor, Gradient& gradient);
     void dropSaved(const Operator& op);
+    void provideBlasWorkspace(ModuleId module); ///< once a thread
 
     // --- what rules are written with
     bool wants(TensorId tensor) const { return m_graph.tensors[tensor].needsGradient; }
@@ -134,6 +141,8 @@ private:
     std::vector<LiveId> m_segmentInputs;
     std::vector<LiveId> m_firstInput; ///< index into it, by segment
     std::array<Gradient, gradientLimit> m_results; ///< of the running node, beside its inputs
+    std::int64_t m_blasWorkspace = 0;
+    std::array<bool, phaseCount> m_hasBlasWorkspace{};
     LiveId m_loss = 0;
     LiveId m_output = 0;
 

@@ -227,6 +227,8 @@ bool Autograd::productBackward(const Operator& op, Gradient& given)
     const auto make = [&](std::size_t i) {
         if (wants(inputs[i]))
             m_results[i] = freshFor(inputs[i], Layout(layoutOf(inputs[i]).shape), given.dtype);
+        if (isMatrixProduct(op.kind))
+            provideBlasWorkspace(m_module);
         // A linear layer sees its input as rows: the gradient is seen as the input again.
         m_results[i].isView = (op.kind == Kind::Mm || op.kind == Kind::Addmm) && layoutOf(inputs[i]).rank() > 2;
     };

@@ -17,6 +17,7 @@ Result<Trace> simulateStep(const Graph& graph, const StepSettings& settings)
     const std::vector<ParameterTensor> parameters = parameterTensors(graph, trace);
     Autograd autograd(graph, settings.checkpointing, settings.rules, trace,
                       placementOf(parameters, plan));
+    autograd.setBlasWorkspace(settings.blasWorkspace);
     OptimizerBlocks optimizer = allocateOptimizer(trace, parameters, plan);
     trace.allocate(reduceBufferBytes(parameters, plan), Category::Communication,
                    trace.name("reduce bucket"));

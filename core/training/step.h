@@ -23,6 +23,7 @@ struct StepSettings
     Plan plan;
     CheckpointPlan checkpointing;
     EagerRules rules; ///< those that the network was recorded with
+    std::int64_t blasWorkspace = 0; ///< B for products (blas_workspace.h); 0 without a GPU
 };
 
 /// Errors: those of checkPlan, trace.overflow.

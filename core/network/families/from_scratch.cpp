@@ -47,12 +47,10 @@ Variable rotatedPairs(NetworkBuilder& b, const Variable& x, const Variable& tabl
 {
     const ModuleScope scope(b, "positional_encoder", "RotaryEmbedding");
     const std::int64_t half = x.size(3) / 2;
-    const Variable pairs = b.view(x, {x.size(0), x.size(1), x.size(2), half, 2});
-    const Variable x1 = b.select(pairs, 4);
-    const Variable x2 = b.select(pairs, 4);
-    const Variable tables = b.index(table, positions); // (S, 2, half): cosine and sine
-    const Variable cosine = b.select(tables, 1);
-    const Variable sine = b.select(tables, 1);
+    const auto pairs = b.unbind(
+        b.permute(b.view(x, {x.size(0), x.size(1), x.size(2), half, 2}), {4, 0, 1, 2, 3}), 0);
+    const auto turns = b.unbind(b.index(table, positions), 1); // of (S, 2, half): cosine and sine
+    const Variable &x1 = pairs[0], &x2 = pairs[1], &cosine = turns[0], &sine = turns[1];
     Variable left = b.multiply(cosine, x1);
     const Variable first = b.subtract(std::move(left), b.multiply(sine, x2));
     left = b.multiply(sine, x1);
