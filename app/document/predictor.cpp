@@ -13,6 +13,8 @@ struct Predictor::Job
     std::string experiment;
     Device device;
     Parameters parameters;
+    bool withClaims = false;
+    std::optional<std::vector<Claim>> claims;
     Result<Record> result = fail("predict.pending", "not answered yet");
     QSemaphore ready;
     bool delivered = false; // both request() and the posted call may come to deliver it
@@ -32,6 +34,16 @@ Result<Record> predictionOf(const std::string& id, const Device& device, const P
     }
 }
 
+std::vector<Claim> claimsOf(const std::string& id, const Device& device, const Parameters& parameters)
+{
+    try {
+        const auto experiment = findExperiment(id);
+        return experiment ? (*experiment)->claims(device, parameters) : std::vector<Claim>();
+    } catch (const std::exception&) {
+        return {}; // the prediction itself was made: the page does without
+    }
+}
+
 } // namespace
 
 Predictor::Predictor(QObject* parent, std::chrono::milliseconds patience)
@@ -48,12 +60,13 @@ Predictor::~Predictor()
 }
 
 void Predictor::request(const std::string& experiment, const Device& device,
-                        const Parameters& parameters)
+                        const Parameters& parameters, bool withClaims)
 {
     auto job = std::make_shared<Job>();
     job->experiment = experiment;
     job->device = device;
     job->parameters = parameters;
+    job->withClaims = withClaims;
     if (m_running)
         m_waiting = std::move(job);
     else
@@ -65,6 +78,8 @@ void Predictor::start(std::shared_ptr<Job> job)
     m_running = job;
     m_thread.start([this, job] {
         job->result = predictionOf(job->experiment, job->device, job->parameters);
+        if (job->withClaims && job->result)
+            job->claims = claimsOf(job->experiment, job->device, job->parameters);
         job->ready.release();
         QMetaObject::invokeMethod(this, [this, job] { deliver(job); }, Qt::QueuedConnection);
     });
@@ -80,6 +95,7 @@ void Predictor::deliver(const std::shared_ptr<Job>& job)
     if (std::exchange(job->delivered, true))
         return;
     // m_running stays set meanwhile: a request from inside a slot waits its turn.
+    m_claims = std::move(job->claims);
     if (job->result)
         emit predicted(std::make_shared<const Record>(std::move(*job->result)));
     else

@@ -7,6 +7,7 @@
 // still moves. Until a signal arrives, the caller keeps showing the old result.
 #pragma once
 
+#include "core/experiment/experiment.h"
 #include "core/experiment/record.h"
 
 #include <QObject>
@@ -29,7 +30,11 @@ public:
 
     /// Exactly one of predicted() and failed() follows, here or later, unless a newer request takes
     /// its place in the queue.
-    void request(const std::string& experiment, const Device& device, const Parameters& parameters);
+    /// `withClaims`: what textbooks claim comes along; it may take as long as the prediction.
+    void request(const std::string& experiment, const Device& device, const Parameters& parameters,
+                 bool withClaims = false);
+    /// Of the answer that predicted() tells of; nothing when they were not asked for.
+    const std::optional<std::vector<Claim>>& claims() const { return m_claims; }
     /// An answer is on its way: for a quiet "calculating…" after a while.
     bool isBusy() const { return m_running != nullptr; }
 
@@ -46,6 +51,7 @@ private:
     QThreadPool m_thread;
     std::chrono::milliseconds m_patience;
     std::shared_ptr<Job> m_running, m_waiting;
+    std::optional<std::vector<Claim>> m_claims;
     bool m_toldBusy = false;
 };
 

@@ -4,6 +4,7 @@
 #include "app/document/study_document.h"
 
 #include "app/document/commands.h"
+#include "app/document/pages.h"
 
 #include <QFileSystemWatcher>
 #include <QLockFile>
@@ -99,7 +100,7 @@ void StudyDocument::push(QUndoCommand* command)
 /// Undoing what one cannot see is confusing: show the page it happened on.
 void StudyDocument::show(const std::string& experiment, bool byHand)
 {
-    if (byHand && !experiment.empty())
+    if (byHand && !experiment.empty() && experimentOfPage(m_page) != experiment)
         setPage(experiment);
 }
 

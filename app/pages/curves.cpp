@@ -139,7 +139,9 @@ std::vector<SeriesGroup> seriesGroups(const Outcome& outcome)
     std::vector<SeriesGroup> groups;
     for (const Series& series : outcome.series) {
         const auto same = std::find_if(groups.begin(), groups.end(), [&](const SeriesGroup& group) {
-            return group.unit == series.yUnit && series.yUnit != Unit::One; // shares and counts differ
+            const Series* first = outcome.findSeries(group.series.front());
+            return group.unit == series.yUnit && series.yUnit != Unit::One // shares and counts differ
+                && first->x.key == series.x.key;
         });
         if (same == groups.end())
             groups.push_back({text(series.key), text(series.yLabel), series.yUnit, {series.key}});
@@ -164,13 +166,22 @@ std::vector<Curve> makeCurves(const SeriesGroup& group, const CurveInput& input)
     return curves;
 }
 
-AxisSpec xAxisOf(const Outcome& outcome, ByteStyle bytes)
+const SeriesAxis* axisOf(const Outcome& outcome, const SeriesGroup& group)
+{
+    const Series* series = group.series.empty() ? nullptr : outcome.findSeries(group.series.front());
+    if (series != nullptr)
+        return &series->x;
+    return outcome.series.empty() ? nullptr : &outcome.series.front().x;
+}
+
+AxisSpec xAxisOf(const Outcome& outcome, const SeriesGroup& group, ByteStyle bytes)
 {
     AxisSpec spec;
     spec.bytes = bytes;
-    if (outcome.series.empty())
+    const SeriesAxis* found = axisOf(outcome, group);
+    if (found == nullptr)
         return spec;
-    const SeriesAxis& axis = outcome.series.front().x;
+    const SeriesAxis& axis = *found;
     spec.label = text(axis.label);
     spec.unit = axis.unit;
     spec.log = axis.scale == "log2" ? 2 : 0;
@@ -191,7 +202,7 @@ AxisSpec yAxisOf(const SeriesGroup& group, const CurveInput& input, ByteStyle by
     const double ratio = span.low > 0 && span.high > 0 ? span.high / span.low : 1;
     const double decades = group.unit == Unit::Second ? 10 : 100;
     if (ratio > decades)
-        spec.log = 10;
+        spec.log = group.unit == Unit::Byte && bytes == ByteStyle::Binary ? 2 : 10;
     else
         spec.fromZero = true;
     return spec;

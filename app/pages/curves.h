@@ -12,7 +12,7 @@
 
 namespace memscape {
 
-/// Series of one unit: they share a plot. `key` is that of the first.
+/// Series of one unit over one axis: they share a plot. `key` is that of the first.
 struct SeriesGroup
 {
     QString key;
@@ -56,7 +56,9 @@ struct CurveInput
 
 std::vector<Curve> makeCurves(const SeriesGroup& group, const CurveInput& input);
 
-AxisSpec xAxisOf(const Outcome& outcome, ByteStyle bytes);
+/// The x axis that the series of a group share; that of the outcome when it has none of them.
+const SeriesAxis* axisOf(const Outcome& outcome, const SeriesGroup& group);
+AxisSpec xAxisOf(const Outcome& outcome, const SeriesGroup& group, ByteStyle bytes);
 /// Logarithmic when times span more than a decade or rates more than two; rates start at zero.
 AxisSpec yAxisOf(const SeriesGroup& group, const CurveInput& input, ByteStyle bytes);
 

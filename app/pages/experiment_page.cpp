@@ -3,6 +3,7 @@
 #include "app/pages/experiment_page.h"
 
 #include "app/pages/slider_stops.h"
+#include "app/pages/text_field.h"
 
 #include <nlohmann/json.hpp>
 
@@ -20,13 +21,15 @@ constexpr int keyRepeatWindow = 600; ///< ms within which edits of one parameter
 
 } // namespace
 
-ExperimentPage::ExperimentPage(const Experiment& experiment, PageServices services, QWidget* parent)
+ExperimentPage::ExperimentPage(const Experiment& experiment, PageServices services, QWidget* parent,
+                               const std::string& page)
     : QWidget(parent)
     , m_experiment(experiment)
     , m_id(experiment.id())
+    , m_info(pageOf(experiment, page))
     , m_services(services)
-    , m_header(new PageHeader(experiment, services.devices, services.runs, this))
-    , m_picture(makePicture(m_id, this))
+    , m_header(new PageHeader(experiment, m_info, services.devices, services.runs, this))
+    , m_picture(makePicture(m_info.id, this))
     , m_plot(new PagePlot(this))
     , m_inspector(new Inspector(experiment, services.document, services.runs, this))
     , m_splitter(new QSplitter(Qt::Horizontal, this))
@@ -35,6 +38,8 @@ ExperimentPage::ExperimentPage(const Experiment& experiment, PageServices servic
     setAttribute(Qt::WA_StyledBackground);
     build();
     connectAll();
+    if (MemoryGuide::guides(experiment))
+        buildMemory();
     m_timer.setSingleShot(true);
     m_timer.setInterval(0);
     connect(&m_timer, &QTimer::timeout, this, &ExperimentPage::updateNow);
@@ -51,6 +56,8 @@ void ExperimentPage::build()
     }
     centre->addWidget(m_plot);
     centre->setStretchFactor(centre->count() - 1, 1);
+    if (m_picture && m_info.id != m_id) // a further page looks into the curve: it stands on top
+        centre->insertWidget(0, m_plot);
 
     m_inspector->setMinimumWidth(300);
     m_splitter->setObjectName(QStringLiteral("splitter"));
@@ -85,6 +92,8 @@ void ExperimentPage::connectAll()
     connect(&m_predictor, &Predictor::predicted, this, [this](std::shared_ptr<const Record> record) {
         m_prediction = std::move(record);
         m_predictionError.reset();
+        if (m_predictor.claims())
+            m_claims = *m_predictor.claims();
         refreshOutputs();
     });
     connect(&m_predictor, &Predictor::failed, this, [this](const Error& error) {
@@ -114,8 +123,36 @@ void ExperimentPage::connectAll()
     if (!m_picture)
         return;
     connect(m_picture, &Picture::parameterEdited, this, &ExperimentPage::editText);
+    connect(m_picture, &Picture::changesWanted, this,
+            [this](const ParameterChanges& changes, const QString& step) {
+                static_cast<void>(setTexts(changes, step)); // what a picture offers parses
+            });
     connect(m_picture, &Picture::editing, this, &ExperimentPage::setEditing);
     connect(m_picture, &Picture::hoverText, m_plot, &PagePlot::setHoverText);
+}
+
+void ExperimentPage::buildMemory()
+{
+    m_memory = new MemoryGuide(m_experiment, m_picture, m_plot, this);
+    connect(m_memory, &MemoryGuide::cursorMoved, this,
+            [this] { m_plot->view()->setMarkers(markers()); });
+    if (ParameterField* advice = m_inspector->form()->field(QStringLiteral("advice")))
+        advice->hide(); // the page itself asks for what it shows
+}
+
+QString ExperimentPage::title() const
+{
+    return QString::fromStdString(m_info.title);
+}
+
+QString ExperimentPage::question() const
+{
+    return QString::fromStdString(m_info.question);
+}
+
+bool ExperimentPage::upToDate() const
+{
+    return !m_dirty && !m_predictor.isBusy() && !m_bases.isBusy() && (!m_memory || m_memory->rests());
 }
 
 void ExperimentPage::documentChanged(const ChangeEvent& event)
@@ -253,6 +290,29 @@ Result<void> ExperimentPage::setText(const QString& key, const QString& text)
     return {};
 }
 
+void ExperimentPage::proposeText(const QString& key, const QString& text)
+{
+    auto* field = qobject_cast<TextField*>(m_inspector->form()->field(key));
+    if (field != nullptr)
+        field->propose(text);
+}
+
+Result<void> ExperimentPage::setTexts(const ParameterChanges& changes, const QString& step)
+{
+    Parameters next = parameters();
+    for (const auto& [key, text] : changes) {
+        const ParameterSpec* spec = findParameter(m_experiment.schema(), key);
+        if (spec == nullptr)
+            return fail("parameter.unknown", "no parameter \"" + key + "\"");
+        MEMSCAPE_TRY(value, parseValue(*spec, text));
+        if (next.sweep() && next.sweep()->key == key)
+            next.setSweep(std::nullopt);
+        next.set(key, value);
+    }
+    m_services.document.setParameters(m_id, next, step);
+    return {};
+}
+
 void ExperimentPage::editText(const QString& key, const QString& text)
 {
     // What a field or a picture reports parses; were it not so, the field shows why.
@@ -281,12 +341,15 @@ int ExperimentPage::gestureFor(const QString& key)
 
 void ExperimentPage::markerMoved(const QString& key, double x)
 {
+    if (m_memory && key == QLatin1String(cursorMarker))
+        return m_memory->moveCursor(x);
     const ParameterSpec* spec = findParameter(m_experiment.schema(), key.toStdString());
-    if (spec == nullptr || !m_prediction || m_prediction->predicted->series.empty())
+    const SeriesAxis* shownAxis = currentAxis();
+    if (spec == nullptr || shownAxis == nullptr)
         return;
     if (!m_dragging)
         setEditing(true);
-    const SeriesAxis& axis = m_prediction->predicted->series.front().x;
+    const SeriesAxis axis = *shownAxis; // an edit may bring another prediction
     if (spec->kind == ParameterKind::Choice) {
         const int last = int(spec->choices.size()) - 1;
         const int index = std::clamp(int(std::lround(x)), 0, std::min(last, int(axis.names.size()) - 1));

@@ -14,6 +14,7 @@
 #include "app/pages/basis_predictions.h"
 #include "app/pages/curves.h"
 #include "app/pages/inspector.h"
+#include "app/pages/memory_guide.h"
 #include "app/pages/page_header.h"
 #include "app/pages/page_plot.h"
 #include "app/pages/shown_measurement.h"
@@ -43,9 +44,14 @@ class ExperimentPage : public QWidget
     Q_OBJECT
 
 public:
-    ExperimentPage(const Experiment& experiment, PageServices services, QWidget* parent = nullptr);
+    /// `page`: the id of a further page of the experiment (document/pages.h); empty for its own.
+    ExperimentPage(const Experiment& experiment, PageServices services, QWidget* parent = nullptr,
+                   const std::string& page = {});
 
     const Experiment& experiment() const { return m_experiment; }
+    const std::string& pageId() const { return m_info.id; }
+    QString title() const;
+    QString question() const;
     PageHeader* header() const { return m_header; }
     PagePlot* plot() const { return m_plot; }
     Picture* picture() const { return m_picture; } ///< null where there is none
@@ -69,10 +75,15 @@ public:
     void useRecord(int index); ///< its parameters and device, as one step each
     /// Sets a parameter from text (a value or a sweep); what does not parse is refused.
     Result<void> setText(const QString& key, const QString& text);
+    /// As if somebody had typed it into the form: what is refused stays there, with the reason.
+    void proposeText(const QString& key, const QString& text);
     void resetParameters();
+    /// Several parameters as one step of the history; nothing changes when one is refused.
+    Result<void> setTexts(const ParameterChanges& changes, const QString& step);
     /// Does what is due now, without waiting for the event loop: for exports and tests.
     void updateNow();
-    bool upToDate() const { return !m_dirty && !m_predictor.isBusy() && !m_bases.isBusy(); }
+    bool upToDate() const;
+    MemoryGuide* memory() const { return m_memory; } ///< null on pages of other experiments
     /// Zoom of each plot of the page, as far as somebody zoomed: for the next session, not the study.
     QVariantMap zooms() const { return m_zooms; }
     void setZooms(const QVariantMap& zooms);
@@ -92,6 +103,7 @@ private:
     void documentChanged(const ChangeEvent& event);
     void schedule(int what);
     void refreshInputs();
+    void buildMemory();
     void refreshOutputs();
     void refreshPlot(const ShownMeasurement& shown);
     CurveInput curveInput(const ShownMeasurement& shown) const;
@@ -101,6 +113,7 @@ private:
     InspectorNote noteFor(const ShownMeasurement& shown) const;
     ShownMeasurement shown() const;
     std::vector<PinnedOutcome> pinnedOutcomes(const ShownMeasurement& shown) const;
+    const SeriesAxis* currentAxis() const;
     std::optional<double> currentX() const;
     std::vector<Marker> markers() const;
     void editText(const QString& key, const QString& text);
@@ -113,7 +126,8 @@ private:
     const Device* device() const;
 
     const Experiment& m_experiment;
-    std::string m_id;
+    std::string m_id;     ///< of the experiment
+    PageInfo m_info; ///< its own page, or a further one
     PageServices m_services;
     Predictor m_predictor;
     BasisPredictions m_bases;
@@ -122,6 +136,8 @@ private:
     PagePlot* m_plot;
     Inspector* m_inspector;
     QSplitter* m_splitter;
+    MemoryGuide* m_memory = nullptr;
+    std::vector<Claim> m_claims;
     QTimer m_timer;
     int m_dirty = Inputs | Outputs;
     std::shared_ptr<const Record> m_prediction;

@@ -66,11 +66,14 @@ void ExperimentPage::refreshInputs()
     const bool bases = m_services.settings.showBases();
     m_plot->setBases(bases);
     if (const DeviceEntry* target = m_services.devices.find(deviceId())) {
-        if (bases)
+        if (bases && !m_memory) // bytes do not depend on what rates stand on
             m_bases.request(m_id, *target, now);
         else
             m_bases.clear();
-        m_predictor.request(m_id, target->device, now);
+        if (m_memory)
+            m_memory->request(m_predictor, target->device, now);
+        else
+            m_predictor.request(m_id, target->device, now, true);
         return;
     }
     m_bases.clear();
@@ -84,6 +87,8 @@ void ExperimentPage::refreshInputs()
 void ExperimentPage::refreshOutputs()
 {
     const ShownMeasurement now = shown();
+    if (m_memory)
+        m_memory->setPrediction(m_prediction.get(), byteStyle());
     if (m_picture) {
         m_picture->setByteStyle(byteStyle());
         if (const Device* target = device())
@@ -111,6 +116,13 @@ SeriesGroup ExperimentPage::currentGroup(const std::vector<SeriesGroup>& groups)
     const Json chosen = m_services.document.viewSetting(m_id, "plot");
     for (const SeriesGroup& group : groups) {
         if (chosen.is_string() && group.key.toStdString() == chosen.get<std::string>())
+            return group;
+    }
+    // A sweep that was asked for is what one wants to see; its x axis is the swept parameter.
+    const std::optional<Sweep> sweep = parameters().sweep();
+    for (const SeriesGroup& group : groups) {
+        const SeriesAxis* axis = m_prediction && sweep ? axisOf(*m_prediction->predicted, group) : nullptr;
+        if (axis && axis->key == sweep->key)
             return group;
     }
     return groups.front();
@@ -214,29 +226,51 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
     const std::vector<SeriesGroup> groups = seriesGroups(*lead);
     const SeriesGroup group = currentGroup(groups);
     const CurveInput input = curveInput(now);
-    AxisSpec x = xAxisOf(*lead, bytes);
+    AxisSpec x = xAxisOf(*lead, group, bytes);
     AxisSpec y = yAxisOf(group, input, bytes);
+    const bool timeline = m_memory && group.key == QLatin1String(timelineKey);
+    if (timeline)
+        m_memory->dressAxes(x, y);
     applyLogChoice(group, x, y);
     m_plot->setGroups(groups, group.key);
     m_plot->setAxes(x, y);
-    const QString title = tr("%1 by %2").arg(group.label, x.label);
+    m_plot->setPlain(timeline);
+    const QString title = timeline
+        ? tr("One training step, byte by byte")
+        : tr("%1 by %2").arg(group.label, x.label);
     view->setTitle(title.left(1).toUpper() + title.mid(1));
     view->setEmptyText(tr("Nothing to draw yet."));
-    view->setCurves(makeCurves(group, input));
+    std::vector<Curve> curves = makeCurves(group, input);
+    if (timeline)
+        m_memory->dressCurves(curves, input.measured);
+    view->setCurves(std::move(curves));
     restoreZoom(group.key);
     view->setMarkers(markers());
     const Device* target = device();
-    view->setBands(target && !lead->series.empty() ? capacityBands(*target, lead->series.front().x)
-                                                   : std::vector<Band>());
+    const SeriesAxis* axis = axisOf(*lead, group);
+    view->setBands(target && axis ? capacityBands(*target, *axis) : std::vector<Band>());
     view->setLines(target ? datasheetLines(*target, group.unit, bytes)
                           : std::vector<HorizontalLine>());
+    view->setPhases({});
+    view->setCallouts({});
+    if (timeline)
+        m_memory->dressPlot(*view);
+}
+
+const SeriesAxis* ExperimentPage::currentAxis() const
+{
+    if (!m_prediction || m_prediction->predicted->series.empty())
+        return nullptr;
+    const Outcome& predicted = *m_prediction->predicted;
+    return axisOf(predicted, currentGroup(seriesGroups(predicted)));
 }
 
 std::optional<double> ExperimentPage::currentX() const
 {
-    if (!m_prediction || m_prediction->predicted->series.empty())
+    const SeriesAxis* shownAxis = currentAxis();
+    if (shownAxis == nullptr)
         return std::nullopt;
-    const SeriesAxis& axis = m_prediction->predicted->series.front().x;
+    const SeriesAxis& axis = *shownAxis;
     const ParameterSpec* spec = findParameter(m_experiment.schema(), axis.key);
     const Parameters now = parameters();
     if (spec == nullptr || !now.has(axis.key))
@@ -260,10 +294,13 @@ std::optional<double> ExperimentPage::currentX() const
 
 std::vector<Marker> ExperimentPage::markers() const
 {
+    const SeriesAxis* axis = currentAxis();
+    if (m_memory && axis && axis->key == "event")
+        return m_memory->markers();
     const std::optional<double> x = currentX();
     if (!x)
         return {};
-    const std::string& key = m_prediction->predicted->series.front().x.key;
+    const std::string& key = axis->key;
     const ParameterSpec* spec = findParameter(m_experiment.schema(), key);
     const Parameters now = parameters();
     QString label;
@@ -281,7 +318,7 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
     const Outcome* measured = now.outcome && !now.elsewhere ? &*now.outcome : nullptr;
     const std::optional<double> x = currentX();
     const std::string swept
-        = predicted && !predicted->series.empty() ? predicted->series.front().x.key : "";
+        = currentAxis() && currentAxis()->key != "event" ? currentAxis()->key : "";
     const bool samePoint
         = measured && (swept.empty() || differenceText(m_experiment.schema(), parameters(),
                                                        now.parameters, {}).isEmpty());
@@ -291,13 +328,18 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
     QString basis;
     if (target && predicted)
         basis = tr("prediction stands on: %1").arg(basisText(*target));
+    if (m_memory && predicted && !m_memory->assumptions().isEmpty())
+        basis += u'\n' + tr("assumed of the model: %1").arg(m_memory->assumptions());
     QString fit;
     if (predicted && measured)
         fit = fitText(*predicted, *measured, currentGroup(seriesGroups(*predicted)), bytes);
     m_inspector->setFooting(basis, fit);
     m_inspector->setNote(noteFor(now));
-    m_inspector->claims()->setClaims(
-        target && predicted ? m_experiment.claims(*target, parameters()) : std::vector<Claim>());
+    m_inspector->claims()->setClaims(target && predicted ? m_claims : std::vector<Claim>());
+    if (m_memory && predicted && predicted->detail.is_object() && predicted->detail.contains("textbook"))
+        m_inspector->textbook()->setFormulas(readTextbook(predicted->detail["textbook"]), bytes);
+    else
+        m_inspector->textbook()->setFormulas({}, bytes);
     m_inspector->records()->model()->setShown(now.recordIndex);
 }
 
@@ -309,8 +351,10 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
                 [self] { self->resetParameters(); }};
     if (now.live)
         return {};
+    if (!now.outcome && m_memory && !m_memory->doctor().isEmpty())
+        return {tr("Out of memory: %1.").arg(m_memory->doctor()), {}, {}};
     if (!now.outcome) {
-        const QString obstacle = m_services.runs.obstacle(deviceId());
+        const QString obstacle = m_services.runs.obstacle(m_id, deviceId());
         if (!obstacle.isEmpty())
             return {obstacle, {}, {}};
         if (m_services.runs.current())
@@ -334,7 +378,7 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
     const double nearest = nearestMeasured(*now.outcome, *x);
     if (!std::isfinite(nearest) || nearest == *x)
         return {};
-    const std::string key = m_prediction->predicted->series.front().x.key;
+    const std::string key = currentAxis()->key;
     const ParameterSpec* spec = findParameter(m_experiment.schema(), key);
     if (spec->kind != ParameterKind::Integer && spec->kind != ParameterKind::Real)
         return {};

@@ -34,6 +34,14 @@ std::optional<Figure> figureAt(const Outcome& measured, const Figure& like, doub
     return std::nullopt;
 }
 
+/// A figure that says whether is 1 or 0 in documents, yes or no for people.
+QString figureText(const Figure& figure, ByteStyle bytes)
+{
+    if (figure.key == "fits" && figure.isNumber() && std::isfinite(figure.number()))
+        return figure.number() != 0 ? FiguresModel::tr("yes") : FiguresModel::tr("no");
+    return QString::fromStdString(figure.text(bytes));
+}
+
 /// "+4.8 %": which side is the greater is the point of an error.
 QString signedPercent(double share)
 {
@@ -115,9 +123,9 @@ QString FiguresModel::display(const FigureRow& row, int column) const
     case LabelColumn:
         return row.label;
     case PredictedColumn:
-        return row.predicted ? QString::fromStdString(row.predicted->text(m_bytes)) : none;
+        return row.predicted ? figureText(*row.predicted, m_bytes) : none;
     case MeasuredColumn:
-        return row.measured ? QString::fromStdString(row.measured->text(m_bytes)) : none;
+        return row.measured ? figureText(*row.measured, m_bytes) : none;
     default:
         if (std::isfinite(row.error))
             return signedPercent(row.error);

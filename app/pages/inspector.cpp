@@ -20,6 +20,7 @@ Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunC
     , m_noteAction(new QPushButton(this))
     , m_why(new WhyCard(this))
     , m_claims(new ClaimsCard(this))
+    , m_textbook(new TextbookCard(this))
     , m_records(new RecordsList(document, experiment.id(), this))
     , m_scroll(new QScrollArea(this))
 {
@@ -75,6 +76,7 @@ void Inspector::build(QVBoxLayout* column)
     column->addWidget(m_noteAction, 0, Qt::AlignLeft);
     column->addSpacing(4);
     column->addWidget(m_why);
+    column->addWidget(m_textbook);
     column->addWidget(m_claims);
     column->addSpacing(8);
     column->addWidget(m_records);

@@ -8,6 +8,7 @@
 #include "app/pages/parameter_form.h"
 #include "app/pages/progress_row.h"
 #include "app/pages/records_list.h"
+#include "app/pages/textbook_card.h"
 #include "app/pages/why_card.h"
 
 #include <QFrame>
@@ -39,6 +40,7 @@ public:
     FiguresTable* figures() const { return m_figures; }
     WhyCard* why() const { return m_why; }
     ClaimsCard* claims() const { return m_claims; }
+    TextbookCard* textbook() const { return m_textbook; }
     RecordsList* records() const { return m_records; }
 
     void setFigures(std::vector<FigureRow> rows, ByteStyle bytes);
@@ -60,6 +62,7 @@ private:
     InspectorNote m_noteData;
     WhyCard* m_why;
     ClaimsCard* m_claims;
+    TextbookCard* m_textbook;
     RecordsList* m_records;
     QScrollArea* m_scroll;
     QString m_headline; ///< explained while no figure is selected

@@ -10,8 +10,8 @@
 
 namespace memscape {
 
-PageHeader::PageHeader(const Experiment& experiment, DeviceDirectory& devices, RunController& runs,
-                       QWidget* parent)
+PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page,
+                       DeviceDirectory& devices, RunController& runs, QWidget* parent)
     : QFrame(parent)
     , m_experiment(experiment.id())
     , m_runs(runs)
@@ -20,8 +20,8 @@ PageHeader::PageHeader(const Experiment& experiment, DeviceDirectory& devices, R
     , m_export(new QPushButton(tr("Export"), this))
 {
     setObjectName(QStringLiteral("header"));
-    auto* title = toneLabel(QString::fromStdString(experiment.title()), "title", this);
-    auto* question = toneLabel(QString::fromStdString(experiment.question()), "dim", this);
+    auto* title = toneLabel(QString::fromStdString(page.title), "title", this);
+    auto* question = toneLabel(QString::fromStdString(page.question), "dim", this);
     title->setWordWrap(false);
     title->setToolTip(QStringLiteral("<p>%1</p>")
                           .arg(QString::fromStdString(experiment.help()).toHtmlEscaped()));
@@ -71,8 +71,8 @@ void PageHeader::refresh()
     const auto& run = m_runs.current();
     const bool ours = run && run->experiment == m_experiment;
     const QString obstacle = run && !ours ? tr("Another measurement is running.")
-                                          : m_runs.obstacle(m_deviceId);
-    m_device->setCalibrationPossible(!run && obstacle.isEmpty());
+                                          : m_runs.obstacle(m_experiment, m_deviceId);
+    m_device->setCalibrationPossible(!run && m_runs.obstacle(m_deviceId).isEmpty());
     m_measure->setText(ours ? tr("Stop") : tr("Measure"));
     m_measure->setEnabled(ours ? !run->stopping : obstacle.isEmpty());
     m_measure->setToolTip(ours              ? tr("Stop the measurement; what is measured is kept (Ctrl+.)")

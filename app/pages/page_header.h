@@ -2,6 +2,7 @@
 // The top of a page: its name and question, the device, Measure (Stop while it measures), Export.
 #pragma once
 
+#include "app/document/pages.h"
 #include "app/pages/device_button.h"
 #include "app/pages/run_controller.h"
 
@@ -18,8 +19,8 @@ class PageHeader : public QFrame
     Q_OBJECT
 
 public:
-    PageHeader(const Experiment& experiment, DeviceDirectory& devices, RunController& runs,
-               QWidget* parent = nullptr);
+    PageHeader(const Experiment& experiment, const PageInfo& page, DeviceDirectory& devices,
+               RunController& runs, QWidget* parent = nullptr);
 
     void setDevice(const std::string& id);
     DeviceButton* device() const { return m_device; }

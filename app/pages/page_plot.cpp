@@ -138,6 +138,12 @@ void PagePlot::setAxes(const AxisSpec& x, const AxisSpec& y)
     m_logY->setChecked(y.log != 0);
 }
 
+void PagePlot::setPlain(bool plain)
+{
+    for (QToolButton* button : {m_bases, m_logX, m_logY})
+        button->setVisible(!plain);
+}
+
 void PagePlot::setHoverText(const QString& text)
 {
     m_hover = text;

@@ -27,6 +27,8 @@ public:
     /// Chips are made anew only when the groups change.
     void setGroups(const std::vector<SeriesGroup>& groups, const QString& current);
     void setAxes(const AxisSpec& x, const AxisSpec& y);
+    /// Without logarithms and bases: where they would mean nothing.
+    void setPlain(bool plain);
     void setBases(bool shown) { m_bases->setChecked(shown); }
     /// Something else than the plot that is under the pointer; empty gives the line back.
     void setHoverText(const QString& text);

@@ -2,6 +2,7 @@
 #include "app/pages/parameter_field.h"
 
 #include "app/pages/choice_field.h"
+#include "app/pages/model_field.h"
 #include "app/pages/number_field.h"
 #include "app/pages/text_field.h"
 
@@ -70,6 +71,8 @@ ParameterField* makeParameterField(const ParameterSpec& spec, QWidget* parent)
     case ParameterKind::Choice:
         return new ChoiceField(spec, parent);
     case ParameterKind::Text:
+        if (spec.key == "model")
+            return new ModelField(spec, parent);
         return new TextField(spec, parent);
     case ParameterKind::Flag:
         break;

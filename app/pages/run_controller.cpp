@@ -61,6 +61,14 @@ QString RunController::obstacle(const std::string& deviceId) const
     return entry->missing;
 }
 
+QString RunController::obstacle(const std::string& experiment, const std::string& deviceId) const
+{
+    const auto known = findExperiment(experiment);
+    if (known && !(*known)->notMeasured().empty())
+        return QString::fromStdString((*known)->notMeasured());
+    return obstacle(deviceId);
+}
+
 void RunController::measure(const std::string& experiment, const std::string& deviceId,
                             const Parameters& parameters)
 {

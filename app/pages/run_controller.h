@@ -39,6 +39,8 @@ public:
     const std::optional<RunningMeasurement>& current() const { return m_current; }
     /// Null, or why a measurement cannot be started on that device now.
     QString obstacle(const std::string& deviceId) const;
+    /// The same, or why nothing measures that experiment.
+    QString obstacle(const std::string& experiment, const std::string& deviceId) const;
 
     void measure(const std::string& experiment, const std::string& deviceId,
                  const Parameters& parameters);

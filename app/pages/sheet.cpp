@@ -145,8 +145,8 @@ Sheet sheetOf(const ExperimentPage& page)
 {
     Sheet sheet;
     sheet.bytes = page.byteStyle();
-    sheet.title = QString::fromStdString(page.experiment().title());
-    sheet.question = QString::fromStdString(page.experiment().question());
+    sheet.title = page.title();
+    sheet.question = page.question();
     if (const Record* record = page.prediction())
         sheet.subtitle = QString::fromStdString(record->device.name) + QStringLiteral(" · ")
             + parametersText(page);

@@ -52,8 +52,17 @@ void TextField::commit()
 {
     if (!m_edit->isModified() || m_edit->text() == m_shown)
         return;
+    propose(m_edit->text());
+}
+
+void TextField::propose(const QString& text)
+{
+    m_edit->setText(text);
     m_edit->setModified(false);
-    offer(m_edit->text());
+    if (const auto checked = check(text.trimmed()); !checked)
+        showError(checked.error());
+    else
+        offer(text);
 }
 
 } // namespace memscape

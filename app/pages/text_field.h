@@ -17,9 +17,15 @@ public:
     explicit TextField(const ParameterSpec& spec, QWidget* parent = nullptr);
 
     void display(const ParameterValue& value, const std::optional<Sweep>& sweep) override;
+    /// As if it had been typed: a text that is refused stays, with the reason under it.
+    void propose(const QString& text);
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
+
+    QLineEdit* edit() const { return m_edit; }
+    /// Whether a text means something; what it says otherwise stands under the line.
+    virtual Result<void> check(const QString&) const { return {}; }
 
 private:
     void commit();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pictures/picture.h"
 
+#include "app/pictures/budget_picture.h"
 #include "app/pictures/hierarchy_picture.h"
+#include "app/pictures/moment_picture.h"
 #include "app/pictures/warp_picture.h"
 
 #include <QEvent>
@@ -61,11 +63,15 @@ void Picture::paintFocusRing(QPainter& painter, const Theme& theme) const
     painter.drawRoundedRect(QRectF(rect()).adjusted(1.5, 1.5, -1.5, -1.5), 5, 5);
 }
 
-Picture* makePicture(std::string_view experimentId, QWidget* parent)
+Picture* makePicture(std::string_view pageId, QWidget* parent)
 {
-    if (experimentId == "stride")
+    if (pageId == "training-memory" || pageId == "inference-memory")
+        return new BudgetPicture(parent, pageId == "training-memory");
+    if (pageId == "step-timeline")
+        return new MomentPicture(parent);
+    if (pageId == "stride")
         return new WarpPicture(parent);
-    if (experimentId == "hierarchy")
+    if (pageId == "hierarchy")
         return new HierarchyPicture(parent);
     return nullptr;
 }

@@ -8,6 +8,7 @@
 // export.
 #pragma once
 
+#include "app/pictures/parameter_changes.h"
 #include "app/settings/theme.h"
 #include "core/base/number.h"
 
@@ -50,6 +51,8 @@ public:
 signals:
     /// A parameter as text that parses: ("stride", "4"), ("working_set", "25165824").
     void parameterEdited(const QString& key, const QString& text);
+    /// Several parameters in one step of the history, which is called that.
+    void changesWanted(const memscape::ParameterChanges& changes, const QString& step);
     /// The same while a handle is being dragged (an undo step merges these); ends with `false`.
     void editing(bool active);
     void hoverText(const QString& text); ///< what lies under the pointer; empty when nothing does
@@ -66,7 +69,7 @@ private:
     ByteStyle m_byteStyle = ByteStyle::Binary;
 };
 
-/// The picture of an experiment, null where there is none.
-Picture* makePicture(std::string_view experimentId, QWidget* parent = nullptr);
+/// The picture of a page, null where there is none.
+Picture* makePicture(std::string_view pageId, QWidget* parent = nullptr);
 
 } // namespace memscape

@@ -141,7 +141,7 @@ AxisRange yRange(const AxisSpec& axis, const std::vector<Curve>& curves, bool lo
         return sane({axis.range->first, axis.range->second, log});
     Extent extent;
     for (const Curve& curve : curves) {
-        if (!curve.visible)
+        if (!curve.visible || curve.role == CurveRole::Area)
             continue;
         const std::size_t count = std::min(curve.x.size(), curve.y.size());
         const bool band = curve.low.size() >= count && curve.high.size() >= count;
@@ -155,6 +155,8 @@ AxisRange yRange(const AxisSpec& axis, const std::vector<Curve>& curves, bool lo
             }
         }
     }
+    for (const double total : areaTotals(curves))
+        extent.add(total, log);
     if (!extent.empty()) {
         for (const HorizontalLine& line : lines)
             extent.add(line.y, log);

@@ -42,6 +42,9 @@ AxisRange xRange(const AxisSpec& axis, const std::vector<Curve>& curves);
 AxisRange yRange(const AxisSpec& axis, const std::vector<Curve>& curves, bool logX,
                  const std::vector<HorizontalLine>& lines);
 
+/// Heights of the stack of visible areas, point by point; empty without areas.
+std::vector<double> areaTotals(const std::vector<Curve>& curves);
+
 /// Keeps zooming within what doubles and a logarithmic axis can bear.
 AxisRange sane(AxisRange range);
 AxisRange zoomed(AxisRange range, double factor, double shareOfCentre = 0.5);

@@ -64,6 +64,8 @@ void PlotView::Private::fillScene(PlotScene& target) const
         marker.draggable = false; // on paper it is a value, not a handle
     to.lines = from.lines;
     to.bands = from.bands;
+    to.phases = from.phases;
+    to.callouts = from.callouts;
     to.xRange = from.xRange;
     to.yRange = from.yRange;
 }

@@ -18,6 +18,12 @@ struct CardRow
     QString name, value;
 };
 
+/// Of a curve's sample in the legend: a square for an area, room for a dashed line otherwise.
+double swatchWidth(const Curve& curve)
+{
+    return (curve.role == CurveRole::Area ? 11 : 28) * plotUnit();
+}
+
 std::vector<CardRow> cardRows(const PlotState& state, const Sample& sample, const Theme& theme)
 {
     std::vector<CardRow> rows;
@@ -106,13 +112,13 @@ PlotHeader layoutHeader(const PlotState& state, double width)
 
     double total = 0;
     for (const Curve& curve : state.curves)
-        total += 28 * u + 8 * u + textMetrics.horizontalAdvance(curve.name) + 18 * u;
+        total += swatchWidth(curve) + 8 * u + textMetrics.horizontalAdvance(curve.name) + 18 * u;
     const bool beside = titleWidth + total + 40 * u <= width;
     double x = beside ? width - total - 4 * u : 8 * u;
     double y = beside || titleWidth == 0 ? 6 * u : 6 * u + row;
     for (std::size_t c = 0; c < state.curves.size(); ++c) {
         const double entry =
-            28 * u + 8 * u + textMetrics.horizontalAdvance(state.curves[c].name) + 4 * u;
+            swatchWidth(state.curves[c]) + 8 * u + textMetrics.horizontalAdvance(state.curves[c].name) + 4 * u;
         if (!beside && x > 9 * u && x + entry > width - 8 * u) {
             x = 8 * u;
             y += row;
@@ -147,10 +153,11 @@ void paintHeader(QPainter& painter, const PlotState& state, const PlotHeader& he
     for (const LegendEntry& entry : header.legend) {
         const Curve& curve = state.curves[entry.curve];
         painter.setOpacity(curve.visible ? 1.0 : 0.4);
-        const QRectF swatch(entry.rect.left(), entry.rect.top(), 28 * u, entry.rect.height());
+        const double sample = swatchWidth(curve);
+        const QRectF swatch(entry.rect.left(), entry.rect.top(), sample, entry.rect.height());
         paintSwatch(painter, swatch, styleOf(curve, theme), theme.background);
         painter.setPen(static_cast<int>(entry.curve) == hovered ? theme.text : theme.textDim);
-        painter.drawText(entry.rect.adjusted(36 * u, 0, 20, 0), Qt::AlignLeft | Qt::AlignVCenter,
+        painter.drawText(entry.rect.adjusted(sample + 8 * u, 0, 20, 0), Qt::AlignLeft | Qt::AlignVCenter,
                          curve.name);
     }
     painter.setOpacity(1);
@@ -175,8 +182,8 @@ void paintCrosshair(QPainter& painter, const PlotState& state, const PlotMapper&
     QPointF anchor(x, map.rect.center().y());
     double nearest = 1e18;
     for (std::size_t c = 0; c < crosshair.sample.index.size(); ++c) {
-        if (crosshair.sample.index[c] < 0)
-            continue;
+        if (crosshair.sample.index[c] < 0 || state.curves[c].role == CurveRole::Area)
+            continue; // an area's own bytes are not where its edge is
         const double y =
             map.toY(state.cleaned[c].y[static_cast<std::size_t>(crosshair.sample.index[c])]);
         if (!std::isfinite(y) || y < map.rect.top() - 1 || y > map.rect.bottom() + 1)

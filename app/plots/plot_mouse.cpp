@@ -72,7 +72,7 @@ QString PlotView::Private::curveAt(QPointF position) const
     double best = clickDistance;
     QString key;
     for (std::size_t c = 0; c < state.curves.size(); ++c) {
-        if (!state.curves[c].visible)
+        if (!state.curves[c].visible || state.curves[c].role == CurveRole::Area)
             continue;
         const CleanCurve& clean = state.cleaned[c];
         const auto from = std::lower_bound(clean.x.begin(), clean.x.end(),

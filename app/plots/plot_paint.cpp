@@ -59,15 +59,16 @@ void paintLines(QPainter& painter, const PlotState& state, const PlotMapper& map
         const double y = map.toY(line.y);
         if (!std::isfinite(y) || y < map.rect.top() || y > map.rect.bottom())
             continue;
-        painter.setPen(QPen(theme.textFaint, 1, Qt::DotLine));
+        painter.setPen(line.limit ? QPen(theme.bad, 1.6, Qt::DashLine) : QPen(theme.textFaint, 1, Qt::DotLine));
         painter.drawLine(QPointF(map.rect.left(), y), QPointF(map.rect.right(), y));
         const double width = metrics.horizontalAdvance(line.label);
         const bool above = y - metrics.height() - 2 > map.rect.top();
-        painter.setPen(theme.textDim);
-        painter.drawText(QRectF(map.rect.right() - width - 4,
-                                above ? y - metrics.height() - 1 : y + 1, width + 2,
-                                metrics.height()),
-                         Qt::AlignRight, line.label);
+        const QRectF place(map.rect.right() - width - 4, above ? y - metrics.height() - 1 : y + 1, width + 2,
+                           metrics.height());
+        if (line.limit) // what is drawn under it must not swallow it
+            painter.fillRect(place.adjusted(-3, 0, 2, 0), theme.raised);
+        painter.setPen(line.limit ? theme.bad : theme.textDim);
+        painter.drawText(place, Qt::AlignRight, line.label);
     }
 }
 
@@ -216,6 +217,7 @@ void paintBelow(QPainter& painter, const PlotState& state, const PlotMapper& map
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setClipRect(map.rect.adjusted(-1, -1, 1, 1));
     paintBands(painter, state, map, theme);
+    paintAreas(painter, state, map, theme);
     paintLines(painter, state, map, theme);
     paintBars(painter, state, map, theme);
     painter.restore();
@@ -233,7 +235,9 @@ void paintAbove(QPainter& painter, const PlotState& state, const PlotMapper& map
                          state.emptyText);
     }
     paintEndLabels(painter, state, map, theme);
+    paintPhases(painter, state, map, theme);
     paintMarkers(painter, state, map, theme);
+    paintCallouts(painter, state, map, theme);
     const QString note = noteFor(state.cleaned);
     if (!note.isEmpty()) {
         painter.setFont(plotFont(0.8));

@@ -33,6 +33,15 @@ void paintHeader(QPainter& painter, const PlotState& state, const PlotHeader& he
 /// Under the curves: bands, horizontal lines, the measured bars.
 void paintBelow(QPainter& painter, const PlotState& state, const PlotMapper& map,
                 const Theme& theme);
+// plot_areas.cpp
+/// Stacked areas, and the limit lines over them.
+void paintAreas(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
+/// Bars with names under the axis.
+void paintPhases(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
+void paintCallouts(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
+/// Where a callout's card stands: beside its point, inside the axis rectangle.
+QRectF calloutCard(const Callout& callout, const PlotMapper& map);
+
 /// Over the curves: markers with their pills, names at the ends of curves, the note, the empty
 /// text.
 void paintAbove(QPainter& painter, const PlotState& state, const PlotMapper& map,

@@ -67,14 +67,16 @@ public:
     }
 };
 
-QCPScatterStyle scatterOf(const CurveStyle& style, const QColor& background, bool dense)
+/// `rim`: dots over areas are set off by a line around them.
+QCPScatterStyle scatterOf(const CurveStyle& style, const QColor& background, bool dense, bool rim)
 {
     if (style.size <= 0)
         return QCPScatterStyle::ssNone;
     if (dense)
         return QCPScatterStyle(QCPScatterStyle::ssDisc, QPen(style.colour), QBrush(style.colour),
                                2.5);
-    const QPen pen(style.colour, style.hollow || style.shape == MarkerShape::Cross ? 1.5 : 1.0);
+    const bool open = style.hollow || style.shape == MarkerShape::Cross;
+    const QPen pen(rim && !open ? background : style.colour, open ? 1.5 : rim ? 1.2 : 1.0);
     const QBrush brush(style.hollow ? background : style.colour);
     switch (style.shape) {
     case MarkerShape::Square:
@@ -240,7 +242,7 @@ void PlotScene::updateGraph(std::size_t index, bool dataChanged)
 {
     QCPGraph* graph = m_graphs->graphs[index];
     const CleanCurve& clean = m_state.cleaned[index];
-    graph->setVisible(m_state.curves[index].visible);
+    graph->setVisible(m_state.curves[index].visible && m_state.curves[index].role != CurveRole::Area);
     if (!dataChanged)
         return;
     m_graphs->trees[index].reset();
@@ -277,9 +279,10 @@ void PlotScene::prepare(QSize size, double columns)
           72 * u);
     setUp(*plot->yAxis, *m_graphs->yTicker, m_state.y, m_state.yRange,
           size.height() - m_header.height - 40 * u, 42 * u);
-    plot->xAxis->setLabel(m_state.x.label);
-    for (QCPAxis* axis : {plot->xAxis, plot->yAxis})
-        axis->setTickLabels(!m_state.empty());
+    const bool phases = !m_state.phases.empty() && !m_state.empty();
+    plot->xAxis->setLabel(phases ? QString() : m_state.x.label);
+    plot->xAxis->setTickLabels(!phases && !m_state.empty());
+    plot->yAxis->setTickLabels(!m_state.empty());
 
     for (std::size_t i = 0; i < m_graphs->graphs.size(); ++i)
         styleGraph(i, columns);
@@ -307,7 +310,9 @@ void PlotScene::styleGraph(std::size_t index, double columns)
         dots.size = std::max(dots.size, 6.0); // a line of one point would not be seen
     if (cloud)
         dots.size = 0;
-    graph->setScatterStyle(scatterOf(dots, m_theme->background, dense));
+    const bool rim = std::any_of(m_state.curves.begin(), m_state.curves.end(),
+                                 [](const Curve& other) { return other.role == CurveRole::Area; });
+    graph->setScatterStyle(scatterOf(dots, m_theme->background, dense, rim));
 }
 
 void PlotScene::replot()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/plots/plot_style.h"
 
+#include "app/plots/part_colours.h"
+
 #include <QFontInfo>
 #include <QFontMetricsF>
 #include <QGuiApplication>
@@ -116,6 +118,11 @@ CurveStyle styleOf(const Curve& curve, const Theme& theme)
         style.textColour = theme.textDim;
         style.pen = dashed(style.colour, 1.2, {1, 2.5});
         break;
+    case CurveRole::Area:
+        style.colour = partColour(theme, curve.palette);
+        style.textColour = theme.textDim;
+        style.area = true;
+        break;
     case CurveRole::Uncalibrated:
         style.colour = mix(theme.background, theme.predicted, 0.75);
         style.textColour = theme.predictedText;
@@ -147,6 +154,11 @@ void paintDot(QPainter& painter, QPointF centre, const CurveStyle& style, const 
 void paintSwatch(QPainter& painter, const QRectF& box, const CurveStyle& style,
                  const QColor& background)
 {
+    if (style.area) {
+        const double side = std::min(box.height() * 0.6, box.width());
+        painter.fillRect(QRectF(box.right() - side, box.center().y() - side / 2, side, side), style.colour);
+        return;
+    }
     if (style.pen.style() != Qt::NoPen) {
         painter.setPen(style.pen);
         painter.drawLine(QPointF(box.left(), box.center().y()),

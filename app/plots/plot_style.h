@@ -23,6 +23,8 @@ struct PlotState
     std::vector<Marker> markers;
     std::vector<HorizontalLine> lines;
     std::vector<Band> bands;
+    std::vector<Band> phases; ///< under the x axis
+    std::vector<Callout> callouts;
     AxisRange xRange, yRange;
 
     bool empty() const; ///< no visible curve has a point
@@ -49,6 +51,7 @@ struct CurveStyle
     MarkerShape shape = MarkerShape::Circle;
     double size = 0; ///< diameter of a dot in pixels; 0 for none
     bool hollow = false;
+    bool area = false; ///< a filled stretch: its sample is a square
 };
 
 CurveStyle styleOf(const Curve& curve, const Theme& theme);

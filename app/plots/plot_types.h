@@ -30,8 +30,9 @@ struct AxisSpec
 /// Predicted: blue dashed line. Measured: orange dots with their band. Variant: thinner, own dash
 /// and colour (measured variants: hollow dots). Pinned: a record put beside, dots and line in its
 /// colour. Datasheet and Uncalibrated: what would be predicted from the vendor's numbers alone, or
-/// without the calibration; thinner than the prediction, in the colour of text and its own.
-enum class CurveRole { Predicted, Measured, Variant, MeasuredVariant, Pinned, Datasheet, Uncalibrated };
+/// without the calibration; thinner than the prediction, in the colour of text and its own. Area: a part of
+/// a whole, stacked on the areas before it; its palette index is a part's (part_colours.h).
+enum class CurveRole { Predicted, Measured, Variant, MeasuredVariant, Pinned, Datasheet, Uncalibrated, Area };
 enum class MarkerShape { Automatic, Circle, Square, Diamond, Triangle, Cross };
 
 struct Curve
@@ -64,6 +65,7 @@ struct HorizontalLine
 {
     double y = 0;
     QString label; ///< "datasheet 4.8 TB/s"
+    bool limit = false; ///< what is above does not fit: dashed and red
 
     bool operator==(const HorizontalLine&) const = default;
 };
@@ -75,6 +77,15 @@ struct Band
     QString label;
 
     bool operator==(const Band&) const = default;
+};
+
+/// A card that points at a place: "Out of memory here".
+struct Callout
+{
+    double x = 0, y = 0;
+    QString title, text;
+
+    bool operator==(const Callout&) const = default;
 };
 
 } // namespace memscape

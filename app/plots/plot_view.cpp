@@ -237,6 +237,22 @@ void PlotView::setBands(std::vector<Band> bands)
     scheduleReplot();
 }
 
+void PlotView::setPhases(std::vector<Band> phases)
+{
+    if (phases == m_d->scene.state().phases)
+        return;
+    m_d->scene.state().phases = std::move(phases);
+    scheduleReplot();
+}
+
+void PlotView::setCallouts(std::vector<Callout> callouts)
+{
+    if (callouts == m_d->scene.state().callouts)
+        return;
+    m_d->scene.state().callouts = std::move(callouts);
+    scheduleReplot();
+}
+
 void PlotView::setEmptyText(const QString& text)
 {
     m_d->scene.state().emptyText = text;

@@ -63,6 +63,9 @@ public:
     void setMarkers(std::vector<Marker> markers);
     void setLines(std::vector<HorizontalLine> lines);
     void setBands(std::vector<Band> bands);
+    /// Named stretches under the x axis, in place of its numbers ("forward", "backward").
+    void setPhases(std::vector<Band> phases);
+    void setCallouts(std::vector<Callout> callouts);
     /// Shown in the middle while there is nothing to draw.
     void setEmptyText(const QString& text);
 

@@ -136,9 +136,12 @@ void Exporter::record(int index)
         tell(path, writeRecord(std::filesystem::path(path.toStdString()), record));
 }
 
-void Exporter::report()
+void Exporter::report(const ExperimentPage* page)
 {
-    if (m_document.records().empty()) {
+    std::vector<Record> records = m_document.records();
+    if (records.empty() && page != nullptr)
+        records = page->exportRecords();
+    if (records.empty()) {
         m_banner.put({BannerKind::Warning, tr("The study has no records to report yet."),
                       tr("Measure something first, or export this page's data as JSON."), {}, {},
                       QStringLiteral("export")});
@@ -150,10 +153,11 @@ void Exporter::report()
     if (path.isEmpty())
         return;
     const bool markdown = QFileInfo(path).suffix().toLower() == QStringLiteral("md");
-    const std::string title
+    std::string title
         = m_document.title().empty() ? m_document.displayName().toStdString() : m_document.title();
-    write(path, markdown ? reportMarkdown(m_document.records(), title)
-                         : reportHtml(m_document.records(), title));
+    if (m_document.records().empty() && m_document.title().empty())
+        title = page->title().toStdString();
+    write(path, markdown ? reportMarkdown(records, title) : reportHtml(records, title));
 }
 
 void Exporter::copyPlot(ExperimentPage& page)

@@ -30,7 +30,8 @@ public:
     void csv(ExperimentPage& page);
     void json(ExperimentPage& page);
     void record(int index); ///< one record of the study, as JSON
-    void report();          ///< the study as HTML
+    /// The study as HTML; while it has no records, what the page shows.
+    void report(const ExperimentPage* page = nullptr);
     void copyPlot(ExperimentPage& page);
     void copyData(ExperimentPage& page);
 

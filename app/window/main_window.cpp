@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/main_window.h"
 
+#include "app/document/pages.h"
 #include "app/pages/icons.h"
 #include "app/pages/record_text.h"
 #include "app/settings/theme.h"
@@ -131,9 +132,10 @@ void MainWindow::build()
         page()->useRecord(0);
         m_document.undoStack()->setClean(); // looking at a record is no change that wants saving
     });
+    connect(m_files, &StudyFiles::modelFileOpened, this, &MainWindow::openModel);
     connect(m_files, &StudyFiles::deviceFileOpened, this, [this](const QString& path) {
         if (page())
-            m_document.setDevice(m_page.toStdString(), path.toStdString());
+            m_document.setDevice(page()->experiment().id(), path.toStdString());
     });
 }
 
@@ -145,12 +147,13 @@ ExperimentPage* MainWindow::page() const
 
 bool MainWindow::showPage(const QString& id)
 {
-    const auto experiment = findExperiment(id.toStdString());
+    const auto experiment = findExperiment(experimentOfPage(id.toStdString()));
     if (!experiment)
         return false;
     ExperimentPage*& made = m_pages[id.toStdString()];
     if (made == nullptr) {
-        made = new ExperimentPage(**experiment, {m_document, m_devices, m_settings, m_runs}, this);
+        made = new ExperimentPage(**experiment, {m_document, m_devices, m_settings, m_runs}, this,
+                                  id.toStdString());
         made->header()->setExportMenu(m_exportMenu);
         connect(made->header()->device(), &DeviceButton::commandWanted, this,
                 &MainWindow::addWorker);
@@ -176,6 +179,17 @@ bool MainWindow::showPage(const QString& id)
     m_document.setPage(id.toStdString());
     pageUpdated();
     return true;
+}
+
+/// A network's file goes to the page of a network that is shown, or to the first one.
+void MainWindow::openModel(const QString& path)
+{
+    const QString modelKey = QStringLiteral("model");
+    if (!page() || page()->inspector()->form()->field(modelKey) == nullptr) {
+        if (!showPage(QStringLiteral("training-memory")))
+            return;
+    }
+    page()->proposeText(modelKey, QFileInfo(path).absoluteFilePath());
 }
 
 void MainWindow::pageUpdated()
@@ -232,10 +246,11 @@ void MainWindow::refreshTitle()
 void MainWindow::refreshRun()
 {
     const bool running = m_runs.current().has_value();
-    const bool measurable
-        = page() && !running && m_runs.obstacle(page()->deviceId()).isEmpty();
-    m_actions.at(QStringLiteral("run.measure")).setEnabled(measurable);
-    m_actions.at(QStringLiteral("run.calibrate")).setEnabled(measurable);
+    const bool free = page() && !running;
+    m_actions.at(QStringLiteral("run.measure"))
+        .setEnabled(free && m_runs.obstacle(page()->experiment().id(), page()->deviceId()).isEmpty());
+    m_actions.at(QStringLiteral("run.calibrate"))
+        .setEnabled(free && m_runs.obstacle(page()->deviceId()).isEmpty());
     m_actions.at(QStringLiteral("run.stop")).setEnabled(running);
     m_rail->setBusy(running);
 }

@@ -76,6 +76,7 @@ private:
     void build();
     void startLate();
     void documentChanged(const ChangeEvent& event);
+    void openModel(const QString& path);
     void exchangeViews();
     void refreshTitle();
     void refreshRun();

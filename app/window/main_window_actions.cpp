@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the actions of window_actions.cpp do.
+#include "app/document/pages.h"
 #include "app/pages/record_text.h"
 #include "app/window/help_dialog.h"
 #include "app/window/main_window.h"
@@ -48,7 +49,7 @@ void MainWindow::connectFileActions()
     onPage("file.exportPage", [this](ExperimentPage& page) { m_exporter->page(page); });
     onPage("file.exportCsv", [this](ExperimentPage& page) { m_exporter->csv(page); });
     onPage("file.exportJson", [this](ExperimentPage& page) { m_exporter->json(page); });
-    on("file.exportReport", [this] { m_exporter->report(); });
+    on("file.exportReport", [this] { m_exporter->report(page()); });
     onPage("edit.copyPlot", [this](ExperimentPage& page) { m_exporter->copyPlot(page); });
     onPage("edit.copyData", [this](ExperimentPage& page) { m_exporter->copyData(page); });
     on("edit.palette", [this] { openPalette(); });
@@ -109,8 +110,8 @@ void MainWindow::connectViewActions()
 
 void MainWindow::connectRunActions()
 {
-    for (const Experiment* experiment : experiments()) {
-        const QString id = QString::fromStdString(experiment->id());
+    for (const PageInfo& info : pagesOf(experiments())) {
+        const QString id = QString::fromStdString(info.id);
         connect(&m_actions.at(QStringLiteral("page.") + id), &QAction::triggered, this,
                 [this, id] { showPage(id); });
     }
@@ -270,7 +271,7 @@ QList<PaletteEntry> MainWindow::paletteEntries()
                                 device.measurable() ? basisText(device.device)
                                                     : tr("predictions only"),
                                 {}, {}, [this, id = device.id] {
-                                    m_document.setDevice(m_page.toStdString(), id);
+                                    m_document.setDevice(page()->experiment().id(), id);
                                 }};
     }
     const std::vector<Record>& records = m_document.records();

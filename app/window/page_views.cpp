@@ -5,12 +5,12 @@ namespace memscape {
 
 void PageViews::restore(ExperimentPage& page) const
 {
-    page.setZooms(m_session.pageView(m_file, QString::fromStdString(page.experiment().id())));
+    page.setZooms(m_session.pageView(m_file, QString::fromStdString(page.pageId())));
 }
 
 void PageViews::remember(const ExperimentPage& page)
 {
-    m_session.setPageView(m_file, QString::fromStdString(page.experiment().id()), page.zooms());
+    m_session.setPageView(m_file, QString::fromStdString(page.pageId()), page.zooms());
 }
 
 } // namespace memscape

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/pictures_mode.h"
 
+#include "app/document/pages.h"
 #include "app/pages/curves.h"
 #include "app/pages/record_text.h"
 #include "app/plots/plot_view.h"
@@ -48,7 +49,7 @@ Result<void> fillPlot(PlotView& plot, const Record& record, const std::vector<Re
                     "measure or predict with a sweep");
     const CurveInput input = inputOf(record, all);
     const SeriesGroup& group = groups.front();
-    const AxisSpec x = xAxisOf(*lead, ByteStyle::Binary);
+    const AxisSpec x = xAxisOf(*lead, group, ByteStyle::Binary);
     plot.setAxes(x, yAxisOf(group, input, ByteStyle::Binary));
     plot.setTitle(QObject::tr("%1 by %2").arg(group.label, x.label));
     plot.setCurves(makeCurves(group, input));
@@ -88,7 +89,7 @@ bool settle(MainWindow& window)
 
 Result<void> applyPage(MainWindow& window, const LaunchOptions& options)
 {
-    const auto experiment = findExperiment(options.page.toStdString());
+    const auto experiment = findExperiment(experimentOfPage(options.page.toStdString()));
     if (!experiment)
         return fail(experiment.error());
     std::vector<std::string> assignments;

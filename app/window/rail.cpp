@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/rail.h"
 
+#include "app/document/pages.h"
 #include "app/pages/card.h"
 #include "app/pages/record_text.h"
 #include "app/settings/theme.h"
 
 #include <QButtonGroup>
 #include <QPushButton>
+
+#include <algorithm>
+#include <iterator>
 
 namespace memscape {
 
@@ -60,21 +64,23 @@ void Rail::addGroup(const QString& group, const QString& title,
 {
     bool titled = false;
     auto* column = static_cast<QVBoxLayout*>(layout());
-    for (const Experiment* experiment : experiments) {
-        if (QString::fromStdString(experiment->group()) != group)
-            continue;
+    std::vector<const Experiment*> members;
+    std::copy_if(experiments.begin(), experiments.end(), std::back_inserter(members), [&](const Experiment* one) {
+        return QString::fromStdString(one->group()) == group;
+    });
+    for (const PageInfo& page : pagesOf(members)) {
         if (!titled) {
             auto* label = toneLabel(title, "section", this);
             label->setContentsMargins(8, 10, 0, 2);
             column->addWidget(label);
             titled = true;
         }
-        const QString id = QString::fromStdString(experiment->id());
-        auto* button = new QPushButton(QString::fromStdString(experiment->title()), this);
+        const QString id = QString::fromStdString(page.id);
+        auto* button = new QPushButton(QString::fromStdString(page.title), this);
         button->setObjectName(QStringLiteral("rail.") + id);
         button->setCheckable(true);
         button->setAutoDefault(false);
-        button->setToolTip(QString::fromStdString(experiment->question()));
+        button->setToolTip(QString::fromStdString(page.question));
         m_group->addButton(button);
         m_buttons.insert(id, button);
         column->addWidget(button);

@@ -17,6 +17,7 @@ namespace memscape {
 namespace {
 
 constexpr auto diskTopic = "disk";
+constexpr qint64 largestConfig = 4 << 20; ///< B; a network's configuration is a few kB
 constexpr auto readOnlyTopic = "readonly";
 
 SaveAnswer askInBox(QWidget* window, const QString& name)
@@ -41,6 +42,28 @@ Result<std::string> formatOf(const QString& path)
     MEMSCAPE_TRY(content, readFile(std::filesystem::path(path.toStdString())));
     MEMSCAPE_TRY(json, parseJson(content));
     return documentFormat(json);
+}
+
+/// By its name, or by what every Hugging Face configuration says. A broken config.json is one too: the
+/// page tells what is wrong with it.
+bool isModelFile(const QString& path)
+{
+    const QFileInfo file(path);
+    if (file.isDir())
+        return QFileInfo::exists(QDir(path).filePath(QStringLiteral("config.json")));
+    const QString name = file.fileName().toLower();
+    if (name.endsWith(QStringLiteral(".safetensors")) || name.endsWith(QStringLiteral(".safetensors.index.json")))
+        return true;
+    if (name != QStringLiteral("config.json") && file.size() > largestConfig)
+        return false;
+    const auto content = name.endsWith(QStringLiteral(".json")) && file.size() <= largestConfig
+        ? readFile(std::filesystem::path(path.toStdString()))
+        : Result<std::string>(std::string());
+    const auto json = content ? parseJson(*content) : Result<Json>(Json());
+    if (!json || !json->is_object())
+        return name == QStringLiteral("config.json");
+    return !json->contains("format")
+        && (name == QStringLiteral("config.json") || json->contains("model_type") || json->contains("architectures"));
 }
 
 } // namespace
@@ -123,6 +146,10 @@ void StudyFiles::openPaths(const QStringList& paths)
 
 bool StudyFiles::openPath(const QString& path)
 {
+    if (isModelFile(path)) {
+        emit modelFileOpened(path);
+        return true;
+    }
     const auto format = formatOf(path);
     if (!format) {
         Error error = format.error();

@@ -35,7 +35,7 @@ public:
     void newStudy();
     void open();
     /// A study is opened; records are added to the study that is open (an empty untitled one becomes
-    /// it); a device file joins the device list.
+    /// it); a device file joins the device list; the file of a network goes to the page it is for.
     bool openPath(const QString& path);
     void openPaths(const QStringList& paths);
     bool save();
@@ -49,6 +49,7 @@ public:
 
 signals:
     void deviceFileOpened(const QString& path);
+    void modelFileOpened(const QString& path); ///< config.json or safetensors of a network
     void recordsAdded(const QString& experiment);
     void recordOpened(); ///< a record file became the study: show it with its own parameters
 

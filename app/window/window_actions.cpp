@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/window_actions.h"
 
+#include "app/document/pages.h"
+
 #include <QCoreApplication>
 
 namespace memscape {
@@ -138,13 +140,13 @@ void defineActions(Actions& actions, const std::vector<const Experiment*>& exper
     defineEdit(actions);
     defineView(actions);
     int number = 1;
-    for (const Experiment* experiment : experiments) {
+    for (const PageInfo& page : pagesOf(experiments)) {
         QList<QKeySequence> shortcuts;
         if (number <= 9)
             shortcuts << keys(qPrintable(QStringLiteral("Ctrl+%1").arg(number++)));
-        actions.add({QStringLiteral("page.") + QString::fromStdString(experiment->id()),
-                     QString::fromStdString(experiment->title()),
-                     QString::fromStdString(experiment->question()), "plot", shortcuts,
+        actions.add({QStringLiteral("page.") + QString::fromStdString(page.id),
+                     QString::fromStdString(page.title),
+                     QString::fromStdString(page.question), "plot", shortcuts,
                      "experiment", 0});
     }
     actions.add({"experiment.reset", tr("&Reset parameters"),

@@ -40,6 +40,9 @@ public:
     virtual std::string group() const = 0;    ///< "hardware", "tensors", "training", "kernels", "learn"
     virtual std::string help() const = 0;     ///< a paragraph: what is modelled, what is left out
 
+    /// Why no machine is asked: a sentence. Empty where kernels/ measures it.
+    virtual std::string notMeasured() const { return {}; }
+
     virtual const Schema& schema() const = 0;
     /// Which figures become curves; the first is the headline.
     virtual std::vector<SeriesSpec> series() const = 0;

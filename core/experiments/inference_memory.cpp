@@ -247,6 +247,11 @@ public:
                "quantized ones; the cache by heads, windows and latent vectors as the model has them. Left out: pages that "
                "are partly empty, and sharing of common prefixes.";
     }
+    std::string notMeasured() const override
+    {
+        return "A measurement is a forward pass in PyTorch: it needs the PyTorch probe, which this version does not have. "
+               "The prediction follows PyTorch's own allocations.";
+    }
     const Schema& schema() const override { return m_schema; }
     std::vector<SeriesSpec> series() const override
     {

@@ -169,6 +169,11 @@ public:
                "a step simulated again. Left out: cuDNN's workspaces, torch.compile, and the driver's context, which is a "
                "setting.";
     }
+    std::string notMeasured() const override
+    {
+        return "A measurement is a training step in PyTorch: it needs the PyTorch probe, which this version does not have. "
+               "The prediction follows PyTorch's own allocations.";
+    }
     const Schema& schema() const override { return m_schema; }
     std::vector<SeriesSpec> series() const override
     {

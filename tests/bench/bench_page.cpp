@@ -47,6 +47,36 @@ BENCHMARK_CAPTURE(changedParameter, stride_on_h200, "stride", "nvidia-h200", "st
 BENCHMARK_CAPTURE(changedParameter, stride_on_cpu, "stride", "cpu", "stride", strides)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(changedParameter, hierarchy_on_cpu, "hierarchy", "cpu", "working_set", sizes)->Unit(benchmark::kMillisecond);
 
+/// While a slider moves: from the edit to the page with its prediction on screen; what would help comes
+/// when it rests.
+void draggedParameter(benchmark::State& state, const char* page, const char* model, std::vector<QString> values)
+{
+    PageFixture fixture;
+    fixture.document.setDevice("training-memory", "nvidia-h200");
+    ExperimentPage shown(**findExperiment("training-memory"), fixture.services(), nullptr, page);
+    shown.resize(1280, 800);
+    shown.show();
+    if (!shown.setText("model", model))
+        state.SkipWithError("refused");
+    settle(shown);
+    std::size_t next = 0;
+    for (auto _ : state) {
+        const Record* before = shown.prediction();
+        if (!shown.setText("batch", values[next++ % values.size()]))
+            state.SkipWithError("refused");
+        shown.updateNow();
+        while (shown.prediction() == before)
+            QApplication::processEvents();
+        shown.updateNow();
+        shown.repaint();
+    }
+}
+
+const std::vector<QString> batches{"1", "2", "3", "5", "8", "13", "21", "34", "55", "89"};
+BENCHMARK_CAPTURE(draggedParameter, llama_2_7b, "", "llama-2-7b", batches)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, gpt_3_175b, "", "gpt3-175b", batches)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, timeline_of_llama_2_7b, "step-timeline", "llama-2-7b", batches)->Unit(benchmark::kMillisecond);
+
 void prediction(benchmark::State& state, const char* experiment, const char* device)
 {
     const Experiment& asked = **findExperiment(experiment);

@@ -113,7 +113,7 @@ private slots:
         const AxisSpec rate = yAxisOf(groups[1], input, ByteStyle::Binary);
         QCOMPARE(rate.log, 0);
         QVERIFY(rate.fromZero);
-        QCOMPARE(xAxisOf(both, ByteStyle::Binary).log, 2);
+        QCOMPARE(xAxisOf(both, seriesGroups(both).front(), ByteStyle::Binary).log, 2);
     }
 
     void nothingGivesNothing()
@@ -121,7 +121,7 @@ private slots:
         const Outcome none;
         QVERIFY(seriesGroups(none).empty());
         QVERIFY(makeCurves({}, {}).empty());
-        QCOMPARE(xAxisOf(none, ByteStyle::Binary).log, 0);
+        QCOMPARE(xAxisOf(none, {}, ByteStyle::Binary).log, 0);
     }
 
     void everyExperimentPredictsSomethingThatCanBeDrawn()

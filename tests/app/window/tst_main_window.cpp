@@ -7,8 +7,10 @@
 #include "core/device/catalogue.h"
 #include "tests/support/quiet_window.h"
 
+#include <QDropEvent>
 #include <QFile>
 #include <QLineEdit>
+#include <QMimeData>
 #include <QPushButton>
 #include <QScopeGuard>
 #include <QSignalSpy>
@@ -54,6 +56,51 @@ private slots:
         QVERIFY(!window.showPage("no-such-page"));
         QCOMPARE(window.page()->experiment().id(), "stride");
         QVERIFY(window.rail().button("stride")->isChecked());
+    }
+
+    void aNetworkDroppedOnTheWindowIsTheModelOfItsPage()
+    {
+        QTemporaryDir folder;
+        const QString path = folder.filePath("config.json");
+        const auto drop = [&](QMainWindow& window, const char* content) {
+            QFile file(path);
+            QVERIFY(file.open(QIODevice::WriteOnly));
+            file.write(content);
+            file.close();
+            QMimeData data;
+            data.setUrls({QUrl::fromLocalFile(path)});
+            QDragEnterEvent enter(QPoint(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+            QApplication::sendEvent(&window, &enter);
+            QVERIFY(enter.isAccepted());
+            QDropEvent event(QPointF(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+            QApplication::sendEvent(&window, &event);
+        };
+        MainWindow window(quietWindow());
+        window.restore(false);
+        drop(window, R"({"model_type":"gpt2","n_embd":64,"n_layer":2,"n_head":4,"n_positions":128,"vocab_size":1000})");
+        QVERIFY(window.page());
+        QCOMPARE(window.page()->experiment().id(), std::string("training-memory"));
+        QCOMPARE(QString::fromStdString(window.page()->parameters().text("model")), path);
+        window.document().undoStack()->undo();
+        const Parameters before = window.page()->parameters();
+        for (const char* broken : {"{\"model_type\":\"gpt2\",\"n_embd\":-1}", "not json at all", "\xff\xfe"}) {
+            drop(window, broken);
+            QVERIFY(!window.page()->inspector()->form()->field("model")->errorText().isEmpty());
+            QCOMPARE(window.page()->parameters(), before);
+        }
+    }
+
+    void undoStaysOnAFurtherPageOfTheExperiment()
+    {
+        MainWindow window(quietWindow());
+        window.restore(false);
+        QVERIFY(window.showPage("step-timeline"));
+        QVERIFY(window.rail().button("step-timeline")->isChecked());
+        QVERIFY(window.page()->setText("batch", "3"));
+        window.document().undoStack()->undo();
+        QCOMPARE(window.page()->pageId(), "step-timeline");
+        QVERIFY(window.showPage("training-memory"));
+        QVERIFY(window.page()->pageId() != "step-timeline");
     }
 
     void everyRailButtonAndActionShowsItsPage()

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/document/pages.h"
+
+#include <algorithm>
+#include <array>
+
+namespace memscape {
+
+namespace {
+
+struct Further
+{
+    std::string_view id, title, question, experiment;
+};
+
+constexpr std::array<Further, 1> furtherPages{
+    {{"step-timeline", "Step timeline", "Which tensors are alive at each moment of a training step?", "training-memory"}}};
+
+} // namespace
+
+std::vector<PageInfo> pagesOf(const std::vector<const Experiment*>& experiments)
+{
+    std::vector<PageInfo> pages;
+    for (const Experiment* experiment : experiments) {
+        const std::string id = experiment->id();
+        pages.push_back({id, experiment->title(), experiment->question(), id});
+        for (const Further& page : furtherPages) {
+            if (page.experiment == id)
+                pages.push_back({std::string(page.id), std::string(page.title), std::string(page.question), id});
+        }
+    }
+    return pages;
+}
+
+PageInfo pageOf(const Experiment& experiment, std::string_view page)
+{
+    const std::vector<PageInfo> pages = pagesOf({&experiment});
+    const auto found = std::find_if(pages.begin(), pages.end(), [&](const PageInfo& one) { return one.id == page; });
+    return found == pages.end() ? pages.front() : *found;
+}
+
+std::string experimentOfPage(std::string_view page)
+{
+    for (const Further& further : furtherPages) {
+        if (further.id == page)
+            return std::string(further.experiment);
+    }
+    return std::string(page);
+}
+
+} // namespace memscape

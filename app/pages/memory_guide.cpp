@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/memory_guide.h"
+
+#include "app/pictures/budget_picture.h"
+#include "app/pictures/moment_picture.h"
+#include "core/experiment/experiment.h"
+
+#include <QKeyEvent>
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+constexpr int restTime = 180; ///< ms without a change after which advice is asked for
+constexpr auto adviceKey = "advice";
+
+Parameters withAdvice(const Parameters& parameters, const char* how)
+{
+    Parameters own = parameters;
+    own.set(adviceKey, std::string(how));
+    return own;
+}
+
+const Json& part(const Json& object, const char* key)
+{
+    static const Json none;
+    return object.is_object() && object.contains(key) ? object.at(key) : none;
+}
+
+} // namespace
+
+bool MemoryGuide::guides(const Experiment& experiment)
+{
+    return experiment.id() == "training-memory" || experiment.id() == "inference-memory";
+}
+
+MemoryGuide::MemoryGuide(const Experiment& experiment, Picture* picture, PagePlot* plot, QObject* parent)
+    : QObject(parent)
+    , m_experiment(experiment)
+    , m_picture(picture)
+    , m_plot(plot)
+{
+    m_rest.setSingleShot(true);
+    m_rest.setInterval(restTime);
+    connect(&m_rest, &QTimer::timeout, this, [this] {
+        if (m_ask)
+            m_ask();
+    });
+    connect(&m_finder, &MomentFinder::found, this, &MemoryGuide::showMoment);
+    connect(&m_fit, &Predictor::predicted, this, [this](const std::shared_ptr<const Record>& record) {
+        if (m_searching)
+            endFit(readMemoryState(record->predicted->detail).fit);
+    });
+    connect(&m_fit, &Predictor::failed, this, [this](const Error& error) {
+        endFit(std::nullopt);
+        m_plot->setHoverText(QString::fromStdString(error.text()));
+    });
+    if (auto* budget = qobject_cast<BudgetPicture*>(picture))
+        connect(budget, &BudgetPicture::fitWanted, this, &MemoryGuide::searchFit);
+    if (auto* moment = qobject_cast<MomentPicture*>(picture)) {
+        connect(moment, &MomentPicture::cursorKey, this, &MemoryGuide::cursorKey);
+        plot->view()->installEventFilter(this); // its arrow keys move the cursor here
+    }
+}
+
+bool MemoryGuide::hasAdvice() const
+{
+    return findParameter(m_experiment.schema(), adviceKey) != nullptr;
+}
+
+void MemoryGuide::request(Predictor& predictor, const Device& device, const Parameters& parameters)
+{
+    m_device = device;
+    if (m_searching && !(parameters == m_parameters))
+        endFit(std::nullopt); // the answer would be for other parameters
+    m_parameters = parameters;
+    if (!hasAdvice()) {
+        predictor.request(m_experiment.id(), device, parameters, true);
+        return;
+    }
+    if (auto* budget = qobject_cast<BudgetPicture*>(m_picture))
+        budget->setSettled(false);
+    m_ask = [this, &predictor] {
+        if (auto* budget = qobject_cast<BudgetPicture*>(m_picture))
+            budget->setSettled(true);
+        predictor.request(m_experiment.id(), m_device, withAdvice(m_parameters, "levers"), true);
+    };
+    m_rest.start();
+    predictor.request(m_experiment.id(), device, withAdvice(parameters, "none"));
+}
+
+void MemoryGuide::setPrediction(const Record* prediction, ByteStyle bytes)
+{
+    m_bytes = bytes;
+    static const Json none;
+    const Json& detail = prediction && prediction->predicted ? prediction->predicted->detail : none;
+    const double before = m_timeline.event.empty() ? -1 : m_timeline.event.back();
+    m_timeline = readTimeline(part(detail, "timeline"));
+    const MemoryState state = readMemoryState(detail);
+    m_assumptions = QStringList(state.assumptions.begin(), state.assumptions.end()).join(QStringLiteral("; "));
+    if (state.fits || !state.doctor.isEmpty()) // it comes with the advice: until then the last one stays
+        m_doctor = state.doctor;
+    m_peak = readMoment(part(detail, "peak"));
+    m_peakTree = readTree(part(detail, "tree"));
+    if (m_timeline.event.empty() || m_timeline.event.back() != before)
+        m_cursor = -1; // another step: its moments are others
+    if (m_cursor < 0)
+        showMoment(m_peak, m_peakTree);
+    else
+        askMoment();
+}
+
+void MemoryGuide::dressAxes(AxisSpec& x, AxisSpec& y) const
+{
+    if (m_timeline.event.size() > 1)
+        x.range = std::pair(m_timeline.event.front(), m_timeline.event.back());
+    y.log = 0;
+    y.fromZero = true;
+}
+
+void MemoryGuide::dressCurves(std::vector<Curve>& curves, const Outcome* measured) const
+{
+    const MemoryPlot plot = memoryPlot(m_timeline, m_bytes);
+    curves.insert(curves.begin(), plot.areas.begin(), plot.areas.end());
+    if (measured == nullptr)
+        return;
+    const MemoryTimeline own = readTimeline(part(measured->detail, "timeline"));
+    for (Curve& curve : curves) {
+        if (curve.role == CurveRole::Measured || curve.role == CurveRole::MeasuredVariant)
+            curve = alignedCurve(std::move(curve), own, m_timeline);
+    }
+}
+
+void MemoryGuide::dressPlot(PlotView& view) const
+{
+    const MemoryPlot plot = memoryPlot(m_timeline, m_bytes);
+    view.setPhases(plot.phases);
+    view.setLines(plot.lines);
+    view.setCallouts(plot.callouts);
+}
+
+int MemoryGuide::cursor() const
+{
+    return m_cursor >= 0 ? m_cursor : m_timeline.peak;
+}
+
+std::vector<Marker> MemoryGuide::markers() const
+{
+    if (cursor() < 0 || m_timeline.event.empty())
+        return {};
+    return {{QString::fromLatin1(cursorMarker), double(cursor()), m_cursor < 0 ? tr("peak") : tr("event %1").arg(m_cursor), true}};
+}
+
+void MemoryGuide::moveCursor(double event)
+{
+    if (m_timeline.event.empty() || !std::isfinite(event))
+        return;
+    const double last = m_timeline.event.back();
+    m_cursor = int(std::lround(std::clamp(event, m_timeline.event.front(), last)));
+    if (m_cursor == m_timeline.peak)
+        m_cursor = -1;
+    if (m_cursor < 0)
+        showMoment(m_peak, m_peakTree);
+    else
+        askMoment();
+    emit cursorMoved();
+}
+
+void MemoryGuide::cursorKey(int key, Qt::KeyboardModifiers modifiers)
+{
+    if (m_timeline.event.empty())
+        return;
+    const double first = m_timeline.event.front(), last = m_timeline.event.back();
+    const double step = modifiers & Qt::ShiftModifier ? std::max(1.0, std::round((last - first) / 100)) : 1;
+    switch (key) {
+    case Qt::Key_Left:
+        return moveCursor(cursor() - step);
+    case Qt::Key_Right:
+        return moveCursor(cursor() + step);
+    case Qt::Key_Home:
+        return moveCursor(first);
+    case Qt::Key_End:
+        return moveCursor(last);
+    case Qt::Key_P:
+        return moveCursor(m_timeline.peak);
+    default:
+        return;
+    }
+}
+
+void MemoryGuide::askMoment()
+{
+    if (auto* picture = qobject_cast<MomentPicture*>(m_picture))
+        picture->setPending(true);
+    m_finder.request(m_device, m_parameters, std::size_t(cursor()));
+}
+
+void MemoryGuide::showMoment(const MemoryMoment& moment, const MemoryNode& tree)
+{
+    m_moment = moment;
+    if (auto* picture = qobject_cast<MomentPicture*>(m_picture)) {
+        picture->setByteStyle(m_bytes);
+        picture->setMoment(moment, tree, moment.event >= 0 && moment.event == m_timeline.peak);
+    } else if (m_cursor >= 0) {
+        QStringList largest;
+        for (std::size_t i = 0; i < std::min<std::size_t>(moment.live.size(), 4); ++i)
+            largest << placeText({}, moment.live[i].module, moment.live[i].name) + u' ' + memoryText(moment.live[i].bytes, m_bytes);
+        m_plot->setHoverText(tr("Event %1, %2: %3 alive. Largest: %4")
+                                 .arg(moment.event)
+                                 .arg(placeText(moment.phase, moment.module, moment.name), memoryText(moment.allocated, m_bytes),
+                                      largest.join(QStringLiteral(", "))));
+    }
+}
+
+void MemoryGuide::searchFit(bool on)
+{
+    auto* budget = qobject_cast<BudgetPicture*>(m_picture);
+    if (budget == nullptr)
+        return;
+    if (!on) {
+        m_searching.reset();
+        return;
+    }
+    m_searching = m_parameters;
+    budget->setFit(std::nullopt, true);
+    m_fit.request(m_experiment.id(), m_device, withAdvice(m_parameters, "fit"));
+}
+
+void MemoryGuide::endFit(std::optional<FitAnswer> answer)
+{
+    m_searching.reset();
+    if (auto* budget = qobject_cast<BudgetPicture*>(m_picture))
+        budget->setFit(std::move(answer), false);
+}
+
+bool MemoryGuide::eventFilter(QObject* watched, QEvent* event)
+{
+    if (event->type() == QEvent::KeyPress) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        if (isCursorKey(key->key()) && !(key->modifiers() & (Qt::ControlModifier | Qt::AltModifier))) {
+            cursorKey(key->key(), key->modifiers());
+            return true;
+        }
+    }
+    return QObject::eventFilter(watched, event);
+}
+
+} // namespace memscape

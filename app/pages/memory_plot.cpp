@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/memory_plot.h"
+
+#include "app/plots/part_colours.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+QString tr(const char* text)
+{
+    return QCoreApplication::translate("Memory", text);
+}
+
+constexpr double nearShare = 0.3; ///< a peak below that share of the capacity would be flat beneath its line
+
+struct Stretch
+{
+    double begin, end;
+};
+
+double moved(double x, const Stretch& from, const Stretch& to)
+{
+    const double share = from.end > from.begin ? (x - from.begin) / (from.end - from.begin) : 0;
+    return to.begin + std::clamp(share, 0.0, 1.0) * (to.end - to.begin);
+}
+
+/// Phases that both have, in pairs; empty when they do not follow each other alike.
+std::vector<std::pair<Stretch, Stretch>> commonPhases(const MemoryTimeline& from, const MemoryTimeline& to)
+{
+    std::vector<std::pair<Stretch, Stretch>> pairs;
+    if (from.phases.size() != to.phases.size())
+        return pairs;
+    for (std::size_t i = 0; i < from.phases.size(); ++i) {
+        if (from.phases[i].key != to.phases[i].key)
+            return {};
+        pairs.push_back({{from.phases[i].begin, from.phases[i].end}, {to.phases[i].begin, to.phases[i].end}});
+    }
+    return pairs;
+}
+
+Curve thinned(Curve curve, std::size_t most)
+{
+    const std::size_t count = std::min(curve.x.size(), curve.y.size());
+    if (count <= most)
+        return curve;
+    std::vector<double> x, y;
+    for (std::size_t k = 0; k < most; ++k) {
+        const auto begin = curve.y.begin() + std::ptrdiff_t(k * count / most);
+        const auto end = curve.y.begin() + std::ptrdiff_t((k + 1) * count / most);
+        const auto highest = std::max_element(begin, end);
+        x.push_back(curve.x[std::size_t(highest - curve.y.begin())]);
+        y.push_back(*highest);
+    }
+    curve.x = std::move(x);
+    curve.y = std::move(y);
+    curve.low.clear();
+    curve.high.clear();
+    return curve;
+}
+
+std::vector<Band> phaseBands(const MemoryTimeline& timeline)
+{
+    std::vector<Band> bands;
+    for (const TimelinePhase& phase : timeline.phases) {
+        const QString label = phase.microBatch > 0 ? phase.label + QStringLiteral(" %1").arg(phase.microBatch + 1) : phase.label;
+        bands.push_back({phase.begin, phase.end, label});
+    }
+    return bands;
+}
+
+} // namespace
+
+MemoryPlot memoryPlot(const MemoryTimeline& timeline, ByteStyle bytes)
+{
+    MemoryPlot plot;
+    for (const TimelineCategory& category : timeline.categories) {
+        Curve area;
+        area.key = QStringLiteral("area.") + category.key;
+        area.name = category.label;
+        area.role = CurveRole::Area;
+        area.palette = partIndex(category.key.toStdString());
+        area.x = timeline.event;
+        area.y = category.bytes;
+        plot.areas.push_back(std::move(area));
+    }
+    plot.phases = phaseBands(timeline);
+    const std::vector<double> totals = timeline.totals();
+    const double highest = totals.empty() ? 0 : *std::max_element(totals.begin(), totals.end());
+    if (timeline.capacity && highest > nearShare * *timeline.capacity)
+        plot.lines.push_back({*timeline.capacity, tr("%1 for PyTorch on this device").arg(memoryText(*timeline.capacity, bytes)), true});
+    if (const auto& point = timeline.outOfMemory) {
+        const auto at = std::lower_bound(timeline.event.begin(), timeline.event.end(), point->event) - timeline.event.begin();
+        const double height = totals.empty() ? 0 : totals[std::min(std::size_t(at), totals.size() - 1)];
+        plot.callouts.push_back({point->event, timeline.capacity ? std::min(height, *timeline.capacity) : height,
+                                 tr("Out of memory here"),
+                                 placeText(point->phase, point->module, point->name) + u' ' + memoryText(point->bytes, bytes)});
+    }
+    return plot;
+}
+
+Curve alignedCurve(Curve measured, const MemoryTimeline& from, const MemoryTimeline& to, std::size_t most)
+{
+    measured = thinned(std::move(measured), most);
+    if (measured.x.empty() || to.event.empty())
+        return measured;
+    const auto pairs = commonPhases(from, to);
+    const Stretch all{measured.x.front(), measured.x.back()}, over{to.event.front(), to.event.back()};
+    for (double& x : measured.x) {
+        const auto phase = std::find_if(pairs.begin(), pairs.end(), [&](const auto& pair) { return x <= pair.first.end; });
+        x = phase != pairs.end() ? moved(x, phase->first, phase->second) : moved(x, all, over);
+    }
+    return measured;
+}
+
+} // namespace memscape

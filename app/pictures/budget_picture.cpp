@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pictures/budget_picture.h"
+
+#include "app/plots/plot_style.h"
+#include "core/experiment/experiment.h"
+
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+QString text(const std::string& words)
+{
+    return QString::fromStdString(words);
+}
+
+/// What a person calls the value of a parameter; empty when there is no such parameter.
+QString valueOf(const Schema& schema, const Parameters& parameters, const char* key)
+{
+    const ParameterSpec* spec = findParameter(schema, key);
+    if (spec == nullptr)
+        return {};
+    for (const auto& [name, value] : parameters.values()) {
+        if (name == key)
+            return text(valueLabel(*spec, value));
+    }
+    return {};
+}
+
+bool readsText(const QString& family)
+{
+    return family.isEmpty() || family.contains(QStringLiteral("coder"));
+}
+
+QString titleOf(const MemoryState& memory, const Schema& schema, const Parameters& parameters)
+{
+    QStringList parts;
+    QString model = memory.model.isEmpty() ? valueOf(schema, parameters, "model") : memory.model;
+    if (model.contains(u'/')) // a path: the folder says more than config.json
+        model = model.section(u'/', -2);
+    parts << model;
+    if (const QString batch = valueOf(schema, parameters, "batch"); !batch.isEmpty())
+        parts << BudgetPicture::tr("batch %1").arg(batch);
+    const char* length = findParameter(schema, "context") ? "context" : "sequence";
+    if (readsText(memory.family))
+        parts << valueOf(schema, parameters, length);
+    for (const char* key : {"optimizer", "weight_precision", "precision"})
+        parts << valueOf(schema, parameters, key);
+    parts.removeAll(QString());
+    return parts.join(QStringLiteral(" · "));
+}
+
+bool holds(const Schema& schema, const Parameters& parameters, const ParameterChanges& changes)
+{
+    return std::all_of(changes.begin(), changes.end(), [&](const auto& change) {
+        const ParameterSpec* spec = findParameter(schema, change.first);
+        if (spec == nullptr)
+            return false;
+        const auto wanted = parseValue(*spec, change.second);
+        return wanted && std::any_of(parameters.values().begin(), parameters.values().end(), [&](const auto& now) {
+                   return now.first == change.first && now.second == *wanted;
+               });
+    });
+}
+
+/// The texts of these parameters, or of all but these.
+ParameterChanges textsOf(const Parameters& parameters, const ParameterChanges& of, bool those)
+{
+    ParameterChanges texts;
+    for (const auto& [key, value] : parameters.values()) {
+        const bool among = std::any_of(of.begin(), of.end(), [&, name = key](const auto& one) { return one.first == name; });
+        if (among == those)
+            texts.emplace_back(key, valueText(value));
+    }
+    return texts;
+}
+
+} // namespace
+
+BudgetPicture::BudgetPicture(QWidget* parent, bool advises)
+    : Picture(parent)
+{
+    m_state.advises = advises;
+    setAccessibleName(tr("Memory budget"));
+}
+
+void BudgetPicture::setState(const Experiment& experiment, const Device&, const Parameters& parameters,
+                             const Prediction* predicted, const Measurement*)
+{
+    m_schema = &experiment.schema();
+    m_state.advises = findParameter(*m_schema, "advice") != nullptr;
+    if (m_state.view == BudgetView::Fit && !(parameters == m_parameters)) {
+        m_state.view = BudgetView::Levers; // the answer was for other parameters
+        m_state.memory.fit.reset();
+    }
+    m_parameters = parameters;
+    if (predicted) {
+        MemoryState next = readMemoryState(predicted->detail);
+        if (!m_state.settled)
+            next.levers = std::move(m_state.memory.levers);
+        next.fit = std::move(m_state.memory.fit);
+        m_state.memory = std::move(next);
+    } else {
+        m_state.memory = {};
+    }
+    m_state.title = titleOf(m_state.memory, *m_schema, parameters);
+    refreshApplied();
+    m_state.firstCard = std::clamp(m_state.firstCard, 0, std::max(0, int(m_state.memory.levers.size() + m_state.applied.size()) - 1));
+    setAccessibleDescription(summary());
+    update();
+}
+
+void BudgetPicture::setSettled(bool settled)
+{
+    if (std::exchange(m_state.settled, settled) != settled)
+        update();
+}
+
+void BudgetPicture::setFit(std::optional<FitAnswer> answer, bool searching)
+{
+    m_state.view = searching ? BudgetView::Searching : answer ? BudgetView::Fit : BudgetView::Levers;
+    m_state.memory.fit = std::move(answer);
+    m_state.firstCard = 0;
+    m_current = 0;
+    setAccessibleDescription(summary());
+    update();
+}
+
+void BudgetPicture::refreshApplied()
+{
+    m_state.applied.clear();
+    for (const AppliedLever& lever : m_made) {
+        if (!holds(*m_schema, m_parameters, lever.card.changes))
+            continue;
+        m_state.applied.push_back(lever);
+        m_state.applied.back().savingHolds = textsOf(m_parameters, lever.card.changes, false) == lever.others;
+    }
+}
+
+BudgetState BudgetPicture::state() const
+{
+    BudgetState state = m_state;
+    state.bytes = byteStyle();
+    return state;
+}
+
+BudgetLayout BudgetPicture::layoutNow() const
+{
+    return layoutBudget(state(), QRectF(rect()));
+}
+
+QString BudgetPicture::title() const
+{
+    return m_state.title;
+}
+
+QString BudgetPicture::summary() const
+{
+    const BudgetState state = this->state();
+    QStringList parts;
+    for (const MemoryPart& part : state.memory.parts)
+        parts << part.label + u' ' + memoryText(part.bytes, state.bytes);
+    QString text = state.title + QStringLiteral(": ") + parts.join(QStringLiteral(", ")) + QStringLiteral(". ")
+        + neededText(state.memory, state.bytes) + QStringLiteral(". ");
+    const auto& cards = state.view == BudgetView::Fit && state.memory.fit ? state.memory.fit->combinations : state.memory.levers;
+    QStringList levers;
+    for (std::size_t i = 0; i < std::min<std::size_t>(cards.size(), 6); ++i)
+        levers << tr("%1 saves %2, %3").arg(cards[i].label, memoryText(cards[i].saving, state.bytes), timeChangeText(cards[i].timeChange));
+    return text + levers.join(QStringLiteral("; "));
+}
+
+QSize BudgetPicture::sizeHint() const
+{
+    return {int(840 * plotUnit()), int((m_state.advises ? 256 : 122) * plotUnit())};
+}
+
+QSize BudgetPicture::minimumSizeHint() const
+{
+    return {int(420 * plotUnit()), int((m_state.advises ? 206 : 116) * plotUnit())};
+}
+
+void BudgetPicture::apply(const LeverCard& card)
+{
+    AppliedLever made{card, textsOf(m_parameters, card.changes, true), textsOf(m_parameters, card.changes, false), true};
+    std::erase_if(m_made, [&](const AppliedLever& one) { return one.card.changes == card.changes; });
+    m_made.push_back(made);
+    m_state.firstCard = 0;
+    emit changesWanted(made.card.changes, made.card.label);
+}
+
+void BudgetPicture::takeBack(const AppliedLever& lever)
+{
+    const AppliedLever own = lever; // the list may change while the parameters do
+    emit changesWanted(own.before, tr("Take back: %1").arg(own.card.label));
+}
+
+void BudgetPicture::showPage(int first)
+{
+    m_state.firstCard = std::max(0, first);
+    update();
+}
+
+void BudgetPicture::activate(const BudgetButton& button)
+{
+    const BudgetState now = state();
+    const BudgetLayout layout = layoutNow();
+    const int shown = int(std::count_if(layout.buttons.begin(), layout.buttons.end(),
+                                        [&](const BudgetButton& one) { return cardOf(now, one) != nullptr; }));
+    switch (button.item) {
+    case BudgetItem::Card:
+        if (const LeverCard* card = cardOf(now, button))
+            apply(*card);
+        break;
+    case BudgetItem::Applied:
+        if (std::size_t(button.index) < now.applied.size())
+            takeBack(now.applied[std::size_t(button.index)]);
+        break;
+    case BudgetItem::MakeItFit:
+        emit fitWanted(true);
+        break;
+    case BudgetItem::Cancel:
+    case BudgetItem::Back:
+        emit fitWanted(false);
+        setFit(std::nullopt, false);
+        break;
+    case BudgetItem::Previous:
+        showPage(m_state.firstCard - std::max(1, shown));
+        break;
+    case BudgetItem::Next:
+        showPage(m_state.firstCard + std::max(1, shown));
+        break;
+    }
+}
+
+const BudgetButton* BudgetPicture::buttonAt(const BudgetLayout& layout, QPointF at) const
+{
+    const auto found = std::find_if(layout.buttons.begin(), layout.buttons.end(),
+                                    [&](const BudgetButton& button) { return button.rect.contains(at); });
+    return found == layout.buttons.end() ? nullptr : &*found;
+}
+
+QString BudgetPicture::toolTipAt(QPointF at) const
+{
+    const BudgetState now = state();
+    const BudgetLayout layout = layoutNow();
+    for (const PartBox& box : layout.parts) {
+        const MemoryPart& part = now.memory.parts[std::size_t(box.part)];
+        if (box.rect.adjusted(-1, 0, 1, 0).contains(at))
+            return tr("%1: %2, %3 of what the device holds at the peak")
+                .arg(part.label, memoryText(part.bytes, now.bytes), text(percentText(part.bytes / now.memory.total())));
+    }
+    if (layout.title.contains(at) && !now.memory.assumptions.empty())
+        return tr("Assumed: %1").arg(QStringList(now.memory.assumptions.begin(), now.memory.assumptions.end()).join(QStringLiteral("; ")));
+    const BudgetButton* button = buttonAt(layout, at);
+    const LeverCard* card = button ? cardOf(now, *button) : nullptr;
+    if (card == nullptr)
+        return {};
+    QStringList changes;
+    for (const auto& [key, value] : card->changes) {
+        const ParameterSpec* spec = m_schema ? findParameter(*m_schema, key) : nullptr;
+        changes << text(spec ? spec->label : key) + QStringLiteral(" → ") + text(value);
+    }
+    QString why = card->why.isEmpty() ? card->label : card->why;
+    if (!card->keepsTraining)
+        why += u'\n' + tr("Inexact: it trains with other arithmetic, or other weights.");
+    return tr("%1\n%2\nThen %3 on the device: %4.")
+        .arg(why, changes.join(QStringLiteral(", ")), memoryText(card->total, now.bytes),
+             card->fits ? tr("it fits") : tr("it does not fit yet"));
+}
+
+bool BudgetPicture::event(QEvent* event)
+{
+    if (event->type() == QEvent::ToolTip) {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        QToolTip::showText(help->globalPos(), toolTipAt(help->pos()), this);
+        return true;
+    }
+    return Picture::event(event);
+}
+
+void BudgetPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const
+{
+    painter.save();
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.fillRect(rect, theme.background);
+    const BudgetState now = state();
+    const BudgetLayout layout = layoutBudget(now, rect);
+    const BudgetPen pen{painter, now, layout, theme, onScreen && hasFocus() ? m_current : -1, onScreen ? m_pointer : QPointF(-1, -1)};
+    pen.bar();
+    if (!now.memory.empty()) {
+        pen.totals();
+        pen.heading();
+        pen.buttons();
+    }
+    painter.restore();
+}
+
+void BudgetPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+{
+    paint(painter, rect, theme, false);
+}
+
+void BudgetPicture::paintEvent(QPaintEvent*)
+{
+    QPainter painter(this);
+    paint(painter, QRectF(rect()), currentTheme(), true);
+    paintFocusRing(painter, currentTheme());
+}
+
+void BudgetPicture::mousePressEvent(QMouseEvent* event)
+{
+    const BudgetLayout layout = layoutNow();
+    const BudgetButton* button = event->button() == Qt::LeftButton ? buttonAt(layout, event->position()) : nullptr;
+    if (button == nullptr)
+        return Picture::mousePressEvent(event);
+    m_current = int(button - layout.buttons.data());
+    activate(*button);
+}
+
+void BudgetPicture::mouseMoveEvent(QMouseEvent* event)
+{
+    m_pointer = event->position();
+    const BudgetLayout layout = layoutNow();
+    setCursor(buttonAt(layout, m_pointer) ? Qt::PointingHandCursor : Qt::ArrowCursor);
+    emit hoverText(toolTipAt(m_pointer).section(u'\n', 0, 0));
+    update();
+}
+
+void BudgetPicture::leaveEvent(QEvent* event)
+{
+    m_pointer = {-1, -1};
+    emit hoverText({});
+    update();
+    Picture::leaveEvent(event);
+}
+
+/// To the nearest button in the direction of an arrow key.
+void BudgetPicture::moveFocus(int key)
+{
+    const BudgetLayout layout = layoutNow();
+    if (layout.buttons.empty())
+        return;
+    m_current = std::clamp(m_current, 0, int(layout.buttons.size()) - 1);
+    const QPointF from = layout.buttons[std::size_t(m_current)].rect.center();
+    double best = 1e18;
+    int next = m_current;
+    for (std::size_t i = 0; i < layout.buttons.size(); ++i) {
+        const QPointF way = layout.buttons[i].rect.center() - from;
+        const double along = key == Qt::Key_Right ? way.x() : key == Qt::Key_Left ? -way.x() : key == Qt::Key_Down ? way.y() : -way.y();
+        const bool sideways = key == Qt::Key_Right || key == Qt::Key_Left;
+        const double across = sideways ? way.y() : way.x();
+        if (sideways && std::abs(across) > layout.buttons[i].rect.height() / 2)
+            continue; // a row is left upwards and downwards
+        if (along > 1 && along + 3 * std::abs(across) < best) {
+            best = along + 3 * std::abs(across);
+            next = int(i);
+        }
+    }
+    m_current = next;
+    const LeverCard* card = cardOf(state(), layout.buttons[std::size_t(m_current)]);
+    setAccessibleDescription(card ? card->label : layout.buttons[std::size_t(m_current)].text);
+    update();
+}
+
+void BudgetPicture::keyPressEvent(QKeyEvent* event)
+{
+    const BudgetLayout layout = layoutNow();
+    switch (event->key()) {
+    case Qt::Key_Left:
+    case Qt::Key_Right:
+    case Qt::Key_Up:
+    case Qt::Key_Down:
+        moveFocus(event->key());
+        return;
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+    case Qt::Key_Space:
+        if (m_current >= 0 && m_current < int(layout.buttons.size()))
+            activate(layout.buttons[std::size_t(m_current)]);
+        return;
+    case Qt::Key_Escape:
+        if (m_state.view != BudgetView::Levers) {
+            activate({BudgetItem::Back, 0, {}, {}});
+            return;
+        }
+        break;
+    default:
+        break;
+    }
+    Picture::keyPressEvent(event);
+}
+
+} // namespace memscape

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The pages of a network's memory as a person uses them: see that it does not fit, take an advice as one
+// step of the history, take it back, let the program look for what fits, walk along the timeline.
+#include "app/pages/model_field.h"
+#include "app/pictures/budget_picture.h"
+#include "app/pictures/moment_picture.h"
+#include "app/plots/part_colours.h"
+#include "app/settings/theme.h"
+#include "tests/support/memory_detail.h"
+#include "tests/support/page_fixture.h"
+
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QUndoStack>
+
+#include <cmath>
+
+using namespace memscape;
+
+namespace {
+
+constexpr auto memory = "training-memory";
+
+BudgetPicture& budget(ExperimentPage& page)
+{
+    return *qobject_cast<BudgetPicture*>(page.picture());
+}
+
+std::optional<BudgetButton> buttonOf(BudgetPicture& picture, BudgetItem item, const QString& label = {})
+{
+    const BudgetState state = picture.state();
+    for (const BudgetButton& button : picture.layoutNow().buttons) {
+        const LeverCard* card = cardOf(state, button);
+        if (button.item == item && (label.isEmpty() || (card && card->label == label)))
+            return button;
+    }
+    return std::nullopt;
+}
+
+void click(BudgetPicture& picture, const BudgetButton& button)
+{
+    QTest::mouseClick(&picture, Qt::LeftButton, {}, button.rect.center().toPoint());
+}
+
+double figure(const ExperimentPage& page, const char* key)
+{
+    const Figure* found = page.prediction() ? findFigure(page.prediction()->predicted->figures, key) : nullptr;
+    return found ? found->number() : std::nan("");
+}
+
+} // namespace
+
+class TestMemoryPage : public QObject
+{
+    Q_OBJECT
+
+    std::unique_ptr<PageFixture> m_fixture;
+
+    /// GPT-2 with a batch that is too much for a small GPU.
+    std::unique_ptr<ExperimentPage> open(const std::string& id = {}, const char* batch = "64")
+    {
+        const Experiment& experiment = **findExperiment(memory);
+        m_fixture->document.setDevice(memory, "nvidia-t4");
+        m_fixture->document.setParameters(
+            memory, *resolve(experiment.schema(), std::vector<std::string>{"model=gpt2", std::string("batch=") + batch, "sequence=512"}), {});
+        auto page = std::make_unique<ExperimentPage>(experiment, m_fixture->services(), nullptr, id);
+        page->resize(1280, 900);
+        page->show();
+        return page;
+    }
+
+private slots:
+    void init()
+    {
+        applyTheme(*qApp, QStringLiteral("dark"));
+        m_fixture = std::make_unique<PageFixture>();
+    }
+
+    void aLeverIsOneStepAndTakesItselfBack()
+    {
+        auto page = open();
+        BudgetPicture& picture = budget(*page);
+        QTRY_VERIFY(page->upToDate() && !picture.state().memory.levers.empty());
+        QVERIFY(!picture.state().memory.fits);
+        QCOMPARE(figure(*page, "fits"), 0.0);
+        const LeverCard lever = picture.state().memory.levers.front();
+        const Parameters before = page->parameters();
+        const double total = figure(*page, "device_total");
+        const int steps = m_fixture->document.undoStack()->count();
+
+        click(picture, *buttonOf(picture, BudgetItem::Card, lever.label));
+        QCOMPARE(m_fixture->document.undoStack()->count(), steps + 1);
+        QCOMPARE(m_fixture->document.undoStack()->undoText(), lever.label);
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY(std::abs(figure(*page, "device_total") - (total - lever.saving)) < 1.0); // as it was promised
+
+        const auto applied = buttonOf(picture, BudgetItem::Applied, lever.label);
+        QVERIFY(applied.has_value());
+        click(picture, *applied);
+        QCOMPARE(page->parameters(), before);
+        QCOMPARE(m_fixture->document.undoStack()->count(), steps + 2);
+        m_fixture->document.undoStack()->undo();
+        m_fixture->document.undoStack()->undo();
+        QCOMPARE(page->parameters(), before);
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY(!buttonOf(picture, BudgetItem::Applied));
+    }
+
+    void theKeyboardReachesTheLevers()
+    {
+        auto page = open();
+        BudgetPicture& picture = budget(*page);
+        QTRY_VERIFY(page->upToDate() && !picture.state().memory.levers.empty());
+        const int steps = m_fixture->document.undoStack()->count();
+        picture.setFocus(Qt::TabFocusReason);
+        for (const int key : {Qt::Key_Down, Qt::Key_Right, Qt::Key_Left, Qt::Key_Return})
+            QTest::keyClick(&picture, Qt::Key(key));
+        QCOMPARE(m_fixture->document.undoStack()->count(), steps + 1);
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY(buttonOf(picture, BudgetItem::Applied));
+    }
+
+    void makeItFitDoes()
+    {
+        auto page = open();
+        BudgetPicture& picture = budget(*page);
+        QTRY_VERIFY(page->upToDate() && !picture.state().memory.levers.empty());
+        const int steps = m_fixture->document.undoStack()->count();
+        click(picture, *buttonOf(picture, BudgetItem::MakeItFit));
+        QTRY_COMPARE_WITH_TIMEOUT(picture.state().view, BudgetView::Fit, 20000);
+        const FitAnswer fit = *picture.state().memory.fit;
+        QVERIFY(!fit.combinations.empty());
+        QVERIFY(fit.tried > 1);
+        QCOMPARE(m_fixture->document.undoStack()->count(), steps); // it only proposes
+        click(picture, *buttonOf(picture, BudgetItem::Card));
+        QCOMPARE(m_fixture->document.undoStack()->count(), steps + 1);
+        QTRY_VERIFY(page->upToDate());
+        QCOMPARE(figure(*page, "fits"), 1.0);
+        QCOMPARE(picture.state().view, BudgetView::Levers);
+        m_fixture->document.undoStack()->undo();
+        QTRY_VERIFY(page->upToDate());
+        QCOMPARE(figure(*page, "fits"), 0.0);
+    }
+
+    void aSearchCanBeGivenUp()
+    {
+        auto page = open();
+        BudgetPicture& picture = budget(*page);
+        QTRY_VERIFY(page->upToDate() && !picture.state().memory.levers.empty());
+        picture.activate(*buttonOf(picture, BudgetItem::MakeItFit));
+        if (const auto cancel = buttonOf(picture, BudgetItem::Cancel)) // it may have been quicker than we
+            picture.activate(*cancel);
+        QTRY_VERIFY(page->upToDate());
+        QCOMPARE(picture.state().view, BudgetView::Levers);
+    }
+
+    void theTimelineIsThePeak()
+    {
+        auto page = open();
+        QTRY_VERIFY(page->upToDate() && page->prediction());
+        const MemoryTimeline& timeline = page->memory()->timeline();
+        QVERIFY(!timeline.event.empty());
+        const std::vector<double> totals = timeline.totals();
+        QVERIFY(timeline.outOfMemory.has_value());
+        QVERIFY(timeline.phases.size() >= 3);
+        double areas = 0;
+        for (const Curve& curve : page->plot()->view()->curves())
+            areas += curve.role == CurveRole::Area ? 1 : 0;
+        QCOMPARE(areas, double(timeline.categories.size()));
+        // Blocks are rounded up to 512 B each: the allocator's peak is not below the tensors'.
+        QVERIFY(*std::max_element(totals.begin(), totals.end()) <= figure(*page, "peak_allocated"));
+    }
+
+    void twoPagesShareTheirParameters()
+    {
+        auto page = open();
+        auto steps = std::make_unique<ExperimentPage>(**findExperiment(memory), m_fixture->services(), nullptr, "step-timeline");
+        QCOMPARE(steps->title(), QStringLiteral("Step timeline"));
+        QVERIFY(qobject_cast<MomentPicture*>(steps->picture()));
+        QVERIFY(steps->setText(QStringLiteral("batch"), QStringLiteral("8")));
+        QCOMPARE(page->parameters().integer("batch"), 8);
+        m_fixture->document.setPage("step-timeline");
+        m_fixture->document.undoStack()->undo();
+        QCOMPARE(m_fixture->document.page(), "step-timeline"); // what was undone is to be seen there too
+        QCOMPARE(page->parameters().integer("batch"), 64);
+    }
+
+    void theCursorWalksAlongTheStep()
+    {
+        auto page = open("step-timeline", "4");
+        auto& picture = *qobject_cast<MomentPicture*>(page->picture());
+        QTRY_VERIFY(page->upToDate() && picture.state().moment.event >= 0);
+        QVERIFY(picture.state().isPeak);
+        const int peak = picture.state().moment.event;
+        const double atPeak = picture.state().moment.allocated;
+        picture.setFocus();
+        QTest::keyClick(&picture, Qt::Key_Right);
+        QTRY_COMPARE(picture.state().moment.event, peak + 1);
+        QVERIFY(picture.state().moment.allocated <= atPeak);
+        QTest::keyClick(&picture, Qt::Key_End);
+        QTRY_COMPARE(picture.state().moment.event, int(page->memory()->timeline().event.back()));
+        QTest::keyClick(page->plot()->view(), Qt::Key_Home); // with the keyboard in the plot as well
+        QTRY_COMPARE(picture.state().moment.event, int(page->memory()->timeline().event.front()));
+        double sum = 0;
+        for (const LiveTensor& tensor : picture.state().moment.live)
+            sum += tensor.bytes;
+        QCOMPARE(sum + picture.state().moment.restBytes, picture.state().moment.allocated);
+        QCOMPARE(picture.state().tree.bytes, picture.state().moment.allocated);
+        QTest::keyClick(&picture, Qt::Key_P);
+        QCOMPARE(page->memory()->cursor(), peak);
+        QTRY_VERIFY(picture.state().isPeak);
+    }
+
+    void aModuleIsLookedIntoAndLeft()
+    {
+        auto page = open("step-timeline", "4");
+        auto& picture = *qobject_cast<MomentPicture*>(page->picture());
+        QTRY_VERIFY(page->upToDate() && !picture.state().tree.children.empty());
+        const MomentLayout layout = picture.layoutNow();
+        const auto module = std::find_if(layout.cells.begin(), layout.cells.end(), [](const TreeCell& cell) { return cell.depth == 0 && !cell.leaf; });
+        QVERIFY(module != layout.cells.end());
+        QTest::mouseClick(&picture, Qt::LeftButton, {}, module->rect.center().toPoint());
+        QCOMPARE(picture.state().path.mid(0, 1), module->path);
+        QTest::mouseClick(&picture, Qt::LeftButton, {}, picture.layoutNow().crumbs.front().rect.center().toPoint());
+        QVERIFY(picture.state().path.isEmpty());
+    }
+
+    void aBrokenConfigurationIsToldInPlace()
+    {
+        auto page = open();
+        QTemporaryDir folder;
+        QFile file(folder.filePath(QStringLiteral("config.json")));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(R"({"model_type":"llama","hidden_size":-4})");
+        file.close();
+        const Parameters before = page->parameters();
+        page->proposeText(QStringLiteral("model"), file.fileName());
+        QVERIFY(!page->inspector()->form()->field(QStringLiteral("model"))->errorText().isEmpty());
+        QCOMPARE(page->parameters(), before);
+    }
+
+    void aFileIsOpenedByTheButton()
+    {
+        auto page = open();
+        auto* field = qobject_cast<ModelField*>(page->inspector()->form()->field(QStringLiteral("model")));
+        QVERIFY(field);
+        field->askFile = [] { return QStringLiteral("gpt2-medium"); };
+        QTest::mouseClick(field->findChild<QWidget*>(QStringLiteral("openModel")), Qt::LeftButton);
+        QCOMPARE(page->parameters().text("model"), "gpt2-medium");
+    }
+
+    void figuresSayYesOrNo()
+    {
+        auto page = open();
+        QTRY_VERIFY(page->upToDate());
+        const FiguresModel& figures = *page->inspector()->figures()->figures();
+        bool found = false;
+        for (int row = 0; row < figures.rowCount(); ++row) {
+            if (figures.index(row, 0).data(FiguresModel::KeyRole).toString() != QLatin1String("fits"))
+                continue;
+            found = true;
+            QCOMPARE(figures.index(row, FiguresModel::PredictedColumn).data().toString(), QStringLiteral("no"));
+        }
+        QVERIFY(found);
+    }
+
+    void nothingMeasuresItYetAndThePageSaysWhy()
+    {
+        auto page = open();
+        QVERIFY(!page->header()->measureButton()->isEnabled());
+        QVERIFY(page->header()->measureButton()->toolTip().contains(QStringLiteral("PyTorch")));
+    }
+
+    void unitsFollowTheSwitch()
+    {
+        auto page = open();
+        QTRY_VERIFY(page->upToDate());
+        m_fixture->settings.setByteStyle(ByteStyle::Decimal);
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY(budget(*page).layoutNow().neededText.contains(QStringLiteral(" GB")));
+        m_fixture->settings.setByteStyle(ByteStyle::Binary);
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY(budget(*page).layoutNow().neededText.contains(QStringLiteral(" GiB")));
+        QVERIFY(!budget(*page).layoutNow().neededText.contains(QStringLiteral(" GB")));
+    }
+
+    void aMeasuredTraceLiesOnItsPhases()
+    {
+        const MemoryTimeline predicted = readTimeline(memoryDetail()["timeline"]);
+        MemoryTimeline measured = predicted;
+        measured.phases[0].begin = 0;
+        measured.phases[0].end = 300;
+        measured.phases[1].begin = 301;
+        measured.phases[1].end = 400;
+        Curve curve;
+        curve.x = {0, 150, 300, 301, 400};
+        curve.y = {1, 2, 3, 2, 1};
+        const Curve aligned = alignedCurve(curve, measured, predicted);
+        QCOMPARE(aligned.x, (std::vector<double>{10, 20, 30, 31, 50}));
+        QCOMPARE(aligned.y, curve.y);
+    }
+
+    void partsReadOnTheirColours()
+    {
+        for (const Theme* theme : {&lightTheme(), &darkTheme()}) {
+            for (const char* key : {"weights", "master_weights", "gradients", "optimizer_state", "activations", "temporary", "communication",
+                                    "key_value_cache", "workspace", "input", "reserved_unused", "context", "unknown"}) {
+                const QColor colour = partColour(*theme, partIndex(key));
+                QVERIFY2(contrast(textOn(colour), colour) >= 4.5, key);
+            }
+        }
+    }
+};
+
+QTEST_MAIN(TestMemoryPage)
+#include "tst_memory_page.moc"

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The memory budget and the moment on paper: nothing overlaps, nothing leaves the picture, areas of a
+// treemap are in the ratio of their bytes, and a detail that came from a strange file does no harm.
+#include "app/pictures/budget_layout.h"
+#include "app/pictures/moment_layout.h"
+#include "app/pictures/treemap_layout.h"
+#include "app/settings/theme.h"
+#include "tests/support/memory_detail.h"
+
+#include <QApplication>
+#include <QTest>
+
+#include <cmath>
+#include <numeric>
+
+using namespace memscape;
+
+namespace {
+
+BudgetState budget(const Json& detail)
+{
+    BudgetState state;
+    state.memory = readMemoryState(detail);
+    state.title = QStringLiteral("Llama-2-7B · batch 8 · 4096 tokens · AdamW · bf16 mixed");
+    return state;
+}
+
+bool apart(const std::vector<QRectF>& rects)
+{
+    for (std::size_t i = 0; i < rects.size(); ++i) {
+        for (std::size_t j = i + 1; j < rects.size(); ++j) {
+            if (rects[i].adjusted(0.1, 0.1, -0.1, -0.1).intersects(rects[j].adjusted(0.1, 0.1, -0.1, -0.1))) {
+                qWarning() << rects[i] << "meets" << rects[j];
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool inside(const std::vector<QRectF>& rects, const QRectF& area)
+{
+    for (const QRectF& rect : rects) {
+        if (!area.adjusted(-0.5, -0.5, 0.5, 0.5).contains(rect)) {
+            qWarning() << rect << "is not in" << area;
+            return false;
+        }
+    }
+    return true;
+}
+
+} // namespace
+
+class TestMemoryLayout : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void initTestCase() { applyTheme(*qApp, QStringLiteral("dark")); }
+
+    void budgetStaysInsideAndApart_data()
+    {
+        QTest::addColumn<QSizeF>("size");
+        QTest::addColumn<double>("capacity");
+        for (const QSizeF& size : {QSizeF(420, 210), QSizeF(620, 230), QSizeF(760, 296), QSizeF(1240, 296), QSizeF(1500, 360)}) {
+            for (const double capacity : {3e9, 80e9, 141e9, 185e9, 187e9, 900e9})
+                QTest::addRow("%gx%g, %g GB", size.width(), size.height(), capacity / 1e9) << size << capacity;
+        }
+    }
+
+    void budgetStaysInsideAndApart()
+    {
+        QFETCH(QSizeF, size);
+        QFETCH(double, capacity);
+        Json detail = memoryDetail();
+        detail["capacity"]["bytes"] = capacity;
+        detail["fits"] = capacity > 186e9;
+        const QRectF area(QPointF(7, 11), size);
+        const BudgetLayout layout = layoutBudget(budget(detail), area);
+        QVERIFY(inside(layout.pieces(), area));
+        QVERIFY(apart(layout.pieces()));
+        for (const PartBox& box : layout.parts)
+            QVERIFY(layout.bar.adjusted(-0.5, -0.5, 1, 0.5).contains(box.rect));
+    }
+
+    void partsAreAsLongAsTheirBytes()
+    {
+        const BudgetState state = budget(memoryDetail());
+        const BudgetLayout layout = layoutBudget(state, QRectF(0, 0, 1000, 300));
+        QCOMPARE(layout.parts.size(), 5u);
+        const double scale = layout.bar.width() / 186e9;
+        for (const PartBox& box : layout.parts) {
+            const double bytes = state.memory.parts[std::size_t(box.part)].bytes;
+            QVERIFY(std::abs(box.rect.width() - bytes * scale) <= 1.01);
+        }
+        QVERIFY(std::abs(*layout.capacityX - layout.bar.left() - 141e9 * scale) < 0.01);
+    }
+
+    void whatFitsLeavesRoomInTheBar()
+    {
+        Json detail = memoryDetail();
+        detail["capacity"]["bytes"] = 372e9;
+        detail["fits"] = true;
+        const BudgetLayout layout = layoutBudget(budget(detail), QRectF(0, 0, 1000, 300));
+        QVERIFY(std::abs(layout.parts.back().rect.right() - layout.bar.center().x()) < 2);
+        QVERIFY(layout.neededText.contains(QStringLiteral("186 GB needed: fits, 186 GB free")));
+        for (const BudgetButton& button : layout.buttons)
+            QVERIFY(button.item != BudgetItem::MakeItFit);
+    }
+
+    void neededInWords()
+    {
+        QCOMPARE(neededText(readMemoryState(memoryDetail()), ByteStyle::Decimal), QStringLiteral("186 GB needed: 45 GB too many"));
+        Json detail = memoryDetail();
+        detail["capacity"] = Json();
+        QCOMPARE(neededText(readMemoryState(detail), ByteStyle::Binary), QStringLiteral("173 GiB needed"));
+    }
+
+    void cardsThatDoNotFitAreOnTheNextPage()
+    {
+        BudgetState state = budget(memoryDetail());
+        const BudgetLayout small = layoutBudget(state, QRectF(0, 0, 640, 300));
+        const auto cards = [&](const BudgetLayout& layout) {
+            return std::count_if(layout.buttons.begin(), layout.buttons.end(), [&](const BudgetButton& one) { return cardOf(state, one) != nullptr; });
+        };
+        const auto shown = cards(small);
+        QVERIFY(shown >= 2 && shown < 7);
+        QVERIFY(std::any_of(small.buttons.begin(), small.buttons.end(), [](const BudgetButton& one) { return one.item == BudgetItem::Next; }));
+        state.firstCard = int(shown);
+        const BudgetLayout next = layoutBudget(state, QRectF(0, 0, 640, 300));
+        QCOMPARE(cards(next), 7 - shown);
+        QVERIFY(std::none_of(next.buttons.begin(), next.buttons.end(), [](const BudgetButton& one) { return one.item == BudgetItem::Next; }));
+    }
+
+    void treemapAreasAreTheValues_data()
+    {
+        QTest::addColumn<QList<double>>("values");
+        QTest::newRow("Bruls et al.") << QList<double>{6, 6, 4, 3, 2, 2, 1};
+        QTest::newRow("one") << QList<double>{5};
+        QTest::newRow("steep") << QList<double>{1e12, 1e9, 1e6, 1e3, 1};
+        QTest::newRow("with nothing in it") << QList<double>{4, 0, 3, -1, 2};
+    }
+
+    void treemapAreasAreTheValues()
+    {
+        QFETCH(QList<double>, values);
+        const QRectF area(10, 20, 600, 400);
+        const std::vector<double> bytes(values.begin(), values.end());
+        std::vector<QRectF> rects = squarify(bytes, area);
+        double sum = 0;
+        for (const double value : values)
+            sum += std::max(0.0, value);
+        for (std::size_t i = 0; i < rects.size(); ++i) {
+            const double wanted = std::max(0.0, bytes[i]) / sum * area.width() * area.height();
+            QVERIFY2(std::abs(rects[i].width() * rects[i].height() - wanted) <= 1e-6 * area.width() * area.height(),
+                     qPrintable(QString::number(i)));
+        }
+        std::erase_if(rects, [](const QRectF& rect) { return rect.isEmpty(); });
+        QVERIFY(inside(rects, area));
+        QVERIFY(apart(rects));
+    }
+
+    void treemapOfThePaper() // Bruls, Huizing, van Wijk 2000, figure 3: 6 × 4, the first two stand on the left
+    {
+        const auto rects = squarify({6, 6, 4, 3, 2, 2, 1}, QRectF(0, 0, 6, 4));
+        QCOMPARE(rects[0], QRectF(0, 0, 3, 2));
+        QCOMPARE(rects[1], QRectF(0, 2, 3, 2));
+        QVERIFY(std::abs(rects[2].width() - 12.0 / 7) < 1e-9);
+    }
+
+    void momentStaysInsideAndApart_data()
+    {
+        QTest::addColumn<QSizeF>("size");
+        for (const QSizeF& size : {QSizeF(420, 150), QSizeF(760, 270), QSizeF(1500, 500)})
+            QTest::addRow("%gx%g", size.width(), size.height()) << size;
+    }
+
+    void momentStaysInsideAndApart()
+    {
+        QFETCH(QSizeF, size);
+        MomentState state;
+        const Json detail = memoryDetail();
+        state.moment = readMoment(detail["peak"]);
+        state.tree = readTree(detail["tree"]);
+        const QRectF area(QPointF(3, 5), size);
+        for (const QStringList& path : {QStringList{}, QStringList{QStringLiteral("blocks")}, QStringList{QStringLiteral("blocks"), QStringLiteral("7")}}) {
+            state.path = path;
+            const MomentLayout layout = layoutMoment(state, area);
+            QVERIFY(inside(layout.pieces(), area));
+            QVERIFY(apart(layout.pieces()));
+            std::vector<QRectF> outer;
+            for (const TreeCell& cell : layout.cells) {
+                QVERIFY(layout.map.adjusted(-0.5, -0.5, 0.5, 0.5).contains(cell.rect));
+                if (cell.depth == 0)
+                    outer.push_back(cell.rect);
+            }
+            QVERIFY(!outer.empty());
+            QVERIFY(apart(outer));
+        }
+    }
+
+    void listScrollsToItsEnd()
+    {
+        MomentState state;
+        state.moment = readMoment(memoryDetail()["peak"]);
+        state.firstRow = 1000;
+        const MomentLayout layout = layoutMoment(state, QRectF(0, 0, 760, 220));
+        QCOMPARE(layout.rowsInAll, 33);
+        QCOMPARE(layout.rows.back().live, 32);
+        QVERIFY(layout.rows.back().nameText.contains(QStringLiteral("99")));
+    }
+
+    void mainCategoryIsWhereTheBytesAre()
+    {
+        const MemoryNode tree = readTree(memoryDetail()["tree"]);
+        QCOMPARE(mainCategory(tree), QStringLiteral("activations"));
+        QCOMPARE(mainCategory(nodeAt(tree, {QStringLiteral("embedding")})), QStringLiteral("weights"));
+    }
+
+    void strangeDetailsAreSurvived_data()
+    {
+        QTest::addColumn<QString>("text");
+        QTest::newRow("null") << QStringLiteral("null");
+        QTest::newRow("a list") << QStringLiteral("[1,2]");
+        QTest::newRow("wrong kinds") << QStringLiteral(
+            R"({"model":3,"parts":{"a":"b"},"capacity":"big","fits":"no","levers":[1,"x",{"changes":[1],"saving":"much"}],)"
+            R"("timeline":{"event":[1,2],"categories":[{"bytes":[1]}],"phases":[null],"peak":-5,"out_of_memory":[]},)"
+            R"("peak":{"live":[{"bytes":null}]},"tree":{"children":[{"children":7}]},"textbook":"none"})");
+        QTest::newRow("no bytes") << QStringLiteral(R"({"parts":[{"key":"weights","label":"weights","bytes":-1}],"capacity":{"bytes":0}})");
+    }
+
+    void strangeDetailsAreSurvived()
+    {
+        QFETCH(QString, text);
+        const Json detail = *parseJson(text.toStdString());
+        const Json none;
+        const auto part = [&](const char* key) -> const Json& { return detail.is_object() && detail.contains(key) ? detail[key] : none; };
+        const BudgetState state = budget(detail);
+        QVERIFY(state.memory.parts.empty());
+        QVERIFY(layoutBudget(state, QRectF(0, 0, 700, 300)).parts.empty());
+        QVERIFY(readTimeline(part("timeline")).categories.empty());
+        MomentState moment;
+        moment.moment = readMoment(part("peak"));
+        moment.tree = readTree(part("tree"));
+        QVERIFY(layoutMoment(moment, QRectF(0, 0, 700, 300)).cells.empty());
+        QVERIFY(readTextbook(part("textbook")).empty());
+    }
+};
+
+QTEST_MAIN(TestMemoryLayout)
+#include "tst_memory_layout.moc"
