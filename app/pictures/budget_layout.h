@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The memory budget on paper: a bar of the parts of the device total with the device's capacity as a line
-// across it, what is needed in words, and below it cards of what would help, as many as there is room for.
-// Pure geometry, so that a test can ask whether anything overlaps or leaves the picture.
+// The memory budget on paper: a bar of the parts of the device total with the device's capacity as
+// a line across it, what is needed in words, and below it cards of what would help, as many as
+// there is room for. Pure geometry, so that a test can ask whether anything overlaps or leaves the
+// picture.
 #pragma once
 
 #include "app/pictures/memory_state.h"
@@ -15,7 +16,8 @@ struct AppliedLever
 {
     LeverCard card;
     ParameterChanges before;
-    ParameterChanges others; ///< the other parameters then: with these the saving is still the one shown
+    ParameterChanges
+        others; ///< the other parameters then: with these the saving is still the one shown
     bool savingHolds = true;
 };
 

@@ -9,13 +9,15 @@
 
 namespace memscape {
 
-void BudgetPen::label(const QRectF& rect, int align, const QString& text, const QFont& font, const QColor& colour) const
+void BudgetPen::label(const QRectF& rect, int align, const QString& text, const QFont& font,
+                      const QColor& colour) const
 {
     if (rect.isEmpty())
         return;
     painter.setFont(font);
     painter.setPen(colour);
-    painter.drawText(rect, align | Qt::AlignVCenter, QFontMetricsF(font).elidedText(text, Qt::ElideRight, rect.width() + 1));
+    painter.drawText(rect, align | Qt::AlignVCenter,
+                     QFontMetricsF(font).elidedText(text, Qt::ElideRight, rect.width() + 1));
 }
 
 void BudgetPen::bar() const
@@ -50,14 +52,15 @@ void BudgetPen::totals() const
     if (layout.capacityX) {
         const double x = std::min(*layout.capacityX, layout.bar.right());
         painter.setPen(QPen(theme.bad, 2 * u));
-        painter.drawLine(QPointF(x, layout.bar.top() - 6 * u), QPointF(x, layout.bar.bottom() + 5 * u));
+        painter.drawLine(QPointF(x, layout.bar.top() - 6 * u),
+                         QPointF(x, layout.bar.bottom() + 5 * u));
     }
     label(layout.capacity, Qt::AlignCenter, layout.capacityText, plotFont(0.85, true), theme.bad);
     const bool known = state.memory.capacity.has_value();
     label(layout.needed, Qt::AlignCenter, layout.neededText, plotFont(0.95, true),
-          !known                ? theme.text
-          : state.memory.fits   ? theme.good
-                                : theme.text);
+          !known                  ? theme.text
+              : state.memory.fits ? theme.good
+                                  : theme.text);
 }
 
 void BudgetPen::heading() const
@@ -68,7 +71,8 @@ void BudgetPen::heading() const
         return;
     painter.setFont(plotFont(0.92));
     painter.setPen(theme.textDim);
-    painter.drawText(layout.message, Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, layout.messageText);
+    painter.drawText(layout.message, Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap,
+                     layout.messageText);
 }
 
 void BudgetPen::tick(const QRectF& card) const
@@ -79,7 +83,9 @@ void BudgetPen::tick(const QRectF& card) const
     painter.setBrush(theme.predicted);
     painter.drawEllipse(centre, 7 * u, 7 * u);
     painter.setPen(QPen(theme.onAccent, 1.6 * u));
-    painter.drawPolyline(QPolygonF({centre + QPointF(-3.2 * u, 0), centre + QPointF(-0.8 * u, 2.6 * u), centre + QPointF(3.4 * u, -2.8 * u)}));
+    painter.drawPolyline(
+        QPolygonF({centre + QPointF(-3.2 * u, 0), centre + QPointF(-0.8 * u, 2.6 * u),
+                   centre + QPointF(3.4 * u, -2.8 * u)}));
 }
 
 void BudgetPen::card(const BudgetButton& button, const LeverCard& lever, bool marked) const
@@ -87,7 +93,10 @@ void BudgetPen::card(const BudgetButton& button, const LeverCard& lever, bool ma
     const double u = plotUnit();
     const bool hovered = button.rect.contains(pointer);
     const bool applied = button.item == BudgetItem::Applied;
-    painter.setPen(QPen(marked || applied ? theme.predicted : hovered ? theme.textFaint : theme.border, marked || applied ? 1.6 : 1));
+    painter.setPen(QPen(marked || applied ? theme.predicted
+                            : hovered     ? theme.textFaint
+                                          : theme.border,
+                        marked || applied ? 1.6 : 1));
     painter.setBrush(hovered ? mix(theme.raised, theme.text, 0.05) : theme.raised);
     painter.drawRoundedRect(button.rect, 6 * u, 6 * u);
     if (marked) {
@@ -104,10 +113,12 @@ void BudgetPen::card(const BudgetButton& button, const LeverCard& lever, bool ma
     label(head, Qt::AlignLeft, lever.label, plotFont(0.95, true), theme.text);
     const bool known = !applied || state.applied[std::size_t(button.index)].savingHolds;
     const QFont strong = plotFont(0.88, true);
-    const QString saving = known ? savingText(lever.saving, state.bytes) : BudgetPicture::tr("in force");
+    const QString saving =
+        known ? savingText(lever.saving, state.bytes) : BudgetPicture::tr("in force");
     label(foot, Qt::AlignLeft, saving, strong, lever.saving >= 0 ? theme.good : theme.bad);
     foot.setLeft(foot.left() + QFontMetricsF(strong).horizontalAdvance(saving) + 14 * u);
-    QString cost = applied ? BudgetPicture::tr("click takes it back") : timeChangeText(lever.timeChange);
+    QString cost =
+        applied ? BudgetPicture::tr("click takes it back") : timeChangeText(lever.timeChange);
     if (!applied && !lever.keepsTraining)
         cost += BudgetPicture::tr(" · inexact");
     label(foot, Qt::AlignLeft, cost, plotFont(0.88), theme.textDim);
@@ -128,11 +139,15 @@ void BudgetPen::buttons() const
         }
         const bool primary = button.item == BudgetItem::MakeItFit;
         const bool hovered = button.rect.contains(pointer);
-        painter.setPen(primary && !marked ? QPen(Qt::NoPen) : QPen(marked ? theme.highlight : theme.border, marked ? 1.8 : 1));
-        painter.setBrush(primary ? (hovered ? mix(theme.predicted, theme.text, 0.15) : theme.predicted)
-                                 : (hovered ? mix(theme.raised, theme.text, 0.08) : theme.raised));
+        painter.setPen(primary && !marked
+                           ? QPen(Qt::NoPen)
+                           : QPen(marked ? theme.highlight : theme.border, marked ? 1.8 : 1));
+        painter.setBrush(primary
+                             ? (hovered ? mix(theme.predicted, theme.text, 0.15) : theme.predicted)
+                             : (hovered ? mix(theme.raised, theme.text, 0.08) : theme.raised));
         painter.drawRoundedRect(button.rect.adjusted(0.5, 0.5, -0.5, -0.5), 5 * u, 5 * u);
-        label(button.rect, Qt::AlignHCenter, button.text, plotFont(0.88, true), primary ? theme.onAccent : theme.text);
+        label(button.rect, Qt::AlignHCenter, button.text, plotFont(0.88, true),
+              primary ? theme.onAccent : theme.text);
     }
     painter.setOpacity(1);
 }

@@ -4,14 +4,9 @@
 #include "app/plots/plot_style.h"
 #include "core/experiment/experiment.h"
 
-#include <QHelpEvent>
-#include <QKeyEvent>
-#include <QMouseEvent>
 #include <QPainter>
-#include <QToolTip>
 
 #include <algorithm>
-#include <cmath>
 
 namespace memscape {
 
@@ -65,9 +60,11 @@ bool holds(const Schema& schema, const Parameters& parameters, const ParameterCh
         if (spec == nullptr)
             return false;
         const auto wanted = parseValue(*spec, change.second);
-        return wanted && std::any_of(parameters.values().begin(), parameters.values().end(), [&](const auto& now) {
-                   return now.first == change.first && now.second == *wanted;
-               });
+        return wanted
+            && std::any_of(parameters.values().begin(), parameters.values().end(),
+                           [&](const auto& now) {
+                               return now.first == change.first && now.second == *wanted;
+                           });
     });
 }
 
@@ -76,7 +73,8 @@ ParameterChanges textsOf(const Parameters& parameters, const ParameterChanges& o
 {
     ParameterChanges texts;
     for (const auto& [key, value] : parameters.values()) {
-        const bool among = std::any_of(of.begin(), of.end(), [&, name = key](const auto& one) { return one.first == name; });
+        const bool among = std::any_of(
+            of.begin(), of.end(), [&, name = key](const auto& one) { return one.first == name; });
         if (among == those)
             texts.emplace_back(key, valueText(value));
     }
@@ -92,8 +90,9 @@ BudgetPicture::BudgetPicture(QWidget* parent, bool advises)
     setAccessibleName(tr("Memory budget"));
 }
 
-void BudgetPicture::setState(const Experiment& experiment, const Device&, const Parameters& parameters,
-                             const Prediction* predicted, const Measurement*)
+void BudgetPicture::setState(const Experiment& experiment, const Device&,
+                             const Parameters& parameters, const Prediction* predicted,
+                             const Measurement*)
 {
     m_schema = &experiment.schema();
     m_state.advises = findParameter(*m_schema, "advice") != nullptr;
@@ -113,7 +112,9 @@ void BudgetPicture::setState(const Experiment& experiment, const Device&, const 
     }
     m_state.title = titleOf(m_state.memory, *m_schema, parameters);
     refreshApplied();
-    m_state.firstCard = std::clamp(m_state.firstCard, 0, std::max(0, int(m_state.memory.levers.size() + m_state.applied.size()) - 1));
+    m_state.firstCard =
+        std::clamp(m_state.firstCard, 0,
+                   std::max(0, int(m_state.memory.levers.size() + m_state.applied.size()) - 1));
     setAccessibleDescription(summary());
     update();
 }
@@ -126,7 +127,9 @@ void BudgetPicture::setSettled(bool settled)
 
 void BudgetPicture::setFit(std::optional<FitAnswer> answer, bool searching)
 {
-    m_state.view = searching ? BudgetView::Searching : answer ? BudgetView::Fit : BudgetView::Levers;
+    m_state.view = searching ? BudgetView::Searching
+        : answer             ? BudgetView::Fit
+                             : BudgetView::Levers;
     m_state.memory.fit = std::move(answer);
     m_state.firstCard = 0;
     m_current = 0;
@@ -141,7 +144,8 @@ void BudgetPicture::refreshApplied()
         if (!holds(*m_schema, m_parameters, lever.card.changes))
             continue;
         m_state.applied.push_back(lever);
-        m_state.applied.back().savingHolds = textsOf(m_parameters, lever.card.changes, false) == lever.others;
+        m_state.applied.back().savingHolds =
+            textsOf(m_parameters, lever.card.changes, false) == lever.others;
     }
 }
 
@@ -168,12 +172,16 @@ QString BudgetPicture::summary() const
     QStringList parts;
     for (const MemoryPart& part : state.memory.parts)
         parts << part.label + u' ' + memoryText(part.bytes, state.bytes);
-    QString text = state.title + QStringLiteral(": ") + parts.join(QStringLiteral(", ")) + QStringLiteral(". ")
-        + neededText(state.memory, state.bytes) + QStringLiteral(". ");
-    const auto& cards = state.view == BudgetView::Fit && state.memory.fit ? state.memory.fit->combinations : state.memory.levers;
+    QString text = state.title + QStringLiteral(": ") + parts.join(QStringLiteral(", "))
+        + QStringLiteral(". ") + neededText(state.memory, state.bytes) + QStringLiteral(". ");
+    const auto& cards = state.view == BudgetView::Fit && state.memory.fit
+        ? state.memory.fit->combinations
+        : state.memory.levers;
     QStringList levers;
     for (std::size_t i = 0; i < std::min<std::size_t>(cards.size(), 6); ++i)
-        levers << tr("%1 saves %2, %3").arg(cards[i].label, memoryText(cards[i].saving, state.bytes), timeChangeText(cards[i].timeChange));
+        levers << tr("%1 saves %2, %3")
+                      .arg(cards[i].label, memoryText(cards[i].saving, state.bytes),
+                           timeChangeText(cards[i].timeChange));
     return text + levers.join(QStringLiteral("; "));
 }
 
@@ -189,8 +197,10 @@ QSize BudgetPicture::minimumSizeHint() const
 
 void BudgetPicture::apply(const LeverCard& card)
 {
-    AppliedLever made{card, textsOf(m_parameters, card.changes, true), textsOf(m_parameters, card.changes, false), true};
-    std::erase_if(m_made, [&](const AppliedLever& one) { return one.card.changes == card.changes; });
+    AppliedLever made{card, textsOf(m_parameters, card.changes, true),
+                      textsOf(m_parameters, card.changes, false), true};
+    std::erase_if(m_made,
+                  [&](const AppliedLever& one) { return one.card.changes == card.changes; });
     m_made.push_back(made);
     m_state.firstCard = 0;
     emit changesWanted(made.card.changes, made.card.label);
@@ -212,8 +222,9 @@ void BudgetPicture::activate(const BudgetButton& button)
 {
     const BudgetState now = state();
     const BudgetLayout layout = layoutNow();
-    const int shown = int(std::count_if(layout.buttons.begin(), layout.buttons.end(),
-                                        [&](const BudgetButton& one) { return cardOf(now, one) != nullptr; }));
+    const int shown =
+        int(std::count_if(layout.buttons.begin(), layout.buttons.end(),
+                          [&](const BudgetButton& one) { return cardOf(now, one) != nullptr; }));
     switch (button.item) {
     case BudgetItem::Card:
         if (const LeverCard* card = cardOf(now, button))
@@ -240,60 +251,20 @@ void BudgetPicture::activate(const BudgetButton& button)
     }
 }
 
-const BudgetButton* BudgetPicture::buttonAt(const BudgetLayout& layout, QPointF at) const
-{
-    const auto found = std::find_if(layout.buttons.begin(), layout.buttons.end(),
-                                    [&](const BudgetButton& button) { return button.rect.contains(at); });
-    return found == layout.buttons.end() ? nullptr : &*found;
-}
-
-QString BudgetPicture::toolTipAt(QPointF at) const
-{
-    const BudgetState now = state();
-    const BudgetLayout layout = layoutNow();
-    for (const PartBox& box : layout.parts) {
-        const MemoryPart& part = now.memory.parts[std::size_t(box.part)];
-        if (box.rect.adjusted(-1, 0, 1, 0).contains(at))
-            return tr("%1: %2, %3 of what the device holds at the peak")
-                .arg(part.label, memoryText(part.bytes, now.bytes), text(percentText(part.bytes / now.memory.total())));
-    }
-    if (layout.title.contains(at) && !now.memory.assumptions.empty())
-        return tr("Assumed: %1").arg(QStringList(now.memory.assumptions.begin(), now.memory.assumptions.end()).join(QStringLiteral("; ")));
-    const BudgetButton* button = buttonAt(layout, at);
-    const LeverCard* card = button ? cardOf(now, *button) : nullptr;
-    if (card == nullptr)
-        return {};
-    QStringList changes;
-    for (const auto& [key, value] : card->changes) {
-        const ParameterSpec* spec = m_schema ? findParameter(*m_schema, key) : nullptr;
-        changes << text(spec ? spec->label : key) + QStringLiteral(" → ") + text(value);
-    }
-    QString why = card->why.isEmpty() ? card->label : card->why;
-    if (!card->keepsTraining)
-        why += u'\n' + tr("Inexact: it trains with other arithmetic, or other weights.");
-    return tr("%1\n%2\nThen %3 on the device: %4.")
-        .arg(why, changes.join(QStringLiteral(", ")), memoryText(card->total, now.bytes),
-             card->fits ? tr("it fits") : tr("it does not fit yet"));
-}
-
-bool BudgetPicture::event(QEvent* event)
-{
-    if (event->type() == QEvent::ToolTip) {
-        const auto* help = static_cast<QHelpEvent*>(event);
-        QToolTip::showText(help->globalPos(), toolTipAt(help->pos()), this);
-        return true;
-    }
-    return Picture::event(event);
-}
-
-void BudgetPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const
+void BudgetPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme,
+                          bool onScreen) const
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
     painter.fillRect(rect, theme.background);
     const BudgetState now = state();
     const BudgetLayout layout = layoutBudget(now, rect);
-    const BudgetPen pen{painter, now, layout, theme, onScreen && hasFocus() ? m_current : -1, onScreen ? m_pointer : QPointF(-1, -1)};
+    const BudgetPen pen{painter,
+                        now,
+                        layout,
+                        theme,
+                        onScreen && hasFocus() ? m_current : -1,
+                        onScreen ? m_pointer : QPointF(-1, -1)};
     pen.bar();
     if (!now.memory.empty()) {
         pen.totals();
@@ -313,89 +284,6 @@ void BudgetPicture::paintEvent(QPaintEvent*)
     QPainter painter(this);
     paint(painter, QRectF(rect()), currentTheme(), true);
     paintFocusRing(painter, currentTheme());
-}
-
-void BudgetPicture::mousePressEvent(QMouseEvent* event)
-{
-    const BudgetLayout layout = layoutNow();
-    const BudgetButton* button = event->button() == Qt::LeftButton ? buttonAt(layout, event->position()) : nullptr;
-    if (button == nullptr)
-        return Picture::mousePressEvent(event);
-    m_current = int(button - layout.buttons.data());
-    activate(*button);
-}
-
-void BudgetPicture::mouseMoveEvent(QMouseEvent* event)
-{
-    m_pointer = event->position();
-    const BudgetLayout layout = layoutNow();
-    setCursor(buttonAt(layout, m_pointer) ? Qt::PointingHandCursor : Qt::ArrowCursor);
-    emit hoverText(toolTipAt(m_pointer).section(u'\n', 0, 0));
-    update();
-}
-
-void BudgetPicture::leaveEvent(QEvent* event)
-{
-    m_pointer = {-1, -1};
-    emit hoverText({});
-    update();
-    Picture::leaveEvent(event);
-}
-
-/// To the nearest button in the direction of an arrow key.
-void BudgetPicture::moveFocus(int key)
-{
-    const BudgetLayout layout = layoutNow();
-    if (layout.buttons.empty())
-        return;
-    m_current = std::clamp(m_current, 0, int(layout.buttons.size()) - 1);
-    const QPointF from = layout.buttons[std::size_t(m_current)].rect.center();
-    double best = 1e18;
-    int next = m_current;
-    for (std::size_t i = 0; i < layout.buttons.size(); ++i) {
-        const QPointF way = layout.buttons[i].rect.center() - from;
-        const double along = key == Qt::Key_Right ? way.x() : key == Qt::Key_Left ? -way.x() : key == Qt::Key_Down ? way.y() : -way.y();
-        const bool sideways = key == Qt::Key_Right || key == Qt::Key_Left;
-        const double across = sideways ? way.y() : way.x();
-        if (sideways && std::abs(across) > layout.buttons[i].rect.height() / 2)
-            continue; // a row is left upwards and downwards
-        if (along > 1 && along + 3 * std::abs(across) < best) {
-            best = along + 3 * std::abs(across);
-            next = int(i);
-        }
-    }
-    m_current = next;
-    const LeverCard* card = cardOf(state(), layout.buttons[std::size_t(m_current)]);
-    setAccessibleDescription(card ? card->label : layout.buttons[std::size_t(m_current)].text);
-    update();
-}
-
-void BudgetPicture::keyPressEvent(QKeyEvent* event)
-{
-    const BudgetLayout layout = layoutNow();
-    switch (event->key()) {
-    case Qt::Key_Left:
-    case Qt::Key_Right:
-    case Qt::Key_Up:
-    case Qt::Key_Down:
-        moveFocus(event->key());
-        return;
-    case Qt::Key_Return:
-    case Qt::Key_Enter:
-    case Qt::Key_Space:
-        if (m_current >= 0 && m_current < int(layout.buttons.size()))
-            activate(layout.buttons[std::size_t(m_current)]);
-        return;
-    case Qt::Key_Escape:
-        if (m_state.view != BudgetView::Levers) {
-            activate({BudgetItem::Back, 0, {}, {}});
-            return;
-        }
-        break;
-    default:
-        break;
-    }
-    Picture::keyPressEvent(event);
 }
 
 } // namespace memscape

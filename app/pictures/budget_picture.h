@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The picture of `training-memory` and `inference-memory`: what the memory of a device is needed for, and
-// what would help most. A card that is clicked (or reached with the arrow keys and Enter) changes its
-// parameters as one step; a card in force is marked and takes its change back.
+// The picture of `training-memory` and `inference-memory`: what the memory of a device is needed
+// for, and what would help most. A card that is clicked (or reached with the arrow keys and Enter)
+// changes its parameters as one step; a card in force is marked and takes its change back.
 #pragma once
 
 #include "app/pictures/budget_layout.h"
@@ -20,7 +20,8 @@ public:
 
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
-    /// False while something moves: the prediction comes without levers, and the old ones stay, dimmed.
+    /// False while something moves: the prediction comes without levers, and the old ones stay,
+    /// dimmed.
     void setSettled(bool settled);
     /// What makeItFit answered; nothing while it is looked for (`searching`) or given up.
     void setFit(std::optional<FitAnswer> answer, bool searching);
@@ -83,7 +84,8 @@ struct BudgetPen
 private:
     void card(const BudgetButton& button, const LeverCard& lever, bool marked) const;
     void tick(const QRectF& card) const;
-    void label(const QRectF& rect, int align, const QString& text, const QFont& font, const QColor& colour) const;
+    void label(const QRectF& rect, int align, const QString& text, const QFont& font,
+               const QColor& colour) const;
 };
 
 } // namespace memscape

@@ -58,7 +58,7 @@ int whole(const Json& object, const char* key, int otherwise)
     return value >= 0 && value < 2e9 ? int(value) : otherwise;
 }
 
-template<typename Value, typename Read> std::vector<Value> list(const Json& array, Read read)
+template <typename Value, typename Read> std::vector<Value> list(const Json& array, Read read)
 {
     std::vector<Value> values;
     if (!array.is_array())
@@ -71,12 +71,14 @@ template<typename Value, typename Read> std::vector<Value> list(const Json& arra
 
 std::vector<double> numbers(const Json& array)
 {
-    return list<double>(array, [](const Json& one) { return one.is_number() ? one.get<double>() : nan; });
+    return list<double>(array,
+                        [](const Json& one) { return one.is_number() ? one.get<double>() : nan; });
 }
 
 LeverCard readLever(const Json& json)
 {
-    LeverCard card{words(json, "key"), words(json, "label"), words(json, "why"), words(json, "acts_on"), {}};
+    LeverCard card{
+        words(json, "key"), words(json, "label"), words(json, "why"), words(json, "acts_on"), {}};
     if (const Json& changes = member(json, "changes"); changes.is_object()) {
         for (const auto& [key, value] : changes.items()) {
             if (value.is_string())
@@ -99,7 +101,8 @@ std::optional<FitAnswer> readFit(const Json& detail)
     FitAnswer answer;
     answer.combinations = list<LeverCard>(member(json, "combinations"), readLever);
     answer.tried = whole(json, "tried", 0);
-    if (const Json& smallest = member(json, "smallest"); smallest.is_object() && !words(smallest, "label").isEmpty())
+    if (const Json& smallest = member(json, "smallest");
+        smallest.is_object() && !words(smallest, "label").isEmpty())
         answer.smallest = readLever(smallest);
     const Json& largest = member(detail, "largest");
     answer.largestBatch = optionalNumber(largest, "batch");
@@ -112,7 +115,9 @@ MemoryNode readNode(const Json& json, int depth)
 {
     MemoryNode node{words(json, "name"), words(json, "category"), number(json, "bytes", 0), {}};
     if (depth < deepest)
-        node.children = list<MemoryNode>(member(json, "children"), [&](const Json& child) { return readNode(child, depth + 1); });
+        node.children = list<MemoryNode>(member(json, "children"), [&](const Json& child) {
+            return readNode(child, depth + 1);
+        });
     return node;
 }
 
@@ -167,19 +172,22 @@ MemoryTimeline readTimeline(const Json& json)
     MemoryTimeline timeline;
     timeline.event = numbers(member(json, "event"));
     timeline.categories = list<TimelineCategory>(member(json, "categories"), [](const Json& one) {
-        return TimelineCategory{words(one, "key"), words(one, "label"), numbers(member(one, "bytes"))};
+        return TimelineCategory{words(one, "key"), words(one, "label"),
+                                numbers(member(one, "bytes"))};
     });
-    std::erase_if(timeline.categories,
-                  [&](const TimelineCategory& one) { return one.bytes.size() != timeline.event.size(); });
+    std::erase_if(timeline.categories, [&](const TimelineCategory& one) {
+        return one.bytes.size() != timeline.event.size();
+    });
     timeline.phases = list<TimelinePhase>(member(json, "phases"), [](const Json& one) {
-        return TimelinePhase{words(one, "key"), words(one, "label"), number(one, "begin", 0), number(one, "end", 0),
-                             whole(one, "micro_batch", 0)};
+        return TimelinePhase{words(one, "key"), words(one, "label"), number(one, "begin", 0),
+                             number(one, "end", 0), whole(one, "micro_batch", 0)};
     });
     timeline.peak = whole(json, "peak", -1);
     timeline.capacity = optionalNumber(json, "capacity");
     if (const Json& point = member(json, "out_of_memory"); point.is_object())
-        timeline.outOfMemory = OutOfMemoryPoint{number(point, "event", 0), words(point, "phase"), words(point, "module"),
-                                                words(point, "name"), number(point, "bytes", 0)};
+        timeline.outOfMemory = OutOfMemoryPoint{number(point, "event", 0), words(point, "phase"),
+                                                words(point, "module"), words(point, "name"),
+                                                number(point, "bytes", 0)};
     return timeline;
 }
 
@@ -193,8 +201,8 @@ MemoryMoment readMoment(const Json& json)
     moment.microBatch = whole(json, "micro_batch", 0);
     moment.allocated = number(json, "allocated", 0);
     moment.live = list<LiveTensor>(member(json, "live"), [](const Json& one) {
-        return LiveTensor{words(one, "category"), words(one, "module"), words(one, "name"), number(one, "bytes", 0),
-                          whole(one, "count", 1)};
+        return LiveTensor{words(one, "category"), words(one, "module"), words(one, "name"),
+                          number(one, "bytes", 0), whole(one, "count", 1)};
     });
     const Json& rest = member(json, "rest");
     moment.restBytes = number(rest, "bytes", 0);
@@ -210,8 +218,8 @@ MemoryNode readTree(const Json& tree)
 std::vector<TextbookFormula> readTextbook(const Json& textbook)
 {
     return list<TextbookFormula>(textbook, [](const Json& one) {
-        return TextbookFormula{words(one, "formula"), words(one, "source"), words(one, "difference"), number(one, "value"),
-                               number(one, "ours")};
+        return TextbookFormula{words(one, "formula"), words(one, "source"),
+                               words(one, "difference"), number(one, "value"), number(one, "ours")};
     });
 }
 
@@ -222,7 +230,8 @@ QString memoryText(double bytes, ByteStyle style)
 
 QString savingText(double saving, ByteStyle style)
 {
-    return (saving >= 0 ? QStringLiteral("−") : QStringLiteral("+")) + memoryText(std::abs(saving), style);
+    return (saving >= 0 ? QStringLiteral("−") : QStringLiteral("+"))
+        + memoryText(std::abs(saving), style);
 }
 
 QString timeChangeText(double change)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the pages of memory draw, read from the `detail` of a prediction (or of a record that came from
-// a file, so nothing in it is taken for granted: what is missing or of another kind is left out). Bytes
-// are in B.
+// What the pages of memory draw, read from the `detail` of a prediction (or of a record that came
+// from a file, so nothing in it is taken for granted: what is missing or of another kind is left
+// out). Bytes are in B.
 #pragma once
 
 #include "app/pictures/parameter_changes.h"

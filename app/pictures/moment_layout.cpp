@@ -63,13 +63,17 @@ void placeRows(const MomentState& state, MomentLayout& layout)
         row.live = i;
         row.rect = QRectF(layout.list.left(), y, layout.list.width(), height);
         const bool rest = i >= live;
-        row.sizeText = memoryText(rest ? state.moment.restBytes : state.moment.live[std::size_t(i)].bytes, state.bytes);
-        row.nameText = rest ? tr("%n more", state.moment.restCount) : rowName(state.moment.live[std::size_t(i)]);
+        row.sizeText = memoryText(
+            rest ? state.moment.restBytes : state.moment.live[std::size_t(i)].bytes, state.bytes);
+        row.nameText = rest ? tr("%n more", state.moment.restCount)
+                            : rowName(state.moment.live[std::size_t(i)]);
         const double size = bold.horizontalAdvance(row.sizeText) + 2;
         row.swatch = QRectF(row.rect.left() + 2 * u, y + height / 2 - 5 * u, 10 * u, 10 * u);
         row.size = QRectF(row.rect.right() - size - 2 * u, y, size, height);
-        row.name = QRectF(row.swatch.right() + 8 * u, y, row.size.left() - row.swatch.right() - 14 * u, height);
-        row.nameText = plain.elidedText(row.nameText, Qt::ElideMiddle, std::max(0.0, row.name.width()));
+        row.name = QRectF(row.swatch.right() + 8 * u, y,
+                          row.size.left() - row.swatch.right() - 14 * u, height);
+        row.nameText =
+            plain.elidedText(row.nameText, Qt::ElideMiddle, std::max(0.0, row.name.width()));
         layout.rows.push_back(row);
     }
 }
@@ -84,7 +88,9 @@ void placeCrumbs(const MomentState& state, MomentLayout& layout, QRectF row)
         path << name;
         crumbs.emplace_back(name, path);
     }
-    const auto width = [&](const QString& text) { return metrics.horizontalAdvance(text) + 10 * u; };
+    const auto width = [&](const QString& text) {
+        return metrics.horizontalAdvance(text) + 10 * u;
+    };
     const auto all = [&] {
         double sum = 0;
         for (const auto& crumb : crumbs)
@@ -103,7 +109,8 @@ void placeCrumbs(const MomentState& state, MomentLayout& layout, QRectF row)
     }
 }
 
-TreeCell cellOf(const MomentState& state, const MemoryNode& node, const QRectF& rect, const QStringList& path, int depth)
+TreeCell cellOf(const MomentState& state, const MemoryNode& node, const QRectF& rect,
+                const QStringList& path, int depth)
 {
     const double u = plotUnit();
     const QFontMetricsF metrics(plotFont(0.8, true));
@@ -115,7 +122,8 @@ TreeCell cellOf(const MomentState& state, const MemoryNode& node, const QRectF& 
     cell.depth = depth;
     cell.category = mainCategory(node);
     const QString full = node.name + u' ' + memoryText(node.bytes, state.bytes);
-    const QRectF label(rect.left() + 4 * u, rect.top() + 2 * u, rect.width() - 8 * u, metrics.height());
+    const QRectF label(rect.left() + 4 * u, rect.top() + 2 * u, rect.width() - 8 * u,
+                       metrics.height());
     if (rect.height() < metrics.height() + 4 * u)
         return cell;
     if (metrics.horizontalAdvance(full) <= label.width())
@@ -127,7 +135,8 @@ TreeCell cellOf(const MomentState& state, const MemoryNode& node, const QRectF& 
     return cell;
 }
 
-void placeCells(const MomentState& state, MomentLayout& layout, const MemoryNode& parent, const QRectF& rect, const QStringList& path, int depth)
+void placeCells(const MomentState& state, MomentLayout& layout, const MemoryNode& parent,
+                const QRectF& rect, const QStringList& path, int depth)
 {
     const double u = plotUnit();
     const std::size_t count = std::min(parent.children.size(), mostCells);
@@ -142,9 +151,11 @@ void placeCells(const MomentState& state, MomentLayout& layout, const MemoryNode
             continue;
         const QStringList to = path + QStringList{child.name};
         layout.cells.push_back(cellOf(state, child, inner, to, depth));
-        const double head = layout.cells.back().label.isEmpty() ? 0 : layout.cells.back().label.height() + 3 * u;
+        const double head =
+            layout.cells.back().label.isEmpty() ? 0 : layout.cells.back().label.height() + 3 * u;
         const QRectF room = inner.adjusted(3 * u, head + 2 * u, -3 * u, -3 * u);
-        if (depth < deepest && head > 0 && !child.children.empty() && room.height() > 24 * u && room.width() > 40 * u)
+        if (depth < deepest && head > 0 && !child.children.empty() && room.height() > 24 * u
+            && room.width() > 40 * u)
             placeCells(state, layout, child, room, to, depth + 1);
     }
 }
@@ -174,7 +185,8 @@ const MemoryNode& nodeAt(const MemoryNode& root, const QStringList& path)
 {
     const MemoryNode* node = &root;
     for (const QString& name : path) {
-        const auto child = std::find_if(node->children.begin(), node->children.end(), [&](const MemoryNode& one) { return one.name == name; });
+        const auto child = std::find_if(node->children.begin(), node->children.end(),
+                                        [&](const MemoryNode& one) { return one.name == name; });
         if (child == node->children.end())
             break;
         node = &*child;
@@ -186,7 +198,8 @@ QString mainCategory(const MemoryNode& node)
 {
     std::map<QString, double> sums;
     addBytes(node, sums);
-    const auto most = std::max_element(sums.begin(), sums.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most = std::max_element(
+        sums.begin(), sums.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     return most == sums.end() ? QString() : most->first;
 }
 
@@ -196,18 +209,24 @@ MomentLayout layoutMoment(const MomentState& state, const QRectF& rect)
     MomentLayout layout;
     const QRectF area = rect.adjusted(14 * u, 8 * u, -14 * u, -8 * u);
     const QFontMetricsF head(plotFont(0.95, true));
-    layout.totalText = state.moment.event < 0 ? QString() : memoryText(state.moment.allocated, state.bytes);
-    const double total = layout.totalText.isEmpty() ? 0 : head.horizontalAdvance(layout.totalText) + 4;
+    layout.totalText =
+        state.moment.event < 0 ? QString() : memoryText(state.moment.allocated, state.bytes);
+    const double total =
+        layout.totalText.isEmpty() ? 0 : head.horizontalAdvance(layout.totalText) + 4;
     const double split = area.left() + listShare * area.width();
     layout.total = QRectF(split - 14 * u - total, area.top(), total, head.height());
-    layout.heading = QRectF(area.left(), area.top(), std::max(0.0, layout.total.left() - area.left() - 8 * u), head.height());
+    layout.heading =
+        QRectF(area.left(), area.top(), std::max(0.0, layout.total.left() - area.left() - 8 * u),
+               head.height());
     layout.headingText = head.elidedText(headingOf(state), Qt::ElideRight, layout.heading.width());
     const double top = area.top() + head.height() + 6 * u;
     const QFontMetricsF small(plotFont(0.85));
-    layout.place = QRectF(area.left(), area.top() + head.height(), split - 14 * u - area.left(), small.height());
+    layout.place = QRectF(area.left(), area.top() + head.height(), split - 14 * u - area.left(),
+                          small.height());
     layout.placeText = small.elidedText(placeOf(state), Qt::ElideMiddle, layout.place.width());
     const double rows = layout.place.bottom() + 5 * u;
-    layout.list = QRectF(area.left(), rows, layout.place.width(), std::max(0.0, area.bottom() - rows));
+    layout.list =
+        QRectF(area.left(), rows, layout.place.width(), std::max(0.0, area.bottom() - rows));
     placeRows(state, layout);
     placeCrumbs(state, layout, QRectF(split, area.top(), area.right() - split, head.height()));
     layout.map = QRectF(split, top, area.right() - split, std::max(0.0, area.bottom() - top));

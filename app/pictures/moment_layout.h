@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One moment of a training step on paper: on the left the tensors that are alive, largest first, on the
-// right the same bytes by module as a treemap, one level inside the other, with the path to the module
-// that is looked into above it.
+// One moment of a training step on paper: on the left the tensors that are alive, largest first, on
+// the right the same bytes by module as a treemap, one level inside the other, with the path to the
+// module that is looked into above it.
 #pragma once
 
 #include "app/pictures/memory_state.h"

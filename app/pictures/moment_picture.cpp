@@ -16,7 +16,8 @@ namespace memscape {
 
 namespace {
 
-void paintList(QPainter& painter, const MomentState& state, const MomentLayout& layout, const Theme& theme)
+void paintList(QPainter& painter, const MomentState& state, const MomentLayout& layout,
+               const Theme& theme)
 {
     const QFont bold = plotFont(0.95, true);
     painter.setFont(bold);
@@ -29,7 +30,11 @@ void paintList(QPainter& painter, const MomentState& state, const MomentLayout& 
     for (const LiveRow& row : layout.rows) {
         const bool rest = std::size_t(row.live) >= state.moment.live.size();
         if (!rest)
-            painter.fillRect(row.swatch, partColour(theme, partIndex(state.moment.live[std::size_t(row.live)].category.toStdString())));
+            painter.fillRect(
+                row.swatch,
+                partColour(
+                    theme,
+                    partIndex(state.moment.live[std::size_t(row.live)].category.toStdString())));
         painter.setFont(plotFont(0.88));
         painter.setPen(rest ? theme.textFaint : theme.textDim);
         painter.drawText(row.name, Qt::AlignLeft | Qt::AlignVCenter, row.nameText);
@@ -37,10 +42,12 @@ void paintList(QPainter& painter, const MomentState& state, const MomentLayout& 
         painter.setPen(theme.text);
         painter.drawText(row.size, Qt::AlignRight | Qt::AlignVCenter, row.sizeText);
     }
-    if (layout.rowsInAll > int(layout.rows.size()) && !layout.rows.empty()) { // a thin sign of how far down one is
+    if (layout.rowsInAll > int(layout.rows.size())
+        && !layout.rows.empty()) { // a thin sign of how far down one is
         const double height = layout.list.height();
         const double share = double(layout.rows.size()) / layout.rowsInAll;
-        const QRectF bar(layout.list.right() + 3 * plotUnit(), layout.list.top() + height * layout.rows.front().live / layout.rowsInAll,
+        const QRectF bar(layout.list.right() + 3 * plotUnit(),
+                         layout.list.top() + height * layout.rows.front().live / layout.rowsInAll,
                          3 * plotUnit(), height * share);
         painter.fillRect(bar, theme.textFaint);
     }
@@ -55,13 +62,16 @@ void paintMap(QPainter& painter, const MomentLayout& layout, const Theme& theme,
         const bool last = i + 1 == layout.crumbs.size();
         painter.setPen(last ? theme.text : theme.predictedText);
         const QFontMetricsF metrics(painter.font());
-        painter.drawText(crumb.rect, Qt::AlignLeft | Qt::AlignVCenter, metrics.elidedText(crumb.text, Qt::ElideRight, crumb.rect.width()));
+        painter.drawText(crumb.rect, Qt::AlignLeft | Qt::AlignVCenter,
+                         metrics.elidedText(crumb.text, Qt::ElideRight, crumb.rect.width()));
         painter.setPen(theme.textFaint);
         if (!last)
-            painter.drawText(QRectF(crumb.rect.right() - 4 * u, crumb.rect.top(), 12 * u, crumb.rect.height()), Qt::AlignCenter, QStringLiteral("›"));
+            painter.drawText(
+                QRectF(crumb.rect.right() - 4 * u, crumb.rect.top(), 12 * u, crumb.rect.height()),
+                Qt::AlignCenter, QStringLiteral("›"));
     }
     for (const TreeCell& cell : layout.cells) {
-                QColor colour = partColour(theme, partIndex(cell.category.toStdString()));
+        QColor colour = partColour(theme, partIndex(cell.category.toStdString()));
         if (!cell.leaf)
             colour = mix(theme.background, colour, 0.5 + 0.12 * cell.depth);
         painter.fillRect(cell.rect, colour);
@@ -94,7 +104,8 @@ QStringList pastOnlyChildren(const MemoryNode& root, QStringList path)
 
 bool isCursorKey(int key)
 {
-    return key == Qt::Key_Left || key == Qt::Key_Right || key == Qt::Key_Home || key == Qt::Key_End || key == Qt::Key_P;
+    return key == Qt::Key_Left || key == Qt::Key_Right || key == Qt::Key_Home || key == Qt::Key_End
+        || key == Qt::Key_P;
 }
 
 MomentPicture::MomentPicture(QWidget* parent)
@@ -103,7 +114,8 @@ MomentPicture::MomentPicture(QWidget* parent)
     setAccessibleName(tr("Alive at this moment"));
 }
 
-void MomentPicture::setState(const Experiment&, const Device&, const Parameters&, const Prediction* predicted, const Measurement*)
+void MomentPicture::setState(const Experiment&, const Device&, const Parameters&,
+                             const Prediction* predicted, const Measurement*)
 {
     if (predicted == nullptr)
         setMoment({}, {}, false); // what is alive comes with setMoment()
@@ -118,14 +130,16 @@ void MomentPicture::setMoment(MemoryMoment moment, MemoryNode tree, bool isPeak)
     QStringList path; // as far as this moment still has it
     const MemoryNode* node = &m_state.tree;
     for (const QString& name : std::as_const(m_state.path)) {
-        const auto child = std::find_if(node->children.begin(), node->children.end(), [&](const MemoryNode& one) { return one.name == name; });
+        const auto child = std::find_if(node->children.begin(), node->children.end(),
+                                        [&](const MemoryNode& one) { return one.name == name; });
         if (child == node->children.end())
             break;
         node = &*child;
         path << name;
     }
     m_state.path = path;
-    m_state.firstRow = std::clamp(m_state.firstRow, 0, std::max(0, int(m_state.moment.live.size()) - 1));
+    m_state.firstRow =
+        std::clamp(m_state.firstRow, 0, std::max(0, int(m_state.moment.live.size()) - 1));
     setAccessibleDescription(summary());
     update();
 }
@@ -164,12 +178,13 @@ QString MomentPicture::summary() const
     QStringList parts;
     for (std::size_t i = 0; i < std::min<std::size_t>(m_state.moment.live.size(), 8); ++i) {
         const LiveTensor& tensor = m_state.moment.live[i];
-        parts << placeText({}, tensor.module, tensor.name) + u' ' + memoryText(tensor.bytes, byteStyle());
+        parts << placeText({}, tensor.module, tensor.name) + u' '
+                + memoryText(tensor.bytes, byteStyle());
     }
     return tr("Event %1, %2: %3 allocated. %4")
         .arg(m_state.moment.event)
-        .arg(placeText(m_state.moment.phase, m_state.moment.module, m_state.moment.name), memoryText(m_state.moment.allocated, byteStyle()),
-             parts.join(QStringLiteral("; ")));
+        .arg(placeText(m_state.moment.phase, m_state.moment.module, m_state.moment.name),
+             memoryText(m_state.moment.allocated, byteStyle()), parts.join(QStringLiteral("; ")));
 }
 
 QSize MomentPicture::sizeHint() const
@@ -185,7 +200,8 @@ QSize MomentPicture::minimumSizeHint() const
 void MomentPicture::scroll(int rows)
 {
     const MomentLayout layout = layoutNow();
-    m_state.firstRow = std::clamp(m_state.firstRow + rows, 0, std::max(0, layout.rowsInAll - int(layout.rows.size())));
+    m_state.firstRow = std::clamp(m_state.firstRow + rows, 0,
+                                  std::max(0, layout.rowsInAll - int(layout.rows.size())));
     update();
 }
 
@@ -203,7 +219,9 @@ QString MomentPicture::textAt(QPointF at) const
     }
     for (auto cell = layout.cells.rbegin(); cell != layout.cells.rend(); ++cell) {
         if (cell->rect.contains(at))
-            return tr("%1: %2, mostly %3").arg(cell->path.join(u'.'), memoryText(cell->bytes, state.bytes), QString(cell->category).replace(u'_', u' '));
+            return tr("%1: %2, mostly %3")
+                .arg(cell->path.join(u'.'), memoryText(cell->bytes, state.bytes),
+                     QString(cell->category).replace(u'_', u' '));
     }
     return {};
 }
@@ -218,7 +236,8 @@ bool MomentPicture::event(QEvent* event)
     return Picture::event(event);
 }
 
-void MomentPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const
+void MomentPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme,
+                          bool onScreen) const
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The picture of the page "Step timeline": who is alive at the moment of the plot's cursor, as a list and
-// as a treemap by module. A click on a module looks into it, the path above leads back (as does
-// Backspace). Arrow keys move the cursor event by event, Home and End to the ends, P to the peak.
+// The picture of the page "Step timeline": who is alive at the moment of the plot's cursor, as a
+// list and as a treemap by module. A click on a module looks into it, the path above leads back (as
+// does Backspace). Arrow keys move the cursor event by event, Home and End to the ends, P to the
+// peak.
 #pragma once
 
 #include "app/pictures/moment_layout.h"
