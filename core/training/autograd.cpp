@@ -147,13 +147,8 @@ void Autograd::run(const Operator& op, bool saves)
     }
     if (isMatrixProduct(op.kind))
         provideBlasWorkspace(m_moduleIds[op.module]);
-    if (saves) {
-        const std::uint32_t first = op.first + op.inputs + op.outputs;
-        for (std::uint32_t i = first; i < first + op.saved; ++i) {
-            m_saved[i] = m_bound[m_graph.tensors[m_graph.operands[i]].storage];
-            m_live.retain(m_saved[i]);
-        }
-    }
+    if (saves)
+        pack(op);
     for (const LiveId live : made) // the operator's own reference ends
         if (live)
             m_live.release(live);
@@ -168,6 +163,15 @@ void Autograd::provideBlasWorkspace(ModuleId module)
         return;
     isThere = true;
     m_trace.allocate(m_blasWorkspace, Category::Workspace, m_trace.name("cuBLAS workspace"), module);
+}
+
+void Autograd::pack(const Operator& op)
+{
+    const std::uint32_t first = op.first + op.inputs + op.outputs;
+    for (std::uint32_t i = first; i < first + op.saved; ++i) {
+        m_saved[i] = m_bound[m_graph.tensors[m_graph.operands[i]].storage];
+        m_live.retain(m_saved[i]);
+    }
 }
 
 void Autograd::forward()
@@ -259,14 +263,34 @@ void Autograd::runSegmentBackward(const Segment& segment)
         held = alias(m_gradients[m_slot[segment.output]]);
     runBackward(trigger + 1, segment.last);
     replay(segment);
-    runBackward(segment.first, trigger + 1);
+    m_ownsUnpacked = !m_isReentrant;
+    const std::uint32_t last = lastHolder(segment);
+    runBackward(last + 1, trigger + 1);
+    m_dying = m_isReentrant ? nullptr : &segment;
+    runBackward(segment.first, last + 1);
+    m_ownsUnpacked = false;
     for (TensorId tensor = segment.firstTensor; tensor < segment.lastTensor; ++tensor)
         unname(tensor); // the replayed result, where it was kept
     if (held.live)
         drop(held);
+    if (m_isReentrant || m_dying)
+        releaseInputs(segment);
+}
+
+void Autograd::releaseInputs(const Segment& segment)
+{
+    m_dying = nullptr;
     const std::size_t index = std::size_t(&segment - m_segments.data());
     for (std::size_t i = 0; i < segment.inputs.size(); ++i)
         m_live.release(m_segmentInputs[m_firstInput[index] + i]);
+}
+
+std::uint32_t Autograd::lastHolder(const Segment& segment) const
+{
+    for (std::uint32_t i = segment.first; i < segment.trigger; ++i)
+        if (m_graph.operators[i].hasGradient && m_graph.operators[i].saved > 0)
+            return i;
+    return segment.trigger;
 }
 
 void Autograd::replay(const Segment& segment)
@@ -282,10 +306,21 @@ void Autograd::replay(const Segment& segment)
             run(op, true);
     }
     if (!m_isReentrant && m_graph.operators[segment.trigger].saved > 0)
-        run(m_graph.operators[segment.trigger], true);
+        replayLast(m_graph.operators[segment.trigger]);
     for (TensorId tensor = segment.firstTensor; tensor < segment.lastTensor; ++tensor)
         if (!m_isReentrant || tensor != segment.output)
             unname(tensor);
+}
+
+/// The replay stops when the last tensor is packed, and inputs are packed before the kernel runs.
+void Autograd::replayLast(const Operator& op)
+{
+    const auto outputs = m_graph.outputs(op);
+    for (const TensorId saved : m_graph.saved(op)) {
+        if (std::find(outputs.begin(), outputs.end(), saved) != outputs.end())
+            return run(op, true);
+    }
+    pack(op);
 }
 
 void Autograd::dropSaved(const Operator& op)
@@ -314,11 +349,15 @@ void Autograd::runNode(const Operator& op)
     for (std::size_t i = 0; i < inputs.size(); ++i)
         m_results[i].live = 0;
     applyRule(op, given);
+    if (m_ownsUnpacked)
+        dropSaved(op);
     for (std::size_t i = 0; i < inputs.size(); ++i)
         if (m_results[i].live)
             validate(inputs[i], m_results[i]);
     drop(given);
     dropSaved(op);
+    if (m_dying)
+        releaseInputs(*m_dying);
     for (std::size_t i = 0; i < inputs.size(); ++i)
         if (m_results[i].live)
             deliver(inputs[i], m_results[i]);

@@ -70,6 +70,7 @@ private:
     // --- forward
     void run(const Operator& op, bool saves);
     void runSegment(const Segment& segment);
+    void pack(const Operator& op);
     void name(TensorId tensor);
     void unname(TensorId tensor);
 
@@ -77,6 +78,11 @@ private:
     void runBackward(std::uint32_t first, std::uint32_t last); ///< [first, last), from the end
     void runSegmentBackward(const Segment& segment);
     void replay(const Segment& segment);
+    void replayLast(const Operator& op);
+    void releaseInputs(const Segment& segment);
+    /// The node of a segment that runs last among those with a saved tensor: checkpoint's frame,
+    /// which keeps the inputs, dies with the last of its holders.
+    std::uint32_t lastHolder(const Segment& segment) const;
     void runNode(const Operator& op);
     void applyRule(const Operator& op, Gradient& given); ///< backward_rules.cpp, into m_results
     bool viewBackward(const Operator& op, const Gradient& given);
@@ -141,6 +147,10 @@ private:
     std::vector<LiveId> m_segmentInputs;
     std::vector<LiveId> m_firstInput; ///< index into it, by segment
     std::array<Gradient, gradientLimit> m_results; ///< of the running node, beside its inputs
+    /// What checkpoint's hook unpacks is the node's alone and dies when its formula is done, before
+    /// broadcast gradients are summed.
+    bool m_ownsUnpacked = false;
+    const Segment* m_dying = nullptr; ///< its inputs end with the next node
     std::int64_t m_blasWorkspace = 0;
     std::array<bool, phaseCount> m_hasBlasWorkspace{};
     LiveId m_loss = 0;

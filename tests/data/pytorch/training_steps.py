@@ -214,12 +214,14 @@ class Decoder(nn.Module):
         self.ln_final = RMSNorm(hidden)
         self.lm_head = Linear(hidden, vocab)
         self.every = 0
+        self.region = contextlib.nullcontext
 
     def forward(self, tokens):
         x = self.embedding[tokens, :]
         for first in range(0, len(self.layers), self.every or 1):
             if self.every:
-                x = checkpoint(self.run, x, first, use_reentrant=False, preserve_rng_state=False)
+                x = checkpoint(self.run, x, first, use_reentrant=False, preserve_rng_state=False,
+                               context_fn=lambda: (contextlib.nullcontext(), self.region()))
             else:
                 x = self.layers[first](x)
         x = self.ln_final(x)
@@ -277,6 +279,7 @@ def decoder_case(config, precision, phase, every=0):
         targets = torch.empty_like(tokens)
         optimizer = AdamW(model.parameters())
         region = CudaAutocast if precision == "bf16-autocast" else contextlib.nullcontext
+        model.region = region
 
         def forward():
             with region():
@@ -321,6 +324,9 @@ def main():
         for precision in ("fp32", "bf16-autocast"):
             for phase in ("training", "forward", "inference"):
                 cases.append(decoder_case(config, precision, phase))
+    for precision in ("fp32", "bf16-autocast"):
+        for every in (1, 2):
+            cases.append(decoder_case(TALL, precision, "training", every))
     print(json.dumps({"about": __doc__.strip(), "torch": torch.__version__, "cases": cases}, separators=(",", ":")))
 
 

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole training step of a large model on one core, by parts: recording the network, running the step,
+// finding its peak, replaying the allocator. The goal is 5 ms for GPT-3 175B from the description to the
+// peak (batch 1, sequence 2048, no checkpointing).
+#include "core/network/model_names.h"
+#include "core/network/network.h"
+#include "core/trace/allocator_replay.h"
+#include "core/trace/peak.h"
+#include "core/training/step.h"
+
+#include <benchmark/benchmark.h>
+
+using namespace memscape;
+
+namespace {
+
+constexpr const char* models[] = {"gpt3-175b", "llama-3-8b", "deepseek-v3"};
+
+BuildOptions options()
+{
+    BuildOptions made;
+    made.sequence = 2048;
+    return made;
+}
+
+void record(benchmark::State& state)
+{
+    const auto model = readModel(models[state.range(0)]);
+    for (auto _ : state)
+        benchmark::DoNotOptimize(buildNetwork(*model, options()));
+    state.SetLabel(models[state.range(0)]);
+}
+
+void step(benchmark::State& state)
+{
+    const auto graph = buildNetwork(*readModel(models[state.range(0)]), options());
+    std::size_t events = 0;
+    for (auto _ : state) {
+        const auto trace = simulateStep(*graph, {});
+        events = trace->events().size();
+    }
+    state.SetItemsProcessed(std::int64_t(state.iterations() * events));
+    state.counters["operators"] = double(graph->operators.size());
+    state.counters["events"] = double(events);
+}
+
+void peak(benchmark::State& state)
+{
+    const auto graph = buildNetwork(*readModel(models[state.range(0)]), options());
+    const auto trace = simulateStep(*graph, {});
+    for (auto _ : state)
+        benchmark::DoNotOptimize(peakOf(*trace));
+}
+
+void allocator(benchmark::State& state)
+{
+    const auto graph = buildNetwork(*readModel(models[state.range(0)]), options());
+    const auto trace = simulateStep(*graph, {});
+    for (auto _ : state)
+        benchmark::DoNotOptimize(replayTrace(*trace, {}));
+}
+
+void wholeStepWithItsPeak(benchmark::State& state)
+{
+    const auto model = readModel(models[state.range(0)]);
+    for (auto _ : state) {
+        const auto graph = buildNetwork(*model, options());
+        const auto trace = simulateStep(*graph, {});
+        benchmark::DoNotOptimize(peakOf(*trace));
+    }
+}
+
+BENCHMARK(record)->DenseRange(0, 2)->Unit(benchmark::kMillisecond);
+BENCHMARK(step)->DenseRange(0, 2)->Unit(benchmark::kMillisecond);
+BENCHMARK(peak)->DenseRange(0, 2)->Unit(benchmark::kMillisecond);
+BENCHMARK(allocator)->DenseRange(0, 2)->Unit(benchmark::kMillisecond);
+BENCHMARK(wholeStepWithItsPeak)->DenseRange(0, 2)->Unit(benchmark::kMillisecond);
+
+} // namespace
+
+BENCHMARK_MAIN();
