@@ -137,6 +137,9 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.logitsInFloat = plan.logitsInFp32;
     build.tensorParallel = plan.tensorParallel;
     build.sequenceParallel = plan.sequenceParallel;
+    build.isProductInFp8 = plan.precision == Precision::Fp8;
+    if (plan.lora)
+        build.adapters = AdapterOptions{plan.lora->rank, plan.lora->targets, plan.lora->isQuantized};
     setup.step.plan = std::move(plan);
     setup.step.checkpointing = checkpointingOf(parameters.choice("checkpointing"));
     setup.step.rules = build.rules;

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace memscape {
 
@@ -34,6 +36,15 @@ struct EagerRules
     static constexpr EagerRules torch113OnCpu() { return {true, false, false, true, false, true}; }
 };
 
+/// Low-rank adapters beside frozen weights (Hu et al. 2021), as peft's lora.Linear runs them.
+struct AdapterOptions
+{
+    std::int64_t rank = 16;
+    /// Last components of module names ("q_proj"); empty: every linear layer within a Layer block.
+    std::vector<std::string> targets = {};
+    bool isQuantized = false; ///< layers' frozen matrices are stored in 4 bits (bitsandbytes)
+};
+
 struct BuildOptions
 {
     std::int64_t batch = 1;
@@ -47,8 +58,10 @@ struct BuildOptions
     bool loss = true;           ///< ends in the training loss; false: in the logits
     bool logitsInFloat = false; ///< `logits.float()` before the loss
     bool keepsLogits = false;   ///< a Python variable names the logits until the step ends
-    int tensorParallel = 1;
+    int tensorParallel = 1;        ///< this is one of so many devices (tensor_parallel.h)
     bool sequenceParallel = false;
+    bool isProductInFp8 = false;   ///< layers' linear operators keep FP8 copies of their inputs
+    std::optional<AdapterOptions> adapters = {};
     EagerRules rules = {};
 };
 

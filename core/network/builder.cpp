@@ -143,6 +143,7 @@ Variable NetworkBuilder::made(std::string_view, const Shape& shape, DType dtype,
 
 Variable NetworkBuilder::parameter(std::string_view name, const Shape& shape, bool isTrained)
 {
+    isTrained = isTrained && (!m_options.adapters || m_isAdapter);
     Variable result = made(name, shape, m_options.weights, Role::Parameter, isTrained);
     if (result)
         m_graph.parameters.push_back({std::string(name), result.id(), m_module, isTrained});
@@ -270,7 +271,9 @@ void NetworkBuilder::save(TensorId tensor)
     if (!op.hasGradient)
         return;
     ++op.saved;
-    m_graph.operands.push_back(tensor);
+    const StorageId storage = m_graph.tensors[tensor].storage;
+    const bool isGathered = storage < m_partOf.size() && m_partOf[storage] != noTensor;
+    m_graph.operands.push_back(isGathered ? m_partOf[storage] : tensor);
 }
 
 Variable NetworkBuilder::record(OperatorKind kind, std::initializer_list<TensorId> inputs,

@@ -117,6 +117,8 @@ public:
 
     // --- layers: a module of that name with its parameters ----------------------------------------
     Variable linear(std::string_view name, Variable x, std::int64_t outputs, bool hasBias = true);
+    /// result + B A x, where the linear module `name`, whose scope is open, has an adapter.
+    Variable adapted(std::string_view name, Variable x, Variable result);
     Variable layerNorm(std::string_view name, Variable x, bool hasBias = true);
     Variable rmsNorm(std::string_view name, Variable x);
     Variable embedding(std::string_view name, Variable indices, std::int64_t count,
@@ -186,6 +188,12 @@ public:
     Variable batchNorm(Variable x, Variable weight, Variable bias, Variable mean,
                        Variable variance);
 
+    // --- between devices (operators_parallel.cpp) -------------------------------------------------
+    /// What matrices that are divided by columns read: x (B, S, …) whole along the sequence.
+    Variable columnInput(Variable x);
+    /// The sum over devices of what matrices divided by rows made; sequence parallel: its own part.
+    Variable rowOutput(Variable x);
+
     // --- products ---------------------------------------------------------------------------------
     Variable linear(Variable x, Variable weight, Variable bias = {});
     Variable matmul(Variable x, Variable y);
@@ -243,7 +251,13 @@ private:
     Variable lowPrecision(Variable x); ///< autocast's cast, cached for parameters
     Variable highPrecision(Variable x);
     void sumInFloat(); ///< the sum recorded last, under autocast
-    Variable mm(Variable x, Variable weight, Variable bias);
+    bool isInLayer() const { return m_layers > 0; }
+    bool hasAdapter(std::string_view name) const;
+    Variable storedLinear(Variable x, Variable weight, Variable bias);
+    Variable quantizedLinear(Variable x, Variable weight, Variable bias);
+    Variable fp8Copy(const Variable& x);
+    Variable product(Variable& x, const Variable& operand, const Variable& kept,
+                     const Variable& weight, const Variable& bias);
     Variable bmm(Variable x, Variable y);
     Variable made(std::string_view name, const Shape& shape, DType dtype, Role role, bool gradient);
     TensorId newTensor(const Layout& layout, DType dtype, StorageId storage, bool gradient);
@@ -252,7 +266,9 @@ private:
     template<typename Body> Variable block(Block::Kind kind, Body body)
     {
         const std::size_t index = beginBlock(kind);
+        m_layers += kind == Block::Kind::Layer;
         Variable output = body();
+        m_layers -= kind == Block::Kind::Layer;
         endBlock(index, output);
         return output;
     }
@@ -270,6 +286,9 @@ private:
     std::vector<std::uint32_t> m_names; ///< variables per tensor
     std::vector<TensorId> m_castOf;     ///< autocast's cache, by parameter
     std::vector<Variable> m_casts;
+    std::vector<TensorId> m_partOf; ///< by storage: the part that it was gathered from
+    int m_layers = 0;               ///< Layer blocks that are being recorded
+    bool m_isAdapter = false;       ///< parameters are trained although adapters are there
     ModuleIndex m_module = 0;
 };
 

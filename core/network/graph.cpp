@@ -9,7 +9,7 @@ std::string_view operatorText(OperatorKind kind)
 {
     static constexpr std::array<std::string_view, std::size_t(OperatorKind::Count)> texts{
         "release", "view", "permute", "expand", "slice", "select", "split", "detach", "clone", "to",
-        "cat", "stack", "pad", "fill", "compare", "add", "sub", "mul", "div", "mul", "add", "neg",
+        "dequantize", "cat", "stack", "pad", "fill", "compare", "add", "sub", "mul", "div", "mul", "add", "neg",
         "pow", "square", "sqrt", "rsqrt", "exp", "log", "sigmoid", "tanh", "relu", "gelu", "silu",
         "hardswish", "hardtanh", "leaky_relu", "elu", "mish", "softplus", "masked_fill", "where",
         "dropout", "sum", "mean", "max", "var", "softmax", "log_softmax", "layer_norm", "rms_norm",

@@ -10,7 +10,10 @@ Variable NetworkBuilder::linear(std::string_view name, Variable x, std::int64_t 
     const ModuleScope scope(*this, name, "Linear");
     Variable weight = parameter("weight", {outputs, x.size(-1)});
     Variable bias = hasBias ? parameter("bias", {outputs}) : Variable();
-    return linear(std::move(x), std::move(weight), std::move(bias));
+    if (!hasAdapter(name))
+        return storedLinear(std::move(x), std::move(weight), std::move(bias));
+    Variable result = storedLinear(x, std::move(weight), std::move(bias));
+    return adapted(name, std::move(x), std::move(result));
 }
 
 Variable NetworkBuilder::layerNorm(std::string_view name, Variable x, bool hasBias)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/network.h"
 
+#include "core/base/text.h"
 #include "core/network/families/cnn_network.h"
 #include "core/network/families/decoder.h"
 #include "core/network/families/encoder.h"
@@ -8,6 +9,11 @@
 #include "core/network/families/gpt2.h"
 #include "core/network/families/mlp.h"
 #include "core/network/families/t5.h"
+#include "core/network/tensor_parallel.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
 
 namespace memscape {
 
@@ -19,6 +25,7 @@ Gpt2Shape gpt2Shape(const ModelDescription& model, const BuildOptions& options)
     Gpt2Shape shape;
     shape.hidden = model.hidden;
     shape.heads = model.heads;
+    shape.headWidth = model.headDim;
     shape.layers = model.layers;
     shape.feedForward = model.ffn;
     shape.vocabulary = model.vocab;
@@ -66,12 +73,25 @@ Result<void> checkTotal(const Graph& graph)
     return {};
 }
 
+Result<void> checkAdapters(const Graph& graph, const BuildOptions& options)
+{
+    const bool hasAny = std::any_of(graph.parameters.begin(), graph.parameters.end(),
+                                    [](const NamedTensor& named) { return named.isTrained; });
+    if (options.adapters && !hasAny)
+        return fail("plan.lora", "no matrix of this network gets an adapter",
+                    fmt::format("targets: {}", join(options.adapters->targets, ", ")));
+    return {};
+}
+
 } // namespace
 
 Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& options)
 {
     MEMSCAPE_CHECK(checkModel(model));
-    auto graph = recorded(model, options);
+    MEMSCAPE_TRY(part, tensorParallelPart(model, options.tensorParallel));
+    auto graph = recorded(part, options);
+    if (graph)
+        MEMSCAPE_CHECK(checkAdapters(*graph, options));
     if (graph)
         MEMSCAPE_CHECK(checkTotal(*graph));
     return graph;

@@ -26,6 +26,7 @@ enum class OperatorKind : std::uint8_t {
     // Copies.
     Clone,    ///< dense row-major copy
     Cast,     ///< to another dtype
+    Dequantize, ///< of a weight that is stored in fewer bits
     Cat,      ///< attribute: dimension
     Stack,    ///< attribute: dimension, which is new
     Pad,

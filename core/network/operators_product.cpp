@@ -52,21 +52,29 @@ Variable NetworkBuilder::linear(Variable x, Variable weight, Variable bias)
                                             dtypeText(weight.dtype()), dtypeText(x.dtype())));
     if (!ok())
         return {};
-    const std::int64_t outputs = weight.size(0);
     Shape rows{x.layout().elements() / std::max<std::int64_t>(x.size(-1), 1), x.size(-1)};
     if (!x.layout().viewed(rows))
         x = contiguous(std::move(x));
+    const Variable copy = fp8Copy(x);
+    Variable result = product(x, weight, copy ? copy : x, weight, bias);
+    return settled(std::move(result), x, weight, bias);
+}
+
+// The product with `operand`; what is packed for backward are `kept` and `weight`.
+Variable NetworkBuilder::product(Variable& x, const Variable& operand, const Variable& kept,
+                                 const Variable& weight, const Variable& bias)
+{
     Shape shape = x.shape();
-    shape[shape.rank - 1] = outputs;
+    shape[shape.rank - 1] = operand.size(0);
     const DType dtype = x.dtype();
-    const std::array<TensorId, 3> inputs{x.id(), weight.id(), bias.id()};
+    const std::array<TensorId, 3> inputs{x.id(), operand.id(), bias.id()};
     begin(bias ? OperatorKind::Addmm : OperatorKind::Mm, {inputs.data(), bias ? 3u : 2u});
     const TensorId result = addOutput({Layout(shape), dtype}, true);
     if (needsGradient(weight))
-        save(x.id());
+        save(kept.id());
     if (needsGradient(x))
         save(weight.id());
-    return settled(Variable(*this, result), x, weight, bias);
+    return {*this, result};
 }
 
 Variable NetworkBuilder::bmm(Variable x, Variable y)

@@ -140,6 +140,7 @@ bool Autograd::viewBackward(const Operator& op, const Gradient& given)
         result = viewOf(given, given.layout.permuted({inverse.data(), std::size_t(rank)}));
         return true;
     }
+    case Kind::AllReduce:
     case Kind::Expand: // summed by validate()
     case Kind::Clone:
     case Kind::Shift: result = alias(given); return true;
@@ -221,14 +222,27 @@ bool Autograd::binaryBackward(const Operator& op, const Gradient& given)
     return true;
 }
 
+// What was gathered from other devices or dequantized was not packed: it is made once more.
+Autograd::Gradient Autograd::remade(TensorId operand)
+{
+    const Kind source = m_graph.storageOf(operand).source;
+    if (source != Kind::AllGather && source != Kind::Dequantize)
+        return {};
+    return fresh(layoutOf(operand), m_graph.tensors[operand].dtype);
+}
+
 bool Autograd::productBackward(const Operator& op, Gradient& given)
 {
     const auto inputs = m_graph.inputs(op);
     const auto make = [&](std::size_t i) {
-        if (wants(inputs[i]))
-            m_results[i] = freshFor(inputs[i], Layout(layoutOf(inputs[i]).shape), given.dtype);
+        if (!wants(inputs[i]))
+            return;
+        Gradient other = i < 2 ? remade(inputs[1 - i]) : Gradient();
+        m_results[i] = freshFor(inputs[i], Layout(layoutOf(inputs[i]).shape), given.dtype);
         if (isMatrixProduct(op.kind))
             provideBlasWorkspace(m_module);
+        if (other.live)
+            drop(other);
         // A linear layer sees its input as rows: the gradient is seen as the input again.
         m_results[i].isView = (op.kind == Kind::Mm || op.kind == Kind::Addmm) && layoutOf(inputs[i]).rank() > 2;
     };

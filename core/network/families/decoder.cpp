@@ -114,21 +114,25 @@ void DecoderNetwork::makeTables()
         m_tables.slidingMask = mask();
 }
 
-Variable DecoderNetwork::attention(std::int64_t index, const Variable& x)
+Variable DecoderNetwork::attention(std::int64_t index, const Variable& argument)
 {
-    return m_model.latent.keyValueRank > 0
-        ? latentAttention(m_b, m_model, m_names, m_tables, x)
-        : decoderAttention(m_b, m_model, m_names, m_tables, m_model.isSliding(index), x);
+    const Variable x = m_b.columnInput(argument);
+    return m_b.rowOutput(
+        m_model.latent.keyValueRank > 0
+            ? latentAttention(m_b, m_model, m_names, m_tables, x)
+            : decoderAttention(m_b, m_model, m_names, m_tables, m_model.isSliding(index), x));
 }
 
-Variable DecoderNetwork::feedForward(std::int64_t index, const Variable& x)
+Variable DecoderNetwork::feedForward(std::int64_t index, const Variable& argument)
 {
+    const Variable x = m_b.columnInput(argument);
     if (m_model.isSparse(index))
-        return decoderExperts(m_b, m_model, m_names, x);
+        return m_b.rowOutput(decoderExperts(m_b, m_model, m_names, x));
     std::optional<ModuleScope> scope;
     if (*m_names.feedForward)
         scope.emplace(m_b, m_names.feedForward, "MLP");
-    return decoderFeedForward(m_b, m_model, m_names, x, m_model.ffn, m_model.biases.feedForward);
+    return m_b.rowOutput(
+        decoderFeedForward(m_b, m_model, m_names, x, m_model.ffn, m_model.biases.feedForward));
 }
 
 Variable DecoderNetwork::sequential(std::int64_t index, const Variable& argument)
@@ -192,7 +196,7 @@ Result<Graph> DecoderNetwork::record()
         std::optional<ModuleScope> root;
         if (*m_names.root)
             root.emplace(m_b, m_names.root, "Decoder");
-        x = embedded(tokens);
+        x = m_b.rowOutput(embedded(tokens));
         makeTables();
         for (std::int64_t i = 0; i < m_model.layers && m_b.ok(); ++i) {
             const ModuleScope layer(m_b, fmt::format("{}.{}", m_names.layers, i), "DecoderLayer");
@@ -206,6 +210,7 @@ Result<Graph> DecoderNetwork::record()
         if (m_model.finalNorm)
             x = norm(m_names.finalNorm, std::move(x));
     }
+    x = m_b.columnInput(std::move(x));
     if (m_model.head == HeadKind::None)
         return m_b.finish(std::move(x));
     return finishLanguageModel(m_b, logits(std::move(x)));

@@ -13,9 +13,10 @@ namespace {
 
 /// Attention and its output projection with dropout; `inner` is the module of q, k and v.
 Variable selfAttention(NetworkBuilder& b, const ModelDescription& model, const char* inner,
-                       const Variable& x, bool softmaxInFloat)
+                       const Variable& argument, bool softmaxInFloat)
 {
     const ModuleScope scope(b, "attention", "Attention");
+    const Variable x = b.columnInput(argument);
     Variable context;
     {
         const ModuleScope heads(b, inner, "SelfAttention");
@@ -29,12 +30,14 @@ Variable selfAttention(NetworkBuilder& b, const ModelDescription& model, const c
         context = attend(b, q, k, v, style);
     }
     const ModuleScope output(b, "output", "SelfOutput");
-    context = b.linear("dense", std::move(context), model.hidden, model.biases.attentionOutput);
+    context = b.rowOutput(
+        b.linear("dense", std::move(context), model.hidden, model.biases.attentionOutput));
     return b.dropout(std::move(context), b.options().dropout);
 }
 
-Variable feedForward(NetworkBuilder& b, const ModelDescription& model, const Variable& x)
+Variable feedForward(NetworkBuilder& b, const ModelDescription& model, const Variable& argument)
 {
+    const Variable x = b.columnInput(argument);
     Variable inner;
     {
         const ModuleScope scope(b, "intermediate", "Intermediate");
@@ -42,7 +45,8 @@ Variable feedForward(NetworkBuilder& b, const ModelDescription& model, const Var
                           b.linear("dense", x, model.ffn, model.biases.feedForward));
     }
     const ModuleScope scope(b, "output", "Output");
-    inner = b.linear("dense", std::move(inner), model.hidden, model.biases.feedForward);
+    inner = b.rowOutput(
+        b.linear("dense", std::move(inner), model.hidden, model.biases.feedForward));
     return b.dropout(std::move(inner), b.options().dropout);
 }
 
@@ -70,11 +74,12 @@ template <typename Layer>
 Variable stack(NetworkBuilder& b, const ModelDescription& model, Variable x, Layer layer)
 {
     const ModuleScope scope(b, "encoder", "Encoder");
+    x = b.rowOutput(std::move(x));
     for (std::int64_t i = 0; i < model.layers && b.ok(); ++i) {
         const ModuleScope each(b, fmt::format("layer.{}", i), "Layer");
         x = b.layer([&] { return layer(b, model, x); });
     }
-    return x;
+    return b.columnInput(std::move(x));
 }
 
 Variable bertEmbeddings(NetworkBuilder& b, const ModelDescription& model, Variable& tokenWeight)

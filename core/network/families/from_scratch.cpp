@@ -14,8 +14,14 @@ namespace {
 /// einsum(x, weight, "… in, out in -> … out") as a module of that name.
 Variable projected(NetworkBuilder& b, std::string_view name, const Variable& x, std::int64_t width)
 {
+    const BuildOptions& options = b.options();
+    const bool isReplaced = options.isProductInFp8 // by a library's linear module
+        || (options.adapters && options.adapters->isQuantized);
+    if (isReplaced)
+        return b.linear(name, x, width, false);
     const ModuleScope scope(b, name, "Linear");
-    return b.einsum("bsi,oi->bso", x, b.parameter("weight", {width, x.size(-1)}));
+    Variable y = b.einsum("bsi,oi->bso", x, b.parameter("weight", {width, x.size(-1)}));
+    return b.adapted(name, x, std::move(y));
 }
 
 Variable normalized(NetworkBuilder& b, std::string_view name, const Variable& argument)
@@ -68,9 +74,10 @@ Variable attended(NetworkBuilder& b, const Variable& q, const Variable& k, const
 }
 
 Variable attention(NetworkBuilder& b, const ModelDescription& model, const Variable& table,
-                   const Variable& x)
+                   const Variable& argument)
 {
     const ModuleScope scope(b, "attn", "CausalMultiHeadSelfAttention");
+    const Variable x = b.columnInput(argument);
     const std::int64_t batch = x.size(0), length = x.size(1);
     std::vector<Variable> heads;
     const std::int64_t width = model.headDim;
@@ -94,7 +101,7 @@ Variable attention(NetworkBuilder& b, const ModelDescription& model, const Varia
         : b.scaledDotProduct(heads[0], heads[1], heads[2]);
     output = b.view(b.contiguous(b.transpose(std::move(output), 1, 2)),
                     {batch, length, model.heads * width});
-    return projected(b, "output_proj", output, model.hidden);
+    return b.rowOutput(projected(b, "output_proj", output, model.hidden));
 }
 
 Variable activated(NetworkBuilder& b, const Variable& x)
@@ -104,13 +111,14 @@ Variable activated(NetworkBuilder& b, const Variable& x)
     return b.multiply(x, b.sigmoid(x));
 }
 
-Variable feedForward(NetworkBuilder& b, const ModelDescription& model, const Variable& x)
+Variable feedForward(NetworkBuilder& b, const ModelDescription& model, const Variable& argument)
 {
     const ModuleScope scope(b, "ffn", "SwiGLU");
+    const Variable x = b.columnInput(argument);
     Variable gate = b.call(projected(b, "w1", x, model.ffn),
                            [&](const Variable& y) { return activated(b, y); });
     Variable product = b.multiply(std::move(gate), projected(b, "w3", x, model.ffn));
-    return projected(b, "w2", product, model.hidden);
+    return b.rowOutput(projected(b, "w2", product, model.hidden));
 }
 
 Variable block(NetworkBuilder& b, const ModelDescription& model, const Variable& table,
@@ -161,11 +169,12 @@ Result<Graph> fromScratchDecoder(const ModelDescription& model, const BuildOptio
         const ModuleScope scope(b, "token_embeddings", "Embedding");
         x = b.index(b.parameter("weight", {model.vocab, model.hidden}), indices);
     }
+    x = b.rowOutput(std::move(x));
     for (std::int64_t i = 0; i < model.layers && b.ok(); ++i) {
         const ModuleScope scope(b, fmt::format("layers.{}", i), "TransformerBlock");
         x = b.layer([&] { return block(b, model, table, x); });
     }
-    x = normalized(b, "ln_final", x);
+    x = b.columnInput(normalized(b, "ln_final", x));
     Variable logits = projected(b, "lm_head", x, model.vocab);
     x.reset();
     if (!options.loss)

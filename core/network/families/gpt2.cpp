@@ -19,24 +19,28 @@ Variable eagerAttention(NetworkBuilder& b, const Variable& q, const Variable& k,
     return b.matmul(scores, v);
 }
 
-Variable attention(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& x)
+Variable attention(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& argument)
 {
     const ModuleScope scope(b, "attn", "GPT2Attn");
-    const std::int64_t batch = x.size(0), length = x.size(1), width = shape.hidden / shape.heads;
+    const Variable x = b.columnInput(argument);
+    const std::int64_t batch = x.size(0), length = x.size(1);
+    const std::int64_t width = shape.headWidth > 0 ? shape.headWidth : shape.hidden / shape.heads;
+    const std::int64_t inner = shape.heads * width;
     const Variable mask = b.buffer("mask", {1, 1, shape.positions, shape.positions}, DType::Bool);
-    std::vector<Variable> parts = b.chunk(b.linear("qkv", x, 3 * shape.hidden), 3, 2);
+    std::vector<Variable> parts = b.chunk(b.linear("qkv", x, 3 * inner), 3, 2);
     for (Variable& part : parts)
         part = b.transpose(b.view(std::move(part), {batch, length, shape.heads, width}), 1, 2);
     if (b.options().attention != AttentionKernel::Eager) {
         Variable y = b.scaledDotProduct(parts[0], parts[1], parts[2]);
-        y = b.view(b.contiguous(b.transpose(std::move(y), 1, 2)), {batch, length, shape.hidden});
-        return b.dropout(b.linear("proj", std::move(y), shape.hidden), b.options().dropout);
+        y = b.view(b.contiguous(b.transpose(std::move(y), 1, 2)), {batch, length, inner});
+        y = b.rowOutput(b.linear("proj", std::move(y), shape.hidden));
+        return b.dropout(std::move(y), b.options().dropout);
     }
     Variable scores; // a local of this function
     Variable y = b.attentionCore(
         [&] { return eagerAttention(b, parts[0], parts[1], parts[2], mask, scores); });
-    y = b.view(b.contiguous(b.transpose(std::move(y), 1, 2)), {batch, length, shape.hidden});
-    return b.dropout(b.linear("proj", y, shape.hidden), b.options().dropout);
+    y = b.view(b.contiguous(b.transpose(std::move(y), 1, 2)), {batch, length, inner});
+    return b.dropout(b.rowOutput(b.linear("proj", y, shape.hidden)), b.options().dropout);
 }
 
 /// 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))), one kernel after the other.
@@ -52,10 +56,12 @@ Variable compositeGelu(NetworkBuilder& b, const Variable& x)
 Variable feedForward(NetworkBuilder& b, const Gpt2Shape& shape, Variable x)
 {
     const std::int64_t width = shape.feedForward > 0 ? shape.feedForward : 4 * shape.hidden;
+    x = b.columnInput(std::move(x));
     Variable hidden = b.linear("fc", std::move(x), width);
     hidden = shape.isActivationComposite ? compositeGelu(b, hidden)
                                          : b.unary(shape.activation, std::move(hidden));
-    return b.dropout(b.linear("pj", std::move(hidden), shape.hidden), b.options().dropout);
+    hidden = b.rowOutput(b.linear("pj", std::move(hidden), shape.hidden));
+    return b.dropout(std::move(hidden), b.options().dropout);
 }
 
 } // namespace
@@ -73,7 +79,7 @@ Variable gpt2Block(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& ar
 Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
 {
     NetworkBuilder b(options);
-    if (shape.heads < 1 || shape.hidden % shape.heads != 0)
+    if (shape.heads < 1 || (shape.headWidth == 0 && shape.hidden % shape.heads != 0))
         b.refuse("network.shape", fmt::format("hidden size {} is not a multiple of {} heads",
                                               shape.hidden, shape.heads));
     if (options.sequence > shape.positions)
@@ -90,12 +96,12 @@ Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
                                         options.sequence);
     Variable x = b.embedding(indices, tokenWeight);
     x = b.add(std::move(x), b.embedding("wpe", positions, shape.positions, shape.hidden));
-    x = b.dropout(std::move(x), options.dropout);
+    x = b.dropout(b.rowOutput(std::move(x)), options.dropout);
     for (std::int64_t i = 0; i < shape.layers && b.ok(); ++i) {
         const ModuleScope scope(b, fmt::format("blocks.{}", i), "GPT2Block");
         x = b.layer([&] { return gpt2Block(b, shape, x); });
     }
-    x = b.layerNorm("lnf", std::move(x));
+    x = b.columnInput(b.layerNorm("lnf", std::move(x)));
     Variable logits = shape.isTied ? b.linear(x, tokenWeight)
                                    : b.linear("head", x, shape.vocabulary, false);
     if (!options.loss)

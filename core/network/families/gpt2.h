@@ -11,6 +11,7 @@ struct Gpt2Shape
 {
     std::int64_t hidden = 768;
     std::int64_t heads = 12;
+    std::int64_t headWidth = 0; ///< 0: hidden / heads
     std::int64_t layers = 12;
     std::int64_t feedForward = 0; ///< 0: four times hidden
     std::int64_t vocabulary = 50257;

@@ -65,22 +65,25 @@ void T5Stack::makeRelativeBias()
     m_self.bias = m_b.unsqueeze(m_b.permute(std::move(bias), {2, 0, 1}), 0);
 }
 
-Variable T5Stack::attention(std::string_view name, const Variable& x, const Variable& source,
-                            const AttentionStyle& style)
+Variable T5Stack::attention(std::string_view name, const Variable& argument,
+                            const Variable& origin, const AttentionStyle& style)
 {
     const ModuleScope scope(m_b, name, "T5Attention");
+    const Variable x = m_b.columnInput(argument);
+    const Variable source = origin.id() == argument.id() ? x : m_b.columnInput(origin);
     const auto projected = [&](const char* part, const Variable& from) {
         Variable y = m_b.linear(part, from, m_model.heads * m_model.headDim, false);
         return m_b.ok() ? splitHeads(m_b, std::move(y), m_model.heads, m_model.headDim)
                         : Variable();
     };
     const Variable q = projected("q", x), k = projected("k", source), v = projected("v", source);
-    return m_b.linear("o", attend(m_b, q, k, v, style), m_model.hidden, false);
+    return m_b.rowOutput(m_b.linear("o", attend(m_b, q, k, v, style), m_model.hidden, false));
 }
 
-Variable T5Stack::feedForward(const Variable& x)
+Variable T5Stack::feedForward(const Variable& argument)
 {
     const ModuleScope scope(m_b, "DenseReluDense", "T5Dense");
+    const Variable x = m_b.columnInput(argument);
     const ActivationKind activation = m_model.activation;
     Variable inner;
     if (m_model.gated) {
@@ -88,11 +91,11 @@ Variable T5Stack::feedForward(const Variable& x)
         const Variable up = m_b.linear("wi_1", x, m_model.ffn, false);
         inner = m_b.multiply(gate, up);
         inner = m_b.dropout(std::move(inner), m_b.options().dropout);
-        return m_b.linear("wo", std::move(inner), m_model.hidden, false);
+        return m_b.rowOutput(m_b.linear("wo", std::move(inner), m_model.hidden, false));
     }
     inner = activated(m_b, activation, m_b.linear("wi", x, m_model.ffn, false));
     inner = m_b.dropout(std::move(inner), m_b.options().dropout);
-    return m_b.linear("wo", std::move(inner), m_model.hidden, false);
+    return m_b.rowOutput(m_b.linear("wo", std::move(inner), m_model.hidden, false));
 }
 
 Variable T5Stack::layer(std::int64_t index, const Variable& argument, const Variable& encoded)
@@ -116,7 +119,7 @@ Variable T5Stack::layer(std::int64_t index, const Variable& argument, const Vari
 Variable T5Stack::run(Variable x, std::int64_t layers, const Variable& encoded)
 {
     const BuildOptions& options = m_b.options();
-    x = m_b.dropout(std::move(x), options.dropout);
+    x = m_b.dropout(m_b.rowOutput(std::move(x)), options.dropout);
     m_self.softmaxInFloat = m_cross.softmaxInFloat = false;
     makeRelativeBias();
     if (m_causal)
@@ -152,6 +155,7 @@ Result<Graph> t5(const ModelDescription& model, const BuildOptions& options)
         return b.finish({});
     Variable x = T5Stack(b, model, "decoder", true)
                      .run(b.embedding(decoderTokens, weight), model.decoderLayers, encoded);
+    x = b.columnInput(std::move(x));
     if (model.head == HeadKind::None)
         return b.finish(std::move(x));
     if (!model.tied)

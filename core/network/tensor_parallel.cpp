@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/tensor_parallel.h"
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+Result<void> divide(std::int64_t& size, const char* field, int devices)
+{
+    if (size % devices != 0)
+        return fail("network.parallel",
+                    fmt::format("{} {} cannot be shared evenly by {} devices", size, field, devices),
+                    fmt::format("choose tensor_parallel so that it divides {}", size),
+                    "tensor_parallel");
+    size /= devices;
+    return {};
+}
+
+Result<void> divideKeys(ModelDescription& model, int devices)
+{
+    if (model.kvHeads >= devices)
+        return divide(model.kvHeads, "key/value heads", devices);
+    if (devices % model.kvHeads != 0)
+        return fail("network.parallel",
+                    fmt::format("{} devices cannot repeat {} key/value heads evenly", devices,
+                                model.kvHeads),
+                    "choose a multiple of the key/value heads", "tensor_parallel");
+    model.kvHeads = 1;
+    return {};
+}
+
+} // namespace
+
+Result<ModelDescription> tensorParallelPart(const ModelDescription& model, int devices)
+{
+    ModelDescription part = model;
+    if (devices == 1)
+        return part;
+    if (model.family == Family::Cnn || model.family == Family::Mlp)
+        return fail("network.parallel",
+                    fmt::format("tensor parallelism divides transformers; {} is a {}", model.name,
+                                familyText(model.family)),
+                    "choose tensor_parallel 1", "tensor_parallel");
+    MEMSCAPE_CHECK(divide(part.heads, "heads", devices));
+    MEMSCAPE_CHECK(divideKeys(part, devices));
+    MEMSCAPE_CHECK(divide(part.ffn, "feed-forward columns", devices));
+    if (part.experts.count > 0) {
+        MEMSCAPE_CHECK(divide(part.experts.ffn, "columns of an expert", devices));
+        MEMSCAPE_CHECK(divide(part.experts.sharedFfn, "columns of the shared expert", devices));
+    }
+    part.vocab = (part.vocab + devices - 1) / devices;
+    return part;
+}
+
+} // namespace memscape
