@@ -50,6 +50,8 @@ Variable NetworkBuilder::adapted(std::string_view name, Variable x, Variable res
         m_isAdapter = false;
         return weight;
     };
+    if (!m_options.autocast)
+        x = cast(std::move(x), m_options.weights);
     const Variable a = matrix("lora_A", {rank, inputs});
     const Variable b = matrix("lora_B", {outputs, rank});
     Variable low = scale(linear(linear(std::move(x), a), b));

@@ -221,6 +221,14 @@ void NetworkBuilder::release(TensorId tensor)
     op.first = std::uint32_t(m_graph.operands.size());
     m_graph.operands.push_back(tensor);
     m_graph.operators.push_back(op);
+    if (const Gathered gathered = gatheredIn(tensor); gathered.whole == tensor)
+        release(gathered.part);
+}
+
+NetworkBuilder::Gathered NetworkBuilder::gatheredIn(TensorId tensor) const
+{
+    const StorageId storage = m_graph.tensors[tensor].storage;
+    return storage < m_gathered.size() ? m_gathered[storage] : Gathered{};
 }
 
 // --- recording an operator ------------------------------------------------------------------------
@@ -271,9 +279,8 @@ void NetworkBuilder::save(TensorId tensor)
     if (!op.hasGradient)
         return;
     ++op.saved;
-    const StorageId storage = m_graph.tensors[tensor].storage;
-    const bool isGathered = storage < m_partOf.size() && m_partOf[storage] != noTensor;
-    m_graph.operands.push_back(isGathered ? m_partOf[storage] : tensor);
+    const TensorId part = gatheredIn(tensor).part;
+    m_graph.operands.push_back(part == noTensor ? tensor : part);
 }
 
 Variable NetworkBuilder::record(OperatorKind kind, std::initializer_list<TensorId> inputs,

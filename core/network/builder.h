@@ -286,7 +286,12 @@ private:
     std::vector<std::uint32_t> m_names; ///< variables per tensor
     std::vector<TensorId> m_castOf;     ///< autocast's cache, by parameter
     std::vector<Variable> m_casts;
-    std::vector<TensorId> m_partOf; ///< by storage: the part that it was gathered from
+    struct Gathered
+    {
+        TensorId whole = noTensor, part = noTensor;
+    };
+    Gathered gatheredIn(TensorId tensor) const;
+    std::vector<Gathered> m_gathered; ///< by storage: which tensor was gathered there, from what
     int m_layers = 0;               ///< Layer blocks that are being recorded
     bool m_isAdapter = false;       ///< parameters are trained although adapters are there
     ModuleIndex m_module = 0;

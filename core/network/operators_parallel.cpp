@@ -29,8 +29,9 @@ Variable NetworkBuilder::columnInput(Variable x)
     const TensorId part = x.id();
     Variable result = record(OperatorKind::AllGather, {part}, {Layout(whole), x.dtype()});
     const StorageId storage = m_graph.tensors[result.id()].storage;
-    m_partOf.resize(storage + 1, noTensor);
-    m_partOf[storage] = part;
+    m_gathered.resize(storage + 1);
+    m_gathered[storage] = {result.id(), part};
+    retain(part); // until nobody names the whole: a product may still pack the part
     return settled(std::move(result), x);
 }
 

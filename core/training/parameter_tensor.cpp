@@ -7,36 +7,51 @@ namespace memscape {
 
 namespace {
 
-/// Which parameter each tensor is: itself, or the one that autocast cast.
-std::vector<std::size_t> parameterOfTensor(const Graph& graph)
+constexpr std::size_t noParameter = SIZE_MAX;
+
+/// Which parameter lies in each storage: itself, seen in any way, or a copy that autocast made.
+std::vector<std::size_t> parameterOfStorage(const Graph& graph)
 {
-    constexpr std::size_t none = SIZE_MAX;
-    std::vector<std::size_t> parameter(graph.tensors.size(), none);
+    std::vector<std::size_t> parameter(graph.storages.size(), noParameter);
+    const auto of = [&](TensorId tensor) -> std::size_t& {
+        return parameter[graph.tensors[tensor].storage];
+    };
     for (std::size_t i = 0; i < graph.parameters.size(); ++i)
-        parameter[graph.parameters[i].tensor] = i;
+        of(graph.parameters[i].tensor) = i;
     for (const Operator& op : graph.operators)
-        if (op.kind == OperatorKind::Cast)
-            parameter[graph.outputs(op)[0]] = parameter[graph.inputs(op)[0]];
+        if (op.kind == OperatorKind::Cast || op.kind == OperatorKind::Dequantize)
+            of(graph.outputs(op)[0]) = of(graph.inputs(op)[0]);
     return parameter;
+}
+
+bool isProduct(OperatorKind kind)
+{
+    return kind == OperatorKind::Mm || kind == OperatorKind::Addmm || kind == OperatorKind::Bmm;
+}
+
+bool isLookup(OperatorKind kind)
+{
+    return kind == OperatorKind::Embedding || kind == OperatorKind::Index;
 }
 
 /// Marks what is looked up, and the last matrix of a product when it has a row per word.
 void markEmbeddings(const Graph& graph, std::vector<ParameterTensor>& parameters)
 {
-    const auto parameterOf = parameterOfTensor(graph);
+    const auto lying = parameterOfStorage(graph);
+    const auto parameterOf = [&](TensorId tensor) { return lying[graph.tensors[tensor].storage]; };
     std::int64_t words = 0;
-    std::size_t head = SIZE_MAX;
+    std::size_t head = noParameter;
     for (const Operator& op : graph.operators) {
         const auto inputs = graph.inputs(op);
-        if (op.kind == OperatorKind::Embedding && parameterOf[inputs[0]] != SIZE_MAX) {
-            ParameterTensor& table = parameters[parameterOf[inputs[0]]];
+        if (isLookup(op.kind) && parameterOf(inputs[0]) != noParameter) {
+            ParameterTensor& table = parameters[parameterOf(inputs[0])];
             table.isEmbedding = true;
             words = std::max(words, table.shape[0]);
-        } else if (op.kind == OperatorKind::Mm || op.kind == OperatorKind::Addmm) {
-            head = parameterOf[inputs[1]];
+        } else if (isProduct(op.kind)) {
+            head = parameterOf(inputs[1]);
         }
     }
-    if (head != SIZE_MAX && words > 0 && parameters[head].shape[0] == words)
+    if (head != noParameter && words > 0 && parameters[head].shape[0] == words)
         parameters[head].isEmbedding = true;
 }
 

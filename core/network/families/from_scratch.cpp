@@ -18,7 +18,7 @@ Variable projected(NetworkBuilder& b, std::string_view name, const Variable& x, 
     const bool isReplaced = options.isProductInFp8 // by a library's linear module
         || (options.adapters && options.adapters->isQuantized);
     if (isReplaced)
-        return b.linear(name, x, width, false);
+        return b.linear(name, options.autocast ? x : b.cast(x, options.weights), width, false);
     const ModuleScope scope(b, name, "Linear");
     Variable y = b.einsum("bsi,oi->bso", x, b.parameter("weight", {width, x.size(-1)}));
     return b.adapted(name, x, std::move(y));

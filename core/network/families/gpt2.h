@@ -11,7 +11,6 @@ struct Gpt2Shape
 {
     std::int64_t hidden = 768;
     std::int64_t heads = 12;
-    std::int64_t headWidth = 0; ///< 0: hidden / heads
     std::int64_t layers = 12;
     std::int64_t feedForward = 0; ///< 0: four times hidden
     std::int64_t vocabulary = 50257;
@@ -19,6 +18,7 @@ struct Gpt2Shape
     bool isTied = true;
     OperatorKind activation = OperatorKind::Gelu;
     bool isActivationComposite = false; ///< Hugging Face's NewGELUActivation, operator by operator
+    std::int64_t headWidth = 0; ///< 0: hidden / heads
 };
 
 /// One block on x (B, S, hidden); `mask` is the causal Bool buffer (1, 1, positions, positions).

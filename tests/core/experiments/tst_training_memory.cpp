@@ -296,6 +296,17 @@ void TestTrainingMemory::moreIsNeverLess_data()
     QTest::newRow("dropout") << "dropout=0" << "dropout=0.1";
     QTest::newRow("optimizer") << "optimizer=sgd" << "optimizer=adamw";
     QTest::newRow("8-bit") << "optimizer=adam-8bit" << "optimizer=adam";
+    QTest::newRow("ZeRO-1") << "zero=1 data_parallel=8" << "zero=0 data_parallel=8";
+    QTest::newRow("ZeRO-2") << "zero=2 data_parallel=8" << "zero=1 data_parallel=8";
+    QTest::newRow("ZeRO-3") << "zero=3 data_parallel=8" << "zero=2 data_parallel=8";
+    QTest::newRow("more shards") << "zero=3 data_parallel=64" << "zero=3 data_parallel=8";
+    QTest::newRow("tensor parallel") << "tensor_parallel=4" << "tensor_parallel=2";
+    QTest::newRow("sequence parallel") << "tensor_parallel=4 sequence_parallel=true" << "tensor_parallel=4";
+    QTest::newRow("optimizer on the host") << "offload=optimizer" << "offload=none";
+    QTest::newRow("weights on the host") << "offload=parameters zero=3" << "offload=optimizer";
+    QTest::newRow("LoRA") << "adapter=lora" << "adapter=none";
+    QTest::newRow("QLoRA") << "adapter=qlora" << "adapter=lora";
+    QTest::newRow("rank") << "adapter=lora adapter_rank=4" << "adapter=lora adapter_rank=64";
     QTest::newRow("implementation") << "optimizer_implementation=fused" << "optimizer_implementation=auto";
 }
 
@@ -304,15 +315,23 @@ void TestTrainingMemory::moreIsNeverLess()
     QFETCH(QString, less);
     QFETCH(QString, more);
     const auto allocated = [](const QString& text) {
-        std::vector<std::string> assignments{"model=gpt2", "precision=fp32", text.toStdString()};
-        const bool updatePeaks = text.startsWith("optimizer_implementation"); // few activations
+        std::vector<std::string> assignments{"model=gpt2", "precision=fp32"};
+        for (const QString& assignment : text.split(' '))
+            assignments.push_back(assignment.toStdString());
+        const bool updatePeaks = text.startsWith("optimizer_implementation") // few activations
+            || text.contains("zero=") || text.contains("offload") || text.contains("adapter");
         if (!text.startsWith("batch"))
             assignments.push_back(updatePeaks ? "batch=1" : "batch=8");
-        if (!text.startsWith("sequence"))
+        if (!text.startsWith("sequence="))
             assignments.push_back(updatePeaks ? "sequence=32" : "sequence=512");
         return value(*training().predict(gpu(), with(assignments)), "peak_allocated");
     };
-    QVERIFY(allocated(less) <= allocated(more));
+    const bool isEqual = less == "optimizer_implementation=fused"; // the peak may be elsewhere
+    if (isEqual)
+        QVERIFY(allocated(less) <= allocated(more));
+    else
+        QVERIFY2(allocated(less) < allocated(more),
+                 qPrintable(QString("%1 %2").arg(allocated(less)).arg(allocated(more))));
 }
 
 void TestTrainingMemory::wrongInputIsRefused_data()
