@@ -103,7 +103,7 @@ BlockIndex CachingAllocator::takeFree(const Request& request)
         ++from.searches;
     auto& free = from.free;
     auto position = free.lowerBound(request.stream, request.rounded);
-    if (position == free.size() || free[position].stream != request.stream)
+    if (free.isEnd(position) || free[position].stream != request.stream)
         return 0;
     // A block that can grow counts with the size that it can grow to.
     const auto reach = [&](SortedBlocks::Position at) {
@@ -112,9 +112,10 @@ BlockIndex CachingAllocator::takeFree(const Request& request)
         return block.size + (block.next && !next.isMapped() ? next.size : 0);
     };
     if (m_options.expandableSegments)
-        while (position + 1 < free.size() && free[position + 1].stream == request.stream
-               && reach(position + 1) < reach(position))
-            ++position;
+        for (auto next = free.next(position); !free.isEnd(next)
+             && free[next].stream == request.stream && reach(next) < reach(position);
+             next = free.next(position))
+            position = next;
     const std::int64_t size = free[position].size;
     if (isOversize(request.rounded)) {
         if (size >= request.rounded + m_options.maxNonSplitRounding)

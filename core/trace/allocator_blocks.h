@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks of the caching allocator and its ordered sets of free ones. Blocks live in one array
-// and name each other by index (0 is none); a set is a flat array of keys in the order in which the
-// allocator looks for a fit. A training step has few free blocks at a time, so moving the tail of
-// an array is cheaper than a node of a tree.
+// and name each other by index (0 is none); a set is an array of keys in the order in which the
+// allocator looks for a fit, in chunks of some hundred. A training step has few free blocks at a time,
+// so moving the tail of a chunk is cheaper than a node of a tree; a mixture of experts has 100,000.
 #pragma once
 
 #include <algorithm>
@@ -59,26 +59,85 @@ public:
                 < std::tie(other.stream, other.size, other.address);
         }
     };
-    using Position = std::size_t;
+    /// Of a key; valid until the set changes.
+    struct Position
+    {
+        std::size_t chunk = 0;
+        std::size_t offset = 0;
+    };
 
     Position lowerBound(std::uint16_t stream, std::int64_t size, std::uint64_t address = 0) const
     {
         const Key key{stream, size, address, 0};
-        return Position(std::lower_bound(m_keys.begin(), m_keys.end(), key) - m_keys.begin());
+        const std::size_t chunk = chunkOf(key);
+        if (chunk == m_chunks.size())
+            return {chunk, 0};
+        const auto& keys = m_chunks[chunk];
+        return {chunk, std::size_t(std::lower_bound(keys.begin(), keys.end(), key) - keys.begin())};
     }
     void insert(const Key& key)
     {
-        m_keys.insert(std::lower_bound(m_keys.begin(), m_keys.end(), key), key);
+        if (m_chunks.empty()) {
+            m_chunks.push_back({key});
+            return;
+        }
+        const std::size_t chunk = std::min(chunkOf(key), m_chunks.size() - 1);
+        auto& keys = m_chunks[chunk];
+        keys.insert(std::lower_bound(keys.begin(), keys.end(), key), key);
+        if (keys.size() > chunkLimit)
+            split(chunk);
     }
     void erase(const Key& key) { eraseAt(lowerBound(key.stream, key.size, key.address)); }
-    void eraseAt(Position position) { m_keys.erase(m_keys.begin() + std::ptrdiff_t(position)); }
+    void eraseAt(Position position)
+    {
+        auto& keys = m_chunks[position.chunk];
+        keys.erase(keys.begin() + std::ptrdiff_t(position.offset));
+        if (keys.empty())
+            m_chunks.erase(m_chunks.begin() + std::ptrdiff_t(position.chunk));
+    }
 
-    const Key& operator[](Position position) const { return m_keys[position]; }
-    std::size_t size() const { return m_keys.size(); }
-    const std::vector<Key>& keys() const { return m_keys; }
+    bool isEnd(Position position) const { return position.chunk == m_chunks.size(); }
+    bool isFirst(Position position) const { return position.chunk == 0 && position.offset == 0; }
+    Position next(Position position) const
+    {
+        const bool isLast = position.offset + 1 == m_chunks[position.chunk].size();
+        return isLast ? Position{position.chunk + 1, 0} : Position{position.chunk, position.offset + 1};
+    }
+    Position previous(Position position) const
+    {
+        return position.offset > 0
+            ? Position{position.chunk, position.offset - 1}
+            : Position{position.chunk - 1, m_chunks[position.chunk - 1].size() - 1};
+    }
+    const Key& operator[](Position position) const { return m_chunks[position.chunk][position.offset]; }
+    /// All of them, in order.
+    std::vector<Key> keys() const
+    {
+        std::vector<Key> all;
+        for (const auto& keys : m_chunks)
+            all.insert(all.end(), keys.begin(), keys.end());
+        return all;
+    }
 
 private:
-    std::vector<Key> m_keys;
+    static constexpr std::size_t chunkLimit = 512;
+
+    /// The first chunk that does not end before the key.
+    std::size_t chunkOf(const Key& key) const
+    {
+        const auto found = std::partition_point(m_chunks.begin(), m_chunks.end(),
+                                                [&](const auto& keys) { return keys.back() < key; });
+        return std::size_t(found - m_chunks.begin());
+    }
+    void split(std::size_t chunk)
+    {
+        const auto middle = m_chunks[chunk].begin() + chunkLimit / 2;
+        std::vector<Key> upper(middle, m_chunks[chunk].end());
+        m_chunks[chunk].erase(middle, m_chunks[chunk].end());
+        m_chunks.insert(m_chunks.begin() + std::ptrdiff_t(chunk) + 1, std::move(upper));
+    }
+
+    std::vector<std::vector<Key>> m_chunks; ///< none is empty
 };
 
 } // namespace memscape

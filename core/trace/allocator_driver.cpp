@@ -43,21 +43,22 @@ bool CachingAllocator::releaseAvailable(const Request& request)
     auto& free = pool(request.isSmall).free;
     const std::int64_t wanted = std::max(request.rounded, *m_options.maxSplit);
     auto position = free.lowerBound(request.stream, wanted);
-    const bool isOneEnough = position < free.size() && free[position].stream == request.stream
+    const bool isOneEnough = !free.isEnd(position) && free[position].stream == request.stream
         && !m_blocks[free[position].block].isExpandable;
     if (isOneEnough) {
         releaseSegment(free[position].block);
         return true;
     }
     std::int64_t released = 0;
-    while (position > 0 && released < wanted) {
-        const SortedBlocks::Key candidate = free[--position];
+    while (!free.isFirst(position) && released < wanted) {
+        const SortedBlocks::Key candidate = free[free.previous(position)];
         if (candidate.stream != request.stream || !isOversize(candidate.size))
             break;
         if (!m_blocks[candidate.block].isExpandable) {
             releaseSegment(candidate.block);
             released += candidate.size;
         }
+        position = free.lowerBound(candidate.stream, candidate.size, candidate.address);
     }
     return released >= wanted;
 }

@@ -41,7 +41,7 @@ BlockIndex CachingAllocator::findExpandable(const Request& request)
     };
     auto& unmapped = pool(request.isSmall).unmapped;
     for (auto at = unmapped.lowerBound(request.stream, 0);
-         at < unmapped.size() && unmapped[at].stream == request.stream; ++at) {
+         !unmapped.isEnd(at) && unmapped[at].stream == request.stream; at = unmapped.next(at)) {
         BlockIndex candidate = unmapped[at].block;
         const BlockIndex before = m_blocks[candidate].previous;
         if (before && m_blocks[before].isIdle())
