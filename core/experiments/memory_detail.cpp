@@ -120,7 +120,11 @@ Json nodeJson(const std::string& name, const Node& node)
     for (const auto& child : node.children)
         sorted.push_back(&child);
     std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const auto* a, const auto* b) { return a->second.bytes > b->second.bytes; });
+                     [](const auto* a, const auto* b) {
+                         if (a->second.bytes != b->second.bytes)
+                             return a->second.bytes > b->second.bytes;
+                         return a->first.size() < b->first.size(); // layer 2 before layer 10
+                     });
     for (const auto* child : sorted)
         json["children"].push_back(nodeJson(child->first, child->second));
     return json;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many accesses per second the cache simulator replays on one core; the goal is 50 million. The
 // traces run from the kind (all hits) to the worst: every access misses all three levels, so three
-// sets are searched and three lines replaced, about 270 instructions. On a busy virtual core at
-// 2.75 GHz that is 30 to 40 million; traces that stay in L2 are beyond 60 million.
+// sets are searched and three lines replaced. On a virtual core that others were using, the worst
+// traces ran at 30 to 40 million, traces that stay in L2 beyond 60 million.
 #include "core/access/cache_simulator.h"
 #include "core/access/random.h"
 #include "core/access/warp.h"
