@@ -60,8 +60,8 @@ public:
     void reset(); ///< `del x`
     explicit operator bool() const { return m_builder != nullptr; }
     TensorId id() const { return m_tensor; }
-    const Layout& layout() const;
-    const Shape& shape() const { return layout().shape; }
+    const Layout& layout() const; ///< until the next operator is recorded: tensors move
+    Shape shape() const { return layout().shape; } ///< a copy
     std::int64_t size(int dimension) const; ///< −1 is the last
     DType dtype() const;
 
