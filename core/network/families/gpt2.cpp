@@ -110,7 +110,7 @@ Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
         logits = b.cast(std::move(logits), DType::Float32);
     const Variable targets = b.target("targets", tokens, DType::Int64);
     Variable loss = b.crossEntropy(
-        b.view(logits, {options.batch * options.sequence, shape.vocabulary}), targets);
+        b.view(logits, {options.tokens(), shape.vocabulary}), targets);
     return b.finish(std::move(logits), std::move(loss));
 }
 
