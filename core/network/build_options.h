@@ -63,13 +63,6 @@ struct BuildOptions
     bool isProductInFp8 = false;   ///< layers' linear operators keep FP8 copies of their inputs
     std::optional<AdapterOptions> adapters = {};
     EagerRules rules = {};
-
-    /// batch × sequence; wraps where the builder has refused the sizes already.
-    std::int64_t tokens() const
-    {
-        return static_cast<std::int64_t>(static_cast<std::uint64_t>(batch)
-                                         * static_cast<std::uint64_t>(sequence));
-    }
 };
 
 } // namespace memscape

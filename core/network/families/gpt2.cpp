@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/families/gpt2.h"
 
+#include "core/network/families/language_head.h"
+
 #include <fmt/format.h>
 
 namespace memscape {
@@ -85,8 +87,7 @@ Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
     if (options.sequence > shape.positions)
         b.refuse("network.shape", fmt::format("a sequence of {} is longer than the {} positions",
                                               options.sequence, shape.positions));
-    const Shape tokens{options.batch, options.sequence};
-    const Variable indices = b.input("tokens", tokens, DType::Int64);
+    const Variable indices = tokenInput(b);
     Variable tokenWeight, positionWeight;
     {
         const ModuleScope scope(b, "wte", "Embedding");
@@ -104,14 +105,7 @@ Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
     x = b.columnInput(b.layerNorm("lnf", std::move(x)));
     Variable logits = shape.isTied ? b.linear(x, tokenWeight)
                                    : b.linear("head", x, shape.vocabulary, false);
-    if (!options.loss)
-        return b.finish(std::move(logits));
-    if (options.logitsInFloat)
-        logits = b.cast(std::move(logits), DType::Float32);
-    const Variable targets = b.target("targets", tokens, DType::Int64);
-    Variable loss = b.crossEntropy(
-        b.view(logits, {options.tokens(), shape.vocabulary}), targets);
-    return b.finish(std::move(logits), std::move(loss));
+    return finishLanguageModel(b, std::move(logits));
 }
 
 } // namespace memscape

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/families/llama.h"
 
+#include "core/network/families/language_head.h"
+
 #include <fmt/format.h>
 
 namespace memscape {
@@ -112,8 +114,7 @@ Result<Graph> llama(const LlamaShape& shape, const BuildOptions& options)
         b.refuse("network.shape",
                  fmt::format("{} heads with {} key-value heads do not divide a hidden size of {}",
                              shape.heads, shape.keyValueHeads, shape.hidden));
-    const Shape tokens{options.batch, options.sequence};
-    const Variable indices = b.input("tokens", tokens, DType::Int64);
+    const Variable indices = tokenInput(b);
     Variable tokenWeight;
     {
         const ModuleScope embedding(b, "emb", "Embedding");
@@ -134,14 +135,7 @@ Result<Graph> llama(const LlamaShape& shape, const BuildOptions& options)
     x = b.rmsNorm("nf", std::move(x));
     Variable logits = shape.isTied ? b.linear(x, tokenWeight)
                                    : b.linear("head", x, shape.vocabulary, false);
-    if (!options.loss)
-        return b.finish(std::move(logits));
-    if (options.logitsInFloat)
-        logits = b.cast(std::move(logits), DType::Float32);
-    const Variable targets = b.target("targets", tokens, DType::Int64);
-    Variable loss = b.crossEntropy(
-        b.view(logits, {options.tokens(), shape.vocabulary}), targets);
-    return b.finish(std::move(logits), std::move(loss));
+    return finishLanguageModel(b, std::move(logits));
 }
 
 } // namespace memscape
