@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/measured_networks.h"
 
-#include "core/network/families/bert.h"
-#include "core/network/families/classifier.h"
-#include "core/network/families/encoder_layer.h"
+#include "tests/support/networks/bert.h"
+#include "tests/support/networks/classifier.h"
+#include "tests/support/networks/encoder_layer.h"
 #include "core/network/families/gpt2.h"
 #include "core/network/families/llama.h"
-#include "core/network/families/mobilenet.h"
-#include "core/network/families/resnet.h"
-#include "core/network/families/vgg.h"
+#include "tests/support/networks/mobilenet.h"
+#include "tests/support/networks/resnet.h"
+#include "tests/support/networks/vgg.h"
 
 #include <QJsonArray>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/network/families/classifier.h"
+#include "tests/support/networks/classifier.h"
 
 #include <fmt/format.h>
 

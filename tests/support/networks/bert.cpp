@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/network/families/bert.h"
+#include "tests/support/networks/bert.h"
 
 #include <fmt/format.h>
 

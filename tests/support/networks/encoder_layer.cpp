@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/network/families/encoder_layer.h"
+#include "tests/support/networks/encoder_layer.h"
 
 #include <fmt/format.h>
 

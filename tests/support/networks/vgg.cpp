@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/network/families/vgg.h"
+#include "tests/support/networks/vgg.h"
 
-#include "core/network/families/convolutional.h"
+#include "tests/support/networks/convolutional.h"
 
 #include <fmt/format.h>
 
