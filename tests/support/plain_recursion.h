@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recursion of Beaumont et al. (arXiv 1911.13214) written down as it is read, with several ways to save
+// a stage: slow, and obviously the recursion. Every faster solver is held against it.
+//
+//     O(s,t,m): least time to run segment s … t forward and backward in m beside x_s, y_{t+1} resident
+//     F∅:  m ≥ y_{t+1} + max(x_{s+1} + ftmp_s, max_{s<j<t} x_j + x_{j+1} + ftmp_j):
+//          min over s < j ≤ t of Σ_{s ≤ i < j} fw_i + O(j,t,m − x_j) + O(s,j−1,m)
+//     Fall: m ≥ max(y_{t+1} + x̄_{s+1} + ftmp_s, y_s + y_{s+1} + x̄_{s+1} + btmp_s):
+//          fw_s + bw_s + O(s+1,t,m − x̄_{s+1})
+// The loss is stage L, which saves nothing; sizes beyond the chain are 0.
+#pragma once
+
+#include "core/checkpoint/chain.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace memscape::test {
+
+inline constexpr double infeasible = std::numeric_limits<double>::infinity();
+
+class PlainRecursion
+{
+public:
+    /// O(s,t,m) for all s ≤ t ≤ L, 0 ≤ m ≤ budget − x_0.
+    PlainRecursion(const Chain& chain, std::int64_t budget)
+        : m_chain(chain), m_end(chain.length()), m_width(std::max<std::int64_t>(0, budget - chain.values[0] + 1)),
+          m_table(std::size_t(m_end + 1) * std::size_t(m_end + 1) * std::size_t(m_width), infeasible)
+    {
+        for (int s = m_end; s >= 0; --s) {
+            for (int t = s; t <= m_end; ++t) {
+                for (std::int64_t m = 0; m < m_width; ++m)
+                    m_table[index(s, t, m)] = solve(s, t, m);
+            }
+        }
+    }
+
+    /// The least makespan within `budget`, x_0 included; infeasible when there is none.
+    double makespan(std::int64_t budget) const { return at(0, m_end, budget - m_chain.values[0]); }
+
+private:
+    std::size_t index(int s, int t, std::int64_t m) const
+    {
+        return (std::size_t(s) * std::size_t(m_end + 1) + std::size_t(t)) * std::size_t(m_width) + std::size_t(m);
+    }
+    double at(int s, int t, std::int64_t m) const { return m < 0 || m >= m_width ? infeasible : m_table[index(s, t, m)]; }
+    std::int64_t value(int i) const { return i > m_end ? 0 : m_chain.values[i]; }
+
+    std::int64_t leastToPass(int s, int t) const
+    {
+        std::int64_t most = value(s + 1) + m_chain.stages[s].forwardOverhead;
+        for (int j = s + 1; j < t; ++j)
+            most = std::max(most, value(j) + value(j + 1) + m_chain.stages[j].forwardOverhead);
+        return value(t + 1) + most;
+    }
+
+    double solve(int s, int t, std::int64_t m) const
+    {
+        if (s == m_end) // the loss: y_L beside x_L
+            return m >= value(s) + m_chain.lossOverhead ? m_chain.lossTime : infeasible;
+        double best = infeasible;
+        for (const SaveOption& option : m_chain.stages[s].options) {
+            const std::int64_t needed = std::max(value(t + 1) + option.saved + option.forwardOverhead,
+                                                 value(s) + value(s + 1) + option.saved + option.backwardOverhead);
+            if (m >= needed)
+                best = std::min(best, option.forward + option.backward + (s == t ? 0 : at(s + 1, t, m - option.saved)));
+        }
+        if (s == t || m < leastToPass(s, t))
+            return best;
+        double passed = 0;
+        for (int j = s + 1; j <= t; ++j) {
+            passed += m_chain.stages[j - 1].forward;
+            best = std::min(best, passed + at(j, t, m - value(j)) + at(s, j - 1, m));
+        }
+        return best;
+    }
+
+    const Chain& m_chain;
+    int m_end;
+    std::int64_t m_width;
+    std::vector<double> m_table;
+};
+
+} // namespace memscape::test
