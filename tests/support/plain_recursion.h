@@ -3,11 +3,12 @@
 // a stage: slow, and obviously the recursion. Every faster solver is held against it.
 //
 //     O(s,t,m): least time to run segment s … t forward and backward in m beside x_s, y_{t+1} resident
-//     F∅:  m ≥ y_{t+1} + max(x_{s+1} + ftmp_s, max_{s<j<t} x_j + x_{j+1} + ftmp_j):
-//          min over s < j ≤ t of Σ_{s ≤ i < j} fw_i + O(j,t,m − x_j) + O(s,j−1,m)
+//     F∅:  min over s < j ≤ t of Σ_{s ≤ i < j} fw_i + O(j,t,m − x_j) + O(s,j−1,m)
+//          where m ≥ y_{t+1} + max(x_{s+1} + ftmp_s, max_{s<i<j} x_i + x_{i+1} + ftmp_i)
 //     Fall: m ≥ max(y_{t+1} + x̄_{s+1} + ftmp_s, y_s + y_{s+1} + x̄_{s+1} + btmp_s):
 //          fw_s + bw_s + O(s+1,t,m − x̄_{s+1})
-// The loss is stage L, which saves nothing; sizes beyond the chain are 0.
+// The loss is stage L, which saves nothing; sizes beyond the chain are 0. (The paper asks for the memory to pass
+// all of s … t−1, not only up to j: the same when saving takes the overhead of passing, its only case.)
 #pragma once
 
 #include "core/checkpoint/chain.h"
@@ -47,14 +48,6 @@ private:
     double at(int s, int t, std::int64_t m) const { return m < 0 || m >= m_width ? infeasible : m_table[index(s, t, m)]; }
     std::int64_t value(int i) const { return i > m_end ? 0 : m_chain.values[i]; }
 
-    std::int64_t leastToPass(int s, int t) const
-    {
-        std::int64_t most = value(s + 1) + m_chain.stages[s].forwardOverhead;
-        for (int j = s + 1; j < t; ++j)
-            most = std::max(most, value(j) + value(j + 1) + m_chain.stages[j].forwardOverhead);
-        return value(t + 1) + most;
-    }
-
     double solve(int s, int t, std::int64_t m) const
     {
         if (s == m_end) // the loss: y_L beside x_L
@@ -66,12 +59,14 @@ private:
             if (m >= needed)
                 best = std::min(best, option.forward + option.backward + (s == t ? 0 : at(s + 1, t, m - option.saved)));
         }
-        if (s == t || m < leastToPass(s, t))
-            return best;
         double passed = 0;
+        std::int64_t needed = 0;
         for (int j = s + 1; j <= t; ++j) {
-            passed += m_chain.stages[j - 1].forward;
-            best = std::min(best, passed + at(j, t, m - value(j)) + at(s, j - 1, m));
+            const Stage& stage = m_chain.stages[j - 1];
+            needed = std::max(needed, (j - 1 == s ? 0 : value(j - 1)) + value(j) + stage.forwardOverhead + value(t + 1));
+            passed += stage.forward;
+            if (m >= needed)
+                best = std::min(best, passed + at(j, t, m - value(j)) + at(s, j - 1, m));
         }
         return best;
     }

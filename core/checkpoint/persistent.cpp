@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/persistent.h"
+
+#include "core/base/number.h"
+#include "core/checkpoint/persistent_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr int slotsLimit = 1'000'000;
+
+std::string memoryText(const Chain& chain, std::int64_t size)
+{
+    return chain.units.isBytes ? quantityText(double(size), Unit::Byte) : fmt::format("{}", size);
+}
+
+/// The store-everything schedule in the fastest ways, and its budget.
+std::pair<std::int64_t, Schedule> withoutRecomputation(const SlotChain& chain)
+{
+    std::vector<int> options(std::size_t(chain.end) + 1);
+    std::int64_t needed = 0;
+    for (int i = chain.end; i >= 0; --i) {
+        const SlotNeed need = chain.neededToSaveFastest(i, chain.end, needed);
+        needed = need.size;
+        options[i] = need.option;
+    }
+    Schedule schedule;
+    for (int i = 0; i < chain.end; ++i)
+        schedule.push_back({OperationKind::ForwardSave, i, options[i]});
+    schedule.push_back({OperationKind::Loss, chain.end, 0});
+    for (int i = chain.end - 1; i >= 0; --i)
+        schedule.push_back({OperationKind::Backward, i, 0});
+    return {chain.values[0] + needed, std::move(schedule)};
+}
+
+/// No extra time of any segment is above this: a stage is passed at most once per backward of a later one.
+double extraLimit(const SlotChain& chain)
+{
+    double limit = chain.passed.back();
+    for (int i = 0; i <= chain.end; ++i) {
+        double slowest = 0;
+        for (const SaveOption& option : chain.stages[i].options)
+            slowest = std::max(slowest, option.forward + option.backward);
+        limit += double(chain.end - i) * chain.stages[i].forward + (slowest - chain.fastest[i]);
+    }
+    return limit;
+}
+
+bool hasWholeTimes(const SlotChain& chain)
+{
+    const auto isWhole = [](double time) { return time == std::floor(time); };
+    return std::all_of(chain.stages.begin(), chain.stages.end(), [&](const Stage& stage) {
+        return isWhole(stage.forward) && std::all_of(stage.options.begin(), stage.options.end(), [&](const SaveOption& option) {
+            return isWhole(option.forward) && isWhole(option.backward);
+        });
+    });
+}
+
+/// Refuses `fixed` B that every table of this length takes and `cells` B that grow with the slots.
+tl::unexpected<Error> tooLarge(const Chain& chain, std::int64_t top, double fixed, double cells, const PersistentSettings& settings)
+{
+    const double limit = 0.9 * double(settings.tableLimit); // windows grow a little faster than their slots
+    const double fewer = std::max(0.0, limit - fixed) / cells;
+    std::string hint = fmt::format("{} stages joined from neighbours would work",
+                                   std::max(1, int(chain.length() * std::sqrt(limit / (fixed + cells)))));
+    if (chain.units.isBytes && settings.slotCount * fewer >= 1)
+        hint = fmt::format("{} slots would work, or {}", int(settings.slotCount * fewer), hint);
+    if (!chain.units.isBytes && double(top) * fewer >= 1)
+        hint = fmt::format("a budget of {} would work, or larger units, or {}", std::int64_t(double(top) * fewer), hint);
+    return fail("checkpoint.size",
+                fmt::format("{} stages in {} slots of memory take {} to solve, more than {}", chain.length(), top,
+                            quantityText(fixed + cells, Unit::Byte), quantityText(double(settings.tableLimit), Unit::Byte)),
+                std::move(hint));
+}
+
+tl::unexpected<Error> belowMinimum(const Chain& chain, std::int64_t budget, std::int64_t minimum, std::string hint = {})
+{
+    return fail("checkpoint.budget",
+                fmt::format("no persistent schedule fits in {}: the least is {}", memoryText(chain, budget),
+                            chain.units.isBytes ? fmt::format("{} ({} B)", memoryText(chain, minimum), minimum)
+                                                : memoryText(chain, minimum)),
+                std::move(hint), "budget");
+}
+
+/// The limit has no schedule: because of its size, or of the slots' rounding.
+tl::unexpected<Error> limitTooSmall(const Chain& chain, const PersistentSettings& settings)
+{
+    if (chain.length() > exactMinimumLength)
+        return fail("checkpoint.budget", fmt::format("no persistent schedule fits in {}", memoryText(chain, settings.memoryLimit)),
+                    "give a larger budget", "budget");
+    const std::int64_t minimum = minimumPersistentBudget(chain);
+    if (minimum > settings.memoryLimit)
+        return belowMinimum(chain, settings.memoryLimit, minimum);
+    return fail("checkpoint.budget",
+                fmt::format("{} is enough (the least is {} B), but not with every size rounded up to one of {} slots",
+                            memoryText(chain, settings.memoryLimit), minimum, settings.slotCount),
+                "take more slots", "budget");
+}
+
+template<typename Cost>
+Result<void> solveAs(PersistentTable& table, const Chain& chain, const PersistentSettings& settings)
+{
+    const double segments = double(Segments(chain.length()).size());
+    const double fixed = segments * double(fillBytesPerSegment<Cost>);
+    if (fixed > double(settings.tableLimit) || table.top >= std::numeric_limits<std::int32_t>::max())
+        return tooLarge(chain, table.top, fixed, segments * double(table.top) * sizeof(Cost), settings);
+    table.windows = segmentWindows(table.chain, table.top);
+    double cells = 0;
+    for (const Window& window : table.windows)
+        cells += double(window.last - window.first) * sizeof(Cost);
+    if (fixed + cells > double(settings.tableLimit))
+        return tooLarge(chain, table.top, fixed, cells, settings);
+    auto costs = fillCosts<Cost>(table.chain, table.windows, table.top, settings.isCancelled);
+    if (!costs)
+        return fail("checkpoint.cancelled", "the solve was cancelled");
+    table.costs = std::move(*costs);
+    table.solverBytes = std::int64_t(fixed + cells);
+    return {};
+}
+
+Result<void> checkSettings(const PersistentSettings& settings)
+{
+    if (settings.slotCount < 1 || settings.slotCount > slotsLimit)
+        return fail("checkpoint.slots", fmt::format("memory can't be divided into {} slots", settings.slotCount),
+                    fmt::format("give 1 to {}", slotsLimit), "slots");
+    if (settings.memoryLimit < 0)
+        return fail("checkpoint.budget", fmt::format("{} is not a budget", settings.memoryLimit), "give a size above 0", "budget");
+    return {};
+}
+
+} // namespace
+
+Result<PersistentSolution> solvePersistent(const Chain& chain, const PersistentSettings& settings)
+{
+    MEMSCAPE_CHECK(checkChain(chain));
+    MEMSCAPE_CHECK(checkSettings(settings));
+    auto table = std::make_shared<PersistentTable>();
+    std::tie(table->withoutRecomputation, table->saveAll) = withoutRecomputation(discretise(chain, 1));
+    table->isBytes = chain.units.isBytes;
+    table->isWhole = settings.memoryLimit == 0 || settings.memoryLimit >= table->withoutRecomputation;
+    const std::int64_t limit = std::max<std::int64_t>(1, table->isWhole ? table->withoutRecomputation : settings.memoryLimit);
+    table->chain = discretise(chain, slotSize(chain, limit, settings.slotCount));
+    const SlotChain& slots = table->chain;
+    table->top = table->isWhole ? withoutRecomputation(slots).first - slots.values[0] + 1
+                                : limit / slots.slot - slots.values[0] + 1;
+    if (table->top <= 0)
+        return limitTooSmall(chain, settings);
+
+    const double extra = extraLimit(slots);
+    if (!std::isfinite(slots.base + extra))
+        return fail("chain.range", "these times are too long to be added", "give times in larger units", "forward");
+    MEMSCAPE_CHECK(hasWholeTimes(slots) && extra < costLimit<std::int32_t>
+                       ? solveAs<std::int32_t>(*table, chain, settings)
+                       : solveAs<double>(*table, chain, settings));
+    table->first = table->firstFeasible();
+    if (table->first >= table->top && !table->isWhole)
+        return limitTooSmall(chain, settings);
+    return PersistentSolution(std::move(table));
+}
+
+PersistentSolution::PersistentSolution(std::shared_ptr<const PersistentTable> table) : m_table(std::move(table)) {}
+
+std::int64_t PersistentSolution::minimumBudget() const
+{
+    const std::int64_t rounded = (m_table->first + m_table->chain.values[0]) * m_table->chain.slot;
+    return m_table->isWhole ? std::min(rounded, m_table->withoutRecomputation) : rounded;
+}
+
+std::int64_t PersistentSolution::budgetWithoutRecomputation() const
+{
+    return m_table->withoutRecomputation;
+}
+
+std::vector<FrontPoint> PersistentSolution::front() const
+{
+    const SlotChain& chain = m_table->chain;
+    std::vector<FrontPoint> points;
+    for (std::int64_t m = m_table->first; m < m_table->top; ++m) {
+        const std::int64_t budget = (m + chain.values[0]) * chain.slot;
+        if (budget < m_table->withoutRecomputation)
+            points.push_back({budget, chain.base + m_table->extra(0, chain.end, m)});
+    }
+    if (m_table->isWhole)
+        points.push_back({m_table->withoutRecomputation, chain.base});
+    return points;
+}
+
+Result<double> PersistentSolution::makespan(std::int64_t budget) const
+{
+    if (budget >= m_table->withoutRecomputation)
+        return m_table->chain.base;
+    MEMSCAPE_TRY(m, m_table->slotsOf(budget));
+    return m_table->chain.base + m_table->extra(0, m_table->chain.end, m);
+}
+
+Result<Schedule> PersistentSolution::schedule(std::int64_t budget) const
+{
+    if (budget >= m_table->withoutRecomputation)
+        return m_table->saveAll;
+    MEMSCAPE_TRY(m, m_table->slotsOf(budget));
+    return walkBack(*m_table, m);
+}
+
+std::int64_t PersistentSolution::slot() const { return m_table->chain.slot; }
+
+std::int64_t PersistentSolution::tableBytes() const
+{
+    const std::size_t cells = std::visit([](const auto& costs) { return costs.size * sizeof(costs.cells[0]); }, m_table->costs);
+    return std::int64_t(cells + m_table->windows.size() * (sizeof(Window) + sizeof(std::size_t)));
+}
+
+std::int64_t PersistentSolution::solverBytes() const { return m_table->solverBytes; }
+
+} // namespace memscape

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/slot_chain.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace memscape {
+
+namespace {
+
+void divideUp(std::int64_t& size, std::int64_t slot)
+{
+    size = size / slot + (size % slot != 0);
+}
+
+/// The least time of a stage that is saved.
+double fastestOf(const Stage& stage)
+{
+    double least = std::numeric_limits<double>::infinity();
+    for (const SaveOption& option : stage.options)
+        least = std::min(least, option.forward + option.backward);
+    return least;
+}
+
+std::int64_t commonDivisor(const Chain& chain)
+{
+    std::int64_t divisor = chain.lossOverhead;
+    for (std::int64_t value : chain.values)
+        divisor = std::gcd(divisor, value);
+    for (const Stage& stage : chain.stages) {
+        divisor = std::gcd(divisor, stage.forwardOverhead);
+        for (const SaveOption& option : stage.options)
+            divisor = std::gcd(divisor, std::gcd(option.saved, std::gcd(option.forwardOverhead, option.backwardOverhead)));
+    }
+    return std::max<std::int64_t>(1, divisor);
+}
+
+} // namespace
+
+std::int64_t SlotChain::neededToSave(int s, int t, const SaveOption& option) const
+{
+    return option.saved + std::max(values[t + 1] + option.forwardOverhead,
+                                   values[s] + values[s + 1] + option.backwardOverhead);
+}
+
+std::int64_t SlotChain::neededToPass(int s, int i) const
+{
+    return (i == s ? 0 : values[i]) + values[i + 1] + stages[i].forwardOverhead;
+}
+
+SlotNeed SlotChain::neededToSaveFastest(int s, int t, std::int64_t after) const
+{
+    SlotNeed least{std::numeric_limits<std::int64_t>::max(), 0};
+    const std::vector<SaveOption>& options = stages[s].options;
+    for (int k = 0; k < int(options.size()); ++k) {
+        const std::int64_t needed = std::max(neededToSave(s, t, options[k]), options[k].saved + after);
+        if (options[k].forward + options[k].backward == fastest[s] && needed < least.size)
+            least = {needed, k};
+    }
+    return least;
+}
+
+SlotChain discretise(const Chain& chain, std::int64_t slot)
+{
+    SlotChain slots;
+    slots.end = chain.length();
+    slots.slot = slot;
+    slots.values = chain.values;
+    slots.values.push_back(0);
+    slots.stages = chain.stages;
+    slots.stages.push_back(Stage{"loss", 0, 0, {SaveOption{"loss", 0, chain.lossTime, 0, 0, chain.lossOverhead}}});
+    slots.passed.push_back(0);
+    for (std::int64_t& value : slots.values)
+        divideUp(value, slot);
+    for (Stage& stage : slots.stages) {
+        divideUp(stage.forwardOverhead, slot);
+        for (SaveOption& option : stage.options) {
+            divideUp(option.saved, slot);
+            divideUp(option.forwardOverhead, slot);
+            divideUp(option.backwardOverhead, slot);
+        }
+        slots.fastest.push_back(fastestOf(stage));
+        slots.base += slots.fastest.back();
+        slots.passed.push_back(slots.passed.back() + stage.forward);
+    }
+    return slots;
+}
+
+std::int64_t slotSize(const Chain& chain, std::int64_t limit, int slotCount)
+{
+    if (!chain.units.isBytes)
+        return 1;
+    const std::int64_t divisor = commonDivisor(chain);
+    return limit / divisor <= slotCount ? divisor : limit / slotCount + (limit % slotCount != 0);
+}
+
+} // namespace memscape
