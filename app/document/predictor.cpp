@@ -22,8 +22,7 @@ struct Predictor::Job
 
 namespace {
 
-Result<Record> predictionOf(const std::string& id, const Device& device,
-                            const Parameters& parameters)
+Result<Record> predictionOf(const std::string& id, const Device& device, const Parameters& parameters)
 {
     // A model throws only for our own bugs or for want of memory; neither may end the window.
     try {
@@ -35,8 +34,7 @@ Result<Record> predictionOf(const std::string& id, const Device& device,
     }
 }
 
-std::vector<Claim> claimsOf(const std::string& id, const Device& device,
-                            const Parameters& parameters)
+std::vector<Claim> claimsOf(const std::string& id, const Device& device, const Parameters& parameters)
 {
     try {
         const auto experiment = findExperiment(id);

@@ -40,8 +40,7 @@ private:
     void layoutRows();
 
     FiguresModel* m_model;
-    /// Text of a column, since its rows changed.
-    std::array<int, FiguresModel::NUM_COLUMNS> m_widest{};
+    std::array<int, FiguresModel::NUM_COLUMNS> m_widest{}; ///< text of a column, since its rows changed
 };
 
 } // namespace memscape

@@ -104,19 +104,19 @@ tl::unexpected<Error> limitTooSmall(const Chain& chain, const PersistentSettings
 }
 
 template<typename Cost>
-Result<void> solveAs(PersistentTable& table, const Chain& chain, const PersistentSettings& settings)
+Result<void> solveAs(persistent::Table& table, const Chain& chain, const PersistentSettings& settings)
 {
-    const double segments = double(Segments(chain.length()).size());
-    const double fixed = segments * double(fillBytesPerSegment<Cost>);
+    const double segments = double(persistent::Segments(chain.length()).size());
+    const double fixed = segments * double(persistent::fillBytesPerSegment<Cost>);
     if (fixed > double(settings.tableLimit) || table.top >= std::numeric_limits<std::int32_t>::max())
         return tooLarge(chain, table.top, fixed, segments * double(table.top) * sizeof(Cost), settings);
-    table.windows = segmentWindows(table.chain, table.top);
+    table.windows = persistent::segmentWindows(table.chain, table.top);
     double cells = 0;
-    for (const Window& window : table.windows)
+    for (const persistent::Window& window : table.windows)
         cells += double(window.last - window.first) * sizeof(Cost);
     if (fixed + cells > double(settings.tableLimit))
         return tooLarge(chain, table.top, fixed, cells, settings);
-    auto costs = fillCosts<Cost>(table.chain, table.windows, table.top, settings.isCancelled);
+    auto costs = persistent::fillCosts<Cost>(table.chain, table.windows, table.top, settings);
     if (!costs)
         return fail("checkpoint.cancelled", "the solve was cancelled");
     table.costs = std::move(*costs);
@@ -140,7 +140,7 @@ Result<PersistentSolution> solvePersistent(const Chain& chain, const PersistentS
 {
     MEMSCAPE_CHECK(checkChain(chain));
     MEMSCAPE_CHECK(checkSettings(settings));
-    auto table = std::make_shared<PersistentTable>();
+    auto table = std::make_shared<persistent::Table>();
     std::tie(table->withoutRecomputation, table->saveAll) = withoutRecomputation(discretise(chain, 1));
     table->isBytes = chain.units.isBytes;
     table->isWhole = settings.memoryLimit == 0 || settings.memoryLimit >= table->withoutRecomputation;
@@ -155,7 +155,7 @@ Result<PersistentSolution> solvePersistent(const Chain& chain, const PersistentS
     const double extra = extraLimit(slots);
     if (!std::isfinite(slots.base + extra))
         return fail("chain.range", "these times are too long to be added", "give times in larger units", "forward");
-    MEMSCAPE_CHECK(hasWholeTimes(slots) && extra < costLimit<std::int32_t>
+    MEMSCAPE_CHECK(hasWholeTimes(slots) && extra < persistent::costLimit<std::int32_t>
                        ? solveAs<std::int32_t>(*table, chain, settings)
                        : solveAs<double>(*table, chain, settings));
     table->first = table->firstFeasible();
@@ -164,7 +164,7 @@ Result<PersistentSolution> solvePersistent(const Chain& chain, const PersistentS
     return PersistentSolution(std::move(table));
 }
 
-PersistentSolution::PersistentSolution(std::shared_ptr<const PersistentTable> table) : m_table(std::move(table)) {}
+PersistentSolution::PersistentSolution(std::shared_ptr<const persistent::Table> table) : m_table(std::move(table)) {}
 
 std::int64_t PersistentSolution::minimumBudget() const
 {
@@ -204,7 +204,7 @@ Result<Schedule> PersistentSolution::schedule(std::int64_t budget) const
     if (budget >= m_table->withoutRecomputation)
         return m_table->saveAll;
     MEMSCAPE_TRY(m, m_table->slotsOf(budget));
-    return walkBack(*m_table, m);
+    return persistent::walkBack(*m_table, m);
 }
 
 std::int64_t PersistentSolution::slot() const { return m_table->chain.slot; }
@@ -212,7 +212,7 @@ std::int64_t PersistentSolution::slot() const { return m_table->chain.slot; }
 std::int64_t PersistentSolution::tableBytes() const
 {
     const std::size_t cells = std::visit([](const auto& costs) { return costs.size * sizeof(costs.cells[0]); }, m_table->costs);
-    return std::int64_t(cells + m_table->windows.size() * (sizeof(Window) + sizeof(std::size_t)));
+    return std::int64_t(cells + m_table->windows.size() * (sizeof(persistent::Window) + sizeof(std::size_t)));
 }
 
 std::int64_t PersistentSolution::solverBytes() const { return m_table->solverBytes; }

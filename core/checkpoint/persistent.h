@@ -32,6 +32,7 @@ struct PersistentSettings
     int slotCount = 500;                ///< the memory limit of a chain in bytes is divided into so many
     std::int64_t memoryLimit = 0;       ///< largest budget to solve for; 0: what no recomputation needs
     std::int64_t tableLimit = std::int64_t(4) << 30; ///< B that the solver may take itself
+    int vectorBytes = 64;               ///< widest vectors to use, where the processor has them
     std::function<bool()> isCancelled = {}; ///< asked every few milliseconds at most; may be empty
 };
 
@@ -42,13 +43,15 @@ struct FrontPoint
     double makespan = 0;
 };
 
-class PersistentTable;
+namespace persistent {
+class Table;
+}
 
 /// The solved table. Copies share it.
 class PersistentSolution
 {
 public:
-    PersistentSolution(std::shared_ptr<const PersistentTable> table);
+    PersistentSolution(std::shared_ptr<const persistent::Table> table);
 
     /// Smallest budget that the table has a schedule for.
     std::int64_t minimumBudget() const;
@@ -68,7 +71,7 @@ public:
     std::int64_t solverBytes() const; ///< the most that solving took
 
 private:
-    std::shared_ptr<const PersistentTable> m_table;
+    std::shared_ptr<const persistent::Table> m_table;
 };
 
 /// O(L³ slots / 6) time, O(L² slots / 2) memory, whole-number times exactly.

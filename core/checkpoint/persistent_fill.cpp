@@ -1,89 +1,131 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/persistent_table.h"
+// The filling's beginning, and the choice of an instruction set.
+#include "core/checkpoint/persistent_filling_tiles.h"
 
 #include <algorithm>
+#include <limits>
 
-namespace memscape {
+namespace memscape::persistent {
+
+template<typename Cost>
+Filling<Cost>::Filling(const SlotChain& chain, const std::vector<Window>& windows, std::int64_t top)
+    : m_windows(windows), m_segments(chain.end), m_padded((chain.end / tileSize + 1) * tileSize - 1),
+      m_stageCount(chain.end + 1), m_tileCount(chain.end / tileSize + 1), m_top(std::int32_t(top))
+{
+    for (const Window& window : windows) {
+        m_table.starts.push_back(m_table.size - std::size_t(window.first));
+        m_table.size += std::size_t(std::max(0, window.last - window.first));
+    }
+    m_table.cells = std::make_unique_for_overwrite<Cost[]>(m_table.size);
+    makeWays(chain);
+    makeTiles(chain);
+    Lanes<Cost> none;
+    std::fill_n(none.at, laneCount, infeasible<Cost>);
+    m_leftLanes.assign(m_padded.size(), none);
+    m_belowLanes.assign(m_padded.size(), none);
+    m_left = m_leftLanes.front().at;
+    m_below = m_belowLanes.front().at;
+}
+
+template<typename Cost>
+void Filling<Cost>::makeWays(const SlotChain& chain)
+{
+    const std::int32_t most = std::min(m_top, std::numeric_limits<std::int32_t>::max() / 2); // two can be added
+    const auto capped = [&](std::int64_t size) { return std::int32_t(std::min<std::int64_t>(size, most)); };
+    for (std::int64_t value : chain.values)
+        m_values.push_back(capped(value));
+    for (double passed : chain.passed)
+        m_passed.push_back(Cost(passed));
+    for (int s = 0; s <= chain.end; ++s) {
+        m_waysOf.push_back(std::int32_t(m_ways.size()));
+        m_passing.push_back(capped(chain.neededToPass(s, s)));
+        for (const SaveOption& option : chain.stages[s].options)
+            m_ways.push_back({capped(option.saved), capped(option.saved + option.forwardOverhead),
+                              capped(option.saved + chain.values[s] + chain.values[s + 1] + option.backwardOverhead),
+                              Cost(option.forward + option.backward - chain.fastest[s])});
+    }
+    m_waysOf.push_back(std::int32_t(m_ways.size()));
+}
+
+template<typename Cost>
+void Filling<Cost>::makeTiles(const SlotChain& chain)
+{
+    m_tiles.assign(std::size_t(m_tileCount) * std::size_t(m_tileCount), Tile{m_top, 0, 0, 0});
+    for (int s = 0; s < m_stageCount; ++s) {
+        std::int64_t passing = 0;
+        for (int t = s; t < m_stageCount; ++t) {
+            Tile& known = tile(s / tileSize, t / tileSize);
+            const Window window = m_windows[m_segments(s, t)];
+            m_segment.push_back({m_table.starts[m_segments(s, t)], window.first, window.last});
+            const std::int64_t free = std::min<std::int64_t>(m_top, passing + chain.values[t + 1]);
+            known.first = std::min(known.first, window.first);
+            known.free = std::max(known.free, std::int32_t(free));
+            known.settled = std::max(known.settled, std::int32_t(std::min<std::int64_t>(m_top, window.last + chain.values[s])));
+            known.furthest = t;
+            passing = std::max(passing, chain.neededToPass(s, t));
+        }
+    }
+}
 
 namespace {
 
+#if defined(__x86_64__)
 template<typename Cost>
-class Filling
+[[gnu::flatten, gnu::target("avx512f,avx512vl,avx512dq")]] void fillGroupAvx512(Filling<Cost>& filling, int group, std::int32_t block)
 {
-public:
-    Filling(const SlotChain& chain, const std::vector<Window>& windows) : m_chain(chain), m_windows(windows), m_segments(chain.end)
-    {
-        std::size_t size = 0;
-        for (const Window& window : windows) {
-            m_table.starts.push_back(size - std::size_t(window.first));
-            size += std::size_t(std::max(0, window.last - window.first));
-        }
-        m_table.size = size;
-        m_table.cells = std::make_unique_for_overwrite<Cost[]>(size);
-    }
+    filling.template fillGroup<64 / sizeof(Cost), 4>(group, block);
+}
+template<typename Cost>
+[[gnu::flatten, gnu::target("avx2")]] void fillGroupAvx2(Filling<Cost>& filling, int group, std::int32_t block)
+{
+    filling.template fillGroup<32 / sizeof(Cost), 2>(group, block);
+}
+#endif
 
-    void fill(int s, int t)
-    {
-        const std::size_t segment = m_segments(s, t);
-        for (std::int64_t m = m_windows[segment].first; m < m_windows[segment].last; ++m)
-            m_table.cells[m_table.starts[segment] + std::size_t(m)] = solve(s, t, m);
-    }
+template<typename Cost>
+[[gnu::flatten]] void fillGroupAnywhere(Filling<Cost>& filling, int group, std::int32_t block)
+{
+    filling.template fillGroup<16 / sizeof(Cost), 2>(group, block);
+}
 
-    CostTable<Cost> take() { return std::move(m_table); }
+template<typename Cost>
+using FillGroup = void (*)(Filling<Cost>&, int, std::int32_t);
 
-private:
-    Cost at(int s, int t, std::int64_t m) const
-    {
-        const std::size_t segment = m_segments(s, t);
-        const Window window = m_windows[segment];
-        if (m < window.first)
-            return infeasible<Cost>;
-        return m >= window.last ? Cost(0) : m_table.cells[m_table.starts[segment] + std::size_t(m)];
-    }
-
-    Cost solve(int s, int t, std::int64_t m) const
-    {
-        Cost best = infeasible<Cost>;
-        for (const SaveOption& option : m_chain.stages[s].options) {
-            const Cost beyond = Cost(option.forward + option.backward - m_chain.fastest[s]);
-            if (m >= m_chain.neededToSave(s, t, option))
-                best = std::min(best, Cost(beyond + (s == t ? Cost(0) : at(s + 1, t, m - option.saved))));
-        }
-        for (int j = s + 1; j <= t; ++j) {
-            if (m < m_chain.values[t + 1] + m_chain.neededToPass(s, j - 1))
-                break;
-            const Cost passed = Cost(m_chain.passed[j] - m_chain.passed[s]);
-            best = std::min(best, Cost(passed + std::min(costLimit<Cost>, Cost(at(j, t, m - m_chain.values[j]) + at(s, j - 1, m)))));
-        }
-        return best < costLimit<Cost> ? best : infeasible<Cost>;
-    }
-
-    const SlotChain& m_chain;
-    const std::vector<Window>& m_windows;
-    Segments m_segments;
-    CostTable<Cost> m_table;
-};
+/// For this processor, in vectors of at most so many bytes.
+template<typename Cost>
+FillGroup<Cost> fillGroupHere([[maybe_unused]] int vectorBytes)
+{
+#if defined(__x86_64__)
+    const bool hasAvx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    if (vectorBytes >= 64 && hasAvx512)
+        return fillGroupAvx512<Cost>;
+    if (vectorBytes >= 32 && __builtin_cpu_supports("avx2"))
+        return fillGroupAvx2<Cost>;
+#endif
+    return fillGroupAnywhere<Cost>;
+}
 
 } // namespace
 
 template<typename Cost>
-std::optional<CostTable<Cost>> fillCosts(const SlotChain& chain, const std::vector<Window>& windows, std::int64_t,
-                                         const std::function<bool()>& isCancelled)
+std::optional<CostTable<Cost>> fillCosts(const SlotChain& chain, const std::vector<Window>& windows, std::int64_t top,
+                                         const PersistentSettings& settings)
 {
-    Filling<Cost> filling(chain, windows);
-    for (int s = chain.end; s >= 0; --s) {
-        for (int t = s; t <= chain.end; ++t) {
-            if (isCancelled && isCancelled())
+    const FillGroup<Cost> fillGroup = fillGroupHere<Cost>(settings.vectorBytes);
+    Filling<Cost> filling(chain, windows, top);
+    for (std::int32_t block = 0; block < filling.top(); block += laneCount) {
+        for (int group = filling.groupCount() - 1; group >= 0; --group) {
+            if (settings.isCancelled && settings.isCancelled())
                 return std::nullopt;
-            filling.fill(s, t);
+            fillGroup(filling, group, block);
         }
     }
     return filling.take();
 }
 
 template std::optional<CostTable<std::int32_t>> fillCosts(const SlotChain&, const std::vector<Window>&, std::int64_t,
-                                                          const std::function<bool()>&);
+                                                          const PersistentSettings&);
 template std::optional<CostTable<double>> fillCosts(const SlotChain&, const std::vector<Window>&, std::int64_t,
-                                                    const std::function<bool()>&);
+                                                    const PersistentSettings&);
 
-} // namespace memscape
+} // namespace memscape::persistent

@@ -11,7 +11,7 @@ namespace memscape {
 std::int64_t minimumPersistentBudget(const Chain& chain)
 {
     const SlotChain exact = discretise(chain, 1);
-    const Segments segments(exact.end);
+    const persistent::Segments segments(exact.end);
     std::vector<std::int64_t> least(segments.size());
     for (int s = exact.end; s >= 0; --s) {
         for (int t = s; t <= exact.end; ++t) {

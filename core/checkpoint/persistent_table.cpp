@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-namespace memscape {
+namespace memscape::persistent {
 
-double PersistentTable::extra(int s, int t, std::int64_t m) const
+double Table::extra(int s, int t, std::int64_t m) const
 {
     const std::size_t segment = Segments(chain.end)(s, t);
     const Window window = windows[segment];
@@ -21,7 +21,7 @@ double PersistentTable::extra(int s, int t, std::int64_t m) const
     }, costs);
 }
 
-std::int64_t PersistentTable::firstFeasible() const
+std::int64_t Table::firstFeasible() const
 {
     const Window window = windows[Segments(chain.end)(0, chain.end)];
     std::int64_t m = window.first;
@@ -30,7 +30,7 @@ std::int64_t PersistentTable::firstFeasible() const
     return m;
 }
 
-Result<std::int64_t> PersistentTable::slotsOf(std::int64_t budget) const
+Result<std::int64_t> Table::slotsOf(std::int64_t budget) const
 {
     const std::int64_t m = std::min(budget / chain.slot - chain.values[0], top - 1);
     if (budget > 0 && m >= first)
@@ -40,4 +40,4 @@ Result<std::int64_t> PersistentTable::slotsOf(std::int64_t budget) const
                 chain.slot > 1 ? fmt::format("sizes are rounded up to slots of {} B; more slots need a little less", chain.slot) : "", "budget");
 }
 
-} // namespace memscape
+} // namespace memscape::persistent

@@ -6,6 +6,7 @@
 
 #include "core/base/result.h"
 #include "core/checkpoint/persistent.h"
+#include "core/checkpoint/persistent_tiles.h"
 #include "core/checkpoint/persistent_windows.h"
 
 #include <limits>
@@ -13,14 +14,7 @@
 #include <optional>
 #include <variant>
 
-namespace memscape {
-
-/// Sums of two stay representable, and what is infeasible stays far above what is not.
-template<typename Cost> inline constexpr Cost infeasible = std::numeric_limits<Cost>::infinity();
-template<> inline constexpr std::int32_t infeasible<std::int32_t> = (1 << 30) - 1;
-/// Everything feasible is below.
-template<typename Cost> inline constexpr Cost costLimit = std::numeric_limits<Cost>::max();
-template<> inline constexpr std::int32_t costLimit<std::int32_t> = 1 << 29;
+namespace memscape::persistent {
 
 /// The extra times inside the windows, one segment after the other.
 template<typename Cost>
@@ -31,7 +25,7 @@ struct CostTable
     std::size_t size = 0;
 };
 
-class PersistentTable
+class Table
 {
 public:
     SlotChain chain;
@@ -52,19 +46,20 @@ public:
     Result<std::int64_t> slotsOf(std::int64_t budget) const;
 };
 
-/// B beside the cells, per segment: windows and starts.
-template<typename Cost> inline constexpr std::size_t fillBytesPerSegment = sizeof(Window) + sizeof(std::size_t);
+/// B beside the cells, per segment: its window, where it starts, and two blocks of memory while it is filled.
+template<typename Cost>
+inline constexpr std::size_t fillBytesPerSegment = sizeof(Window) + sizeof(std::size_t) + sizeof(std::int32_t) + 2 * laneCount * sizeof(Cost);
 
 /// Fills the table; nothing when it was cancelled.
 template<typename Cost>
 std::optional<CostTable<Cost>> fillCosts(const SlotChain& chain, const std::vector<Window>& windows, std::int64_t top,
-                                         const std::function<bool()>& isCancelled);
+                                         const PersistentSettings& settings);
 extern template std::optional<CostTable<std::int32_t>> fillCosts(const SlotChain&, const std::vector<Window>&, std::int64_t,
-                                                                 const std::function<bool()>&);
+                                                                 const PersistentSettings&);
 extern template std::optional<CostTable<double>> fillCosts(const SlotChain&, const std::vector<Window>&, std::int64_t,
-                                                           const std::function<bool()>&);
+                                                           const PersistentSettings&);
 
 /// Walks O(0,L,m) back: the arg-min of every segment on the way, found again.
-Schedule walkBack(const PersistentTable& table, std::int64_t m);
+Schedule walkBack(const Table& table, std::int64_t m);
 
-} // namespace memscape
+} // namespace memscape::persistent

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace memscape {
+namespace memscape::persistent {
 
 namespace {
 
@@ -13,7 +13,7 @@ namespace {
 struct Task
 {
     bool isSegment = false;
-    ChainOperation operation;
+    Operation operation;
     int s = 0, t = 0;
     std::int64_t m = 0;
 };
@@ -29,7 +29,7 @@ struct Choice
 class Walk
 {
 public:
-    explicit Walk(const PersistentTable& table) : m_table(table), m_chain(table.chain) {}
+    explicit Walk(const Table& table) : m_table(table), m_chain(table.chain) {}
 
     Schedule run(std::int64_t m)
     {
@@ -51,7 +51,7 @@ private:
     void save(int s, int t, std::int64_t m, int option);
     void cut(int s, int t, std::int64_t m, int kept);
 
-    const PersistentTable& m_table;
+    const Table& m_table;
     const SlotChain& m_chain;
     std::vector<Task> m_tasks;
     Schedule m_schedule;
@@ -111,9 +111,9 @@ void Walk::cut(int s, int t, std::int64_t m, int kept)
 
 } // namespace
 
-Schedule walkBack(const PersistentTable& table, std::int64_t m)
+Schedule walkBack(const Table& table, std::int64_t m)
 {
     return Walk(table).run(m);
 }
 
-} // namespace memscape
+} // namespace memscape::persistent

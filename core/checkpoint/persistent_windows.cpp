@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace memscape {
+namespace memscape::persistent {
 
 namespace {
 
@@ -60,4 +60,4 @@ std::vector<Window> segmentWindows(const SlotChain& chain, std::int64_t top)
     return windows;
 }
 
-} // namespace memscape
+} // namespace memscape::persistent

@@ -5,7 +5,7 @@
 
 #include "core/checkpoint/slot_chain.h"
 
-namespace memscape {
+namespace memscape::persistent {
 
 /// Slots beside x_s. Below `first` infeasible; from `last` on nothing is recomputed.
 struct Window
@@ -33,4 +33,4 @@ private:
 /// nobody asks.
 std::vector<Window> segmentWindows(const SlotChain& chain, std::int64_t top);
 
-} // namespace memscape
+} // namespace memscape::persistent

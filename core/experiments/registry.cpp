@@ -9,7 +9,6 @@ const Experiment& hierarchyExperiment();
 const Experiment& strideExperiment();
 const Experiment& trainingMemoryExperiment();
 const Experiment& inferenceMemoryExperiment();
-const Experiment& checkpointExperiment();
 
 const std::vector<const Experiment*>& experiments()
 {
@@ -18,7 +17,6 @@ const std::vector<const Experiment*>& experiments()
         &strideExperiment(),
         &trainingMemoryExperiment(),
         &inferenceMemoryExperiment(),
-        &checkpointExperiment(),
     };
     return all;
 }

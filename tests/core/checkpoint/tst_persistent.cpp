@@ -121,6 +121,7 @@ private slots:
     void counterexamples();
     void drawnChains_data();
     void drawnChains();
+    void everyVectorWidthAnswersTheSame();
     void scalingChangesNothingElse();
     void sizesInBytesAreRoundedUpAndSchedulesFit();
     void equalSizesInBytesAreSolvedExactly();
@@ -148,8 +149,7 @@ void TestPersistent::fronts_data()
     }
     for (const QJsonValue& value : references["C_timing_instances"].toArray()) {
         const QJsonObject entry = value.toObject();
-        if (entry["L"].toInt() <= 100)
-            QTest::newRow(qPrintable(entry["name"].toString()))
+        QTest::newRow(qPrintable(entry["name"].toString()))
             << entry << entry["makespan"].toArray() << entry["M_min"].toInt() << entry["M"].toInt();
     }
 }
@@ -233,6 +233,24 @@ void TestPersistent::drawnChains()
         solveAndCompare(drawChain(random, drawing), tolerance);
         if (QTest::currentTestFailed())
             qInfo() << "chain" << i;
+    }
+}
+
+void TestPersistent::everyVectorWidthAnswersTheSame()
+{
+    SplitMix64 random(11);
+    for (int i = 0; i < 60; ++i) {
+        const double timeUnit = i % 2 == 0 ? 1 : 0.1; // whole numbers and doubles
+        const Chain chain = drawChain(random, {.longest = 60, .time = 50, .timeUnit = timeUnit, .size = 30, .spike = 30, .options = 2});
+        const std::vector<FrontPoint> widest = solvePersistent(chain)->front();
+        for (const int vectorBytes : {16, 32}) {
+            const std::vector<FrontPoint> front = solvePersistent(chain, {.vectorBytes = vectorBytes})->front();
+            QCOMPARE(front.size(), widest.size());
+            for (std::size_t k = 0; k < front.size(); ++k) {
+                QCOMPARE(front[k].budget, widest[k].budget);
+                QVERIFY(front[k].makespan == widest[k].makespan);
+            }
+        }
     }
 }
 
