@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Foreign files are checked for what any use of them needs, no more: a config.json by reading the model
-// that it describes (what was assumed is said), a chain for the lengths of its arrays, a snapshot for being whole.
+// that it describes (what was assumed is said), a chain by reading it, a snapshot for being whole.
 #include "app/cli/documents.h"
 
 #include "core/base/text.h"
+#include "core/checkpoint/chain.h"
 #include "core/experiment/record.h"
 #include "core/network/inventory.h"
 #include "core/network/model_config.h"
@@ -50,23 +51,9 @@ Result<std::string> describeDevice(const Json& json)
 
 Result<std::string> describeChain(const Json& json)
 {
-    const JsonReader reader(json);
-    MEMSCAPE_TRY(first, reader.at("forward"));
-    MEMSCAPE_TRY(forward, first.numbers());
-    const std::size_t length = forward.size();
-    struct Array
-    {
-        const char* key;
-        std::size_t extra; // the last stage has a backward but no forward of its own
-    };
-    for (const Array& array : {Array{"backward", 1}, Array{"values", 1}, Array{"saved", 1},
-                               Array{"forward_overhead", 0}, Array{"backward_overhead", 1}}) {
-        MEMSCAPE_TRY(node, reader.at(array.key));
-        MEMSCAPE_TRY(numbers, node.numbers());
-        if (numbers.size() != length + array.extra)
-            return node.expected(fmt::format("{} numbers beside {} in forward", length + array.extra, length));
-    }
-    return fmt::format("chain of {} stages", length);
+    MEMSCAPE_TRY(chain, chainFromJson(JsonReader(json)));
+    return fmt::format("chain of {} stage{}{}", chain.length(), chain.length() == 1 ? "" : "s",
+                       chain.units.isBytes ? "" : ", in abstract units");
 }
 
 Result<std::string> describeConfig(const Json& json)

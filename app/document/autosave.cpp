@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A recovery file is {"format": "memscape-recovery", "version": 1, "file", "base_hash", "time",
-// "study"}, with a lock file beside it: whose process is gone, can be recovered. The study is copied
-// on the GUI thread; turning it into text and writing it happens on another.
+// "study"}, with a lock file beside it: whose process is gone, can be recovered. The study is
+// copied on the GUI thread; turning it into text and writing it happens on another.
 #include "app/document/autosave.h"
 
 #include "app/document/study_document.h"
@@ -223,7 +223,8 @@ Result<void> Autosave::recover(const RecoverableStudy& study)
 {
     const auto lock = tryLock(study.path);
     if (!lock) {
-        return fail("document.locked", tr("another window is recovering %1").arg(study.name).toStdString());
+        return fail("document.locked",
+                    tr("another window is recovering %1").arg(study.name).toStdString());
     }
     MEMSCAPE_TRY(recovery, readRecovery(study.path));
     m_document->restore(std::move(recovery.study), recovery.about.fileName, recovery.baseHash);

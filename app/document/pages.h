@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The pages of the window. Every experiment has one under its own id; an experiment with more to show
-// than one page holds has further ones, which share its parameters, device and records: what is moved on
-// one has moved on the other.
+// The pages of the window. Every experiment has one under its own id; an experiment with more to
+// show than one page holds has further ones, which share its parameters, device and records: what
+// is moved on one has moved on the other.
 #pragma once
 
 #include "core/experiment/experiment.h"

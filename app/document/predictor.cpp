@@ -22,7 +22,8 @@ struct Predictor::Job
 
 namespace {
 
-Result<Record> predictionOf(const std::string& id, const Device& device, const Parameters& parameters)
+Result<Record> predictionOf(const std::string& id, const Device& device,
+                            const Parameters& parameters)
 {
     // A model throws only for our own bugs or for want of memory; neither may end the window.
     try {
@@ -34,7 +35,8 @@ Result<Record> predictionOf(const std::string& id, const Device& device, const P
     }
 }
 
-std::vector<Claim> claimsOf(const std::string& id, const Device& device, const Parameters& parameters)
+std::vector<Claim> claimsOf(const std::string& id, const Device& device,
+                            const Parameters& parameters)
 {
     try {
         const auto experiment = findExperiment(id);

@@ -3,8 +3,8 @@
 // frame's fraction (most predictions take under two milliseconds), so a light prediction is
 // answered before request() returns and a heavy one never blocks the window. While one runs, only
 // the newest request waits; what came in between is dropped, and answers come in the order of their
-// requests (the record says which parameters it is for), so that a long drag over a heavy prediction
-// still moves. Until a signal arrives, the caller keeps showing the old result.
+// requests (the record says which parameters it is for), so that a long drag over a heavy
+// prediction still moves. Until a signal arrives, the caller keeps showing the old result.
 #pragma once
 
 #include "core/experiment/experiment.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is in the study and every edit of it. The file side is in study_file.cpp, the view as JSON in
-// study_view.cpp.
+// What is in the study and every edit of it. The file side is in study_file.cpp, the view as JSON
+// in study_view.cpp.
 #include "app/document/study_document.h"
 
 #include "app/document/commands.h"

@@ -4,7 +4,8 @@
 // which is one step of the undo history.
 //
 // State of a page (parameters, device, view settings) is kept here per experiment and written to
-// Study.view: {"page": "stride", "pages": {"stride": {"parameters", "device", "settings"}}, "settings"}.
+// Study.view: {"page": "stride", "pages": {"stride": {"parameters", "device", "settings"}},
+// "settings"}.
 //
 // Two windows on one study: a lock file beside it says who has it; the second window opens it
 // read-only, with a banner (readOnlyReason). A file that another program changed is never
@@ -58,8 +59,8 @@ public:
     const std::optional<Error>& readOnlyReason() const { return m_readOnly; }
     /// Another program changed or removed the file since we read or wrote it.
     bool changedOnDisk() const { return m_changedOnDisk; }
-    /// Look now. Watching does it by itself, but network file systems tell nothing: call it when the
-    /// window is activated.
+    /// Look now. Watching does it by itself, but network file systems tell nothing: call it when
+    /// the window is activated.
     void checkDisk();
     /// What was left out on opening (a page's parameters that no longer fit, say), for a banner.
     const std::vector<Error>& openingNotes() const { return m_openingNotes; }
@@ -71,8 +72,8 @@ public:
     /// Discards modifications and reads the file again.
     Result<void> reload();
     enum class Overwrite { No, Yes };
-    /// Errors: document.untitled (ask for a name), document.changed (changed on disk: ask whether to
-    /// overwrite, reload or save under another name), readOnlyReason(), file.*.
+    /// Errors: document.untitled (ask for a name), document.changed (changed on disk: ask whether
+    /// to overwrite, reload or save under another name), readOnlyReason(), file.*.
     Result<void> save(Overwrite overwrite = Overwrite::No);
     /// Also the way out of read-only. Errors: document.locked when another window has that file.
     Result<void> saveAs(const QString& path);
@@ -100,13 +101,14 @@ public:
 
     // Edits: each is one undoable step; nothing happens when nothing would change. --------------
     QUndoStack* undoStack() const { return m_undo; }
-    /// A new number for one drag: edits of the same parameter with the same gesture become one step,
-    /// which vanishes when the drag ends where it began. 0 never merges.
+    /// A new number for one drag: edits of the same parameter with the same gesture become one
+    /// step, which vanishes when the drag ends where it began. 0 never merges.
     int newGesture() { return ++m_gesture; }
     void setParameter(const std::string& experiment, const std::string& key,
                       const ParameterValue& value, int gesture = 0);
     void setSweep(const std::string& experiment, const std::optional<Sweep>& sweep);
-    /// Several at once ("Reset to defaults", "Use this record's parameters"): `text` names the step.
+    /// Several at once ("Reset to defaults", "Use this record's parameters"): `text` names the
+    /// step.
     void setParameters(const std::string& experiment, const Parameters& parameters,
                        const QString& text);
     void setDevice(const std::string& experiment, const std::string& device);
@@ -158,7 +160,7 @@ private:
     QByteArray m_hash; // of the file as we last read or wrote it
     std::optional<Error> m_readOnly;
     bool m_changedOnDisk = false;
-    std::pair<QDateTime, qint64> m_stamp{{}, -1}; // time and size of the file that m_changedOnDisk is about
+    std::pair<QDateTime, qint64> m_stamp{{}, -1}; // of the file that m_changedOnDisk is about
     std::vector<Error> m_openingNotes;
     std::unique_ptr<QLockFile> m_lock;
     QFileSystemWatcher* m_watcher;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The study's file: open, save, lock, watch. What is on disk is known by its hash, so that a touched
-// but equal file asks nothing, and a change that the watcher missed is still noticed by save().
+// The study's file: open, save, lock, watch. What is on disk is known by its hash, so that a
+// touched but equal file asks nothing, and a change that the watcher missed is still noticed by
+// save().
 #include "app/document/study_document.h"
 
 #include "core/base/file.h"
@@ -153,11 +154,12 @@ Result<void> StudyDocument::open(const QString& path)
     MEMSCAPE_TRY(study, inFile(studyFromJson(json), path));
     adoptLock(path);
     if (study.newer) {
-        m_readOnly = Error{"document.newer",
-                           utf8(tr("%1 was written by a newer Memscape").arg(QFileInfo(path).fileName())),
-                           utf8(path),
-                           utf8(tr("update Memscape, or save a copy under another name: what this "
-                                   "version does not know may be lost in the copy"))};
+        m_readOnly =
+            Error{"document.newer",
+                  utf8(tr("%1 was written by a newer Memscape").arg(QFileInfo(path).fileName())),
+                  utf8(path),
+                  utf8(tr("update Memscape, or save a copy under another name: what this "
+                          "version does not know may be lost in the copy"))};
     } else if (!m_readOnly && !mayWrite(path)) {
         m_readOnly = Error{"file.permission",
                            utf8(tr("%1 may not be written").arg(QFileInfo(path).fileName())),

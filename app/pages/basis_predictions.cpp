@@ -51,7 +51,8 @@ void BasisPredictions::request(const std::string& experiment, const DeviceEntry&
                                const Parameters& parameters)
 {
     auto& [datasheet, uncalibrated] = m_bases;
-    ask(datasheet, experiment, datasheetOf(device.uncalibrated.value_or(device.device)), parameters);
+    ask(datasheet, experiment, datasheetOf(device.uncalibrated.value_or(device.device)),
+        parameters);
     if (device.uncalibrated) {
         ask(uncalibrated, experiment, *device.uncalibrated, parameters);
     } else {
@@ -80,8 +81,9 @@ std::vector<OtherBasis> BasisPredictions::answers() const
 
 bool BasisPredictions::isBusy() const
 {
-    return std::any_of(m_bases.begin(), m_bases.end(),
-                       [](const Basis& basis) { return basis.wanted && basis.predictor->isBusy(); });
+    return std::any_of(m_bases.begin(), m_bases.end(), [](const Basis& basis) {
+        return basis.wanted && basis.predictor->isBusy();
+    });
 }
 
 } // namespace memscape

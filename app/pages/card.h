@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The building blocks of the inspector: a raised card, a label with a tone (see settings/theme.h), a
-// section with a title.
+// The building blocks of the inspector: a raised card, a label with a tone (see settings/theme.h),
+// a section with a title.
 #pragma once
 
 #include <QFrame>

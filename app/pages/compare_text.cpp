@@ -31,8 +31,8 @@ QString nameBeside(const Record& record, const Record& other)
     const QDateTime time = recordTime(record);
     if (name != recordName(other) || !time.isValid())
         return name;
-    return QObject::tr("%1 of %2").arg(
-        name, QLocale().toString(time.toLocalTime(), QStringLiteral("d MMM hh:mm:ss")));
+    return QObject::tr("%1 of %2")
+        .arg(name, QLocale().toString(time.toLocalTime(), QStringLiteral("d MMM hh:mm:ss")));
 }
 
 QString sentence(const Record& first, const Record& second, const Series& a, Verdict verdict)

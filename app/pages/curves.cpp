@@ -38,8 +38,8 @@ Curve curveOf(const Series& series, const QString& prefix, const QString& name, 
 /// A variant that says nothing of its own: no point, or the same points as the first.
 bool redundant(const Series& series, const Outcome& outcome, const SeriesGroup& group)
 {
-    const bool empty = std::none_of(series.y.begin(), series.y.end(),
-                                    [](double y) { return std::isfinite(y); });
+    const bool empty =
+        std::none_of(series.y.begin(), series.y.end(), [](double y) { return std::isfinite(y); });
     const Series* first = outcome.findSeries(group.series.front());
     return empty || (first != nullptr && first->key != series.key && first->y == series.y);
 }
@@ -140,7 +140,7 @@ std::vector<SeriesGroup> seriesGroups(const Outcome& outcome)
     for (const Series& series : outcome.series) {
         const auto same = std::find_if(groups.begin(), groups.end(), [&](const SeriesGroup& group) {
             const Series* first = outcome.findSeries(group.series.front());
-            return group.unit == series.yUnit && series.yUnit != Unit::One // shares and counts differ
+            return group.unit == series.yUnit && series.yUnit != Unit::One // counts differ
                 && first->x.key == series.x.key;
         });
         if (same == groups.end())
@@ -168,7 +168,8 @@ std::vector<Curve> makeCurves(const SeriesGroup& group, const CurveInput& input)
 
 const SeriesAxis* axisOf(const Outcome& outcome, const SeriesGroup& group)
 {
-    const Series* series = group.series.empty() ? nullptr : outcome.findSeries(group.series.front());
+    const Series* series =
+        group.series.empty() ? nullptr : outcome.findSeries(group.series.front());
     if (series != nullptr)
         return &series->x;
     return outcome.series.empty() ? nullptr : &outcome.series.front().x;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From outcomes to what a plot draws, for any experiment: which series share a plot (those of one
-// unit), the axes, the curves of prediction, measurement and pinned records, the device's capacities
-// as lines of the x axis and its specified bandwidth as a line of the y axis.
+// unit), the axes, the curves of prediction, measurement and pinned records, the device's
+// capacities as lines of the x axis and its specified bandwidth as a line of the y axis.
 #pragma once
 
 #include "app/plots/plot_types.h"
@@ -46,11 +46,11 @@ struct OtherBasis
 struct CurveInput
 {
     const Outcome* predicted = nullptr;
-    QString basis = {};                ///< legend: "predicted (calibrated)"; empty: "predicted"
+    QString basis = {}; ///< legend: "predicted (calibrated)"; empty: "predicted"
     std::vector<OtherBasis> others = {};
     const Outcome* measured = nullptr; ///< or the points that have arrived so far
-    QString measuredOn;                ///< legend: "measured on This CPU"
-    bool measuredElsewhere = false;    ///< with other parameters than the page's: drawn hollow
+    QString measuredOn; ///< legend: "measured on This CPU"
+    bool measuredElsewhere = false; ///< with other parameters than the page's: drawn hollow
     std::vector<PinnedOutcome> pinned;
 };
 

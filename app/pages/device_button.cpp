@@ -38,7 +38,8 @@ DeviceButton::DeviceButton(DeviceDirectory& devices, QWidget* parent)
     setFocusPolicy(Qt::StrongFocus);
     setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
-    setStyleSheet(QStringLiteral("QToolButton::menu-indicator { image: none; }")); // the text has one
+    // The text has one.
+    setStyleSheet(QStringLiteral("QToolButton::menu-indicator { image: none; }"));
     setMenu(&m_menu);
     m_menu.setToolTipsVisible(true);
     connect(&m_menu, &QMenu::aboutToShow, this, &DeviceButton::fillMenu);
@@ -56,7 +57,8 @@ void DeviceButton::refresh()
     const DeviceEntry* entry = m_devices.find(m_id);
     const QString label = entry ? entryLabel(*entry) : QString::fromStdString(m_id);
     setText(u' ' + label + QStringLiteral("  ▾"));
-    setIcon(themedIcon(entry && entry->device.isGpu() ? QStringLiteral("gpu") : QStringLiteral("cpu")));
+    setIcon(
+        themedIcon(entry && entry->device.isGpu() ? QStringLiteral("gpu") : QStringLiteral("cpu")));
     setToolTip(entry ? entryToolTip(*entry) : tr("This device is not there"));
     setAccessibleDescription(label);
 }
@@ -68,8 +70,10 @@ void DeviceButton::fillMenu()
     addSection(tr("Device files"), DeviceSource::File);
     addSection(tr("Catalogue: predicted"), DeviceSource::Catalogue);
     m_menu.addSeparator();
-    m_menu.addAction(themedIcon(QStringLiteral("calibrate")), tr("Calibrate this device…"), this,
-                     &DeviceButton::calibrateWanted)->setEnabled(m_calibrationPossible);
+    QAction* calibrate = m_menu.addAction(themedIcon(QStringLiteral("calibrate")),
+                                          tr("Calibrate this device…"), this,
+                                          &DeviceButton::calibrateWanted);
+    calibrate->setEnabled(m_calibrationPossible);
     m_menu.addAction(tr("Add device from command…"), this, &DeviceButton::commandWanted);
     m_menu.addAction(tr("Open device file…"), this, &DeviceButton::fileWanted);
 }

@@ -23,8 +23,8 @@ public:
 
 signals:
     void picked(const QString& id);
-    void commandWanted();   ///< "Add device from command…"
-    void fileWanted();      ///< "Open device file…"
+    void commandWanted(); ///< "Add device from command…"
+    void fileWanted(); ///< "Open device file…"
     void calibrateWanted(); ///< the device of the page
 
 private:

@@ -85,17 +85,19 @@ void ExperimentPage::connectAll()
         if (key == Settings::Key::ByteStyle || key == Settings::Key::Bases)
             schedule(Inputs);
     });
-    connect(&m_services.runs, &RunController::finished, this, [this](const QString& id, int record) {
-        if (id.toStdString() == m_id && record >= 0)
-            chooseRecord(-1);
-    });
-    connect(&m_predictor, &Predictor::predicted, this, [this](std::shared_ptr<const Record> record) {
-        m_prediction = std::move(record);
-        m_predictionError.reset();
-        if (m_predictor.claims())
-            m_claims = *m_predictor.claims();
-        refreshOutputs();
-    });
+    connect(&m_services.runs, &RunController::finished, this,
+            [this](const QString& id, int record) {
+                if (id.toStdString() == m_id && record >= 0)
+                    chooseRecord(-1);
+            });
+    connect(&m_predictor, &Predictor::predicted, this,
+            [this](std::shared_ptr<const Record> record) {
+                m_prediction = std::move(record);
+                m_predictionError.reset();
+                if (m_predictor.claims())
+                    m_claims = *m_predictor.claims();
+                refreshOutputs();
+            });
     connect(&m_predictor, &Predictor::failed, this, [this](const Error& error) {
         m_prediction.reset();
         m_predictionError = error;
@@ -152,7 +154,8 @@ QString ExperimentPage::question() const
 
 bool ExperimentPage::upToDate() const
 {
-    return !m_dirty && !m_predictor.isBusy() && !m_bases.isBusy() && (!m_memory || m_memory->rests());
+    return !m_dirty && !m_predictor.isBusy() && !m_bases.isBusy()
+        && (!m_memory || m_memory->rests());
 }
 
 void ExperimentPage::documentChanged(const ChangeEvent& event)
@@ -254,8 +257,7 @@ void ExperimentPage::useRecord(int index)
     if (index < 0 || index >= int(records.size()))
         return;
     const Record record = records[std::size_t(index)]; // a copy: the edits below may move them
-    m_services.document.setParameters(m_id, record.parameters,
-                                      tr("Use parameters of a record"));
+    m_services.document.setParameters(m_id, record.parameters, tr("Use parameters of a record"));
     m_services.document.setDevice(m_id, record.device.id);
     chooseRecord(index);
 }
@@ -352,7 +354,8 @@ void ExperimentPage::markerMoved(const QString& key, double x)
     const SeriesAxis axis = *shownAxis; // an edit may bring another prediction
     if (spec->kind == ParameterKind::Choice) {
         const int last = int(spec->choices.size()) - 1;
-        const int index = std::clamp(int(std::lround(x)), 0, std::min(last, int(axis.names.size()) - 1));
+        const int index =
+            std::clamp(int(std::lround(x)), 0, std::min(last, int(axis.names.size()) - 1));
         for (const ChoiceValue& choice : spec->choices) {
             if (choice.label == axis.names[std::size_t(index)]
                 || choice.key == axis.names[std::size_t(index)])

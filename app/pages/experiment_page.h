@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The page of any experiment in the registry: header, picture over plot, inspector. A new experiment
-// gets all of it from its schema and its outcomes, without a line here; it may add a picture
-// (app/pictures/).
+// The page of any experiment in the registry: header, picture over plot, inspector. A new
+// experiment gets all of it from its schema and its outcomes, without a line here; it may add a
+// picture (app/pictures/).
 //
 // A page holds no numbers of its own. It reads the study, asks for a prediction whenever parameters
-// or device change (once per turn of the event loop, and not while it is hidden), and shows beside it
-// the points that are arriving, or the record that was clicked, or the newest one that answers the
-// same question. A measurement made with other parameters is drawn hollow and never compared.
+// or device change (once per turn of the event loop, and not while it is hidden), and shows beside
+// it the points that are arriving, or the record that was clicked, or the newest one that answers
+// the same question. A measurement made with other parameters is drawn hollow and never compared.
 #pragma once
 
 #include "app/document/predictor.h"
@@ -84,7 +84,8 @@ public:
     void updateNow();
     bool upToDate() const;
     MemoryGuide* memory() const { return m_memory; } ///< null on pages of other experiments
-    /// Zoom of each plot of the page, as far as somebody zoomed: for the next session, not the study.
+    /// Zoom of each plot of the page, as far as somebody zoomed: for the next session, not the
+    /// study.
     QVariantMap zooms() const { return m_zooms; }
     void setZooms(const QVariantMap& zooms);
 
@@ -126,7 +127,7 @@ private:
     const Device* device() const;
 
     const Experiment& m_experiment;
-    std::string m_id;     ///< of the experiment
+    std::string m_id; ///< of the experiment
     PageInfo m_info; ///< its own page, or a further one
     PageServices m_services;
     Predictor m_predictor;
@@ -144,7 +145,7 @@ private:
     std::optional<Error> m_predictionError;
     int m_chosen = -1;
     QVariantMap m_zooms; ///< by the key of the series group
-    QString m_zoomOf;    ///< group whose zoom the plot shows
+    QString m_zoomOf; ///< group whose zoom the plot shows
     bool m_dragging = false;
     int m_gesture = 0;
     QString m_gestureKey;

@@ -211,7 +211,9 @@ QString FiguresModel::text() const
     };
     QString text = QStringLiteral("figure\tunit\tpredicted\tmeasured\terror\n");
     for (const FigureRow& row : m_rows) {
-        const Figure* any = row.predicted ? &*row.predicted : row.measured ? &*row.measured : nullptr;
+        const Figure* any = row.predicted ? &*row.predicted
+            : row.measured                ? &*row.measured
+                                          : nullptr;
         text += row.key + u'\t' + (any ? QString::fromUtf8(unitText(any->unit)) : QString()) + u'\t'
             + value(row.predicted) + u'\t' + value(row.measured) + u'\t'
             + (std::isfinite(row.error) ? QString::fromStdString(numberText(row.error)) : QString())

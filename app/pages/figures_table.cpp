@@ -34,8 +34,7 @@ protected:
         painter->setFont(section == 0 ? relativeFont(1.15, true) : relativeFont(0.85, section < 3));
         painter->setPen(value(Qt::ForegroundRole).value<QColor>());
         painter->drawText(rect.adjusted(section == 0 ? 0 : 4, 0, -4, -2),
-                          value(Qt::TextAlignmentRole).toInt(),
-                          value(Qt::DisplayRole).toString());
+                          value(Qt::TextAlignmentRole).toInt(), value(Qt::DisplayRole).toString());
         painter->setPen(currentTheme().border);
         painter->drawLine(rect.bottomLeft(), rect.bottomRight());
         painter->restore();
@@ -154,18 +153,20 @@ void FiguresTable::changeEvent(QEvent* event)
 
 void FiguresTable::layoutColumns()
 {
-    // Values get what they need, the label the rest. Columns only grow while the rows stay the same:
-    // a slider that moves must not make the table tremble.
+    // Values get what they need, the label the rest. Columns only grow while the rows stay the
+    // same: a slider that moves must not make the table tremble.
     const QFontMetrics bold(relativeFont(0.92, true));
     const QFontMetrics head(relativeFont(0.85, true));
     int rest = viewport()->width();
     for (int column = 1; column < FiguresModel::NUM_COLUMNS; ++column) {
         int& width = m_widest[std::size_t(column)];
-        width = std::max(width, head.horizontalAdvance(
-            m_model->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()));
+        width =
+            std::max(width,
+                     head.horizontalAdvance(
+                         m_model->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()));
         for (int row = 0; row < m_model->rowCount(); ++row)
-            width = std::max(width, bold.horizontalAdvance(
-                                        m_model->index(row, column).data().toString()));
+            width = std::max(width,
+                             bold.horizontalAdvance(m_model->index(row, column).data().toString()));
         setColumnWidth(column, width + 10);
         rest -= width + 10;
     }

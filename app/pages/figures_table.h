@@ -40,7 +40,8 @@ private:
     void layoutRows();
 
     FiguresModel* m_model;
-    std::array<int, FiguresModel::NUM_COLUMNS> m_widest{}; ///< text of a column, since its rows changed
+    /// Text of a column, since its rows changed.
+    std::array<int, FiguresModel::NUM_COLUMNS> m_widest{};
 };
 
 } // namespace memscape

@@ -92,8 +92,7 @@ void Inspector::setFigures(std::vector<FigureRow> rows, ByteStyle bytes)
 
 void Inspector::explain()
 {
-    const QString key
-        = m_figures->currentIndex().isValid() ? m_figures->currentKey() : m_headline;
+    const QString key = m_figures->currentIndex().isValid() ? m_figures->currentKey() : m_headline;
     for (const FigureRow& row : m_figures->figures()->rows()) {
         if (row.key == key) {
             m_why->setFigure(row.predicted ? &*row.predicted : nullptr, m_bytes);

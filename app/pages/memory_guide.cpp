@@ -37,7 +37,8 @@ bool MemoryGuide::guides(const Experiment& experiment)
     return experiment.id() == "training-memory" || experiment.id() == "inference-memory";
 }
 
-MemoryGuide::MemoryGuide(const Experiment& experiment, Picture* picture, PagePlot* plot, QObject* parent)
+MemoryGuide::MemoryGuide(const Experiment& experiment, Picture* picture, PagePlot* plot,
+                         QObject* parent)
     : QObject(parent)
     , m_experiment(experiment)
     , m_picture(picture)
@@ -50,10 +51,11 @@ MemoryGuide::MemoryGuide(const Experiment& experiment, Picture* picture, PagePlo
             m_ask();
     });
     connect(&m_finder, &MomentFinder::found, this, &MemoryGuide::showMoment);
-    connect(&m_fit, &Predictor::predicted, this, [this](const std::shared_ptr<const Record>& record) {
-        if (m_searching)
-            endFit(readMemoryState(record->predicted->detail).fit);
-    });
+    connect(&m_fit, &Predictor::predicted, this,
+            [this](const std::shared_ptr<const Record>& record) {
+                if (m_searching)
+                    endFit(readMemoryState(record->predicted->detail).fit);
+            });
     connect(&m_fit, &Predictor::failed, this, [this](const Error& error) {
         endFit(std::nullopt);
         m_plot->setHoverText(QString::fromStdString(error.text()));
@@ -100,8 +102,10 @@ void MemoryGuide::setPrediction(const Record* prediction, ByteStyle bytes)
     const double before = m_timeline.event.empty() ? -1 : m_timeline.event.back();
     m_timeline = readTimeline(part(detail, "timeline"));
     const MemoryState state = readMemoryState(detail);
-    m_assumptions = QStringList(state.assumptions.begin(), state.assumptions.end()).join(QStringLiteral("; "));
-    if (state.fits || !state.doctor.isEmpty()) // it comes with the advice: until then the last one stays
+    m_assumptions =
+        QStringList(state.assumptions.begin(), state.assumptions.end()).join(QStringLiteral("; "));
+    // It comes with the advice: until then the last one stays.
+    if (state.fits || !state.doctor.isEmpty())
         m_doctor = state.doctor;
     m_peak = readMoment(part(detail, "peak"));
     m_peakTree = readTree(part(detail, "tree"));
@@ -151,7 +155,8 @@ std::vector<Marker> MemoryGuide::markers() const
 {
     if (cursor() < 0 || m_timeline.event.empty())
         return {};
-    return {{QString::fromLatin1(cursorMarker), double(cursor()), m_cursor < 0 ? tr("peak") : tr("event %1").arg(m_cursor), true}};
+    return {{QString::fromLatin1(cursorMarker), double(cursor()),
+             m_cursor < 0 ? tr("peak") : tr("event %1").arg(m_cursor), true}};
 }
 
 void MemoryGuide::moveCursor(double event)
@@ -174,7 +179,8 @@ void MemoryGuide::cursorKey(int key, Qt::KeyboardModifiers modifiers)
     if (m_timeline.event.empty())
         return;
     const double first = m_timeline.event.front(), last = m_timeline.event.back();
-    const double step = modifiers & Qt::ShiftModifier ? std::max(1.0, std::round((last - first) / 100)) : 1;
+    const double step =
+        modifiers & Qt::ShiftModifier ? std::max(1.0, std::round((last - first) / 100)) : 1;
     switch (key) {
     case Qt::Key_Left:
         return moveCursor(cursor() - step);
@@ -207,10 +213,12 @@ void MemoryGuide::showMoment(const MemoryMoment& moment, const MemoryNode& tree)
     } else if (m_cursor >= 0) {
         QStringList largest;
         for (std::size_t i = 0; i < std::min<std::size_t>(moment.live.size(), 4); ++i)
-            largest << placeText({}, moment.live[i].module, moment.live[i].name) + u' ' + memoryText(moment.live[i].bytes, m_bytes);
+            largest << placeText({}, moment.live[i].module, moment.live[i].name) + u' '
+                    + memoryText(moment.live[i].bytes, m_bytes);
         m_plot->setHoverText(tr("Event %1, %2: %3 alive. Largest: %4")
                                  .arg(moment.event)
-                                 .arg(placeText(moment.phase, moment.module, moment.name), memoryText(moment.allocated, m_bytes),
+                                 .arg(placeText(moment.phase, moment.module, moment.name),
+                                      memoryText(moment.allocated, m_bytes),
                                       largest.join(QStringLiteral(", "))));
     }
 }
@@ -240,7 +248,8 @@ bool MemoryGuide::eventFilter(QObject* watched, QEvent* event)
 {
     if (event->type() == QEvent::KeyPress) {
         const auto* key = static_cast<QKeyEvent*>(event);
-        if (isCursorKey(key->key()) && !(key->modifiers() & (Qt::ControlModifier | Qt::AltModifier))) {
+        if (isCursorKey(key->key())
+            && !(key->modifiers() & (Qt::ControlModifier | Qt::AltModifier))) {
             cursorKey(key->key(), key->modifiers());
             return true;
         }

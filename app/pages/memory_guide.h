@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What pages about memory have beyond other pages: the cursor on the timeline with who is alive at it, the
-// search for what makes a step fit, predictions in two steps (the step at once, what would help as soon as
-// nothing moves). One per page; it knows the page's picture and plot, never the document.
+// What pages about memory have beyond other pages: the cursor on the timeline with who is alive at
+// it, the search for what makes a step fit, predictions in two steps (the step at once, what would
+// help as soon as nothing moves). One per page; it knows the page's picture and plot, never the
+// document.
 #pragma once
 
 #include "app/document/predictor.h"
@@ -34,7 +35,7 @@ public:
     /// The values that the page shows now; call before the picture gets them.
     void setPrediction(const Record* prediction, ByteStyle bytes);
     const MemoryTimeline& timeline() const { return m_timeline; }
-    const QString& doctor() const { return m_doctor; }           ///< what runs out of memory, in words
+    const QString& doctor() const { return m_doctor; } ///< what runs out of memory, in words
     const QString& assumptions() const { return m_assumptions; } ///< about the model, in words
     /// From the first event to the last, bytes from zero.
     void dressAxes(AxisSpec& x, AxisSpec& y) const;
@@ -75,7 +76,7 @@ private:
     MemoryMoment m_peak;
     MemoryNode m_peakTree;
     MemoryMoment m_moment; ///< at the cursor, as far as it is known
-    int m_cursor = -1;     ///< −1: at the peak
+    int m_cursor = -1; ///< −1: at the peak
     ByteStyle m_bytes = ByteStyle::Binary;
 };
 

@@ -17,7 +17,8 @@ QString tr(const char* text)
     return QCoreApplication::translate("Memory", text);
 }
 
-constexpr double nearShare = 0.3; ///< a peak below that share of the capacity would be flat beneath its line
+constexpr double nearShare =
+    0.3; ///< a peak below that share of the capacity would be flat beneath its line
 
 struct Stretch
 {
@@ -31,7 +32,8 @@ double moved(double x, const Stretch& from, const Stretch& to)
 }
 
 /// Phases that both have, in pairs; empty when they do not follow each other alike.
-std::vector<std::pair<Stretch, Stretch>> commonPhases(const MemoryTimeline& from, const MemoryTimeline& to)
+std::vector<std::pair<Stretch, Stretch>> commonPhases(const MemoryTimeline& from,
+                                                      const MemoryTimeline& to)
 {
     std::vector<std::pair<Stretch, Stretch>> pairs;
     if (from.phases.size() != to.phases.size())
@@ -39,7 +41,8 @@ std::vector<std::pair<Stretch, Stretch>> commonPhases(const MemoryTimeline& from
     for (std::size_t i = 0; i < from.phases.size(); ++i) {
         if (from.phases[i].key != to.phases[i].key)
             return {};
-        pairs.push_back({{from.phases[i].begin, from.phases[i].end}, {to.phases[i].begin, to.phases[i].end}});
+        pairs.push_back(
+            {{from.phases[i].begin, from.phases[i].end}, {to.phases[i].begin, to.phases[i].end}});
     }
     return pairs;
 }
@@ -68,7 +71,9 @@ std::vector<Band> phaseBands(const MemoryTimeline& timeline)
 {
     std::vector<Band> bands;
     for (const TimelinePhase& phase : timeline.phases) {
-        const QString label = phase.microBatch > 0 ? phase.label + QStringLiteral(" %1").arg(phase.microBatch + 1) : phase.label;
+        const QString label = phase.microBatch > 0
+            ? phase.label + QStringLiteral(" %1").arg(phase.microBatch + 1)
+            : phase.label;
         bands.push_back({phase.begin, phase.end, label});
     }
     return bands;
@@ -93,26 +98,35 @@ MemoryPlot memoryPlot(const MemoryTimeline& timeline, ByteStyle bytes)
     const std::vector<double> totals = timeline.totals();
     const double highest = totals.empty() ? 0 : *std::max_element(totals.begin(), totals.end());
     if (timeline.capacity && highest > nearShare * *timeline.capacity)
-        plot.lines.push_back({*timeline.capacity, tr("%1 for PyTorch on this device").arg(memoryText(*timeline.capacity, bytes)), true});
+        plot.lines.push_back(
+            {*timeline.capacity,
+             tr("%1 for PyTorch on this device").arg(memoryText(*timeline.capacity, bytes)), true});
     if (const auto& point = timeline.outOfMemory) {
-        const auto at = std::lower_bound(timeline.event.begin(), timeline.event.end(), point->event) - timeline.event.begin();
-        const double height = totals.empty() ? 0 : totals[std::min(std::size_t(at), totals.size() - 1)];
-        plot.callouts.push_back({point->event, timeline.capacity ? std::min(height, *timeline.capacity) : height,
+        const auto at = std::lower_bound(timeline.event.begin(), timeline.event.end(), point->event)
+            - timeline.event.begin();
+        const double height =
+            totals.empty() ? 0 : totals[std::min(std::size_t(at), totals.size() - 1)];
+        plot.callouts.push_back({point->event,
+                                 timeline.capacity ? std::min(height, *timeline.capacity) : height,
                                  tr("Out of memory here"),
-                                 placeText(point->phase, point->module, point->name) + u' ' + memoryText(point->bytes, bytes)});
+                                 placeText(point->phase, point->module, point->name) + u' '
+                                     + memoryText(point->bytes, bytes)});
     }
     return plot;
 }
 
-Curve alignedCurve(Curve measured, const MemoryTimeline& from, const MemoryTimeline& to, std::size_t most)
+Curve alignedCurve(Curve measured, const MemoryTimeline& from, const MemoryTimeline& to,
+                   std::size_t most)
 {
     measured = thinned(std::move(measured), most);
     if (measured.x.empty() || to.event.empty())
         return measured;
     const auto pairs = commonPhases(from, to);
-    const Stretch all{measured.x.front(), measured.x.back()}, over{to.event.front(), to.event.back()};
+    const Stretch all{measured.x.front(), measured.x.back()},
+        over{to.event.front(), to.event.back()};
     for (double& x : measured.x) {
-        const auto phase = std::find_if(pairs.begin(), pairs.end(), [&](const auto& pair) { return x <= pair.first.end; });
+        const auto phase = std::find_if(pairs.begin(), pairs.end(),
+                                        [&](const auto& pair) { return x <= pair.first.end; });
         x = phase != pairs.end() ? moved(x, phase->first, phase->second) : moved(x, all, over);
     }
     return measured;

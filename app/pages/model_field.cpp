@@ -35,13 +35,16 @@ ModelField::ModelField(const ParameterSpec& spec, QWidget* parent)
     : TextField(spec, parent)
 {
     askFile = [this] {
-        return QFileDialog::getOpenFileName(this, tr("Open the configuration or the weights of a network"), {},
-                                            tr("Networks (config.json *.safetensors *.safetensors.index.json *.json);;All files (*)"));
+        return QFileDialog::getOpenFileName(
+            this, tr("Open the configuration or the weights of a network"), {},
+            tr("Networks (config.json *.safetensors *.safetensors.index.json *.json);;All files "
+               "(*)"));
     };
     auto* open = new QToolButton(this);
     open->setObjectName(QStringLiteral("openModel"));
     open->setText(tr("open config.json…"));
-    open->setToolTip(tr("A Hugging Face configuration or safetensors weights; dropping the file on the window does the same"));
+    open->setToolTip(tr("A Hugging Face configuration or safetensors weights; dropping the file on "
+                        "the window does the same"));
     open->setAccessibleName(tr("Open a network's config.json"));
     open->setFocusPolicy(Qt::StrongFocus);
     open->setProperty("role", "flat");
@@ -67,7 +70,8 @@ void ModelField::addCompletion()
     completer->setCaseSensitivity(Qt::CaseInsensitive);
     completer->setMaxVisibleItems(14);
     edit()->setCompleter(completer);
-    connect(completer, qOverload<const QString&>(&QCompleter::activated), this, &ModelField::propose);
+    connect(completer, qOverload<const QString&>(&QCompleter::activated), this,
+            &ModelField::propose);
 }
 
 bool ModelField::eventFilter(QObject* watched, QEvent* event)

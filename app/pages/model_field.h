@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which network: a line that knows the names that come with the program, recipes, and the files of a
-// network, which a button opens. What names no network is refused, with the reason under the line.
+// Which network: a line that knows the names that come with the program, recipes, and the files of
+// a network, which a button opens. What names no network is refused, with the reason under the
+// line.
 #pragma once
 
 #include "app/pages/text_field.h"

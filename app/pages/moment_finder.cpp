@@ -77,7 +77,8 @@ void MomentFinder::start(std::shared_ptr<const Question> question)
     m_thread.start([this, question, cache = m_cache] {
         std::shared_ptr<Answer> answer;
         try { // as for predictions: want of memory must not end the window
-            if (!cache->answer || cache->device != question->device.id || !(cache->parameters == question->parameters)) {
+            if (!cache->answer || cache->device != question->device.id
+                || !(cache->parameters == question->parameters)) {
                 cache->answer.reset();
                 if (auto simulated = answerTraining(question->device, question->parameters)) {
                     cache->device = question->device.id;
@@ -88,18 +89,22 @@ void MomentFinder::start(std::shared_ptr<const Question> question)
             if (cache->answer && !cache->answer->simulation.trace.events().empty()) {
                 const Trace& trace = cache->answer->simulation.trace;
                 const Moment moment = momentAt(trace, question->event);
-                answer = std::make_shared<Answer>(Answer{readMoment(momentJson(trace, moment)), readTree(treeJson(trace, moment))});
+                answer = std::make_shared<Answer>(Answer{readMoment(momentJson(trace, moment)),
+                                                         readTree(treeJson(trace, moment))});
             }
         } catch (const std::exception&) {
             cache->answer.reset();
         }
-        QMetaObject::invokeMethod(this, [this, answer] {
-            m_running = false;
-            if (m_waiting)
-                start(std::exchange(m_waiting, nullptr));
-            if (answer)
-                emit found(answer->moment, answer->tree);
-        }, Qt::QueuedConnection);
+        QMetaObject::invokeMethod(
+            this,
+            [this, answer] {
+                m_running = false;
+                if (m_waiting)
+                    start(std::exchange(m_waiting, nullptr));
+                if (answer)
+                    emit found(answer->moment, answer->tree);
+            },
+            Qt::QueuedConnection);
     });
 }
 

@@ -44,8 +44,7 @@ void NumberField::buildSlider()
     m_slider->setAccessibleDescription(QString::fromStdString(spec().help));
     m_slider->setRange(0, int(m_stops.size()) - 1);
     m_slider->setSingleStep(1);
-    m_slider->setPageStep(spec().scale == Scale::Log2 ? 4
-                                                      : std::max(1, int(m_stops.size()) / 10));
+    m_slider->setPageStep(spec().scale == Scale::Log2 ? 4 : std::max(1, int(m_stops.size()) / 10));
     connect(m_slider, &QSlider::valueChanged, this, &NumberField::sliderMoved);
     connect(m_slider, &QSlider::sliderPressed, this, [this] { emit editing(true); });
     connect(m_slider, &QSlider::sliderReleased, this, [this] { emit editing(false); });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A number: slider below, value at the right that can be typed with a unit ("24 MiB") or as a sweep.
+// A number: slider below, value at the right that can be typed with a unit ("24 MiB") or as a
+// sweep.
 #pragma once
 
 #include "app/pages/parameter_field.h"
@@ -28,7 +29,7 @@ private:
     void sliderMoved(int position);
     void commit();
     void showText();
-    QString restText() const;    ///< while nobody types: "24 MiB", "1 to 128, 8 values"
+    QString restText() const; ///< while nobody types: "24 MiB", "1 to 128, 8 values"
     QString editingText() const; ///< what parses back to the same value or sweep
 
     std::vector<double> m_stops;

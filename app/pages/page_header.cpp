@@ -10,8 +10,8 @@
 
 namespace memscape {
 
-PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page,
-                       DeviceDirectory& devices, RunController& runs, QWidget* parent)
+PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, DeviceDirectory& devices,
+                       RunController& runs, QWidget* parent)
     : QFrame(parent)
     , m_experiment(experiment.id())
     , m_runs(runs)
@@ -23,8 +23,8 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page,
     auto* title = toneLabel(QString::fromStdString(page.title), "title", this);
     auto* question = toneLabel(QString::fromStdString(page.question), "dim", this);
     title->setWordWrap(false);
-    title->setToolTip(QStringLiteral("<p>%1</p>")
-                          .arg(QString::fromStdString(experiment.help()).toHtmlEscaped()));
+    title->setToolTip(
+        QStringLiteral("<p>%1</p>").arg(QString::fromStdString(experiment.help()).toHtmlEscaped()));
     m_measure->setObjectName(QStringLiteral("measure"));
     m_measure->setAutoDefault(false);
     m_export->setObjectName(QStringLiteral("export"));
@@ -75,10 +75,11 @@ void PageHeader::refresh()
     m_device->setCalibrationPossible(!run && m_runs.obstacle(m_deviceId).isEmpty());
     m_measure->setText(ours ? tr("Stop") : tr("Measure"));
     m_measure->setEnabled(ours ? !run->stopping : obstacle.isEmpty());
-    m_measure->setToolTip(ours              ? tr("Stop the measurement; what is measured is kept (Ctrl+.)")
-                          : obstacle.isEmpty() ? tr("Run it on the device and draw what it says "
-                                                    "beside the prediction (Ctrl+R)")
-                                               : obstacle);
+    m_measure->setToolTip(
+        ours                 ? tr("Stop the measurement; what is measured is kept (Ctrl+.)")
+        : obstacle.isEmpty() ? tr("Run it on the device and draw what it says beside the "
+                                  "prediction (Ctrl+R)")
+                             : obstacle);
     const char* role = ours ? "danger" : "primary";
     if (m_measure->property("role").toString() != QLatin1String(role)) {
         m_measure->setProperty("role", QString::fromLatin1(role));

@@ -28,9 +28,10 @@ PagePlot::PagePlot(QWidget* parent)
     m_view->setFocusPolicy(Qt::StrongFocus);
     m_chips->setContentsMargins(0, 0, 0, 0);
     m_chips->setSpacing(6);
-    m_bases = chipButton(tr("all bases"),
-                         tr("Also what the datasheet, and the device without its calibration, would "
-                            "predict, where they can"));
+    m_bases =
+        chipButton(tr("all bases"),
+                   tr("Also what the datasheet, and the device without its calibration, would "
+                      "predict, where they can"));
     connect(m_bases, &QToolButton::clicked, this, &PagePlot::basesChosen);
     m_logX = logButton(tr("log x"), tr("Logarithmic horizontal axis"), Qt::XAxis);
     m_logY = logButton(tr("log y"), tr("Logarithmic vertical axis"), Qt::YAxis);
@@ -159,7 +160,8 @@ void PagePlot::refreshStatus()
 {
     QString text = m_hover.isEmpty() ? m_view->readout() : m_hover;
     if (text.isEmpty())
-        text = tr("Point at the plot to read values. Wheel zooms, drag pans, double click shows all.");
+        text =
+            tr("Point at the plot to read values. Wheel zooms, drag pans, double click shows all.");
     if (!m_view->note().isEmpty())
         text += QStringLiteral("   ") + m_view->note();
     m_status->setText(text);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One line of the parameter form: label and value over a slider, chips, a list, a check box or a line
-// of text. A field shows a value that it is given and reports what a person made of it as text that
-// parses (a value, or a sweep such as 1:128:x2). Text that does not parse stays where it was typed, with the
-// reason in red under it; Esc brings the last good value back.
+// One line of the parameter form: label and value over a slider, chips, a list, a check box or a
+// line of text. A field shows a value that it is given and reports what a person made of it as text
+// that parses (a value, or a sweep such as 1:128:x2). Text that does not parse stays where it was
+// typed, with the reason in red under it; Esc brings the last good value back.
 #pragma once
 
 #include "core/experiment/parameter.h"

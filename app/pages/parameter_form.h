@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The form of an experiment, made from its schema alone: a new parameter in core appears here without
-// a line of code. It shows parameters and reports edits; it never keeps values of its own.
+// The form of an experiment, made from its schema alone: a new parameter in core appears here
+// without a line of code. It shows parameters and reports edits; it never keeps values of its own.
 #pragma once
 
 #include "app/pages/parameter_field.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sliders and lists that leave the mouse wheel to the panel they stand in until they have the focus:
-// scrolling past a form must not change it.
+// Sliders and lists that leave the mouse wheel to the panel they stand in until they have the
+// focus: scrolling past a form must not change it.
 #pragma once
 
 #include <QComboBox>
@@ -37,9 +37,9 @@ protected:
         QComboBox::paintEvent(event);
         QPainter painter(this);
         painter.setRenderHint(QPainter::Antialiasing);
-        painter.setPen(QPen(palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled,
-                                            QPalette::Text),
-                            1.5));
+        painter.setPen(QPen(
+            palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled, QPalette::Text),
+            1.5));
         const QPointF tip(width() - 14.0, height() / 2.0 + 2);
         painter.drawPolyline(QPolygonF({tip + QPointF(-4, -4), tip, tip + QPointF(4, -4)}));
     }

@@ -13,12 +13,15 @@ namespace {
 
 constexpr int gap = 5; ///< between cards
 
-void paintFrame(QPainter* painter, const QRectF& card, const QStyleOptionViewItem& option, bool shown)
+void paintFrame(QPainter* painter, const QRectF& card, const QStyleOptionViewItem& option,
+                bool shown)
 {
     const Theme& theme = currentTheme();
     const bool selected = option.state & QStyle::State_Selected;
     const bool hover = option.state & QStyle::State_MouseOver;
-    painter->setPen(QPen(shown ? theme.measured : selected ? theme.predicted : theme.border,
+    painter->setPen(QPen(shown          ? theme.measured
+                             : selected ? theme.predicted
+                                        : theme.border,
                          shown || selected ? 1.5 : 1));
     painter->setBrush(selected || hover ? mix(theme.raised, theme.text, 0.06) : theme.raised);
     painter->drawRoundedRect(card, 6, 6);
@@ -53,13 +56,12 @@ void RecordDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option
     painter->drawEllipse(dot, 4, 4);
 
     QRect inner = card.adjusted(26, 0, -10, 0);
-    inner.setRight(paintTail(painter, inner, index.data(RecordsModel::AgeRole).toString(),
-                             theme.textFaint));
+    inner.setRight(
+        paintTail(painter, inner, index.data(RecordsModel::AgeRole).toString(), theme.textFaint));
     const QString grade = index.data(RecordsModel::GradeRole).toString();
-    inner.setRight(paintTail(painter, inner, grade,
-                             grade == QStringLiteral("A") || grade == QStringLiteral("B")
-                                 ? theme.good
-                                 : theme.warning));
+    inner.setRight(paintTail(
+        painter, inner, grade,
+        grade == QStringLiteral("A") || grade == QStringLiteral("B") ? theme.good : theme.warning));
     if (index.data(RecordsModel::PinnedRole).toBool()) {
         themedIcon(QStringLiteral("pin"), theme.text)
             .paint(painter, QRect(inner.right() - 14, card.center().y() - 7, 14, 14));
@@ -67,9 +69,9 @@ void RecordDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option
     }
     painter->setFont(option.font);
     painter->setPen(theme.text);
-    painter->drawText(inner, Qt::AlignLeft | Qt::AlignVCenter,
-                      painter->fontMetrics().elidedText(index.data().toString(), Qt::ElideMiddle,
-                                                        inner.width()));
+    painter->drawText(
+        inner, Qt::AlignLeft | Qt::AlignVCenter,
+        painter->fontMetrics().elidedText(index.data().toString(), Qt::ElideMiddle, inner.width()));
     painter->restore();
 }
 

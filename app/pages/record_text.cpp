@@ -69,9 +69,9 @@ QString recordToolTip(const Record& record)
     };
     add(QObject::tr("device: %1"), text(record.device.name));
     add(QObject::tr("made: %1"),
-        recordTime(record).isValid() ? QLocale().toString(recordTime(record).toLocalTime(),
-                                                          QLocale::ShortFormat)
-                                     : QString());
+        recordTime(record).isValid()
+            ? QLocale().toString(recordTime(record).toLocalTime(), QLocale::ShortFormat)
+            : QString());
     add(QObject::tr("quality grade: %1"), recordGrade(record));
     add(QObject::tr("because: %1"), member(record.provenance, "reason"));
     add(QObject::tr("status: %1"), member(record.provenance, "status"));
@@ -145,10 +145,10 @@ QString shortDeviceName(const Device& device)
 QString basisText(const Device& device)
 {
     if (device.calibration) {
-        const QString age
-            = ageText(QDateTime::fromString(text(device.calibration->time), Qt::ISODate));
-        QString basis
-            = age.isEmpty() ? QObject::tr("calibrated") : QObject::tr("calibrated %1").arg(age);
+        const QString age =
+            ageText(QDateTime::fromString(text(device.calibration->time), Qt::ISODate));
+        QString basis =
+            age.isEmpty() ? QObject::tr("calibrated") : QObject::tr("calibrated %1").arg(age);
         if (!device.calibration->grade.empty())
             basis += QObject::tr(", grade %1").arg(text(device.calibration->grade));
         return basis;

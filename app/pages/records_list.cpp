@@ -25,8 +25,8 @@ RecordsList::RecordsList(StudyDocument& document, const std::string& experiment,
     , m_model(new RecordsModel(document, experiment, this))
     , m_view(new QListView(this))
     , m_tools(new QWidget(this))
-    , m_empty(toneLabel(tr("Each measurement becomes a record here. Pin records to see them side by "
-                           "side; select two to compare them."),
+    , m_empty(toneLabel(tr("Each measurement becomes a record here. Pin records to see them side "
+                           "by side; select two to compare them."),
                         "faint", this))
     , m_hint(toneLabel(tr("Ctrl+click a second record to compare two."), "faint", this))
     , m_comparison(toneLabel({}, "dim", this, true))
@@ -234,8 +234,7 @@ void RecordsList::fitHeight()
 
 bool RecordsList::eventFilter(QObject* watched, QEvent* event)
 {
-    if (watched == m_view && event->type() == QEvent::KeyPress
-        && m_view->hasFocus()) {
+    if (watched == m_view && event->type() == QEvent::KeyPress && m_view->hasFocus()) {
         switch (static_cast<QKeyEvent*>(event)->key()) {
         case Qt::Key_Delete:
             remove();

@@ -59,8 +59,8 @@ void RecordsModel::rebuild()
     endResetModel();
 }
 
-// The document has changed already: the numbers are moved on before a view is told, since it may ask
-// for the rows that stay.
+// The document has changed already: the numbers are moved on before a view is told, since it may
+// ask for the rows that stay.
 void RecordsModel::insert(std::size_t recordIndex)
 {
     for (std::size_t& index : m_order)
@@ -164,7 +164,7 @@ QVariant RecordsModel::data(const QModelIndex& index, int role) const
     case PinnedRole:
         return record.pinned;
     case ColourRole:
-        return record.pinned ? currentTheme().series(paletteOf(at))
+        return record.pinned  ? currentTheme().series(paletteOf(at))
             : record.measured ? currentTheme().measured
                               : currentTheme().predicted;
     case NoteRole:

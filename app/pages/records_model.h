@@ -23,7 +23,7 @@ public:
         PinnedRole,
         ColourRole, ///< of its curve while pinned, else the colour of measurements
         NoteRole,
-        ShownRole   ///< it is the measurement that the page shows
+        ShownRole ///< it is the measurement that the page shows
     };
 
     RecordsModel(StudyDocument& document, std::string experiment, QObject* parent = nullptr);

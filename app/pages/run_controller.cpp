@@ -173,7 +173,8 @@ void RunController::saveCalibration(const FinishedRun& run)
         emit problem(device.error(), run.details);
         return;
     }
-    const std::filesystem::path path = calibrationPath(run.request.device.id); // not the worker's id: "cpu" is this machine
+    // Not under the worker's id: "cpu" is this machine.
+    const std::filesystem::path path = calibrationPath(run.request.device.id);
     std::error_code ignored; // the write below says what is wrong
     std::filesystem::create_directories(path.parent_path(), ignored);
     const auto written = writeFileAtomically(path, jsonText(deviceToJson(*device)));
@@ -182,8 +183,8 @@ void RunController::saveCalibration(const FinishedRun& run)
         return;
     }
     m_devices.refresh();
-    emit notice(tr("%1 is calibrated: predictions use it from now on.")
-                    .arg(shortDeviceName(*device)));
+    emit notice(
+        tr("%1 is calibrated: predictions use it from now on.").arg(shortDeviceName(*device)));
 }
 
 } // namespace memscape

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The measurement of a window: one at a time, started on a page, stopped from anywhere. What a worker
-// answers becomes a record in the study (one step of the history); what goes wrong becomes a message
-// in place, with what had been measured until then kept.
+// The measurement of a window: one at a time, started on a page, stopped from anywhere. What a
+// worker answers becomes a record in the study (one step of the history); what goes wrong becomes a
+// message in place, with what had been measured until then kept.
 #pragma once
 
 #include "app/document/study_document.h"
@@ -51,11 +51,11 @@ public:
     void keepWaiting();
 
 signals:
-    void changed();  ///< started, progressed, stopped
+    void changed(); ///< started, progressed, stopped
     void pointsChanged();
     void finished(const QString& experiment, int recordIndex); ///< −1: no record came of it
     void problem(const memscape::Error& error, const QString& details);
-    void notice(const QString& text);  ///< good news
+    void notice(const QString& text); ///< good news
     void warning(const QString& text); ///< what the worker noticed about the machine
 
 private:

@@ -28,7 +28,8 @@ QString parametersText(const ExperimentPage& page)
             continue;
         const bool swept = parameters.sweep() && parameters.sweep()->key == key;
         parts << QString::fromStdString(spec->label) + u' '
-                + (swept ? QObject::tr("swept") : QString::fromStdString(valueLabel(*spec, value, page.byteStyle())));
+                + (swept ? QObject::tr("swept")
+                         : QString::fromStdString(valueLabel(*spec, value, page.byteStyle())));
     }
     return parts.join(QStringLiteral(" · "));
 }
@@ -151,8 +152,9 @@ Sheet sheetOf(const ExperimentPage& page)
         sheet.subtitle = QString::fromStdString(record->device.name) + QStringLiteral(" · ")
             + parametersText(page);
     if (const Record* record = page.prediction())
-        sheet.footer = QObject::tr("Memscape %1 · prediction stands on: %2")
-                           .arg(QString::fromStdString(programVersion()), basisText(record->device));
+        sheet.footer =
+            QObject::tr("Memscape %1 · prediction stands on: %2")
+                .arg(QString::fromStdString(programVersion()), basisText(record->device));
     sheet.picture = page.picture() && !page.picture()->isHidden() ? page.picture() : nullptr;
     sheet.plot = page.plot()->view();
     sheet.figures = page.inspector()->figures()->figures()->rows();
@@ -198,7 +200,8 @@ Result<void> writeSheet(const QString& path, const Sheet& sheet, const QSize& si
         return writeSvg(path, sheet, size, theme);
     if (suffix == QStringLiteral("pdf"))
         return writePdf(path, sheet, size, theme);
-    return fail("export.format", "cannot tell the kind of picture from \"" + path.toStdString() + "\"",
+    return fail("export.format",
+                "cannot tell the kind of picture from \"" + path.toStdString() + "\"",
                 "end the name in .png, .svg or .pdf");
 }
 

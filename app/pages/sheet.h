@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A page on one sheet, for exports and printing: title and question, the parameters in one line, the
-// picture, the plot, the figures with predicted, measured and error, and why. Painted from values as
-// vectors, in the light theme unless asked otherwise, so that it does not depend on the screen.
+// A page on one sheet, for exports and printing: title and question, the parameters in one line,
+// the picture, the plot, the figures with predicted, measured and error, and why. Painted from
+// values as vectors, in the light theme unless asked otherwise, so that it does not depend on the
+// screen.
 #pragma once
 
 #include "app/pages/figures_model.h"
@@ -25,7 +26,7 @@ struct Sheet
 {
     QString title, question;
     QString subtitle; ///< device and parameters
-    QString footer;   ///< program, basis, fit
+    QString footer; ///< program, basis, fit
     const Picture* picture = nullptr;
     PlotView* plot = nullptr;
     std::vector<FigureRow> figures;

@@ -59,7 +59,8 @@ ShownMeasurement shownMeasurement(const StudyDocument& document, const RunContro
         const Record& record = records[std::size_t(i)];
         if (answers(record, id, device.id, parameters))
             return fromRecord(record, i, false);
-        const bool near = record.experiment == id && record.device.id == device.id && record.measured;
+        const bool near =
+            record.experiment == id && record.device.id == device.id && record.measured;
         if (nearby < 0 && near)
             nearby = i;
     }

@@ -12,8 +12,8 @@ namespace memscape {
 struct ShownMeasurement
 {
     std::optional<Measurement> outcome;
-    int recordIndex = -1;   ///< in the study; −1 while points are arriving
-    bool live = false;      ///< points are arriving
+    int recordIndex = -1; ///< in the study; −1 while points are arriving
+    bool live = false; ///< points are arriving
     bool elsewhere = false; ///< other parameters or another device than the page's
     Device device;
     Parameters parameters;

@@ -43,8 +43,8 @@ std::vector<double> logarithmicStops(const ParameterSpec& spec)
 
 std::vector<double> sliderStops(const ParameterSpec& spec)
 {
-    std::vector<double> stops
-        = spec.scale == Scale::Log2 ? logarithmicStops(spec) : linearStops(spec);
+    std::vector<double> stops =
+        spec.scale == Scale::Log2 ? logarithmicStops(spec) : linearStops(spec);
     std::sort(stops.begin(), stops.end());
     stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
     return stops;

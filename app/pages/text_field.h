@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A free text: the name of a model, a path, a recipe such as from-scratch:layers=2. One line to type
-// in; several texts, each in double quotes, sweep.
+// A free text: the name of a model, a path, a recipe such as from-scratch:layers=2. One line to
+// type in; several texts, each in double quotes, sweep.
 #pragma once
 
 #include "app/pages/parameter_field.h"

@@ -49,9 +49,10 @@ void WhyCard::setFigure(const Figure* figure, ByteStyle bytes)
     m_figure = figure ? std::optional(*figure) : std::nullopt;
     std::size_t at = 0;
     if (figure == nullptr || !figure->why) {
-        line(at++, "faint")->setText(
-            figure ? tr("%1 is what it is by definition.").arg(QString::fromStdString(figure->label))
-                   : tr("Select a figure above."));
+        line(at++, "faint")
+            ->setText(figure ? tr("%1 is what it is by definition.")
+                                   .arg(QString::fromStdString(figure->label))
+                             : tr("Select a figure above."));
         finish(at);
         return;
     }

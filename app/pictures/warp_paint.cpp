@@ -65,7 +65,8 @@ public:
             return;
         }
         for (double at = begin; at < end;) {
-            const double next = m_first + (std::floor((at - m_first) / m_width + 1e-9) + 1) * m_width;
+            const double next =
+                m_first + (std::floor((at - m_first) / m_width + 1e-9) + 1) * m_width;
             painter.fillRect(part(at, std::min(next, end)), colour);
             at = next;
         }

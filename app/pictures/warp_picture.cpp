@@ -150,7 +150,8 @@ WarpPicture::Layout WarpPicture::layoutFor(const QRectF& rect) const
     const QFontMetricsF metrics(plotFont(0.88));
     double right = layout.foot.right() - 4 * u;
     for (std::size_t i = warpOperations.size(); i-- > 0;) {
-        const double width = metrics.horizontalAdvance(warpOperationWord(warpOperations[i])) + 28 * u;
+        const double width =
+            metrics.horizontalAdvance(warpOperationWord(warpOperations[i])) + 28 * u;
         layout.chips[i] = QRectF(right - width, layout.foot.top() + 2 * u, width, 23 * u);
         right -= width + 6 * u;
     }
@@ -244,8 +245,9 @@ void WarpPicture::leaveEvent(QEvent*)
 
 void WarpPicture::keyPressEvent(QKeyEvent* event)
 {
-    const auto now = static_cast<int>(
-        std::find(warpOperations.begin(), warpOperations.end(), m_walk.operation) - warpOperations.begin());
+    const auto now =
+        static_cast<int>(std::find(warpOperations.begin(), warpOperations.end(), m_walk.operation)
+                         - warpOperations.begin());
     if (event->key() == Qt::Key_Left)
         chooseOperation(now - 1);
     else if (event->key() == Qt::Key_Right)

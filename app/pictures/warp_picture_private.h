@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the two files of WarpPicture share: warp_picture.cpp (what it shows and what a hand does to it)
-// and warp_paint.cpp (how it is drawn).
+// What the two files of WarpPicture share: warp_picture.cpp (what it shows and what a hand does to
+// it) and warp_paint.cpp (how it is drawn).
 #pragma once
 
 #include "app/pictures/warp_picture.h"
@@ -9,7 +9,8 @@
 
 namespace memscape {
 
-constexpr std::array<Operation, 3> warpOperations{Operation::Read, Operation::Write, Operation::Copy};
+constexpr std::array<Operation, 3> warpOperations{Operation::Read, Operation::Write,
+                                                  Operation::Copy};
 QString warpOperationWord(Operation operation);
 
 struct WarpPicture::Layout

@@ -49,7 +49,8 @@ ExtremesTree::ExtremesTree(const std::vector<double>& y)
 Extremes ExtremesTree::over(const std::vector<double>& y, std::size_t begin, std::size_t end) const
 {
     Extremes found = nothing;
-    // What no whole block covers is taken one by one, at both ends; the blocks between go up a level.
+    // What no whole block covers is taken one by one, at both ends; the blocks between go up a
+    // level.
     const auto inside = [&](std::size_t from, std::size_t to, auto at) {
         for (std::size_t i = from; i < to; ++i)
             take(found, at(i));
@@ -87,7 +88,8 @@ std::ptrdiff_t visibleCount(const CleanCurve& curve, const AxisRange& range)
 
 std::vector<DensePoint> visiblePoints(const CleanCurve& curve, const AxisRange& range)
 {
-    const auto begin = std::lower_bound(curve.x.begin(), curve.x.end(), range.low) - curve.x.begin();
+    const auto begin =
+        std::lower_bound(curve.x.begin(), curve.x.end(), range.low) - curve.x.begin();
     const auto end = std::upper_bound(curve.x.begin(), curve.x.end(), range.high) - curve.x.begin();
     const auto last = std::min<std::ptrdiff_t>(end + 1, std::ssize(curve.x));
     std::vector<DensePoint> points;
@@ -102,7 +104,8 @@ std::vector<DensePoint> densePoints(const CleanCurve& curve, const ExtremesTree&
     std::vector<DensePoint> points;
     const auto& x = curve.x;
     const auto indexOf = [&](double at, std::size_t from) {
-        return std::size_t(std::lower_bound(x.begin() + std::ptrdiff_t(from), x.end(), at) - x.begin());
+        return std::size_t(std::lower_bound(x.begin() + std::ptrdiff_t(from), x.end(), at)
+                           - x.begin());
     };
     const auto add = [&](std::size_t i) { points.push_back({x[i], curve.y[i]}); };
     std::size_t begin = indexOf(range.low, 0);

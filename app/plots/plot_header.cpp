@@ -117,8 +117,8 @@ PlotHeader layoutHeader(const PlotState& state, double width)
     double x = beside ? width - total - 4 * u : 8 * u;
     double y = beside || titleWidth == 0 ? 6 * u : 6 * u + row;
     for (std::size_t c = 0; c < state.curves.size(); ++c) {
-        const double entry =
-            swatchWidth(state.curves[c]) + 8 * u + textMetrics.horizontalAdvance(state.curves[c].name) + 4 * u;
+        const double entry = swatchWidth(state.curves[c]) + 8 * u
+            + textMetrics.horizontalAdvance(state.curves[c].name) + 4 * u;
         if (!beside && x > 9 * u && x + entry > width - 8 * u) {
             x = 8 * u;
             y += row;
@@ -157,8 +157,8 @@ void paintHeader(QPainter& painter, const PlotState& state, const PlotHeader& he
         const QRectF swatch(entry.rect.left(), entry.rect.top(), sample, entry.rect.height());
         paintSwatch(painter, swatch, styleOf(curve, theme), theme.background);
         painter.setPen(static_cast<int>(entry.curve) == hovered ? theme.text : theme.textDim);
-        painter.drawText(entry.rect.adjusted(sample + 8 * u, 0, 20, 0), Qt::AlignLeft | Qt::AlignVCenter,
-                         curve.name);
+        painter.drawText(entry.rect.adjusted(sample + 8 * u, 0, 20, 0),
+                         Qt::AlignLeft | Qt::AlignVCenter, curve.name);
     }
     painter.setOpacity(1);
     painter.setFont(plotFont(0.85));

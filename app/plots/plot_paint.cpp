@@ -59,12 +59,13 @@ void paintLines(QPainter& painter, const PlotState& state, const PlotMapper& map
         const double y = map.toY(line.y);
         if (!std::isfinite(y) || y < map.rect.top() || y > map.rect.bottom())
             continue;
-        painter.setPen(line.limit ? QPen(theme.bad, 1.6, Qt::DashLine) : QPen(theme.textFaint, 1, Qt::DotLine));
+        painter.setPen(line.limit ? QPen(theme.bad, 1.6, Qt::DashLine)
+                                  : QPen(theme.textFaint, 1, Qt::DotLine));
         painter.drawLine(QPointF(map.rect.left(), y), QPointF(map.rect.right(), y));
         const double width = metrics.horizontalAdvance(line.label);
         const bool above = y - metrics.height() - 2 > map.rect.top();
-        const QRectF place(map.rect.right() - width - 4, above ? y - metrics.height() - 1 : y + 1, width + 2,
-                           metrics.height());
+        const QRectF place(map.rect.right() - width - 4, above ? y - metrics.height() - 1 : y + 1,
+                           width + 2, metrics.height());
         if (line.limit) // what is drawn under it must not swallow it
             painter.fillRect(place.adjusted(-3, 0, 2, 0), theme.raised);
         painter.setPen(line.limit ? theme.bad : theme.textDim);

@@ -35,10 +35,13 @@ void paintBelow(QPainter& painter, const PlotState& state, const PlotMapper& map
                 const Theme& theme);
 // plot_areas.cpp
 /// Stacked areas, and the limit lines over them.
-void paintAreas(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
+void paintAreas(QPainter& painter, const PlotState& state, const PlotMapper& map,
+                const Theme& theme);
 /// Bars with names under the axis.
-void paintPhases(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
-void paintCallouts(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
+void paintPhases(QPainter& painter, const PlotState& state, const PlotMapper& map,
+                 const Theme& theme);
+void paintCallouts(QPainter& painter, const PlotState& state, const PlotMapper& map,
+                   const Theme& theme);
 /// Where a callout's card stands: beside its point, inside the axis rectangle.
 QRectF calloutCard(const Callout& callout, const PlotMapper& map);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the files of PlotView share: plot_view.cpp (what is shown), plot_mouse.cpp, plot_keys.cpp (keys
-// and menu), plot_export.cpp (files and clipboard).
+// What the files of PlotView share: plot_view.cpp (what is shown), plot_range.cpp (how much of it),
+// plot_mouse.cpp, plot_keys.cpp (keys and menu), plot_export.cpp (files and clipboard).
 #pragma once
 
 #include "app/plots/plot_scene.h"
@@ -19,16 +19,17 @@ public:
 
     enum class Drag { None, Pan, PanX, PanY, MoveMarker, RubberBand };
 
+    void setCrosshair(const Sample& sample, QPointF pointer);
+    void paintOverlay(QPainter& painter);
+    void updateNote();
+    void fillScene(PlotScene& scene) const; ///< the same state for an export
+
+    // plot_range.cpp
     /// Logarithms from the specs and the person's own choice; limits while following.
     void applyAxes();
     void ensureRanges();
     bool inSight() const; ///< a visible curve comes through the limits
     void changeRange(const AxisRange& x, const AxisRange& y); ///< by a person
-
-    void setCrosshair(const Sample& sample, QPointF pointer);
-    void paintOverlay(QPainter& painter);
-    void updateNote();
-    void fillScene(PlotScene& scene) const; ///< the same state for an export
 
     // plot_mouse.cpp
     bool mousePress(QMouseEvent& event);

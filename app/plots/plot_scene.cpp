@@ -2,7 +2,8 @@
 // Three measured facts shape this file. A wide or dashed pen over a hundred thousand noisy points
 // costs seconds, a solid one of width 1 with fast polylines milliseconds: dense curves are drawn
 // thin. QCustomPlot walks over every visible point of a frame: long curves are given to it by the
-// column of pixels (plot_dense.h). And it labels base-2 axes wrongly: ticks and texts are ours (ticks.h).
+// column of pixels (plot_dense.h). And it labels base-2 axes wrongly: ticks and texts are ours
+// (ticks.h).
 #include "app/plots/plot_scene.h"
 
 #include "app/plots/plot_dense.h"
@@ -20,7 +21,7 @@ namespace memscape {
 namespace {
 
 constexpr std::ptrdiff_t denseCurve = 4000; // visible points from which on a curve is drawn thin
-constexpr std::size_t longCurve = 20000; // points from which on only what a frame shows is handed over
+constexpr std::size_t longCurve = 20000; // points from which on a frame gets only what it shows
 
 // A layer's worth of plain painting.
 class PaintLayer : public QCPLayerable
@@ -242,7 +243,8 @@ void PlotScene::updateGraph(std::size_t index, bool dataChanged)
 {
     QCPGraph* graph = m_graphs->graphs[index];
     const CleanCurve& clean = m_state.cleaned[index];
-    graph->setVisible(m_state.curves[index].visible && m_state.curves[index].role != CurveRole::Area);
+    graph->setVisible(m_state.curves[index].visible
+                      && m_state.curves[index].role != CurveRole::Area);
     if (!dataChanged)
         return;
     m_graphs->trees[index].reset();
@@ -346,7 +348,8 @@ void PlotScene::render(QPaintDevice& device, QSize size, double scale, bool vect
     painter.setMode(vectors ? QCPPainter::pmVectorized : QCPPainter::pmDefault);
     painter.setMode(QCPPainter::pmNoCaching, true);
     painter.scale(scale, scale);
-    prepare(size, size.width() * (vectors ? 2 : scale)); // paper is printed finer than it is counted
+    // Paper is printed finer than it is counted.
+    prepare(size, size.width() * (vectors ? 2 : scale));
     // Margins follow from the labels, and labels from the margins: twice is enough.
     for (int pass = 0; pass < 2; ++pass)
         plot->axisRect()->update(QCPLayoutElement::upMargins);

@@ -156,7 +156,8 @@ void paintSwatch(QPainter& painter, const QRectF& box, const CurveStyle& style,
 {
     if (style.area) {
         const double side = std::min(box.height() * 0.6, box.width());
-        painter.fillRect(QRectF(box.right() - side, box.center().y() - side / 2, side, side), style.colour);
+        painter.fillRect(QRectF(box.right() - side, box.center().y() - side / 2, side, side),
+                         style.colour);
         return;
     }
     if (style.pen.style() != Qt::NoPen) {

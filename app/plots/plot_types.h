@@ -30,9 +30,18 @@ struct AxisSpec
 /// Predicted: blue dashed line. Measured: orange dots with their band. Variant: thinner, own dash
 /// and colour (measured variants: hollow dots). Pinned: a record put beside, dots and line in its
 /// colour. Datasheet and Uncalibrated: what would be predicted from the vendor's numbers alone, or
-/// without the calibration; thinner than the prediction, in the colour of text and its own. Area: a part of
-/// a whole, stacked on the areas before it; its palette index is a part's (part_colours.h).
-enum class CurveRole { Predicted, Measured, Variant, MeasuredVariant, Pinned, Datasheet, Uncalibrated, Area };
+/// without the calibration; thinner than the prediction, in the colour of text and its own. Area: a
+/// part of a whole, stacked on the areas before it; its palette index is a part's (part_colours.h).
+enum class CurveRole {
+    Predicted,
+    Measured,
+    Variant,
+    MeasuredVariant,
+    Pinned,
+    Datasheet,
+    Uncalibrated,
+    Area
+};
 enum class MarkerShape { Automatic, Circle, Square, Diamond, Triangle, Cross };
 
 struct Curve

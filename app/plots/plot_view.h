@@ -56,8 +56,8 @@ public:
     void setAxes(const AxisSpec& x, const AxisSpec& y);
     const AxisSpec& xAxis() const;
     const AxisSpec& yAxis() const;
-    /// Curves in drawing order. What stayed the same is left alone. Zoom is kept, unless it shows none
-    /// of the new points; a curve that was hidden by the legend stays hidden under its key.
+    /// Curves in drawing order. What stayed the same is left alone. Zoom is kept, unless it shows
+    /// none of the new points; a curve that was hidden by the legend stays hidden under its key.
     void setCurves(std::vector<Curve> curves);
     const std::vector<Curve>& curves() const;
     void setMarkers(std::vector<Marker> markers);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where one left off: window geometry, docks, the open study, the zoom of each page. Not preferences
-// (Settings) and not part of a study. A broken or older file gives the defaults, never a crash.
+// Where one left off: window geometry, docks, the open study, the zoom of each page. Not
+// preferences (Settings) and not part of a study. A broken or older file gives the defaults, never
+// a crash.
 #pragma once
 
 #include <QByteArray>
@@ -16,7 +17,8 @@ namespace memscape {
 class Session
 {
 public:
-    /// Of the dock layout: raise it when docks are added or renamed, so that old layouts are dropped.
+    /// Of the dock layout: raise it when docks are added or renamed, so that old layouts are
+    /// dropped.
     static constexpr int layoutVersion = 1;
 
     /// $XDG_STATE_HOME/memscape/session.ini.

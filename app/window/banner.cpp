@@ -57,7 +57,8 @@ public:
         row->setContentsMargins(12, 8, 8, 8);
         row->setSpacing(8);
         auto* sign = new QLabel(this);
-        sign->setPixmap(themedIcon(iconName(message.kind), kindColour(message.kind)).pixmap(18, 18));
+        sign->setPixmap(
+            themedIcon(iconName(message.kind), kindColour(message.kind)).pixmap(18, 18));
         row->addWidget(sign, 0, Qt::AlignTop);
         m_text = toneLabel({}, "plain", this, true);
         row->addWidget(m_text, 1);

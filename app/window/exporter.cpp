@@ -99,8 +99,8 @@ void Exporter::plot(ExperimentPage& page)
 void Exporter::page(ExperimentPage& page)
 {
     const ExportDefaults defaults = m_settings.exportDefaults();
-    const QString path
-        = ask(tr("Export page"), baseName(page) + QStringLiteral("-page"), defaults.format, pictures());
+    const QString path = ask(tr("Export page"), baseName(page) + QStringLiteral("-page"),
+                             defaults.format, pictures());
     if (path.isEmpty())
         return;
     const Theme& theme = defaults.followTheme ? currentTheme() : lightTheme();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Everything that leaves the window as a file or through the clipboard. The data writers are those of
-// the command line (core/report), so a number is the same wherever it is written.
+// Everything that leaves the window as a file or through the clipboard. The data writers are those
+// of the command line (core/report), so a number is the same wherever it is written.
 #pragma once
 
 #include "app/document/study_document.h"

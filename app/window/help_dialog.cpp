@@ -20,7 +20,8 @@ QString tr(const char* text)
     return QCoreApplication::translate("Help", text);
 }
 
-/// Markdown's tables have a double frame around every cell; a little room tells cells apart as well.
+/// Markdown's tables have a double frame around every cell; a little room tells cells apart as
+/// well.
 void quietTables(QTextDocument& document)
 {
     for (QTextFrame* frame : document.rootFrame()->childFrames()) {

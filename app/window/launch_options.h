@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What `memscape` was asked to do, read before any Qt application exists: --help and --version must
-// answer where there is no display, and --render and --screenshot must choose the offscreen platform
-// before Qt chooses one for us.
+// answer where there is no display, and --render and --screenshot must choose the offscreen
+// platform before Qt chooses one for us.
 #pragma once
 
 #include "core/base/result.h"

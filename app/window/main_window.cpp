@@ -248,7 +248,8 @@ void MainWindow::refreshRun()
     const bool running = m_runs.current().has_value();
     const bool free = page() && !running;
     m_actions.at(QStringLiteral("run.measure"))
-        .setEnabled(free && m_runs.obstacle(page()->experiment().id(), page()->deviceId()).isEmpty());
+        .setEnabled(free
+                    && m_runs.obstacle(page()->experiment().id(), page()->deviceId()).isEmpty());
     m_actions.at(QStringLiteral("run.calibrate"))
         .setEnabled(free && m_runs.obstacle(page()->deviceId()).isEmpty());
     m_actions.at(QStringLiteral("run.stop")).setEnabled(running);
@@ -285,7 +286,8 @@ void MainWindow::rememberLayout()
     m_session.saveWindow(*this);
     QVariantMap layout;
     for (const char* panel : {"view.rail", "view.inspector", "view.picture"})
-        layout.insert(QString::fromLatin1(panel), m_actions.at(QString::fromLatin1(panel)).isChecked());
+        layout.insert(QString::fromLatin1(panel),
+                      m_actions.at(QString::fromLatin1(panel)).isChecked());
     layout.insert(QStringLiteral("page"), m_page);
     if (page())
         layout.insert(QStringLiteral("splitter"), page()->splitter()->saveState());

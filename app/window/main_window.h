@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The window: puts rail, banner and pages together and connects them to the document, the devices and
-// the actions. It does nothing itself; files, exports, runs, palette each have their own class.
+// The window: puts rail, banner and pages together and connects them to the document, the devices
+// and the actions. It does nothing itself; files, exports, runs, palette each have their own class.
 #pragma once
 
 #include "app/document/autosave.h"

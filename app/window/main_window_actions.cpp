@@ -90,9 +90,10 @@ void MainWindow::connectViewActions()
     on("view.zoomOut", [this] { zoom(-10); });
     on("view.zoomReset", [this] { m_settings.setFontZoom(100); });
     auto* themes = new QActionGroup(this);
-    const std::pair<const char*, ThemeChoice> choices[] = {{"view.themeSystem", ThemeChoice::System},
-                                                           {"view.themeLight", ThemeChoice::Light},
-                                                           {"view.themeDark", ThemeChoice::Dark}};
+    const std::pair<const char*, ThemeChoice> choices[] = {
+        {"view.themeSystem", ThemeChoice::System},
+        {"view.themeLight", ThemeChoice::Light},
+        {"view.themeDark", ThemeChoice::Dark}};
     for (const auto& [id, choice] : choices) {
         themes->addAction(&m_actions.at(QString::fromLatin1(id)));
         on(id, [this, choice = choice] {
@@ -216,13 +217,15 @@ void MainWindow::tellOfWorker(const QString& name)
     const auto tell = [this, client, name] {
         const QString topic = QStringLiteral("worker.") + name;
         if (client->state() == WorkerClient::State::Ready) {
-            m_banner->put({BannerKind::Info, tr("%1 answers: its devices are in the device menu now.").arg(name),
-                           {}, {}, {}, topic});
+            m_banner->put({BannerKind::Info,
+                           tr("%1 answers: its devices are in the device menu now.").arg(name), {},
+                           {}, {}, topic});
             return true;
         }
         if (client->state() != WorkerClient::State::Failed)
             return false;
-        const QString reason = client->error() ? QString::fromStdString(client->error()->text()) : QString();
+        const QString reason =
+            client->error() ? QString::fromStdString(client->error()->text()) : QString();
         m_banner->put({BannerKind::Problem, tr("%1 does not answer: %2").arg(name, reason),
                        tr("Remove it in the settings and add it with another command."), reason,
                        {{tr("Settings…"), [this] { openSettings(true); }}}, topic});

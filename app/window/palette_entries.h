@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the command palette finds: enabled actions, experiments, records, devices. Gathered anew each
-// time it opens.
+// What the command palette finds: enabled actions, experiments, records, devices. Gathered anew
+// each time it opens.
 #pragma once
 
 #include <QIcon>

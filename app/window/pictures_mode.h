@@ -7,8 +7,8 @@
 
 namespace memscape {
 
-/// The plot of a record (or of the first record of a study, with the others of its experiment beside
-/// it). Errors: file.*, json.*, document.*, export.*.
+/// The plot of a record (or of the first record of a study, with the others of its experiment
+/// beside it). Errors: file.*, json.*, document.*, export.*.
 Result<void> renderRecord(const LaunchOptions& options);
 
 /// The window with the page of an experiment, for parameters and a device.

@@ -65,9 +65,9 @@ void Rail::addGroup(const QString& group, const QString& title,
     bool titled = false;
     auto* column = static_cast<QVBoxLayout*>(layout());
     std::vector<const Experiment*> members;
-    std::copy_if(experiments.begin(), experiments.end(), std::back_inserter(members), [&](const Experiment* one) {
-        return QString::fromStdString(one->group()) == group;
-    });
+    std::copy_if(
+        experiments.begin(), experiments.end(), std::back_inserter(members),
+        [&](const Experiment* one) { return QString::fromStdString(one->group()) == group; });
     for (const PageInfo& page : pagesOf(members)) {
         if (!titled) {
             auto* label = toneLabel(title, "section", this);

@@ -67,7 +67,8 @@ QWidget* SettingsDialog::lookPage()
             [this](int percent) { m_settings.setFontZoom(percent); });
     auto* motion = new QCheckBox(tr("Reduce motion: pictures do not move by themselves"), page);
     motion->setChecked(m_settings.reducedMotion());
-    connect(motion, &QCheckBox::toggled, this, [this](bool on) { m_settings.setReducedMotion(on); });
+    connect(motion, &QCheckBox::toggled, this,
+            [this](bool on) { m_settings.setReducedMotion(on); });
     form->addRow(tr("Theme"), theme);
     form->addRow(tr("Bytes are written as"), bytes);
     form->addRow(tr("Text size"), zoom);

@@ -44,15 +44,16 @@ Result<std::string> formatOf(const QString& path)
     return documentFormat(json);
 }
 
-/// By its name, or by what every Hugging Face configuration says. A broken config.json is one too: the
-/// page tells what is wrong with it.
+/// By its name, or by what every Hugging Face configuration says. A broken config.json is one too:
+/// the page tells what is wrong with it.
 bool isModelFile(const QString& path)
 {
     const QFileInfo file(path);
     if (file.isDir())
         return QFileInfo::exists(QDir(path).filePath(QStringLiteral("config.json")));
     const QString name = file.fileName().toLower();
-    if (name.endsWith(QStringLiteral(".safetensors")) || name.endsWith(QStringLiteral(".safetensors.index.json")))
+    if (name.endsWith(QStringLiteral(".safetensors"))
+        || name.endsWith(QStringLiteral(".safetensors.index.json")))
         return true;
     if (name != QStringLiteral("config.json") && file.size() > largestConfig)
         return false;
@@ -63,7 +64,8 @@ bool isModelFile(const QString& path)
     if (!json || !json->is_object())
         return name == QStringLiteral("config.json");
     return !json->contains("format")
-        && (name == QStringLiteral("config.json") || json->contains("model_type") || json->contains("architectures"));
+        && (name == QStringLiteral("config.json") || json->contains("model_type")
+            || json->contains("architectures"));
 }
 
 } // namespace

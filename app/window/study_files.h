@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Files of the window: new, open, save, recent, drops, reload, recovery. Problems become banners with
-// what can be done about them; the one question that is asked in a box is whether to save before a
-// study is closed.
+// Files of the window: new, open, save, recent, drops, reload, recovery. Problems become banners
+// with what can be done about them; the one question that is asked in a box is whether to save
+// before a study is closed.
 #pragma once
 
 #include "app/document/autosave.h"
@@ -34,8 +34,9 @@ public:
 
     void newStudy();
     void open();
-    /// A study is opened; records are added to the study that is open (an empty untitled one becomes
-    /// it); a device file joins the device list; the file of a network goes to the page it is for.
+    /// A study is opened; records are added to the study that is open (an empty untitled one
+    /// becomes it); a device file joins the device list; the file of a network goes to the page it
+    /// is for.
     bool openPath(const QString& path);
     void openPaths(const QStringList& paths);
     bool save();

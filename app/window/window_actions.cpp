@@ -28,7 +28,8 @@ void defineFile(Actions& actions)
                  {keys("Ctrl+O")}, menu, 0});
     actions.add({"file.reload", tr("Re&load"), tr("Read the study's file again"), "reload",
                  {keys("F5")}, menu, 0});
-    actions.add({"file.save", tr("&Save"), tr("Save the study"), "save", {keys("Ctrl+S")}, menu, 1});
+    actions.add({"file.save", tr("&Save"), tr("Save the study"), "save", {keys("Ctrl+S")}, menu,
+                 1});
     actions.add({"file.saveAs", tr("Save &as…"), tr("Save the study under another name"), {},
                  {keys("Ctrl+Shift+S")}, menu, 1});
     actions.add({"file.exportPlot", tr("Export &plot…"),
@@ -55,8 +56,8 @@ void defineEdit(Actions& actions)
                  {keys("Ctrl+Shift+Z"), keys("Ctrl+Y")}, menu, 0});
     actions.add({"edit.copyPlot", tr("&Copy plot"), tr("The plot as an image, to the clipboard"),
                  "copy", {keys("Ctrl+Alt+C")}, menu, 1});
-    actions.add({"edit.copyData", tr("Copy &data"),
-                 tr("The points as a table, to the clipboard"), {}, {keys("Ctrl+Shift+C")}, menu, 1});
+    actions.add({"edit.copyData", tr("Copy &data"), tr("The points as a table, to the clipboard"),
+                 {}, {keys("Ctrl+Shift+C")}, menu, 1});
     actions.add({"edit.palette", tr("Command &palette…"),
                  tr("Find anything by typing a few letters"), "search", {keys("Ctrl+K")}, menu, 2});
 }
@@ -80,15 +81,15 @@ void defineView(Actions& actions)
                  {keys("Ctrl+-")}, menu, 1});
     actions.add({"view.zoomReset", tr("&Normal text"), tr("Text at the desktop's own size"), {},
                  {keys("Ctrl+0")}, menu, 1});
-    actions.add({"view.themeSystem", tr("Theme: as the s&ystem"), tr("Light or dark as the desktop"),
-                 {}, {}, menu, 2, true});
+    actions.add({"view.themeSystem", tr("Theme: as the s&ystem"),
+                 tr("Light or dark as the desktop"), {}, {}, menu, 2, true});
     actions.add({"view.themeLight", tr("Theme: &light"), tr("Dark text on white"), {}, {}, menu, 2,
                  true});
     actions.add({"view.themeDark", tr("Theme: &dark"), tr("Light text on black"), {}, {}, menu, 2,
                  true});
     actions.add({"view.bases", tr("Predictions on every &basis"),
-                 tr("Draw what the datasheet and the uncalibrated device predict, too"), {}, {}, menu,
-                 3, true});
+                 tr("Draw what the datasheet and the uncalibrated device predict, too"), {}, {},
+                 menu, 3, true});
     actions.add({"view.resetPlot", tr("Show &all data"), tr("Undo zoom and pan of the plot"), {},
                  {keys("Ctrl+Home")}, menu, 3});
     actions.add({"view.restoreLayout", tr("Rest&ore default layout"),
@@ -99,8 +100,8 @@ void defineRun(Actions& actions)
 {
     const QString menu = QStringLiteral("run");
     actions.add({"run.measure", tr("&Measure"),
-                 tr("Run the experiment on the device and draw it beside the prediction"), "measure",
-                 {keys("Ctrl+R")}, menu, 0});
+                 tr("Run the experiment on the device and draw it beside the prediction"),
+                 "measure", {keys("Ctrl+R")}, menu, 0});
     actions.add({"run.stop", tr("&Stop"), tr("Stop the measurement; measured points are kept"),
                  "stop", {keys("Ctrl+.")}, menu, 0});
     actions.add({"run.calibrate", tr("&Calibrate device"),
@@ -129,7 +130,8 @@ void defineSettingsAndHelp(Actions& actions)
                  "help", 0});
     actions.add({"help.shortcuts", tr("&Keyboard shortcuts"), tr("All of them"), {},
                  {keys("Ctrl+F1")}, "help", 0});
-    actions.add({"help.about", tr("About &Memscape"), tr("Version and licences"), {}, {}, "help", 1});
+    actions.add({"help.about", tr("About &Memscape"), tr("Version and licences"), {}, {}, "help",
+                 1});
 }
 
 } // namespace

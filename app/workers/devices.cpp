@@ -49,8 +49,9 @@ Result<QStringList> checkWorkerCommand(const WorkerCommand& worker,
 {
     const QString name = worker.name.trimmed();
     if (name.isEmpty() || name.contains(QLatin1Char('/'))) {
-        return fail(workerError("worker.name", DeviceDirectory::tr("a name without \"/\" is needed"),
-                                DeviceDirectory::tr("it stands before its devices: lab-gpu/cuda:0")));
+        return fail(
+            workerError("worker.name", DeviceDirectory::tr("a name without \"/\" is needed"),
+                        DeviceDirectory::tr("it stands before its devices: lab-gpu/cuda:0")));
     }
     for (const WorkerCommand& other : others) {
         if (other.name == name)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The workers of this window and the devices one can pick: live ones of every worker (this machine's
-// and those started by a command, such as `ssh lab-gpu memscape-cli worker`), the catalogue
-// (prediction only), and calibrated device files.
+// The workers of this window and the devices one can pick: live ones of every worker (this
+// machine's and those started by a command, such as `ssh lab-gpu memscape-cli worker`), the
+// catalogue (prediction only), and calibrated device files.
 #pragma once
 
 #include "app/workers/worker_client.h"
@@ -41,7 +41,7 @@ struct DeviceEntry
     std::string workerDevice; ///< its id there
     QString missing;          ///< why it cannot be measured now, with the remedy; empty when it can
     Device device;            ///< for predictions; without levels while a remote worker is silent
-    std::optional<Device> uncalibrated = {}; ///< as the catalogue or the system has a calibrated one
+    std::optional<Device> uncalibrated = {}; ///< a calibrated one as catalogue or system has it
 
     bool measurable() const { return source == DeviceSource::Live && missing.isEmpty(); }
     bool calibrated() const { return device.calibration.has_value(); }
@@ -57,7 +57,8 @@ public:
 
     /// Start every worker that is not running.
     void startAll();
-    /// Workers by command, from the settings: keeps those that did not change, ends those that went.
+    /// Workers by command, from the settings: keeps those that did not change, ends those that
+    /// went.
     void setWorkers(const std::vector<WorkerCommand>& workers);
     /// Device files to list (calibrations). Unreadable ones are in problems().
     void setDeviceFiles(const QStringList& paths);

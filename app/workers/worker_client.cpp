@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The process: start, greet, read, lose, restart. The runs are in worker_runs.cpp.
 //
-// Reading takes at most a few milliseconds per turn of the event loop, so that a flood cannot freeze
-// the window; what is left waits for the next turn, also after the process has ended.
+// Reading takes at most a few milliseconds per turn of the event loop, so that a flood cannot
+// freeze the window; what is left waits for the next turn, also after the process has ended.
 #include "app/workers/worker_client.h"
 
 #include "app/workers/active_run.h"
@@ -135,8 +135,11 @@ void WorkerClient::launch()
         } else {
             const QString text = crashed ? tr("the worker crashed (signal %1)").arg(code)
                                          : tr("the worker ended unasked (code %1)").arg(code);
-            m_ended = Error{"worker.crashed", text.toStdString(), {},
-                            tr("a new worker is started; Copy details has its last words").toStdString()};
+            m_ended =
+                Error{"worker.crashed",
+                      text.toStdString(),
+                      {},
+                      tr("a new worker is started; Copy details has its last words").toStdString()};
         }
         readOutput();
     });

@@ -90,7 +90,8 @@ Error notStarted(const QStringList& command, const QString& reason)
     return {"worker.missing",
             translated("%1 cannot be started: %2").arg(command.first(), reason).toStdString(),
             commandText(command).toStdString(),
-            translated("check that the program is installed and the command is spelled as in a terminal")
+            translated(
+                "check that the program is installed and the command is spelled as in a terminal")
                 .toStdString()};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How a worker is started: which command, in which environment, and so that it can never outlive us.
+// How a worker is started: which command, in which environment, and so that it can never outlive
+// us.
 #pragma once
 
 #include "core/base/result.h"
@@ -16,8 +17,8 @@ namespace memscape {
 /// in PATH, each with "worker". Empty when there is none.
 QStringList defaultWorkerCommand();
 
-/// Ours with the C.UTF-8 locale, and without the libraries of an AppImage that we may run from (they
-/// are ours, not the worker's); other entries of LD_LIBRARY_PATH stay.
+/// Ours with the C.UTF-8 locale, and without the libraries of an AppImage that we may run from
+/// (they are ours, not the worker's); other entries of LD_LIBRARY_PATH stay.
 QProcessEnvironment workerEnvironment(QProcessEnvironment ours);
 
 /// Makes the process die with this one and lead a session of its own: without a terminal, ssh asks
@@ -28,8 +29,8 @@ void tieToThisProcess(QProcess& process);
 /// "ssh lab-gpu memscape-cli worker", for messages.
 QString commandText(const QStringList& command);
 
-/// Why a command did not become a worker, with the remedy. `exitCode` of the process, `lastWords` of
-/// its stderr.
+/// Why a command did not become a worker, with the remedy. `exitCode` of the process, `lastWords`
+/// of its stderr.
 Error endedBeforeHello(const QStringList& command, int exitCode, bool crashed,
                        const QString& lastWords);
 Error notStarted(const QStringList& command, const QString& reason);

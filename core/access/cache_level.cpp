@@ -37,12 +37,14 @@ CacheLevel::CacheLevel(CacheGeometry geometry)
     , m_sets(m_geometry.sets())
     , m_ways(m_geometry.ways)
     , m_powerOfTwo(std::has_single_bit(m_sets))
-    , m_content(PackedSets<1>(1, 1))
+    , m_content(PackedSets<0>(1, 1))
 {
-    if (m_ways <= 8)
-        m_content = PackedSets<1>(m_sets, m_ways);
-    else if (m_ways <= 16)
-        m_content = PackedSets<2>(m_sets, m_ways);
+    if (m_ways == 8)
+        m_content = PackedSets<8>(m_sets, m_ways);
+    else if (m_ways == 16)
+        m_content = PackedSets<16>(m_sets, m_ways);
+    else if (m_ways < 16)
+        m_content = PackedSets<0>(m_sets, m_ways);
     else
         m_content = OrderedSets(m_sets, m_ways);
 }
@@ -58,13 +60,15 @@ CacheLevel::Touch CacheLevel::touch(std::uint64_t line, bool isWrite)
     withSets([&](auto& content, auto) {
         auto&& sets = content.view();
         const std::uint64_t set = setOf(line);
-        const int way = sets.template hit<false>(set, line, isWrite);
+        const int way = sets.hit(set, line, isWrite);
         if (way >= 0) {
             touch = {true, false, false, std::uint32_t(way), 0};
             return;
         }
         const CacheVictim victim = sets.replace(set, line, isWrite);
-        touch = {false, victim.line != noCacheLine, victim.dirty, victim.way, victim.line};
+        const bool evicted = !victim.word.isEmpty();
+        touch = {false, evicted, victim.word.isDirty(), victim.way,
+                 evicted ? victim.word.line() : 0};
     });
     return touch;
 }
@@ -80,12 +84,12 @@ std::vector<CacheLevel::Slot> CacheLevel::contents(std::uint64_t set) const
 {
     std::vector<Slot> contents(m_ways);
     std::visit(
-        [&](const auto& sets) {
+        [&](const auto& content) {
+            const auto& sets = content.view();
             for (std::uint64_t recency = 0; recency < m_ways; ++recency) {
-                const std::uint64_t line = sets.lineAt(set, recency);
-                const bool valid = line != noCacheLine;
-                contents[sets.wayAt(set, recency)] = {valid, valid && sets.dirtyAt(set, recency),
-                                                      valid ? line : 0, std::uint32_t(recency)};
+                const CacheWord word = sets.wordAt(set, recency);
+                contents[sets.wayAt(set, recency)] = {!word.isEmpty(), word.isDirty(), word.line(),
+                                                      std::uint32_t(recency)};
             }
         },
         m_content);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One set-associative cache level with true LRU replacement.
 //
-// Set of a line = line number mod sets; sets need not be a power of two. A line keeps its way for as
-// long as it stays, which is what a picture shows. The sets are held in one of two layouts that do
-// the same: packed_sets.h up to 16 ways, ordered_sets.h beyond.
+// Set of a line = line number mod sets; sets need not be a power of two. A line keeps its way for
+// as long as it stays, which is what a picture shows. The sets are held in one of two layouts that
+// do the same: packed_sets.h up to 16 ways, ordered_sets.h beyond.
 //
 // Left out: hashed set indices (large last-level caches have them), pseudo-LRU and adaptive
 // policies.
@@ -92,6 +92,8 @@ public:
         return m_powerOfTwo ? line & (m_sets - 1) : line % m_sets;
     }
     const CacheGeometry& geometry() const { return m_geometry; }
+    /// Its simulated lines don't fit into a core's own caches of the real machine.
+    bool isLarge() const { return m_sets * m_ways > std::uint64_t(1) << 16; }
     void clear();
 
 private:
@@ -99,7 +101,7 @@ private:
     std::uint64_t m_sets = 1;
     std::uint64_t m_ways = 1;
     bool m_powerOfTwo = true;
-    std::variant<PackedSets<1>, PackedSets<2>, OrderedSets> m_content;
+    std::variant<PackedSets<8>, PackedSets<16>, PackedSets<0>, OrderedSets> m_content;
 };
 
 } // namespace memscape

@@ -46,7 +46,7 @@ CacheSimulator::CacheSimulator(std::vector<CacheGeometry> levels, CacheCounting 
     , m_counting(counting)
     , m_lineShift(std::countr_zero(levels.front().line))
 {
-    m_asked.assign(levels.size() + 1, {std::vector<Request>(batchLimit + prefetchAhead), 0});
+    m_asked.assign(levels.size() + 1, {std::vector<Request>(batchLimit + headAhead), 0});
     for (CacheGeometry& level : levels)
         m_levels.emplace_back(std::move(level));
 }
@@ -81,10 +81,9 @@ bool CacheSimulator::lookup(std::size_t level, std::uint64_t line, AccessEvent& 
             writeBack(level + 1, touch.evictedLine);
         }
     }
-    event.lookups.push_back({level, line << m_lineShift, m_levels[level].setOf(line), touch.way,
-                             touch.hit, touch.evicted,
-                             touch.evicted ? touch.evictedLine << m_lineShift : 0,
-                             touch.evictedDirty});
+    event.lookups.push_back(
+        {level, line << m_lineShift, m_levels[level].setOf(line), touch.way, touch.hit,
+         touch.evicted, touch.evicted ? touch.evictedLine << m_lineShift : 0, touch.evictedDirty});
     event.servedBy = std::max(event.servedBy, touch.hit ? level : level + 1);
     return touch.hit;
 }

@@ -135,25 +135,32 @@ private:
     void writeBack(std::size_t from, std::uint64_t line);
 
     // run(), in cache_replay.cpp
-    enum class RequestKind : std::uint32_t { Read, Write, WriteBack };
-    /// What one level asks of the next: lines `first` … `first + more`.
-    struct Request
-    {
-        std::uint64_t first = 0;
-        std::uint32_t more = 0;
-        RequestKind kind = RequestKind::Read;
-    };
-    static constexpr std::size_t batchLimit = 1024; ///< 16 KiB a level stay in the real caches
-    static constexpr std::size_t prefetchAhead = 12; ///< requests between fetching a set and using it
+    /// What one level asks of the next: line << 2 | kind. After a Span comes a word more:
+    /// (lines after the first) << 1 | isWrite.
+    using Request = std::uint64_t;
+    enum Kind : Request { Read, Write, WriteBack, Span };
+    static constexpr std::size_t batchLimit = 1024; ///< 8 KiB a level stay in the real caches
+    static constexpr std::size_t pieceLimit =
+        256; ///< of a batch, answered without looking for room
+    static constexpr std::size_t headAhead =
+        32; ///< requests between fetching a set's head and using it
+    static constexpr std::size_t victimAhead = 16; ///< the same of the line that goes
     struct Batch
     {
-        std::vector<Request> requests; ///< batchLimit + prefetchAhead
+        std::vector<Request> requests;
         std::size_t used = 0;
+
+        void add(Request request) { requests[used++] = request; }
     };
+    struct Passed;
+    std::size_t ask(std::span<const MemoryAccess> piece);
+    void askAcross(const MemoryAccess& access);
     void answerAll(std::size_t level);
-    void count(std::size_t level);
     template <bool Nearest, typename Sets, typename SetOf>
-    void answer(std::size_t level, Sets& content, SetOf setOf);
+    std::size_t answer(std::size_t level, Sets&& sets, SetOf setOf, std::span<const Request> piece);
+    void answerSpan(std::size_t level, std::uint64_t first, Request rest);
+    void makeRoom(std::size_t level, std::size_t requests);
+    void count(std::size_t level, const Passed& passed);
 
     std::vector<CacheLevel> m_levels;
     std::vector<CacheCounters> m_counters;

@@ -33,7 +33,7 @@ public:
 
     /// The way of a line that is here, now the most recent, dirty after a write; else -1, and the
     /// least recent stands in front to be replaced.
-    template <bool Repeats> int hit(std::uint64_t set, std::uint64_t line, bool isWrite)
+    int hit(std::uint64_t set, std::uint64_t line, bool isWrite)
     {
         std::uint64_t* const entries = &m_entries[set * m_ways];
         const std::uint64_t key = line << keyShift;
@@ -50,9 +50,7 @@ public:
     {
         const std::uint64_t old = entry(set, 0);
         m_entries[set * m_ways] = line << keyShift | (old & wayMask) | std::uint64_t(isWrite);
-        if (old & emptyBit)
-            return {noCacheLine, wayOf(old), false};
-        return {old >> keyShift, wayOf(old), (old & 1) != 0};
+        return {wordOf(old), wayOf(old)};
     }
 
     /// Marks `line` dirty without making it recent; false when it is not here.
@@ -67,20 +65,19 @@ public:
     }
 
     OrderedSets& view() { return *this; }
+    const OrderedSets& view() const { return *this; }
     void prefetch(std::uint64_t set) const { __builtin_prefetch(&m_entries[set * m_ways], 1); }
+    void prefetchVictim(std::uint64_t) const { } // it is moved to the front with all others
 
     /// The way that is `recency`-th; 0 is the most recent.
     std::uint64_t wayAt(std::uint64_t set, std::uint64_t recency) const
     {
         return wayOf(entry(set, recency));
     }
-    /// noCacheLine where there is none.
-    std::uint64_t lineAt(std::uint64_t set, std::uint64_t recency) const
+    CacheWord wordAt(std::uint64_t set, std::uint64_t recency) const
     {
-        const std::uint64_t held = entry(set, recency);
-        return held & emptyBit ? noCacheLine : held >> keyShift;
+        return wordOf(entry(set, recency));
     }
-    bool dirtyAt(std::uint64_t set, std::uint64_t recency) const { return entry(set, recency) & 1; }
 
 private:
     static constexpr int keyShift = 10;
@@ -94,6 +91,10 @@ private:
     static std::uint32_t wayOf(std::uint64_t entry)
     {
         return std::uint32_t((entry & wayMask) >> 1);
+    }
+    static CacheWord wordOf(std::uint64_t entry)
+    {
+        return entry & emptyBit ? CacheWord() : CacheWord::of(entry >> keyShift, entry & 1);
     }
     std::uint64_t entry(std::uint64_t set, std::uint64_t recency) const
     {

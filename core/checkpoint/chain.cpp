@@ -72,8 +72,8 @@ Result<void> checkChain(const Chain& chain)
         const Stage& stage = chain.stages[i];
         MEMSCAPE_CHECK(checkTime(stage.forward, "forward", i));
         MEMSCAPE_CHECK(checkSize(stage.forwardOverhead, "forward_overhead", i));
-        if (stage.options.empty() || stage.options.size() > 64)
-            return fail("chain.option", fmt::format("stage {} has {} ways to be saved", i, stage.options.size()), "give 1 to 64", fmt::format("options[{}]", i));
+        if (stage.options.empty() || stage.options.size() > saveOptionLimit)
+            return fail("chain.option", fmt::format("stage {} has {} ways to be saved", i, stage.options.size()), fmt::format("give 1 to {}", saveOptionLimit), fmt::format("options[{}]", i));
         for (const SaveOption& option : stage.options)
             MEMSCAPE_CHECK(checkOption(chain, option, i));
     }

@@ -65,6 +65,8 @@ struct Chain
 
 /// Longer chains are refused: nothing that is drawn or solved here would help them.
 inline constexpr int chainLengthLimit = 100'000;
+/// At most this many ways to save a stage.
+inline constexpr std::size_t saveOptionLimit = 64;
 /// No size or overhead above this (16 TiB), so that no sum over a chain passes 2^63: arithmetic stays exact.
 inline constexpr std::int64_t chainSizeLimit = std::int64_t(1) << 44;
 
@@ -76,11 +78,14 @@ Result<void> checkChain(const Chain& chain);
 Chain uniformChain(int length, std::int64_t value = 1, std::int64_t saved = 1, double forward = 1,
                    double backward = 2);
 
-/// A chain document (format "memscape-chain"): arrays forward[L] backward[L+1] values[L+1] saved[L+1]
-/// forward_overhead[L] backward_overhead[L+1] (overheads may be missing: 0), `units` "B" (or
-/// {"memory": "B", "time": "s"}) or anything else for abstract units, and `options`, per stage a list of
-/// {"name", "forward", "backward", "saved", "forward_overhead", "backward_overhead"}.
-/// Errors name the place: chain.length, chain.range, json.*.
+/// A chain document (format "memscape-chain", version 1): arrays forward[L] backward[L+1] values[L+1]
+/// saved[L+1] forward_overhead[L] backward_overhead[L+1]; the last backward is the loss and may be missing,
+/// overheads may be missing whole (0). `units` is "B" (then times are seconds), or {"memory": "B", "time": "s"};
+/// anything else, or nothing, is abstract. Optional: `name`, `names` of the stages; `options`, per stage a
+/// list of further ways {"name", "forward", "backward", "saved", "forward_overhead", "backward_overhead"}
+/// (only `saved` must be given; the rest is as in the first way); `saving_forward[L]` and
+/// `saving_forward_overhead[L]` where the first way differs from a forward that saves nothing.
+/// Unknown keys are passed over. Errors name the place: chain.length, chain.range, document.*, json.*.
 Result<Chain> chainFromJson(const JsonReader& reader);
 Json chainToJson(const Chain& chain);
 

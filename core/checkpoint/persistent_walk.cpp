@@ -13,7 +13,7 @@ namespace {
 struct Task
 {
     bool isSegment = false;
-    Operation operation;
+    ChainOperation operation;
     int s = 0, t = 0;
     std::int64_t m = 0;
 };

@@ -20,7 +20,7 @@ public:
         m_value[0] = true;
     }
 
-    Result<void> run(const Operation& operation);
+    Result<void> run(const ChainOperation& operation);
     Result<void> finished() const;
     Replay take() { return std::move(m_replay); }
 
@@ -36,10 +36,10 @@ private:
     void step(double time, std::int64_t made, std::int64_t overhead, bool isRecomputation = false);
     void freeValue(int i);
     void freeSaved(int i);
-    Result<void> forward(const Operation& operation);
+    Result<void> forward(const ChainOperation& operation);
     Result<void> loss();
     Result<void> backward(int stage);
-    Result<void> discard(const Operation& operation);
+    Result<void> discard(const ChainOperation& operation);
 
     const Chain& m_chain;
     std::vector<bool> m_value;     ///< x_i alone, not inside x̄_i
@@ -76,7 +76,7 @@ void Machine::freeSaved(int i)
     m_saved[i] = -1;
 }
 
-Result<void> Machine::forward(const Operation& operation)
+Result<void> Machine::forward(const ChainOperation& operation)
 {
     const int i = operation.stage;
     if (i < 0 || i >= length())
@@ -141,7 +141,7 @@ Result<void> Machine::backward(int stage)
     return {};
 }
 
-Result<void> Machine::discard(const Operation& operation)
+Result<void> Machine::discard(const ChainOperation& operation)
 {
     const int i = operation.stage;
     const bool isValue = operation.kind == OperationKind::DiscardValue;
@@ -152,7 +152,7 @@ Result<void> Machine::discard(const Operation& operation)
     return {};
 }
 
-Result<void> Machine::run(const Operation& operation)
+Result<void> Machine::run(const ChainOperation& operation)
 {
     switch (operation.kind) {
     case OperationKind::ForwardKeep:
@@ -180,7 +180,7 @@ Result<Replay> replay(const Chain& chain, const Schedule& schedule)
 {
     MEMSCAPE_CHECK(checkChain(chain));
     Machine machine(chain);
-    for (const Operation& operation : schedule)
+    for (const ChainOperation& operation : schedule)
         MEMSCAPE_CHECK(machine.run(operation));
     MEMSCAPE_CHECK(machine.finished());
     return machine.take();

@@ -23,15 +23,15 @@ enum class OperationKind : std::uint8_t {
 /// "forward-keep", "forward-drop", "forward-save", "loss", "backward", "discard-value", "discard-saved"
 std::string_view operationText(OperationKind kind);
 
-struct Operation
+struct ChainOperation
 {
     OperationKind kind = OperationKind::ForwardSave;
     std::int32_t stage = 0;  ///< i; of discards the index of the value; of the loss L
     std::int32_t option = 0; ///< which way, of ForwardSave
-    bool operator==(const Operation&) const = default;
+    bool operator==(const ChainOperation&) const = default;
     bool isForward() const { return kind <= OperationKind::ForwardSave; }
 };
 
-using Schedule = std::vector<Operation>;
+using Schedule = std::vector<ChainOperation>;
 
 } // namespace memscape

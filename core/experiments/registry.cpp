@@ -9,6 +9,7 @@ const Experiment& hierarchyExperiment();
 const Experiment& strideExperiment();
 const Experiment& trainingMemoryExperiment();
 const Experiment& inferenceMemoryExperiment();
+const Experiment& checkpointExperiment();
 
 const std::vector<const Experiment*>& experiments()
 {
@@ -17,6 +18,7 @@ const std::vector<const Experiment*>& experiments()
         &strideExperiment(),
         &trainingMemoryExperiment(),
         &inferenceMemoryExperiment(),
+        &checkpointExperiment(),
     };
     return all;
 }

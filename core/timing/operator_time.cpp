@@ -54,16 +54,6 @@ private:
     StepTime& m_time;
 };
 
-/// FP8 recipes run the products of half operands on FP8 units.
-OperatorCost inRecipe(OperatorCost cost, const Plan& plan)
-{
-    if (cost.isProduct && plan.precision == Precision::Fp8)
-        cost.dtype = DType::Float8E4M3;
-    else if (!cost.isProduct)
-        cost.dtype = DType::Float32;
-    return cost;
-}
-
 /// Bytes of the collectives that are operators of the network (tensor parallelism), one pass.
 std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan, double times)
 {
@@ -147,6 +137,15 @@ Result<DeviceRates> deviceRates(const Device& device)
             fmt::format("the DRAM bandwidth or the fp32 rate of {} is not known", device.name),
             "choose a device of the catalogue, or calibrate this one");
     return rates;
+}
+
+OperatorCost inRecipe(OperatorCost cost, const Plan& plan)
+{
+    if (cost.isProduct && plan.precision == Precision::Fp8)
+        cost.dtype = DType::Float8E4M3;
+    else if (!cost.isProduct)
+        cost.dtype = DType::Float32;
+    return cost;
 }
 
 double operatorSeconds(const DeviceRates& rates, const OperatorCost& cost, double efficiency)

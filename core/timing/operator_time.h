@@ -37,6 +37,10 @@ struct DeviceRates
 /// Errors: predict.device with a hint when DRAM bandwidth or the fp32 rate is not known.
 Result<DeviceRates> deviceRates(const Device& device);
 
+/// What an operator costs under a plan's recipe: FP8 recipes run the products of half operands on FP8 units,
+/// everything that is no product runs at the fp32 rate.
+OperatorCost inRecipe(OperatorCost cost, const Plan& plan);
+
 double operatorSeconds(const DeviceRates& rates, const OperatorCost& cost, double efficiency = 1);
 
 /// Operators [first, last) that backward runs again.

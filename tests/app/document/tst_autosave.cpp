@@ -178,7 +178,8 @@ private slots:
     {
         QVERIFY(QDir().mkpath(recovery()));
         const auto write = [&](const char* name, std::string_view text) {
-            QVERIFY(writeFileAtomically((recovery() + QLatin1Char('/') + QLatin1String(name)).toStdString(), text));
+            QVERIFY(writeFileAtomically(
+                (recovery() + QLatin1Char('/') + QLatin1String(name)).toStdString(), text));
         };
         write("empty.json", "");
         write("foreign.json", "{\"format\": \"memscape-study\"}");

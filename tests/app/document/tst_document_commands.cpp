@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The property that undo stands on: after any edits, undo all gives the bytes of the start, redo all
-// the bytes of the end, and so does every place between.
+// The property that undo stands on: after any edits, undo all gives the bytes of the start, redo
+// all the bytes of the end, and so does every place between.
 #include "app/document/study_document.h"
 #include "tests/support/sample_study.h"
 
@@ -31,12 +31,23 @@ public:
         switch (pick(12)) {
         case 0: m_document.setParameter("stride", "stride", 1.0 + pick(3), gesture); break;
         case 1: m_document.setParameter("stride", "element", pickElement(), gesture); break;
-        case 2: m_document.setParameter("hierarchy", "working_set", 4096.0 * (1 + pick(3)), gesture); break;
-        case 3: m_document.setSweep("stride", pick(2) == 0 ? std::optional<Sweep>() : Sweep{"stride", {1.0, 2.0}}); break;
+        case 2:
+            m_document.setParameter("hierarchy", "working_set", 4096.0 * (1 + pick(3)), gesture);
+            break;
+        case 3:
+            m_document.setSweep(
+                "stride", pick(2) == 0 ? std::optional<Sweep>() : Sweep{"stride", {1.0, 2.0}});
+            break;
         case 4: m_document.setDevice(page, "device-" + text); break;
-        case 5: m_document.setViewSetting(pick(3) == 0 ? "" : page, "logX", pick(3) == 0 ? Json() : Json(pick(2) == 0)); break;
+        case 5:
+            m_document.setViewSetting(pick(3) == 0 ? "" : page, "logX",
+                                      pick(3) == 0 ? Json() : Json(pick(2) == 0));
+            break;
         case 6: m_document.setTitle(text, gesture); break;
-        case 7: m_document.addRecords({sample::record(text), sample::record("r" + text)}, QStringLiteral("two")); break;
+        case 7:
+            m_document.addRecords({sample::record(text), sample::record("r" + text)},
+                                  QStringLiteral("two"));
+            break;
         case 8: m_document.removeRecord(index); break;
         case 9: m_document.renameRecord(index, text); break;
         case 10: m_document.setRecordNote(index, text, gesture); break;

@@ -90,7 +90,8 @@ private slots:
     void theModelIsSoundAndSpeaks()
     {
         FiguresModel model;
-        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester tester(&model,
+                                        QAbstractItemModelTester::FailureReportingMode::QtTest);
         Outcome predicted;
         predicted.figures = {figure("latency", 1e-9), figure("bytes", 1073741824.0, Unit::Byte)};
         const Outcome measured = measuredOutcome();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The pages of a network's memory as a person uses them: see that it does not fit, take an advice as one
-// step of the history, take it back, let the program look for what fits, walk along the timeline.
+// The pages of a network's memory as a person uses them: see that it does not fit, take an advice
+// as one step of the history, take it back, let the program look for what fits, walk along the
+// timeline.
 #include "app/pages/model_field.h"
 #include "app/pictures/budget_picture.h"
 #include "app/pictures/moment_picture.h"
@@ -29,7 +30,8 @@ BudgetPicture& budget(ExperimentPage& page)
     return *qobject_cast<BudgetPicture*>(page.picture());
 }
 
-std::optional<BudgetButton> buttonOf(BudgetPicture& picture, BudgetItem item, const QString& label = {})
+std::optional<BudgetButton> buttonOf(BudgetPicture& picture, BudgetItem item,
+                                     const QString& label = {})
 {
     const BudgetState state = picture.state();
     for (const BudgetButton& button : picture.layoutNow().buttons) {
@@ -47,7 +49,8 @@ void click(BudgetPicture& picture, const BudgetButton& button)
 
 double figure(const ExperimentPage& page, const char* key)
 {
-    const Figure* found = page.prediction() ? findFigure(page.prediction()->predicted->figures, key) : nullptr;
+    const Figure* found =
+        page.prediction() ? findFigure(page.prediction()->predicted->figures, key) : nullptr;
     return found ? found->number() : std::nan("");
 }
 
@@ -65,8 +68,13 @@ class TestMemoryPage : public QObject
         const Experiment& experiment = **findExperiment(memory);
         m_fixture->document.setDevice(memory, "nvidia-t4");
         m_fixture->document.setParameters(
-            memory, *resolve(experiment.schema(), std::vector<std::string>{"model=gpt2", std::string("batch=") + batch, "sequence=512"}), {});
-        auto page = std::make_unique<ExperimentPage>(experiment, m_fixture->services(), nullptr, id);
+            memory,
+            *resolve(experiment.schema(),
+                     std::vector<std::string>{"model=gpt2", std::string("batch=") + batch,
+                                              "sequence=512"}),
+            {});
+        auto page =
+            std::make_unique<ExperimentPage>(experiment, m_fixture->services(), nullptr, id);
         page->resize(1280, 900);
         page->show();
         return page;
@@ -95,7 +103,8 @@ private slots:
         QCOMPARE(m_fixture->document.undoStack()->count(), steps + 1);
         QCOMPARE(m_fixture->document.undoStack()->undoText(), lever.label);
         QTRY_VERIFY(page->upToDate());
-        QVERIFY(std::abs(figure(*page, "device_total") - (total - lever.saving)) < 1.0); // as it was promised
+        QVERIFY(std::abs(figure(*page, "device_total") - (total - lever.saving))
+                < 1.0); // as it was promised
 
         const auto applied = buttonOf(picture, BudgetItem::Applied, lever.label);
         QVERIFY(applied.has_value());
@@ -151,7 +160,8 @@ private slots:
         BudgetPicture& picture = budget(*page);
         QTRY_VERIFY(page->upToDate() && !picture.state().memory.levers.empty());
         picture.activate(*buttonOf(picture, BudgetItem::MakeItFit));
-        if (const auto cancel = buttonOf(picture, BudgetItem::Cancel)) // it may have been quicker than we
+        if (const auto cancel =
+                buttonOf(picture, BudgetItem::Cancel)) // it may have been quicker than we
             picture.activate(*cancel);
         QTRY_VERIFY(page->upToDate());
         QCOMPARE(picture.state().view, BudgetView::Levers);
@@ -177,14 +187,16 @@ private slots:
     void twoPagesShareTheirParameters()
     {
         auto page = open();
-        auto steps = std::make_unique<ExperimentPage>(**findExperiment(memory), m_fixture->services(), nullptr, "step-timeline");
+        auto steps = std::make_unique<ExperimentPage>(
+            **findExperiment(memory), m_fixture->services(), nullptr, "step-timeline");
         QCOMPARE(steps->title(), QStringLiteral("Step timeline"));
         QVERIFY(qobject_cast<MomentPicture*>(steps->picture()));
         QVERIFY(steps->setText(QStringLiteral("batch"), QStringLiteral("8")));
         QCOMPARE(page->parameters().integer("batch"), 8);
         m_fixture->document.setPage("step-timeline");
         m_fixture->document.undoStack()->undo();
-        QCOMPARE(m_fixture->document.page(), "step-timeline"); // what was undone is to be seen there too
+        QCOMPARE(m_fixture->document.page(),
+                 "step-timeline"); // what was undone is to be seen there too
         QCOMPARE(page->parameters().integer("batch"), 64);
     }
 
@@ -202,7 +214,8 @@ private slots:
         QVERIFY(picture.state().moment.allocated <= atPeak);
         QTest::keyClick(&picture, Qt::Key_End);
         QTRY_COMPARE(picture.state().moment.event, int(page->memory()->timeline().event.back()));
-        QTest::keyClick(page->plot()->view(), Qt::Key_Home); // with the keyboard in the plot as well
+        QTest::keyClick(page->plot()->view(),
+                        Qt::Key_Home); // with the keyboard in the plot as well
         QTRY_COMPARE(picture.state().moment.event, int(page->memory()->timeline().event.front()));
         double sum = 0;
         for (const LiveTensor& tensor : picture.state().moment.live)
@@ -220,11 +233,14 @@ private slots:
         auto& picture = *qobject_cast<MomentPicture*>(page->picture());
         QTRY_VERIFY(page->upToDate() && !picture.state().tree.children.empty());
         const MomentLayout layout = picture.layoutNow();
-        const auto module = std::find_if(layout.cells.begin(), layout.cells.end(), [](const TreeCell& cell) { return cell.depth == 0 && !cell.leaf; });
+        const auto module =
+            std::find_if(layout.cells.begin(), layout.cells.end(),
+                         [](const TreeCell& cell) { return cell.depth == 0 && !cell.leaf; });
         QVERIFY(module != layout.cells.end());
         QTest::mouseClick(&picture, Qt::LeftButton, {}, module->rect.center().toPoint());
         QCOMPARE(picture.state().path.mid(0, 1), module->path);
-        QTest::mouseClick(&picture, Qt::LeftButton, {}, picture.layoutNow().crumbs.front().rect.center().toPoint());
+        QTest::mouseClick(&picture, Qt::LeftButton, {},
+                          picture.layoutNow().crumbs.front().rect.center().toPoint());
         QVERIFY(picture.state().path.isEmpty());
     }
 
@@ -245,7 +261,8 @@ private slots:
     void aFileIsOpenedByTheButton()
     {
         auto page = open();
-        auto* field = qobject_cast<ModelField*>(page->inspector()->form()->field(QStringLiteral("model")));
+        auto* field =
+            qobject_cast<ModelField*>(page->inspector()->form()->field(QStringLiteral("model")));
         QVERIFY(field);
         field->askFile = [] { return QStringLiteral("gpt2-medium"); };
         QTest::mouseClick(field->findChild<QWidget*>(QStringLiteral("openModel")), Qt::LeftButton);
@@ -259,10 +276,12 @@ private slots:
         const FiguresModel& figures = *page->inspector()->figures()->figures();
         bool found = false;
         for (int row = 0; row < figures.rowCount(); ++row) {
-            if (figures.index(row, 0).data(FiguresModel::KeyRole).toString() != QLatin1String("fits"))
+            if (figures.index(row, 0).data(FiguresModel::KeyRole).toString()
+                != QLatin1String("fits"))
                 continue;
             found = true;
-            QCOMPARE(figures.index(row, FiguresModel::PredictedColumn).data().toString(), QStringLiteral("no"));
+            QCOMPARE(figures.index(row, FiguresModel::PredictedColumn).data().toString(),
+                     QStringLiteral("no"));
         }
         QVERIFY(found);
     }
@@ -306,8 +325,10 @@ private slots:
     void partsReadOnTheirColours()
     {
         for (const Theme* theme : {&lightTheme(), &darkTheme()}) {
-            for (const char* key : {"weights", "master_weights", "gradients", "optimizer_state", "activations", "temporary", "communication",
-                                    "key_value_cache", "workspace", "input", "reserved_unused", "context", "unknown"}) {
+            for (const char* key :
+                 {"weights", "master_weights", "gradients", "optimizer_state", "activations",
+                  "temporary", "communication", "key_value_cache", "workspace", "input",
+                  "reserved_unused", "context", "unknown"}) {
                 const QColor colour = partColour(*theme, partIndex(key));
                 QVERIFY2(contrast(textOn(colour), colour) >= 4.5, key);
             }

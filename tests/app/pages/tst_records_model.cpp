@@ -21,7 +21,8 @@ private slots:
     {
         StudyDocument document;
         RecordsModel model(document, "stride");
-        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester tester(&model,
+                                        QAbstractItemModelTester::FailureReportingMode::QtTest);
         for (const char* stride : {"stride=1", "stride=2", "stride=4"})
             document.addRecord(sampleRecord("stride", {stride}));
         document.addRecord(sampleRecord("hierarchy", {}));
@@ -74,7 +75,8 @@ private slots:
         list.view()->selectAll();
         QVERIFY2(list.comparisonText().contains("faster"), qPrintable(list.comparisonText()));
         QVERIFY(compareText(document.records()[1], document.records()[0]).contains("slower"));
-        QVERIFY(compareText(document.records()[0], document.records()[0]).contains("same within noise"));
+        QVERIFY(compareText(document.records()[0], document.records()[0])
+                    .contains("same within noise"));
     }
 
     void aChangedRecordKeepsSelectionAndKeyboard()
@@ -121,7 +123,8 @@ private slots:
     {
         StudyDocument document;
         RecordsModel model(document, "stride");
-        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester tester(&model,
+                                        QAbstractItemModelTester::FailureReportingMode::QtTest);
         for (const char* stride : {"stride=1", "stride=2", "stride=4"})
             document.addRecord(sampleRecord("stride", {stride}));
         const QPersistentModelIndex second(model.index(model.rowOf(1)));
@@ -174,9 +177,11 @@ private slots:
         QVERIFY(answered({"stride=8"}, "nvidia-h200")); // the swept parameter may move
         QVERIFY(!answered({"element=float64"}, "nvidia-h200"));
         QVERIFY(!answered({"stride=4"}, "nvidia-a100-80gb"));
-        QCOMPARE(differenceText(stride.schema(), *resolve(stride.schema(), std::vector<std::string>{"element=float64"}),
-                                record.parameters, "stride"),
-                 "element float64 (8 B)");
+        QCOMPARE(
+            differenceText(stride.schema(),
+                           *resolve(stride.schema(), std::vector<std::string>{"element=float64"}),
+                           record.parameters, "stride"),
+            "element float64 (8 B)");
     }
 };
 

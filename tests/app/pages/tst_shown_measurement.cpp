@@ -69,7 +69,8 @@ private:
         m_fixture->document.addRecord(sampleRecord("stride", values));
     }
 
-    ShownMeasurement shown(const std::vector<std::string>& values, const char* device, int chosen = -1)
+    ShownMeasurement shown(const std::vector<std::string>& values, const char* device,
+                           int chosen = -1)
     {
         return shownMeasurement(m_fixture->document, m_fixture->runs, stride(), *findDevice(device),
                                 parameters(values), chosen);

@@ -33,7 +33,8 @@ private slots:
         QCOMPARE(sliderStops(spec(ParameterKind::Integer, 0, 8, Scale::Log2)),
                  (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
         const auto stops = sliderStops(spec(ParameterKind::Integer, 1024, 4096, Scale::Log2));
-        QCOMPARE(stops, (std::vector<double>{1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096}));
+        QCOMPARE(stops,
+                 (std::vector<double>{1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096}));
     }
 
     void everyStopIsInsideAndAscending_data()

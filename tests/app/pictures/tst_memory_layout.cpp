@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The memory budget and the moment on paper: nothing overlaps, nothing leaves the picture, areas of a
-// treemap are in the ratio of their bytes, and a detail that came from a strange file does no harm.
+// The memory budget and the moment on paper: nothing overlaps, nothing leaves the picture, areas of
+// a treemap are in the ratio of their bytes, and a detail that came from a strange file does no
+// harm.
 #include "app/pictures/budget_layout.h"
 #include "app/pictures/moment_layout.h"
 #include "app/pictures/treemap_layout.h"
@@ -29,7 +30,9 @@ bool apart(const std::vector<QRectF>& rects)
 {
     for (std::size_t i = 0; i < rects.size(); ++i) {
         for (std::size_t j = i + 1; j < rects.size(); ++j) {
-            if (rects[i].adjusted(0.1, 0.1, -0.1, -0.1).intersects(rects[j].adjusted(0.1, 0.1, -0.1, -0.1))) {
+            if (rects[i]
+                    .adjusted(0.1, 0.1, -0.1, -0.1)
+                    .intersects(rects[j].adjusted(0.1, 0.1, -0.1, -0.1))) {
                 qWarning() << rects[i] << "meets" << rects[j];
                 return false;
             }
@@ -62,9 +65,11 @@ private slots:
     {
         QTest::addColumn<QSizeF>("size");
         QTest::addColumn<double>("capacity");
-        for (const QSizeF& size : {QSizeF(420, 210), QSizeF(620, 230), QSizeF(760, 296), QSizeF(1240, 296), QSizeF(1500, 360)}) {
+        for (const QSizeF& size : {QSizeF(420, 210), QSizeF(620, 230), QSizeF(760, 296),
+                                   QSizeF(1240, 296), QSizeF(1500, 360)}) {
             for (const double capacity : {3e9, 80e9, 141e9, 185e9, 187e9, 900e9})
-                QTest::addRow("%gx%g, %g GB", size.width(), size.height(), capacity / 1e9) << size << capacity;
+                QTest::addRow("%gx%g, %g GB", size.width(), size.height(), capacity / 1e9)
+                    << size << capacity;
         }
     }
 
@@ -110,10 +115,12 @@ private slots:
 
     void neededInWords()
     {
-        QCOMPARE(neededText(readMemoryState(memoryDetail()), ByteStyle::Decimal), QStringLiteral("186 GB needed: 45 GB too many"));
+        QCOMPARE(neededText(readMemoryState(memoryDetail()), ByteStyle::Decimal),
+                 QStringLiteral("186 GB needed: 45 GB too many"));
         Json detail = memoryDetail();
         detail["capacity"] = Json();
-        QCOMPARE(neededText(readMemoryState(detail), ByteStyle::Binary), QStringLiteral("173 GiB needed"));
+        QCOMPARE(neededText(readMemoryState(detail), ByteStyle::Binary),
+                 QStringLiteral("173 GiB needed"));
     }
 
     void cardsThatDoNotFitAreOnTheNextPage()
@@ -121,15 +128,19 @@ private slots:
         BudgetState state = budget(memoryDetail());
         const BudgetLayout small = layoutBudget(state, QRectF(0, 0, 640, 300));
         const auto cards = [&](const BudgetLayout& layout) {
-            return std::count_if(layout.buttons.begin(), layout.buttons.end(), [&](const BudgetButton& one) { return cardOf(state, one) != nullptr; });
+            return std::count_if(
+                layout.buttons.begin(), layout.buttons.end(),
+                [&](const BudgetButton& one) { return cardOf(state, one) != nullptr; });
         };
         const auto shown = cards(small);
         QVERIFY(shown >= 2 && shown < 7);
-        QVERIFY(std::any_of(small.buttons.begin(), small.buttons.end(), [](const BudgetButton& one) { return one.item == BudgetItem::Next; }));
+        QVERIFY(std::any_of(small.buttons.begin(), small.buttons.end(),
+                            [](const BudgetButton& one) { return one.item == BudgetItem::Next; }));
         state.firstCard = int(shown);
         const BudgetLayout next = layoutBudget(state, QRectF(0, 0, 640, 300));
         QCOMPARE(cards(next), 7 - shown);
-        QVERIFY(std::none_of(next.buttons.begin(), next.buttons.end(), [](const BudgetButton& one) { return one.item == BudgetItem::Next; }));
+        QVERIFY(std::none_of(next.buttons.begin(), next.buttons.end(),
+                             [](const BudgetButton& one) { return one.item == BudgetItem::Next; }));
     }
 
     void treemapAreasAreTheValues_data()
@@ -152,7 +163,8 @@ private slots:
             sum += std::max(0.0, value);
         for (std::size_t i = 0; i < rects.size(); ++i) {
             const double wanted = std::max(0.0, bytes[i]) / sum * area.width() * area.height();
-            QVERIFY2(std::abs(rects[i].width() * rects[i].height() - wanted) <= 1e-6 * area.width() * area.height(),
+            QVERIFY2(std::abs(rects[i].width() * rects[i].height() - wanted)
+                         <= 1e-6 * area.width() * area.height(),
                      qPrintable(QString::number(i)));
         }
         std::erase_if(rects, [](const QRectF& rect) { return rect.isEmpty(); });
@@ -160,7 +172,8 @@ private slots:
         QVERIFY(apart(rects));
     }
 
-    void treemapOfThePaper() // Bruls, Huizing, van Wijk 2000, figure 3: 6 × 4, the first two stand on the left
+    void treemapOfThePaper() // Bruls, Huizing, van Wijk 2000, figure 3: 6 × 4, the first two stand
+                             // on the left
     {
         const auto rects = squarify({6, 6, 4, 3, 2, 2, 1}, QRectF(0, 0, 6, 4));
         QCOMPARE(rects[0], QRectF(0, 0, 3, 2));
@@ -183,7 +196,9 @@ private slots:
         state.moment = readMoment(detail["peak"]);
         state.tree = readTree(detail["tree"]);
         const QRectF area(QPointF(3, 5), size);
-        for (const QStringList& path : {QStringList{}, QStringList{QStringLiteral("blocks")}, QStringList{QStringLiteral("blocks"), QStringLiteral("7")}}) {
+        for (const QStringList& path :
+             {QStringList{}, QStringList{QStringLiteral("blocks")},
+              QStringList{QStringLiteral("blocks"), QStringLiteral("7")}}) {
             state.path = path;
             const MomentLayout layout = layoutMoment(state, area);
             QVERIFY(inside(layout.pieces(), area));
@@ -214,7 +229,8 @@ private slots:
     {
         const MemoryNode tree = readTree(memoryDetail()["tree"]);
         QCOMPARE(mainCategory(tree), QStringLiteral("activations"));
-        QCOMPARE(mainCategory(nodeAt(tree, {QStringLiteral("embedding")})), QStringLiteral("weights"));
+        QCOMPARE(mainCategory(nodeAt(tree, {QStringLiteral("embedding")})),
+                 QStringLiteral("weights"));
     }
 
     void strangeDetailsAreSurvived_data()
@@ -226,7 +242,8 @@ private slots:
             R"({"model":3,"parts":{"a":"b"},"capacity":"big","fits":"no","levers":[1,"x",{"changes":[1],"saving":"much"}],)"
             R"("timeline":{"event":[1,2],"categories":[{"bytes":[1]}],"phases":[null],"peak":-5,"out_of_memory":[]},)"
             R"("peak":{"live":[{"bytes":null}]},"tree":{"children":[{"children":7}]},"textbook":"none"})");
-        QTest::newRow("no bytes") << QStringLiteral(R"({"parts":[{"key":"weights","label":"weights","bytes":-1}],"capacity":{"bytes":0}})");
+        QTest::newRow("no bytes") << QStringLiteral(
+            R"({"parts":[{"key":"weights","label":"weights","bytes":-1}],"capacity":{"bytes":0}})");
     }
 
     void strangeDetailsAreSurvived()
@@ -234,7 +251,9 @@ private slots:
         QFETCH(QString, text);
         const Json detail = *parseJson(text.toStdString());
         const Json none;
-        const auto part = [&](const char* key) -> const Json& { return detail.is_object() && detail.contains(key) ? detail[key] : none; };
+        const auto part = [&](const char* key) -> const Json& {
+            return detail.is_object() && detail.contains(key) ? detail[key] : none;
+        };
         const BudgetState state = budget(detail);
         QVERIFY(state.memory.parts.empty());
         QVERIFY(layoutBudget(state, QRectF(0, 0, 700, 300)).parts.empty());

@@ -28,8 +28,8 @@ private slots:
 
     void render()
     {
-        const auto options
-            = parseLaunch({"--render", "r.json", "-o", "r.svg", "--size", "800x600", "--theme", "dark"});
+        const auto options = parseLaunch(
+            {"--render", "r.json", "-o", "r.svg", "--size", "800x600", "--theme", "dark"});
         QVERIFY(options);
         QCOMPARE(options->mode, Mode::Render);
         QCOMPARE(options->record, "r.json");
@@ -62,8 +62,8 @@ private slots:
         QTest::newRow("no output") << QStringList{"--render", "r.json"} << "usage.output";
         QTest::newRow("unknown kind") << QStringList{"--render", "r.json", "-o", "r.gif"}
                                       << "usage.output";
-        QTest::newRow("screenshots are pixels") << QStringList{"--screenshot", "stride", "-o", "r.svg"}
-                                                << "usage.output";
+        QTest::newRow("screenshots are pixels")
+            << QStringList{"--screenshot", "stride", "-o", "r.svg"} << "usage.output";
         QTest::newRow("both") << QStringList{"--render", "r", "--screenshot", "s", "-o", "r.png"}
                               << "usage.modes";
         QTest::newRow("theme") << QStringList{"--theme", "pink"} << "usage.theme";

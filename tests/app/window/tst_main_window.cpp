@@ -69,21 +69,26 @@ private slots:
             file.close();
             QMimeData data;
             data.setUrls({QUrl::fromLocalFile(path)});
-            QDragEnterEvent enter(QPoint(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+            QDragEnterEvent enter(QPoint(400, 300), Qt::CopyAction, &data, Qt::LeftButton,
+                                  Qt::NoModifier);
             QApplication::sendEvent(&window, &enter);
             QVERIFY(enter.isAccepted());
-            QDropEvent event(QPointF(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+            QDropEvent event(QPointF(400, 300), Qt::CopyAction, &data, Qt::LeftButton,
+                             Qt::NoModifier);
             QApplication::sendEvent(&window, &event);
         };
         MainWindow window(quietWindow());
         window.restore(false);
-        drop(window, R"({"model_type":"gpt2","n_embd":64,"n_layer":2,"n_head":4,"n_positions":128,"vocab_size":1000})");
+        drop(
+            window,
+            R"({"model_type":"gpt2","n_embd":64,"n_layer":2,"n_head":4,"n_positions":128,"vocab_size":1000})");
         QVERIFY(window.page());
         QCOMPARE(window.page()->experiment().id(), std::string("training-memory"));
         QCOMPARE(QString::fromStdString(window.page()->parameters().text("model")), path);
         window.document().undoStack()->undo();
         const Parameters before = window.page()->parameters();
-        for (const char* broken : {"{\"model_type\":\"gpt2\",\"n_embd\":-1}", "not json at all", "\xff\xfe"}) {
+        for (const char* broken :
+             {"{\"model_type\":\"gpt2\",\"n_embd\":-1}", "not json at all", "\xff\xfe"}) {
             drop(window, broken);
             QVERIFY(!window.page()->inspector()->form()->field("model")->errorText().isEmpty());
             QCOMPARE(window.page()->parameters(), before);
@@ -270,7 +275,8 @@ private slots:
         MainWindow window(quietWindow());
         window.showPage("stride");
         window.devices().setWorkers({{"lab", QString("\"%1\" result %2").arg(FAKE_WORKER, file)}});
-        QTRY_VERIFY(window.devices().find("lab/cpu") && window.devices().find("lab/cpu")->measurable());
+        QTRY_VERIFY(window.devices().find("lab/cpu")
+                    && window.devices().find("lab/cpu")->measurable());
         window.runs().calibrate("lab/cpu");
         QTRY_VERIFY(!window.runs().current());
         QVERIFY2(std::filesystem::exists(calibrationPath("lab/cpu")),

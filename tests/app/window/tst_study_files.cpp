@@ -131,7 +131,8 @@ private slots:
             left.setTitle("draft");
             Autosave autosave(&left);
             QVERIFY(autosave.saveNow());
-            QFile::copy(autosave.path(), path("kept.json")); // a kill leaves it; a clean end does not
+            QFile::copy(autosave.path(),
+                        path("kept.json")); // a kill leaves it; a clean end does not
             QDir().mkpath(recoveryFolder());
         }
         QVERIFY(QFile::copy(path("kept.json"), recoveryFolder() + "/kept.json"));
@@ -213,8 +214,10 @@ private:
         for (const QString& file : files)
             urls << QUrl::fromLocalFile(file);
         data.setUrls(urls);
-        QDragEnterEvent enter(QPoint(50, 50), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-        QCoreApplication::sendEvent(m_window.get(), &enter); // Qt delivers a drop where a drag entered
+        QDragEnterEvent enter(QPoint(50, 50), Qt::CopyAction, &data, Qt::LeftButton,
+                              Qt::NoModifier);
+        QCoreApplication::sendEvent(m_window.get(),
+                                    &enter); // Qt delivers a drop where a drag entered
         QVERIFY(enter.isAccepted());
         QDropEvent event(QPointF(50, 50), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
         QCoreApplication::sendEvent(m_window.get(), &event);

@@ -64,10 +64,12 @@ private slots:
         DeviceDirectory directory(fake(QStringLiteral("ok")));
         directory.setWorkers({{QStringLiteral("lab-gpu"), command("ok")},
                               {QStringLiteral("broken"), command("exit")}});
-        QTRY_VERIFY(directory.find("lab-gpu/cpu") && directory.find("lab-gpu/cpu")->worker == QStringLiteral("lab-gpu"));
+        QTRY_VERIFY(directory.find("lab-gpu/cpu")
+                    && directory.find("lab-gpu/cpu")->worker == QStringLiteral("lab-gpu"));
         QVERIFY(directory.find("lab-gpu/cpu")->label.contains(QStringLiteral("lab-gpu")));
         QCOMPARE(directory.find("lab-gpu/cpu")->workerDevice, std::string("cpu"));
-        QTRY_VERIFY(directory.find("broken/?") && directory.find("broken/?")->missing.contains(QStringLiteral("publickey")));
+        QTRY_VERIFY(directory.find("broken/?")
+                    && directory.find("broken/?")->missing.contains(QStringLiteral("publickey")));
 
         // One that stays is not restarted; one that goes takes its devices along.
         WorkerClient* lab = directory.worker(QStringLiteral("lab-gpu"));
@@ -89,7 +91,8 @@ private slots:
         std::vector<FinishedRun> runs;
         connect(&directory, &DeviceDirectory::finished, this,
                 [&](const FinishedRun& run) { runs.push_back(run); });
-        const auto first = directory.run("stride", "cpu", sample::parameters()); // starts its worker
+        const auto first =
+            directory.run("stride", "cpu", sample::parameters()); // starts its worker
         QVERIFY(first);
         QTRY_COMPARE(runs.size(), 1u);
         QCOMPARE(runs[0].id, *first);
@@ -156,11 +159,21 @@ private slots:
         QTest::addColumn<QString>("name");
         QTest::addColumn<QString>("line");
         QTest::addColumn<QStringList>("words");
-        QTest::newRow("ssh") << "lab-gpu" << "ssh lab-gpu memscape-cli worker"
-                             << QStringList{QStringLiteral("ssh"), QStringLiteral("lab-gpu"), QStringLiteral("memscape-cli"), QStringLiteral("worker")};
-        QTest::newRow("nothing reaches a shell") << "x" << "w '; rm -rf $HOME' && `date`"
-                             << QStringList{QStringLiteral("w"), QStringLiteral("';"), QStringLiteral("rm"), QStringLiteral("-rf"), QStringLiteral("$HOME'"), QStringLiteral("&&"), QStringLiteral("`date`")};
-        QTest::newRow("quotes") << "x" << "\"/my tools/w\" worker" << QStringList{QStringLiteral("/my tools/w"), QStringLiteral("worker")};
+        QTest::newRow("ssh") << "lab-gpu"
+                             << "ssh lab-gpu memscape-cli worker"
+                             << QStringList{QStringLiteral("ssh"), QStringLiteral("lab-gpu"),
+                                            QStringLiteral("memscape-cli"),
+                                            QStringLiteral("worker")};
+        QTest::newRow("nothing reaches a shell")
+            << "x"
+            << "w '; rm -rf $HOME' && `date`"
+            << QStringList{QStringLiteral("w"),     QStringLiteral("';"),     QStringLiteral("rm"),
+                           QStringLiteral("-rf"),   QStringLiteral("$HOME'"), QStringLiteral("&&"),
+                           QStringLiteral("`date`")};
+        QTest::newRow("quotes") << "x"
+                                << "\"/my tools/w\" worker"
+                                << QStringList{QStringLiteral("/my tools/w"),
+                                               QStringLiteral("worker")};
         QTest::newRow("open quote") << "x" << "\"/my tools/w worker" << QStringList{};
         QTest::newRow("empty command") << "x" << "  " << QStringList{};
         QTest::newRow("empty name") << " " << "w" << QStringList{};
@@ -172,7 +185,8 @@ private slots:
         QFETCH(QString, name);
         QFETCH(QString, line);
         QFETCH(QStringList, words);
-        const auto checked = checkWorkerCommand({name, line}, {{QStringLiteral("taken"), QStringLiteral("w")}});
+        const auto checked =
+            checkWorkerCommand({name, line}, {{QStringLiteral("taken"), QStringLiteral("w")}});
         QCOMPARE(checked.value_or(QStringList{}), words);
         if (!checked)
             QVERIFY(QByteArray::fromStdString(checked.error().code).startsWith("worker."));

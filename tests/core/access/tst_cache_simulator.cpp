@@ -118,6 +118,19 @@ std::vector<MemoryAccess> randomTrace(std::uint64_t seed, std::uint64_t region, 
     return trace;
 }
 
+/// Lines used several times in a row, read and written, at the top of the addresses.
+std::vector<MemoryAccess> repeatingTrace(std::uint64_t seed, std::uint64_t region, int count)
+{
+    SplitMix64 random(seed);
+    std::vector<MemoryAccess> trace;
+    while (int(trace.size()) < count) {
+        const std::uint64_t address = cacheAddressLimit - region + random.below(region / 16) * 16;
+        for (std::uint64_t uses = 1 + random.below(4); uses > 0; --uses)
+            trace.push_back({address + 4 * random.below(4), 4, random.below(3) == 0});
+    }
+    return trace;
+}
+
 CacheSimulator simulatorOf(const std::vector<CacheGeometry>& levels,
                            CacheCounting counting = CacheCounting::Lines)
 {
@@ -159,6 +172,7 @@ class TestCacheSimulator : public QObject
 private slots:
     void equalsThePlainHierarchy_data();
     void equalsThePlainHierarchy();
+    void equalsThePlainHierarchyInALargeLevel();
     void stepsAndRunsAlike_data();
     void stepsAndRunsAlike();
     void tellsWhatAnAccessDid();
@@ -199,16 +213,32 @@ void TestCacheSimulator::equalsThePlainHierarchy_data()
 void TestCacheSimulator::equalsThePlainHierarchy()
 {
     QFETCH(std::vector<CacheGeometry>, levels);
-    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
         CacheSimulator simulator = simulatorOf(levels);
         PlainHierarchy plain(levels);
-        const auto trace = randomTrace(seed, 64 << 10, 20000);
+        const auto trace =
+            seed < 4 ? randomTrace(seed, 64 << 10, 20000) : repeatingTrace(seed, 64 << 10, 20000);
         for (const MemoryAccess& access : trace)
             plain.access(access);
         QVERIFY(simulator.run(trace));
         QVERIFY(simulator.counters() == plain.counters());
         QVERIFY(simulator.memory() == plain.memory);
     }
+}
+
+void TestCacheSimulator::equalsThePlainHierarchyInALargeLevel()
+{
+    // Twice through more lines than the outer level has, which is fetched ahead from 2^16 lines on.
+    const std::vector<CacheGeometry> levels = {{"L1", 4096, 8, 16}, {"L2", 2 << 20, 16, 16}};
+    auto trace = repeatingTrace(3, 3 << 20, 400000);
+    CacheSimulator simulator = simulatorOf(levels);
+    PlainHierarchy plain(levels);
+    for (const MemoryAccess& access : trace)
+        plain.access(access);
+    QVERIFY(simulator.run(trace));
+    QVERIFY(simulator.counters() == plain.counters());
+    QVERIFY(simulator.memory() == plain.memory);
+    QVERIFY(simulator.counters()[1].writeBacks > 0);
 }
 
 void TestCacheSimulator::stepsAndRunsAlike_data()
@@ -236,7 +266,9 @@ void TestCacheSimulator::stepsAndRunsAlike()
     const auto counting = whole ? CacheCounting::Accesses : CacheCounting::Lines;
     CacheSimulator stepped = simulatorOf(levels, counting);
     CacheSimulator ran = simulatorOf(levels, counting);
-    const auto trace = randomTrace(11, 64 << 10, 30000);
+    auto trace = randomTrace(11, 64 << 10, 30000);
+    const auto repeating = repeatingTrace(12, 32 << 10, 20000);
+    trace.insert(trace.end(), repeating.begin(), repeating.end());
     std::uint64_t lookups = 0, evictions = 0, writeBacks = 0;
     for (const MemoryAccess& access : trace) {
         const AccessEvent event = stepped.step(access).value();
@@ -248,7 +280,8 @@ void TestCacheSimulator::stepsAndRunsAlike()
     }
     // In pieces that are no multiple of a batch; what a batch leaves waiting would show.
     for (std::size_t at = 0; at < trace.size(); at += 7001)
-        QVERIFY(ran.run(std::span(trace).subspan(at, std::min<std::size_t>(7001, trace.size() - at))));
+        QVERIFY(
+            ran.run(std::span(trace).subspan(at, std::min<std::size_t>(7001, trace.size() - at))));
     QVERIFY(stepped.counters() == ran.counters());
     QVERIFY(stepped.memory() == ran.memory());
     CacheCounters all;

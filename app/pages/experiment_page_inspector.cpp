@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What an experiment's page says beside its plot: figures, what they stand on, and what to do next.
+#include "app/pages/experiment_page.h"
+
+#include "app/pages/record_text.h"
+#include "core/experiment/comparison.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <limits>
+
+namespace memscape {
+
+namespace {
+
+QString text(const std::string& words)
+{
+    return QString::fromStdString(words);
+}
+
+QString percent(double share)
+{
+    return text(percentText(share));
+}
+
+/// "fits within 4.8 % (median of 12 points; at most 20 % at 32 MiB)".
+QString fitText(const Outcome& predicted, const Outcome& measured, const SeriesGroup& group,
+                ByteStyle bytes)
+{
+    const Comparison comparison = compare(predicted, measured);
+    for (const SeriesComparison& series : comparison.series) {
+        if (series.key != group.series.front() || series.points == 0)
+            continue;
+        const Series* curve = predicted.findSeries(series.key);
+        return ExperimentPage::tr("%1: off by %2 (median of %n points), at most %3 at %4", nullptr,
+                                  int(series.points))
+            .arg(text(curve->label), percent(series.medianError), percent(series.largestError),
+                 text(quantityText(series.worstX, curve->x.unit, bytes)));
+    }
+    return {};
+}
+
+/// The measured x nearest to the one that is shown; NaN without points.
+double nearestMeasured(const Outcome& measured, double x)
+{
+    double best = std::numeric_limits<double>::quiet_NaN();
+    for (const Series& series : measured.series) {
+        for (std::size_t i = 0; i < series.x.values.size() && i < series.y.size(); ++i) {
+            const double at = series.x.values[i];
+            const bool nearer = !std::isfinite(best) || std::abs(at - x) < std::abs(best - x);
+            if (std::isfinite(series.y[i]) && nearer)
+                best = at;
+        }
+    }
+    return best;
+}
+
+} // namespace
+
+void ExperimentPage::refreshInspector(const ShownMeasurement& now)
+{
+    const ByteStyle bytes = byteStyle();
+    const Outcome* predicted = m_prediction ? &*m_prediction->predicted : nullptr;
+    const Outcome* measured = now.outcome && !now.elsewhere ? &*now.outcome : nullptr;
+    const std::optional<double> x = currentX();
+    const std::string swept =
+        currentAxis() && currentAxis()->key != "event" ? currentAxis()->key : "";
+    const bool samePoint = measured
+        && (swept.empty()
+            || differenceText(m_experiment.schema(), parameters(), now.parameters, {}).isEmpty());
+    m_inspector->setFigures(figureRows(predicted, measured, x, samePoint), bytes);
+
+    const Device* target = device();
+    QString basis;
+    if (target && predicted)
+        basis = tr("prediction stands on: %1").arg(basisText(*target));
+    if (m_memory && predicted && !m_memory->assumptions().isEmpty())
+        basis += u'\n' + tr("assumed of the model: %1").arg(m_memory->assumptions());
+    QString fit;
+    if (predicted && measured)
+        fit = fitText(*predicted, *measured, currentGroup(seriesGroups(*predicted)), bytes);
+    m_inspector->setFooting(basis, fit);
+    m_inspector->setNote(noteFor(now));
+    m_inspector->claims()->setClaims(target && predicted ? m_claims : std::vector<Claim>());
+    if (m_memory && predicted && predicted->detail.is_object()
+        && predicted->detail.contains("textbook"))
+        m_inspector->textbook()->setFormulas(readTextbook(predicted->detail["textbook"]), bytes);
+    else
+        m_inspector->textbook()->setFormulas({}, bytes);
+    m_inspector->records()->model()->setShown(now.recordIndex);
+}
+
+InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
+{
+    auto* self = const_cast<ExperimentPage*>(this); // the actions run later, from a click
+    if (m_predictionError)
+        return {text(m_predictionError->text()), tr("Reset parameters"),
+                [self] { self->resetParameters(); }};
+    if (now.live)
+        return {};
+    if (!now.outcome && m_memory && !m_memory->doctor().isEmpty())
+        return {tr("Out of memory: %1.").arg(m_memory->doctor()), {}, {}};
+    if (!now.outcome) {
+        const QString obstacle = m_services.runs.obstacle(m_id, deviceId());
+        if (!obstacle.isEmpty())
+            return {obstacle, {}, {}};
+        if (m_services.runs.current())
+            return {};
+        return {tr("Not measured yet: press Measure to put the real thing beside the prediction."),
+                {},
+                {}};
+    }
+    if (now.elsewhere) {
+        const int index = now.recordIndex;
+        QString difference = differenceText(
+            m_experiment.schema(), now.parameters, parameters(),
+            sweptKey(m_services.document.records()[std::size_t(index)]), byteStyle());
+        if (difference.isEmpty())
+            difference = shortDeviceName(now.device);
+        return {tr("The hollow dots were measured with: %1.").arg(difference),
+                tr("Use these settings"), [self, index] { self->useRecord(index); }};
+    }
+    const std::optional<double> x = currentX();
+    if (!x || parameters().sweep() || !m_prediction)
+        return {};
+    const double nearest = nearestMeasured(*now.outcome, *x);
+    if (!std::isfinite(nearest) || nearest == *x)
+        return {};
+    const std::string key = currentAxis()->key;
+    const ParameterSpec* spec = findParameter(m_experiment.schema(), key);
+    if (spec->kind != ParameterKind::Integer && spec->kind != ParameterKind::Real)
+        return {};
+    const ByteStyle bytes = byteStyle();
+    return {tr("Not measured at %1.").arg(text(valueLabel(*spec, *x, bytes))),
+            tr("Go to %1").arg(text(valueLabel(*spec, nearest, bytes))),
+            [self, key, nearest] { self->editText(text(key), text(numberText(nearest))); }};
+}
+
+} // namespace memscape

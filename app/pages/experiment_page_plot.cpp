@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What an experiment's page plots: which of its plots, on which axes, zoomed how, marked where.
+#include "app/pages/experiment_page.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace memscape {
+
+SeriesGroup ExperimentPage::currentGroup(const std::vector<SeriesGroup>& groups) const
+{
+    if (groups.empty())
+        return {};
+    const Json chosen = m_services.document.viewSetting(m_id, "plot");
+    for (const SeriesGroup& group : groups) {
+        if (chosen.is_string() && group.key.toStdString() == chosen.get<std::string>())
+            return group;
+    }
+    // A sweep that was asked for is what one wants to see; its x axis is the swept parameter.
+    const std::optional<Sweep> sweep = parameters().sweep();
+    for (const SeriesGroup& group : groups) {
+        const SeriesAxis* axis =
+            m_prediction && sweep ? axisOf(*m_prediction->predicted, group) : nullptr;
+        if (axis && axis->key == sweep->key)
+            return group;
+    }
+    return groups.front();
+}
+
+void ExperimentPage::applyLogChoice(const SeriesGroup& group, AxisSpec& x, AxisSpec& y) const
+{
+    const std::string key = group.key.toStdString();
+    const Json logX = m_services.document.viewSetting(m_id, "logX." + key);
+    const Json logY = m_services.document.viewSetting(m_id, "logY." + key);
+    if (logX.is_boolean())
+        x.log = logX.get<bool>() ? (x.log != 0 ? x.log : x.unit == Unit::Byte ? 2 : 10) : 0;
+    if (logY.is_boolean()) {
+        y.log = logY.get<bool>() ? 10 : 0;
+        y.fromZero = y.log == 0;
+    }
+}
+
+void ExperimentPage::setZooms(const QVariantMap& zooms)
+{
+    m_zooms = zooms;
+    m_zoomOf.clear();
+    m_plot->view()->resetView();
+    schedule(Outputs);
+}
+
+void ExperimentPage::rememberZoom()
+{
+    if (m_zoomOf.isEmpty())
+        return; // the plot is changing what it shows
+    const PlotView* view = m_plot->view();
+    if (view->following()) {
+        m_zooms.remove(m_zoomOf);
+        return;
+    }
+    const PlotRange range = view->range();
+    m_zooms[m_zoomOf] = QVariantList{range.xLow,  range.xHigh,       range.yLow,
+                                     range.yHigh, view->xAxis().log, view->yAxis().log};
+}
+
+void ExperimentPage::restoreZoom(const QString& group)
+{
+    if (group == m_zoomOf)
+        return;
+    m_zoomOf.clear();
+    PlotView* view = m_plot->view();
+    const QVariantList zoom = m_zooms.value(group).toList();
+    // Limits of another kind of axis say nothing on this one.
+    if (zoom.size() == 6 && zoom[4].toInt() == view->xAxis().log
+        && zoom[5].toInt() == view->yAxis().log)
+        view->setRange(
+            {zoom[0].toDouble(), zoom[1].toDouble(), zoom[2].toDouble(), zoom[3].toDouble()});
+    else
+        view->resetView();
+    m_zoomOf = group;
+}
+
+void ExperimentPage::refreshPlot(const ShownMeasurement& now)
+{
+    PlotView* view = m_plot->view();
+    const Outcome* predicted = m_prediction ? &*m_prediction->predicted : nullptr;
+    const Outcome* lead = predicted ? predicted : now.outcome ? &*now.outcome : nullptr;
+    if (lead == nullptr) {
+        view->setCurves({});
+        view->setMarkers({});
+        view->setEmptyText(m_predictionError ? QString::fromStdString(m_predictionError->text())
+                                             : tr("calculating…"));
+        return;
+    }
+    const ByteStyle bytes = byteStyle();
+    const std::vector<SeriesGroup> groups = seriesGroups(*lead);
+    const SeriesGroup group = currentGroup(groups);
+    const CurveInput input = curveInput(now);
+    AxisSpec x = xAxisOf(*lead, group, bytes);
+    AxisSpec y = yAxisOf(group, input, bytes);
+    const bool timeline = m_memory && group.key == QLatin1String(timelineKey);
+    if (timeline)
+        m_memory->dressAxes(x, y);
+    applyLogChoice(group, x, y);
+    m_plot->setGroups(groups, group.key);
+    m_plot->setAxes(x, y);
+    m_plot->setPlain(timeline);
+    const QString title =
+        timeline ? tr("One training step, byte by byte") : tr("%1 by %2").arg(group.label, x.label);
+    view->setTitle(title.left(1).toUpper() + title.mid(1));
+    view->setEmptyText(tr("Nothing to draw yet."));
+    std::vector<Curve> curves = makeCurves(group, input);
+    if (timeline)
+        m_memory->dressCurves(curves, input.measured);
+    view->setCurves(std::move(curves));
+    restoreZoom(group.key);
+    view->setMarkers(markers());
+    const Device* target = device();
+    const SeriesAxis* axis = axisOf(*lead, group);
+    view->setBands(target && axis ? capacityBands(*target, *axis) : std::vector<Band>());
+    view->setLines(target ? datasheetLines(*target, group.unit, bytes)
+                          : std::vector<HorizontalLine>());
+    view->setPhases({});
+    view->setCallouts({});
+    if (timeline)
+        m_memory->dressPlot(*view);
+}
+
+const SeriesAxis* ExperimentPage::currentAxis() const
+{
+    if (!m_prediction || m_prediction->predicted->series.empty())
+        return nullptr;
+    const Outcome& predicted = *m_prediction->predicted;
+    return axisOf(predicted, currentGroup(seriesGroups(predicted)));
+}
+
+std::optional<double> ExperimentPage::currentX() const
+{
+    const SeriesAxis* shownAxis = currentAxis();
+    if (shownAxis == nullptr)
+        return std::nullopt;
+    const SeriesAxis& axis = *shownAxis;
+    const ParameterSpec* spec = findParameter(m_experiment.schema(), axis.key);
+    const Parameters now = parameters();
+    if (spec == nullptr || !now.has(axis.key))
+        return std::nullopt;
+    if (spec->kind == ParameterKind::Integer || spec->kind == ParameterKind::Real)
+        return now.number(axis.key);
+    if (spec->kind == ParameterKind::Text) {
+        const auto at = std::find(axis.names.begin(), axis.names.end(), now.text(axis.key));
+        return at == axis.names.end() ? std::nullopt
+                                      : std::optional<double>(at - axis.names.begin());
+    }
+    const std::string choice =
+        spec->kind == ParameterKind::Choice ? now.choice(axis.key) : std::string();
+    for (std::size_t i = 0; i < axis.names.size(); ++i) {
+        for (const ChoiceValue& known : spec->choices) {
+            if (known.key == choice && (axis.names[i] == known.key || axis.names[i] == known.label))
+                return double(i);
+        }
+    }
+    return std::nullopt;
+}
+
+std::vector<Marker> ExperimentPage::markers() const
+{
+    const SeriesAxis* axis = currentAxis();
+    if (m_memory && axis && axis->key == "event")
+        return m_memory->markers();
+    const std::optional<double> x = currentX();
+    if (!x)
+        return {};
+    const std::string& key = axis->key;
+    const ParameterSpec* spec = findParameter(m_experiment.schema(), key);
+    const Parameters now = parameters();
+    QString label;
+    for (const auto& [name, value] : now.values()) {
+        if (name == key)
+            label = QString::fromStdString(valueLabel(*spec, value, byteStyle()));
+    }
+    return {{QString::fromStdString(key), *x, label, !now.sweep()}};
+}
+
+} // namespace memscape

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// checkpoint: which activations should we keep, and which are cheaper to compute again?
+//
+// A network is a chain of stages; a backward needs what its forward saved, so it is kept or made again. Every
+// strategy answers with a schedule (core/checkpoint/), every schedule is replayed operation by operation for bytes and
+// time, and the optimal ones for every budget form the front.
+// Left out: parameters, their gradients and the optimizer's state (there all the time); networks that are no chain.
+#include "core/experiments/checkpoint.h"
+
+#include "core/base/stopwatch.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+/// B that the table of the whole front may take.
+constexpr std::int64_t frontTableLimit = std::int64_t(1) << 30;
+
+/// What the hungriest single operation takes: less than any schedule's peak.
+std::int64_t largestOperation(const Chain& chain)
+{
+    std::int64_t largest = 0;
+    for (int i = 0; i < chain.length(); ++i) {
+        std::int64_t least = chainSizeLimit;
+        for (const SaveOption& option : chain.stages[std::size_t(i)].options)
+            least = std::min(least, option.saved + option.backwardOverhead);
+        largest = std::max(largest, chain.values[std::size_t(i)] + chain.values[std::size_t(i + 1)] + least);
+    }
+    return largest;
+}
+
+void solveFront(CheckpointAnswer& answer, int slots)
+{
+    PersistentSettings settings;
+    settings.slotCount = slots;
+    settings.tableLimit = frontTableLimit;
+    const Stopwatch watch;
+    auto front = solvePersistent(answer.chain(), settings);
+    answer.frontTime = watch.seconds();
+    if (front)
+        answer.front = std::move(*front);
+    else
+        answer.frontMissing = front.error();
+}
+
+class Checkpoint final : public Experiment
+{
+public:
+    std::string id() const override { return "checkpoint"; }
+    std::string title() const override { return "Checkpointing"; }
+    std::string question() const override { return "Which activations should we keep, and which are cheaper to compute again?"; }
+    std::string group() const override { return "training"; }
+    std::string help() const override
+    {
+        return "A chain of stages, run forward and backward. What a stage saves for its backward is kept, or dropped and computed again: "
+               "memory against time. Each strategy's schedule is replayed operation by operation, so peak and makespan are counted, not "
+               "estimated; the front is the best time for every budget, optimal among persistent schedules (what is kept stays until its "
+               "own backward). Left out: parameters, their gradients and the optimizer's state, which no schedule changes, and networks "
+               "that are not a chain.";
+    }
+    const Schema& schema() const override { return m_schema; }
+    std::vector<SeriesSpec> series() const override
+    {
+        return {{"peak", "peak"}, {"makespan", "makespan"}, {"recomputed_forwards", "recomputed forwards"}};
+    }
+    Sweep axis(const Device&, const Parameters& parameters) const override
+    {
+        return {"slots", {parameters.number("slots")}}; // the schedule over time is the curve; a sweep is asked for
+    }
+    Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override
+    {
+        MEMSCAPE_TRY(answer, answerCheckpoint(device, parameters));
+        return checkpointFigures(answer);
+    }
+    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override
+    {
+        const auto answer = answerCheckpoint(device, parameters);
+        return answer ? checkpointClaims(*answer) : std::vector<Claim>();
+    }
+
+private:
+    Schema m_schema = checkpointSchema();
+};
+
+Result<Prediction> Checkpoint::predict(const Device& device, const Parameters& parameters) const
+{
+    Parameters own = parameters;
+    own.setSweep({});
+    MEMSCAPE_TRY(answer, answerCheckpoint(device, own));
+    const Figures figures = checkpointFigures(answer);
+    std::vector<Point> points;
+    const Sweep sweep = sweepOf(*this, device, parameters);
+    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
+        const double* number = std::get_if<double>(&sweep.values[i]);
+        Point point{number ? *number : double(i), valueText(sweep.values[i]), figures, {}};
+        if (parameters.sweep() && i > 0) { // the first is the parameters' own
+            MEMSCAPE_TRY(there, predictPoint(device, parameters.at(sweep.key, sweep.values[i])));
+            point.figures = std::move(there);
+        }
+        points.push_back(std::move(point));
+    }
+    Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
+    prediction.figures = figures;
+    prediction.series.insert(prediction.series.begin(), checkpointMemorySeries(answer));
+    prediction.detail = checkpointDetail(answer, compareStrategies(answer, own));
+    prediction.detail["basis"] = device.basis;
+    prediction.detail["claims"] = claimsJson(checkpointClaims(answer));
+    return prediction;
+}
+
+} // namespace
+
+std::string memoryText(const CheckpointAnswer& answer, double memory)
+{
+    return quantityText(memory, answer.memoryUnit(), ByteStyle::Binary, 4);
+}
+
+std::string timeText(const CheckpointAnswer& answer, double time)
+{
+    return quantityText(time, answer.timeUnit(), ByteStyle::Binary, 4);
+}
+
+Result<CheckpointAnswer> answerCheckpoint(const Device& device, const Parameters& parameters)
+{
+    CheckpointAnswer answer;
+    MEMSCAPE_TRY(source, chainSource(device, parameters));
+    answer.source = std::move(source);
+    MEMSCAPE_TRY(budget, parseBudget(answer.source, parameters));
+    answer.budget = budget;
+    const Chain& chain = answer.chain();
+    MEMSCAPE_TRY(full, replay(chain, keepEverything(chain.length())));
+    answer.fullMemory = full.peak;
+    answer.fullTime = full.makespan;
+    answer.isLeastExact = chain.length() <= exactMinimumLength;
+    answer.leastMemory = answer.isLeastExact ? minimumPersistentBudget(chain) : largestOperation(chain);
+    if (answer.budget.memory == 0)
+        answer.budget.memory = answer.leastMemory + (answer.fullMemory - answer.leastMemory) / 2;
+    solveFront(answer, int(parameters.integer("slots")));
+    answer.chosen = solveStrategy(answer, parameters.choice("strategy"), parameters);
+    if (answer.chosen.slot != 0 && answer.front && answer.chosen.slot == answer.front->slot() && answer.chosen.key == "optimal")
+        answer.chosen.solverTime += answer.frontTime; // its table was there
+    return answer;
+}
+
+const Experiment& checkpointExperiment()
+{
+    static const Checkpoint experiment;
+    return experiment;
+}
+
+} // namespace memscape

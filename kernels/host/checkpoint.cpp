@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/host/checkpoint.h"
+
+#include "kernels/host/blas.h"
+#include "kernels/host/mlp_device.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+namespace memscape::host {
+
+namespace {
+
+constexpr std::size_t triedSize = 512;
+constexpr int triedTimes = 3;
+
+/// Seconds of the best of a few products of two matrices that fit the caches.
+double secondsOf(HostSession& session, const ProductKernel& kernel)
+{
+    std::vector<float> a(triedSize * triedSize, 0.5F), b(a), c(a);
+    ProductScratch scratch;
+    double best = std::numeric_limits<double>::infinity();
+    for (int i = 0; i <= triedTimes; ++i) {
+        const double seconds = session.team().run(
+            [&](int) {
+                kernel.run({triedSize, triedSize, triedSize, a.data(), triedSize, false, b.data(), triedSize, false, c.data(),
+                            triedSize, false},
+                           scratch);
+            },
+            1);
+        if (i > 0) // the first loads code and pages
+            best = std::min(best, seconds);
+    }
+    return best;
+}
+
+} // namespace
+
+ProductChoice fastestProduct(HostSession& session)
+{
+    std::vector<ProductKernel> kernels = productKernels();
+    // The last of ours is the widest.
+    kernels.erase(kernels.begin(), kernels.end() - (openBlas() ? 2 : 1));
+    ProductChoice choice;
+    double best = std::numeric_limits<double>::infinity();
+    for (ProductKernel& kernel : kernels) {
+        const double seconds = secondsOf(session, kernel);
+        choice.tried[kernel.name] = jsonNumber(2.0 * triedSize * triedSize * triedSize / possibleSeconds(seconds, 0));
+        if (seconds < best || !choice.kernel.run) {
+            best = seconds;
+            choice.kernel = std::move(kernel);
+        }
+    }
+    return choice;
+}
+
+Result<ChainRun> runChainOnHost(HostSession& session, const ChainTask& task)
+{
+    const ProductChoice product = fastestProduct(session);
+    if (!openBlas())
+        session.noteOnce("info", "blas.missing",
+                         "no OpenBLAS with threads on this machine (Debian: libopenblas0-pthread): products by our own kernel");
+    ContentionWatch watch(session.watch().fastestClock());
+    watch.start(session.readTicks());
+    const ChainRunner runner{[&](const MlpShape& shape, std::int64_t arenaBytes) {
+                                 return makeMlpDevice(session, shape, arenaBytes, product.kernel);
+                             },
+                             session.clock(), session.sink(), [&] { watch.add(session.readCanary()); },
+                             [&](std::size_t samples) { return watch.circumstances(session.readTicks(), samples); }};
+    MEMSCAPE_TRY(run, runChain(task, runner));
+    run.method["products_tried"] = product.tried;
+    return run;
+}
+
+} // namespace memscape::host
