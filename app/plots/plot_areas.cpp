@@ -116,6 +116,7 @@ QRectF calloutCard(const Callout& callout, const PlotMapper& map)
         card.moveRight(std::max(at.x() - 14 * u, map.rect.left() + size.width() + 4 * u));
     if (card.top() < map.rect.top() + 4 * u)
         card.moveTop(std::min(at.y() + 14 * u, map.rect.bottom() - size.height() - 4 * u));
+    card.moveBottom(std::min(card.bottom(), map.rect.bottom() - 28 * u)); // there stand the pills
     return card;
 }
 

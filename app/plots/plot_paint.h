@@ -34,7 +34,7 @@ void paintHeader(QPainter& painter, const PlotState& state, const PlotHeader& he
 void paintBelow(QPainter& painter, const PlotState& state, const PlotMapper& map,
                 const Theme& theme);
 // plot_areas.cpp
-/// Stacked areas, and the limit lines over them.
+/// Stacked areas.
 void paintAreas(QPainter& painter, const PlotState& state, const PlotMapper& map,
                 const Theme& theme);
 /// Bars with names under the axis.
@@ -45,8 +45,22 @@ void paintCallouts(QPainter& painter, const PlotState& state, const PlotMapper& 
 /// Where a callout's card stands: beside its point, inside the axis rectangle.
 QRectF calloutCard(const Callout& callout, const PlotMapper& map);
 
-/// Over the curves: markers with their pills, names at the ends of curves, the note, the empty
-/// text.
+// plot_labels.cpp
+struct PlotLabel
+{
+    QRectF box;
+    QString text;
+    QFont font;
+    QColor colour;
+    bool backed = false; ///< on a ground of its own: it may stand on areas
+};
+/// Names of bands, lines and curves, each where it covers least of what is drawn.
+std::vector<PlotLabel> layoutLabels(const PlotState& state, const PlotMapper& map,
+                                    const Theme& theme);
+void paintLabels(QPainter& painter, const PlotState& state, const PlotMapper& map,
+                 const Theme& theme);
+
+/// Over the curves: labels, markers with their pills, callouts, the note, the empty text.
 void paintAbove(QPainter& painter, const PlotState& state, const PlotMapper& map,
                 const Theme& theme);
 

@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::ptrdiff_t denseCurve = 4000; // visible points from which on a curve is drawn thin
 constexpr std::size_t longCurve = 20000; // points from which on a frame gets only what it shows
+constexpr double crowded = 5; // columns of pixels that a dot on a line needs for itself
 
 // A layer's worth of plain painting.
 class PaintLayer : public QCPLayerable
@@ -295,7 +296,8 @@ void PlotScene::styleGraph(std::size_t index, double columns)
     QCPGraph* graph = m_graphs->graphs[index];
     const CleanCurve& curve = m_state.cleaned[index];
     const CurveStyle style = styleOf(m_state.curves[index], *m_theme);
-    const bool dense = visibleCount(curve, m_state.xRange) > denseCurve;
+    const auto visible = visibleCount(curve, m_state.xRange);
+    const bool dense = visible > denseCurve;
     const bool line = style.pen.style() != Qt::NoPen;
     const auto& tree = m_graphs->trees[index];
     if (tree && m_state.curves[index].visible)
@@ -310,7 +312,7 @@ void PlotScene::styleGraph(std::size_t index, double columns)
     CurveStyle dots = style;
     if (line && curve.x.size() == 1)
         dots.size = std::max(dots.size, 6.0); // a line of one point would not be seen
-    if (cloud)
+    if (cloud || (line && double(visible) * crowded > columns)) // the line says it
         dots.size = 0;
     const bool rim = std::any_of(m_state.curves.begin(), m_state.curves.end(),
                                  [](const Curve& other) { return other.role == CurveRole::Area; });

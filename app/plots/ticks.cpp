@@ -101,7 +101,10 @@ std::vector<Tick> linearTicks(const AxisSpec& axis, double low, double high, int
     const double last = std::floor(high / step + 1e-9);
     if (!(last - first < 200))
         return ticks;
-    const Prefix prefix = prefixFor(axis, std::max(std::fabs(first), std::fabs(last)) * step);
+    const double largest = std::max(std::fabs(first), std::fabs(last)) * step;
+    Prefix prefix = prefixFor(axis, largest);
+    if (binaryBytes(axis) && decimalsFor(step / prefix.factor) > 1 && largest <= 2 * prefix.factor)
+        prefix = prefixFor(axis, prefix.factor / 2); // 1024, 896, 768 GiB rather than 0.875 TiB
     const int decimals = decimalsFor(step / prefix.factor);
     const QString unit = unitWord(axis, prefix);
     for (double i = first; i <= last + 0.5; ++i) {

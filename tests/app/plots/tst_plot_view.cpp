@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The plot as a person uses it: shown offscreen, driven by mouse, wheel and keys.
+#include "app/plots/plot_style.h"
 #include "app/plots/plot_view.h"
 
 #include <QApplication>
@@ -93,7 +94,45 @@ class TestPlotView : public QObject
 
     static void settle() { QTest::qWait(40); }
 
+    // Pixels that are nearly of that colour.
+    static int coloured(const QImage& image, const QColor& colour)
+    {
+        int count = 0;
+        for (int y = 0; y < image.height(); ++y) {
+            for (int x = 0; x < image.width(); ++x) {
+                const QColor pixel = image.pixelColor(x, y);
+                count += std::abs(pixel.red() - colour.red()) < 24
+                        && std::abs(pixel.green() - colour.green()) < 24
+                        && std::abs(pixel.blue() - colour.blue()) < 24
+                    ? 1
+                    : 0;
+            }
+        }
+        return count;
+    }
+
 private slots:
+    void dotsThatWouldTouchAreLeftToTheirLine()
+    {
+        const auto inked = [&](int points) {
+            Curve pinned;
+            pinned.key = pinned.name = QStringLiteral("pinned");
+            pinned.role = CurveRole::Pinned;
+            for (int i = 0; i < points; ++i) {
+                pinned.x.push_back(1 + 127.0 * i / (points - 1));
+                pinned.y.push_back(2e12);
+            }
+            AxisSpec x = xSpec();
+            x.log = 0;
+            m_view->setAxes(x, ySpec());
+            m_view->setCurves({pinned});
+            PlotExport plain;
+            plain.scale = 1;
+            return coloured(m_view->image(plain), styleOf(pinned, lightTheme()).colour);
+        };
+        QVERIFY(inked(2000) < inked(20)); // a line alone, a line with twenty dots
+    }
+
     void initTestCase() { applyTheme(*qApp, QStringLiteral("dark")); }
 
     void init()

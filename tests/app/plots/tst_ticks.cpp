@@ -49,6 +49,11 @@ private slots:
             << "4 KiB | 32 KiB | 256 KiB | 2 MiB | 16 MiB | 128 MiB | 1 GiB";
         QTest::newRow("every power")
             << byte << 2 << false << 1024.0 << 8192.0 << 8 << "1 KiB | 2 KiB | 4 KiB | 8 KiB";
+        QTest::newRow("up to a terabyte")
+            << byte << 0 << false << 0.0 << 0x1p40 << 8
+            << "0 | 128 | 256 | 384 | 512 | 640 | 768 | 896 | 1024 GiB";
+        QTest::newRow("some terabytes")
+            << byte << 0 << false << 0.0 << 2.6 * 0x1p40 << 6 << "0.0 | 0.5 | 1.0 | 1.5 | 2.0 | 2.5 TiB";
         QTest::newRow("decimal bytes") << byte << 2 << true << 4096.0 << 2e9 << 8
                                        << "10 kB | 100 kB | 1 MB | 10 MB | 100 MB | 1 GB";
         QTest::newRow("strides") << one << 2 << false << 1.0 << 128.0 << 8

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The words inside a plot. Each has a few places where it may stand: a band's name beside its line,
+// a limit's along its line, a curve's near its end. It takes the one that covers least of the
+// curves and of the words before it.
+#include "app/plots/plot_paint.h"
+
+#include <QFontMetricsF>
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+// Pixels of a curve's points, thinned, to put labels at.
+std::vector<QPointF> sampledPixels(const CleanCurve& curve, const PlotMapper& map)
+{
+    std::vector<QPointF> points;
+    const std::size_t step = std::max<std::size_t>(1, curve.x.size() / 300);
+    for (std::size_t i = 0; i < curve.x.size(); i += step) {
+        const QPointF p(map.toX(curve.x[i]), map.toY(curve.y[i]));
+        if (std::isfinite(p.x()) && std::isfinite(p.y()) && map.rect.contains(p))
+            points.push_back(p);
+    }
+    return points;
+}
+
+// The same with what a line passes through between them, to keep labels away from.
+std::vector<QPointF> linePixels(const std::vector<QPointF>& points)
+{
+    constexpr double apart = 6;
+    std::vector<QPointF> line;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        const QPointF from = i > 0 ? points[i - 1] : points[i];
+        const QPointF way = points[i] - from;
+        const int steps = std::max(1, int(std::hypot(way.x(), way.y()) / apart));
+        for (int step = 1; step <= steps; ++step)
+            line.push_back(from + way * step / steps);
+    }
+    return line;
+}
+
+/// What labels keep away from.
+class Obstacles
+{
+public:
+    Obstacles(const PlotState& state, const PlotMapper& map, const Theme& theme)
+    {
+        for (std::size_t c = 0; c < state.curves.size(); ++c) {
+            const Curve& curve = state.curves[c];
+            // An area's own bytes are not where its edge is.
+            if (!curve.visible || curve.role == CurveRole::Area
+                || state.cleaned[c].x.size() >= 20000)
+                continue;
+            const auto dots = sampledPixels(state.cleaned[c], map);
+            const bool line = styleOf(curve, theme).pen.style() != Qt::NoPen;
+            const auto points = line ? linePixels(dots) : dots;
+            m_points.insert(m_points.end(), points.begin(), points.end());
+        }
+        for (const Marker& marker : state.markers) {
+            m_taken.push_back(markerPill(marker, map));
+            m_taken.emplace_back(map.toX(marker.x) - 1, map.rect.top(), 2, map.rect.height());
+        }
+        for (const Callout& callout : state.callouts)
+            m_taken.push_back(calloutCard(callout, map));
+        for (const Band& band : state.bands) {
+            if (std::fabs(map.toX(band.to) - map.toX(band.from)) <= 1)
+                m_taken.emplace_back(map.toX(band.from) - 1, map.rect.top(), 2, map.rect.height());
+        }
+    }
+
+    void take(const QRectF& box) { m_taken.push_back(box); }
+
+    bool hits(const QRectF& box) const
+    {
+        return std::any_of(m_taken.begin(), m_taken.end(),
+                           [&](const QRectF& other) { return other.intersects(box); });
+    }
+
+    /// How much a label in this box would cover.
+    double cost(const QRectF& box) const
+    {
+        const QRectF room = box.adjusted(-2, -2, 2, 2);
+        const auto inside = [&](const QPointF& point) { return room.contains(point); };
+        return double(std::count_if(m_points.begin(), m_points.end(), inside))
+            + (hits(room) ? 40 : 0);
+    }
+
+private:
+    std::vector<QPointF> m_points;
+    std::vector<QRectF> m_taken;
+};
+
+/// Beside its line or inside its stretch, at the top; lower where something stands already.
+QRectF bandPlace(const Band& band, const PlotMapper& map, const QSizeF& size,
+                 const Obstacles& obstacles)
+{
+    const double left = map.toX(std::min(band.from, band.to));
+    const double right = map.toX(std::max(band.from, band.to));
+    const bool stretch = right - left > 1;
+    const double before = stretch ? left + 5 : left - size.width() - 5;
+    const double after = stretch ? before : right + 5;
+    const auto box = [&](double x, int row) {
+        return QRectF(
+            QPointF(std::max(x, map.rect.left() + 3), map.rect.top() + 3 + row * size.height()),
+            size);
+    };
+    for (int row = 0; row < 4; ++row) {
+        for (const double x : {before, after}) {
+            const QRectF place = box(x, row);
+            if (!obstacles.hits(place) && place.left() > map.rect.left()
+                && place.right() < map.rect.right())
+                return place;
+        }
+    }
+    return box(std::max(before, map.rect.left() + 3), 0);
+}
+
+void addBands(const PlotState& state, const PlotMapper& map, const Theme& theme,
+              Obstacles& obstacles, std::vector<PlotLabel>& labels)
+{
+    const QFont font = plotFont(0.85, true);
+    const QFontMetricsF metrics(font);
+    for (const Band& band : state.bands) {
+        const double left = map.toX(std::min(band.from, band.to));
+        const double right = map.toX(std::max(band.from, band.to));
+        if (!(right >= map.rect.left()) || !(left <= map.rect.right()))
+            continue;
+        const QSizeF size(metrics.horizontalAdvance(band.label), metrics.height());
+        const QRectF box = bandPlace(band, map, size, obstacles);
+        obstacles.take(box.adjusted(-3, 0, 3, 0));
+        labels.push_back({box, band.label, font, theme.textFaint});
+    }
+}
+
+/// Above or below its line, as far to the right as that costs little.
+QRectF linePlace(double y, const PlotMapper& map, const QSizeF& size, const Obstacles& obstacles)
+{
+    constexpr int steps = 12;
+    const double last = map.rect.right() - size.width() - 4;
+    const double step = (last - map.rect.left() - 4) / steps;
+    QRectF best(QPointF(last, y + 1), size);
+    double least = 1e9;
+    for (int i = 0; i <= steps && step >= 0; ++i) {
+        for (const double top : {y - size.height() - 1, y + 1}) {
+            const QRectF box(QPointF(last - i * step, top), size);
+            if (!map.rect.contains(box))
+                continue;
+            const double cost = obstacles.cost(box) + 0.3 * i + (top > y ? 0.2 : 0);
+            if (cost < least) {
+                least = cost;
+                best = box;
+            }
+        }
+    }
+    return best;
+}
+
+void addLines(const PlotState& state, const PlotMapper& map, const Theme& theme,
+              Obstacles& obstacles, std::vector<PlotLabel>& labels)
+{
+    const QFont font = plotFont(0.85);
+    const QFontMetricsF metrics(font);
+    for (const HorizontalLine& line : state.lines) {
+        const double y = map.toY(line.y);
+        if (!std::isfinite(y) || y < map.rect.top() || y > map.rect.bottom())
+            continue;
+        const QSizeF size(metrics.horizontalAdvance(line.label) + 4, metrics.height());
+        const QRectF box = linePlace(y, map, size, obstacles);
+        obstacles.take(box);
+        labels.push_back(
+            {box, line.label, font, line.limit ? theme.bad : theme.textDim, line.limit});
+    }
+}
+
+/// Of some places near the curve's right end, the one that covers least.
+QRectF endPlace(const std::vector<QPointF>& points, const PlotMapper& map, const QSizeF& size,
+                const Obstacles& obstacles)
+{
+    QRectF best;
+    double least = 1e9;
+    for (std::size_t back = 0; back < std::min<std::size_t>(points.size(), 60); ++back) {
+        const QPointF p = points[points.size() - 1 - back];
+        for (const double dy : {-size.height() - 5, 6.0, -size.height() - 16, 17.0}) {
+            QRectF box(QPointF(p.x() - size.width() / 2, p.y() + dy), size);
+            box.moveRight(std::min(box.right(), map.rect.right() - 4));
+            double cost = 0.02 * static_cast<double>(back);
+            cost += dy > 6 || dy < -size.height() - 5 ? 0.8 : 0;
+            cost += map.rect.contains(box) ? 0 : 50;
+            cost += obstacles.cost(box);
+            if (cost < least) {
+                least = cost;
+                best = box;
+            }
+        }
+    }
+    return best;
+}
+
+void addCurves(const PlotState& state, const PlotMapper& map, const Theme& theme,
+               Obstacles& obstacles, std::vector<PlotLabel>& labels)
+{
+    const QFont font = plotFont(0.85, true);
+    const QFontMetricsF metrics(font);
+    for (std::size_t c = 0; c < state.curves.size(); ++c) {
+        const Curve& curve = state.curves[c];
+        if (!curve.visible || !curve.labelled)
+            continue;
+        const auto points = sampledPixels(state.cleaned[c], map);
+        if (points.empty())
+            continue;
+        const QSizeF size(metrics.horizontalAdvance(curve.name) + 2, metrics.height());
+        const QRectF box = endPlace(points, map, size, obstacles);
+        obstacles.take(box);
+        labels.push_back({box, curve.name, font, styleOf(curve, theme).textColour});
+    }
+}
+
+} // namespace
+
+std::vector<PlotLabel> layoutLabels(const PlotState& state, const PlotMapper& map,
+                                    const Theme& theme)
+{
+    std::vector<PlotLabel> labels;
+    Obstacles obstacles(state, map, theme);
+    addBands(state, map, theme, obstacles, labels);
+    addLines(state, map, theme, obstacles, labels);
+    addCurves(state, map, theme, obstacles, labels);
+    return labels;
+}
+
+void paintLabels(QPainter& painter, const PlotState& state, const PlotMapper& map,
+                 const Theme& theme)
+{
+    for (const PlotLabel& label : layoutLabels(state, map, theme)) {
+        if (label.backed)
+            painter.fillRect(label.box.adjusted(-2, 0, 2, 0), theme.raised);
+        painter.setFont(label.font);
+        painter.setPen(label.colour);
+        painter.drawText(label.box, Qt::AlignCenter, label.text);
+    }
+}
+
+} // namespace memscape

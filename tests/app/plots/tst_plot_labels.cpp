@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Words inside a plot keep away from the curves, from each other and from what stands there
+// already, at every size a window may have.
+#include "app/plots/plot_paint.h"
+#include "app/settings/theme.h"
+
+#include <QTest>
+
+#include <cmath>
+
+using namespace memscape;
+
+namespace {
+
+Curve peaked(CurveRole role, double scale)
+{
+    Curve curve;
+    curve.key = curve.name = QStringLiteral("allocated %1").arg(scale);
+    curve.role = role;
+    for (int i = 0; i <= 1000; ++i) {
+        curve.x.push_back(i);
+        curve.y.push_back(scale * (1 - std::fabs(i - 300) / 900.0));
+    }
+    return curve;
+}
+
+PlotState stateOf(std::vector<Curve> curves)
+{
+    PlotState state;
+    for (const Curve& curve : curves)
+        state.cleaned.push_back(clean(curve, false, false));
+    state.curves = std::move(curves);
+    state.xRange = {0, 1000, false};
+    state.yRange = {0, 1.1, false};
+    return state;
+}
+
+PlotMapper mapperOf(const PlotState& state, QSize size)
+{
+    return {QRectF(60, 40, size.width() - 80, size.height() - 80), state.xRange, state.yRange};
+}
+
+std::vector<PlotLabel> labelsOf(const PlotState& state, const PlotMapper& map)
+{
+    return layoutLabels(state, map, lightTheme());
+}
+
+} // namespace
+
+class TestPlotLabels : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void aLimitsNameCoversNoCurve_data()
+    {
+        QTest::addColumn<QSize>("size");
+        QTest::addColumn<double>("limit");
+        for (const QSize size : {QSize(420, 260), QSize(740, 380), QSize(1500, 900)}) {
+            for (const double limit : {0.3, 0.5, 0.7, 0.95})
+                QTest::addRow("%d wide, at %g", size.width(), limit) << size << limit;
+        }
+    }
+    void aLimitsNameCoversNoCurve()
+    {
+        QFETCH(QSize, size);
+        QFETCH(double, limit);
+        PlotState state = stateOf({peaked(CurveRole::Predicted, 1)});
+        state.lines = {{limit, QStringLiteral("141 GiB for PyTorch on this device"), true}};
+        const PlotMapper map = mapperOf(state, size);
+        const auto labels = labelsOf(state, map);
+        QCOMPARE(labels.size(), std::size_t(1));
+        QVERIFY(map.rect.contains(labels[0].box));
+        const double away = std::min(std::fabs(labels[0].box.top() - map.toY(limit)),
+                                     std::fabs(labels[0].box.bottom() - map.toY(limit)));
+        QVERIFY2(away < 3, "it stands at its line");
+        for (int i = 0; i <= 1000; ++i) {
+            const QPointF point(map.toX(i), map.toY(state.curves[0].y[std::size_t(i)]));
+            QVERIFY2(!labels[0].box.contains(point), qPrintable(QString::number(i)));
+        }
+    }
+
+    void namesKeepApart()
+    {
+        Curve variant = peaked(CurveRole::Variant, 0.8);
+        variant.labelled = true;
+        PlotState state = stateOf({peaked(CurveRole::Predicted, 1), variant});
+        state.bands = {{40, 40, QStringLiteral("L1")},
+                       {900, 900, QStringLiteral("L2")},
+                       {905, 905, QStringLiteral("L2 far")},
+                       {990, 990, QStringLiteral("L3")}};
+        state.lines = {{0.3, QStringLiteral("datasheet 4.8 TB/s")},
+                       {0.31, QStringLiteral("141 GiB on this device"), true}};
+        state.markers = {{QStringLiteral("x"), 895, QStringLiteral("24 MiB")}};
+        state.callouts = {{120, 0.3, QStringLiteral("Out of memory here"), QStringLiteral("to")}};
+        const PlotMapper map = mapperOf(state, {740, 380});
+        const auto labels = labelsOf(state, map);
+        QCOMPARE(labels.size(), std::size_t(7));
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            QVERIFY2(!labels[i].box.intersects(markerPill(state.markers[0], map)),
+                     qPrintable(labels[i].text));
+            QVERIFY2(!labels[i].box.intersects(calloutCard(state.callouts[0], map)),
+                     qPrintable(labels[i].text));
+            for (std::size_t j = 0; j < i; ++j)
+                QVERIFY2(!labels[i].box.intersects(labels[j].box),
+                         qPrintable(labels[i].text + " on " + labels[j].text));
+        }
+        for (std::size_t i = 0; i < state.bands.size(); ++i) // its line does not cross it
+            QVERIFY2(std::fabs(labels[i].box.center().x() - map.toX(state.bands[i].from))
+                         > labels[i].box.width() / 2,
+                     qPrintable(labels[i].text));
+    }
+
+    void pillsAndCardsStayInside()
+    {
+        PlotState state = stateOf({peaked(CurveRole::Predicted, 1)});
+        const PlotMapper map = mapperOf(state, {420, 260});
+        for (const double x : {0.0, 3.0, 500.0, 1000.0}) {
+            const Marker marker{QStringLiteral("batch"), x, QStringLiteral("1024 tokens")};
+            QVERIFY(map.rect.contains(markerPill(marker, map)));
+            for (const double y : {0.0, 0.05, 0.5, 1.1}) {
+                const QRectF card = calloutCard(
+                    {x, y, QStringLiteral("Out of memory here"), QStringLiteral("to")}, map);
+                QVERIFY(map.rect.contains(card));
+                QVERIFY2(!card.intersects(markerPill(marker, map)), qPrintable(QString::number(y)));
+            }
+        }
+    }
+};
+
+QTEST_MAIN(TestPlotLabels)
+#include "tst_plot_labels.moc"
