@@ -34,6 +34,16 @@ std::string rangeText(const ParameterSpec& spec)
     return fmt::format("{} to {}", valueLabel(spec, spec.minimum), valueLabel(spec, spec.maximum));
 }
 
+/// "GPU" of "GPUs", "micro-batch" of "micro-batches".
+std::string singular(std::string_view many)
+{
+    for (const std::string_view ending : {"ches", "shes", "sses", "xes"}) {
+        if (many.ends_with(ending))
+            return std::string(many.substr(0, many.size() - 2));
+    }
+    return std::string(many.ends_with('s') ? many.substr(0, many.size() - 1) : many);
+}
+
 Result<ParameterValue> checkedNumber(const ParameterSpec& spec, double value)
 {
     if (!std::isfinite(value) || value < spec.minimum || value > spec.maximum) {
@@ -400,7 +410,9 @@ std::string valueLabel(const ParameterSpec& spec, const ParameterValue& value, B
         if (spec.unit != Unit::One)
             return quantityText(*number, spec.unit, bytes, 4);
         const std::string text = numberText(*number);
-        return spec.suffix.empty() ? text : text + " " + spec.suffix;
+        if (spec.suffix.empty())
+            return text;
+        return text + " " + (*number == 1 ? singular(spec.suffix) : spec.suffix);
     }
     if (const auto* key = std::get_if<std::string>(&value)) {
         for (const ChoiceValue& choice : spec.choices) {

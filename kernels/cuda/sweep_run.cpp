@@ -33,8 +33,8 @@ std::string labelOf(const SweepPlan& plan, std::size_t index)
 {
     const ParameterSpec* spec = findParameter(plan.experiment.schema(), plan.sweep.key);
     const ParameterValue& value = plan.sweep.values[index];
-    return fmt::format("{} {}", plan.sweep.key,
-                       spec != nullptr ? valueLabel(*spec, value) : valueText(value));
+    return spec != nullptr ? fmt::format("{} {}", spec->label, valueLabel(*spec, value))
+                           : fmt::format("{} {}", plan.sweep.key, valueText(value));
 }
 
 /// Says what slowed the GPU or shared it; both are also in the provenance.

@@ -20,6 +20,7 @@ struct SweepPoint
 {
     double x = 0;
     std::string name;
+    std::string label; ///< for people: "working set 192 MiB"
     Parameters parameters;
     MergedSamples samples;
     Circumstances seen; ///< the worst of all visits
@@ -28,6 +29,13 @@ struct SweepPoint
 
     bool measured() const { return shown && !error; }
 };
+
+std::string labelOf(const Experiment& experiment, const Sweep& sweep, const ParameterValue& value)
+{
+    const ParameterSpec* spec = findParameter(experiment.schema(), sweep.key);
+    return spec ? fmt::format("{} {}", spec->label, valueLabel(*spec, value))
+                : fmt::format("{} {}", sweep.key, valueText(value));
+}
 
 std::vector<SweepPoint> pointsOf(const Experiment& experiment, const Sweep& sweep,
                                  const Parameters& parameters)
@@ -38,6 +46,7 @@ std::vector<SweepPoint> pointsOf(const Experiment& experiment, const Sweep& swee
         SweepPoint point;
         point.x = axis.values[i];
         point.name = valueText(sweep.values[i]);
+        point.label = labelOf(experiment, sweep, sweep.values[i]);
         point.parameters = parameters.at(sweep.key, sweep.values[i]);
         points.push_back(std::move(point));
     }
@@ -94,11 +103,10 @@ Json samplesOf(const std::vector<SweepPoint>& points)
 }
 
 /// Sends what differs between passes by so much that an average would hide two states of the machine.
-void noteTorn(const SweepPoint& point, const std::string& sweepKey, HostSession& session)
+void noteTorn(const SweepPoint& point, HostSession& session)
 {
     for (const auto& [key, samples] : point.samples) {
-        const std::string note
-            = samples.note(fmt::format("{} at {} {}", key, sweepKey, point.name));
+        const std::string note = samples.note(fmt::format("{} at {}", key, point.label));
         if (!note.empty())
             session.noteOnce("warning", "pass.torn", note);
     }
@@ -127,7 +135,7 @@ public:
         for (const Visit& visit : visits) {
             SweepPoint& point = m_points[visit.point];
             m_session.sink().progress(done++, static_cast<int>(visits.size()),
-                                      fmt::format("{} {} · pass {} of {}", m_sweep.key, point.name,
+                                      fmt::format("{} · pass {} of {}", point.label,
                                                   visit.pass + 1, sweepPasses));
             if (point.error)
                 continue;
@@ -143,7 +151,7 @@ public:
         }
         MEMSCAPE_CHECK(checkAnyMeasured());
         for (const SweepPoint& point : m_points)
-            noteTorn(point, m_sweep.key, m_session);
+            noteTorn(point, m_session);
         return finished(reset);
     }
 
@@ -205,7 +213,7 @@ private:
     void giveUp(SweepPoint& point, Error error)
     {
         m_session.sink().note("warning", error.code,
-                              fmt::format("{} {}: {}", m_sweep.key, point.name, error.text()));
+                              fmt::format("{}: {}", point.label, error.text()));
         point.shown = Point {point.x, point.name, {}, {{"error", error.code}, {"reason", error.text()}}};
         point.error = std::move(error);
         m_session.sink().point(m_sweep.key, *point.shown);
@@ -255,7 +263,7 @@ private:
 
     Quality named(const Quality& quality, const SweepPoint& point) const
     {
-        return {quality.grade, fmt::format("{} {}: {}", m_sweep.key, point.name, quality.reason)};
+        return {quality.grade, fmt::format("{}: {}", point.label, quality.reason)};
     }
 
     Json provenance(const Quality& overall, bool reset) const

@@ -23,6 +23,7 @@ private slots:
     void textsThatAreRefused();
     void aTextInJson();
     void aChoiceMayBeCounted();
+    void oneOfThemIsSingular();
 };
 
 namespace {
@@ -231,6 +232,20 @@ void TestParameter::aTextInJson()
     QCOMPARE(schema[0]["kind"].get<std::string>(), std::string("text"));
     QCOMPARE(schema[0]["maximum_length"].get<int>(), 40);
     QVERIFY(!schema[0].contains("maximum"));
+}
+
+void TestParameter::oneOfThemIsSingular()
+{
+    ParameterSpec spec{"zero", "zero", "How many.", ParameterKind::Integer, Unit::One, 0, 64, Scale::Linear, {}, "1"};
+    const auto label = [&spec](const char* suffix, double count) {
+        spec.suffix = suffix;
+        return valueLabel(spec, count);
+    };
+    QCOMPARE(label("GPUs", 1), std::string("1 GPU"));
+    QCOMPARE(label("GPUs", 8), std::string("8 GPUs"));
+    QCOMPARE(label("GPUs", 0), std::string("0 GPUs"));
+    QCOMPARE(label("micro-batches", 1), std::string("1 micro-batch"));
+    QCOMPARE(label("", 1), std::string("1"));
 }
 
 void TestParameter::aChoiceMayBeCounted()

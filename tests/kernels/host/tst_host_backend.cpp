@@ -19,7 +19,11 @@ class Listener : public RunSink
 {
 public:
     Listener() { m_timer.start(); }
-    void progress(int, int, const std::string&) override { ++progressed; }
+    void progress(int, int, const std::string& label) override
+    {
+        ++progressed;
+        labels.push_back(label);
+    }
     void point(const std::string&, const Point& point) override { points.push_back(point); }
     void note(const std::string&, const std::string& code, const std::string&) override
     {
@@ -32,6 +36,7 @@ public:
     qint64 cancelAfter = 1'000'000; ///< ms
     std::vector<Point> points;
     std::vector<std::string> notes;
+    std::vector<std::string> labels; ///< of the progress
 
 private:
     QElapsedTimer m_timer;
@@ -93,6 +98,16 @@ private slots:
         QVERIFY(run->complete);
         QCOMPARE(listener.points.size(), std::size_t {6}); // two points in three passes
         QCOMPARE(listener.progressed, 6);
+        const ParameterSpec* swept = findParameter(asked.schema(), parameters.sweep()->key);
+        for (const std::string& label : listener.labels) { // as the form calls it: 192 MiB
+            const auto& values = parameters.sweep()->values;
+            QVERIFY2(std::any_of(values.begin(), values.end(),
+                                 [&](const ParameterValue& value) {
+                                     return label.starts_with(swept->label + " "
+                                                              + valueLabel(*swept, value));
+                                 }),
+                     label.c_str());
+        }
 
         const auto predicted = asked.predictPoint(
             m_device.device, parameters.at(parameters.sweep()->key, parameters.sweep()->values[0]));
