@@ -76,6 +76,8 @@ void ChoiceField::buildList()
     m_list = new QuietComboBox(this);
     m_list->setObjectName(QStringLiteral("list"));
     m_list->setFocusPolicy(Qt::StrongFocus);
+    m_list->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    m_list->setMinimumContentsLength(14); // lists below each other are equally wide
     m_list->setAccessibleName(QString::fromStdString(spec().label));
     m_list->setAccessibleDescription(QString::fromStdString(spec().help));
     for (const ChoiceValue& choice : spec().choices) {

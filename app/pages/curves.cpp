@@ -89,14 +89,24 @@ void addMeasured(const SeriesGroup& group, const CurveInput& input, std::vector<
     }
 }
 
+const Outcome* outcomeOf(const PinnedOutcome& pinned)
+{
+    return pinned.measured ? pinned.measured : pinned.predicted;
+}
+
+QString pinnedPrefix(int number)
+{
+    return QStringLiteral("pinned%1.").arg(number);
+}
+
 void addPinned(const SeriesGroup& group, const PinnedOutcome& pinned, int number,
                std::vector<Curve>& curves)
 {
-    const Outcome* outcome = pinned.measured ? pinned.measured : pinned.predicted;
+    const Outcome* outcome = outcomeOf(pinned);
     const Series* series = outcome ? outcome->findSeries(group.series.front()) : nullptr;
     if (series != nullptr)
-        curves.push_back(curveOf(*series, QStringLiteral("pinned%1.").arg(number), pinned.name,
-                                 CurveRole::Pinned, pinned.palette));
+        curves.push_back(
+            curveOf(*series, pinnedPrefix(number), pinned.name, CurveRole::Pinned, pinned.palette));
 }
 
 void addOther(const SeriesGroup& group, const OtherBasis& other, std::vector<Curve>& curves)
@@ -164,6 +174,15 @@ std::vector<Curve> makeCurves(const SeriesGroup& group, const CurveInput& input)
     if (input.measured)
         addMeasured(group, input, curves);
     return curves;
+}
+
+const Outcome* pinnedOutcomeOf(const Curve& curve, const CurveInput& input)
+{
+    for (std::size_t i = 0; i < input.pinned.size(); ++i) {
+        if (curve.role == CurveRole::Pinned && curve.key.startsWith(pinnedPrefix(int(i))))
+            return outcomeOf(input.pinned[i]);
+    }
+    return nullptr;
 }
 
 const SeriesAxis* axisOf(const Outcome& outcome, const SeriesGroup& group)

@@ -55,6 +55,8 @@ struct CurveInput
 };
 
 std::vector<Curve> makeCurves(const SeriesGroup& group, const CurveInput& input);
+/// What a pinned record's curve was made from; null for other curves.
+const Outcome* pinnedOutcomeOf(const Curve& curve, const CurveInput& input);
 
 /// The x axis that the series of a group share; that of the outcome when it has none of them.
 const SeriesAxis* axisOf(const Outcome& outcome, const SeriesGroup& group);

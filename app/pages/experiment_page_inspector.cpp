@@ -95,8 +95,8 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
 {
     auto* self = const_cast<ExperimentPage*>(this); // the actions run later, from a click
     if (m_predictionError)
-        return {text(m_predictionError->text()), tr("Reset parameters"),
-                [self] { self->resetParameters(); }};
+        return {QString::fromStdString(withBriefHint(*m_predictionError).text()),
+                tr("Reset parameters"), [self] { self->resetParameters(); }};
     if (now.live)
         return {};
     if (!now.outcome && m_memory && !m_memory->doctor().isEmpty())

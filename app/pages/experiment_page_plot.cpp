@@ -2,6 +2,8 @@
 // What an experiment's page plots: which of its plots, on which axes, zoomed how, marked where.
 #include "app/pages/experiment_page.h"
 
+#include "app/pages/record_text.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -88,8 +90,13 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
     if (lead == nullptr) {
         view->setCurves({});
         view->setMarkers({});
-        view->setEmptyText(m_predictionError ? QString::fromStdString(m_predictionError->text())
-                                             : tr("calculating…"));
+        view->setBands({});
+        view->setLines({});
+        view->setPhases({});
+        view->setCallouts({});
+        view->setEmptyText(m_predictionError
+                               ? QString::fromStdString(withBriefHint(*m_predictionError).text())
+                               : tr("calculating…"));
         return;
     }
     const ByteStyle bytes = byteStyle();
@@ -111,7 +118,7 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
     view->setEmptyText(tr("Nothing to draw yet."));
     std::vector<Curve> curves = makeCurves(group, input);
     if (timeline)
-        m_memory->dressCurves(curves, input.measured);
+        m_memory->dressCurves(curves, input);
     view->setCurves(std::move(curves));
     restoreZoom(group.key);
     view->setMarkers(markers());

@@ -34,12 +34,24 @@ std::optional<Figure> figureAt(const Outcome& measured, const Figure& like, doub
     return std::nullopt;
 }
 
+/// Long counts in groups of three digits: "6 738 415 616".
+QString grouped(QString text)
+{
+    const bool count = text.size() > 5
+        && std::all_of(text.begin(), text.end(), [](QChar c) { return c.isDigit(); });
+    for (qsizetype at = text.size() - 3; count && at > 0; at -= 3)
+        text.insert(at, QChar(0x202f)); // a narrow space that does not break
+    return text;
+}
+
 /// A figure that says whether is 1 or 0 in documents, yes or no for people.
 QString figureText(const Figure& figure, ByteStyle bytes)
 {
     if (figure.key == "fits" && figure.isNumber() && std::isfinite(figure.number()))
         return figure.number() != 0 ? FiguresModel::tr("yes") : FiguresModel::tr("no");
-    return QString::fromStdString(figure.text(bytes));
+    if (figure.key == "efficiency" && figure.isNumber())
+        return QString::fromStdString(percentText(figure.number()));
+    return grouped(QString::fromStdString(figure.text(bytes)));
 }
 
 /// "+4.8 %": which side is the greater is the point of an error.

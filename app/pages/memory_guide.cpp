@@ -125,17 +125,21 @@ void MemoryGuide::dressAxes(AxisSpec& x, AxisSpec& y) const
     y.fromZero = true;
 }
 
-void MemoryGuide::dressCurves(std::vector<Curve>& curves, const Outcome* measured) const
+void MemoryGuide::dressCurves(std::vector<Curve>& curves, const CurveInput& input) const
 {
+    const auto align = [this](Curve& curve, const Outcome& of) {
+        curve =
+            alignedCurve(std::move(curve), readTimeline(part(of.detail, "timeline")), m_timeline);
+    };
+    for (Curve& curve : curves) {
+        if (input.measured
+            && (curve.role == CurveRole::Measured || curve.role == CurveRole::MeasuredVariant))
+            align(curve, *input.measured);
+        if (const Outcome* pinned = pinnedOutcomeOf(curve, input))
+            align(curve, *pinned);
+    }
     const MemoryPlot plot = memoryPlot(m_timeline, m_bytes);
     curves.insert(curves.begin(), plot.areas.begin(), plot.areas.end());
-    if (measured == nullptr)
-        return;
-    const MemoryTimeline own = readTimeline(part(measured->detail, "timeline"));
-    for (Curve& curve : curves) {
-        if (curve.role == CurveRole::Measured || curve.role == CurveRole::MeasuredVariant)
-            curve = alignedCurve(std::move(curve), own, m_timeline);
-    }
 }
 
 void MemoryGuide::dressPlot(PlotView& view) const

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "app/document/predictor.h"
+#include "app/pages/curves.h"
 #include "app/pages/memory_plot.h"
 #include "app/pages/moment_finder.h"
 #include "app/pages/page_plot.h"
@@ -39,8 +40,8 @@ public:
     const QString& assumptions() const { return m_assumptions; } ///< about the model, in words
     /// From the first event to the last, bytes from zero.
     void dressAxes(AxisSpec& x, AxisSpec& y) const;
-    /// Areas and measured curves in their places, beside what every plot has.
-    void dressCurves(std::vector<Curve>& curves, const Outcome* measured) const;
+    /// Areas, and curves of other steps in their places, beside what every plot has.
+    void dressCurves(std::vector<Curve>& curves, const CurveInput& input) const;
     void dressPlot(PlotView& view) const;
     std::vector<Marker> markers() const;
 

@@ -17,8 +17,8 @@ QString tr(const char* text)
     return QCoreApplication::translate("Memory", text);
 }
 
-constexpr double nearShare =
-    0.3; ///< a peak below that share of the capacity would be flat beneath its line
+/// A peak below that share of the capacity would be flat beneath its line.
+constexpr double nearShare = 0.3;
 
 struct Stretch
 {
@@ -79,6 +79,22 @@ std::vector<Band> phaseBands(const MemoryTimeline& timeline)
     return bands;
 }
 
+/// Where memory runs out, on the line of the capacity. What the step stands on (weights, optimizer
+/// state) may be too much already: that is before the first event of the timeline.
+Callout callout(const MemoryTimeline& timeline, const std::vector<double>& totals, ByteStyle bytes)
+{
+    const OutOfMemoryPoint& point = *timeline.outOfMemory;
+    const auto at = std::lower_bound(timeline.event.begin(), timeline.event.end(), point.event)
+        - timeline.event.begin();
+    const double height = totals[std::min(std::size_t(at), totals.size() - 1)];
+    const bool before = point.event < timeline.event.front();
+    return {std::max(point.event, timeline.event.front()),
+            timeline.capacity ? std::min(height, *timeline.capacity) : height,
+            before ? tr("Out of memory before the step begins") : tr("Out of memory here"),
+            tr("%1: %2").arg(placeText(point.phase, point.module, point.name),
+                             memoryText(point.bytes, bytes))};
+}
+
 } // namespace
 
 MemoryPlot memoryPlot(const MemoryTimeline& timeline, ByteStyle bytes)
@@ -101,17 +117,8 @@ MemoryPlot memoryPlot(const MemoryTimeline& timeline, ByteStyle bytes)
         plot.lines.push_back(
             {*timeline.capacity,
              tr("%1 for PyTorch on this device").arg(memoryText(*timeline.capacity, bytes)), true});
-    if (const auto& point = timeline.outOfMemory) {
-        const auto at = std::lower_bound(timeline.event.begin(), timeline.event.end(), point->event)
-            - timeline.event.begin();
-        const double height =
-            totals.empty() ? 0 : totals[std::min(std::size_t(at), totals.size() - 1)];
-        plot.callouts.push_back({point->event,
-                                 timeline.capacity ? std::min(height, *timeline.capacity) : height,
-                                 tr("Out of memory here"),
-                                 placeText(point->phase, point->module, point->name) + u' '
-                                     + memoryText(point->bytes, bytes)});
-    }
+    if (timeline.outOfMemory && !timeline.event.empty())
+        plot.callouts.push_back(callout(timeline, totals, bytes));
     return plot;
 }
 

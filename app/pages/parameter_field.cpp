@@ -4,6 +4,7 @@
 #include "app/pages/choice_field.h"
 #include "app/pages/model_field.h"
 #include "app/pages/number_field.h"
+#include "app/pages/record_text.h"
 #include "app/pages/text_field.h"
 
 #include <QLabel>
@@ -49,9 +50,10 @@ bool ParameterField::offer(const QString& text)
 
 void ParameterField::showError(const Error& error)
 {
-    QString text = QString::fromStdString(error.message);
-    if (!error.hint.empty())
-        text += QStringLiteral(" (%1)").arg(QString::fromStdString(error.hint));
+    const Error brief = withBriefHint(error);
+    QString text = QString::fromStdString(brief.message);
+    if (!brief.hint.empty())
+        text += QStringLiteral(" (%1)").arg(QString::fromStdString(brief.hint));
     m_error->setText(text);
     m_error->setVisible(true);
 }

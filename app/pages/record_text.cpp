@@ -162,4 +162,13 @@ QString basisText(const Device& device)
     return device.basis.empty() ? QObject::tr("not calibrated") : text(device.basis);
 }
 
+Error withBriefHint(Error error)
+{
+    constexpr std::size_t most = 160;
+    const std::size_t end = error.hint.size() > most ? error.hint.rfind(", ", most) : most;
+    if (end < most)
+        error.hint = error.hint.substr(0, end) + ", …";
+    return error;
+}
+
 } // namespace memscape

@@ -35,4 +35,8 @@ QString shortDeviceName(const Device& device);
 /// On what a prediction for this device stands: "calibrated 3 min ago", "catalogue values".
 QString basisText(const Device& device);
 
+/// A hint may list all there is (a hundred models); where it stands beside what went wrong it is
+/// cut to a few lines.
+Error withBriefHint(Error error);
+
 } // namespace memscape

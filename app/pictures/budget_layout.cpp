@@ -43,6 +43,8 @@ void placeParts(const BudgetState& state, BudgetLayout& layout)
     const double total = state.memory.total();
     const double scale =
         layout.bar.width() / std::max({total, state.memory.capacity.value_or(0), 1.0});
+    if (state.memory.capacity)
+        layout.capacityX = layout.bar.left() + *state.memory.capacity * scale;
     double x = layout.bar.left();
     for (std::size_t i = 0; i < state.memory.parts.size(); ++i) {
         const MemoryPart& part = state.memory.parts[i];
@@ -53,15 +55,18 @@ void placeParts(const BudgetState& state, BudgetLayout& layout)
         box.rect = QRectF(x, layout.bar.top(), std::max(width - gap, 0.6), layout.bar.height());
         x += width;
         const QString size = memoryText(part.bytes, state.bytes);
-        const double room = box.rect.width() - 14 * u;
-        if (plain.horizontalAdvance(size) <= room && bold.horizontalAdvance(part.label) <= room) {
+        const double wide =
+            std::max(plain.horizontalAdvance(size), bold.horizontalAdvance(part.label));
+        box.textLeft = box.rect.left() + 7 * u;
+        const double line = layout.capacityX.value_or(-1);
+        if (line > box.textLeft - 4 * u && line < box.textLeft + wide + 4 * u)
+            box.textLeft = line + 7 * u;
+        if (box.textLeft + wide <= box.rect.right() - 6 * u) {
             box.label = part.label;
             box.size = size;
         }
         layout.parts.push_back(box);
     }
-    if (state.memory.capacity)
-        layout.capacityX = layout.bar.left() + *state.memory.capacity * scale;
 }
 
 /// Under its line, moved in from the edges.
@@ -158,7 +163,10 @@ QString headingOf(const BudgetState& state)
 QString captionOf(const BudgetState& state)
 {
     if (state.view == BudgetView::Fit && state.memory.fit) {
-        QString text = tr("quickest first, of %n combinations simulated", state.memory.fit->tried);
+        const int tried = state.memory.fit->tried;
+        QString text = state.memory.fit->combinations.empty()
+            ? tr("%n combinations simulated", tried)
+            : tr("quickest first, of %n combinations simulated", tried);
         if (const auto& batch = state.memory.fit->largestBatch)
             text += tr(" · largest batch that fits as it is: %1").arg(*batch);
         if (const auto& devices = state.memory.fit->fewestDevices)

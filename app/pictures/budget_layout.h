@@ -41,6 +41,7 @@ struct PartBox
     QRectF rect;
     int part = 0; ///< of MemoryState::parts
     QString label, size; ///< empty where they do not fit
+    double textLeft = 0; ///< where they begin: beside the line of the capacity, not under it
 };
 
 enum class BudgetItem { Card, Applied, MakeItFit, Cancel, Back, Previous, Next };

@@ -35,7 +35,8 @@ void BudgetPen::bar() const
         painter.setPen(Qt::NoPen);
         painter.setBrush(colour);
         painter.drawRoundedRect(box.rect, 3 * u, 3 * u);
-        const QRectF inner = box.rect.adjusted(7 * u, 0, -3 * u, 0);
+        QRectF inner = box.rect.adjusted(0, 0, -3 * u, 0);
+        inner.setLeft(box.textLeft);
         QRectF upper = inner, lower = inner;
         upper.setBottom(inner.center().y());
         lower.setTop(inner.center().y());
@@ -104,11 +105,18 @@ void BudgetPen::card(const BudgetButton& button, const LeverCard& lever, bool ma
         painter.setPen(QPen(theme.predicted, 1, Qt::DotLine));
         painter.drawRoundedRect(button.rect.adjusted(3, 3, -3, -3), 4 * u, 4 * u);
     }
-    const bool ticked = applied || (lever.fits && !state.memory.fits);
+    const bool helps = !applied && lever.fits && !state.memory.fits;
+    const QFont small = plotFont(0.85, true);
+    const QString fits = BudgetPicture::tr("fits");
     QRectF inner = button.rect.adjusted(13 * u, 8 * u, -12 * u, -8 * u);
     QRectF head = inner, foot = inner;
     head.setHeight(QFontMetricsF(plotFont(0.95, true)).height());
-    head.setRight(inner.right() - (ticked ? 16 * u : 0));
+    if (helps)
+        label(head, Qt::AlignRight, fits, small, theme.good);
+    head.setRight(inner.right()
+                  - (applied     ? 16 * u
+                         : helps ? QFontMetricsF(small).horizontalAdvance(fits) + 8 * u
+                                 : 0));
     foot.setTop(foot.bottom() - QFontMetricsF(plotFont(0.88)).height());
     label(head, Qt::AlignLeft, lever.label, plotFont(0.95, true), theme.text);
     const bool known = !applied || state.applied[std::size_t(button.index)].savingHolds;
@@ -122,7 +130,7 @@ void BudgetPen::card(const BudgetButton& button, const LeverCard& lever, bool ma
     if (!applied && !lever.keepsTraining)
         cost += BudgetPicture::tr(" · inexact");
     label(foot, Qt::AlignLeft, cost, plotFont(0.88), theme.textDim);
-    if (ticked)
+    if (applied)
         tick(button.rect);
 }
 

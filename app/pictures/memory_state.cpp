@@ -238,7 +238,7 @@ QString timeChangeText(double change)
 {
     if (!std::isfinite(change))
         return tr("time not known");
-    if (std::abs(change) < 0.005)
+    if (std::abs(change) < 0.01)
         return tr("≈ same time");
     const QString percent = QString::fromStdString(percentText(change));
     return tr("%1 time").arg(percent.front().isDigit() ? u'+' + percent : percent);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -24,6 +25,18 @@ std::pair<std::string_view, std::string_view> divided(std::string_view text)
     if (colon == std::string_view::npos)
         return {text, {}};
     return {text.substr(0, colon), trimmed(text.substr(colon + 1))};
+}
+
+/// "7 billion", "124 million".
+std::string countText(double count)
+{
+    constexpr std::pair<double, std::string_view> steps[] = {
+        {1e12, " trillion"}, {1e9, " billion"}, {1e6, " million"}, {1e3, " thousand"}};
+    for (const auto& [size, word] : steps) {
+        if (count >= size)
+            return fmt::format("{:.4g}{}", count / size, word);
+    }
+    return numberText(count);
 }
 
 Result<std::int64_t> wholeNumber(std::string_view text, const std::string& key)
@@ -209,7 +222,7 @@ Result<ModelDescription> modelFromRecipe(std::string_view text)
                     "for example params:7.5e9", "params");
     MEMSCAPE_TRY(model, modelOfSize(*number));
     model.name = std::string(text);
-    model.title = fmt::format("{} parameters", quantityText(*number, Unit::One));
+    model.title = fmt::format("{} parameters", countText(*number));
     return model;
 }
 

@@ -236,8 +236,9 @@ Result<Graph> decoder(const ModelDescription& model, const BuildOptions& options
     NetworkBuilder b(options);
     if (model.positions == PositionKind::Learned && options.sequence > model.maxPositions)
         b.refuse("network.shape",
-                 fmt::format("a sequence of {} is longer than the {} positions", options.sequence,
-                             model.maxPositions));
+                 fmt::format("a sequence of {} is longer than the {} positions of this model",
+                             options.sequence, model.maxPositions),
+                 fmt::format("take at most {} tokens", model.maxPositions));
     return DecoderNetwork(b, model).record();
 }
 

@@ -140,8 +140,9 @@ Result<Graph> bert(const ModelDescription& model, const BuildOptions& options)
     NetworkBuilder b(options);
     if (options.sequence > model.maxPositions)
         b.refuse("network.shape",
-                 fmt::format("a sequence of {} is longer than the {} positions", options.sequence,
-                             model.maxPositions));
+                 fmt::format("a sequence of {} is longer than the {} positions of this model",
+                             options.sequence, model.maxPositions),
+                 fmt::format("take at most {} tokens", model.maxPositions));
     Variable tokenWeight;
     Variable x = bertEmbeddings(b, model, tokenWeight);
     x = stack(b, model, std::move(x), bertLayer);

@@ -184,6 +184,61 @@ private slots:
         QVERIFY(*std::max_element(totals.begin(), totals.end()) <= figure(*page, "peak_allocated"));
     }
 
+    void outOfMemoryBeforeTheStepBeginsIsTold()
+    {
+        MemoryTimeline timeline;
+        timeline.event = {100, 110, 120};
+        timeline.categories = {{"weights", "weights", {60, 60, 60}}};
+        timeline.capacity = 40;
+        timeline.outOfMemory = OutOfMemoryPoint{30, "setup", "layers.7", "weight", 5};
+        const MemoryPlot early = memoryPlot(timeline, ByteStyle::Binary);
+        QCOMPARE(early.callouts.size(), std::size_t(1));
+        QCOMPARE(early.callouts[0].x, 100.0); // in sight
+        QCOMPARE(early.callouts[0].y, 40.0); // on the line
+        QVERIFY(early.callouts[0].title.contains("before the step"));
+        timeline.outOfMemory->event = 110;
+        const MemoryPlot later = memoryPlot(timeline, ByteStyle::Binary);
+        QCOMPARE(later.callouts[0].x, 110.0);
+        QVERIFY(!later.callouts[0].title.contains("before"));
+        QVERIFY(memoryPlot({}, ByteStyle::Binary).callouts.empty());
+    }
+
+    void aStepThatCannotBeTakesItsDrawingAway()
+    {
+        auto page = open("step-timeline", "4");
+        QTRY_VERIFY(page->upToDate() && page->prediction());
+        const QString title = page->plot()->view()->title();
+        QVERIFY(page->setText("model", "gpt2"));
+        QVERIFY(page->setText("sequence", "2048")); // it has 1024 positions
+        QTRY_VERIFY(page->upToDate() && !page->prediction());
+        QVERIFY(page->inspector()->noteText().contains("at most 1024"));
+        QVERIFY(page->plot()->view()->curves().empty());
+        QVERIFY(page->setText("sequence", "128"));
+        QTRY_VERIFY(page->upToDate() && page->prediction());
+        QVERIFY(!page->plot()->view()->curves().empty());
+        QCOMPARE(page->plot()->view()->title(), title);
+    }
+
+    void aPinnedStepLiesOverThisOne()
+    {
+        auto page = open("step-timeline", "4");
+        QTRY_VERIFY(page->upToDate() && page->prediction());
+        Record other = *page->prediction();
+        other.pinned = true;
+        m_fixture->document.addRecord(other);
+        QVERIFY(page->setText("optimizer", "sgd")); // a step with other events
+        QTRY_VERIFY(page->upToDate() && page->memory()->timeline().event.size() > 1);
+        const auto& now = page->memory()->timeline().event;
+        const auto& curves = page->plot()->view()->curves();
+        const auto pinned = std::find_if(curves.begin(), curves.end(), [](const Curve& curve) {
+            return curve.role == CurveRole::Pinned;
+        });
+        QVERIFY(pinned != curves.end());
+        QVERIFY(!pinned->x.empty());
+        QVERIFY(pinned->x.front() >= now.front());
+        QVERIFY(pinned->x.back() <= now.back());
+    }
+
     void twoPagesShareTheirParameters()
     {
         auto page = open();
