@@ -27,6 +27,19 @@ double rounded(double bytes)
     return std::max(1.0, std::round(bytes / power) * power);
 }
 
+/// What was measured at that working set, not at another one of the same sweep.
+std::optional<double> measuredLatency(const Measurement* measured, double workingSet)
+{
+    const Series* series = measured ? measured->findSeries("latency") : nullptr;
+    if (series == nullptr || series->x.key != "working_set")
+        return std::nullopt;
+    for (std::size_t i = 0; i < series->x.values.size() && i < series->y.size(); ++i) {
+        if (series->x.values[i] == workingSet && std::isfinite(series->y[i]))
+            return series->y[i];
+    }
+    return std::nullopt;
+}
+
 } // namespace
 
 HierarchyPicture::HierarchyPicture(QWidget* parent)
@@ -45,9 +58,7 @@ void HierarchyPicture::setState(const Experiment& experiment, const Device& devi
     const int asked = static_cast<int>(parameters.integer("threads"));
     const int all = device.isGpu() ? device.units : std::max(1, device.threads);
     m_state = hierarchyState(device, parameters.number("working_set"),
-                             operation == "write"      ? Operation::Write
-                                 : operation == "copy" ? Operation::Copy
-                                                       : Operation::Read,
+                             operation == "triad" ? Operation::Copy : operationOf(operation),
                              asked == 0 || device.isGpu() ? all : std::min(asked, all));
     if (const ParameterSpec* spec = findParameter(experiment.schema(), "working_set")) {
         m_least = spec->minimum;
@@ -55,8 +66,7 @@ void HierarchyPicture::setState(const Experiment& experiment, const Device& devi
     }
     if (const Figure* latency = predicted ? findFigure(predicted->figures, "latency") : nullptr)
         m_state.latency = latency->number();
-    if (const Figure* latency = measured ? findFigure(measured->figures, "latency") : nullptr)
-        m_state.measured = latency->number();
+    m_state.measured = measuredLatency(measured, m_state.workingSet);
     m_goal = std::min(m_goal, m_state.levels.empty() ? 0 : m_state.levels.size() - 1);
     setAccessibleDescription(summary());
     updateMotion();

@@ -5,6 +5,7 @@
 #include "app/pictures/warp_picture.h"
 #include "core/device/catalogue.h"
 #include "core/experiment/experiment.h"
+#include "core/timing/working_set.h"
 
 #include <QApplication>
 #include <QDir>
@@ -15,6 +16,7 @@
 #include <QSignalSpy>
 #include <QTest>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace memscape;
@@ -29,6 +31,13 @@ const Experiment& experiment(const char* id)
 Parameters parameters(const char* id, const std::vector<std::string>& assignments)
 {
     return *resolve(experiment(id).schema(), assignments);
+}
+
+const Device* findIf(bool (*wanted)(const Device&))
+{
+    static const std::vector<Device> known = catalogue();
+    const auto found = std::find_if(known.begin(), known.end(), wanted);
+    return found == known.end() ? nullptr : &*found;
 }
 
 void mouse(QWidget& widget, QEvent::Type type, QPointF at, Qt::MouseButtons buttons)
@@ -66,6 +75,50 @@ private slots:
         QVERIFY(qobject_cast<WarpPicture*>(makePicture("stride")));
         QVERIFY(qobject_cast<HierarchyPicture*>(makePicture("hierarchy")));
         QVERIFY(!makePicture("nothing"));
+    }
+
+    void roadsAreAsWideAsTheOperationAllows()
+    {
+        const Device* device = findIf(
+            [](const Device& one) {
+                const MemoryLevel* dram = one.dram();
+                return dram && !one.isGpu()
+                    && levelRate(one, *dram, Operation::Read, one.threads)
+                    != levelRate(one, *dram, Operation::Copy, one.threads);
+            });
+        QVERIFY(device);
+        const auto drawn = [&](const char* operation) {
+            HierarchyPicture picture;
+            picture.setState(experiment("hierarchy"), *device,
+                             parameters("hierarchy", {std::string("operation=") + operation}),
+                             nullptr, nullptr);
+            QImage image(900, 236, QImage::Format_ARGB32_Premultiplied);
+            QPainter painter(&image);
+            picture.paintTo(painter, image.rect(), lightTheme());
+            return image;
+        };
+        QVERIFY(drawn("read") != drawn("copy"));
+        QCOMPARE(drawn("triad"), drawn("copy")); // two streams read, one written
+    }
+
+    void onlyWhatWasMeasuredAtThisWorkingSetIsShown()
+    {
+        Outcome measured;
+        Series latency;
+        latency.key = "latency";
+        latency.x.key = "working_set";
+        latency.x.values = {1048576, 2097152};
+        latency.y = {11e-9, 22e-9};
+        measured.series = {latency};
+        const auto summaryAt = [&](const char* bytes) {
+            HierarchyPicture picture;
+            picture.setState(experiment("hierarchy"), *findDevice("nvidia-h200"),
+                             parameters("hierarchy", {std::string("working_set=") + bytes}),
+                             nullptr, &measured);
+            return picture.summary();
+        };
+        QVERIFY2(summaryAt("2MiB").contains("measured 22 ns"), qPrintable(summaryAt("2MiB")));
+        QVERIFY(!summaryAt("3MiB").contains("measured"));
     }
 
     void labelsNeverTouch_data()
