@@ -51,6 +51,8 @@ int openWindow(QApplication& application, const LaunchOptions& options)
         main.restoreDefaultLayout();
     if (options.size.isValid())
         main.resize(options.size);
+    else
+        main.shrinkToScreen();
     main.show();
     main.files().openPaths(options.files);
     return application.exec();

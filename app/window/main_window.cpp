@@ -15,6 +15,7 @@
 #include <QHBoxLayout>
 #include <QMenuBar>
 #include <QMimeData>
+#include <QScreen>
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QTimer>
@@ -307,8 +308,16 @@ void MainWindow::restoreDefaultLayout()
         m_actions.at(QString::fromLatin1(panel)).setChecked(true);
     m_toolbar->hide();
     resize(defaultWidth, defaultHeight);
+    shrinkToScreen();
     for (const auto& [id, page] : m_pages)
         page->splitter()->setSizes({width() - m_rail->width() - 340, 340});
+}
+
+void MainWindow::shrinkToScreen()
+{
+    constexpr QSize frame(16, 48); // what a window manager puts around it
+    if (!isMaximized() && !isFullScreen())
+        resize(size().boundedTo(screen()->availableSize() - frame));
 }
 
 void MainWindow::showEvent(QShowEvent* event)

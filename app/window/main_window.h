@@ -62,6 +62,8 @@ public:
     /// Layout of the last time, last study when `reopen`; call before show().
     void restore(bool reopen);
     void restoreDefaultLayout();
+    /// No larger than the screen it is on.
+    void shrinkToScreen();
     void openPalette();
     QList<PaletteEntry> paletteEntries();
 

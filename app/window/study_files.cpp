@@ -19,6 +19,7 @@ namespace {
 constexpr auto diskTopic = "disk";
 constexpr qint64 largestConfig = 4 << 20; ///< B; a network's configuration is a few kB
 constexpr auto readOnlyTopic = "readonly";
+constexpr auto saveTopic = "save";
 
 SaveAnswer askInBox(QWidget* window, const QString& name)
 {
@@ -99,6 +100,8 @@ StudyFiles::StudyFiles(StudyDocument& document, Settings& settings, Banner& bann
 
 void StudyFiles::documentChanged(const ChangeEvent& event)
 {
+    if (std::holds_alternative<StudyReset>(event))
+        m_banner.closeTopic(QString::fromLatin1(saveTopic)); // it was about the study before
     if (!std::holds_alternative<FileChanged>(event))
         return;
     const QString topic = QString::fromLatin1(diskTopic);
@@ -160,6 +163,8 @@ bool StudyFiles::openPath(const QString& path)
             error.place = error.place.empty() ? name : name + ", " + error.place;
         }
         m_banner.showError(error, path);
+        if (error.code == "file.missing")
+            m_settings.removeRecentFile(path);
         return false;
     }
     m_settings.setLastFolder(QStringLiteral("study"), QFileInfo(path).absolutePath());
@@ -274,6 +279,7 @@ void StudyFiles::saved()
     m_settings.addRecentFile(m_document.fileName());
     m_banner.closeTopic(QString::fromLatin1(diskTopic));
     m_banner.closeTopic(QString::fromLatin1(readOnlyTopic));
+    m_banner.closeTopic(QString::fromLatin1(saveTopic));
 }
 
 bool StudyFiles::saveFailed(const Error& error)
@@ -282,7 +288,8 @@ bool StudyFiles::saveFailed(const Error& error)
         return saveAs();
     BannerMessage message{BannerKind::Problem, QString::fromStdString(error.message),
                           QString::fromStdString(error.hint), QString::fromStdString(error.text()),
-                          {{tr("Save as…"), [this] { saveAs(); }}}, QStringLiteral("save")};
+                          {{tr("Save as…"), [this] { saveAs(); }}},
+                          QString::fromLatin1(saveTopic)};
     if (error.code == "document.changed") {
         message.actions << BannerAction{tr("Overwrite"), [this] {
             if (const auto again = m_document.save(StudyDocument::Overwrite::Yes); !again)

@@ -153,6 +153,54 @@ private slots:
         QCOMPARE(m_window->document().title(), "draft");
     }
 
+    void aFailedSaveIsForgottenOnceItIsSaved()
+    {
+        QString file = QStringLiteral("/dev/full"); // a disk without room
+        m_window->files().askSaveName = [&] { return file; };
+        QVERIFY(m_window->page()->setText("stride", "16"));
+        QVERIFY(!m_window->files().save());
+        QVERIFY(m_window->document().isModified());
+        QCOMPARE(m_window->page()->parameters().number("stride"), 16.0);
+        QCOMPARE(m_window->banner().texts().size(), 1);
+        file = path("elsewhere.memscape");
+        QVERIFY(m_window->files().save());
+        QVERIFY(m_window->banner().texts().isEmpty());
+    }
+
+    void aFailedSaveGoesWithItsStudy()
+    {
+        m_window->files().askSaveName = [] { return QStringLiteral("/dev/full"); };
+        QVERIFY(m_window->page()->setText("stride", "16"));
+        QVERIFY(!m_window->files().save());
+        m_window->files().newStudy();
+        QVERIFY(m_window->banner().texts().isEmpty());
+    }
+
+    void aStudyThatIsDroppedIsOpened()
+    {
+        const QString file = path("dropped.memscape");
+        Study study;
+        study.title = "from elsewhere";
+        study.records = {sampleRecord("stride", {})};
+        QVERIFY(writeStudy(file.toStdString(), study));
+        drop({file});
+        QCOMPARE(m_window->document().title(), "from elsewhere");
+        QCOMPARE(m_window->document().records().size(), std::size_t(1));
+        const QString broken = path("broken.memscape");
+        writeFile(broken, "{\"format\": \"memscape-study\", \"records\": [");
+        drop({broken, file});
+        QCOMPARE(m_window->banner().texts().size(), 1);
+        QCOMPARE(m_window->document().title(), "from elsewhere");
+    }
+
+    void aFileThatIsGoneLeavesTheRecentOnes()
+    {
+        const QString file = path("gone.memscape");
+        m_window->settings().addRecentFile(file);
+        QVERIFY(!m_window->files().openPath(file));
+        QVERIFY(!m_window->settings().recentFiles().contains(file));
+    }
+
     void cancellingKeepsEverything()
     {
         m_window->files().askSave = [] { return SaveAnswer::Cancel; };
