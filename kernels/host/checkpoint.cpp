@@ -3,6 +3,7 @@
 
 #include "kernels/host/blas.h"
 #include "kernels/host/mlp_device.h"
+#include "kernels/measure/checkpoint_measurement.h"
 
 #include <algorithm>
 #include <limits>
@@ -71,6 +72,19 @@ Result<ChainRun> runChainOnHost(HostSession& session, const ChainTask& task)
                              [&](std::size_t samples) { return watch.circumstances(session.readTicks(), samples); }};
     MEMSCAPE_TRY(run, runChain(task, runner));
     run.method["products_tried"] = product.tried;
+    return run;
+}
+
+Result<MeasuredRun> measureCheckpoint(HostSession& session, const Experiment& experiment, const Parameters& parameters)
+{
+    const bool reset = resetProcessHighWater();
+    MEMSCAPE_TRY(run, memscape::measureCheckpoint(experiment, session.device(), parameters, session.sink(),
+                                                  [&](const ChainTask& task) { return runChainOnHost(session, task); },
+                                                  Json::object()));
+    run.provenance.update(provenanceOf(session)); // the clock as it was read during the run
+    if (const auto high = processHighWater())
+        run.provenance["process_peak_memory"]
+            = {{"bytes", *high}, {"since", reset ? "the start of this run" : "the start of the process"}};
     return run;
 }
 

@@ -20,4 +20,7 @@ ProductChoice fastestProduct(HostSession& session);
 /// A schedule of the MLP chain, checked, profiled and timed. Errors: those of runChain().
 Result<ChainRun> runChainOnHost(HostSession& session, const ChainTask& task);
 
+/// The experiment at its parameters, or over their sweep.
+Result<MeasuredRun> measureCheckpoint(HostSession& session, const Experiment& experiment, const Parameters& parameters);
+
 } // namespace memscape::host

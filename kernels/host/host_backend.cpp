@@ -4,6 +4,7 @@
 
 #include "core/device/catalogue.h"
 #include "core/experiment/record.h"
+#include "kernels/host/checkpoint.h"
 #include "kernels/host/measurement.h"
 
 #include <nlohmann/json.hpp>
@@ -29,6 +30,8 @@ public:
                                 const Parameters& parameters, RunSink& sink) override
     {
         host::HostSession session(device.device, sink);
+        if (experiment.id() == "checkpoint")
+            return host::measureCheckpoint(session, experiment, parameters);
         std::unique_ptr<host::HostMeasurement> measurement;
         if (experiment.id() == "stride")
             measurement = host::makeStrideMeasurement(session);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every host kernel, in every version, element size and operation, against its reference.
 #include "kernels/host/chase.h"
+#include "kernels/host/gelu.h"
 #include "kernels/host/host_backend.h"
+#include "kernels/host/mlp_device.h"
 #include "kernels/host/stride_kernels.h"
 #include "kernels/host/streams.h"
+#include "kernels/measure/mlp_reference.h"
 
 #include <vector>
 
@@ -39,11 +42,30 @@ SelftestLine chaseLine(std::size_t nodes, std::size_t windowBytes)
     return lineOf(fmt::format("chase {} nodes {}", nodes, windowBytes ? "windows" : "random"), check);
 }
 
+/// Every product, and the chain that checkpoint runs with it, in every way to forget and make again.
+void addChains(std::vector<SelftestLine>& lines, RunSink& sink)
+{
+    const Device described;
+    HostSession session(described, sink);
+    lines.push_back(lineOf("gelu and its slope", checkGelu()));
+    for (const ProductKernel& kernel : productKernels()) {
+        lines.push_back(lineOf(kernel.name, checkProduct(kernel)));
+        const auto check = checkMlpDevice([&](const MlpShape& shape, std::int64_t arenaBytes) {
+            return makeMlpDevice(session, shape, arenaBytes, kernel);
+        });
+        const std::string name = "MLP chain, " + kernel.name;
+        lines.push_back(check ? lineOf(name, *check) : SelftestLine{name, false, false, check.error().text()});
+    }
+}
+
 } // namespace
 
 std::vector<SelftestLine> selftestHost(RunSink& sink)
 {
     std::vector<SelftestLine> lines;
+    addChains(lines, sink);
+    if (sink.cancelled())
+        return lines;
     for (const std::size_t nodes : {2u, 3u, 64u, 1000u, 16384u}) {
         lines.push_back(chaseLine(nodes, 0));
         lines.push_back(chaseLine(nodes, 65536));

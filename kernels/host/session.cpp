@@ -5,10 +5,13 @@
 #include "kernels/host/streams.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sys/utsname.h>
 
 namespace memscape::host {
@@ -127,6 +130,21 @@ HostFacts hostFacts()
     if (!std::getline(governor, facts.governor))
         facts.governor = "unknown (no cpufreq)";
     return facts;
+}
+
+Json provenanceOf(HostSession& session)
+{
+    const HostFacts facts = hostFacts();
+    const auto now = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
+    return {{"backend", "host"},
+            {"processor", facts.processor},
+            {"kernel", facts.kernel},
+            {"governor", facts.governor},
+            {"clock_hz", jsonNumber(session.watch().clock())},
+            {"l1_latency_s", jsonNumber(session.watch().l1Latency())},
+            {"pinned", session.team().pinned()},
+            {"processors", session.team().processors()},
+            {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))}};
 }
 
 } // namespace memscape::host

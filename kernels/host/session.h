@@ -90,5 +90,7 @@ struct HostFacts
     std::string kernel, processor, governor;
 };
 HostFacts hostFacts();
+/// Backend, processor, kernel, clock, threads and time: what every record of this machine carries.
+Json provenanceOf(HostSession& session);
 
 } // namespace memscape::host

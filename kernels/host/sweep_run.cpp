@@ -2,12 +2,10 @@
 #include "kernels/host/measurement.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <optional>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -268,22 +266,11 @@ private:
 
     Json provenance(const Quality& overall, bool reset) const
     {
-        const HostFacts facts = hostFacts();
-        const auto now = std::chrono::time_point_cast<std::chrono::seconds>(
-            std::chrono::system_clock::now());
-        Json provenance = {{"backend", "host"},
-                           {"processor", facts.processor},
-                           {"kernel", facts.kernel},
-                           {"governor", facts.governor},
-                           {"clock_hz", jsonNumber(m_session.watch().clock())},
-                           {"l1_latency_s", jsonNumber(m_session.watch().l1Latency())},
-                           {"pinned", m_session.team().pinned()},
-                           {"processors", m_session.team().processors()},
-                           {"passes", sweepPasses},
-                           {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
-                           {"grade", std::string(1, overall.grade)},
-                           {"reason", overall.reason},
-                           {"complete", m_complete}};
+        Json provenance = provenanceOf(m_session);
+        provenance["passes"] = sweepPasses;
+        provenance["grade"] = std::string(1, overall.grade);
+        provenance["reason"] = overall.reason;
+        provenance["complete"] = m_complete;
         provenance["method"] = m_measurement.method();
         if (const auto high = processHighWater())
             provenance["process_peak_memory"]
