@@ -8,6 +8,7 @@
 #include "core/experiments/checkpoint.h"
 
 #include "core/base/stopwatch.h"
+#include "core/checkpoint/slot_chain.h"
 
 #include <algorithm>
 
@@ -19,6 +20,8 @@ namespace {
 
 /// B that the table of the whole front may take.
 constexpr std::int64_t frontTableLimit = std::int64_t(1) << 30;
+/// Steps of the recursion (L³ slots / 6) that the whole front may take: some seconds.
+constexpr double frontWorkLimit = 5e10;
 
 /// What the hungriest single operation takes: less than any schedule's peak.
 std::int64_t largestOperation(const Chain& chain)
@@ -38,6 +41,13 @@ void solveFront(CheckpointAnswer& answer, int slots)
     PersistentSettings settings;
     settings.slotCount = slots;
     settings.tableLimit = frontTableLimit;
+    const double length = answer.chain().length();
+    const std::int64_t slot = slotSize(answer.chain(), answer.fullMemory, slots);
+    if (length * length * length / 6 * double(answer.fullMemory / slot) > frontWorkLimit) {
+        answer.frontMissing = Error{"checkpoint.size", fmt::format("the whole front of {} stages would take minutes", length), "chain",
+                                    "strategy=optimal solves for one budget; fewer slots or joined stages make the front quick"};
+        return;
+    }
     const Stopwatch watch;
     auto front = solvePersistent(answer.chain(), settings);
     answer.frontTime = watch.seconds();

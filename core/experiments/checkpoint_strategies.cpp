@@ -130,7 +130,10 @@ Result<Solved> solveOptimal(const CheckpointAnswer& answer, int slots)
 {
     if (answer.isLeastExact && answer.budget.memory < answer.leastMemory)
         return fail(belowMinimum(answer));
-    const auto solution = solutionWithin(answer, slots);
+    auto solution = solutionWithin(answer, slots);
+    // Rounding up may leave no schedule where bytes would: finer slots then.
+    for (int finer = 4; finer <= 16 && !solution && solution.error().code == "checkpoint.budget"; finer *= 4)
+        solution = solutionWithin(answer, slots * finer);
     if (!solution) {
         Error error = solution.error();
         if (error.code == "checkpoint.budget")
@@ -301,7 +304,8 @@ std::vector<StrategyAnswer> compareStrategies(const CheckpointAnswer& answer, co
         keys.push_back("revolve");
     if (length <= mixedComparisonLimit || answer.chosen.key == "mixed")
         keys.push_back("mixed");
-    keys.push_back("optimal");
+    if (answer.front || answer.chosen.key == "optimal")
+        keys.push_back("optimal");
     if (length <= comparisonLimit || answer.chosen.key == "selective")
         keys.push_back("selective");
     if (length <= slotScanLimit || answer.chosen.key == "adaptive")
