@@ -39,7 +39,8 @@ std::pair<std::int64_t, Schedule> withoutRecomputation(const SlotChain& chain)
     return {chain.values[0] + needed, std::move(schedule)};
 }
 
-/// No extra time of any segment is above this: a stage is passed at most once per backward of a later one.
+/// No extra time of any segment is above this: a stage is passed at most once per backward of a
+/// later one.
 double extraLimit(const SlotChain& chain)
 {
     double limit = chain.passed.back();
@@ -56,35 +57,45 @@ bool hasWholeTimes(const SlotChain& chain)
 {
     const auto isWhole = [](double time) { return time == std::floor(time); };
     return std::all_of(chain.stages.begin(), chain.stages.end(), [&](const Stage& stage) {
-        return isWhole(stage.forward) && std::all_of(stage.options.begin(), stage.options.end(), [&](const SaveOption& option) {
-            return isWhole(option.forward) && isWhole(option.backward);
-        });
+        return isWhole(stage.forward)
+            && std::all_of(stage.options.begin(), stage.options.end(),
+                           [&](const SaveOption& option) {
+                               return isWhole(option.forward) && isWhole(option.backward);
+                           });
     });
 }
 
 /// Refuses `fixed` B that every table of this length takes and `cells` B that grow with the slots.
-tl::unexpected<Error> tooLarge(const Chain& chain, std::int64_t top, double fixed, double cells, const PersistentSettings& settings)
+tl::unexpected<Error> tooLarge(const Chain& chain, std::int64_t top, double fixed, double cells,
+                               const PersistentSettings& settings)
 {
-    const double limit = 0.9 * double(settings.tableLimit); // windows grow a little faster than their slots
+    const double limit =
+        0.9 * double(settings.tableLimit); // windows grow a little faster than their slots
     const double fewer = std::max(0.0, limit - fixed) / cells;
-    std::string hint = fmt::format("{} stages joined from neighbours would work",
-                                   std::max(1, int(chain.length() * std::sqrt(limit / (fixed + cells)))));
+    std::string hint =
+        fmt::format("{} stages joined from neighbours would work",
+                    std::max(1, int(chain.length() * std::sqrt(limit / (fixed + cells)))));
     if (chain.units.isBytes && settings.slotCount * fewer >= 1)
         hint = fmt::format("{} slots would work, or {}", int(settings.slotCount * fewer), hint);
     if (!chain.units.isBytes && double(top) * fewer >= 1)
-        hint = fmt::format("a budget of {} would work, or larger units, or {}", std::int64_t(double(top) * fewer), hint);
+        hint = fmt::format("a budget of {} would work, or larger units, or {}",
+                           std::int64_t(double(top) * fewer), hint);
     return fail("checkpoint.size",
-                fmt::format("{} stages in {} slots of memory take {} to solve, more than {}", chain.length(), top,
-                            quantityText(fixed + cells, Unit::Byte), quantityText(double(settings.tableLimit), Unit::Byte)),
+                fmt::format("{} stages in {} slots of memory take {} to solve, more than {}",
+                            chain.length(), top, quantityText(fixed + cells, Unit::Byte),
+                            quantityText(double(settings.tableLimit), Unit::Byte)),
                 std::move(hint));
 }
 
-tl::unexpected<Error> belowMinimum(const Chain& chain, std::int64_t budget, std::int64_t minimum, std::string hint = {})
+tl::unexpected<Error> belowMinimum(const Chain& chain, std::int64_t budget, std::int64_t minimum,
+                                   std::string hint = {})
 {
     return fail("checkpoint.budget",
-                fmt::format("no persistent schedule fits in {}: the least is {}", memoryText(chain, budget),
-                            chain.units.isBytes ? fmt::format("{} ({} B)", memoryText(chain, minimum), minimum)
-                                                : memoryText(chain, minimum)),
+                fmt::format("no persistent schedule fits in {}: the least is {}",
+                            memoryText(chain, budget),
+                            chain.units.isBytes
+                                ? fmt::format("{} ({} B)", memoryText(chain, minimum), minimum)
+                                : memoryText(chain, minimum)),
                 std::move(hint), "budget");
 }
 
@@ -92,24 +103,30 @@ tl::unexpected<Error> belowMinimum(const Chain& chain, std::int64_t budget, std:
 tl::unexpected<Error> limitTooSmall(const Chain& chain, const PersistentSettings& settings)
 {
     if (chain.length() > exactMinimumLength)
-        return fail("checkpoint.budget", fmt::format("no persistent schedule fits in {}", memoryText(chain, settings.memoryLimit)),
+        return fail("checkpoint.budget",
+                    fmt::format("no persistent schedule fits in {}",
+                                memoryText(chain, settings.memoryLimit)),
                     "give a larger budget", "budget");
     const std::int64_t minimum = minimumPersistentBudget(chain);
     if (minimum > settings.memoryLimit)
         return belowMinimum(chain, settings.memoryLimit, minimum);
     return fail("checkpoint.budget",
-                fmt::format("{} is enough (the least is {} B), but not with every size rounded up to one of {} slots",
+                fmt::format("{} is enough (the least is {} B), but not with every size rounded up "
+                            "to one of {} slots",
                             memoryText(chain, settings.memoryLimit), minimum, settings.slotCount),
                 "take more slots", "budget");
 }
 
-template<typename Cost>
-Result<void> solveAs(persistent::Table& table, const Chain& chain, const PersistentSettings& settings)
+template <typename Cost>
+Result<void> solveAs(persistent::Table& table, const Chain& chain,
+                     const PersistentSettings& settings)
 {
     const double segments = double(persistent::Segments(chain.length()).size());
     const double fixed = segments * double(persistent::fillBytesPerSegment<Cost>);
-    if (fixed > double(settings.tableLimit) || table.top >= std::numeric_limits<std::int32_t>::max())
-        return tooLarge(chain, table.top, fixed, segments * double(table.top) * sizeof(Cost), settings);
+    if (fixed > double(settings.tableLimit)
+        || table.top >= std::numeric_limits<std::int32_t>::max())
+        return tooLarge(chain, table.top, fixed, segments * double(table.top) * sizeof(Cost),
+                        settings);
     table.windows = persistent::segmentWindows(table.chain, table.top);
     double cells = 0;
     for (const persistent::Window& window : table.windows)
@@ -127,10 +144,12 @@ Result<void> solveAs(persistent::Table& table, const Chain& chain, const Persist
 Result<void> checkSettings(const PersistentSettings& settings)
 {
     if (settings.slotCount < 1 || settings.slotCount > slotsLimit)
-        return fail("checkpoint.slots", fmt::format("memory can't be divided into {} slots", settings.slotCount),
+        return fail("checkpoint.slots",
+                    fmt::format("memory can't be divided into {} slots", settings.slotCount),
                     fmt::format("give 1 to {}", slotsLimit), "slots");
     if (settings.memoryLimit < 0)
-        return fail("checkpoint.budget", fmt::format("{} is not a budget", settings.memoryLimit), "give a size above 0", "budget");
+        return fail("checkpoint.budget", fmt::format("{} is not a budget", settings.memoryLimit),
+                    "give a size above 0", "budget");
     return {};
 }
 
@@ -141,10 +160,13 @@ Result<PersistentSolution> solvePersistent(const Chain& chain, const PersistentS
     MEMSCAPE_CHECK(checkChain(chain));
     MEMSCAPE_CHECK(checkSettings(settings));
     auto table = std::make_shared<persistent::Table>();
-    std::tie(table->withoutRecomputation, table->saveAll) = withoutRecomputation(discretise(chain, 1));
+    std::tie(table->withoutRecomputation, table->saveAll) =
+        withoutRecomputation(discretise(chain, 1));
     table->isBytes = chain.units.isBytes;
-    table->isWhole = settings.memoryLimit == 0 || settings.memoryLimit >= table->withoutRecomputation;
-    const std::int64_t limit = std::max<std::int64_t>(1, table->isWhole ? table->withoutRecomputation : settings.memoryLimit);
+    table->isWhole =
+        settings.memoryLimit == 0 || settings.memoryLimit >= table->withoutRecomputation;
+    const std::int64_t limit = std::max<std::int64_t>(
+        1, table->isWhole ? table->withoutRecomputation : settings.memoryLimit);
     table->chain = discretise(chain, slotSize(chain, limit, settings.slotCount));
     const SlotChain& slots = table->chain;
     table->top = table->isWhole ? withoutRecomputation(slots).first - slots.values[0] + 1
@@ -154,7 +176,8 @@ Result<PersistentSolution> solvePersistent(const Chain& chain, const PersistentS
 
     const double extra = extraLimit(slots);
     if (!std::isfinite(slots.base + extra))
-        return fail("chain.range", "these times are too long to be added", "give times in larger units", "forward");
+        return fail("chain.range", "these times are too long to be added",
+                    "give times in larger units", "forward");
     MEMSCAPE_CHECK(hasWholeTimes(slots) && extra < persistent::costLimit<std::int32_t>
                        ? solveAs<std::int32_t>(*table, chain, settings)
                        : solveAs<double>(*table, chain, settings));
@@ -164,7 +187,10 @@ Result<PersistentSolution> solvePersistent(const Chain& chain, const PersistentS
     return PersistentSolution(std::move(table));
 }
 
-PersistentSolution::PersistentSolution(std::shared_ptr<const persistent::Table> table) : m_table(std::move(table)) {}
+PersistentSolution::PersistentSolution(std::shared_ptr<const persistent::Table> table)
+    : m_table(std::move(table))
+{
+}
 
 std::int64_t PersistentSolution::minimumBudget() const
 {
@@ -207,14 +233,22 @@ Result<Schedule> PersistentSolution::schedule(std::int64_t budget) const
     return persistent::walkBack(*m_table, m);
 }
 
-std::int64_t PersistentSolution::slot() const { return m_table->chain.slot; }
+std::int64_t PersistentSolution::slot() const
+{
+    return m_table->chain.slot;
+}
 
 std::int64_t PersistentSolution::tableBytes() const
 {
-    const std::size_t cells = std::visit([](const auto& costs) { return costs.size * sizeof(costs.cells[0]); }, m_table->costs);
-    return std::int64_t(cells + m_table->windows.size() * (sizeof(persistent::Window) + sizeof(std::size_t)));
+    const std::size_t cells = std::visit(
+        [](const auto& costs) { return costs.size * sizeof(costs.cells[0]); }, m_table->costs);
+    return std::int64_t(
+        cells + m_table->windows.size() * (sizeof(persistent::Window) + sizeof(std::size_t)));
 }
 
-std::int64_t PersistentSolution::solverBytes() const { return m_table->solverBytes; }
+std::int64_t PersistentSolution::solverBytes() const
+{
+    return m_table->solverBytes;
+}
 
 } // namespace memscape

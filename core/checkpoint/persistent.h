@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimal schedule of a chain among memory-persistent ones (what is kept stays until its own backward),
-// and the least time for every amount of memory at once.
+// The optimal schedule of a chain among memory-persistent ones (what is kept stays until its own
+// backward), and the least time for every amount of memory at once.
 //
-//     O(s,t,m): least time of stages s … t forward and backward in m beside x_s, with y_{t+1} resident
-//     keep x_j: Σ_{s≤i<j} fw_i + O(j,t,m − x_j) + O(s,j−1,m),  s < j ≤ t
+//     O(s,t,m): least time of stages s … t forward and backward in m beside x_s, with y_{t+1}
+//     resident keep x_j: Σ_{s≤i<j} fw_i + O(j,t,m − x_j) + O(s,j−1,m),  s < j ≤ t
 //               if m ≥ y_{t+1} + max(x_{s+1} + ftmp_s, max_{s<i<j} x_i + x_{i+1} + ftmp_i)
 //     save s:   fw_s + bw_s + O(s+1,t,m − x̄_{s+1}) in each of the stage's ways
 //               if m ≥ max(y_{t+1} + x̄_{s+1} + ftmp_s, y_s + y_{s+1} + x̄_{s+1} + btmp_s)
 //
-// Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova (arXiv 1911.13214), with several ways to save a stage as in
-// Rockmate (Zhao et al.). The loss is stage L. O(0,L,·) is the whole front. Sizes are whole slots, rounded up;
-// the schedules that come out fit in bytes, and are optimal for the rounded sizes.
+// Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova (arXiv 1911.13214), with several ways to save a
+// stage as in Rockmate (Zhao et al.). The loss is stage L. O(0,L,·) is the whole front. Sizes are
+// whole slots, rounded up; the schedules that come out fit in bytes, and are optimal for the
+// rounded sizes.
 //
-// Left out: schedules that forget a kept value and make it again, which can be better (3 equal stages: 10
-// instead of 11 steps); that search is NP-hard.
+// Left out: schedules that forget a kept value and make it again, which can be better (3 equal
+// stages: 10 instead of 11 steps); that search is NP-hard.
 #pragma once
 
 #include "core/base/result.h"
@@ -29,10 +30,10 @@ namespace memscape {
 
 struct PersistentSettings
 {
-    int slotCount = 500;                ///< the memory limit of a chain in bytes is divided into so many
-    std::int64_t memoryLimit = 0;       ///< largest budget to solve for; 0: what no recomputation needs
+    int slotCount = 500; ///< the memory limit of a chain in bytes is divided into so many
+    std::int64_t memoryLimit = 0; ///< largest budget to solve for; 0: what no recomputation needs
     std::int64_t tableLimit = std::int64_t(4) << 30; ///< B that the solver may take itself
-    int vectorBytes = 64;               ///< widest vectors to use, where the processor has them
+    int vectorBytes = 64; ///< widest vectors to use, where the processor has them
     std::function<bool()> isCancelled = {}; ///< asked every few milliseconds at most; may be empty
 };
 
@@ -55,18 +56,20 @@ public:
 
     /// Smallest budget that the table has a schedule for.
     std::int64_t minimumBudget() const;
-    /// From here on nothing is recomputed; exact, not rounded to slots. May be above the memory limit.
+    /// From here on nothing is recomputed; exact, not rounded to slots. May be above the memory
+    /// limit.
     std::int64_t budgetWithoutRecomputation() const;
     /// One point a slot from minimumBudget() to budgetWithoutRecomputation() or the memory limit.
     std::vector<FrontPoint> front() const;
-    /// The front at this budget. Of whole-number times exactly what the schedule's replay says, of others to
-    /// the rounding of their sums. Errors: checkpoint.budget.
+    /// The front at this budget. Of whole-number times exactly what the schedule's replay says, of
+    /// others to the rounding of their sums. Errors: checkpoint.budget.
     Result<double> makespan(std::int64_t budget) const;
     /// An optimal schedule: found again from the table by walking it back, O(L²).
-    /// Budgets above the memory limit get the limit's. Errors: checkpoint.budget, below the minimum, which is named.
+    /// Budgets above the memory limit get the limit's. Errors: checkpoint.budget, below the
+    /// minimum, which is named.
     Result<Schedule> schedule(std::int64_t budget) const;
 
-    std::int64_t slot() const;       ///< the size of a slot in the chain's units of memory
+    std::int64_t slot() const; ///< the size of a slot in the chain's units of memory
     std::int64_t tableBytes() const; ///< what the table keeps
     std::int64_t solverBytes() const; ///< the most that solving took
 
@@ -75,15 +78,17 @@ private:
 };
 
 /// O(L³ slots / 6) time, O(L² slots / 2) memory, whole-number times exactly.
-/// Errors: chain.* (see checkChain), checkpoint.budget (the limit is too small for any schedule; names the least),
-/// checkpoint.size (before anything is allocated), checkpoint.slots, checkpoint.cancelled.
-Result<PersistentSolution> solvePersistent(const Chain& chain, const PersistentSettings& settings = {});
+/// Errors: chain.* (see checkChain), checkpoint.budget (the limit is too small for any schedule;
+/// names the least), checkpoint.size (before anything is allocated), checkpoint.slots,
+/// checkpoint.cancelled.
+Result<PersistentSolution> solvePersistent(const Chain& chain,
+                                           const PersistentSettings& settings = {});
 
 /// Up to this length a limit that is too small is answered with the exact least budget.
 inline constexpr int exactMinimumLength = 1000;
 
-/// The least budget that any persistent schedule needs, exactly, without slots: O(L³) time, O(L²) memory.
-/// The chain has passed checkChain.
+/// The least budget that any persistent schedule needs, exactly, without slots: O(L³) time, O(L²)
+/// memory. The chain has passed checkChain.
 std::int64_t minimumPersistentBudget(const Chain& chain);
 
 } // namespace memscape

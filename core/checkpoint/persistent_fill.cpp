@@ -7,10 +7,14 @@
 
 namespace memscape::persistent {
 
-template<typename Cost>
+template <typename Cost>
 Filling<Cost>::Filling(const SlotChain& chain, const std::vector<Window>& windows, std::int64_t top)
-    : m_windows(windows), m_segments(chain.end), m_padded((chain.end / tileSize + 1) * tileSize - 1),
-      m_stageCount(chain.end + 1), m_tileCount(chain.end / tileSize + 1), m_top(std::int32_t(top))
+    : m_windows(windows)
+    , m_segments(chain.end)
+    , m_padded((chain.end / tileSize + 1) * tileSize - 1)
+    , m_stageCount(chain.end + 1)
+    , m_tileCount(chain.end / tileSize + 1)
+    , m_top(std::int32_t(top))
 {
     for (const Window& window : windows) {
         m_table.starts.push_back(m_table.size - std::size_t(window.first));
@@ -27,11 +31,13 @@ Filling<Cost>::Filling(const SlotChain& chain, const std::vector<Window>& window
     m_below = m_belowLanes.front().at;
 }
 
-template<typename Cost>
-void Filling<Cost>::makeWays(const SlotChain& chain)
+template <typename Cost> void Filling<Cost>::makeWays(const SlotChain& chain)
 {
-    const std::int32_t most = std::min(m_top, std::numeric_limits<std::int32_t>::max() / 2); // two can be added
-    const auto capped = [&](std::int64_t size) { return std::int32_t(std::min<std::int64_t>(size, most)); };
+    const std::int32_t most =
+        std::min(m_top, std::numeric_limits<std::int32_t>::max() / 2); // two can be added
+    const auto capped = [&](std::int64_t size) {
+        return std::int32_t(std::min<std::int64_t>(size, most));
+    };
     for (std::int64_t value : chain.values)
         m_values.push_back(capped(value));
     for (double passed : chain.passed)
@@ -41,14 +47,14 @@ void Filling<Cost>::makeWays(const SlotChain& chain)
         m_passing.push_back(capped(chain.neededToPass(s, s)));
         for (const SaveOption& option : chain.stages[s].options)
             m_ways.push_back({capped(option.saved), capped(option.saved + option.forwardOverhead),
-                              capped(option.saved + chain.values[s] + chain.values[s + 1] + option.backwardOverhead),
+                              capped(option.saved + chain.values[s] + chain.values[s + 1]
+                                     + option.backwardOverhead),
                               Cost(option.forward + option.backward - chain.fastest[s])});
     }
     m_waysOf.push_back(std::int32_t(m_ways.size()));
 }
 
-template<typename Cost>
-void Filling<Cost>::makeTiles(const SlotChain& chain)
+template <typename Cost> void Filling<Cost>::makeTiles(const SlotChain& chain)
 {
     m_tiles.assign(std::size_t(m_tileCount) * std::size_t(m_tileCount), Tile{m_top, 0, 0, 0});
     for (int s = 0; s < m_stageCount; ++s) {
@@ -60,7 +66,9 @@ void Filling<Cost>::makeTiles(const SlotChain& chain)
             const std::int64_t free = std::min<std::int64_t>(m_top, passing + chain.values[t + 1]);
             known.first = std::min(known.first, window.first);
             known.free = std::max(known.free, std::int32_t(free));
-            known.settled = std::max(known.settled, std::int32_t(std::min<std::int64_t>(m_top, window.last + chain.values[s])));
+            known.settled = std::max(
+                known.settled,
+                std::int32_t(std::min<std::int64_t>(m_top, window.last + chain.values[s])));
             known.furthest = t;
             passing = std::max(passing, chain.neededToPass(s, t));
         }
@@ -70,33 +78,34 @@ void Filling<Cost>::makeTiles(const SlotChain& chain)
 namespace {
 
 #if defined(__x86_64__)
-template<typename Cost>
-[[gnu::flatten, gnu::target("avx512f,avx512vl,avx512dq")]] void fillGroupAvx512(Filling<Cost>& filling, int group, std::int32_t block)
+template <typename Cost>
+[[gnu::flatten, gnu::target("avx512f,avx512vl,avx512dq")]] void
+fillGroupAvx512(Filling<Cost>& filling, int group, std::int32_t block)
 {
     filling.template fillGroup<64 / sizeof(Cost), 4>(group, block);
 }
-template<typename Cost>
-[[gnu::flatten, gnu::target("avx2")]] void fillGroupAvx2(Filling<Cost>& filling, int group, std::int32_t block)
+template <typename Cost>
+[[gnu::flatten, gnu::target("avx2")]] void fillGroupAvx2(Filling<Cost>& filling, int group,
+                                                         std::int32_t block)
 {
     filling.template fillGroup<32 / sizeof(Cost), 2>(group, block);
 }
 #endif
 
-template<typename Cost>
+template <typename Cost>
 [[gnu::flatten]] void fillGroupAnywhere(Filling<Cost>& filling, int group, std::int32_t block)
 {
     filling.template fillGroup<16 / sizeof(Cost), 2>(group, block);
 }
 
-template<typename Cost>
-using FillGroup = void (*)(Filling<Cost>&, int, std::int32_t);
+template <typename Cost> using FillGroup = void (*)(Filling<Cost>&, int, std::int32_t);
 
 /// For this processor, in vectors of at most so many bytes.
-template<typename Cost>
-FillGroup<Cost> fillGroupHere([[maybe_unused]] int vectorBytes)
+template <typename Cost> FillGroup<Cost> fillGroupHere([[maybe_unused]] int vectorBytes)
 {
 #if defined(__x86_64__)
-    const bool hasAvx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    const bool hasAvx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")
+        && __builtin_cpu_supports("avx512dq");
     if (vectorBytes >= 64 && hasAvx512)
         return fillGroupAvx512<Cost>;
     if (vectorBytes >= 32 && __builtin_cpu_supports("avx2"))
@@ -107,9 +116,9 @@ FillGroup<Cost> fillGroupHere([[maybe_unused]] int vectorBytes)
 
 } // namespace
 
-template<typename Cost>
-std::optional<CostTable<Cost>> fillCosts(const SlotChain& chain, const std::vector<Window>& windows, std::int64_t top,
-                                         const PersistentSettings& settings)
+template <typename Cost>
+std::optional<CostTable<Cost>> fillCosts(const SlotChain& chain, const std::vector<Window>& windows,
+                                         std::int64_t top, const PersistentSettings& settings)
 {
     const FillGroup<Cost> fillGroup = fillGroupHere<Cost>(settings.vectorBytes);
     Filling<Cost> filling(chain, windows, top);
@@ -123,9 +132,9 @@ std::optional<CostTable<Cost>> fillCosts(const SlotChain& chain, const std::vect
     return filling.take();
 }
 
-template std::optional<CostTable<std::int32_t>> fillCosts(const SlotChain&, const std::vector<Window>&, std::int64_t,
-                                                          const PersistentSettings&);
-template std::optional<CostTable<double>> fillCosts(const SlotChain&, const std::vector<Window>&, std::int64_t,
-                                                    const PersistentSettings&);
+template std::optional<CostTable<std::int32_t>>
+fillCosts(const SlotChain&, const std::vector<Window>&, std::int64_t, const PersistentSettings&);
+template std::optional<CostTable<double>> fillCosts(const SlotChain&, const std::vector<Window>&,
+                                                    std::int64_t, const PersistentSettings&);
 
 } // namespace memscape::persistent

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the solved table to a schedule. A segment is either saved at its first stage or cut in two; which of
-// them reached the least is computed again, so the table needs no choices. A tree of at most L cuts: O(L²).
+// From the solved table to a schedule. A segment is either saved at its first stage or cut in two;
+// which of them reached the least is computed again, so the table needs no choices. A tree of at
+// most L cuts: O(L²).
 #include "core/checkpoint/persistent_table.h"
 
 #include <algorithm>
@@ -29,7 +30,11 @@ struct Choice
 class Walk
 {
 public:
-    explicit Walk(const Table& table) : m_table(table), m_chain(table.chain) {}
+    explicit Walk(const Table& table)
+        : m_table(table)
+        , m_chain(table.chain)
+    {
+    }
 
     Schedule run(std::int64_t m)
     {
@@ -69,11 +74,13 @@ Choice Walk::choose(int s, int t, std::int64_t m) const
         if (extra < best.extra)
             best = {extra, k, -1};
     }
-    for (int j = s + 1; j <= t && m >= m_chain.values[t + 1] + m_chain.neededToPass(s, j - 1); ++j) {
+    for (int j = s + 1; j <= t && m >= m_chain.values[t + 1] + m_chain.neededToPass(s, j - 1);
+         ++j) {
         const double passed = m_chain.passed[j] - m_chain.passed[s];
         if (passed >= best.extra)
             break; // it only grows
-        const double extra = passed + (m_table.extra(j, t, m - m_chain.values[j]) + m_table.extra(s, j - 1, m));
+        const double extra =
+            passed + (m_table.extra(j, t, m - m_chain.values[j]) + m_table.extra(s, j - 1, m));
         if (extra < best.extra)
             best = {extra, 0, j};
     }
@@ -104,7 +111,8 @@ void Walk::save(int s, int t, std::int64_t m, int option)
 void Walk::cut(int s, int t, std::int64_t m, int kept)
 {
     for (int i = s; i < kept; ++i)
-        m_schedule.push_back({i == s ? OperationKind::ForwardKeep : OperationKind::ForwardDrop, i, 0});
+        m_schedule.push_back(
+            {i == s ? OperationKind::ForwardKeep : OperationKind::ForwardDrop, i, 0});
     m_tasks.push_back({true, {}, s, kept - 1, m});
     m_tasks.push_back({true, {}, kept, t, m - m_chain.values[kept]});
 }
