@@ -15,6 +15,18 @@ namespace memscape::cuda {
 
 namespace {
 
+using Measure = Result<MeasuredRun> (*)(Session&, const SweepPlan&, RunSink&);
+
+/// Null when no GPU is asked.
+Measure measureOf(const std::string& experiment)
+{
+    if (experiment == "stride")
+        return measureStride;
+    if (experiment == "hierarchy")
+        return measureHierarchy;
+    return experiment == "checkpoint" ? measureCheckpoint : nullptr;
+}
+
 class CudaBackend : public Backend
 {
 public:
@@ -24,14 +36,14 @@ public:
     Result<MeasuredRun> measure(const Experiment& experiment, const BackendDevice& device,
                                 const Parameters& parameters, RunSink& sink) override
     {
-        if (experiment.id() != "stride" && experiment.id() != "hierarchy")
+        const Measure run = measureOf(experiment.id());
+        if (run == nullptr)
             return fail("run.skipped", fmt::format("\"{}\" has no measurement on a GPU", experiment.id()),
                         "choose another device, or look at the prediction");
         return remembered(onDevice(device, [&](Session& session) -> Result<MeasuredRun> {
             const SweepPlan plan{experiment, device, parameters,
                                  sweepOf(experiment, device.device, parameters)};
-            return experiment.id() == "stride" ? measureStride(session, plan, sink)
-                                               : measureHierarchy(session, plan, sink);
+            return run(session, plan, sink);
         }));
     }
 

@@ -5,13 +5,19 @@
 #include "kernels/cuda/pacing.h"
 #include "kernels/cuda/session.h"
 #include "kernels/cuda/sweep_run.h"
+#include "kernels/measure/chain_run.h"
 
 namespace memscape::cuda {
 
 Result<MeasuredRun> measureStride(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<Device> calibrateGpu(Session& session, const BackendDevice& device, RunSink& sink);
 std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink);
+
+/// A schedule of the MLP chain, checked, profiled and timed. Errors: those of runChain().
+Result<ChainRun> runChainOnGpu(Session& session, const Circumstance& circumstance, const ChainTask& task,
+                               RunSink& sink);
 
 // Probes that the experiments and the calibration share.
 

@@ -121,6 +121,48 @@ cudaError_t launchSharedChase(const std::uint32_t* next, std::uint32_t count, st
 cudaError_t preferL1();
 KernelCheck checkChase(ChaseKind kind);
 
+// ---- mlp.cu ------------------------------------------------------------------------------------
+
+constexpr int productVersions = 2;
+
+/// C (rows × columns) = A · B, row-major floats; A is inner × rows when it is read transposed, B is
+/// columns × inner. Strides are distances of rows in elements.
+struct ProductLaunch
+{
+    int version = productVersions;
+    std::uint64_t rows = 0, columns = 0, inner = 0;
+    const float* a = nullptr;
+    std::uint64_t aStride = 0;
+    bool aTransposed = false;
+    const float* b = nullptr;
+    std::uint64_t bStride = 0;
+    bool bTransposed = false;
+    float* c = nullptr;
+    std::uint64_t cStride = 0;
+};
+cudaError_t launchProduct(const ProductLaunch& launch, cudaStream_t stream);
+
+/// z = sums + bias and x = gelu(z), rows × width; either of z and x may be null, and each may be sums.
+cudaError_t launchGelu(const float* sums, const float* bias, float* z, float* x, std::uint64_t rows,
+                       std::uint64_t width, cudaStream_t stream);
+/// y = y ∘ gelu'(z).
+cudaError_t launchGeluSlope(const float* z, float* y, std::uint64_t count, cudaStream_t stream);
+/// sums[column] = Σ over the rows, always in the same order.
+cudaError_t launchColumnSums(const float* y, float* sums, std::uint64_t rows, std::uint64_t width,
+                             cudaStream_t stream);
+/// gradient = 2 (x − target) / count; partial: lossPartials sums of (x − target)².
+constexpr int lossPartials = 1024;
+cudaError_t launchLoss(const float* x, float* gradient, std::uint64_t count, double* partial,
+                       cudaStream_t stream);
+/// values[i] = scale × element i of the seed (kernels/measure/mlp_numbers.h).
+cudaError_t launchUniform(float* values, std::uint64_t count, std::uint64_t seed, float scale,
+                          cudaStream_t stream);
+/// Adds the digest of `count` floats to *sum.
+cudaError_t launchDigest(const float* values, std::uint64_t count, unsigned long long* sum,
+                         cudaStream_t stream);
+KernelCheck checkProduct(int version, bool aTransposed, bool bTransposed);
+KernelCheck checkMlpElements();
+
 // ---- harness.cu --------------------------------------------------------------------------------
 
 struct Stamp

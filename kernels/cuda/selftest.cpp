@@ -4,6 +4,8 @@
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/errors.h"
+#include "kernels/cuda/mlp_device.h"
+#include "kernels/measure/mlp_reference.h"
 
 #include <functional>
 
@@ -49,6 +51,28 @@ void addChases(Checks& checks)
         checks.push_back([=] { return checkChase(kind); });
 }
 
+void addProducts(Checks& checks)
+{
+    for (int version = 1; version <= productVersions; ++version) {
+        for (bool aTransposed : {false, true}) {
+            for (bool bTransposed : {false, true})
+                checks.push_back([=] { return checkProduct(version, aTransposed, bTransposed); });
+        }
+    }
+    checks.push_back([] { return checkMlpElements(); });
+}
+
+/// The chain that checkpoint runs, in every way to forget and make again.
+SelftestLine chainLine(Session& session, CublasLt* blas, RunSink& sink)
+{
+    const auto check = checkMlpDevice([&](const MlpShape& shape, std::int64_t arenaBytes) {
+        return makeMlpDevice(session, blas, [&sink] { return sink.cancelled(); }, shape, arenaBytes);
+    });
+    const std::string name = "MLP chain, " + (blas != nullptr ? blas->name() : std::string("our products"));
+    return check ? SelftestLine{name, check->passed(), false, check->text()}
+                 : SelftestLine{name, false, false, check.error().text()};
+}
+
 } // namespace
 
 std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
@@ -57,6 +81,7 @@ std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
     addChases(checks);
     addStreams(checks, session.multiprocessors());
     addStride(checks, session.multiprocessors());
+    addProducts(checks);
     std::vector<SelftestLine> lines;
     for (const auto& run : checks) {
         if (sink.cancelled())
@@ -69,9 +94,13 @@ std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
             lines.push_back(
                 {"the rest", false, true,
                  cudaFailure(check.error, "checking " + std::string(check.kernel)).text()});
-            break;
+            return lines;
         }
     }
+    const std::unique_ptr<CublasLt> blas = CublasLt::open();
+    if (blas)
+        lines.push_back(chainLine(session, blas.get(), sink));
+    lines.push_back(chainLine(session, nullptr, sink));
     return lines;
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/kernels/cuda/fake_gpu.h"
 
+#include "kernels/cuda/cublas_lt.h"
 #include "kernels/cuda/kernels.h"
+#include "kernels/measure/mlp_numbers.h"
+#include "kernels/measure/mlp_reference.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -237,8 +240,11 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
         std::memcpy(to, from, bytes);
     return lost;
 }
-cudaError_t cudaMemsetAsync(void*, int, std::size_t, cudaStream_t)
+cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t)
 {
+    // The flush buffer is larger than any array: nobody reads it, so nobody writes it.
+    if (lost == cudaSuccess && bytes < (64U << 20))
+        std::memset(at, value, bytes);
     return lost;
 }
 
@@ -267,6 +273,10 @@ cudaError_t cudaEventDestroy(cudaEvent_t)
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
 {
     events[reinterpret_cast<std::uintptr_t>(event)] = now;
+    return lost;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t)
+{
     return lost;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end)
@@ -354,6 +364,87 @@ cudaError_t launchSharedChase(const std::uint32_t*, std::uint32_t, std::uint64_t
     return chase(12e-9, loads, result);
 }
 
+// The chain of checkpoint is small in tests, so its kernels really run, on the host.
+cudaError_t launchProduct(const ProductLaunch& w, cudaStream_t)
+{
+    if (lost != cudaSuccess)
+        return lost;
+    for (std::uint64_t row = 0; row < w.rows; ++row) {
+        for (std::uint64_t column = 0; column < w.columns; ++column) {
+            float sum = 0;
+            for (std::uint64_t k = 0; k < w.inner; ++k)
+                sum += w.a[w.aTransposed ? k * w.aStride + row : row * w.aStride + k]
+                    * w.b[w.bTransposed ? column * w.bStride + k : k * w.bStride + column];
+            w.c[row * w.cStride + column] = sum;
+        }
+    }
+    FakeGpu& gpu = fakeGpu();
+    if (gpu.productsUntilWrong >= 0 && gpu.productsUntilWrong-- == 0)
+        *w.c += 1;
+    return run(2.0 * double(w.rows) * double(w.columns) * double(w.inner) / gpu.flopsPerSecond);
+}
+/// A pass over so many floats.
+static cudaError_t elements(std::uint64_t floats)
+{
+    return run(4.0 * double(floats) / fakeGpu().streamBytesPerSecond);
+}
+cudaError_t launchGelu(const float* sums, const float* bias, float* z, float* x, std::uint64_t rows,
+                       std::uint64_t width, cudaStream_t)
+{
+    for (std::uint64_t i = 0; i < rows * width && lost == cudaSuccess; ++i) {
+        const float value = sums[i] + bias[i % width];
+        if (z != nullptr)
+            z[i] = value;
+        if (x != nullptr)
+            x[i] = static_cast<float>(geluReference(double(value)));
+    }
+    return elements(3 * rows * width);
+}
+cudaError_t launchGeluSlope(const float* z, float* y, std::uint64_t count, cudaStream_t)
+{
+    for (std::uint64_t i = 0; i < count && lost == cudaSuccess; ++i)
+        y[i] *= static_cast<float>(geluSlopeReference(double(z[i])));
+    return elements(3 * count);
+}
+cudaError_t launchColumnSums(const float* y, float* sums, std::uint64_t rows, std::uint64_t width,
+                             cudaStream_t)
+{
+    for (std::uint64_t column = 0; column < width && lost == cudaSuccess; ++column) {
+        sums[column] = 0;
+        for (std::uint64_t row = 0; row < rows; ++row)
+            sums[column] += y[row * width + column];
+    }
+    return elements(rows * width);
+}
+cudaError_t launchLoss(const float* x, float* gradient, std::uint64_t count, double* partial,
+                       cudaStream_t)
+{
+    std::fill_n(partial, lossPartials, 0.0);
+    for (std::uint64_t i = 0; i < count && lost == cudaSuccess; ++i) {
+        const float difference = x[i] - mlpUniform(mlpTargetSeed, i);
+        partial[0] += double(difference) * double(difference);
+        gradient[i] = static_cast<float>(2 / double(count)) * difference;
+    }
+    return elements(2 * count);
+}
+cudaError_t launchUniform(float* values, std::uint64_t count, std::uint64_t seed, float scale,
+                          cudaStream_t)
+{
+    for (std::uint64_t i = 0; i < count && lost == cudaSuccess; ++i)
+        values[i] = mlpUniform(seed, i) * scale;
+    return elements(count);
+}
+cudaError_t launchDigest(const float* values, std::uint64_t count, unsigned long long* sum,
+                         cudaStream_t)
+{
+    for (std::uint64_t i = 0; i < count && lost == cudaSuccess; ++i) {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, values + i, sizeof bits);
+        *sum += mlpDigestOf(i, bits);
+    }
+    return elements(count);
+}
+
 cudaError_t launchEmpty(cudaStream_t)
 {
     pass(fakeGpu().launchSeconds, fakeGpu().clockHz);
@@ -401,6 +492,28 @@ KernelCheck checkLaps(Act, bool, int)
 KernelCheck checkChase(ChaseKind)
 {
     return verdictOf("chase");
+}
+KernelCheck checkProduct(int, bool, bool)
+{
+    return verdictOf("product");
+}
+KernelCheck checkMlpElements()
+{
+    return verdictOf("gelu");
+}
+
+// Never NVIDIA's library: it would take the fake's memory for a GPU's.
+struct CublasLt::Plans
+{
+};
+CublasLt::~CublasLt() = default;
+std::unique_ptr<CublasLt> CublasLt::open()
+{
+    return nullptr;
+}
+Result<void> CublasLt::launch(const ProductLaunch&, cudaStream_t)
+{
+    return fail("run.failed", "there is no such library");
 }
 
 } // namespace memscape::cuda

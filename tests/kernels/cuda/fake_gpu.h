@@ -22,6 +22,7 @@ struct FakeGpu
     double launchSeconds = 2.5e-6;
     double sectorBytesPerSecond = 4e12; ///< DRAM, any pattern
     double streamBytesPerSecond = 4.2e12;
+    double flopsPerSecond = 40e12; ///< products of float matrices
     double l1BytesPerSecond = 25e12, l2BytesPerSecond = 8e12;
     double l1Latency = 16e-9, l2Latency = 140e-9, dramLatency = 350e-9;
     std::uint64_t l1Bytes = 200 << 10, l2Bytes = 50 << 20;
@@ -35,6 +36,7 @@ struct FakeGpu
     bool gateTimesOut = false;
     double clockSag = 1; ///< of the clock during kernels that are timed
     bool wrongKernel = false; ///< checks fail
+    int productsUntilWrong = -1; ///< products until one is off by a bit; -1 never
 
     // What it saw.
     int launches = 0;

@@ -388,8 +388,9 @@ void TestCudaBackend::selftestReportsEveryKernel()
     const auto gpu = backend();
     const auto device = gpu->devices().front();
     const auto lines = gpu->selftest(device, sink);
-    // 4 chases, 3 versions × 5 widths × 4 streams, 6 laps, 2 versions × 5 widths × 3 × 3 strides
-    QCOMPARE(int(lines.size()), 4 + 60 + 6 + 90);
+    // 4 chases, 3 versions × 5 widths × 4 streams, 6 laps, 2 versions × 5 widths × 3 × 3 strides,
+    // 2 versions × 4 ways to read a product, its elements, the chain
+    QCOMPARE(int(lines.size()), 4 + 60 + 6 + 90 + 8 + 1 + 1);
     QVERIFY(std::all_of(lines.begin(), lines.end(),
                         [](const SelftestLine& line) { return line.passed; }));
     fakeGpu().wrongKernel = true;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA's matrix products, cuBLASLt, opened at run time: half a gigabyte that nobody has to install. Its
+// few functions are declared here; without the library our own kernel of mlp.cu multiplies. Float without
+// TF32, no workspace and no split of the inner dimension: the same sizes give the same bits, and no
+// memory is used beside the pool.
+#pragma once
+
+#include "core/base/result.h"
+#include "kernels/cuda/kernels.h"
+
+#include <memory>
+#include <string>
+
+namespace memscape::cuda {
+
+class CublasLt
+{
+public:
+    /// The library, ready on the current device; null when there is none or it does not start.
+    static std::unique_ptr<CublasLt> open();
+    ~CublasLt();
+    CublasLt(const CublasLt&) = delete;
+    CublasLt& operator=(const CublasLt&) = delete;
+
+    /// "cuBLASLt 13.0.2"
+    const std::string& name() const { return m_name; }
+    /// Queues the product; `version` is not looked at. The algorithm of a shape is chosen once. Errors:
+    /// run.failed when the library has none for it or refuses.
+    Result<void> launch(const ProductLaunch& launch, cudaStream_t stream);
+
+private:
+    CublasLt();
+    struct Plans;
+    std::string m_name;
+    std::unique_ptr<Plans> m_plans;
+};
+
+} // namespace memscape::cuda

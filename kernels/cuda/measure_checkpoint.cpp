@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// `checkpoint` on a GPU: kernels/measure/chain_run.h on this session's device. Products by cuBLASLt where
+// it is installed, else by our own kernel, which is checked first.
+#include "kernels/cuda/experiments.h"
+
+#include "kernels/cuda/cublas_lt.h"
+#include "kernels/cuda/errors.h"
+#include "kernels/cuda/mlp_device.h"
+#include "kernels/measure/checkpoint_measurement.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+namespace memscape::cuda {
+
+namespace {
+
+Result<void> passedCheck(const KernelCheck& check)
+{
+    MEMSCAPE_CHECK(cudaResult(check.error, "checking the kernel"));
+    if (!check.passed)
+        return fail("check.failed", std::string(check.kernel) + ": " + check.detail,
+                    "a kernel that is wrong is not timed; run memscape-cli selftest");
+    return {};
+}
+
+/// The lowest SM clock between operations, as a share of what it reaches when busy.
+class ClockWatch
+{
+public:
+    ClockWatch(Session& session, double reference)
+        : m_session(session)
+        , m_reference(reference)
+    {
+    }
+    void read()
+    {
+        if (const auto clock = m_session.warmClock(0.01); clock && *clock > 0 && m_reference > 0)
+            m_share = std::min(m_share, *clock / m_reference);
+    }
+    Circumstances seen() const
+    {
+        Circumstances seen;
+        if (m_share < std::numeric_limits<double>::infinity())
+            seen.clockShare = m_share;
+        return seen;
+    }
+
+private:
+    Session& m_session;
+    double m_reference;
+    double m_share = std::numeric_limits<double>::infinity();
+};
+
+} // namespace
+
+Result<ChainRun> runChainOnGpu(Session& session, const Circumstance& circumstance, const ChainTask& task, RunSink& sink)
+{
+    MEMSCAPE_CHECK(passedCheck(checkMlpElements()));
+    const std::unique_ptr<CublasLt> blas = CublasLt::open();
+    if (!blas) {
+        for (const bool aTransposed : {false, true})
+            MEMSCAPE_CHECK(passedCheck(checkProduct(productVersions, aTransposed, !aTransposed)));
+        MEMSCAPE_CHECK(passedCheck(checkProduct(productVersions, false, false)));
+        sink.note("info", "cublaslt.missing",
+                  "libcublasLt was not found: products by our own kernel, slower than NVIDIA's; install the CUDA toolkit's cuBLAS");
+    }
+    ClockWatch watch(session, circumstance.referenceClock);
+    const SteadyClock clock;
+    const auto cancelled = [&sink] { return sink.cancelled(); };
+    const ChainRunner runner{[&](const MlpShape& shape, std::int64_t arenaBytes) {
+                                 return makeMlpDevice(session, blas.get(), cancelled, shape, arenaBytes);
+                             },
+                             clock, sink, [&] { watch.read(); }, [&](std::size_t) { return watch.seen(); }};
+    return runChain(task, runner);
+}
+
+Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, RunSink& sink)
+{
+    // Asked before the GPU is warmed up: most mistakes are in the parameters.
+    if (!plan.parameters.sweep())
+        MEMSCAPE_CHECK(chainTask(plan.device.device, plan.parameters));
+    MEMSCAPE_TRY(circumstance, beginRun(session, sink));
+    const auto run = [&](const ChainTask& task) { return runChainOnGpu(session, circumstance, task, sink); };
+    MEMSCAPE_TRY(measured, memscape::measureCheckpoint(plan.experiment, plan.device.device, plan.parameters, sink, run,
+                                                       provenanceOf(session, circumstance, plan.device)));
+    measured.provenance["state_after"] = stateToJson(readGpuState(session.pciBusId()));
+    return measured;
+}
+
+} // namespace memscape::cuda
