@@ -12,7 +12,9 @@ std::int64_t minimumPersistentBudget(const Chain& chain)
 {
     const SlotChain exact = discretise(chain, 1);
     const persistent::Segments segments(exact.end);
-    std::vector<std::int64_t> least(segments.size());
+    // By beginning and by end: the inner loop reads one row of each.
+    std::vector<std::int64_t> least(segments.size()), byEnd(segments.size());
+    const auto endIndex = [](int s, int t) { return std::size_t(t) * std::size_t(t + 1) / 2 + std::size_t(s); };
     for (int s = exact.end; s >= 0; --s) {
         for (int t = s; t <= exact.end; ++t) {
             std::int64_t best = std::numeric_limits<std::int64_t>::max();
@@ -27,10 +29,10 @@ std::int64_t minimumPersistentBudget(const Chain& chain)
                 if (passing >= best)
                     break; // it only grows
                 best = std::min(best,
-                                std::max({passing, exact.values[j] + least[segments(j, t)],
+                                std::max({passing, exact.values[j] + byEnd[endIndex(j, t)],
                                           least[segments(s, j - 1)]}));
             }
-            least[segments(s, t)] = best;
+            least[segments(s, t)] = byEnd[endIndex(s, t)] = best;
         }
     }
     return exact.values[0] + least[segments(0, exact.end)];

@@ -152,6 +152,8 @@ Result<CheckpointAnswer> answerCheckpoint(const Device& device, const Parameters
         answer.budget.memory = answer.leastMemory + (answer.fullMemory - answer.leastMemory) / 2;
     solveFront(answer, int(parameters.integer("slots")));
     answer.chosen = solveStrategy(answer, parameters.choice("strategy"), parameters);
+    if (answer.chosen.missing && answer.chosen.missing->code != "checkpoint.budget")
+        return fail(*answer.chosen.missing); // no budget would help
     if (answer.chosen.slot != 0 && answer.front && answer.chosen.slot == answer.front->slot() && answer.chosen.key == "optimal")
         answer.chosen.solverTime += answer.frontTime; // its table was there
     return answer;

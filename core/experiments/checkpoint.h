@@ -56,8 +56,9 @@ struct CheckpointAnswer
     Unit timeUnit() const { return chain().units.isSeconds ? Unit::Second : Unit::One; }
 };
 
-/// Errors: those of chainSource; parameter.* and checkpoint.* with `budget` as place when it can't be read. A budget
-/// that is too small is an answer: chosen.missing says so.
+/// Errors: those of chainSource; parameter.* with `budget` as place when it can't be read; chain.length, checkpoint.size
+/// when the chain is too long for the strategy, with what would work. A budget that is too small is an answer:
+/// chosen.missing says so.
 Result<CheckpointAnswer> answerCheckpoint(const Device& device, const Parameters& parameters);
 
 /// The strategies that a person would compare, at the same budget: none, every k, √n, Revolve, mixed, optimal, selective,

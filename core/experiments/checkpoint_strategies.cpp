@@ -138,6 +138,8 @@ Result<Solved> solveOptimal(const CheckpointAnswer& answer, int slots)
         Error error = solution.error();
         if (error.code == "checkpoint.budget")
             error.hint += "; sizes are rounded up to slots, so more slots may fit";
+        if (error.code == "checkpoint.size" && error.place.empty())
+            error.place = "chain";
         if (error.code == "checkpoint.size")
             error.hint += "; or take strategy=sqrt or revolve";
         return fail(std::move(error));

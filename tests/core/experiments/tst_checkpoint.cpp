@@ -350,10 +350,14 @@ void TestCheckpoint::wrongInputNamesTheParameter()
 
 void TestCheckpoint::longChainsAreRefusedWithAWayOut()
 {
-    const auto answer = answerCheckpoint(gpu(), with({"chain=uniform:100000"}));
-    QVERIFY(answer.has_value());
-    QVERIFY(!answer->chosen.hasSchedule());
-    QVERIFY2(answer->chosen.missing->hint.find("strategy=sqrt") != std::string::npos, answer->chosen.missing->text().c_str());
+    for (const std::vector<std::string>& assignments : {std::vector<std::string>{"chain=uniform:100000"}, {"chain=uniform:8", "strategy=exhaustive"},
+                                                        {"chain=uniform:100000", "strategy=revolve", "budget=slots:1"},
+                                                        {"chain=uniform:100000", "strategy=mixed", "budget=slots:50"}}) {
+        const auto answer = answerCheckpoint(gpu(), with(assignments));
+        QVERIFY(!answer);
+        QVERIFY2(answer.error().hint.find("strategy=") != std::string::npos, answer.error().text().c_str());
+        QVERIFY(!answer.error().place.empty());
+    }
     const auto sqrt = answerCheckpoint(gpu(), with({"chain=uniform:100000", "strategy=sqrt"}));
     QVERIFY(sqrt->chosen.hasSchedule());
     QVERIFY(answerCheckpoint(gpu(), with({"chain=uniform:1"}))->chosen.isFeasible);
