@@ -278,7 +278,7 @@ private:
 
 Json InferenceMemory::predictDetail(const Device& device, const Parameters& parameters) const
 {
-    Json detail = Json::object();
+    Json detail = objectWithRoom(8);
     const auto answer = answerOf(device, parameters);
     if (!answer)
         return detail;

@@ -106,17 +106,53 @@ struct Node
 {
     std::int64_t bytes = 0;
     Category category = Category::Unknown;
-    std::map<std::string, Node> children;
+    std::map<std::string_view, Node> children; ///< by names of the trace
 };
 
-Json nodeJson(const std::string& name, const Node& node)
+/// Numbered modules inside numbered modules are the experts of a layer: hundreds, all alike.
+constexpr std::string_view lastNumber = "15", furtherNumbers = "16 and on";
+
+bool isNumber(std::string_view name)
 {
-    Json json{{"name", name}, {"bytes", node.bytes}};
+    return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool isFurther(std::string_view number)
+{
+    return number.size() != lastNumber.size() ? number.size() > lastNumber.size() : number > lastNumber;
+}
+
+Node& descend(Node& root, std::string_view path, std::int64_t bytes)
+{
+    Node* node = &root;
+    node->bytes += bytes;
+    bool isNumbered = false;
+    for (std::size_t begin = 0; !path.empty() && begin <= path.size();) {
+        const std::size_t end = std::min(path.find('.', begin), path.size());
+        std::string_view name = path.substr(begin, end - begin);
+        if (isNumber(name)) {
+            if (isNumbered && isFurther(name))
+                name = furtherNumbers;
+            isNumbered = true;
+        }
+        node = &node->children[name];
+        node->bytes += bytes;
+        begin = end + 1;
+    }
+    return *node;
+}
+
+Json nodeJson(std::string_view name, const Node& node)
+{
+    Json json = objectWithRoom(3);
+    json.emplace("name", name);
+    json.emplace("bytes", node.bytes);
     if (node.children.empty()) {
-        json["category"] = categoryKey(node.category);
+        json.emplace("category", categoryKey(node.category));
         return json;
     }
-    std::vector<const std::pair<const std::string, Node>*> sorted;
+    std::vector<const std::pair<const std::string_view, Node>*> sorted;
+    sorted.reserve(node.children.size());
     for (const auto& child : node.children)
         sorted.push_back(&child);
     std::stable_sort(sorted.begin(), sorted.end(),
@@ -125,12 +161,22 @@ Json nodeJson(const std::string& name, const Node& node)
                              return a->second.bytes > b->second.bytes;
                          return a->first.size() < b->first.size(); // layer 2 before layer 10
                      });
+    Json::array_t children;
+    children.reserve(sorted.size());
     for (const auto* child : sorted)
-        json["children"].push_back(nodeJson(child->first, child->second));
+        children.push_back(nodeJson(child->first, child->second));
+    json.emplace("children", std::move(children));
     return json;
 }
 
 } // namespace
+
+Json objectWithRoom(std::size_t members)
+{
+    Json json = Json::object();
+    json.get_ref<Json::object_t&>().reserve(members);
+    return json;
+}
 
 std::string categoryKey(Category category)
 {
@@ -243,17 +289,9 @@ Json treeJson(const Trace& trace, const Moment& moment)
 {
     Node root;
     for (const Live& live : liveGroups(trace, moment.event, Modules::Each)) {
-        Node* node = &root;
-        node->bytes += live.bytes;
-        const std::string& path = trace.modules()[live.key.module];
-        for (std::size_t begin = 0; !path.empty() && begin <= path.size();) {
-            const std::size_t end = std::min(path.find('.', begin), path.size());
-            node = &node->children[path.substr(begin, end - begin)];
-            node->bytes += live.bytes;
-            begin = end + 1;
-        }
+        Node& module = descend(root, trace.modules()[live.key.module], live.bytes);
         const std::string& name = trace.names()[live.key.name];
-        Node& leaf = node->children[name.empty() ? std::string(categoryText(live.key.category)) : name];
+        Node& leaf = module.children[name.empty() ? categoryText(live.key.category) : name];
         leaf.bytes += live.bytes;
         leaf.category = live.key.category;
     }

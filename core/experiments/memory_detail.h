@@ -17,6 +17,10 @@
 
 namespace memscape {
 
+/// An empty object with room for `members`. One that grows copies all that it holds, down to the last leaf
+/// (keys are const, so its pairs cannot be moved): for objects that are large or many.
+Json objectWithRoom(std::size_t members);
+
 /// "optimizer_state": a category's key in documents; its label is categoryText().
 std::string categoryKey(Category category);
 
@@ -39,7 +43,8 @@ Json timelineJson(const Trace& trace, const Moment& peak, std::optional<std::int
 Series timelineSeries(const Trace& trace, std::size_t points = 600);
 
 /// Bytes alive at the moment by module path, for a treemap: {"name","bytes","children":[…]}; leaves are
-/// tensors of the same name.
+/// tensors of the same name. Of numbered modules inside numbered ones, the experts of a layer, 16 stand
+/// for themselves and the others are summed as "16 and on".
 Json treeJson(const Trace& trace, const Moment& moment);
 
 /// {"event","phase","module","name","bytes","explanation"}.

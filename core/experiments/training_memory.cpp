@@ -222,16 +222,17 @@ Json detailOf(const Device& device, const TrainingAnswer& answer)
     std::optional<std::int64_t> available;
     if (answer.capacity)
         available = *answer.capacity - answer.setup.context;
-    Json detail{{"model", modelJson(answer)},
-                {"parts", partsJson(simulation.peak, simulation.reservedBytes(), answer.setup.context)},
-                {"fits", answer.fits},
-                {"over", over},
-                {"timeline", timelineJson(simulation.trace, simulation.peak, available, answer.outOfMemory)},
-                {"peak", momentJson(simulation.trace, simulation.peak)},
-                {"tree", treeJson(simulation.trace, simulation.peak)},
-                {"live_at_end", simulation.allocator.current.allocated},
-                {"textbook", textbookJson(textbookFigures(answer))},
-                {"basis", device.basis}};
+    Json detail = objectWithRoom(24); // more than it has, with advice
+    detail["model"] = modelJson(answer);
+    detail["parts"] = partsJson(simulation.peak, simulation.reservedBytes(), answer.setup.context);
+    detail["fits"] = answer.fits;
+    detail["over"] = over;
+    detail["timeline"] = timelineJson(simulation.trace, simulation.peak, available, answer.outOfMemory);
+    detail["peak"] = momentJson(simulation.trace, simulation.peak);
+    detail["tree"] = treeJson(simulation.trace, simulation.peak);
+    detail["live_at_end"] = simulation.allocator.current.allocated;
+    detail["textbook"] = textbookJson(textbookFigures(answer));
+    detail["basis"] = device.basis;
     detail["capacity"] = answer.capacity ? Json{{"bytes", *answer.capacity}, {"label", device.name}} : Json();
     return detail;
 }

@@ -16,9 +16,9 @@ namespace {
 /// Everything that is due, and the pixels.
 void settle(ExperimentPage& page)
 {
-    do {
-        QApplication::processEvents();
-    } while (!page.upToDate());
+    QApplication::processEvents();
+    while (!page.upToDate())
+        QApplication::processEvents(QEventLoop::WaitForMoreEvents);
     page.updateNow();
     page.repaint();
     QApplication::processEvents();
@@ -48,12 +48,14 @@ BENCHMARK_CAPTURE(changedParameter, stride_on_cpu, "stride", "cpu", "stride", st
 BENCHMARK_CAPTURE(changedParameter, hierarchy_on_cpu, "hierarchy", "cpu", "working_set", sizes)->Unit(benchmark::kMillisecond);
 
 /// While a slider moves: from the edit to the page with its prediction on screen; what would help comes
-/// when it rests.
-void draggedParameter(benchmark::State& state, const char* page, const char* model, std::vector<QString> values)
+/// when it rests. CPU is what the window's own thread computed, Time is until the pixels are there: the
+/// prediction runs on another thread, and this one sleeps meanwhile.
+void draggedParameter(benchmark::State& state, const char* experiment, const char* page, const char* model,
+                      const char* key, std::vector<QString> values)
 {
     PageFixture fixture;
-    fixture.document.setDevice("training-memory", "nvidia-h200");
-    ExperimentPage shown(**findExperiment("training-memory"), fixture.services(), nullptr, page);
+    fixture.document.setDevice(experiment, "nvidia-h200");
+    ExperimentPage shown(**findExperiment(experiment), fixture.services(), nullptr, page);
     shown.resize(1280, 800);
     shown.show();
     if (!shown.setText("model", model))
@@ -62,20 +64,30 @@ void draggedParameter(benchmark::State& state, const char* page, const char* mod
     std::size_t next = 0;
     for (auto _ : state) {
         const Record* before = shown.prediction();
-        if (!shown.setText("batch", values[next++ % values.size()]))
+        if (!shown.setText(key, values[next++ % values.size()]))
             state.SkipWithError("refused");
         shown.updateNow();
         while (shown.prediction() == before)
-            QApplication::processEvents();
+            QApplication::processEvents(QEventLoop::WaitForMoreEvents);
         shown.updateNow();
         shown.repaint();
     }
 }
 
 const std::vector<QString> batches{"1", "2", "3", "5", "8", "13", "21", "34", "55", "89"};
-BENCHMARK_CAPTURE(draggedParameter, llama_2_7b, "", "llama-2-7b", batches)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(draggedParameter, gpt_3_175b, "", "gpt3-175b", batches)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(draggedParameter, timeline_of_llama_2_7b, "step-timeline", "llama-2-7b", batches)->Unit(benchmark::kMillisecond);
+const std::vector<QString> contexts{"512", "1024", "2000", "4096", "8192", "16384", "32768"};
+BENCHMARK_CAPTURE(draggedParameter, budget_of_llama_2_7b, "training-memory", "", "llama-2-7b", "batch", batches)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, budget_of_gpt2_xl, "training-memory", "", "gpt2-xl", "batch", batches)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, budget_of_gpt_3_175b, "training-memory", "", "gpt3-175b", "batch", batches)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, timeline_of_llama_2_7b, "training-memory", "step-timeline", "llama-2-7b", "batch", batches)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, timeline_of_gpt2_xl, "training-memory", "step-timeline", "gpt2-xl", "batch", batches)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, inference_of_llama_2_7b, "inference-memory", "", "llama-2-7b", "context", contexts)
+    ->Unit(benchmark::kMillisecond);
 
 void prediction(benchmark::State& state, const char* experiment, const char* device)
 {

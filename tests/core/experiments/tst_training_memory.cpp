@@ -19,6 +19,7 @@ private slots:
     void theTimelineReachesThePeak();
     void whoIsAliveAddsUpToThePeak();
     void theTreeAddsUpToThePeak();
+    void theTreeSumsExpertsBeyondSixteen();
     void everyLeverIsWhatItsPredictionSays();
     void whatMakesItFitFits();
     void noSingleLeverThatFitsIsQuicker();
@@ -162,6 +163,20 @@ std::int64_t checkedTree(const Json& node)
     return sum == bytes ? bytes : -1;
 }
 
+/// The first node of this name on the way down.
+const Json* nodeNamed(const Json& node, std::string_view name)
+{
+    if (node["name"].get<std::string>() == name)
+        return &node;
+    if (node.contains("children")) {
+        for (const Json& child : node["children"]) {
+            if (const Json* found = nodeNamed(child, name))
+                return found;
+        }
+    }
+    return nullptr;
+}
+
 } // namespace
 
 void TestTrainingMemory::theTreeAddsUpToThePeak()
@@ -169,6 +184,24 @@ void TestTrainingMemory::theTreeAddsUpToThePeak()
     const auto prediction = training().predict(gpu(), with(tiny));
     QVERIFY(prediction);
     QCOMPARE(checkedTree(prediction->detail["tree"]), prediction->detail["peak"]["allocated"].get<std::int64_t>());
+}
+
+void TestTrainingMemory::theTreeSumsExpertsBeyondSixteen()
+{
+    const auto prediction = training().predict(gpu(), with({"model=deepseek-v2-lite", "batch=1", "sequence=64"}));
+    QVERIFY(prediction);
+    const Json& tree = prediction->detail["tree"];
+    QCOMPARE(checkedTree(tree), prediction->detail["peak"]["allocated"].get<std::int64_t>());
+    const Json* experts = nodeNamed(tree, "experts");
+    QVERIFY(experts);
+    QCOMPARE((*experts)["children"].size(), std::size_t(17));
+    const Json* one = nodeNamed(*experts, "15");
+    const Json* others = nodeNamed(*experts, "16 and on");
+    QVERIFY(one && others);
+    QCOMPARE((*others)["bytes"].get<double>(), 48 * (*one)["bytes"].get<double>()); // 64 experts, all alike
+    QCOMPARE((*others)["children"].size(), (*one)["children"].size());
+    QVERIFY(nodeNamed(tree, "layers"));
+    QVERIFY(nodeNamed(*nodeNamed(tree, "layers"), "26")); // layers all stand for themselves
 }
 
 void TestTrainingMemory::everyLeverIsWhatItsPredictionSays()
