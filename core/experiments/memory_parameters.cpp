@@ -135,6 +135,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.gradient = plan.phase != StepPhase::Inference;
     build.loss = plan.phase == StepPhase::Training;
     build.logitsInFloat = plan.logitsInFp32;
+    build.keepsLogits = parameters.flag("keeps_logits");
     build.tensorParallel = plan.tensorParallel;
     build.sequenceParallel = plan.sequenceParallel;
     build.isProductInFp8 = plan.precision == Precision::Fp8;

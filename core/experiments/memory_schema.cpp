@@ -167,9 +167,15 @@ Schema trainingSchema()
              Unit::One, 0, 0.99, Scale::Linear, {}, "0"},
             operatorsSpec(),
             flag("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
+            flag("keeps_logits", "logits kept",
+                 "The training loop has a name for what the model returns (logits, loss = model(x), outputs = model(**batch)), so the "
+                 "logits live through backward and update. Off for a loop whose model returns the loss alone.",
+                 true),
             flag("clipping", "gradient clipping", "torch.nn.utils.clip_grad_norm_ before the update.", false),
             flag("zero_grad_frees", "zero_grad frees", "zero_grad(set_to_none=True), PyTorch's default since 2.0.", true),
-            choice("phase", "phase", "How much of the step runs.",
+            choice("phase", "phase",
+                   "How much of the step runs. Inference is under torch.no_grad(), where autocast keeps its casts of the weights; "
+                   "under torch.inference_mode() newer versions of PyTorch make them anew for every product.",
                    {{"training", "training step", "forward, backward, update"},
                     {"forward", "forward, graph kept", "what backward would need is still alive at the end"},
                     {"inference", "inference", "forward under no_grad: nothing is saved"}},

@@ -61,6 +61,14 @@ Why countWhy(const Inventory& tensors)
             "the model's description", {}};
 }
 
+/// B of the storage of the output that outlives the forward pass by its name alone, in training.
+std::int64_t keptLogitsBytes(const TrainingAnswer& answer)
+{
+    const Graph& graph = answer.simulation.graph;
+    const bool isNamed = answer.setup.build.keepsLogits && graph.loss != noTensor && graph.output != noTensor;
+    return isNamed ? graph.storageOf(graph.output).bytes : 0;
+}
+
 Why allocatedWhy(const TrainingAnswer& answer)
 {
     const Simulation& simulation = answer.simulation;
@@ -75,6 +83,9 @@ Why allocatedWhy(const TrainingAnswer& answer)
         why.terms.push_back({std::string(categoryText(Category(i))), double(bytes), Unit::Byte, "alive at the peak", "the simulated step"});
     }
     why.with += fmt::format(", in the {} phase", phaseText(simulation.peak.phase));
+    if (const double logits = double(keptLogitsBytes(answer)); logits > 0)
+        why.terms.push_back({"logits", logits, Unit::Byte, "kept by the training loop's own name for them (keeps_logits)",
+                             "`logits, loss = model(x)`, `outputs = model(**batch)`"});
     why.source = tapeSource;
     why.omits = omits();
     return why;

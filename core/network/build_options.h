@@ -33,7 +33,11 @@ struct EagerRules
     bool dropoutSavesNoise = false;     ///< F.dropout on a CPU: a factor per element, not a Bool
     bool accumulatesInPlace = true;     ///< since 2.0 a second gradient is added into the first
     bool slicesWholeDimensions = false; ///< before 2.0 x[:, :, None] made a node of each colon
-    static constexpr EagerRules torch113OnCpu() { return {true, false, false, true, false, true}; }
+    bool crossEntropyInFloat = false; ///< autocast as its documentation has it, not as CUDA runs it
+    static constexpr EagerRules torch113OnCpu()
+    {
+        return {true, false, false, true, false, true, true};
+    }
 };
 
 /// Low-rank adapters beside frozen weights (Hu et al. 2021), as peft's lora.Linear runs them.
@@ -57,7 +61,10 @@ struct BuildOptions
     bool gradient = true;       ///< false: torch.no_grad, nothing is saved
     bool loss = true;           ///< ends in the training loss; false: in the logits
     bool logitsInFloat = false; ///< `logits.float()` before the loss
-    bool keepsLogits = false;   ///< a Python variable names the logits until the step ends
+    /// The training loop names what the model returned until the next step: `logits, loss = model(x)`
+    /// (nanoGPT), `outputs = model(**batch)`. Not so in transformers' Trainer, whose compute_loss()
+    /// returns the loss alone.
+    bool keepsLogits = false;
     int tensorParallel = 1;        ///< this is one of so many devices (tensor_parallel.h)
     bool sequenceParallel = false;
     bool isProductInFp8 = false;   ///< layers' linear operators keep FP8 copies of their inputs

@@ -201,6 +201,8 @@ public:
     /// that only one has: einsum("bqhd,bkhd->bhqk", q, k).
     Variable einsum(std::string_view equation, Variable x, Variable y);
     Variable convolution(Variable x, Variable weight, Variable bias, const ConvolutionShape& shape);
+    /// x (B, H', S, D) with every head H / H' times in a row, copied.
+    Variable repeatedHeads(Variable x, std::int64_t heads);
     /// q (B, H, S, D), k and v with as many or fewer heads; result (B, H, S, D), dense as (B, S, H, D).
     Variable scaledDotProduct(Variable q, Variable k, Variable v);
 
@@ -250,6 +252,7 @@ private:
                     bool savesInput);
     Variable lowPrecision(Variable x); ///< autocast's cast, cached for parameters
     Variable highPrecision(Variable x);
+    Variable logSoftmaxOf(Variable x); ///< in the type of x, under autocast too
     void sumInFloat(); ///< the sum recorded last, under autocast
     bool isInLayer() const { return m_layers > 0; }
     bool hasAdapter(std::string_view name) const;

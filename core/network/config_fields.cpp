@@ -91,84 +91,75 @@ std::int64_t ConfigFields::countOr(Keys keys, std::int64_t standard, std::int64_
     return value.value_or(standard);
 }
 
-double ConfigFields::number(Keys keys, double standard)
+template<typename Value>
+Value ConfigFields::one(Keys keys, Value standard, Result<Value> (JsonReader::*read)() const)
 {
     const auto node = find(keys);
     if (failed() || !node)
         return standard;
-    const auto value = node->number();
+    auto value = ((*node).*read)();
     if (!value)
         refuse(value.error());
-    return value.value_or(standard);
+    return value.value_or(std::move(standard));
+}
+
+double ConfigFields::number(Keys keys, double standard)
+{
+    return one(keys, standard, &JsonReader::number);
 }
 
 bool ConfigFields::flag(Keys keys, bool standard)
 {
-    const auto node = find(keys);
-    if (failed() || !node)
-        return standard;
-    const auto value = node->boolean();
-    if (!value)
-        refuse(value.error());
-    return value.value_or(standard);
+    return one(keys, standard, &JsonReader::boolean);
 }
 
 std::string ConfigFields::word(Keys keys, std::string standard)
 {
-    const auto node = find(keys);
-    if (failed() || !node)
-        return standard;
-    const auto value = node->string();
-    if (!value)
-        refuse(value.error());
-    return value.value_or(standard);
+    return one(keys, std::move(standard), &JsonReader::string);
 }
 
-std::vector<std::int64_t> ConfigFields::counts(Keys keys)
+template<typename Value>
+std::vector<Value> ConfigFields::list(Keys keys, Result<Value> (JsonReader::*read)() const)
 {
-    std::vector<std::int64_t> values;
+    std::vector<Value> values;
     const auto node = find(keys);
     if (failed() || !node)
         return values;
     const auto items = node->items();
-    if (!items) {
-        refuse(items.error());
+    if (!items || items->size() > listLimit) {
+        refuse(items ? Error{"model.range", "the list is too long", node->path(),
+                             fmt::format("at most {} are read", listLimit)}
+                     : items.error());
         return values;
     }
     for (const JsonReader& item : *items) {
-        const auto value = item.integer();
-        if (!value || *value < 0 || *value > sizeLimit || values.size() == listLimit) {
-            refuse(value ? Error{"model.range", "is out of range", item.path(),
-                                 fmt::format("at most {}", sizeLimit)}
-                         : value.error());
+        auto value = (item.*read)();
+        if (!value) {
+            refuse(value.error());
             return {};
         }
-        values.push_back(*value);
+        values.push_back(std::move(*value));
+    }
+    return values;
+}
+
+std::vector<std::int64_t> ConfigFields::counts(Keys keys)
+{
+    std::vector<std::int64_t> values = list(keys, &JsonReader::integer);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (values[i] >= 0 && values[i] <= sizeLimit)
+            continue;
+        refuse(Error{"model.range", fmt::format("{} is out of range", values[i]),
+                     fmt::format("{}[{}]", find(keys)->path(), i),
+                     fmt::format("allowed: 0 to {}", sizeLimit)});
+        return {};
     }
     return values;
 }
 
 std::vector<std::string> ConfigFields::words(Keys keys)
 {
-    std::vector<std::string> values;
-    const auto node = find(keys);
-    if (failed() || !node)
-        return values;
-    const auto items = node->items();
-    if (!items) {
-        refuse(items.error());
-        return values;
-    }
-    for (const JsonReader& item : *items) {
-        const auto value = item.string();
-        if (!value || values.size() == listLimit) {
-            refuse(value ? Error{"model.range", "the list is too long", node->path(), ""}
-                         : value.error());
-            return {};
-        }
-        values.push_back(*value);
-    }
-    return values;
+    return list(keys, &JsonReader::string);
 }
 
 } // namespace memscape

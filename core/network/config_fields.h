@@ -53,6 +53,11 @@ public:
     std::vector<std::string> takeAssumptions() { return std::move(m_assumptions); }
 
 private:
+    template<typename Value>
+    Value one(Keys keys, Value standard, Result<Value> (JsonReader::*read)() const);
+    template<typename Value>
+    std::vector<Value> list(Keys keys, Result<Value> (JsonReader::*read)() const);
+
     JsonReader m_node;
     std::optional<JsonReader> m_outer;
     std::optional<Error> m_error;

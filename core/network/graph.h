@@ -85,6 +85,8 @@ struct Graph
     std::vector<Block> blocks; ///< by `first`; an attention core lies within its layer
     TensorId loss = noTensor;   ///< what backward starts from; noTensor when there is none
     TensorId output = noTensor; ///< logits, or the last activation
+    /// The model returns both at once, `logits, loss = model(x)`; else the loop computes the loss.
+    bool returnsLoss = false;
 
     std::span<const TensorId> inputs(const Operator& op) const;
     std::span<const TensorId> outputs(const Operator& op) const;

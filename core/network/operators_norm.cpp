@@ -19,23 +19,32 @@ Variable NetworkBuilder::highPrecision(Variable x)
 Variable NetworkBuilder::softmax(Variable x)
 {
     const Variable held = x; // named by the caller until the operator is done, beside its cast
-    x = contiguous(highPrecision(std::move(x)));
-    if (!ok())
-        return {};
-    return settled(record(OperatorKind::Softmax, {x.id()}, {Layout(x.shape()), x.dtype()},
-                          {noTensor}),
-                   x);
+    const bool isLow = x && elementBytes(x.dtype()) < 4;
+    const DType computed = x && !(m_options.autocast && isLow) ? x.dtype() : DType::Float32;
+    return softmax(std::move(x), computed);
 }
 
+// CUDA's kernel reads fp16 and writes fp32; bf16 is cast before it (ATen/native/SoftMax.cpp).
 Variable NetworkBuilder::softmax(Variable x, DType computed)
 {
-    return softmax(cast(std::move(x), computed));
+    if (!ok())
+        return {};
+    const bool isFused = x.dtype() == DType::Float16 && computed == DType::Float32;
+    x = contiguous(isFused ? std::move(x) : cast(std::move(x), computed));
+    if (!ok())
+        return {};
+    return settled(record(OperatorKind::Softmax, {x.id()}, {Layout(x.shape()), computed}, {noTensor}), x);
 }
 
 Variable NetworkBuilder::logSoftmax(Variable x)
 {
     const Variable held = x; // named by the caller until the operator is done, beside its cast
-    x = contiguous(highPrecision(std::move(x)));
+    return logSoftmaxOf(highPrecision(std::move(x)));
+}
+
+Variable NetworkBuilder::logSoftmaxOf(Variable x)
+{
+    x = contiguous(std::move(x));
     if (!ok())
         return {};
     return settled(record(OperatorKind::LogSoftmax, {x.id()}, {Layout(x.shape()), x.dtype()},

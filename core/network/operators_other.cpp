@@ -145,10 +145,14 @@ Variable NetworkBuilder::interpolate(Variable x, std::int64_t factor, bool bilin
 
 // --- losses ---------------------------------------------------------------------------------------
 
+// Under autocast log_softmax stays in the logits' type, for cross_entropy asks for that; nll_loss is
+// on the float list and packs a float copy (aten/src/ATen/native/LossNLL.cpp).
 Variable NetworkBuilder::crossEntropy(Variable logits, Variable target)
 {
-    const Variable cast = highPrecision(logits); // one operator to autocast: its cast lives on
-    Variable probabilities = logSoftmax(cast);
+    const bool inFloat = m_options.rules.crossEntropyInFloat;
+    const Variable input = inFloat ? highPrecision(logits) : logits;
+    const Variable held = logSoftmaxOf(input); // an argument of nll_loss
+    Variable probabilities = highPrecision(held);
     logits.reset();
     if (!ok())
         return {};

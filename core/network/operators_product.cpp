@@ -5,16 +5,33 @@
 // reshape and a bmm (ATen/native/Linear.cpp, sumproduct_pair). Under autocast all of them run in
 // the low precision; the cast of a parameter is cached.
 //
-// Attention kernels: FlashAttention keeps q, k, v as passed, the output, a float log-sum-exp a row
-// and a 16-byte random state; the memory-efficient kernel pads its rows to a multiple of 32
-// (ATen/native/transformers/cuda/attention.cu).
+// Attention kernels: FlashAttention keeps q, k, v as passed, the output, a float log-sum-exp a row,
+// a 16-byte random state and a number; the memory-efficient kernel pads its rows to a multiple of 32
+// and keeps two numbers (ATen/native/transformers/cuda/attention.cu).
 #include "core/network/builder.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
 namespace memscape {
+
+namespace {
+
+/// Autocast casts the arguments of a C++ call, which gcc evaluates from the last; where it is written
+/// out in Python, they come in their order.
+template<typename Cast, typename... Operands>
+void castEach(const EagerRules& rules, Cast cast, Operands&... operands)
+{
+    std::array<Variable*, sizeof...(Operands)> all{&operands...};
+    if (!rules.crossEntropyInFloat)
+        std::reverse(all.begin(), all.end());
+    for (Variable* const operand : all)
+        *operand = cast(std::move(*operand));
+}
+
+} // namespace
 
 Variable NetworkBuilder::lowPrecision(Variable x)
 {
@@ -41,9 +58,7 @@ Variable NetworkBuilder::lowPrecision(Variable x)
 Variable NetworkBuilder::linear(Variable x, Variable weight, Variable bias)
 {
     const Variable held = x; // named by the caller until the operator is done, beside its cast
-    x = lowPrecision(std::move(x));
-    weight = lowPrecision(std::move(weight));
-    bias = lowPrecision(std::move(bias));
+    castEach(m_options.rules, [this](Variable v) { return lowPrecision(std::move(v)); }, x, weight, bias);
     if (ok() && x.size(-1) != weight.size(1))
         refuse("network.shape", fmt::format("a linear layer for {} inputs was given {}",
                                             weight.size(1), x.size(-1)));
@@ -95,8 +110,8 @@ Variable NetworkBuilder::bmm(Variable x, Variable y)
 Variable NetworkBuilder::matmul(Variable x, Variable y)
 {
     const Variable heldX = x, heldY = y;
-    x = lowPrecision(std::move(x));
-    y = lowPrecision(std::move(y));
+    castEach(m_options.rules, [this](Variable v) { return lowPrecision(std::move(v)); }, x, y);
+    const Variable castX = x, castY = y; // arguments of the function that autocast wraps
     if (!ok())
         return {};
     const int rank = x.shape().rank;
@@ -172,6 +187,7 @@ Variable NetworkBuilder::einsum(std::string_view equation, Variable x, Variable 
     const std::string_view xs = equation.substr(0, comma);
     const std::string_view ys = equation.substr(comma + 1, arrow - comma - 1);
     const std::string_view rs = equation.substr(arrow + 2);
+    const Variable castX = x, castY = y; // arguments of the function that autocast wraps
     if (ok() && (int(xs.size()) != x.shape().rank || int(ys.size()) != y.shape().rank))
         refuse("network.shape", fmt::format("einsum {} of {} and {} dimensions", equation,
                                             x.shape().rank, y.shape().rank));
@@ -211,15 +227,28 @@ Variable NetworkBuilder::einsum(std::string_view equation, Variable x, Variable 
     return result;
 }
 
+Variable NetworkBuilder::repeatedHeads(Variable x, std::int64_t heads)
+{
+    const std::int64_t groups = ok() ? heads / x.size(1) : 1;
+    if (groups == 1)
+        return x;
+    const Shape shape{x.size(0), x.size(1), groups, x.size(2), x.size(3)};
+    const Shape full{x.size(0), heads, x.size(2), x.size(3)};
+    return reshape(expand(unsqueeze(std::move(x), 2), shape), full);
+}
+
 Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v)
 {
     const Variable heldQ = q, heldK = k, heldV = v;
-    q = lowPrecision(std::move(q));
-    k = lowPrecision(std::move(k));
-    v = lowPrecision(std::move(v));
+    castEach(m_options.rules, [this](Variable x) { return lowPrecision(std::move(x)); }, q, k, v);
+    const Variable castK = k, castV = v; // arguments of the function that autocast wraps
     if (!ok())
         return {};
     const bool isFlash = m_options.attention == AttentionKernel::Flash;
+    if (!isFlash) { // its kernel has one key for each query
+        k = repeatedHeads(std::move(k), q.size(1));
+        v = repeatedHeads(std::move(v), q.size(1));
+    }
     const std::int64_t rows = isFlash ? q.size(2) : (q.size(2) + 31) / 32 * 32;
     const Layout result = Layout(Shape{q.size(0), q.size(2), q.size(1), v.size(3)}).transposed(1, 2);
     const Layout logSumExp(Shape{q.size(0), q.size(1), rows});
@@ -228,8 +257,10 @@ Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v)
           std::array{q.id(), k.id(), v.id()});
     const TensorId output = addOutput({result, dtype}, true);
     const TensorId sums = addOutput({logSumExp, DType::Float32}, false);
-    const TensorId state = addOutput({Layout(Shape{2}), DType::Int64}, false);
-    for (const TensorId tensor : {q.id(), k.id(), v.id(), output, sums, state})
+    const Shape state = isFlash ? Shape{2} : Shape{};
+    const TensorId seed = addOutput({Layout(state), DType::Int64}, false);
+    const TensorId offset = addOutput({Layout(Shape{}), DType::Int64}, false);
+    for (const TensorId tensor : {q.id(), k.id(), v.id(), output, sums, seed, offset})
         save(tensor);
     return settled(Variable(*this, output), q, k, v);
 }

@@ -91,6 +91,9 @@ private:
     bool productBackward(const Operator& op, Gradient& given);
     bool normBackward(const Operator& op, const Gradient& given);
     void attentionBackward(const Operator& op, const Gradient& given);
+    void flashScratch(const Layout& q, const Layout& k, DType dtype);
+    void efficientScratch(const Layout& q, DType dtype);
+    LiveId scratch(std::int64_t bytes); ///< what a kernel needs while it runs
     void splitBackward(const Operator& op);
     void deliver(TensorId tensor, Gradient gradient);
     void accumulate(TensorId tensor, Gradient& sum, Gradient gradient);

@@ -26,9 +26,14 @@ int temporaries(Kind kind)
     }
 }
 
+std::int64_t piecesOf(std::int64_t value, std::int64_t size)
+{
+    return (value + size - 1) / size;
+}
+
 std::int64_t roundedUp(std::int64_t value, std::int64_t step)
 {
-    return (value + step - 1) / step * step;
+    return piecesOf(value, step) * step;
 }
 
 } // namespace
@@ -47,8 +52,8 @@ Autograd::Gradient Autograd::freshFor(TensorId input, const Layout& layout, DTyp
     if (!isKept)
         return fresh(layout, dtype);
     const std::int64_t bytes = layout.elements() * elementBytes(dtype);
-    return {m_live.allocate(bytes, Category::Gradients, m_gradientNames[input], m_module), dtype,
-            layout};
+    const ModuleId module = m_moduleIds[m_graph.storageOf(input).module];
+    return {m_live.allocate(bytes, Category::Gradients, m_gradientNames[input], module), dtype, layout};
 }
 
 Autograd::Gradient Autograd::alias(const Gradient& given)
@@ -193,7 +198,7 @@ bool Autograd::elementwiseBackward(const Operator& op, const Gradient& given)
         return true;
     }
     if (op.kind == Kind::Softmax || op.kind == Kind::LogSoftmax) {
-        m_results[0] = freshFor(input, Layout(given.layout.shape), given.dtype);
+        m_results[0] = freshFor(input, Layout(given.layout.shape), m_graph.tensors[input].dtype);
         return true;
     }
     if (op.kind < Kind::Scale || op.kind > Kind::Softplus)
@@ -257,10 +262,13 @@ bool Autograd::productBackward(const Operator& op, Gradient& given)
         const std::int64_t columns = given.layout.shape.last();
         const std::int64_t rows = columns > 0 ? given.layout.elements() / columns : 0;
         reshape(given, {rows, columns});
-        if (op.kind == Kind::Mm)
+        if (op.kind == Kind::Mm) {
             make(1), make(0);
-        else
-            make(0), make(1), make(2);
+        } else {
+            if (wants(inputs[2]))
+                m_results[2] = alias(given); // validate() sums it over the rows
+            make(0), make(1);
+        }
         return true;
     }
     default: return false;
@@ -279,32 +287,56 @@ bool Autograd::normBackward(const Operator& op, const Gradient& given)
     return true;
 }
 
-// FlashAttention 2 accumulates dq in float over blocks of 128 rows and keeps the row sums of
-// dO · O; fewer key and value heads get expanded gradients first. The memory-efficient kernel keeps
-// the row sums only.
+// FlashAttention 2 (flash_attn/flash_api.cpp, mha_bwd) keeps the row sums of dO · O over blocks of 128
+// rows and accumulates dq in float; fewer key and value heads get expanded gradients first.
+void Autograd::flashScratch(const Layout& q, const Layout& k, DType dtype)
+{
+    const std::int64_t rows = q[0] * q[1] * roundedUp(q[2], 128);
+    const LiveId sums = scratch(rows * 4), gradient = scratch(rows * roundedUp(q[3], 32) * 4);
+    if (k[1] != q[1]) {
+        const std::int64_t expanded = k[0] * k[2] * q[1] * k[3] * elementBytes(dtype);
+        const LiveId keys = scratch(expanded), values = scratch(expanded);
+        m_live.release(values);
+        m_live.release(keys);
+    }
+    m_live.release(gradient);
+    m_live.release(sums);
+}
+
+// The memory-efficient kernel (mem_eff_attention/kernel_backward.h) keeps the row sums of dO · O, which
+// only its form for halves computes itself, and accumulates dq in float tiles with a lock of 16 bytes.
+void Autograd::efficientScratch(const Layout& q, DType dtype)
+{
+    const bool isHalf = elementBytes(dtype) < 4;
+    const std::int64_t heads = q[0] * q[1], rows = heads * q[2], width = q[3];
+    const std::int64_t tile = isHalf && width > 64 && width <= 128 ? 128 : 64;
+    const LiveId product = isHalf ? 0 : scratch(rows * width * 4), sum = isHalf ? 0 : scratch(rows * 4);
+    const LiveId sums = scratch(rows * 4);
+    for (const LiveId used : {product, sum})
+        if (used)
+            m_live.release(used);
+    const std::int64_t tiles = heads * piecesOf(q[2], tile) * piecesOf(width, tile);
+    m_live.release(scratch(tiles * (tile * tile * 4 + 16)));
+    m_live.release(sums);
+}
+
+LiveId Autograd::scratch(std::int64_t bytes)
+{
+    return m_live.allocate(bytes, Category::Workspace, m_name, m_module);
+}
+
 void Autograd::attentionBackward(const Operator& op, const Gradient& given)
 {
     const auto inputs = m_graph.inputs(op);
-    const Layout& q = layoutOf(inputs[0]);
-    const Layout& k = layoutOf(inputs[1]);
-    const bool isFlash = op.kind == Kind::FlashAttention;
-    const std::int64_t rows = roundedUp(q[2], isFlash ? 128 : 32);
-    std::array<Gradient, 4> scratch;
-    std::size_t count = 0;
     for (std::size_t i = 0; i < 3; ++i) {
         const Shape shape = layoutOf(inputs[i]).shape;
         const Layout dense = Layout(Shape{shape[0], shape[2], shape[1], shape[3]});
         m_results[i] = freshFor(inputs[i], dense.transposed(1, 2), given.dtype);
     }
-    scratch[count++] = fresh(Layout(Shape{q[0], q[1], rows}), DType::Float32);
-    if (isFlash)
-        scratch[count++]
-            = fresh(Layout(Shape{q[0], q[1], rows, roundedUp(q[3], 32)}), DType::Float32);
-    if (isFlash && k[1] != q[1])
-        for (int i = 0; i < 2; ++i)
-            scratch[count++] = fresh(Layout(Shape{k[0], k[2], q[1], k[3]}), given.dtype);
-    while (count > 0)
-        drop(scratch[--count]);
+    if (op.kind == Kind::FlashAttention)
+        flashScratch(layoutOf(inputs[0]), layoutOf(inputs[1]), given.dtype);
+    else
+        efficientScratch(layoutOf(inputs[0]), given.dtype);
 }
 
 } // namespace memscape

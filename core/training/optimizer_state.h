@@ -4,16 +4,17 @@
 //   sgd            nothing
 //   momentum       n e
 //   adam, adamw    2 n e (and a step count: on the host, or 4 B on the device when fused)
-//   adam-8bit      2 n + 2 × 4 ceil(n / 256): one byte each and an fp32 scale per block of 256;
-//   below
-//                  4096 elements 2 × 4 n; and two tables of 256 fp32 codes for all (bitsandbytes)
+//   adam-8bit      2 n + 2 × 4 ceil(n / 256): one byte each and an fp32 scale per block of 256
+//                  (bitsandbytes since 0.44, its pull request 1365; blocks of 2048 before); below
+//                  4096 elements 2 × 4 n; and two tables of 256 fp32 codes for all
 //   adafactor      (n / columns + n / rows) e over the last two dimensions, n e for vectors
 //   lion           n e
 //   muon           n e for hidden matrices; embeddings, output head and vectors are left to AdamW
 // Sources: torch/optim of PyTorch 2.x; Dettmers et al. 2022 (arXiv:2110.02861) and bitsandbytes;
 // Chen et al. 2023 (Lion). Checked against the states that PyTorch itself makes.
 //
-// Left out: AMSGrad, Nesterov (no state), GradScaler's three scalars.
+// Left out: AMSGrad, Nesterov (no state), GradScaler's three scalars; that transformers' Trainer keeps
+// 32-bit state for embeddings under 8-bit Adam.
 #pragma once
 
 #include "core/training/parameter_tensor.h"

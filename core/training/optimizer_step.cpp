@@ -72,8 +72,8 @@ void clipGradients(Trace& trace, const std::vector<ParameterTensor>& parameters,
     const auto make = [&](std::int64_t bytes) { return Temporary(trace, bytes, norm, 0); };
     Temporary total;
     {
-        Temporary chunks(trace, 4 * count * piece(largest, normChunk), trace.name("norm chunks"),
-                         0);
+        Temporary chunks(trace, 4 * count * piece(largest, normChunk), trace.name("norm chunks"), 0,
+                         Category::Workspace); // of one kernel
         std::vector<Temporary> norms;
         for (std::int64_t i = 0; i < count; ++i)
             norms.push_back(make(scalar));

@@ -2,6 +2,7 @@
 #include "core/training/update_rules.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace memscape {
@@ -104,42 +105,56 @@ void UpdateRules::adamForeach(const Indices& tensors)
         roots.push_back(like(index, root));
 }
 
-/// m = b1*m + (1-b1)*g;  v = b2*v + (1-b2)*g**2;  p -= lr * m / (v.sqrt() + eps);  p -= lr*wd*p
+/// m = state.get("m", zeros_like(g)), v the same;  m' = b1*m + (1-b1)*g;  v' = b2*v + (1-b2)*g**2;
+/// p -= lr * m' / (v'.sqrt() + eps);  p -= lr*wd*p.  The function's variables keep the old moments of
+/// a parameter until those of the next one are looked up.
 void UpdateRules::adamWrittenOut(const Indices& tensors)
 {
-    const NameId product = m_trace.name("product"), power = m_trace.name("square");
-    const NameId root = m_trace.name("sqrt(v)"), sum = m_trace.name("sum"),
-                 quotient = m_trace.name("quotient");
+    std::array<BlockId, 2> old{noBlock, noBlock};
     for (const std::size_t index : tensors) {
         auto& state = m_blocks.state[index];
-        const auto moment = [&](BlockId old) {
-            return Temporary(m_trace, tensor(index).elements * m_elementBytes,
-                             m_trace.allocation(old).name, tensor(index).module,
-                             Category::OptimizerState);
-        };
-        Temporary decayed = like(index, product), share = like(index, product);
-        Temporary first = moment(state[0]);
-        decayed.reset();
-        share.reset();
-        decayed = like(index, product);
-        Temporary squared = like(index, power);
-        share = like(index, product);
-        squared.reset();
-        Temporary second = moment(state[1]);
-        decayed.reset();
-        share.reset();
-        Temporary scaled = like(index, product), squareRoot = like(index, root);
-        Temporary denominator = like(index, sum);
-        squareRoot.reset();
-        Temporary update = like(index, quotient);
-        denominator.reset();
-        scaled.reset();
-        update.reset();
-        if (m_plan.optimizer != OptimizerKind::Adam)
-            like(index, product); // lr * wd * p
-        m_trace.free(std::exchange(state[0], first.release()));
-        m_trace.free(std::exchange(state[1], second.release()));
+        for (const std::size_t i : {0u, 1u}) {
+            like(index, m_trace.name("zeros_like")); // made whether it is needed or not
+            if (old[i] != noBlock)
+                m_trace.free(old[i]);
+            old[i] = state[i];
+        }
+        state[0] = decayedMoment(index, state[0], false);
+        state[1] = decayedMoment(index, state[1], true);
+        writtenOutUpdate(index);
     }
+    for (const BlockId block : old)
+        if (block != noBlock)
+            m_trace.free(block);
+}
+
+/// b * moment + (1 - b) * g, or g squared.
+BlockId UpdateRules::decayedMoment(std::size_t index, BlockId old, bool isSquared) const
+{
+    const NameId product = m_trace.name("product");
+    const Temporary decayed = like(index, product);
+    Temporary squared;
+    if (isSquared)
+        squared = like(index, m_trace.name("square"));
+    const Temporary share = like(index, product);
+    squared.reset();
+    return Temporary(m_trace, tensor(index).elements * m_elementBytes, m_trace.allocation(old).name,
+                     tensor(index).module, Category::OptimizerState)
+        .release();
+}
+
+void UpdateRules::writtenOutUpdate(std::size_t index) const
+{
+    const NameId product = m_trace.name("product");
+    {
+        const Temporary scaled = like(index, product);
+        Temporary squareRoot = like(index, m_trace.name("sqrt(v)"));
+        const Temporary denominator = like(index, m_trace.name("sum"));
+        squareRoot.reset();
+        const Temporary update = like(index, m_trace.name("quotient"));
+    }
+    if (m_plan.optimizer != OptimizerKind::Adam)
+        like(index, product); // lr * wd * p
 }
 
 /// update = exp_avg * b1 + grad * (1 - b1), in place from there on.

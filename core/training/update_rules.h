@@ -21,6 +21,8 @@ private:
     void adamLoop(const Indices& tensors);
     void adamForeach(const Indices& tensors);
     void adamWrittenOut(const Indices& tensors);
+    BlockId decayedMoment(std::size_t index, BlockId old, bool isSquared) const;
+    void writtenOutUpdate(std::size_t index) const;
     void lion(const Indices& tensors);
     void muon(const Indices& tensors);
     void adafactorLoop(const Indices& tensors);

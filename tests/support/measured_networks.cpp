@@ -5,7 +5,7 @@
 #include "tests/support/networks/classifier.h"
 #include "tests/support/networks/encoder_layer.h"
 #include "core/network/families/gpt2.h"
-#include "core/network/families/llama.h"
+#include "tests/support/networks/llama.h"
 #include "tests/support/networks/mobilenet.h"
 #include "tests/support/networks/resnet.h"
 #include "tests/support/networks/vgg.h"

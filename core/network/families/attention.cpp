@@ -32,8 +32,8 @@ Variable eagerScores(NetworkBuilder& b, const Variable& q, const Variable& k,
         scores = b.add(std::move(scores), style.mask);
     if (style.sinks)
         return withSinks(b, std::move(scores), style.sinks);
-    scores = style.softmaxInFloat ? b.cast(b.softmax(std::move(scores), DType::Float32), q.dtype())
-                                  : b.softmax(std::move(scores));
+    scores = style.softmaxInFloat ? b.cast(b.softmax(scores, DType::Float32), q.dtype())
+                                  : b.softmax(scores); // named until its result is
     return b.dropout(std::move(scores), b.options().dropout);
 }
 
@@ -45,16 +45,6 @@ Variable splitHeads(NetworkBuilder& b, Variable x, std::int64_t heads, std::int6
     return b.transpose(b.view(std::move(x), shape), 1, 2);
 }
 
-Variable repeatedHeads(NetworkBuilder& b, Variable x, std::int64_t heads)
-{
-    const std::int64_t groups = b.ok() ? heads / x.size(1) : 1;
-    if (groups == 1)
-        return x;
-    const Shape shape{x.size(0), x.size(1), groups, x.size(2), x.size(3)};
-    const Shape full{x.size(0), heads, x.size(2), x.size(3)};
-    return b.reshape(b.expand(b.unsqueeze(std::move(x), 2), shape), full);
-}
-
 Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,
                 const AttentionStyle& style)
 {
@@ -64,15 +54,12 @@ Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const V
     const bool isEager = b.options().attention == AttentionKernel::Eager || style.softcap > 0;
     Variable context;
     if (isEager) {
-        const Variable keys = repeatedHeads(b, k, heads);
-        const Variable values = repeatedHeads(b, v, heads);
+        const Variable keys = b.repeatedHeads(k, heads);
+        const Variable values = b.repeatedHeads(v, heads);
         context = b.attentionCore([&] {
             const Variable scores = eagerScores(b, q, keys, style);
             return b.matmul(scores, values);
         });
-        context = b.contiguous(b.transpose(std::move(context), 1, 2));
-    } else if (b.options().attention == AttentionKernel::Efficient) {
-        context = b.scaledDotProduct(q, repeatedHeads(b, k, heads), repeatedHeads(b, v, heads));
         context = b.contiguous(b.transpose(std::move(context), 1, 2));
     } else {
         context = b.contiguous(b.transpose(b.scaledDotProduct(q, k, v), 1, 2));

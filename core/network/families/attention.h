@@ -20,9 +20,6 @@ struct AttentionStyle
 /// (B, S, heads · width) to (B, heads, S, width), a view.
 Variable splitHeads(NetworkBuilder& b, Variable x, std::int64_t heads, std::int64_t width);
 
-/// (B, kvHeads, S, D) with every head repeated up to `heads`: a copy unless there is nothing to do.
-Variable repeatedHeads(NetworkBuilder& b, Variable x, std::int64_t heads);
-
 /// q (B, H, S, D), k and v with as many or fewer heads; result (B, S, H · Dv), dense.
 Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,
                 const AttentionStyle& style);

@@ -40,6 +40,7 @@ public:
 
 private:
     Variable embedded(const Variable& tokens);
+    void makeMasks();
     void makeTables();
     Variable mask() const;
     Variable norm(const char* name, Variable x)
@@ -87,23 +88,9 @@ Variable DecoderNetwork::mask() const
     return m_b.fill({options.batch, 1, options.sequence, options.sequence}, options.weights);
 }
 
-void DecoderNetwork::makeTables()
+void DecoderNetwork::makeMasks()
 {
-    const BuildOptions& options = m_b.options();
-    if (m_model.positions == PositionKind::Rotary) {
-        const std::int64_t full =
-            m_model.latent.keyValueRank > 0 ? m_model.latent.ropeHeadDim : m_model.headDim;
-        const auto share =
-            static_cast<std::int64_t>(static_cast<double>(full) * m_model.rotaryShare);
-        const Shape table{1, 1, options.sequence, std::max<std::int64_t>(2, share)};
-        m_tables.cosine = m_b.fill(table, options.weights);
-        m_tables.sine = m_b.fill(table, options.weights);
-        if (m_model.architecture == "gemma3_text" && m_model.slidingWindow > 0) {
-            m_tables.slidingCosine = m_b.fill(table, options.weights);
-            m_tables.slidingSine = m_b.fill(table, options.weights);
-        }
-    }
-    if (options.attention != AttentionKernel::Eager && m_model.attentionSoftcap == 0)
+    if (m_b.options().attention != AttentionKernel::Eager && m_model.attentionSoftcap == 0)
         return;
     bool full = false, sliding = false;
     for (std::int64_t i = 0; i < m_model.layers; ++i)
@@ -112,6 +99,23 @@ void DecoderNetwork::makeTables()
         m_tables.mask = mask();
     if (sliding)
         m_tables.slidingMask = mask();
+}
+
+void DecoderNetwork::makeTables()
+{
+    if (m_model.positions != PositionKind::Rotary)
+        return;
+    const BuildOptions& options = m_b.options();
+    const std::int64_t full =
+        m_model.latent.keyValueRank > 0 ? m_model.latent.ropeHeadDim : m_model.headDim;
+    const auto share = static_cast<std::int64_t>(static_cast<double>(full) * m_model.rotaryShare);
+    const Shape table{1, 1, options.sequence, std::max<std::int64_t>(2, share)};
+    m_tables.cosine = m_b.fill(table, options.weights);
+    m_tables.sine = m_b.fill(table, options.weights);
+    if (m_model.architecture == "gemma3_text" && m_model.slidingWindow > 0) {
+        m_tables.slidingCosine = m_b.fill(table, options.weights);
+        m_tables.slidingSine = m_b.fill(table, options.weights);
+    }
 }
 
 Variable DecoderNetwork::attention(std::int64_t index, const Variable& argument)
@@ -197,6 +201,8 @@ Result<Graph> DecoderNetwork::record()
         if (*m_names.root)
             root.emplace(m_b, m_names.root, "Decoder");
         x = m_b.rowOutput(embedded(tokens));
+        const Variable embeddings = x; // a variable of the model's forward function, as are the tables
+        makeMasks();
         makeTables();
         for (std::int64_t i = 0; i < m_model.layers && m_b.ok(); ++i) {
             const ModuleScope layer(m_b, fmt::format("{}.{}", m_names.layers, i), "DecoderLayer");
@@ -209,7 +215,9 @@ Result<Graph> DecoderNetwork::record()
         }
         if (m_model.finalNorm)
             x = norm(m_names.finalNorm, std::move(x));
+        m_tables = {};
     }
+    const Variable hidden = x; // of the function that computes the loss
     x = m_b.columnInput(std::move(x));
     if (m_model.head == HeadKind::None)
         return m_b.finish(std::move(x));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/families/attention.h"
 #include "core/network/families/decoder_parts.h"
-#include "core/network/families/llama.h"
 
 namespace memscape {
 
@@ -12,14 +11,30 @@ struct Heads
     Variable q, k, v;
 };
 
+/// (−x2, x1) of the halves of the last dimension, which are sliced one by one.
+Variable rotateHalf(NetworkBuilder& b, const Variable& x)
+{
+    const std::int64_t half = b.ok() ? x.size(-1) / 2 : 0;
+    const Variable first = b.narrow(x, -1, half), second = b.narrow(x, -1, half);
+    return b.cat({b.negate(second), first}, -1);
+}
+
+/// x · cos + rotateHalf(x) · sin, one kernel after the other; x (B, H, S, D).
+Variable rotated(NetworkBuilder& b, const Variable& x, const Variable& cosine, const Variable& sine)
+{
+    Variable direct = b.multiply(x, cosine);
+    return b.add(std::move(direct), b.multiply(rotateHalf(b, x), sine));
+}
+
 /// Rotates the first dimensions of every head; the rest passes.
-Variable partlyRotated(NetworkBuilder& b, Variable x, const Variable& cosine, const Variable& sine)
+Variable partlyRotated(NetworkBuilder& b, const Variable& x, const Variable& cosine,
+                       const Variable& sine)
 {
     if (!b.ok())
         return {};
     const std::int64_t width = cosine.size(-1);
     if (width == x.size(-1))
-        return rotated(b, std::move(x), cosine, sine);
+        return rotated(b, x, cosine, sine);
     std::vector<Variable> parts = b.split(x, {width, x.size(-1) - width}, -1);
     if (!b.ok())
         return {};
@@ -91,8 +106,10 @@ Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model,
         const bool own = isSliding && tables.slidingCosine;
         const Variable& cosine = own ? tables.slidingCosine : tables.cosine;
         const Variable& sine = own ? tables.slidingSine : tables.sine;
-        heads.q = partlyRotated(b, std::move(heads.q), cosine, sine);
-        heads.k = partlyRotated(b, std::move(heads.k), cosine, sine);
+        // One function rotates both; its arguments live until it returns.
+        Variable q = partlyRotated(b, heads.q, cosine, sine);
+        heads.k = partlyRotated(b, heads.k, cosine, sine);
+        heads.q = std::move(q);
     }
     AttentionStyle style;
     if (model.attentionSinks)

@@ -47,21 +47,20 @@ Variable softmax(NetworkBuilder& b, const Variable& x)
     return b.divide(exponentials, b.sum(exponentials, -1, true));
 }
 
-/// cos · x1 − sin · x2 and sin · x1 + cos · x2 of the pairs of x (B, H, S, D), interleaved again.
-Variable rotatedPairs(NetworkBuilder& b, const Variable& x, const Variable& table,
-                      const Variable& positions)
+/// cos · x1 − sin · x2 and sin · x1 + cos · x2 of the pairs of x (B, H, S, D), joined as halves.
+Variable rotatedPairs(NetworkBuilder& b, const Variable& x, const Variable& table)
 {
     const ModuleScope scope(b, "positional_encoder", "RotaryEmbedding");
-    const std::int64_t half = x.size(3) / 2;
+    const std::int64_t length = x.size(2), half = x.size(3) / 2;
     const auto pairs = b.unbind(
-        b.permute(b.view(x, {x.size(0), x.size(1), x.size(2), half, 2}), {4, 0, 1, 2, 3}), 0);
-    const auto turns = b.unbind(b.index(table, positions), 1); // of (S, 2, half): cosine and sine
+        b.permute(b.view(x, {x.size(0), x.size(1), length, half, 2}), {4, 0, 1, 2, 3}), 0);
+    const auto turns = b.unbind(b.narrow(table, 1, length), 0); // of (2, S, half): cosine and sine
     const Variable &x1 = pairs[0], &x2 = pairs[1], &cosine = turns[0], &sine = turns[1];
     Variable left = b.multiply(cosine, x1);
     const Variable first = b.subtract(std::move(left), b.multiply(sine, x2));
     left = b.multiply(sine, x1);
     const Variable second = b.add(std::move(left), b.multiply(cosine, x2));
-    return b.view(b.stack({first, second}, -1), x.shape());
+    return b.cat({first, second}, -1);
 }
 
 Variable attended(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,
@@ -86,16 +85,15 @@ Variable attention(NetworkBuilder& b, const ModelDescription& model, const Varia
     heads.push_back(projected(b, "v_proj", x, model.kvHeads * width));
     for (Variable& head : heads)
         head = b.transpose(b.view(head, {batch, length, head.size(-1) / width, width}), 1, 2);
-    const Variable positions = b.fill({length}, DType::Int64);
     for (const std::size_t i : {0u, 1u})
-        heads[i] = rotatedPairs(b, heads[i], table, positions);
+        heads[i] = rotatedPairs(b, heads[i], table);
     const Variable sequence = b.fill({length}, DType::Int64);
-    const Variable rows = b.view(sequence, {1, 1, length, 1});
-    const Variable columns = b.view(sequence, {1, 1, 1, length});
-    const Variable mask = b.compare(rows, columns);
+    const Variable rows = b.view(sequence, {length, 1});
+    const Variable columns = b.view(sequence, {1, length});
+    const Variable mask = b.unsqueeze(b.compare(rows, columns), 0);
     if (b.options().attention == AttentionKernel::Eager)
         for (const std::size_t i : {1u, 2u})
-            heads[i] = repeatedHeads(b, heads[i], model.heads);
+            heads[i] = b.repeatedHeads(heads[i], model.heads);
     Variable output = b.options().attention == AttentionKernel::Eager
         ? b.attentionCore([&] { return attended(b, heads[0], heads[1], heads[2], mask); })
         : b.scaledDotProduct(heads[0], heads[1], heads[2]);
@@ -163,7 +161,7 @@ Result<Graph> fromScratchDecoder(const ModelDescription& model, const BuildOptio
     const Variable indices = b.input("tokens", tokens, DType::Int64);
     const std::int64_t positions = std::max(model.maxPositions, options.sequence);
     const Variable table
-        = b.buffer("cos_sin", {positions, 2, model.headDim / 2}, DType::Float32);
+        = b.buffer("cos_sin", {2, positions, model.headDim / 2}, DType::Float32);
     Variable x;
     {
         const ModuleScope scope(b, "token_embeddings", "Embedding");

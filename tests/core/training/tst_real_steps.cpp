@@ -1,40 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole training steps and forward passes against a current PyTorch, every allocation and free in order
-// (tests/data/pytorch/training_steps.py, which says how they were recorded). Left out of both sides:
-// numbers, which are tensors of up to 8 bytes. Frees that follow one another are compared as a set.
+// (tests/data/pytorch/training_steps.py, which says how they were recorded).
 #include "core/network/model_names.h"
 #include "core/network/network.h"
 #include "core/trace/allocator_replay.h"
 #include "core/training/blas_workspace.h"
 #include "core/training/step.h"
-
-#include <QtTest>
-
-#include <QFile>
-#include <QJsonArray>
-#include <QJsonDocument>
+#include "tests/support/real_steps.h"
 
 #include <fmt/format.h>
 
 using namespace memscape;
+using namespace memscape::test;
 
 namespace {
-
-constexpr std::int64_t number = 8; ///< B
-
-struct Change
-{
-    std::int64_t bytes = 0; ///< negative: freed
-    QString source;
-};
-
-QJsonArray measuredCases()
-{
-    QFile file(QString(TEST_DATA) + "/pytorch/training_steps.json");
-    if (!file.open(QIODevice::ReadOnly))
-        qFatal("no %s", qPrintable(file.fileName()));
-    return QJsonDocument::fromJson(file.readAll())["cases"].toArray();
-}
 
 Result<ModelDescription> modelOf(const QJsonObject& measured)
 {
@@ -54,6 +33,7 @@ BuildOptions optionsOf(const QJsonObject& measured)
         options.autocast = DType::BFloat16;
     options.gradient = measured["phase"] != "inference";
     options.loss = measured["phase"] == "training";
+    options.keepsLogits = measured["names_logits"].toBool();
     return options;
 }
 
@@ -70,51 +50,9 @@ StepSettings settingsOf(const QJsonObject& measured)
     settings.plan.update = UpdateStyle::WrittenOut;
     if (const int every = measured["every"].toInt())
         settings.checkpointing = {Checkpointing::Layers, every, false};
+    if (measured["selective"].toBool())
+        settings.checkpointing = {Checkpointing::AttentionCore, 1, false};
     return settings;
-}
-
-std::vector<Change> measuredChanges(const QJsonArray& events)
-{
-    std::vector<Change> changes;
-    for (const QJsonValue& event : events)
-        if (std::abs(event.toInteger()) > number)
-            changes.push_back({event.toInteger(), {}});
-    return changes;
-}
-
-std::vector<Change> simulatedChanges(const Trace& trace, Phase phase)
-{
-    std::vector<Change> changes;
-    for (const Event& event : trace.events())
-        if (event.phase == phase && event.bytes > number)
-            changes.push_back({event.change(), QString::fromStdString(trace.modules()[event.module] + " " + trace.names()[event.name])});
-    return changes;
-}
-
-std::vector<Change> ordered(std::vector<Change> changes)
-{
-    const auto isFree = [](const Change& change) { return change.bytes < 0; };
-    for (auto first = changes.begin(); first != changes.end();) {
-        first = std::find_if(first, changes.end(), isFree);
-        const auto last = std::find_if_not(first, changes.end(), isFree);
-        std::sort(first, last, [](const Change& a, const Change& b) { return a.bytes < b.bytes; });
-        first = last;
-    }
-    return changes;
-}
-
-void compare(const std::vector<Change>& simulated, const std::vector<Change>& measured)
-{
-    const std::vector<Change> ours = ordered(simulated);
-    const std::vector<Change> theirs = ordered(measured);
-    for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
-        QStringList around;
-        for (std::size_t j = i > 4 ? i - 4 : 0; j < std::min({i + 10, ours.size(), theirs.size()}); ++j)
-            around << QString("%1 | %2 %3").arg(theirs[j].bytes, 10).arg(ours[j].bytes, 10).arg(ours[j].source);
-        QVERIFY2(ours[i].bytes == theirs[i].bytes,
-                 qPrintable(QString("event %1 of %2 (PyTorch | here):\n").arg(i).arg(theirs.size()) + around.join('\n')));
-    }
-    QCOMPARE(ours.size(), theirs.size());
 }
 
 } // namespace
@@ -134,10 +72,10 @@ void TestRealSteps::allocatesWhatPyTorchAllocates_data()
 {
     QTest::addColumn<QJsonObject>("measured");
     int row = 0;
-    for (const QJsonValue& value : measuredCases())
-        QTest::addRow("%d %s %s %s every %d", row++, qPrintable(value["model"].toString()),
+    for (const QJsonValue& value : recordedSteps("training_steps.json"))
+        QTest::addRow("%d %s %s %s every %d%s", row++, qPrintable(value["model"].toString()),
                       qPrintable(value["precision"].toString()), qPrintable(value["phase"].toString()),
-                      value["every"].toInt())
+                      value["every"].toInt(), value["selective"].toBool() ? " selective" : "")
             << value.toObject();
 }
 
@@ -156,7 +94,7 @@ void TestRealSteps::allocatesWhatPyTorchAllocates()
                                       {"optimizer", Phase::Optimizer}}) {
         if (!events.contains(name) || QTest::currentTestFailed())
             continue;
-        compare(simulatedChanges(*trace, phase), measuredChanges(events[name].toArray()));
+        compareChanges(simulatedChanges(*trace, phase), measuredChanges(events[name].toArray()));
     }
 }
 

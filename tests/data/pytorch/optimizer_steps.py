@@ -61,19 +61,19 @@ class WrittenOutAdamW(torch.optim.Optimizer):
             for p in group["params"]:
                 if p.grad is None:
                     continue
-                state = self.state[p]
-                if not state:
-                    state["t"] = 1
-                    state["m"] = torch.zeros_like(p.data)
-                    state["v"] = torch.zeros_like(p.data)
                 g = p.grad.data
-                t, m, v = state["t"], state["m"], state["v"]
-                m = b1 * m + (1 - b1) * g
-                v = b2 * v + (1 - b2) * g**2
+                state = self.state[p]
+                t = state.get("t", 1)
+                last_m = state.get("m", torch.zeros_like(g))
+                last_v = state.get("v", torch.zeros_like(g))
+                m = b1 * last_m + (1 - b1) * g
+                v = b2 * last_v + (1 - b2) * torch.square(g)
                 lr = group["lr"] * (1 - b2**t) ** 0.5 / (1 - b1**t)
-                p.data -= lr * m / (v.sqrt() + group["eps"])
+                p.data -= lr * m / (torch.sqrt(v) + group["eps"])
                 p.data -= group["lr"] * group["weight_decay"] * p.data
-                state["m"], state["v"], state["t"] = m, v, t + 1
+                state["m"] = m
+                state["v"] = v
+                state["t"] = t + 1
 
 
 class Lion(torch.optim.Optimizer):

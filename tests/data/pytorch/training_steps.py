@@ -3,10 +3,11 @@
 """Records what training steps and forward passes of a real PyTorch allocate and free, phase by phase.
 
 No GPU is needed: tensors are fake ones (shapes without values), and a dispatch mode watches the storages
-that operators return. Temporaries inside a kernel are not seen. The autocast of CUDA is spelled out,
-because without a GPU torch.autocast("cuda") turns itself off: operators of its lower-precision list cast
-their operands (a parameter's cast is made once and kept until the region ends), those of its float list
-cast to float (aten/src/ATen/autocast_mode.h).
+that operators return. Temporaries inside a kernel are not seen. The autocast of CUDA is spelled out, because
+without a GPU nothing that is on "cuda" goes backward: operators of its lower-precision list cast their
+operands (a parameter's cast is made once and kept until the region ends), those of its float list cast to
+float (aten/src/ATen/autocast_mode.h). Forward passes are also run on a fake "cuda" under PyTorch's own
+autocast, and must allocate and free the same.
 
 Steps are those of a loop that has run before: optimizer state exists, gradients do not. Events are signed
 bytes in time order: +n is an allocation, -n a free; frees between two operators are sorted.
@@ -91,8 +92,13 @@ class CudaAutocast(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if func in self.LOWER:
+        if func is F.cross_entropy:  # asks log_softmax for the input's own type; nll_loss is on the float list
+            logits, targets = args
+            return F.nll_loss(F.log_softmax(logits, 1, dtype=logits.dtype).float(), targets)
+        if func is torch.einsum:  # a list, cast from its front
             return func(*[self.lower(a) for a in args], **kwargs)
+        if func in self.LOWER:  # arguments of a C++ call, which gcc evaluates from the last
+            return func(*[self.lower(a) for a in reversed(args)][::-1], **kwargs)
         if func in self.FLOAT:
             args = [a.float() if isinstance(a, torch.Tensor) and a.dtype == torch.bfloat16 else a for a in args]
         return func(*args, **kwargs)
@@ -100,6 +106,38 @@ class CudaAutocast(TorchFunctionMode):
     def __exit__(self, *error):
         self.cache.clear()
         return super().__exit__(*error)
+
+
+@contextlib.contextmanager
+def own_autocast(dtype=torch.bfloat16):
+    """torch.autocast("cuda", dtype), which would turn itself off where there is no GPU."""
+    torch.set_autocast_dtype("cuda", dtype)
+    torch.set_autocast_enabled("cuda", True)
+    torch.autocast_increment_nesting()
+    try:
+        yield
+    finally:
+        if torch.autocast_decrement_nesting() == 0:
+            torch.clear_autocast_cache()
+        torch.set_autocast_enabled("cuda", False)
+
+
+def forward_events(device, region, made):
+    """What one forward pass allocates and frees; `made` returns a model and its arguments."""
+    with FakeTensorMode(), torch.device(device):
+        model, run, *arguments = made()
+        recorder = Recorder(list(model.parameters()) + list(model.buffers()) + arguments)
+        with recorder:
+            with region():
+                result = run(model, *arguments)
+            events = recorder.taken()
+        del result
+    return [e for e in events if abs(e) > 8]  # numbers differ: on CUDA some stay on the host
+
+
+def check_autocast(made):
+    assert forward_events("cpu", CudaAutocast, made) == forward_events("cuda", own_autocast, made)
+    assert forward_events("cpu", contextlib.nullcontext, made) == forward_events("cuda", contextlib.nullcontext, made)
 
 
 # --- the decoder that courses let students write: every operator by itself ---------------------------------
@@ -130,15 +168,15 @@ class RMSNorm(nn.Module):
 class Rotary(nn.Module):
     def __init__(self, positions, width):
         super().__init__()
-        self.register_buffer("table", torch.empty(positions, 2, width // 2))
+        self.register_buffer("table", torch.empty(2, positions, width // 2))
 
-    def forward(self, x, positions):
+    def forward(self, x):
         b, h, s, d = x.shape
-        x1, x2 = x.view(b, h, s, d // 2, 2).permute(4, 0, 1, 2, 3)
-        cos, sin = self.table[positions].unbind(1)
+        x1, x2 = x.view(b, h, s, d // 2, 2).permute(4, 0, 1, 2, 3).unbind(0)
+        cos, sin = self.table[:, :s, :].unbind(0)
         first = cos * x1 - sin * x2
         second = sin * x1 + cos * x2
-        return torch.stack((first, second), -1).view(b, h, s, d)
+        return torch.concat((first, second), dim=-1)
 
 
 def softmax(x):
@@ -160,6 +198,8 @@ class Attention(nn.Module):
         self.q_proj, self.k_proj, self.v_proj, self.output_proj = (Linear(width, width) for _ in range(4))
         self.heads = heads
         self.rotary = rotary
+        self.is_core_checkpointed = False
+        self.region = contextlib.nullcontext
 
     def forward(self, x):
         b, s, d = x.shape
@@ -167,12 +207,15 @@ class Attention(nn.Module):
         k = self.k_proj(x)
         v = self.v_proj(x)
         q, k, v = (t.view(b, s, self.heads, d // self.heads).transpose(1, 2) for t in (q, k, v))
-        positions = torch.arange(s)
-        q = self.rotary(q, positions)
-        k = self.rotary(k, positions)
+        q = self.rotary(q)
+        k = self.rotary(k)
         sequence = torch.arange(s)
-        mask = sequence.view(1, 1, s, 1) >= sequence.view(1, 1, 1, s)
-        output = attend(q, k, v, mask)
+        mask = (sequence.view(s, 1) >= sequence.view(1, s))[None]
+        if self.is_core_checkpointed:
+            output = checkpoint(attend, q, k, v, mask, use_reentrant=False, preserve_rng_state=False,
+                                context_fn=lambda: (contextlib.nullcontext(), self.region()))
+        else:
+            output = attend(q, k, v, mask)
         output = output.transpose(1, 2).contiguous().view(b, s, d)
         return self.output_proj(output)
 
@@ -255,22 +298,23 @@ class AdamW(torch.optim.Optimizer):
             for p in group["params"]:
                 if p.grad is None:
                     continue
-                state = self.state[p]
                 grad = p.grad.data
-                if not state:
-                    state["m"], state["v"] = torch.zeros_like(p.data), torch.zeros_like(p.data)
-                m, v = state["m"], state["v"]
-                m = 0.9 * m + (1 - 0.9) * grad
-                v = 0.95 * v + (1 - 0.95) * torch.square(grad)
+                state = self.state[p]
+                last_m = state.get("m", torch.zeros_like(grad))
+                last_v = state.get("v", torch.zeros_like(grad))
+                m = 0.9 * last_m + (1 - 0.9) * grad
+                v = 0.95 * last_v + (1 - 0.95) * torch.square(grad)
                 p.data -= group["lr"] * m / (torch.sqrt(v) + 1e-8)
                 p.data -= group["lr"] * 0.1 * p.data
-                state["m"], state["v"] = m, v
+                state["m"] = m
+                state["v"] = v
 
 
 # --- recording ------------------------------------------------------------------------------------------------
 
 
-def decoder_case(config, precision, phase, every=0):
+def decoder_case(config, precision, phase, every=0, selective=False, names_logits=True):
+    """names_logits: the loop says `logits = model(tokens)`, and so they live until the next step."""
     with FakeTensorMode():
         sizes = {k: config[k] for k in ("hidden", "layers", "heads", "ffn", "vocab", "sequence")}
         model = Decoder(**sizes)
@@ -280,11 +324,17 @@ def decoder_case(config, precision, phase, every=0):
         optimizer = AdamW(model.parameters())
         region = CudaAutocast if precision == "bf16-autocast" else contextlib.nullcontext
         model.region = region
+        for layer in model.layers:
+            layer.attn.is_core_checkpointed = selective
+            layer.attn.region = region
 
         def forward():
             with region():
                 logits = model(tokens)
-                return cross_entropy(logits, targets) if phase == "training" else logits
+                if phase != "training":
+                    return logits
+                loss = cross_entropy(logits, targets)
+                return (loss, logits) if names_logits else (loss, None)
 
         def step(record=lambda name: None):
             if phase == "inference":
@@ -295,7 +345,7 @@ def decoder_case(config, precision, phase, every=0):
             result = forward()
             record("forward")
             if phase == "training":
-                result.backward()
+                result[0].backward()
                 record("backward")
                 optimizer.step()
                 record("optimizer")
@@ -311,22 +361,45 @@ def decoder_case(config, precision, phase, every=0):
         with recorder:
             kept = step(lambda name: events.__setitem__(name, recorder.taken()))
         del kept
-    return {"model": "decoder", "precision": precision, "phase": phase, "every": every, **config, "events": events}
+    return {"model": "decoder", "precision": precision, "phase": phase, "every": every, "selective": selective,
+            "names_logits": names_logits, **config, "events": events}
 
 
 SMALL = {"hidden": 48, "layers": 2, "heads": 4, "ffn": 128, "vocab": 200, "batch": 2, "sequence": 16}
 TALL = {"hidden": 64, "layers": 3, "heads": 2, "ffn": 96, "vocab": 1000, "batch": 1, "sequence": 24}
+ODD = {"hidden": 60, "layers": 2, "heads": 3, "ffn": 100, "vocab": 257, "batch": 3, "sequence": 13}
+LONG = {"hidden": 32, "layers": 1, "heads": 1, "ffn": 64, "vocab": 50, "batch": 1, "sequence": 129}
+WORDS = {"hidden": 16, "layers": 1, "heads": 2, "ffn": 40, "vocab": 5003, "batch": 4, "sequence": 7}
+
+
+def made_decoder(config):
+    tokens = torch.empty(config["batch"], config["sequence"], dtype=torch.long)
+    model = Decoder(**{k: config[k] for k in ("hidden", "layers", "heads", "ffn", "vocab", "sequence")})
+
+    def run(model, tokens, targets):
+        logits = model(tokens)
+        return logits, cross_entropy(logits, targets)
+
+    return model, run, tokens, torch.empty_like(tokens)
 
 
 def main():
+    for config in (SMALL, ODD, WORDS):
+        check_autocast(lambda: made_decoder(config))
     cases = []
     for config in (SMALL, TALL):
         for precision in ("fp32", "bf16-autocast"):
             for phase in ("training", "forward", "inference"):
                 cases.append(decoder_case(config, precision, phase))
+    for config in (ODD, LONG, WORDS):
+        for precision in ("fp32", "bf16-autocast"):
+            for phase in ("training", "inference"):
+                cases.append(decoder_case(config, precision, phase))
     for precision in ("fp32", "bf16-autocast"):
+        cases.append(decoder_case(SMALL, precision, "training", names_logits=False))
         for every in (1, 2):
             cases.append(decoder_case(TALL, precision, "training", every))
+        cases.append(decoder_case(TALL, precision, "training", selective=True))
     print(json.dumps({"about": __doc__.strip(), "torch": torch.__version__, "cases": cases}, separators=(",", ":")))
 
 

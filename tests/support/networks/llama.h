@@ -33,9 +33,6 @@ struct LlamaTables
 Variable llamaBlock(NetworkBuilder& b, const LlamaShape& shape, const LlamaTables& tables,
                     const Variable& x);
 
-/// x · cos + rotateHalf(x) · sin, one kernel after the other; x (B, H, S, D).
-Variable rotated(NetworkBuilder& b, Variable x, const Variable& cosine, const Variable& sine);
-
 /// A language model on `options.batch` sequences. Errors: network.shape when heads do not divide.
 Result<Graph> llama(const LlamaShape& shape, const BuildOptions& options);
 

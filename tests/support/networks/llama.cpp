@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/network/families/llama.h"
+#include "tests/support/networks/llama.h"
 
 #include "core/network/families/language_head.h"
 
@@ -14,6 +14,16 @@ Variable rotateHalf(NetworkBuilder& b, const Variable& x)
     std::vector<Variable> halves = b.chunk(x, 2, -1);
     Variable negative = b.negate(halves[1]);
     return b.cat({std::move(negative), halves[0]}, -1);
+}
+
+/// x · cos + rotateHalf(x) · sin, one kernel after the other; x (B, H, S, D).
+Variable rotated(NetworkBuilder& b, Variable x, const Variable& cosine, const Variable& sine)
+{
+    Variable direct = b.multiply(x, cosine);
+    Variable turned = b.multiply(rotateHalf(b, x), sine);
+    Variable result = b.add(std::move(direct), std::move(turned));
+    x.reset();
+    return result;
 }
 
 Variable repeated(NetworkBuilder& b, Variable x, std::int64_t heads)
@@ -81,15 +91,6 @@ Variable feedForward(NetworkBuilder& b, const LlamaShape& shape, const Variable&
 }
 
 } // namespace
-
-Variable rotated(NetworkBuilder& b, Variable x, const Variable& cosine, const Variable& sine)
-{
-    Variable direct = b.multiply(x, cosine);
-    Variable turned = b.multiply(rotateHalf(b, x), sine);
-    Variable result = b.add(std::move(direct), std::move(turned));
-    x.reset();
-    return result;
-}
 
 Variable llamaBlock(NetworkBuilder& b, const LlamaShape& shape, const LlamaTables& tables,
                     const Variable& argument)

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of a backward pass (torch/csrc/autograd/engine.cpp): which node runs when, what it is given,
+// when that and what it had packed die, how gradients of one tensor meet, and what checkpointing runs
+// again. What each node allocates is in backward_rules.cpp, what parameters keep in
+// parameter_gradients.cpp.
+#include "core/training/autograd.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace memscape {
+
+void Autograd::backward()
+{
+    const TensorId root = m_graph.loss != noTensor ? m_graph.loss : m_graph.output;
+    if (root == noTensor || !wants(root))
+        return;
+    m_pending = m_uses;
+    m_name = m_trace.name("ones_like");
+    m_module = 0;
+    Gradient ones = fresh(layoutOf(root), m_graph.tensors[root].dtype);
+    deliver(root, alias(ones));
+    std::uint32_t end = std::uint32_t(m_graph.operators.size());
+    for (auto segment = m_segments.rbegin(); segment != m_segments.rend(); ++segment) {
+        runBackward(segment->last, end);
+        runSegmentBackward(*segment);
+        end = segment->first;
+    }
+    runBackward(0, end);
+    leaveUnits();
+    drop(ones);
+}
+
+void Autograd::runBackward(std::uint32_t first, std::uint32_t last)
+{
+    for (std::uint32_t i = last; i-- > first;) {
+        if (!m_graph.operators[i].hasGradient)
+            continue;
+        enterUnit(m_graph.operators[i]);
+        runNode(m_graph.operators[i]);
+        if (m_units)
+            m_units->ran();
+    }
+}
+
+void Autograd::runSegmentBackward(const Segment& segment)
+{
+    Gradient held; // a nested backward's caller keeps the gradient of the segment's result
+    const std::uint32_t trigger = m_isReentrant ? segment.last - 1 : segment.trigger;
+    if (m_isReentrant && m_slot[segment.output])
+        held = alias(m_gradients[m_slot[segment.output]]);
+    runBackward(trigger + 1, segment.last);
+    replay(segment);
+    m_ownsUnpacked = !m_isReentrant;
+    const std::uint32_t last = lastHolder(segment);
+    runBackward(last + 1, trigger + 1);
+    m_dying = m_isReentrant ? nullptr : &segment;
+    runBackward(segment.first, last + 1);
+    m_ownsUnpacked = false;
+    for (TensorId tensor = segment.firstTensor; tensor < segment.lastTensor; ++tensor)
+        unname(tensor); // the replayed result, where it was kept
+    if (held.live)
+        drop(held);
+    if (m_isReentrant || m_dying)
+        releaseInputs(segment);
+}
+
+void Autograd::releaseInputs(const Segment& segment)
+{
+    m_dying = nullptr;
+    const std::size_t index = std::size_t(&segment - m_segments.data());
+    for (std::size_t i = 0; i < segment.inputs.size(); ++i)
+        m_live.release(m_segmentInputs[m_firstInput[index] + i]);
+}
+
+std::uint32_t Autograd::lastHolder(const Segment& segment) const
+{
+    for (std::uint32_t i = segment.first; i < segment.trigger; ++i)
+        if (m_graph.operators[i].hasGradient && m_graph.operators[i].saved > 0)
+            return i;
+    return segment.trigger;
+}
+
+void Autograd::replay(const Segment& segment)
+{
+    for (TensorId tensor = segment.firstTensor; tensor < segment.lastTensor; ++tensor)
+        m_isNamed[tensor] = 0; // the first run's names belong to storages that live elsewhere now
+    const std::uint32_t end = m_isReentrant ? segment.last : segment.trigger;
+    for (std::uint32_t i = segment.first; i < end; ++i) {
+        const Operator& op = m_graph.operators[i];
+        const bool isOutside = op.kind == OperatorKind::Release
+            && m_graph.operands[op.first] < segment.firstTensor;
+        if (!isOutside)
+            run(op, true);
+    }
+    if (!m_isReentrant && m_graph.operators[segment.trigger].saved > 0)
+        replayLast(m_graph.operators[segment.trigger]);
+    for (TensorId tensor = segment.firstTensor; tensor < segment.lastTensor; ++tensor)
+        if (!m_isReentrant || tensor != segment.output)
+            unname(tensor);
+}
+
+/// The replay stops when the last tensor is packed, and inputs are packed before the kernel runs.
+void Autograd::replayLast(const Operator& op)
+{
+    const auto outputs = m_graph.outputs(op);
+    for (const TensorId saved : m_graph.saved(op)) {
+        if (std::find(outputs.begin(), outputs.end(), saved) != outputs.end())
+            return run(op, true);
+    }
+    pack(op);
+}
+
+void Autograd::dropSaved(const Operator& op)
+{
+    const std::uint32_t first = op.first + op.inputs + op.outputs;
+    for (std::uint32_t i = first; i < first + op.saved; ++i)
+        if (m_saved[i])
+            m_live.release(std::exchange(m_saved[i], 0));
+}
+
+void Autograd::runNode(const Operator& op)
+{
+    m_module = m_moduleIds[op.module];
+    m_name = m_backwardNames[std::size_t(op.kind)];
+    const auto inputs = m_graph.inputs(op);
+    if (op.kind == OperatorKind::Split) {
+        splitBackward(op);
+        return;
+    }
+    const TensorId output = m_graph.outputs(op)[0];
+    if (!m_slot[output]) {
+        dropSaved(op);
+        return;
+    }
+    Gradient given = taken(output);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        m_results[i].live = 0;
+    applyRule(op, given);
+    if (m_ownsUnpacked)
+        dropSaved(op);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        if (m_results[i].live)
+            validate(inputs[i], m_results[i]);
+    drop(given);
+    dropSaved(op);
+    if (m_dying)
+        releaseInputs(*m_dying);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        if (m_results[i].live)
+            deliver(inputs[i], m_results[i]);
+}
+
+Autograd::Gradient Autograd::taken(TensorId tensor)
+{
+    const std::uint32_t slot = std::exchange(m_slot[tensor], 0);
+    m_freeSlots.push_back(slot);
+    return m_gradients[slot];
+}
+
+void Autograd::splitBackward(const Operator& op)
+{
+    bool isGiven = false;
+    for (const TensorId output : m_graph.outputs(op))
+        isGiven |= m_slot[output] != 0;
+    if (!isGiven)
+        return;
+    const TensorId input = m_graph.inputs(op)[0];
+    Gradient whole = fresh(Layout(layoutOf(input).shape), m_graph.tensors[input].dtype);
+    for (const TensorId output : m_graph.outputs(op)) {
+        if (!m_slot[output])
+            continue;
+        Gradient part = taken(output);
+        drop(part);
+    }
+    deliver(input, whole);
+}
+
+void Autograd::validate(TensorId tensor, Gradient& gradient)
+{
+    const Tensor& wanted = m_graph.tensors[tensor];
+    if (!(gradient.layout.shape == wanted.layout.shape)) {
+        Gradient summed = freshFor(tensor, Layout(wanted.layout.shape), gradient.dtype);
+        drop(gradient);
+        gradient = summed;
+    }
+    if (gradient.dtype != wanted.dtype) {
+        const Layout* const like = &gradient.layout;
+        Gradient converted = freshFor(
+            tensor, elementwiseLayout(gradient.layout.shape, {&like, 1}), wanted.dtype);
+        drop(gradient);
+        gradient = converted;
+    }
+}
+
+void Autograd::deliver(TensorId tensor, Gradient gradient)
+{
+    if (!m_slot[tensor]) {
+        if (m_freeSlots.empty()) {
+            m_freeSlots.push_back(std::uint32_t(m_gradients.size()));
+            m_gradients.emplace_back();
+        }
+        m_slot[tensor] = m_freeSlots.back();
+        m_freeSlots.pop_back();
+        m_gradients[m_slot[tensor]] = gradient;
+    } else {
+        accumulate(tensor, m_gradients[m_slot[tensor]], gradient);
+    }
+    const bool isLast = m_pending[tensor] <= 1;
+    m_pending[tensor] -= m_pending[tensor] > 0;
+    if (isLast && m_isLeaf[tensor])
+        accumulateIntoParameter(tensor, taken(tensor));
+}
+
+void Autograd::accumulate(TensorId tensor, Gradient& sum, Gradient gradient)
+{
+    const bool inPlace = m_rules.accumulatesInPlace && m_live.references(sum.live) == 1
+        && !sum.isView && sum.layout.isDense();
+    if (inPlace) {
+        drop(gradient);
+        return;
+    }
+    const std::array<const Layout*, 2> like{&sum.layout, &gradient.layout};
+    Gradient added = freshFor(tensor, elementwiseLayout(sum.layout.shape, like), sum.dtype);
+    drop(sum);
+    drop(gradient);
+    sum = added;
+}
+
+} // namespace memscape

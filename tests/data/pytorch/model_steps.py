@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Records whole training steps of library models as training_steps.py records those of a decoder from
+scratch, and with its recorder: a GPT-2 in the manner of nanoGPT, transformers' LLaMA, PyTorch's own AdamW,
+gradient clipping and accumulation, attention as FlashAttention and the memory-efficient kernel return it.
+
+Without a GPU F.scaled_dot_product_attention would choose a CPU kernel. So the functions that it calls on
+CUDA are called here (aten/src/ATen/native/transformers/attention.cpp), which fake tensors answer with the
+shapes that CUDA's kernels return. What a kernel allocates and frees within itself is not seen.
+
+Usage: model_steps.py > model_steps.json
+"""
+import contextlib
+import json
+import sys
+
+sys.dont_write_bytecode = True
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.overrides import TorchFunctionMode
+from torch.utils.checkpoint import checkpoint
+
+from training_steps import CudaAutocast, Recorder, check_autocast, forward_events, own_autocast
+
+ATEN = torch.ops.aten
+
+
+class CudaAttention(TorchFunctionMode):
+    """F.scaled_dot_product_attention as CUDA runs it, with a causal mask and without dropout."""
+
+    def __init__(self, kernel):
+        super().__init__()
+        self.kernel = kernel
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func is not F.scaled_dot_product_attention:
+            return func(*args, **kwargs)
+        q, k, v = args[:3]
+        assert kwargs.get("attn_mask") is None and not kwargs.get("dropout_p") and kwargs["is_causal"]
+        if self.kernel == "flash":
+            return ATEN._scaled_dot_product_flash_attention(q, k, v, 0.0, True, return_debug_mask=False)[0]
+        if k.shape[1] != q.shape[1]:  # enable_gqa: repeat_interleave, an expansion that is copied
+            k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], 1) for t in (k, v))
+        keeps = torch.is_grad_enabled() and q.requires_grad
+        return ATEN._scaled_dot_product_efficient_attention(q, k, v, None, keeps, 0.0, True)[0]
+
+
+# --- a GPT-2 as nanoGPT writes it ---------------------------------------------------------------------------
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, width, heads, sequence, kernel):
+        super().__init__()
+        self.c_attn, self.c_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.heads, self.kernel = heads, kernel
+        self.register_buffer("mask", torch.tril(torch.ones(1, 1, sequence, sequence, dtype=torch.bool)))
+
+    def forward(self, x):
+        b, s, d = x.shape
+        q, k, v = self.c_attn(x).split(d, dim=2)
+        q, k, v = (t.view(b, s, self.heads, d // self.heads).transpose(1, 2) for t in (q, k, v))
+        if self.kernel == "eager":
+            scores = (q @ k.transpose(-2, -1)) * (k.size(-1) ** -0.5)
+            scores = scores.masked_fill(self.mask[:, :, :s, :s] == 0, float("-inf"))
+            scores = F.softmax(scores, dim=-1)
+            y = scores @ v
+        else:
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y = y.transpose(1, 2).contiguous().view(b, s, d)
+        return self.c_proj(y)
+
+
+class Gpt2Block(nn.Module):
+    def __init__(self, width, heads, sequence, kernel):
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(width)
+        self.attn = SelfAttention(width, heads, sequence, kernel)
+        self.ln_2 = nn.LayerNorm(width)
+        self.c_fc, self.c_proj = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def feed(self, x):
+        x = self.c_fc(x)
+        x = F.gelu(x)
+        return self.c_proj(x)
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        x = x + self.feed(self.ln_2(x))
+        return x
+
+
+class Gpt2(nn.Module):
+    def __init__(self, hidden, layers, heads, vocab, sequence, kernel):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(vocab, hidden), nn.Embedding(sequence, hidden)
+        self.h = nn.ModuleList(Gpt2Block(hidden, heads, sequence, kernel) for _ in range(layers))
+        self.ln_f = nn.LayerNorm(hidden)
+        self.lm_head = nn.Linear(hidden, vocab, bias=False)
+        self.wte.weight = self.lm_head.weight
+        self.register_buffer("positions", torch.arange(sequence)[None])
+        self.run = lambda block, x: block(x)
+
+    def forward(self, tokens, targets):
+        x = self.wte(tokens) + self.wpe(self.positions)
+        for block in self.h:
+            x = self.run(block, x)
+        x = self.ln_f(x)
+        logits = self.lm_head(x)
+        loss = F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))
+        return logits, loss
+
+
+def llama(config, kernel):
+    from transformers import LlamaConfig
+    from transformers.models.llama import modeling_llama
+    # How the mask and the tables of rotary positions are made is not compared: they just appear.
+    modeling_llama.create_causal_mask = lambda inputs_embeds, **rest: None if kernel != "eager" else torch.empty(
+        config["batch"], 1, config["sequence"], config["sequence"], dtype=inputs_embeds.dtype)
+    modeling_llama.LlamaRotaryEmbedding.forward = lambda self, x, position_ids: tuple(
+        torch.empty(1, config["sequence"], config["hidden"] // config["heads"], dtype=x.dtype) for _ in range(2))
+    return modeling_llama.LlamaForCausalLM(LlamaConfig(
+        hidden_size=config["hidden"], num_hidden_layers=config["layers"], num_attention_heads=config["heads"],
+        num_key_value_heads=config["kv_heads"], intermediate_size=config["ffn"], vocab_size=config["vocab"],
+        max_position_embeddings=config["sequence"], tie_word_embeddings=False, use_cache=False,
+        attn_implementation="eager" if kernel == "eager" else "sdpa"))
+
+
+# --- recording ------------------------------------------------------------------------------------------------
+
+
+OPTIMIZERS = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}
+
+
+def step_case(config, precision="fp32", attention="eager", optimizer="adamw", update="foreach", accumulation=1,
+              clipping=False, checkpointed=False):
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        torch.set_default_dtype(torch.bfloat16 if precision == "bf16" else torch.float32)
+        if config["model"] == "gpt2":
+            sizes = {k: config[k] for k in ("hidden", "layers", "heads", "vocab", "sequence")}
+            model = Gpt2(**sizes, kernel=attention)
+        else:
+            model = llama(config, attention)
+        torch.set_default_dtype(torch.float32)
+
+        @contextlib.contextmanager
+        def region():  # also around what is run again: backward() itself is called without modes
+            with contextlib.ExitStack() as stack:
+                if attention != "eager":
+                    stack.enter_context(CudaAttention(attention))
+                if precision == "bf16-autocast":
+                    stack.enter_context(CudaAutocast())
+                yield
+
+        if checkpointed:
+            model.run = lambda block, x: checkpoint(
+                block, x, use_reentrant=False, preserve_rng_state=False,
+                context_fn=lambda: (contextlib.nullcontext(), region()))
+        tokens = torch.empty(config["batch"], config["sequence"], dtype=torch.long)
+        targets = torch.empty_like(tokens)
+        positions = torch.empty(1, config["sequence"], dtype=torch.long)
+        style = {"foreach": update == "foreach"} | ({"fused": True} if update == "fused" else {})
+        updater = OPTIMIZERS[optimizer](model.parameters(), lr=0.1, **style)
+
+        def forward():
+            with region():
+                if config["model"] == "gpt2":
+                    return model(tokens, targets)
+                outputs = model(input_ids=tokens, position_ids=positions, shift_labels=targets, labels=targets)
+                return outputs, outputs.loss
+
+        def step(record=lambda name: None):
+            kept, loss = None, None
+            for i in range(accumulation):
+                kept, loss = forward()
+                record(f"forward {i}")
+                loss.backward()
+                record(f"backward {i}")
+            if clipping:
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
+                record("clipping")
+            updater.step()
+            record("optimizer")
+            updater.zero_grad()
+            record("zero")
+            return kept, loss
+
+        step()
+        events = {}
+        state = [t for s in updater.state.values() for t in s.values() if isinstance(t, torch.Tensor)]
+        recorder = Recorder(list(model.parameters()) + list(model.buffers()) + [tokens, targets, positions] + state)
+        del state
+        with recorder:
+            kept = step(lambda name: events.__setitem__(name, recorder.taken()))
+        del kept
+    return {**config, "precision": precision, "attention": attention, "optimizer": optimizer, "update": update,
+            "accumulation": accumulation, "clipping": clipping, "checkpointed": checkpointed, "events": events}
+
+
+GPT2 = {"model": "gpt2", "hidden": 48, "layers": 2, "heads": 4, "vocab": 211, "batch": 2, "sequence": 24}
+LLAMA = {"model": "llama", "hidden": 64, "layers": 2, "heads": 4, "kv_heads": 2, "ffn": 120, "vocab": 203, "batch": 2,
+         "sequence": 20}
+
+
+def made_gpt2(attention):
+    tokens = torch.empty(GPT2["batch"], GPT2["sequence"], dtype=torch.long)
+    model = Gpt2(*(GPT2[k] for k in ("hidden", "layers", "heads", "vocab", "sequence")), attention)
+    return model, lambda model, *arguments: model(*arguments), tokens, torch.empty_like(tokens)
+
+
+def main():
+    """Layer norms of fake CPU tensors in bf16 keep their statistics in bf16, those of CUDA in float."""
+    check_autocast(lambda: made_gpt2("eager"))
+    cases = []
+    for config in (GPT2, LLAMA):
+        for precision in ("fp32", "bf16-autocast", "bf16"):
+            for attention in ("eager", "flash", "efficient"):
+                if attention == "flash" and precision == "fp32":
+                    continue  # FlashAttention is for halves
+                print(config["model"], precision, attention, file=sys.stderr)
+                cases.append(step_case(config, precision, attention))
+    for update in ("loop", "fused"):
+        cases.append(step_case(GPT2, "fp32", update=update))
+    cases.append(step_case(GPT2, "bf16-autocast", accumulation=2, clipping=True))
+    cases.append(step_case(GPT2, "fp32", checkpointed=True))
+    cases.append(step_case(GPT2, "bf16-autocast", "flash", checkpointed=True))
+    half = forward_events("cuda", lambda: own_autocast(torch.float16), lambda: made_gpt2("eager"))
+    cases.append({**GPT2, "precision": "fp16-autocast", "attention": "eager", "optimizer": "adamw", "update": "foreach",
+                  "accumulation": 1, "clipping": False, "checkpointed": False, "events": {"forward 0": half}})
+    print(json.dumps({"about": __doc__.strip(), "torch": torch.__version__, "cases": cases}, separators=(",", ":")))
+
+
+if __name__ == "__main__":
+    main()
