@@ -8,8 +8,9 @@
 //             from blocks of A and B that were first rearranged into the order in which the tile reads
 //             them: 256 terms of a block of A fit L2, of a strip of B L1. (The scheme of Goto and van de
 //             Geijn, ACM TOMS 34, 2008.)
-//   OpenBLAS  the same idea with a tuned kernel per processor; on an AVX-512 server v2 reaches about
-//             three quarters of it (tests/bench/host draws both)
+//   OpenBLAS  the same idea with a kernel per processor that it knows. Which is faster depends on that:
+//             version 0.3.21 takes a newer Xeon with AVX-512 for a Haswell, and v2 is ahead there. So
+//             both are tried when a run begins, and the record holds their rates
 //
 // Sums run over `inner` in order within a block of 256 and over the blocks in order: the same sizes give
 // the same bits. Left out: threads (the caller cuts C into slabs), half precision, tile registers (AMX).

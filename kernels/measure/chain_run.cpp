@@ -85,15 +85,16 @@ Result<void> Run::open()
     m_runner.sink.progress(0, 1, "filling the weights");
     auto device = m_runner.makeDevice(m_task.shape, m_arena);
     if (!device && device.error().code == "run.memory" && m_arena > least) {
-        m_notCompared = fmt::format("keeping everything would take {} here, so its gradients were not compared: {}",
-                                    quantityText(double(everything.peak), Unit::Byte), device.error().message);
-        m_runner.sink.note("warning", "check.skipped", m_notCompared);
+        m_notCompared = fmt::format("there is no memory to keep everything ({} of activations), so its gradients were not compared",
+                                    quantityText(double(everything.peak), Unit::Byte));
         m_arena = least;
         device = m_runner.makeDevice(m_task.shape, m_arena);
     }
     if (!device)
         return fail(std::move(device).error());
     m_device = std::move(*device);
+    if (!m_notCompared.empty())
+        m_runner.sink.note("warning", "check.skipped", m_notCompared);
     return {};
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/host/checkpoint.h"
 
 #include "core/base/json.h"
+#include "kernels/host/mlp_device.h"
 #include "tests/support/listener.h"
 
 #include <QtTest>
@@ -37,6 +38,7 @@ private slots:
     void theProfileAddsUpToItsMakespan();
     void aBrokenScheduleIsRefusedBeforeItRuns();
     void aChainThatDoesNotFitSaysWhatItNeeds();
+    void withoutMemoryForEverythingTheScheduleStillRuns();
     void stoppedLateThereIsAResult();
     void stoppedEarlyThereIsNone();
     void theFastestProductIsOneOfOurs();
@@ -130,6 +132,26 @@ void TestChainRun::aChainThatDoesNotFitSaysWhatItNeeds()
     QVERIFY(!run.has_value());
     QCOMPARE(run.error().code, std::string("run.memory"));
     QVERIFY2(run.error().text().find("available") != std::string::npos, run.error().text().c_str());
+}
+
+void TestChainRun::withoutMemoryForEverythingTheScheduleStillRuns()
+{
+    const ChainTask task{{4, 64, 16}, inSegments()};
+    const std::int64_t room = 9 * mlpArrayBytes(task.shape); // everything takes 11 arrays, the segments 7
+    const ProductKernel product = fastestProduct(*m_session).kernel;
+    const SteadyClock clock;
+    const ChainRunner runner{[&](const MlpShape& shape, std::int64_t arenaBytes) -> Result<std::unique_ptr<MlpDevice>> {
+                                 if (shape == task.shape && arenaBytes > room)
+                                     return fail("run.memory", "the test allows no more");
+                                 return makeMlpDevice(*m_session, shape, arenaBytes, product);
+                             },
+                             clock, *m_listener, [] {}, [](std::size_t) { return Circumstances(); }};
+    const auto run = runChain(task, runner);
+    QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
+    QVERIFY(!run->isCompared);
+    QCOMPARE(m_listener->count("check.skipped"), 1);
+    QCOMPARE(run->step.peak, replay(*mlpChain(task.shape), task.schedule)->peak);
+    QVERIFY(run->profile.median("backward result") > 0);
 }
 
 void TestChainRun::stoppedLateThereIsAResult()
