@@ -14,7 +14,11 @@ class Runtime
 {
 public:
     Runtime(const Chain& chain, std::int64_t budget)
-        : m_chain(chain), m_budget(budget), m_value(chain.values.size()), m_saved(chain.values.size()), m_resident(chain.values[0])
+        : m_chain(chain)
+        , m_budget(budget)
+        , m_value(chain.values.size())
+        , m_saved(chain.values.size())
+        , m_resident(chain.values[0])
     {
         m_value[0].isThere = true;
     }
@@ -38,8 +42,14 @@ private:
     };
 
     int length() const { return m_chain.length(); }
-    const SaveOption& way(int stage) const { return m_chain.stages[std::size_t(stage)].options.front(); }
-    bool isThere(int i) const { return m_value[std::size_t(i)].isThere || m_saved[std::size_t(i)].isThere; }
+    const SaveOption& way(int stage) const
+    {
+        return m_chain.stages[std::size_t(stage)].options.front();
+    }
+    bool isThere(int i) const
+    {
+        return m_value[std::size_t(i)].isThere || m_saved[std::size_t(i)].isThere;
+    }
     double costOf(int i) const;
     Candidate cheapest();
     void evict(const Candidate& candidate);
@@ -69,8 +79,8 @@ void Runtime::need(int i, bool isNeeded)
     (m_value[std::size_t(i)].isThere ? m_value : m_saved)[std::size_t(i)].isNeeded = isNeeded;
 }
 
-/// Time of the forwards that bring x_i back, forgotten neighbours on both sides included: they would have to be
-/// made for it, or it for them.
+/// Time of the forwards that bring x_i back, forgotten neighbours on both sides included: they
+/// would have to be made for it, or it for them.
 double Runtime::costOf(int i) const
 {
     double cost = m_chain.stages[std::size_t(i - 1)].forward;
@@ -88,7 +98,8 @@ Runtime::Candidate Runtime::cheapest()
     const auto consider = [&](const Thing& thing, int i, bool isSaved, std::int64_t size) {
         if (!thing.isThere || thing.isNeeded)
             return;
-        const double heuristic = costOf(i) / (double(std::max<std::int64_t>(1, size)) * std::max(1e-300, m_now - thing.lastRead));
+        const double heuristic = costOf(i)
+            / (double(std::max<std::int64_t>(1, size)) * std::max(1e-300, m_now - thing.lastRead));
         if (best.index < 0 || heuristic < best.heuristic)
             best = {heuristic, i, isSaved};
     };
@@ -104,7 +115,9 @@ void Runtime::evict(const Candidate& candidate)
     const auto i = std::size_t(candidate.index);
     (candidate.isSaved ? m_saved : m_value)[i].isThere = false;
     m_resident -= candidate.isSaved ? way(candidate.index - 1).saved : m_chain.values[i];
-    m_schedule.push_back({candidate.isSaved ? OperationKind::DiscardSaved : OperationKind::DiscardValue, candidate.index, 0});
+    m_schedule.push_back(
+        {candidate.isSaved ? OperationKind::DiscardSaved : OperationKind::DiscardValue,
+         candidate.index, 0});
 }
 
 Result<void> Runtime::makeRoom(std::int64_t bytes)
@@ -112,9 +125,12 @@ Result<void> Runtime::makeRoom(std::int64_t bytes)
     while (m_resident + bytes > m_budget) {
         const Candidate candidate = cheapest();
         if (candidate.index < 0)
-            return fail("checkpoint.budget", fmt::format("the adaptive heuristic needs {} at operation {}, more than the budget of {}",
-                                                         m_resident + bytes, m_schedule.size(), m_budget),
-                        "give a larger budget, or take strategy=optimal, which plans ahead", "budget");
+            return fail(
+                "checkpoint.budget",
+                fmt::format(
+                    "the adaptive heuristic needs {} at operation {}, more than the budget of {}",
+                    m_resident + bytes, m_schedule.size(), m_budget),
+                "give a larger budget, or take strategy=optimal, which plans ahead", "budget");
         evict(candidate);
     }
     return {};
@@ -124,12 +140,15 @@ Result<void> Runtime::makeRoom(std::int64_t bytes)
 Result<void> Runtime::run(OperationKind kind, int stage)
 {
     if (m_schedule.size() > adaptiveOperationLimit || m_looked > adaptiveLookLimit)
-        return fail("chain.length", fmt::format("the adaptive heuristic gave up after {} operations", m_schedule.size()),
-                    "give a larger budget, or join neighbouring stages", "budget");
+        return fail(
+            "chain.length",
+            fmt::format("the adaptive heuristic gave up after {} operations", m_schedule.size()),
+            "give a larger budget, or join neighbouring stages", "budget");
     const auto next = std::size_t(stage + 1);
     const bool isSaving = kind == OperationKind::ForwardSave;
     const std::int64_t made = isSaving ? way(stage).saved : m_chain.values[next];
-    const std::int64_t overhead = isSaving ? way(stage).forwardOverhead : m_chain.stages[std::size_t(stage)].forwardOverhead;
+    const std::int64_t overhead =
+        isSaving ? way(stage).forwardOverhead : m_chain.stages[std::size_t(stage)].forwardOverhead;
     need(stage, true);
     MEMSCAPE_CHECK(makeRoom(made + overhead));
     need(stage, false);
@@ -179,7 +198,8 @@ Result<void> Runtime::backward(int stage)
     MEMSCAPE_CHECK(makeRoom(m_chain.values[std::size_t(stage)] + way(stage).backwardOverhead));
     m_schedule.push_back({OperationKind::Backward, stage, 0});
     m_now += way(stage).backward;
-    m_resident += m_chain.values[std::size_t(stage)] - m_chain.values[std::size_t(stage + 1)] - way(stage).saved;
+    m_resident += m_chain.values[std::size_t(stage)] - m_chain.values[std::size_t(stage + 1)]
+        - way(stage).saved;
     saved = {};
     if (value.isThere)
         m_resident -= m_chain.values[std::size_t(stage)];

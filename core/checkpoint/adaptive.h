@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Online eviction, without a plan: everything is saved until memory is short, then whatever is cheapest by
+// Online eviction, without a plan: everything is saved until memory is short, then whatever is
+// cheapest by
 //
 //     h = cost / (size × staleness)
 //
-// goes, and is made again when something needs it (Kirisame et al. 2021, "Dynamic tensor rematerialization", DTR).
-// cost: forwards that bring it back, those of its forgotten neighbours included; staleness: time since it was last
-// read. A heuristic: it looks at the past only, and no bound holds for one chain. On a chain its things are the
-// values x_i and what the stages save, x̄_i; x_0 and gradients can't be made again and stay.
+// goes, and is made again when something needs it (Kirisame et al. 2021, "Dynamic tensor
+// rematerialization", DTR). cost: forwards that bring it back, those of its forgotten neighbours
+// included; staleness: time since it was last read. A heuristic: it looks at the past only, and no
+// bound holds for one chain. On a chain its things are the values x_i and what the stages save,
+// x̄_i; x_0 and gradients can't be made again and stay.
 //
 // Left out: fragmentation (Coop), and that finding the least h takes time itself.
 #pragma once
@@ -21,8 +23,9 @@ namespace memscape {
 inline constexpr std::size_t adaptiveOperationLimit = 1'000'000;
 inline constexpr std::int64_t adaptiveLookLimit = 1'000'000'000;
 
-/// Errors: checkpoint.budget when at some operation everything that may go has gone and it still does not fit
-/// (a planned schedule may fit where this one does not); chain.length when it gives up.
+/// Errors: checkpoint.budget when at some operation everything that may go has gone and it still
+/// does not fit (a planned schedule may fit where this one does not); chain.length when it gives
+/// up.
 Result<Schedule> adaptiveSchedule(const Chain& chain, std::int64_t budget);
 
 } // namespace memscape

@@ -15,11 +15,15 @@ namespace {
 struct State
 {
     std::uint64_t values = 0; ///< bit i: x_i alone
-    std::uint64_t saved = 0;  ///< 7 bits each, x̄_1 first
-    int due = 0;              ///< y_due is there; length + 1: the loss has not run
+    std::uint64_t saved = 0; ///< 7 bits each, x̄_1 first
+    int due = 0; ///< y_due is there; length + 1: the loss has not run
 
     int way(int i) const { return int(saved >> (7 * (i - 1)) & 127) - 1; }
-    void setWay(int i, int way) { saved = (saved & ~(std::uint64_t(127) << (7 * (i - 1)))) | std::uint64_t(way + 1) << (7 * (i - 1)); }
+    void setWay(int i, int way)
+    {
+        saved = (saved & ~(std::uint64_t(127) << (7 * (i - 1))))
+            | std::uint64_t(way + 1) << (7 * (i - 1));
+    }
     bool hasValue(int i) const { return values >> i & 1; }
     bool has(int i) const { return hasValue(i) || (i > 0 && way(i) >= 0); }
     std::uint64_t key() const { return saved | values << 49 | std::uint64_t(due) << 57; }
@@ -38,7 +42,11 @@ struct Node
 class Search
 {
 public:
-    Search(const Chain& chain, std::int64_t budget) : m_chain(chain), m_budget(budget) {}
+    Search(const Chain& chain, std::int64_t budget)
+        : m_chain(chain)
+        , m_budget(budget)
+    {
+    }
     Result<Schedule> run();
 
 private:
@@ -70,7 +78,8 @@ std::int64_t Search::resident(const State& state) const
     return sum;
 }
 
-void Search::reach(const Node& from, const State& state, double time, const ChainOperation& operation)
+void Search::reach(const Node& from, const State& state, double time,
+                   const ChainOperation& operation)
 {
     const double total = from.time + time;
     const auto [it, isNew] = m_nodes.try_emplace(state.key());
@@ -89,7 +98,8 @@ void Search::forwards(const Node& node, std::int64_t resident)
             continue;
         const Stage& stage = m_chain.stages[std::size_t(i)];
         const bool isUseful = i + 1 < node.state.due; // y_due makes x_due useless
-        if (isUseful && !node.state.hasValue(i + 1) && resident + m_chain.values[std::size_t(i + 1)] + stage.forwardOverhead <= m_budget) {
+        if (isUseful && !node.state.hasValue(i + 1)
+            && resident + m_chain.values[std::size_t(i + 1)] + stage.forwardOverhead <= m_budget) {
             State next = node.state;
             next.values |= std::uint64_t(1) << (i + 1);
             reach(node, next, stage.forward, {OperationKind::ForwardKeep, i, 0});
@@ -108,7 +118,8 @@ void Search::forwards(const Node& node, std::int64_t resident)
 void Search::loss(const Node& node, std::int64_t resident)
 {
     const int end = length();
-    if (node.state.due <= end || !node.state.has(end) || resident + m_chain.values[std::size_t(end)] + m_chain.lossOverhead > m_budget)
+    if (node.state.due <= end || !node.state.has(end)
+        || resident + m_chain.values[std::size_t(end)] + m_chain.lossOverhead > m_budget)
         return;
     State next = node.state;
     next.values &= ~(std::uint64_t(1) << end);
@@ -119,9 +130,11 @@ void Search::loss(const Node& node, std::int64_t resident)
 void Search::backward(const Node& node, std::int64_t resident)
 {
     const int stage = node.state.due - 1;
-    if (node.state.due > length() || stage < 0 || node.state.way(stage + 1) < 0 || !node.state.has(stage))
+    if (node.state.due > length() || stage < 0 || node.state.way(stage + 1) < 0
+        || !node.state.has(stage))
         return;
-    const SaveOption& option = m_chain.stages[std::size_t(stage)].options[std::size_t(node.state.way(stage + 1))];
+    const SaveOption& option =
+        m_chain.stages[std::size_t(stage)].options[std::size_t(node.state.way(stage + 1))];
     if (resident + m_chain.values[std::size_t(stage)] + option.backwardOverhead > m_budget)
         return;
     State next = node.state;
@@ -189,7 +202,9 @@ Result<Schedule> Search::run()
         backward(node, bytes);
         discards(node);
     }
-    return fail("checkpoint.budget", fmt::format("no schedule at all fits in a budget of {}", m_budget), "give a larger budget", "budget");
+    return fail("checkpoint.budget",
+                fmt::format("no schedule at all fits in a budget of {}", m_budget),
+                "give a larger budget", "budget");
 }
 
 } // namespace
@@ -198,8 +213,12 @@ Result<Schedule> exhaustiveSchedule(const Chain& chain, std::int64_t budget)
 {
     MEMSCAPE_CHECK(checkChain(chain));
     if (chain.length() > exhaustiveLengthLimit)
-        return fail("chain.length", fmt::format("looking at everything takes 4^{} states for {} stages", chain.length(), chain.length()),
-                    fmt::format("at most {} stages; strategy=optimal finds the best persistent schedule of longer chains", exhaustiveLengthLimit),
+        return fail("chain.length",
+                    fmt::format("looking at everything takes 4^{} states for {} stages",
+                                chain.length(), chain.length()),
+                    fmt::format("at most {} stages; strategy=optimal finds the best persistent "
+                                "schedule of longer chains",
+                                exhaustiveLengthLimit),
                     "chain");
     return Search(chain, budget).run();
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules that need no search: everything is kept; the inputs of equal segments are (Chen, Xu, Zhang,
-// Guestrin 2016; torch.utils.checkpoint_sequential); nothing but the input is.
+// Schedules that need no search: everything is kept; the inputs of equal segments are (Chen, Xu,
+// Zhang, Guestrin 2016; torch.utils.checkpoint_sequential); nothing but the input is.
 //
 //     forward    a segment's first stage keeps its input (Fck), the others drop theirs (F∅)
-//     backward   from the last segment to the first: run the segment again, saving everything, then its
-//                backwards. The last segment may be saved in the first pass, so that nothing of it runs twice.
+//     backward   from the last segment to the first: run the segment again, saving everything,
+//                then its backwards; the last segment may be saved in the first pass, so that
+//                nothing of it runs twice
 //
 // They know nothing of sizes and times: the replay says what they take.
 #pragma once
@@ -24,7 +25,8 @@ Schedule keepEverything(int length);
 /// Segments that begin at `starts` (ascending, the first is 0, all below length).
 Schedule segmentSchedule(int length, const std::vector<int>& starts, LastSegment last);
 
-/// Segments of `every` stages; the last may be shorter. every ≥ 1; beyond the length it is one segment.
+/// Segments of `every` stages; the last may be shorter. every ≥ 1; beyond the length it is one
+/// segment.
 Schedule everyStages(int length, int every, LastSegment last);
 
 /// Chen's √n: round(√L) segments of ⌊L / segments⌋ stages, the rest in the last one, which is kept.
@@ -33,8 +35,9 @@ Schedule squareRootSchedule(int length);
 /// Longest chain for recomputeAll: L² / 2 forwards are written out.
 inline constexpr int recomputeAllLimit = 2000;
 
-/// Only x_0 is kept; every backward runs the chain from its start: L (L + 1) / 2 − 1 further forwards, in the
-/// least memory that any schedule takes on equal stages. Errors: chain.length beyond recomputeAllLimit.
+/// Only x_0 is kept; every backward runs the chain from its start: L (L + 1) / 2 − 1 further
+/// forwards, in the least memory that any schedule takes on equal stages. Errors: chain.length
+/// beyond recomputeAllLimit.
 Result<Schedule> recomputeAll(int length);
 
 } // namespace memscape

@@ -14,7 +14,9 @@ std::int64_t minimumPersistentBudget(const Chain& chain)
     const persistent::Segments segments(exact.end);
     // By beginning and by end: the inner loop reads one row of each.
     std::vector<std::int64_t> least(segments.size()), byEnd(segments.size());
-    const auto endIndex = [](int s, int t) { return std::size_t(t) * std::size_t(t + 1) / 2 + std::size_t(s); };
+    const auto endIndex = [](int s, int t) {
+        return std::size_t(t) * std::size_t(t + 1) / 2 + std::size_t(s);
+    };
     for (int s = exact.end; s >= 0; --s) {
         for (int t = s; t <= exact.end; ++t) {
             std::int64_t best = std::numeric_limits<std::int64_t>::max();

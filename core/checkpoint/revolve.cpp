@@ -23,13 +23,17 @@ struct Task
 class Writer
 {
 public:
-    explicit Writer(int length) : m_length(length) {}
+    explicit Writer(int length)
+        : m_length(length)
+    {
+    }
 
     /// x_first stays, x_{first + steps} appears.
     void advance(int first, int steps)
     {
         for (int i = first; i < first + steps; ++i)
-            m_schedule.push_back({i == first ? OperationKind::ForwardKeep : OperationKind::ForwardDrop, i, 0});
+            m_schedule.push_back(
+                {i == first ? OperationKind::ForwardKeep : OperationKind::ForwardDrop, i, 0});
     }
     void save(int stage)
     {
@@ -54,23 +58,29 @@ private:
     Schedule m_schedule;
 };
 
-/// How far to advance before the next state is kept. Every j of [lowest, highest] has the fewest advances; this
-/// one also has the fewest writes (held against a search over all j by the tests).
+/// How far to advance before the next state is kept. Every j of [lowest, highest] has the fewest
+/// advances; this one also has the fewest writes (held against a search over all j by the tests).
 int split(std::int64_t steps, std::int64_t slots)
 {
     const std::int64_t r = revolveRepetitions(steps, slots);
     const auto beta = [](std::int64_t s, std::int64_t repetitions) {
         return s < 0 || repetitions < 0 ? 0 : binomial(s + repetitions, s);
     };
-    const std::int64_t lowest = std::max({beta(slots, r - 2), steps - beta(slots - 1, r), std::int64_t(1)});
-    const std::int64_t highest = std::min({beta(slots, r - 1), steps - beta(slots - 1, r - 1), steps - 1});
-    return int(std::min(std::max(steps - beta(slots - 1, r - 1) - beta(slots - 2, r - 1), lowest), highest));
+    const std::int64_t lowest =
+        std::max({beta(slots, r - 2), steps - beta(slots - 1, r), std::int64_t(1)});
+    const std::int64_t highest =
+        std::min({beta(slots, r - 1), steps - beta(slots - 1, r - 1), steps - 1});
+    return int(std::min(std::max(steps - beta(slots - 1, r - 1) - beta(slots - 2, r - 1), lowest),
+                        highest));
 }
 
 Error tooLong(std::int64_t forwards)
 {
-    return {"chain.length", fmt::format("the schedule has {} forwards, more than {}", forwards, slotForwardLimit), "budget",
-            "give more slots (they cut the forwards), join neighbouring stages, or take strategy=sqrt"};
+    return {
+        "chain.length",
+        fmt::format("the schedule has {} forwards, more than {}", forwards, slotForwardLimit),
+        "budget",
+        "give more slots (they cut the forwards), join neighbouring stages, or take strategy=sqrt"};
 }
 
 } // namespace
@@ -135,7 +145,9 @@ Result<SlotPlan> revolve(int length, std::int64_t slots)
 }
 
 MixedTable::MixedTable(int length, int slots)
-    : m_length(length), m_slots(slots), m_total(std::size_t(slots + 1) * std::size_t(length + 1), saturated)
+    : m_length(length)
+    , m_slots(slots)
+    , m_total(std::size_t(slots + 1) * std::size_t(length + 1), saturated)
 {
     for (int s = 0; s <= slots; ++s) {
         cell(1, s) = 1;
@@ -153,7 +165,8 @@ int MixedTable::bestSplit(int steps, int slots) const
     std::int64_t least = 1 + total(steps - 1, slots - 1);
     for (int j = 1; j < steps; ++j) {
         const std::int64_t forwards = j + total(j, slots) + total(steps - j, slots - 1);
-        if (forwards < least || (forwards == least && best == 0)) { // a state is smaller than all of a step
+        if (forwards < least
+            || (forwards == least && best == 0)) { // a state is smaller than all of a step
             best = j;
             least = forwards;
         }
@@ -165,8 +178,11 @@ Result<MixedTable> MixedTable::make(int length, std::int64_t slots)
 {
     const std::int64_t used = std::min<std::int64_t>(slots, length);
     if (std::int64_t(length) * length > mixedWorkLimit / used)
-        return fail("chain.length", fmt::format("the table of {} steps × {} slots takes more than {} steps", length, used, mixedWorkLimit),
-                    "give fewer slots, join neighbouring stages, or take strategy=revolve", "chain");
+        return fail("chain.length",
+                    fmt::format("the table of {} steps × {} slots takes more than {} steps", length,
+                                used, mixedWorkLimit),
+                    "give fewer slots, join neighbouring stages, or take strategy=revolve",
+                    "chain");
     return MixedTable(length, int(used));
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // checkpoint: which activations should we keep, and which are cheaper to compute again?
 //
-// A network is a chain of stages; a backward needs what its forward saved, so it is kept or made again. Every
-// strategy answers with a schedule (core/checkpoint/), every schedule is replayed operation by operation for bytes and
-// time, and the optimal ones for every budget form the front.
-// Left out: parameters, their gradients and the optimizer's state (there all the time); networks that are no chain.
+// A network is a chain of stages; a backward needs what its forward saved, so it is kept or made
+// again. Every strategy answers with a schedule (core/checkpoint/), every schedule is replayed
+// operation by operation for bytes and time, and the optimal ones for every budget form the front.
+// Left out: parameters, their gradients and the optimizer's state (there all the time); networks
+// that are no chain.
 #include "core/experiments/checkpoint.h"
 
 #include "core/base/stopwatch.h"
@@ -31,7 +32,8 @@ std::int64_t largestOperation(const Chain& chain)
         std::int64_t least = chainSizeLimit;
         for (const SaveOption& option : chain.stages[std::size_t(i)].options)
             least = std::min(least, option.saved + option.backwardOverhead);
-        largest = std::max(largest, chain.values[std::size_t(i)] + chain.values[std::size_t(i + 1)] + least);
+        largest = std::max(largest,
+                           chain.values[std::size_t(i)] + chain.values[std::size_t(i + 1)] + least);
     }
     return largest;
 }
@@ -44,8 +46,11 @@ void solveFront(CheckpointAnswer& answer, int slots)
     const double length = answer.chain().length();
     const std::int64_t slot = slotSize(answer.chain(), answer.fullMemory, slots);
     if (length * length * length / 6 * double(answer.fullMemory / slot) > frontWorkLimit) {
-        answer.frontMissing = Error{"checkpoint.size", fmt::format("the whole front of {} stages would take minutes", length), "chain",
-                                    "strategy=optimal solves for one budget; fewer slots or joined stages make the front quick"};
+        answer.frontMissing =
+            Error{"checkpoint.size",
+                  fmt::format("the whole front of {} stages would take minutes", length), "chain",
+                  "strategy=optimal solves for one budget; fewer slots or joined stages make the "
+                  "front quick"};
         return;
     }
     const Stopwatch watch;
@@ -62,24 +67,35 @@ class Checkpoint final : public Experiment
 public:
     std::string id() const override { return "checkpoint"; }
     std::string title() const override { return "Checkpointing"; }
-    std::string question() const override { return "Which activations should we keep, and which are cheaper to compute again?"; }
+    std::string question() const override
+    {
+        return "Which activations should we keep, and which are cheaper to compute again?";
+    }
     std::string group() const override { return "training"; }
     std::string help() const override
     {
-        return "A chain of stages, run forward and backward. What a stage saves for its backward is kept, or dropped and computed again: "
-               "memory against time. Each strategy's schedule is replayed operation by operation, so peak and makespan are counted, not "
-               "estimated; the front is the best time for every budget, optimal among persistent schedules (what is kept stays until its "
-               "own backward). Left out: parameters, their gradients and the optimizer's state, which no schedule changes, and networks "
+        return "A chain of stages, run forward and backward. What a stage saves for its backward "
+               "is kept, or dropped and computed again: "
+               "memory against time. Each strategy's schedule is replayed operation by operation, "
+               "so peak and makespan are counted, not "
+               "estimated; the front is the best time for every budget, optimal among persistent "
+               "schedules (what is kept stays until its "
+               "own backward). Left out: parameters, their gradients and the optimizer's state, "
+               "which no schedule changes, and networks "
                "that are not a chain.";
     }
     const Schema& schema() const override { return m_schema; }
     std::vector<SeriesSpec> series() const override
     {
-        return {{"peak", "peak"}, {"makespan", "makespan"}, {"recomputed_forwards", "recomputed forwards"}};
+        return {{"peak", "peak"},
+                {"makespan", "makespan"},
+                {"recomputed_forwards", "recomputed forwards"}};
     }
     Sweep axis(const Device&, const Parameters& parameters) const override
     {
-        return {"slots", {parameters.number("slots")}}; // the schedule over time is the curve; a sweep is asked for
+        return {"slots",
+                {parameters.number(
+                    "slots")}}; // the schedule over time is the curve; a sweep is asked for
     }
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override
     {
@@ -147,14 +163,16 @@ Result<CheckpointAnswer> answerCheckpoint(const Device& device, const Parameters
     answer.fullMemory = full.peak;
     answer.fullTime = full.makespan;
     answer.isLeastExact = chain.length() <= exactMinimumLength;
-    answer.leastMemory = answer.isLeastExact ? minimumPersistentBudget(chain) : largestOperation(chain);
+    answer.leastMemory =
+        answer.isLeastExact ? minimumPersistentBudget(chain) : largestOperation(chain);
     if (answer.budget.memory == 0)
         answer.budget.memory = answer.leastMemory + (answer.fullMemory - answer.leastMemory) / 2;
     solveFront(answer, int(parameters.integer("slots")));
     answer.chosen = solveStrategy(answer, parameters.choice("strategy"), parameters);
     if (answer.chosen.missing && answer.chosen.missing->code != "checkpoint.budget")
         return fail(*answer.chosen.missing); // no budget would help
-    if (answer.chosen.slot != 0 && answer.front && answer.chosen.slot == answer.front->slot() && answer.chosen.key == "optimal")
+    if (answer.chosen.slot != 0 && answer.front && answer.chosen.slot == answer.front->slot()
+        && answer.chosen.key == "optimal")
         answer.chosen.solverTime += answer.frontTime; // its table was there
     return answer;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which chain the parameters of `checkpoint` name, and where its numbers are from:
 //
-//   FILE                      a memscape-chain document, also one that a live run measured
-//   uniform:L                 L equal stages in abstract units; uniform:64,saved=4,forward=1,backward=2,value=1
-//   mlp:48x4096               Linear + GELU, float, `batch` rows: the chain that is also run for real
-//   model:NAME                a network cut into embedding, layers and head, bytes from the step simulator
+//   FILE         a memscape-chain document, also one that a live run measured
+//   uniform:L    L equal stages in abstract units;
+//                uniform:64,saved=4,forward=1,backward=2,value=1
+//   mlp:48x4096  Linear + GELU, float, `batch` rows: the chain that is also run for real
+//   model:NAME   a network cut into embedding, layers and head, bytes from the step simulator
 #pragma once
 
 #include "core/checkpoint/chain.h"
@@ -28,10 +29,13 @@ Result<ChainSource> chainSource(const Device& device, const Parameters& paramete
 /// "uniform:64,saved=4". Errors: chain.syntax, chain.range.
 Result<Chain> parseUniformChain(std::string_view text);
 
-/// The MLP chain with the times of a roofline of the device; without its rates, in forwards (forward 1).
+/// The MLP chain with the times of a roofline of the device; without its rates, in forwards
+/// (forward 1).
 Result<ChainSource> mlpSource(const Device& device, std::string_view text, std::int64_t batch);
 
-/// A network cut into blocks. Errors: those of readModel and buildNetwork, chain.length when it has no layers.
-Result<ChainSource> modelSource(const Device& device, std::string_view name, const Parameters& parameters);
+/// A network cut into blocks. Errors: those of readModel and buildNetwork, chain.length when it has
+/// no layers.
+Result<ChainSource> modelSource(const Device& device, std::string_view name,
+                                const Parameters& parameters);
 
 } // namespace memscape

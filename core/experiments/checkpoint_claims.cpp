@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What textbooks and READMEs say about checkpointing, with this chain's numbers beside it. Every number is of a
-// replayed schedule or of Revolve's closed form.
+// What textbooks and READMEs say about checkpointing, with this chain's numbers beside it. Every
+// number is of a replayed schedule or of Revolve's closed form.
 #include "core/experiments/checkpoint.h"
 
 #include "core/checkpoint/knapsack.h"
@@ -23,9 +23,9 @@ struct Ground
 {
     const CheckpointAnswer& answer;
     double length = 0, forward = 0, backward = 0; ///< stages, Σ fw, Σ bw
-    Replay segments;   ///< √n, the last kept
+    Replay segments; ///< √n, the last kept
     Replay recomputed; ///< the same, every stage twice
-    Replay layers;     ///< every stage its own segment
+    Replay layers; ///< every stage its own segment
 
     double full() const { return double(answer.fullMemory); }
     std::string memory(double value) const { return memoryText(answer, value); }
@@ -43,7 +43,8 @@ Result<Ground> groundOf(const CheckpointAnswer& answer)
         ground.backward += stage.options.front().backward;
     }
     MEMSCAPE_TRY(segments, replay(chain, squareRootSchedule(length)));
-    const int every = std::max(1, length / std::max(1, int(std::lround(std::sqrt(double(length))))));
+    const int every =
+        std::max(1, length / std::max(1, int(std::lround(std::sqrt(double(length))))));
     MEMSCAPE_TRY(recomputed, replay(chain, everyStages(length, every, LastSegment::Recomputed)));
     MEMSCAPE_TRY(layers, replay(chain, everyStages(length, 1, LastSegment::Kept)));
     ground.segments = std::move(segments);
@@ -55,54 +56,74 @@ Result<Ground> groundOf(const CheckpointAnswer& answer)
 Claim squareRootMemory(const Ground& ground)
 {
     const double segments = double(ground.segments.peak), layers = double(ground.layers.peak);
-    return {"Checkpointing brings memory down to O(√n)", "Chen, Xu, Zhang, Guestrin 2016; most course notes",
-            "holds for the number of activations of two-level segments on equal layers; not for weights, gradients and optimizer, and not when "
+    return {"Checkpointing brings memory down to O(√n)",
+            "Chen, Xu, Zhang, Guestrin 2016; most course notes",
+            "holds for the number of activations of two-level segments on equal layers; not for "
+            "weights, gradients and optimizer, and not when "
             "every layer is its own segment",
-            fmt::format("everything {}, √n segments {} ({}), every stage its own segment {} ({})", ground.memory(ground.full()),
-                        ground.memory(segments), percentText(segments / ground.full(), 3), ground.memory(layers),
+            fmt::format("everything {}, √n segments {} ({}), every stage its own segment {} ({})",
+                        ground.memory(ground.full()), ground.memory(segments),
+                        percentText(segments / ground.full(), 3), ground.memory(layers),
                         percentText(layers / ground.full(), 3))};
 }
 
 Claim oneThird(const Ground& ground)
 {
-    const double step = ground.answer.fullTime, twice = ground.extra(ground.recomputed) / step, kept = ground.extra(ground.segments) / step;
+    const double step = ground.answer.fullTime, twice = ground.extra(ground.recomputed) / step,
+                 kept = ground.extra(ground.segments) / step;
     const double ratio = ground.forward > 0 ? ground.backward / ground.forward : 0;
     return {"Checkpointing costs 33 % more compute", "Chen et al. 2016; most course notes",
-            std::fabs(twice - 1.0 / 3) < 0.005 ? "holds when every stage runs twice, the last segment too"
-                                               : "holds only when the backward takes twice the forward and every stage runs twice",
-            fmt::format("here backward / forward = {}, so every stage twice costs {}; with the last segment kept {}", quantityText(ratio, Unit::One),
-                        percentText(twice, 3), percentText(kept, 3))};
+            std::fabs(twice - 1.0 / 3) < 0.005
+                ? "holds when every stage runs twice, the last segment too"
+                : "holds only when the backward takes twice the forward and every stage runs twice",
+            fmt::format("here backward / forward = {}, so every stage twice costs {}; with the "
+                        "last segment kept {}",
+                        quantityText(ratio, Unit::One), percentText(twice, 3),
+                        percentText(kept, 3))};
 }
 
 Claim memoryReduction(const Ground& ground)
 {
-    const double claimed = 1 - 1 / std::sqrt(ground.length), real = 1 - double(ground.segments.peak) / ground.full();
+    const double claimed = 1 - 1 / std::sqrt(ground.length),
+                 real = 1 - double(ground.segments.peak) / ground.full();
     return {"√n checkpoints reduce memory by (1 − 1/√n)", "course notes, gradient checkpointing",
-            std::fabs(claimed - real) < 0.01 ? "holds" : "does not hold: it counts the checkpoints and forgets the segment that is being reversed",
-            fmt::format("the formula gives {}, the replayed schedule {}", percentText(claimed, 3), percentText(real, 3))};
+            std::fabs(claimed - real) < 0.01 ? "holds"
+                                             : "does not hold: it counts the checkpoints and "
+                                               "forgets the segment that is being reversed",
+            fmt::format("the formula gives {}, the replayed schedule {}", percentText(claimed, 3),
+                        percentText(real, 3))};
 }
 
 Claim oneSegment(const Ground& ground)
 {
     const double root = std::sqrt(ground.length), claimed = (root - 1) / ground.length;
-    const double ofForward = ground.forward > 0 ? ground.extra(ground.segments) / ground.forward : 0;
-    return {"The compute overhead is (√n − 1)/n", "course notes, gradient checkpointing",
-            "does not hold: that is one segment run again; all but the last are, 1 − 1/√n of a forward",
-            fmt::format("the formula gives {}, the replayed schedule runs {} of a forward again, {} of the step (1 − 1/√n = {})",
-                        percentText(claimed, 3), percentText(ofForward, 3), percentText(ground.extra(ground.segments) / ground.answer.fullTime, 3),
-                        percentText(1 - 1 / root, 3))};
+    const double ofForward =
+        ground.forward > 0 ? ground.extra(ground.segments) / ground.forward : 0;
+    return {
+        "The compute overhead is (√n − 1)/n", "course notes, gradient checkpointing",
+        "does not hold: that is one segment run again; all but the last are, 1 − 1/√n of a forward",
+        fmt::format("the formula gives {}, the replayed schedule runs {} of a forward again, {} of "
+                    "the step (1 − 1/√n = {})",
+                    percentText(claimed, 3), percentText(ofForward, 3),
+                    percentText(ground.extra(ground.segments) / ground.answer.fullTime, 3),
+                    percentText(1 - 1 / root, 3))};
 }
 
 std::optional<Claim> spacing(const Ground& ground)
 {
-    const auto best = ground.answer.front ? ground.answer.front->makespan(ground.segments.peak) : Result<double>(0);
+    const auto best = ground.answer.front ? ground.answer.front->makespan(ground.segments.peak)
+                                          : Result<double>(0);
     if (!ground.answer.front || !best)
         return {};
     const double segments = ground.segments.makespan;
-    return Claim{"√n spacing is the optimal choice", "cybertronai/gradient-checkpointing, README",
-                 *best < segments ? "does not hold: it is the best of equal two-level segments only" : "holds for this chain at this memory",
-                 fmt::format("in the {} of √n segments the optimal persistent schedule takes {}, √n segments {}",
-                             ground.memory(double(ground.segments.peak)), ground.time(*best), ground.time(segments))};
+    return Claim{
+        "√n spacing is the optimal choice", "cybertronai/gradient-checkpointing, README",
+        *best < segments ? "does not hold: it is the best of equal two-level segments only"
+                         : "holds for this chain at this memory",
+        fmt::format(
+            "in the {} of √n segments the optimal persistent schedule takes {}, √n segments {}",
+            ground.memory(double(ground.segments.peak)), ground.time(*best),
+            ground.time(segments))};
 }
 
 std::optional<Claim> logarithmic(const Ground& ground)
@@ -111,35 +132,46 @@ std::optional<Claim> logarithmic(const Ground& ground)
     if (length < 4)
         return {};
     const auto slots = std::int64_t(std::ceil(std::log2(ground.length)));
-    const double total = double(revolveAdvances(length, slots) + length), bound = ground.length * double(slots);
-    return Claim{"O(log n) memory costs O(n log n) compute", "Chen et al. 2016, section 4.3", "holds as an upper bound, a loose one",
-                 fmt::format("log₂ n = {} states: Revolve runs {} forwards, {} a stage; the bound is {}", slots, numberText(total),
-                             quantityText(total / ground.length, Unit::One), numberText(bound))};
+    const double total = double(revolveAdvances(length, slots) + length),
+                 bound = ground.length * double(slots);
+    return Claim{
+        "O(log n) memory costs O(n log n) compute", "Chen et al. 2016, section 4.3",
+        "holds as an upper bound, a loose one",
+        fmt::format("log₂ n = {} states: Revolve runs {} forwards, {} a stage; the bound is {}",
+                    slots, numberText(total), quantityText(total / ground.length, Unit::One),
+                    numberText(bound))};
 }
 
 Claim constantMemory(const Ground& ground)
 {
     const auto length = std::int64_t(ground.length);
-    return {"Constant memory costs n² compute", "Griewank and Walther 2000; course notes", "holds: L (L − 1) / 2 advances",
-            fmt::format("one stored state: {} advances for {} stages", revolveAdvances(length, 1), length)};
+    return {"Constant memory costs n² compute", "Griewank and Walther 2000; course notes",
+            "holds: L (L − 1) / 2 advances",
+            fmt::format("one stored state: {} advances for {} stages", revolveAdvances(length, 1),
+                        length)};
 }
 
 std::optional<Claim> binomial(const Ground& ground)
 {
     const CheckpointAnswer& answer = ground.answer;
     const int length = answer.chain().length();
-    const auto plan = revolve(length, std::max<std::int64_t>(2, std::int64_t(std::ceil(std::log2(ground.length + 1)))));
+    const auto plan = revolve(
+        length, std::max<std::int64_t>(2, std::int64_t(std::ceil(std::log2(ground.length + 1)))));
     if (!plan || !answer.front)
         return {};
     const auto replayed = replay(answer.chain(), plan->schedule);
     const auto best = replayed ? answer.front->makespan(replayed->peak) : Result<double>(0);
     if (!replayed || !best)
         return {};
-    return Claim{"Binomial checkpointing (Revolve) is optimal", "Griewank and Walther 2000",
-                 *best < replayed->makespan ? "holds only for equal stages of known number when states alone can be stored"
-                                            : "holds for this chain at this memory",
-                 fmt::format("in the {} that Revolve takes here, it needs {}, the optimal persistent schedule {}", ground.memory(double(replayed->peak)),
-                             ground.time(replayed->makespan), ground.time(*best))};
+    return Claim{
+        "Binomial checkpointing (Revolve) is optimal", "Griewank and Walther 2000",
+        *best < replayed->makespan
+            ? "holds only for equal stages of known number when states alone can be stored"
+            : "holds for this chain at this memory",
+        fmt::format(
+            "in the {} that Revolve takes here, it needs {}, the optimal persistent schedule {}",
+            ground.memory(double(replayed->peak)), ground.time(replayed->makespan),
+            ground.time(*best))};
 }
 
 /// The knapsack's plans for growing budgets of saved bytes: does the peak grow with them?
@@ -159,15 +191,22 @@ std::optional<Claim> monotone(const Ground& ground)
     bool isMonotone = true;
     std::int64_t before = 0;
     for (const int percent : {5, 10, 15, 20, 30, 50, 75, 100}) {
-        const auto replayed = replay(chain, selectiveSchedule(knapsack->best(knapsack->slotCount() * percent / 100).kept, Borders::Dropped));
+        const auto replayed =
+            replay(chain,
+                   selectiveSchedule(knapsack->best(knapsack->slotCount() * percent / 100).kept,
+                                     Borders::Dropped));
         if (!replayed)
             return {};
         isMonotone &= replayed->peak >= before;
         before = replayed->peak;
-        shown += fmt::format("{}{} %: {}", shown.empty() ? "" : ", ", percent, ground.memory(double(replayed->peak)));
+        shown += fmt::format("{}{} %: {}", shown.empty() ? "" : ", ", percent,
+                             ground.memory(double(replayed->peak)));
     }
-    return Claim{"More activation budget, more memory: the knob is monotone", "torch.compile's activation_memory_budget",
-                 isMonotone ? "holds for this chain" : "does not hold: the plan's saved bytes grow, the peak does not, since what is recomputed lives in the backward",
+    return Claim{"More activation budget, more memory: the knob is monotone",
+                 "torch.compile's activation_memory_budget",
+                 isMonotone ? "holds for this chain"
+                            : "does not hold: the plan's saved bytes grow, the peak does not, "
+                              "since what is recomputed lives in the backward",
                  "peak by share of saved bytes: " + shown};
 }
 
@@ -178,8 +217,11 @@ std::vector<Claim> checkpointClaims(const CheckpointAnswer& answer)
     const auto ground = groundOf(answer);
     if (!ground)
         return {};
-    std::vector<Claim> made{squareRootMemory(*ground), oneThird(*ground), memoryReduction(*ground), oneSegment(*ground)};
-    for (auto& claim : {spacing(*ground), logarithmic(*ground), std::optional(constantMemory(*ground)), binomial(*ground), monotone(*ground)}) {
+    std::vector<Claim> made{squareRootMemory(*ground), oneThird(*ground), memoryReduction(*ground),
+                            oneSegment(*ground)};
+    for (auto& claim :
+         {spacing(*ground), logarithmic(*ground), std::optional(constantMemory(*ground)),
+          binomial(*ground), monotone(*ground)}) {
         if (claim)
             made.push_back(*claim);
     }

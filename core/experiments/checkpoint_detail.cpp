@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `detail` of a prediction of `checkpoint`:
-//   schedule    the chosen one: [{"operation","stage","option","begin","end","during","after","recomputation"}]
+//   schedule    the chosen one: [{"operation","stage","option","begin","end","during","after",
+//               "recomputation"}]
 //   front       [{"budget","makespan"}], every slot from the least memory to no recomputation
-//   strategies  every strategy at the budget: [{"key","label","note","peak","makespan","recomputed_forwards",
-//               "forward_evaluations","feasible","solver_time","missing"}]
-//   chain       names and arrays, as a memscape-chain document; memory and time say the units
-//   budget      {"value","given","states","minimum","without_recomputation","makespan_without_recomputation"}
+//   strategies  every strategy at the budget: [{"key","label","note","peak","makespan",
+//               "recomputed_forwards","forward_evaluations","feasible","solver_time","missing"}]
+//   chain       names and arrays, as a memscape-chain document; its units say what they are
+//   budget      {"value","given","states","minimum","without_recomputation",
+//               "makespan_without_recomputation"}
 #include "core/experiments/checkpoint.h"
 
 #include <fmt/format.h>
@@ -23,8 +25,13 @@ Json scheduleJson(const StrategyAnswer& strategy)
     for (std::size_t i = 0; i < strategy.schedule.size(); ++i) {
         const ChainOperation& operation = strategy.schedule[i];
         const ReplayStep& step = strategy.replay.steps[i];
-        operations.push_back({{"operation", operationText(operation.kind)}, {"stage", operation.stage}, {"option", operation.option},
-                              {"begin", step.begin}, {"end", step.end}, {"during", step.during}, {"after", step.after},
+        operations.push_back({{"operation", operationText(operation.kind)},
+                              {"stage", operation.stage},
+                              {"option", operation.option},
+                              {"begin", step.begin},
+                              {"end", step.end},
+                              {"during", step.during},
+                              {"after", step.after},
                               {"recomputation", step.isRecomputation}});
     }
     return operations;
@@ -37,7 +44,10 @@ Json errorJson(const Error& error)
 
 Json strategyJson(const StrategyAnswer& strategy)
 {
-    Json json{{"key", strategy.key}, {"label", strategy.label}, {"note", strategy.note}, {"feasible", strategy.isFeasible},
+    Json json{{"key", strategy.key},
+              {"label", strategy.label},
+              {"note", strategy.note},
+              {"feasible", strategy.isFeasible},
               {"solver_time", strategy.solverTime}};
     if (strategy.hasSchedule()) {
         json["peak"] = strategy.replay.peak;
@@ -64,8 +74,11 @@ Json frontJson(const CheckpointAnswer& answer)
 
 Json budgetJson(const CheckpointAnswer& answer)
 {
-    Json json{{"value", answer.budget.memory}, {"given", answer.budget.isGiven}, {"minimum", answer.leastMemory},
-              {"without_recomputation", answer.front ? answer.front->budgetWithoutRecomputation() : answer.fullMemory},
+    Json json{{"value", answer.budget.memory},
+              {"given", answer.budget.isGiven},
+              {"minimum", answer.leastMemory},
+              {"without_recomputation",
+               answer.front ? answer.front->budgetWithoutRecomputation() : answer.fullMemory},
               {"makespan_without_recomputation", answer.fullTime}};
     if (answer.budget.states)
         json["states"] = *answer.budget.states;
@@ -83,7 +96,8 @@ Json checkpointDetail(const CheckpointAnswer& answer, const std::vector<Strategy
     const bool isShort = answer.chosen.schedule.size() <= writtenOperationLimit;
     detail["schedule"] = isShort ? scheduleJson(answer.chosen) : Json::array();
     if (!isShort)
-        detail["schedule_missing"] = fmt::format("{} operations are more than {}", answer.chosen.schedule.size(), writtenOperationLimit);
+        detail["schedule_missing"] = fmt::format(
+            "{} operations are more than {}", answer.chosen.schedule.size(), writtenOperationLimit);
     detail["front"] = frontJson(answer);
     if (answer.front)
         detail["front_slot"] = answer.front->slot();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every strategy becomes a schedule, and every schedule is replayed; what a solver claims and what the replay
-// counts must agree, or there is no answer.
+// Every strategy becomes a schedule, and every schedule is replayed; what a solver claims and what
+// the replay counts must agree, or there is no answer.
 //
-// Strategies that count slots (Revolve, mixed) and the knapsack know nothing of a budget of memory: of their plans
-// the quickest whose replay fits is taken.
+// Strategies that count slots (Revolve, mixed) and the knapsack know nothing of a budget of memory:
+// of their plans the quickest whose replay fits is taken.
 #include "core/experiments/checkpoint.h"
 
 #include "core/base/stopwatch.h"
@@ -36,9 +36,13 @@ constexpr int comparisonLimit = 2000;
 Error belowMinimum(const CheckpointAnswer& answer)
 {
     const std::string least = memoryText(answer, double(answer.leastMemory));
-    return {"checkpoint.budget", fmt::format("no schedule fits in {}", memoryText(answer, double(answer.budget.memory))), "budget",
-            answer.isLeastExact ? fmt::format("the least that a persistent schedule takes is {} ({})", least, answer.leastMemory)
-                                : fmt::format("one operation alone takes {} ({})", least, answer.leastMemory)};
+    return {"checkpoint.budget",
+            fmt::format("no schedule fits in {}", memoryText(answer, double(answer.budget.memory))),
+            "budget",
+            answer.isLeastExact
+                ? fmt::format("the least that a persistent schedule takes is {} ({})", least,
+                              answer.leastMemory)
+                : fmt::format("one operation alone takes {} ({})", least, answer.leastMemory)};
 }
 
 /// A schedule and what its solver said it would be.
@@ -51,8 +55,10 @@ struct Solved
     Json extra = Json::object();
 };
 
-/// The quickest of the plans for 1 … most slots whose replay fits the budget. `plan` is asked for one of them.
-Result<Solved> fittingSlots(const CheckpointAnswer& answer, std::int64_t most, const std::function<Result<SlotPlan>(std::int64_t)>& plan)
+/// The quickest of the plans for 1 … most slots whose replay fits the budget. `plan` is asked for
+/// one of them.
+Result<Solved> fittingSlots(const CheckpointAnswer& answer, std::int64_t most,
+                            const std::function<Result<SlotPlan>(std::int64_t)>& plan)
 {
     std::optional<Solved> best;
     double bestTime = 0;
@@ -68,7 +74,8 @@ Result<Solved> fittingSlots(const CheckpointAnswer& answer, std::int64_t most, c
             return false;
         if (!best || replayed->makespan < bestTime) {
             bestTime = replayed->makespan;
-            best = Solved{std::move(made->schedule), made->forwards, {}, 0, Json{{"states", slots}}};
+            best =
+                Solved{std::move(made->schedule), made->forwards, {}, 0, Json{{"states", slots}}};
             if (made->writes > 0)
                 best->extra["writes"] = made->writes;
         }
@@ -90,7 +97,9 @@ Result<Solved> fittingSlots(const CheckpointAnswer& answer, std::int64_t most, c
     if (best)
         return *std::move(best);
     return fail(failed ? *failed
-                       : Error{"checkpoint.budget", fmt::format("no number of slots fits in {}", memoryText(answer, double(answer.budget.memory))),
+                       : Error{"checkpoint.budget",
+                               fmt::format("no number of slots fits in {}",
+                                           memoryText(answer, double(answer.budget.memory))),
                                "budget", "give a larger budget, or take strategy=optimal"});
 }
 
@@ -98,26 +107,33 @@ Result<Solved> solveRevolve(const CheckpointAnswer& answer)
 {
     const int length = answer.chain().length();
     if (!answer.budget.states)
-        return fittingSlots(answer, length, [&](std::int64_t slots) { return revolve(length, slots); });
+        return fittingSlots(answer, length,
+                            [&](std::int64_t slots) { return revolve(length, slots); });
     MEMSCAPE_TRY(plan, revolve(length, *answer.budget.states));
-    return Solved{std::move(plan.schedule), plan.forwards, {}, 0, {{"states", *answer.budget.states}, {"writes", plan.writes}}};
+    return Solved{std::move(plan.schedule),
+                  plan.forwards,
+                  {},
+                  0,
+                  {{"states", *answer.budget.states}, {"writes", plan.writes}}};
 }
 
 Result<Solved> solveMixed(const CheckpointAnswer& answer)
 {
     const int length = answer.chain().length();
-    const std::int64_t most = answer.budget.states.value_or(
-        std::min<std::int64_t>(length, std::max<std::int64_t>(1, mixedWorkLimit / (std::int64_t(length) * length))));
+    const std::int64_t most = answer.budget.states.value_or(std::min<std::int64_t>(
+        length, std::max<std::int64_t>(1, mixedWorkLimit / (std::int64_t(length) * length))));
     MEMSCAPE_TRY(table, MixedTable::make(length, most));
     if (!answer.budget.states)
-        return fittingSlots(answer, table.largestSlots(), [&](std::int64_t slots) { return table.plan(slots); });
+        return fittingSlots(answer, table.largestSlots(),
+                            [&](std::int64_t slots) { return table.plan(slots); });
     MEMSCAPE_TRY(plan, table.plan(most));
     return Solved{std::move(plan.schedule), plan.forwards, {}, 0, {{"states", most}}};
 }
 
 Result<PersistentSolution> solutionWithin(const CheckpointAnswer& answer, int slots)
 {
-    if (answer.front && slotSize(answer.chain(), answer.budget.memory, slots) == answer.front->slot())
+    if (answer.front
+        && slotSize(answer.chain(), answer.budget.memory, slots) == answer.front->slot())
         return *answer.front; // the same table
     PersistentSettings settings;
     settings.slotCount = slots;
@@ -132,7 +148,8 @@ Result<Solved> solveOptimal(const CheckpointAnswer& answer, int slots)
         return fail(belowMinimum(answer));
     auto solution = solutionWithin(answer, slots);
     // Rounding up may leave no schedule where bytes would: finer slots then.
-    for (int finer = 4; finer <= 16 && !solution && solution.error().code == "checkpoint.budget"; finer *= 4)
+    for (int finer = 4; finer <= 16 && !solution && solution.error().code == "checkpoint.budget";
+         finer *= 4)
         solution = solutionWithin(answer, slots * finer);
     if (!solution) {
         Error error = solution.error();
@@ -146,7 +163,11 @@ Result<Solved> solveOptimal(const CheckpointAnswer& answer, int slots)
     }
     MEMSCAPE_TRY(schedule, solution->schedule(answer.budget.memory));
     MEMSCAPE_TRY(makespan, solution->makespan(answer.budget.memory));
-    return Solved{std::move(schedule), {}, makespan, solution->slot(), {{"table_bytes", solution->tableBytes()}}};
+    return Solved{std::move(schedule),
+                  {},
+                  makespan,
+                  solution->slot(),
+                  {{"table_bytes", solution->tableBytes()}}};
 }
 
 Json selectionJson(const Selection& selection)
@@ -156,7 +177,8 @@ Json selectionJson(const Selection& selection)
         if (selection.kept[i])
             kept.push_back(i);
     }
-    return {{"saved", selection.memory}, {"time_kept", selection.runtime}, {"stages", std::move(kept)}};
+    return {
+        {"saved", selection.memory}, {"time_kept", selection.runtime}, {"stages", std::move(kept)}};
 }
 
 /// The quickest knapsack plan whose peak fits. Its own budget, of saved bytes, is found on the way.
@@ -167,16 +189,19 @@ Result<Solved> solveSelective(const CheckpointAnswer& answer, int slots)
     MEMSCAPE_TRY(knapsack, Knapsack::make(items, answer.budget.memory, wanted));
     std::optional<Solved> best;
     double bestTime = 0;
-    const std::int64_t stride = std::max<std::int64_t>(1, knapsack.slotCount() / selectiveSlotLimit);
+    const std::int64_t stride =
+        std::max<std::int64_t>(1, knapsack.slotCount() / selectiveSlotLimit);
     std::optional<Selection> last;
-    for (std::int64_t slot = knapsack.slotCount(); slot >= 0; slot -= std::min(slot > 0 ? slot : 1, stride)) {
+    for (std::int64_t slot = knapsack.slotCount(); slot >= 0;
+         slot -= std::min(slot > 0 ? slot : 1, stride)) {
         Selection selection = knapsack.best(slot);
         if (last && last->kept == selection.kept)
             continue;
         for (const Borders borders : {Borders::Kept, Borders::Dropped}) {
             Schedule schedule = selectiveSchedule(selection.kept, borders);
             const auto replayed = replay(answer.chain(), schedule);
-            if (!replayed || replayed->peak > answer.budget.memory || (best && replayed->makespan >= bestTime))
+            if (!replayed || replayed->peak > answer.budget.memory
+                || (best && replayed->makespan >= bestTime))
                 continue;
             const std::int64_t capacity = slot * knapsack.unit();
             bestTime = replayed->makespan;
@@ -189,14 +214,18 @@ Result<Solved> solveSelective(const CheckpointAnswer& answer, int slots)
     }
     if (best)
         return *std::move(best);
-    return fail("checkpoint.budget", fmt::format("the peak of every knapsack plan is above {}", memoryText(answer, double(answer.budget.memory))),
+    return fail("checkpoint.budget",
+                fmt::format("the peak of every knapsack plan is above {}",
+                            memoryText(answer, double(answer.budget.memory))),
                 "give a larger budget, or take strategy=optimal", "budget");
 }
 
-Result<Solved> solveBy(const CheckpointAnswer& answer, const std::string& key, const Parameters& parameters)
+Result<Solved> solveBy(const CheckpointAnswer& answer, const std::string& key,
+                       const Parameters& parameters)
 {
     const int length = answer.chain().length(), slots = int(parameters.integer("slots"));
-    const LastSegment last = parameters.choice("last_segment") == "kept" ? LastSegment::Kept : LastSegment::Recomputed;
+    const LastSegment last =
+        parameters.choice("last_segment") == "kept" ? LastSegment::Kept : LastSegment::Recomputed;
     if (key == "none")
         return Solved{keepEverything(length)};
     if (key.starts_with("every:")) {
@@ -213,22 +242,31 @@ Result<Solved> solveBy(const CheckpointAnswer& answer, const std::string& key, c
         return solveSelective(answer, slots);
     if (key == "optimal")
         return solveOptimal(answer, slots);
-    MEMSCAPE_TRY(schedule, key == "adaptive" ? adaptiveSchedule(answer.chain(), answer.budget.memory)
-                                             : exhaustiveSchedule(answer.chain(), answer.budget.memory));
+    MEMSCAPE_TRY(schedule,
+                 key == "adaptive" ? adaptiveSchedule(answer.chain(), answer.budget.memory)
+                                   : exhaustiveSchedule(answer.chain(), answer.budget.memory));
     return Solved{std::move(schedule)};
 }
 
 /// Whether the replay says what the solver said; sums of seconds may differ in their last places.
-std::optional<Error> disagreement(const CheckpointAnswer& answer, const Solved& solved, const Replay& replayed)
+std::optional<Error> disagreement(const CheckpointAnswer& answer, const Solved& solved,
+                                  const Replay& replayed)
 {
     if (solved.forwards && *solved.forwards != replayed.forwards)
-        return Error{"schedule.invalid", fmt::format("{} forwards replayed, {} claimed", replayed.forwards, *solved.forwards)};
+        return Error{
+            "schedule.invalid",
+            fmt::format("{} forwards replayed, {} claimed", replayed.forwards, *solved.forwards)};
     const bool isExact = !answer.chain().units.isSeconds;
     const double allowed = isExact ? 0 : 1e-9 * replayed.makespan;
-    if (solved.makespan && isExact && std::floor(*solved.makespan) == *solved.makespan && *solved.makespan != replayed.makespan)
-        return Error{"schedule.invalid", fmt::format("makespan {} replayed, {} claimed", replayed.makespan, *solved.makespan)};
+    if (solved.makespan && isExact && std::floor(*solved.makespan) == *solved.makespan
+        && *solved.makespan != replayed.makespan)
+        return Error{
+            "schedule.invalid",
+            fmt::format("makespan {} replayed, {} claimed", replayed.makespan, *solved.makespan)};
     if (solved.makespan && !isExact && std::fabs(*solved.makespan - replayed.makespan) > allowed)
-        return Error{"schedule.invalid", fmt::format("makespan {} replayed, {} claimed", replayed.makespan, *solved.makespan)};
+        return Error{
+            "schedule.invalid",
+            fmt::format("makespan {} replayed, {} claimed", replayed.makespan, *solved.makespan)};
     return {};
 }
 
@@ -237,8 +275,14 @@ std::string labelOf(const std::string& key)
     if (key.starts_with("every:"))
         return key == "every:1" ? "every stage" : fmt::format("every {} stages", key.substr(6));
     static const std::vector<std::pair<std::string_view, std::string_view>> labels{
-        {"none", "keep everything"}, {"sqrt", "√n segments"}, {"revolve", "Revolve"}, {"mixed", "mixed Revolve"},
-        {"optimal", "optimal (persistent)"}, {"selective", "selective"}, {"adaptive", "adaptive (heuristic)"}, {"exhaustive", "true optimum"}};
+        {"none", "keep everything"},
+        {"sqrt", "√n segments"},
+        {"revolve", "Revolve"},
+        {"mixed", "mixed Revolve"},
+        {"optimal", "optimal (persistent)"},
+        {"selective", "selective"},
+        {"adaptive", "adaptive (heuristic)"},
+        {"exhaustive", "true optimum"}};
     for (const auto& [known, label] : labels) {
         if (known == key)
             return std::string(label);
@@ -253,7 +297,8 @@ std::string noteOf(const std::string& key)
         {"sqrt", "Chen et al. 2016: best of equal two-level segments on equal stages"},
         {"revolve", "optimal for equal stages when only states x_i are stored"},
         {"mixed", "optimal for equal stages when a slot holds a state or all that a step saves"},
-        {"optimal", "optimal among persistent schedules: what is kept stays until its own backward"},
+        {"optimal",
+         "optimal among persistent schedules: what is kept stays until its own backward"},
         {"selective", "a knapsack over saved bytes; the peak is the replay's"},
         {"adaptive", "a heuristic that does not plan (DTR)"},
         {"exhaustive", "optimal among all schedules: everything was looked at"}};
@@ -266,7 +311,8 @@ std::string noteOf(const std::string& key)
 
 } // namespace
 
-StrategyAnswer solveStrategy(const CheckpointAnswer& answer, const std::string& key, const Parameters& parameters)
+StrategyAnswer solveStrategy(const CheckpointAnswer& answer, const std::string& key,
+                             const Parameters& parameters)
 {
     StrategyAnswer strategy;
     strategy.key = key;
@@ -280,7 +326,8 @@ StrategyAnswer solveStrategy(const CheckpointAnswer& answer, const std::string& 
         return strategy;
     }
     auto replayed = replay(answer.chain(), solved->schedule);
-    if (const auto wrong = replayed ? disagreement(answer, *solved, *replayed) : std::optional<Error>(replayed.error())) {
+    if (const auto wrong = replayed ? disagreement(answer, *solved, *replayed)
+                                    : std::optional<Error>(replayed.error())) {
         strategy.missing = wrong;
         return strategy;
     }
@@ -293,13 +340,15 @@ StrategyAnswer solveStrategy(const CheckpointAnswer& answer, const std::string& 
     return strategy;
 }
 
-std::vector<StrategyAnswer> compareStrategies(const CheckpointAnswer& answer, const Parameters& parameters)
+std::vector<StrategyAnswer> compareStrategies(const CheckpointAnswer& answer,
+                                              const Parameters& parameters)
 {
     const int length = answer.chain().length();
     std::vector<std::string> keys{"none"};
     for (std::int64_t every = 1; every < length && length <= comparisonLimit; every *= 2)
         keys.push_back(fmt::format("every:{}", every));
-    if (answer.chosen.key.starts_with("every:") && std::find(keys.begin(), keys.end(), answer.chosen.key) == keys.end())
+    if (answer.chosen.key.starts_with("every:")
+        && std::find(keys.begin(), keys.end(), answer.chosen.key) == keys.end())
         keys.push_back(answer.chosen.key);
     keys.push_back("sqrt");
     if (length <= comparisonLimit || answer.chosen.key == "revolve")
@@ -316,7 +365,8 @@ std::vector<StrategyAnswer> compareStrategies(const CheckpointAnswer& answer, co
         keys.push_back("exhaustive");
     std::vector<StrategyAnswer> all;
     for (const std::string& key : keys)
-        all.push_back(key == answer.chosen.key ? answer.chosen : solveStrategy(answer, key, parameters));
+        all.push_back(key == answer.chosen.key ? answer.chosen
+                                               : solveStrategy(answer, key, parameters));
     return all;
 }
 

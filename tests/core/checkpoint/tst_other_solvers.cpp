@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The knapsack, the adaptive heuristic and the search over everything: against the reference, the plain recursion,
-// and each other; every schedule replayed.
+// The knapsack, the adaptive heuristic and the search over everything: against the reference, the
+// plain recursion, and each other; every schedule replayed.
 #include "core/checkpoint/adaptive.h"
 #include "core/checkpoint/exhaustive.h"
 #include "core/checkpoint/knapsack.h"
@@ -52,7 +52,8 @@ void TestOtherSolvers::knapsackIsTheReferences()
         const std::int64_t budget = entry["budget"].toInteger();
         const auto knapsack = Knapsack::make(items, budget);
         QVERIFY(knapsack.has_value());
-        const Selection best = knapsack->best(knapsack->slotCount()), greedy = greedySelection(items, budget);
+        const Selection best = knapsack->best(knapsack->slotCount()),
+                        greedy = greedySelection(items, budget);
         QCOMPARE(best.runtime, entry["opt_runtime_kept"].toDouble());
         QVERIFY(best.memory <= budget);
         QCOMPARE(greedy.runtime, entry["greedy_runtime_kept"].toDouble());
@@ -71,8 +72,10 @@ void TestOtherSolvers::roundedKnapsacksNeverPassTheCapacity()
         for (int k = 0; k < 12; ++k)
             items.push_back({std::int64_t(random() % 100000), double(random() % 1000)});
         const std::int64_t capacity = 1 + random() % 300000;
-        const auto rounded = Knapsack::make(items, capacity, 50), exact = Knapsack::make(items, capacity);
-        const Selection coarse = rounded->best(rounded->slotCount()), best = exact->best(exact->slotCount());
+        const auto rounded = Knapsack::make(items, capacity, 50),
+                   exact = Knapsack::make(items, capacity);
+        const Selection coarse = rounded->best(rounded->slotCount()),
+                        best = exact->best(exact->slotCount());
         QVERIFY(coarse.memory <= capacity);
         QVERIFY(coarse.runtime <= best.runtime);
         QVERIFY(greedySelection(items, capacity).runtime <= best.runtime);
@@ -90,7 +93,8 @@ void TestOtherSolvers::everySelectionIsASchedule()
         }
         double expected = chain.lossTime;
         for (std::size_t i = 0; i < 9; ++i)
-            expected += (kept[i] ? chain.stages[i].options[0].forward : chain.stages[i].forward + chain.stages[i].options[0].forward)
+            expected += (kept[i] ? chain.stages[i].options[0].forward
+                                 : chain.stages[i].forward + chain.stages[i].options[0].forward)
                 + chain.stages[i].options[0].backward;
         for (const Borders borders : {Borders::Kept, Borders::Dropped}) {
             const auto replayed = replay(chain, selectiveSchedule(kept, borders));
@@ -104,7 +108,8 @@ void TestOtherSolvers::everySelectionIsASchedule()
 void TestOtherSolvers::exhaustiveIsTheReferences()
 {
     int compared = 0, lower = 0;
-    for (const QJsonValue& entry : test::checkpointReferences()["C_heterogeneous_chain"].toArray()) {
+    for (const QJsonValue& entry :
+         test::checkpointReferences()["C_heterogeneous_chain"].toArray()) {
         if (entry["L"].toInt() > exhaustiveLengthLimit)
             continue;
         const Chain chain = test::referenceChain(entry.toObject());
@@ -121,7 +126,8 @@ void TestOtherSolvers::exhaustiveIsTheReferences()
             QVERIFY2(replayed.has_value(), replayed ? "" : replayed.error().text().c_str());
             QVERIFY(replayed->peak <= budget);
             QCOMPARE(replayed->makespan, expected.toDouble());
-            QCOMPARE(test::PlainRecursion(chain, budget).makespan(budget), row["bruteforce_persistent"].toDouble());
+            QCOMPARE(test::PlainRecursion(chain, budget).makespan(budget),
+                     row["bruteforce_persistent"].toDouble());
             compared += 1;
             lower += expected.toDouble() < row["bruteforce_persistent"].toDouble();
         }
@@ -137,10 +143,12 @@ void TestOtherSolvers::theCounterexamplesHold()
         const Chain chain = test::referenceChain(entry.toObject());
         const std::int64_t budget = entry["M"].toInteger();
         if (entry["opt_persistent"].isDouble()) {
-            QCOMPARE(test::PlainRecursion(chain, budget).makespan(budget), entry["opt_persistent"].toDouble());
+            QCOMPARE(test::PlainRecursion(chain, budget).makespan(budget),
+                     entry["opt_persistent"].toDouble());
             compared += 1;
         }
-        if (entry["true_optimum"].isDouble()) { // forgetting a kept value and making it again is better
+        if (entry["true_optimum"]
+                .isDouble()) { // forgetting a kept value and making it again is better
             const auto schedule = exhaustiveSchedule(chain, budget);
             QVERIFY(schedule.has_value());
             QCOMPARE(replay(chain, *schedule)->makespan, entry["true_optimum"].toDouble());
@@ -178,7 +186,8 @@ void TestOtherSolvers::adaptiveKeepsTheBudget()
     for (int i = 0; i < 300; ++i) {
         const Chain chain = test::randomChain(random, 3 + i % 20, i % 3 == 0);
         const std::int64_t least = minimumPersistentBudget(chain);
-        for (const std::int64_t budget : {least - 1, least, least + 5, least + 30, std::int64_t(2000)}) {
+        for (const std::int64_t budget :
+             {least - 1, least, least + 5, least + 30, std::int64_t(2000)}) {
             const auto schedule = adaptiveSchedule(chain, budget);
             if (!schedule) {
                 refused += 1;
@@ -205,7 +214,10 @@ void TestOtherSolvers::whatCannotBeIsRefused()
     QCOMPARE(exhaustiveSchedule(uniformChain(8), 100).error().code, std::string("chain.length"));
     QCOMPARE(exhaustiveSchedule(uniformChain(7), 1).error().code, std::string("checkpoint.budget"));
     QVERIFY(exhaustiveSchedule(uniformChain(7), 10).has_value());
-    QCOMPARE(Knapsack::make(std::vector<KnapsackItem>(100'000, {1, 1}), 1'000'000, 1'000'000).error().code, std::string("chain.length"));
+    QCOMPARE(Knapsack::make(std::vector<KnapsackItem>(100'000, {1, 1}), 1'000'000, 1'000'000)
+                 .error()
+                 .code,
+             std::string("chain.length"));
     QCOMPARE(adaptiveSchedule(uniformChain(3), -5).error().code, std::string("checkpoint.budget"));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The experiment `checkpoint` as its callers see it: figures, schedule, front and strategies, for chains of every
-// kind, and what wrong input is answered with.
+// The experiment `checkpoint` as its callers see it: figures, schedule, front and strategies, for
+// chains of every kind, and what wrong input is answered with.
 #include "core/device/catalogue.h"
 #include "core/experiments/checkpoint.h"
 #include "core/network/model_names.h"
@@ -76,24 +76,30 @@ void TestCheckpoint::figuresAndDetailKeepTheContract()
 {
     const auto prediction = predicted({});
     QVERIFY2(prediction.has_value(), prediction ? "" : prediction.error().text().c_str());
-    for (const char* key : {"peak", "makespan", "recomputed_forwards", "forward_evaluations", "feasible", "lower_bound_memory", "solver_time"}) {
+    for (const char* key : {"peak", "makespan", "recomputed_forwards", "forward_evaluations",
+                            "feasible", "lower_bound_memory", "solver_time"}) {
         const Figure* found = findFigure(prediction->figures, key);
         QVERIFY2(found, key);
         QVERIFY2(std::isfinite(found->number()), key);
-        QVERIFY2(found->why && !found->why->formula.empty() && !found->why->with.empty() && !found->why->source.empty(), key);
+        QVERIFY2(found->why && !found->why->formula.empty() && !found->why->with.empty()
+                     && !found->why->source.empty(),
+                 key);
     }
     QCOMPARE(findFigure(prediction->figures, "peak")->unit, Unit::Byte);
     QCOMPARE(findFigure(prediction->figures, "makespan")->unit, Unit::Second);
     QCOMPARE(prediction->series.front().key, std::string("memory"));
     const Json& detail = prediction->detail;
-    QVERIFY(!detail["schedule"].empty() && !detail["front"].empty() && !detail["strategies"].empty() && !detail["claims"].empty());
+    QVERIFY(!detail["schedule"].empty() && !detail["front"].empty() && !detail["strategies"].empty()
+            && !detail["claims"].empty());
     QCOMPARE(detail["chain"]["forward"].size(), std::size_t(48));
-    for (const char* key : {"operation", "stage", "option", "begin", "end", "during", "after", "recomputation"})
+    for (const char* key :
+         {"operation", "stage", "option", "begin", "end", "during", "after", "recomputation"})
         QVERIFY2(detail["schedule"][0].contains(key), key);
     std::vector<std::string> keys;
     for (const Json& strategy : detail["strategies"])
         keys.push_back(strategy["key"]);
-    for (const char* key : {"none", "every:1", "sqrt", "revolve", "mixed", "optimal", "selective", "adaptive"})
+    for (const char* key :
+         {"none", "every:1", "sqrt", "revolve", "mixed", "optimal", "selective", "adaptive"})
         QVERIFY2(std::find(keys.begin(), keys.end(), key) != keys.end(), key);
     QCOMPARE(figure(*prediction, "feasible"), 1.0);
 }
@@ -104,10 +110,14 @@ void TestCheckpoint::uniformChainsGiveTheReferencesFront()
         const int length = entry["L"].toInt();
         if (length > 64)
             continue; // the solver's own test goes further
-        const auto chain = QString("chain=uniform:%1,value=%2,saved=%3").arg(length).arg(entry["cw"].toInt()).arg(entry["cbw"].toInt());
+        const auto chain = QString("chain=uniform:%1,value=%2,saved=%3")
+                               .arg(length)
+                               .arg(entry["cw"].toInt())
+                               .arg(entry["cbw"].toInt());
         const QJsonArray makespans = entry["makespan"].toArray();
         const std::int64_t least = entry["M_min"].toInteger();
-        const auto prediction = predicted({chain.toStdString(), QString("budget=%1").arg(least + 1).toStdString()});
+        const auto prediction =
+            predicted({chain.toStdString(), QString("budget=%1").arg(least + 1).toStdString()});
         QVERIFY2(prediction.has_value(), prediction ? "" : prediction.error().text().c_str());
         const Json& front = prediction->detail["front"];
         QCOMPARE(front.size(), std::size_t(makespans.size()));
@@ -123,19 +133,26 @@ void TestCheckpoint::uniformChainsGiveTheReferencesFront()
 
 void TestCheckpoint::statesGiveTheReferencesForwards()
 {
-    for (const QJsonValue& entry : test::checkpointReferences()["A_B_homogeneous_slots"].toArray()) {
+    for (const QJsonValue& entry :
+         test::checkpointReferences()["A_B_homogeneous_slots"].toArray()) {
         const int length = entry["L"].toInt();
         if (length > 32)
             continue;
         for (qsizetype i = 0; i < entry["slots"].toArray().size(); ++i) {
             const auto answer = [&](const char* strategy) {
-                return *answerCheckpoint(gpu(), with({QString("chain=uniform:%1").arg(length).toStdString(), std::string("strategy=") + strategy,
-                                                      QString("budget=slots:%1").arg(entry["slots"][i].toInt()).toStdString()}));
+                return *answerCheckpoint(
+                    gpu(),
+                    with(
+                        {QString("chain=uniform:%1").arg(length).toStdString(),
+                         std::string("strategy=") + strategy,
+                         QString("budget=slots:%1").arg(entry["slots"][i].toInt()).toStdString()}));
             };
             const CheckpointAnswer revolve = answer("revolve"), mixed = answer("mixed");
-            QCOMPARE(revolve.chosen.replay.forwards, entry["total_forward_executions"][i].toInteger());
+            QCOMPARE(revolve.chosen.replay.forwards,
+                     entry["total_forward_executions"][i].toInteger());
             QCOMPARE(revolve.chosen.replay.makespan, entry["makespan_fwd1_bwd2"][i].toDouble());
-            QCOMPARE(mixed.chosen.replay.forwards, entry["mixed_total_forward_executions"][i].toInteger());
+            QCOMPARE(mixed.chosen.replay.forwards,
+                     entry["mixed_total_forward_executions"][i].toInteger());
             QVERIFY(revolve.chosen.isFeasible && mixed.chosen.isFeasible);
         }
     }
@@ -143,10 +160,13 @@ void TestCheckpoint::statesGiveTheReferencesForwards()
 
 void TestCheckpoint::everyScheduleIsWhatItsFiguresSay()
 {
-    for (const char* strategy : {"none", "every:3", "sqrt", "revolve", "mixed", "optimal", "selective", "adaptive", "exhaustive"}) {
-        const auto prediction = predicted({"chain=uniform:7,saved=3", std::string("strategy=") + strategy, "budget=17"});
+    for (const char* strategy : {"none", "every:3", "sqrt", "revolve", "mixed", "optimal",
+                                 "selective", "adaptive", "exhaustive"}) {
+        const auto prediction = predicted(
+            {"chain=uniform:7,saved=3", std::string("strategy=") + strategy, "budget=17"});
         QVERIFY2(prediction.has_value(), strategy);
-        QVERIFY2(figure(*prediction, "feasible") == (std::string(strategy) == "none" ? 0.0 : 1.0), strategy);
+        QVERIFY2(figure(*prediction, "feasible") == (std::string(strategy) == "none" ? 0.0 : 1.0),
+                 strategy);
         double peak = 0, forwards = 0, end = 0;
         for (const Json& operation : prediction->detail["schedule"]) {
             peak = std::max(peak, operation["during"].get<double>());
@@ -169,13 +189,17 @@ void TestCheckpoint::bytesAreNeverPassed()
     const auto full = answerCheckpoint(gpu(), with({"chain=mlp:20x512", "batch=33"}));
     QVERIFY(full.has_value());
     for (int percent = 0; percent <= 110; percent += 10) {
-        const std::int64_t budget = full->leastMemory + (full->fullMemory - full->leastMemory) * percent / 100;
+        const std::int64_t budget =
+            full->leastMemory + (full->fullMemory - full->leastMemory) * percent / 100;
         for (const char* strategy : {"optimal", "revolve", "mixed", "selective", "adaptive"}) {
-            const auto answer = answerCheckpoint(gpu(), with({"chain=mlp:20x512", "batch=33", std::string("strategy=") + strategy,
-                                                              QString("budget=%1B").arg(budget).toStdString()}));
+            const auto answer = answerCheckpoint(
+                gpu(),
+                with({"chain=mlp:20x512", "batch=33", std::string("strategy=") + strategy,
+                      QString("budget=%1B").arg(budget).toStdString()}));
             QVERIFY(answer.has_value());
             if (std::string(strategy) == "optimal")
-                QVERIFY2(answer->chosen.isFeasible, answer->chosen.missing ? answer->chosen.missing->text().c_str() : "");
+                QVERIFY2(answer->chosen.isFeasible,
+                         answer->chosen.missing ? answer->chosen.missing->text().c_str() : "");
             if (answer->chosen.hasSchedule())
                 QVERIFY(answer->chosen.replay.peak <= budget);
             if (percent >= 100 && std::string(strategy) == "optimal")
@@ -193,9 +217,12 @@ void TestCheckpoint::moreBudgetIsNeverSlower()
         before = point.makespan;
     }
     QCOMPARE(before, answer->fullTime);
-    for (const StrategyAnswer& strategy : compareStrategies(*answer, with({"chain=uniform:40,saved=4"}))) {
-        if (strategy.hasSchedule() && strategy.key != "adaptive" && strategy.key != "exhaustive") // those may forget and make again
-            QVERIFY2(*answer->front->makespan(strategy.replay.peak) <= strategy.replay.makespan, strategy.key.c_str());
+    for (const StrategyAnswer& strategy :
+         compareStrategies(*answer, with({"chain=uniform:40,saved=4"}))) {
+        if (strategy.hasSchedule() && strategy.key != "adaptive"
+            && strategy.key != "exhaustive") // those may forget and make again
+            QVERIFY2(*answer->front->makespan(strategy.replay.peak) <= strategy.replay.makespan,
+                     strategy.key.c_str());
     }
 }
 
@@ -203,16 +230,21 @@ void TestCheckpoint::aChainFileIsSolvedInItsUnits()
 {
     QTemporaryDir folder;
     int compared = 0;
-    for (const QJsonValue& entry : test::checkpointReferences()["C_heterogeneous_chain"].toArray()) {
+    for (const QJsonValue& entry :
+         test::checkpointReferences()["C_heterogeneous_chain"].toArray()) {
         if (entry["L"].toInt() > 20)
             continue;
         const std::string path = folder.filePath(QString("%1.json").arg(compared)).toStdString();
         QFile file(QString::fromStdString(path));
         QVERIFY(file.open(QIODevice::WriteOnly));
-        file.write(QByteArray::fromStdString(jsonText(chainToJson(test::referenceChain(entry.toObject())))));
+        file.write(QByteArray::fromStdString(
+            jsonText(chainToJson(test::referenceChain(entry.toObject())))));
         file.close();
         for (const QJsonValue& row : entry["budgets"].toArray()) {
-            const auto answer = answerCheckpoint(gpu(), with({"chain=" + path, QString("budget=%1").arg(row["M"].toInteger()).toStdString()}));
+            const auto answer = answerCheckpoint(
+                gpu(),
+                with({"chain=" + path,
+                      QString("budget=%1").arg(row["M"].toInteger()).toStdString()}));
             QVERIFY2(answer.has_value(), answer ? "" : answer.error().text().c_str());
             if (row["opt_persistent"].isNull()) {
                 QVERIFY(!answer->chosen.hasSchedule());
@@ -238,11 +270,14 @@ void TestCheckpoint::modelsAreCutIntoLayers_data()
 void TestCheckpoint::modelsAreCutIntoLayers()
 {
     QFETCH(QString, model);
-    const auto source = chainSource(gpu(), with({"chain=model:" + model.toStdString(), "batch=2", "sequence=128", "precision=fp32"}));
+    const auto source = chainSource(
+        gpu(),
+        with({"chain=model:" + model.toStdString(), "batch=2", "sequence=128", "precision=fp32"}));
     QVERIFY2(source.has_value(), source ? "" : source.error().text().c_str());
     const Chain& chain = source->chain;
     QTEST(chain.length(), "stages");
-    QCOMPARE(chain.stages[3].options[0].saved, chain.stages[4].options[0].saved); // layers are alike
+    QCOMPARE(chain.stages[3].options[0].saved,
+             chain.stages[4].options[0].saved); // layers are alike
     QCOMPARE(chain.values[3], chain.values[4]);
     QCOMPARE(chain.values.back(), std::int64_t(4)); // the loss, one float
     // Between layers: batch × sequence × hidden floats.
@@ -262,12 +297,15 @@ void TestCheckpoint::modelsAreCutIntoLayers()
     const SavedBytes packed = savedBytes(*graph);
     QVERIFY(saved >= packed.activations);
     QVERIFY(saved <= packed.activations + packed.scalars + values);
-    QVERIFY(answerCheckpoint(gpu(), with({"chain=model:" + model.toStdString(), "batch=2", "sequence=128"}))->chosen.isFeasible);
+    QVERIFY(answerCheckpoint(
+                gpu(), with({"chain=model:" + model.toStdString(), "batch=2", "sequence=128"}))
+                ->chosen.isFeasible);
 }
 
 void TestCheckpoint::selectiveLayersAreNeverSlower()
 {
-    const std::vector<std::string> model{"chain=model:gpt2", "batch=4", "sequence=512", "slots=1000"};
+    const std::vector<std::string> model{"chain=model:gpt2", "batch=4", "sequence=512",
+                                         "slots=1000"};
     const auto answer = [&](std::vector<std::string> more) {
         more.insert(more.end(), model.begin(), model.end());
         return *answerCheckpoint(gpu(), with(more));
@@ -275,13 +313,15 @@ void TestCheckpoint::selectiveLayersAreNeverSlower()
     const CheckpointAnswer whole = answer({}), both = answer({"layer_options=selective"});
     QCOMPARE(whole.chain().stages[2].options.size(), std::size_t(1));
     QCOMPARE(both.chain().stages[2].options.size(), std::size_t(2));
-    const SaveOption &all = both.chain().stages[2].options[0], &selective = both.chain().stages[2].options[1];
+    const SaveOption &all = both.chain().stages[2].options[0],
+                     &selective = both.chain().stages[2].options[1];
     QVERIFY(selective.saved < all.saved);
     QVERIFY(selective.backward > all.backward);
     // The probabilities: 512 × 512 half floats a head and sequence.
     QVERIFY(all.saved - selective.saved >= std::int64_t(4) * 12 * 512 * 512 * 2);
     const std::string budget = fmt::format("budget={}B", whole.budget.memory);
-    QVERIFY(answer({"layer_options=selective", budget}).chosen.replay.makespan <= answer({budget}).chosen.replay.makespan);
+    QVERIFY(answer({"layer_options=selective", budget}).chosen.replay.makespan
+            <= answer({budget}).chosen.replay.makespan);
 }
 
 void TestCheckpoint::claimsCarryNumbers()
@@ -295,9 +335,11 @@ void TestCheckpoint::claimsCarryNumbers()
         }
         return QString();
     };
-    // The numbers of the reference for n = 64: 18 of 67, 87.5 % of a forward, 29.2 % of the step, 73.1 % less memory.
+    // The numbers of the reference for n = 64: 18 of 67, 87.5 % of a forward, 29.2 % of the step,
+    // 73.1 % less memory.
     QVERIFY2(ours("O(√n)").contains("everything 67, √n segments 18"), qPrintable(ours("O(√n)")));
-    QVERIFY2(ours("(√n − 1)/n").contains("10.9 %") && ours("(√n − 1)/n").contains("87.5 %"), qPrintable(ours("(√n − 1)/n")));
+    QVERIFY2(ours("(√n − 1)/n").contains("10.9 %") && ours("(√n − 1)/n").contains("87.5 %"),
+             qPrintable(ours("(√n − 1)/n")));
     QVERIFY2(ours("(√n − 1)/n").contains("29.2 %"), qPrintable(ours("(√n − 1)/n")));
     QVERIFY2(ours("(1 − 1/√n)").contains("73.1 %"), qPrintable(ours("(1 − 1/√n)")));
     QVERIFY2(ours("33 %").contains("33.3 %"), qPrintable(ours("33 %")));
@@ -307,8 +349,10 @@ void TestCheckpoint::claimsCarryNumbers()
 
 void TestCheckpoint::infeasibleIsAnAnswer()
 {
-    for (const char* strategy : {"optimal", "revolve", "mixed", "selective", "adaptive", "exhaustive"}) {
-        const auto prediction = predicted({"chain=uniform:6,saved=3", std::string("strategy=") + strategy, "budget=2"});
+    for (const char* strategy :
+         {"optimal", "revolve", "mixed", "selective", "adaptive", "exhaustive"}) {
+        const auto prediction =
+            predicted({"chain=uniform:6,saved=3", std::string("strategy=") + strategy, "budget=2"});
         QVERIFY2(prediction.has_value(), strategy);
         QCOMPARE(figure(*prediction, "feasible"), 0.0);
         QVERIFY(std::isnan(figure(*prediction, "peak")));
@@ -319,7 +363,8 @@ void TestCheckpoint::infeasibleIsAnAnswer()
     const auto answer = answerCheckpoint(gpu(), with({"chain=uniform:6,saved=3", "budget=2"}));
     const std::string least = fmt::format("{}", answer->leastMemory);
     QVERIFY(answer->chosen.missing->hint.find(least) != std::string::npos);
-    const auto enough = answerCheckpoint(gpu(), with({"chain=uniform:6,saved=3", "budget=" + least}));
+    const auto enough =
+        answerCheckpoint(gpu(), with({"chain=uniform:6,saved=3", "budget=" + least}));
     QVERIFY(enough->chosen.isFeasible);
     const auto large = answerCheckpoint(gpu(), with({"chain=uniform:6,saved=3", "budget=1000000"}));
     QCOMPARE(large->chosen.replay.recomputed, std::int64_t(0));
@@ -329,11 +374,15 @@ void TestCheckpoint::wrongInputNamesTheParameter_data()
 {
     QTest::addColumn<QString>("assignment");
     QTest::addColumn<QString>("place");
-    for (const char* budget : {"0", "-5", "1.5", "many", "slots:0", "slots:", "5GiB", "nan", "1e400"})
+    for (const char* budget :
+         {"0", "-5", "1.5", "many", "slots:0", "slots:", "5GiB", "nan", "1e400"})
         QTest::newRow(budget) << QString("budget=%1").arg(budget) << "budget";
-    for (const char* chain : {"uniform:0", "uniform:-3", "uniform:", "uniform:100001", "uniform:2.5", "uniform:5,saved", "uniform:5,size=3",
-                              "uniform:5,saved=0,value=2", "mlp:0x5", "mlp:5", "/no/such/file.json", "model:gpt2,", "model:"})
-        QTest::newRow(chain) << QString("chain=%1").arg(chain) << (QString(chain).startsWith("model") ? "" : "chain");
+    for (const char* chain :
+         {"uniform:0", "uniform:-3", "uniform:", "uniform:100001", "uniform:2.5", "uniform:5,saved",
+          "uniform:5,size=3", "uniform:5,saved=0,value=2", "mlp:0x5", "mlp:5", "/no/such/file.json",
+          "model:gpt2,", "model:"})
+        QTest::newRow(chain) << QString("chain=%1").arg(chain)
+                             << (QString(chain).startsWith("model") ? "" : "chain");
 }
 
 void TestCheckpoint::wrongInputNamesTheParameter()
@@ -341,7 +390,10 @@ void TestCheckpoint::wrongInputNamesTheParameter()
     QFETCH(QString, assignment);
     QFETCH(QString, place);
     const bool isChain = assignment.startsWith("chain");
-    const auto answer = answerCheckpoint(gpu(), isChain ? with({assignment.toStdString()}) : with({"chain=uniform:9", assignment.toStdString()}));
+    const auto answer =
+        answerCheckpoint(gpu(),
+                         isChain ? with({assignment.toStdString()})
+                                 : with({"chain=uniform:9", assignment.toStdString()}));
     QVERIFY(!answer);
     if (!place.isEmpty())
         QCOMPARE(QString::fromStdString(answer.error().place), place);
@@ -350,12 +402,15 @@ void TestCheckpoint::wrongInputNamesTheParameter()
 
 void TestCheckpoint::longChainsAreRefusedWithAWayOut()
 {
-    for (const std::vector<std::string>& assignments : {std::vector<std::string>{"chain=uniform:100000"}, {"chain=uniform:8", "strategy=exhaustive"},
-                                                        {"chain=uniform:100000", "strategy=revolve", "budget=slots:1"},
-                                                        {"chain=uniform:100000", "strategy=mixed", "budget=slots:50"}}) {
+    for (const std::vector<std::string>& assignments :
+         {std::vector<std::string>{"chain=uniform:100000"},
+          {"chain=uniform:8", "strategy=exhaustive"},
+          {"chain=uniform:100000", "strategy=revolve", "budget=slots:1"},
+          {"chain=uniform:100000", "strategy=mixed", "budget=slots:50"}}) {
         const auto answer = answerCheckpoint(gpu(), with(assignments));
         QVERIFY(!answer);
-        QVERIFY2(answer.error().hint.find("strategy=") != std::string::npos, answer.error().text().c_str());
+        QVERIFY2(answer.error().hint.find("strategy=") != std::string::npos,
+                 answer.error().text().c_str());
         QVERIFY(!answer.error().place.empty());
     }
     const auto sqrt = answerCheckpoint(gpu(), with({"chain=uniform:100000", "strategy=sqrt"}));
