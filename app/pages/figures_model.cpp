@@ -47,7 +47,8 @@ QString grouped(QString text)
 /// A figure that says whether is 1 or 0 in documents, yes or no for people.
 QString figureText(const Figure& figure, ByteStyle bytes)
 {
-    if (figure.key == "fits" && figure.isNumber() && std::isfinite(figure.number()))
+    const bool whether = figure.key == "fits" || figure.key == "feasible";
+    if (whether && figure.isNumber() && std::isfinite(figure.number()))
         return figure.number() != 0 ? FiguresModel::tr("yes") : FiguresModel::tr("no");
     if (figure.key == "efficiency" && figure.isNumber())
         return QString::fromStdString(percentText(figure.number()));

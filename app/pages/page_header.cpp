@@ -8,6 +8,8 @@
 #include <QPushButton>
 #include <QStyle>
 
+#include <algorithm>
+
 namespace memscape {
 
 PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, DeviceDirectory& devices,
@@ -80,6 +82,8 @@ void PageHeader::refresh()
         : obstacle.isEmpty() ? tr("Run it on the device and draw what it says beside the "
                                   "prediction (Ctrl+R)")
                              : obstacle);
+    // "Stop" is as wide as "Measure" was: what stands beside it stays where it is.
+    m_measure->setMinimumWidth(std::max(m_measure->minimumWidth(), m_measure->sizeHint().width()));
     const char* role = ours ? "danger" : "primary";
     if (m_measure->property("role").toString() != QLatin1String(role)) {
         m_measure->setProperty("role", QString::fromLatin1(role));

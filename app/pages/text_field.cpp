@@ -20,7 +20,8 @@ TextField::TextField(const ParameterSpec& spec, QWidget* parent)
     label()->setBuddy(m_edit);
     connect(m_edit, &QLineEdit::editingFinished, this, &TextField::commit);
     column()->insertWidget(0, label());
-    column()->insertWidget(1, m_edit);
+    column()->insertSpacing(1, 4);
+    column()->insertWidget(2, m_edit);
 }
 
 void TextField::display(const ParameterValue& value, const std::optional<Sweep>& sweep)

@@ -133,7 +133,8 @@ PlotHeader layoutHeader(const PlotState& state, double width)
         header.yLabel = QRectF(8 * u, bottom, width - 16 * u, textMetrics.height());
         bottom = header.yLabel.bottom();
     }
-    header.height = bottom + 8 * u;
+    // Half of the topmost number of the axis stands above the axis.
+    header.height = bottom + (header.yLabel.isNull() ? 8 : 12) * u;
     return header;
 }
 

@@ -87,6 +87,23 @@ private slots:
         QVERIFY(figureRows(nullptr, nullptr, 1.0, false).empty());
     }
 
+    void figuresAreWrittenForPeople()
+    {
+        Outcome predicted;
+        predicted.figures = {{"fits", "fits", Unit::One, 0.0},
+                             {"feasible", "feasible", Unit::One, 1.0},
+                             {"efficiency", "efficiency", Unit::One, 0.25},
+                             {"parameters", "parameters", Unit::One, 6738415616.0},
+                             {"stride", "stride", Unit::One, 4096.0}};
+        FiguresModel model;
+        model.setRows(figureRows(&predicted, nullptr, {}, false), ByteStyle::Binary);
+        QStringList shown;
+        for (int row = 0; row < model.rowCount(); ++row)
+            shown << model.index(row, FiguresModel::PredictedColumn).data().toString();
+        QCOMPARE(shown.join(" | ").replace(QChar(0x202f), '_'),
+                 QStringLiteral("no | yes | 25 % | 6_738_415_616 | 4096"));
+    }
+
     void theModelIsSoundAndSpeaks()
     {
         FiguresModel model;
