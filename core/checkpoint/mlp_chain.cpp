@@ -14,9 +14,11 @@ constexpr std::string_view prefix = "mlp:";
 
 Result<void> checkShape(const MlpShape& shape)
 {
-    const auto inside = [](std::int64_t value, std::int64_t limit, std::string_view what) -> Result<void> {
+    const auto inside = [](std::int64_t value, std::int64_t limit,
+                           std::string_view what) -> Result<void> {
         if (value < 1 || value > limit)
-            return fail("chain.range", fmt::format("{} {} of the MLP chain is not possible", what, value),
+            return fail("chain.range",
+                        fmt::format("{} {} of the MLP chain is not possible", what, value),
                         fmt::format("give 1 to {}", limit), "chain");
         return {};
     };
@@ -35,30 +37,51 @@ std::optional<std::int64_t> wholeNumber(std::string_view text)
     return value;
 }
 
-double elements(const MlpShape& shape) { return double(shape.batch) * double(shape.width); }
-double weights(const MlpShape& shape) { return double(shape.width) * double(shape.width); }
-double productFlops(const MlpShape& shape) { return 2 * elements(shape) * double(shape.width); }
+double elements(const MlpShape& shape)
+{
+    return double(shape.batch) * double(shape.width);
+}
+double weights(const MlpShape& shape)
+{
+    return double(shape.width) * double(shape.width);
+}
+double productFlops(const MlpShape& shape)
+{
+    return 2 * elements(shape) * double(shape.width);
+}
 /// Two arrays and the weights, each once.
-double productBytes(const MlpShape& shape) { return 4 * (2 * elements(shape) + weights(shape)); }
+double productBytes(const MlpShape& shape)
+{
+    return 4 * (2 * elements(shape) + weights(shape));
+}
 
 } // namespace
 
-bool isMlpText(std::string_view text) { return text.substr(0, prefix.size()) == prefix; }
+bool isMlpText(std::string_view text)
+{
+    return text.substr(0, prefix.size()) == prefix;
+}
 
 Result<MlpShape> parseMlpShape(std::string_view text, std::int64_t batch)
 {
-    const std::string_view sizes = isMlpText(text) ? text.substr(prefix.size()) : std::string_view();
+    const std::string_view sizes =
+        isMlpText(text) ? text.substr(prefix.size()) : std::string_view();
     const std::size_t cross = sizes.find('x');
     const auto length = wholeNumber(sizes.substr(0, cross));
-    const auto width = cross == std::string_view::npos ? std::nullopt : wholeNumber(sizes.substr(cross + 1));
+    const auto width =
+        cross == std::string_view::npos ? std::nullopt : wholeNumber(sizes.substr(cross + 1));
     if (!length || !width)
-        return fail("chain.syntax", fmt::format("\"{}\" is not an MLP chain", text), "mlp:DEPTHxWIDTH, e.g. mlp:48x4096", "chain");
+        return fail("chain.syntax", fmt::format("\"{}\" is not an MLP chain", text),
+                    "mlp:DEPTHxWIDTH, e.g. mlp:48x4096", "chain");
     const MlpShape shape{*length, *width, batch};
     MEMSCAPE_CHECK(checkShape(shape));
     return shape;
 }
 
-std::string mlpText(const MlpShape& shape) { return fmt::format("{}{}x{}", prefix, shape.length, shape.width); }
+std::string mlpText(const MlpShape& shape)
+{
+    return fmt::format("{}{}x{}", prefix, shape.length, shape.width);
+}
 
 std::int64_t mlpArrayBytes(const MlpShape& shape)
 {
@@ -67,7 +90,8 @@ std::int64_t mlpArrayBytes(const MlpShape& shape)
 
 std::int64_t mlpParameterBytes(const MlpShape& shape)
 {
-    return 2 * shape.length * (shape.width * shape.width + shape.width) * std::int64_t(sizeof(float));
+    return 2 * shape.length * (shape.width * shape.width + shape.width)
+        * std::int64_t(sizeof(float));
 }
 
 Result<Chain> mlpChain(const MlpShape& shape)
@@ -75,7 +99,8 @@ Result<Chain> mlpChain(const MlpShape& shape)
     MEMSCAPE_CHECK(checkShape(shape));
     const std::int64_t array = mlpArrayBytes(shape);
     Stage stage;
-    stage.options = {SaveOption{"all", 0, 0, 2 * array, 0, 0}, SaveOption{"result", 0, 0, array, 0, array}};
+    stage.options = {SaveOption{"all", 0, 0, 2 * array, 0, 0},
+                     SaveOption{"result", 0, 0, array, 0, array}};
     Chain chain;
     chain.name = fmt::format("{}, batch {}", mlpText(shape), shape.batch);
     chain.values.assign(std::size_t(shape.length) + 1, array);
@@ -87,7 +112,8 @@ Result<Chain> mlpChain(const MlpShape& shape)
 
 MlpWork mlpForwardWork(const MlpShape& shape, bool isSaved)
 {
-    // The product writes z; bias and gelu read it and write x (and z with its bias, when it is saved).
+    // The product writes z; bias and gelu read it and write x (and z with its bias, when it is
+    // saved).
     return {productFlops(shape), productBytes(shape) + 4 * elements(shape) * (isSaved ? 3 : 2)};
 }
 

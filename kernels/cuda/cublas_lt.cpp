@@ -17,7 +17,7 @@ using Description = void*;
 using Layout = void*;
 using Preference = void*;
 constexpr int ok = 0, float32 = 0, computeFloat32 = 68; // CUDA_R_32F, CUBLAS_COMPUTE_32F
-constexpr int transposeLeft = 3, transposeRight = 4;    // CUBLASLT_MATMUL_DESC_TRANSA, _TRANSB
+constexpr int transposeLeft = 3, transposeRight = 4; // CUBLASLT_MATMUL_DESC_TRANSA, _TRANSB
 constexpr int maximumWorkspace = 1, reductionSchemes = 3; // CUBLASLT_MATMUL_PREF_…
 
 struct Algorithm
@@ -41,17 +41,18 @@ struct Library
     int (*describe)(Description*, int compute, int scale) = nullptr;
     int (*forget)(Description) = nullptr;
     int (*setDescription)(Description, int which, const void* value, std::size_t bytes) = nullptr;
-    int (*layOut)(Layout*, int type, std::uint64_t rows, std::uint64_t columns, std::int64_t stride) = nullptr;
+    int (*layOut)(Layout*, int type, std::uint64_t rows, std::uint64_t columns,
+                  std::int64_t stride) = nullptr;
     int (*forgetLayout)(Layout) = nullptr;
     int (*prefer)(Preference*) = nullptr;
     int (*forgetPreference)(Preference) = nullptr;
     int (*setPreference)(Preference, int which, const void* value, std::size_t bytes) = nullptr;
-    int (*choose)(Handle, Description, Layout, Layout, Layout, Layout, Preference, int wanted, Heuristic*, int* found)
-        = nullptr;
-    int (*multiply)(Handle, Description, const void* alpha, const void* a, Layout, const void* b, Layout,
-                    const void* beta, const void* c, Layout, void* d, Layout, const Algorithm*, void* workspace,
-                    std::size_t workspaceBytes, cudaStream_t)
-        = nullptr;
+    int (*choose)(Handle, Description, Layout, Layout, Layout, Layout, Preference, int wanted,
+                  Heuristic*, int* found) = nullptr;
+    int (*multiply)(Handle, Description, const void* alpha, const void* a, Layout, const void* b,
+                    Layout, const void* beta, const void* c, Layout, void* d, Layout,
+                    const Algorithm*, void* workspace, std::size_t workspaceBytes,
+                    cudaStream_t) = nullptr;
     bool usable = false;
 };
 
@@ -65,12 +66,14 @@ Library openLibrary()
 {
     Library blas;
     void* library = nullptr;
-    for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12", "/usr/local/cuda/lib64/libcublasLt.so"}) {
+    for (const char* name :
+         {"libcublasLt.so.13", "libcublasLt.so.12", "/usr/local/cuda/lib64/libcublasLt.so"}) {
         if (library == nullptr)
             library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     }
     blas.usable = library != nullptr && find(library, blas.create, "cublasLtCreate")
-        && find(library, blas.destroy, "cublasLtDestroy") && find(library, blas.version, "cublasLtGetVersion")
+        && find(library, blas.destroy, "cublasLtDestroy")
+        && find(library, blas.version, "cublasLtGetVersion")
         && find(library, blas.describe, "cublasLtMatmulDescCreate")
         && find(library, blas.forget, "cublasLtMatmulDescDestroy")
         && find(library, blas.setDescription, "cublasLtMatmulDescSetAttribute")
@@ -79,7 +82,8 @@ Library openLibrary()
         && find(library, blas.prefer, "cublasLtMatmulPreferenceCreate")
         && find(library, blas.forgetPreference, "cublasLtMatmulPreferenceDestroy")
         && find(library, blas.setPreference, "cublasLtMatmulPreferenceSetAttribute")
-        && find(library, blas.choose, "cublasLtMatmulAlgoGetHeuristic") && find(library, blas.multiply, "cublasLtMatmul");
+        && find(library, blas.choose, "cublasLtMatmulAlgoGetHeuristic")
+        && find(library, blas.multiply, "cublasLtMatmul");
     return blas;
 }
 
@@ -110,22 +114,27 @@ struct Plan
     }
 };
 
-using Shape = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, bool, bool>;
+using Shape = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
+                         std::uint64_t, bool, bool>;
 
-/// The library's matrices lie column by column, so ours are their transposes: Cᵀ = Bᵀ Aᵀ, with B on the
-/// left.
+/// The library's matrices lie column by column, so ours are their transposes: Cᵀ = Bᵀ Aᵀ, with B on
+/// the left.
 bool plan(Handle handle, const ProductLaunch& w, Plan& made)
 {
     const Library& blas = library();
     const int left = w.bTransposed ? 1 : 0, right = w.aTransposed ? 1 : 0;
-    const auto layOut = [&](Layout& layout, std::uint64_t width, std::uint64_t height, std::uint64_t stride) {
-        return blas.layOut(&layout, float32, width, height, static_cast<std::int64_t>(stride)) == ok;
+    const auto layOut = [&](Layout& layout, std::uint64_t width, std::uint64_t height,
+                            std::uint64_t stride) {
+        return blas.layOut(&layout, float32, width, height, static_cast<std::int64_t>(stride))
+            == ok;
     };
     if (blas.describe(&made.description, computeFloat32, float32) != ok
         || blas.setDescription(made.description, transposeLeft, &left, sizeof left) != ok
         || blas.setDescription(made.description, transposeRight, &right, sizeof right) != ok
-        || !layOut(made.left, w.bTransposed ? w.inner : w.columns, w.bTransposed ? w.columns : w.inner, w.bStride)
-        || !layOut(made.right, w.aTransposed ? w.rows : w.inner, w.aTransposed ? w.inner : w.rows, w.aStride)
+        || !layOut(made.left, w.bTransposed ? w.inner : w.columns,
+                   w.bTransposed ? w.columns : w.inner, w.bStride)
+        || !layOut(made.right, w.aTransposed ? w.rows : w.inner, w.aTransposed ? w.inner : w.rows,
+                   w.aStride)
         || !layOut(made.result, w.columns, w.rows, w.cStride))
         return false;
     Preference preference = nullptr;
@@ -136,7 +145,9 @@ bool plan(Handle handle, const ProductLaunch& w, Plan& made)
     const bool chosen = blas.prefer(&preference) == ok
         && blas.setPreference(preference, maximumWorkspace, &workspace, sizeof workspace) == ok
         && blas.setPreference(preference, reductionSchemes, &noReduction, sizeof noReduction) == ok
-        && blas.choose(handle, made.description, made.left, made.right, made.result, made.result, preference, 1, &best, &found) == ok
+        && blas.choose(handle, made.description, made.left, made.right, made.result, made.result,
+                       preference, 1, &best, &found)
+            == ok
         && found > 0 && best.state == ok;
     if (preference != nullptr)
         blas.forgetPreference(preference);
@@ -172,26 +183,31 @@ std::unique_ptr<CublasLt> CublasLt::open()
     if (library().create(&blas->m_plans->handle) != ok)
         return nullptr;
     const std::size_t version = library().version(); // 130002, before 12: 111103
-    blas->m_name = fmt::format("cuBLASLt {}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
+    blas->m_name =
+        fmt::format("cuBLASLt {}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
     return blas;
 }
 
 Result<void> CublasLt::launch(const ProductLaunch& w, cudaStream_t stream)
 {
-    const Shape shape{w.rows, w.columns, w.inner, w.aStride, w.bStride, w.cStride, w.aTransposed, w.bTransposed};
+    const Shape shape{w.rows,    w.columns, w.inner,       w.aStride,
+                      w.bStride, w.cStride, w.aTransposed, w.bTransposed};
     auto found = m_plans->byShape.find(shape);
     if (found == m_plans->byShape.end()) {
         found = m_plans->byShape.try_emplace(shape).first;
         if (!plan(m_plans->handle, w, found->second)) {
             m_plans->byShape.erase(found);
-            return fail("run.failed", fmt::format("{} has no product for {} × {} × {}", m_name, w.rows, w.columns, w.inner),
+            return fail("run.failed",
+                        fmt::format("{} has no product for {} × {} × {}", m_name, w.rows, w.columns,
+                                    w.inner),
                         "choose a width that is a multiple of 8");
         }
     }
     const Plan& p = found->second;
     const float one = 1, zero = 0;
-    const int status = library().multiply(m_plans->handle, p.description, &one, w.b, p.left, w.a, p.right, &zero, w.c,
-                                          p.result, w.c, p.result, &p.algorithm, nullptr, 0, stream);
+    const int status =
+        library().multiply(m_plans->handle, p.description, &one, w.b, p.left, w.a, p.right, &zero,
+                           w.c, p.result, w.c, p.result, &p.algorithm, nullptr, 0, stream);
     if (status != ok)
         return fail("run.failed", fmt::format("{} refused a product (status {})", m_name, status),
                     "run memscape-cli selftest on this device");

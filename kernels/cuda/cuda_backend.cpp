@@ -38,7 +38,8 @@ public:
     {
         const Measure run = measureOf(experiment.id());
         if (run == nullptr)
-            return fail("run.skipped", fmt::format("\"{}\" has no measurement on a GPU", experiment.id()),
+            return fail("run.skipped",
+                        fmt::format("\"{}\" has no measurement on a GPU", experiment.id()),
                         "choose another device, or look at the prediction");
         return remembered(onDevice(device, [&](Session& session) -> Result<MeasuredRun> {
             const SweepPlan plan{experiment, device, parameters,

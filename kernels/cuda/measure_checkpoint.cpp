@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `checkpoint` on a GPU: kernels/measure/chain_run.h on this session's device. Products by cuBLASLt where
-// it is installed, else by our own kernel, which is checked first.
+// `checkpoint` on a GPU: kernels/measure/chain_run.h on this session's device. Products by cuBLASLt
+// where it is installed, else by our own kernel, which is checked first.
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/cublas_lt.h"
@@ -56,7 +56,8 @@ private:
 
 } // namespace
 
-Result<ChainRun> runChainOnGpu(Session& session, const Circumstance& circumstance, const ChainTask& task, RunSink& sink)
+Result<ChainRun> runChainOnGpu(Session& session, const Circumstance& circumstance,
+                               const ChainTask& task, RunSink& sink)
 {
     MEMSCAPE_CHECK(passedCheck(checkMlpElements()));
     const std::unique_ptr<CublasLt> blas = CublasLt::open();
@@ -65,15 +66,17 @@ Result<ChainRun> runChainOnGpu(Session& session, const Circumstance& circumstanc
             MEMSCAPE_CHECK(passedCheck(checkProduct(productVersions, aTransposed, !aTransposed)));
         MEMSCAPE_CHECK(passedCheck(checkProduct(productVersions, false, false)));
         sink.note("info", "cublaslt.missing",
-                  "libcublasLt was not found: products by our own kernel, slower than NVIDIA's; install the CUDA toolkit's cuBLAS");
+                  "libcublasLt was not found: products by our own kernel, slower than NVIDIA's; "
+                  "install the CUDA toolkit's cuBLAS");
     }
     ClockWatch watch(session, circumstance.referenceClock);
     const SteadyClock clock;
     const auto cancelled = [&sink] { return sink.cancelled(); };
-    const ChainRunner runner{[&](const MlpShape& shape, std::int64_t arenaBytes) {
-                                 return makeMlpDevice(session, blas.get(), cancelled, shape, arenaBytes);
-                             },
-                             clock, sink, [&] { watch.read(); }, [&](std::size_t) { return watch.seen(); }};
+    const ChainRunner runner{
+        [&](const MlpShape& shape, std::int64_t arenaBytes) {
+            return makeMlpDevice(session, blas.get(), cancelled, shape, arenaBytes);
+        },
+        clock, sink, [&] { watch.read(); }, [&](std::size_t) { return watch.seen(); }};
     return runChain(task, runner);
 }
 
@@ -83,9 +86,13 @@ Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, R
     if (!plan.parameters.sweep())
         MEMSCAPE_CHECK(chainTask(plan.device.device, plan.parameters));
     MEMSCAPE_TRY(circumstance, beginRun(session, sink));
-    const auto run = [&](const ChainTask& task) { return runChainOnGpu(session, circumstance, task, sink); };
-    MEMSCAPE_TRY(measured, memscape::measureCheckpoint(plan.experiment, plan.device.device, plan.parameters, sink, run,
-                                                       provenanceOf(session, circumstance, plan.device)));
+    const auto run = [&](const ChainTask& task) {
+        return runChainOnGpu(session, circumstance, task, sink);
+    };
+    MEMSCAPE_TRY(measured,
+                 memscape::measureCheckpoint(plan.experiment, plan.device.device, plan.parameters,
+                                             sink, run,
+                                             provenanceOf(session, circumstance, plan.device)));
     measured.provenance["state_after"] = stateToJson(readGpuState(session.pciBusId()));
     return measured;
 }

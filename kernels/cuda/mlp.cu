@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a live chain of Linear + gelu needs of a GPU: products of float matrices, and the passes over
-// single elements around them. cuBLASLt multiplies where it is installed (cublas_lt.h); here is what
-// works without it, and what a product teaches:
+// What a live chain of Linear + gelu needs of a GPU: products of float matrices, and the passes
+// over single elements around them. cuBLASLt multiplies where it is installed (cublas_lt.h); here
+// is what works without it, and what a product teaches:
 //
 //   product 1  a thread per element of C, straight from memory: 2 loads for every multiply-add. The
 //              caches save it from the worst; the load units do not keep up.
 //   product 2  a block computes 128 × 128 of C from strips of A and B, 8 terms deep, in shared
-//              memory; a thread keeps 8 × 8 sums in registers, so 16 loads from shared memory feed 64
-//              multiply-adds. The next strips are on their way from memory while these are multiplied.
+//              memory; a thread keeps 8 × 8 sums in registers, so 16 loads from shared memory feed
+//              64 multiply-adds. The next strips are on their way from memory while these are
+//              multiplied.
 //
 // In float throughout, no TF32: a chain's gradients are compared bit for bit, and sums run over the
-// inner dimension in order, so the same sizes give the same bits. Left out: tensor cores (mma), split
-// inner dimensions, asynchronous copies (sm_80 and later).
+// inner dimension in order, so the same sizes give the same bits. Left out: tensor cores (mma),
+// split inner dimensions, asynchronous copies (sm_80 and later).
 #include "kernels/cuda/check.cuh"
 
 #include "kernels/measure/mlp_numbers.h"
@@ -38,7 +39,8 @@ static double slopeOf(double z)
     return 0.5 * (1 + t) + 0.5 * z * (1 - t * t) * rootTwoOverPi * (1 + 3 * cubic * z * z);
 }
 
-static std::uint64_t placeOf(std::uint64_t stride, bool transposed, std::uint64_t row, std::uint64_t column)
+static std::uint64_t placeOf(std::uint64_t stride, bool transposed, std::uint64_t row,
+                             std::uint64_t column)
 {
     return transposed ? column * stride + row : row * stride + column;
 }
@@ -65,7 +67,8 @@ __global__ void product_v1(ProductLaunch w)
             return;
         const float* a = w.a + (w.aTransposed ? row : row * w.aStride);
         const float* b = w.b + (w.bTransposed ? column * w.bStride : column);
-        const std::uint64_t aStep = w.aTransposed ? w.aStride : 1, bStep = w.bTransposed ? 1 : w.bStride;
+        const std::uint64_t aStep = w.aTransposed ? w.aStride : 1,
+                            bStep = w.bTransposed ? 1 : w.bStride;
         float sum = 0;
         for (std::uint64_t k = 0; k < w.inner; ++k, a += aStep, b += bStep)
             sum += *a * *b;
@@ -95,25 +98,28 @@ template <bool deepIsContiguous> struct StripPlace
     }
 };
 
-/// This thread's elements of the strip that begins at (along0, deep0); zero outside the matrix. `stride`
-/// is the distance of neighbours in the direction that is not contiguous.
+/// This thread's elements of the strip that begins at (along0, deep0); zero outside the matrix.
+/// `stride` is the distance of neighbours in the direction that is not contiguous.
 template <bool deepIsContiguous>
-__device__ __forceinline__ void loadStrip(float (&values)[loadsOfTile], const float* matrix,
-                                          std::uint64_t stride, std::uint64_t along0,
-                                          std::uint64_t alongEnd, std::uint64_t deep0,
-                                          std::uint64_t deepEnd)
+__device__ __forceinline__ void
+loadStrip(float (&values)[loadsOfTile], const float* matrix, std::uint64_t stride,
+          std::uint64_t along0, std::uint64_t alongEnd, std::uint64_t deep0, std::uint64_t deepEnd)
 {
     using Place = StripPlace<deepIsContiguous>;
     const std::uint64_t along = along0 + Place::along(), deep = deep0 + Place::deep();
     const float* at = matrix + (deepIsContiguous ? along * stride + deep : deep * stride + along);
-    const std::uint64_t step = stride * (deepIsContiguous ? Place::alongPerLoad : Place::deepPerLoad);
+    const std::uint64_t step =
+        stride * (deepIsContiguous ? Place::alongPerLoad : Place::deepPerLoad);
     // How many of the loads lie inside, along the direction in which they step.
-    const std::uint64_t fixed = deepIsContiguous ? deep : along, fixedEnd = deepIsContiguous ? deepEnd : alongEnd;
-    const std::uint64_t moving = deepIsContiguous ? along : deep, movingEnd = deepIsContiguous ? alongEnd : deepEnd;
+    const std::uint64_t fixed = deepIsContiguous ? deep : along,
+                        fixedEnd = deepIsContiguous ? deepEnd : alongEnd;
+    const std::uint64_t moving = deepIsContiguous ? along : deep,
+                        movingEnd = deepIsContiguous ? alongEnd : deepEnd;
     const std::uint64_t room = fixed < fixedEnd && moving < movingEnd ? movingEnd - moving : 0;
 #pragma unroll
     for (int n = 0; n < loadsOfTile; ++n, at += step) {
-        const unsigned moved = unsigned(n) * (deepIsContiguous ? Place::alongPerLoad : Place::deepPerLoad);
+        const unsigned moved =
+            unsigned(n) * (deepIsContiguous ? Place::alongPerLoad : Place::deepPerLoad);
         values[n] = moved < room ? *at : 0.0F;
     }
 }
@@ -124,17 +130,20 @@ __device__ __forceinline__ void storeStrip(Strip& strip, const float (&values)[l
     using Place = StripPlace<deepIsContiguous>;
 #pragma unroll
     for (int n = 0; n < loadsOfTile; ++n)
-        strip[Place::deep() + n * Place::deepPerLoad][Place::along() + n * Place::alongPerLoad] = values[n];
+        strip[Place::deep() + n * Place::deepPerLoad][Place::along() + n * Place::alongPerLoad] =
+            values[n];
 }
 
-/// Version 2. Block (x, y) computes the tile of C at rows 128 y and columns 128 x; 256 threads, each
-/// two times four rows by two times four columns, 64 apart. 128 registers: two blocks fit an SM.
+/// Version 2. Block (x, y) computes the tile of C at rows 128 y and columns 128 x; 256 threads,
+/// each two times four rows by two times four columns, 64 apart. 128 registers: two blocks fit an
+/// SM.
 template <bool aTransposed, bool bTransposed>
 __global__ void __launch_bounds__(threadsOfTile, 2) product_v2(ProductLaunch w)
 {
     __shared__ __align__(16) Strip a;
     __shared__ __align__(16) Strip b;
-    const std::uint64_t row0 = blockIdx.y * std::uint64_t(tile), column0 = blockIdx.x * std::uint64_t(tile);
+    const std::uint64_t row0 = blockIdx.y * std::uint64_t(tile),
+                        column0 = blockIdx.x * std::uint64_t(tile);
     const int x = 4 * (int(threadIdx.x) % 16), y = 4 * (int(threadIdx.x) / 16);
 
     float sums[perThread][perThread] = {};
@@ -154,8 +163,10 @@ __global__ void __launch_bounds__(threadsOfTile, 2) product_v2(ProductLaunch w)
             float left[perThread], right[perThread];
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                *reinterpret_cast<float4*>(left + 4 * half) = *reinterpret_cast<const float4*>(&a[deep][y + 64 * half]);
-                *reinterpret_cast<float4*>(right + 4 * half) = *reinterpret_cast<const float4*>(&b[deep][x + 64 * half]);
+                *reinterpret_cast<float4*>(left + 4 * half) =
+                    *reinterpret_cast<const float4*>(&a[deep][y + 64 * half]);
+                *reinterpret_cast<float4*>(right + 4 * half) =
+                    *reinterpret_cast<const float4*>(&b[deep][x + 64 * half]);
             }
 #pragma unroll
             for (int i = 0; i < perThread; ++i) {
@@ -195,8 +206,8 @@ __device__ __forceinline__ std::uint64_t strideOf()
 }
 
 /// One kernel for every use of gelu: whatever is kept, the same instructions make the same bits.
-__global__ void gelu_v1(const float* sums, const float* bias, float* z, float* x, std::uint64_t count,
-                        std::uint64_t width)
+__global__ void gelu_v1(const float* sums, const float* bias, float* z, float* x,
+                        std::uint64_t count, std::uint64_t width)
 {
     for (std::uint64_t i = firstOf(); i < count; i += strideOf()) {
         const float value = sums[i] + bias[i % width];
@@ -212,7 +223,8 @@ __global__ void geluSlope_v1(const float* z, float* y, std::uint64_t count)
 {
     for (std::uint64_t i = firstOf(); i < count; i += strideOf()) {
         const float value = z[i], s = shareOf(value);
-        const float twice = 2.0F * float(rootTwoOverPi) * (1.0F + 3.0F * float(cubic) * value * value);
+        const float twice =
+            2.0F * float(rootTwoOverPi) * (1.0F + 3.0F * float(cubic) * value * value);
         y[i] *= s + value * s * (1.0F - s) * twice;
     }
 }
@@ -280,7 +292,9 @@ cudaError_t launchProduct(const ProductLaunch& w, cudaStream_t stream)
 {
     if (w.rows == 0 || w.columns == 0 || w.inner == 0)
         return cudaErrorInvalidValue;
-    const auto over = [](std::uint64_t count, std::uint64_t size) { return (count + size - 1) / size; };
+    const auto over = [](std::uint64_t count, std::uint64_t size) {
+        return (count + size - 1) / size;
+    };
     if (w.version == 1) {
         const dim3 grid(static_cast<unsigned>(over(w.columns, 32)),
                         static_cast<unsigned>(std::min<std::uint64_t>(over(w.rows, 8), 65535)));
@@ -289,7 +303,8 @@ cudaError_t launchProduct(const ProductLaunch& w, cudaStream_t stream)
     }
     if (w.version != 2 || over(w.rows, tile) > 65535)
         return cudaErrorInvalidValue;
-    const dim3 grid(static_cast<unsigned>(over(w.columns, tile)), static_cast<unsigned>(over(w.rows, tile)));
+    const dim3 grid(static_cast<unsigned>(over(w.columns, tile)),
+                    static_cast<unsigned>(over(w.rows, tile)));
     if (w.aTransposed && w.bTransposed)
         product_v2<true, true><<<grid, threadsOfTile, 0, stream>>>(w);
     else if (w.aTransposed)
@@ -317,7 +332,8 @@ cudaError_t launchGeluSlope(const float* z, float* y, std::uint64_t count, cudaS
 cudaError_t launchColumnSums(const float* y, float* sums, std::uint64_t rows, std::uint64_t width,
                              cudaStream_t stream)
 {
-    columnSums_v1<<<static_cast<unsigned>((width + 31) / 32), dim3(32, 8), 0, stream>>>(y, sums, rows, width);
+    columnSums_v1<<<static_cast<unsigned>((width + 31) / 32), dim3(32, 8), 0, stream>>>(
+        y, sums, rows, width);
     return cudaGetLastError();
 }
 
@@ -388,8 +404,10 @@ KernelCheck checkProduct(int version, bool aTransposed, bool bTransposed)
     Mismatches seen;
     for (std::uint64_t row = 0; row < launch.rows && scratch.ok(); ++row) {
         for (std::uint64_t column = 0; column < launch.columns; ++column)
-            seen.compare(double(c[row * launch.cStride + column]), referenceElement(launch, a, b, row, column), 1e-4);
-        seen.compare(double(c[row * launch.cStride + launch.columns]), double(1e30F), 0); // untouched
+            seen.compare(double(c[row * launch.cStride + column]),
+                         referenceElement(launch, a, b, row, column), 1e-4);
+        seen.compare(double(c[row * launch.cStride + launch.columns]), double(1e30F),
+                     0); // untouched
     }
     verdict(check, scratch.error(), seen.wrong, seen.first, seen.compared);
     return check;
@@ -407,7 +425,8 @@ KernelCheck checkMlpElements()
         bias[i] = mlpUniform(22, i);
     Scratch scratch;
     const float *deviceSums = scratch.upload(sums), *deviceBias = scratch.upload(bias);
-    float *z = scratch.upload(y), *x = scratch.upload(y), *slope = scratch.upload(y), *gradient = scratch.upload(y);
+    float *z = scratch.upload(y), *x = scratch.upload(y), *slope = scratch.upload(y),
+          *gradient = scratch.upload(y);
     float* columns = scratch.upload(bias);
     std::vector<double> partial(lossPartials);
     double* devicePartial = scratch.upload(partial);

@@ -66,9 +66,11 @@ void addProducts(Checks& checks)
 SelftestLine chainLine(Session& session, CublasLt* blas, RunSink& sink)
 {
     const auto check = checkMlpDevice([&](const MlpShape& shape, std::int64_t arenaBytes) {
-        return makeMlpDevice(session, blas, [&sink] { return sink.cancelled(); }, shape, arenaBytes);
+        return makeMlpDevice(
+            session, blas, [&sink] { return sink.cancelled(); }, shape, arenaBytes);
     });
-    const std::string name = "MLP chain, " + (blas != nullptr ? blas->name() : std::string("our products"));
+    const std::string name =
+        "MLP chain, " + (blas != nullptr ? blas->name() : std::string("our products"));
     return check ? SelftestLine{name, check->passed(), false, check->text()}
                  : SelftestLine{name, false, false, check.error().text()};
 }

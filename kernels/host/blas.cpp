@@ -12,24 +12,24 @@ namespace memscape::host {
 namespace {
 
 constexpr int rowMajor = 101, plain = 111, transposed = 112; // of the C interface to the BLAS
-constexpr int withThreads = 1;                               // openblas_get_parallel(): built for pthreads
+constexpr int withThreads = 1; // openblas_get_parallel(): built for pthreads
 
 struct Library
 {
-    void (*sgemm)(int order, int transA, int transB, int m, int n, int k, float alpha, const float* a, int lda,
-                  const float* b, int ldb, float beta, float* c, int ldc)
-        = nullptr;
+    void (*sgemm)(int order, int transA, int transB, int m, int n, int k, float alpha,
+                  const float* a, int lda, const float* b, int ldb, float beta, float* c,
+                  int ldc) = nullptr;
     std::string name; ///< empty when it cannot be used
 };
 
-template<typename Function>
-bool find(void* library, Function& function, const char* name)
+template <typename Function> bool find(void* library, Function& function, const char* name)
 {
     function = reinterpret_cast<Function>(dlsym(library, name));
     return function != nullptr;
 }
 
-/// "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY SkylakeX MAX_THREADS=128" without its switches.
+/// "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY SkylakeX MAX_THREADS=128" without its
+/// switches.
 std::string nameOf(const std::string& config, const std::string& core)
 {
     const std::size_t first = config.find(' ');
@@ -47,8 +47,10 @@ Library openLibrary()
     int (*parallel)() = nullptr;
     char* (*config)() = nullptr;
     char* (*core)() = nullptr;
-    if (!find(library, blas.sgemm, "cblas_sgemm") || !find(library, setThreads, "openblas_set_num_threads")
-        || !find(library, parallel, "openblas_get_parallel") || !find(library, config, "openblas_get_config")
+    if (!find(library, blas.sgemm, "cblas_sgemm")
+        || !find(library, setThreads, "openblas_set_num_threads")
+        || !find(library, parallel, "openblas_get_parallel")
+        || !find(library, config, "openblas_get_config")
         || !find(library, core, "openblas_get_corename") || parallel() != withThreads)
         return blas;
     setThreads(1);
@@ -60,7 +62,8 @@ Library openLibrary()
 bool fits(const ProductWork& work)
 {
     constexpr auto most = static_cast<std::size_t>(std::numeric_limits<int>::max());
-    return std::max({work.rows, work.columns, work.inner, work.aStride, work.bStride, work.cStride}) <= most;
+    return std::max({work.rows, work.columns, work.inner, work.aStride, work.bStride, work.cStride})
+        <= most;
 }
 
 } // namespace
@@ -73,8 +76,9 @@ std::optional<ProductKernel> openBlas()
     return ProductKernel{"product " + blas.name, [](const ProductWork& work, ProductScratch&) {
                              assert(fits(work)); // mlpWidthLimit and mlpBatchLimit are far below
                              blas.sgemm(rowMajor, work.aTransposed ? transposed : plain,
-                                        work.bTransposed ? transposed : plain, int(work.rows), int(work.columns),
-                                        int(work.inner), 1.0F, work.a, int(work.aStride), work.b, int(work.bStride),
+                                        work.bTransposed ? transposed : plain, int(work.rows),
+                                        int(work.columns), int(work.inner), 1.0F, work.a,
+                                        int(work.aStride), work.b, int(work.bStride),
                                         work.adds ? 1.0F : 0.0F, work.c, int(work.cStride));
                          }};
 }

@@ -8,8 +8,8 @@
 
 namespace memscape::host {
 
-/// The product that is fastest here: our widest or the library's, each tried for some milliseconds (a
-/// library that is older than the processor runs its kernels for an older one).
+/// The product that is fastest here: our widest or the library's, each tried for some milliseconds
+/// (a library that is older than the processor runs its kernels for an older one).
 struct ProductChoice
 {
     ProductKernel kernel;
@@ -21,6 +21,7 @@ ProductChoice fastestProduct(HostSession& session);
 Result<ChainRun> runChainOnHost(HostSession& session, const ChainTask& task);
 
 /// The experiment at its parameters, or over their sweep.
-Result<MeasuredRun> measureCheckpoint(HostSession& session, const Experiment& experiment, const Parameters& parameters);
+Result<MeasuredRun> measureCheckpoint(HostSession& session, const Experiment& experiment,
+                                      const Parameters& parameters);
 
 } // namespace memscape::host

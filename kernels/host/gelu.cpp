@@ -2,11 +2,12 @@
 // gelu in its tanh form without tanh: with u = √(2/π) (z + 0.044715 z³),
 //     ½ (1 + tanh u) = s = 1 / (1 + e^(-2u)),   gelu(z) = z s,
 //     gelu'(z) = s + z s (1 − s) 2 u',          u' = √(2/π) (1 + 3 · 0.044715 z²).
-// e^v = 2^n e^r with n = round(v / ln 2), |r| ≤ ½ ln 2, and a polynomial of degree 6 for e^r (Taylor's,
-// relative error below 2·10⁻⁷): no call of a library, so a loop of it becomes vectors.
+// e^v = 2^n e^r with n = round(v / ln 2), |r| ≤ ½ ln 2, and a polynomial of degree 6 for e^r
+// (Taylor's, relative error below 2·10⁻⁷): no call of a library, so a loop of it becomes vectors.
 //
-// A number gives the same bits wherever in a row it stands, in a vector or behind the last one: this file
-// is compiled without contraction of a·b + c, which a compiler may choose differently in the two.
+// A number gives the same bits wherever in a row it stands, in a vector or behind the last one:
+// this file is compiled without contraction of a·b + c, which a compiler may choose differently in
+// the two.
 #include "kernels/host/gelu.h"
 
 #include "kernels/host/wide.h"
@@ -28,7 +29,8 @@ constexpr float cubic = 0.044715F, rootTwoOverPi = 0.79788456F;
 MEMSCAPE_INLINE float exponential(float v)
 {
     constexpr float perLn2 = 1.44269504F, ln2High = 0.693359375F, ln2Low = -2.12194440e-4F;
-    constexpr float rounder = 12582912.0F; // 1.5 · 2^23: adding it leaves a whole number in the low bits
+    constexpr float rounder =
+        12582912.0F; // 1.5 · 2^23: adding it leaves a whole number in the low bits
     v = v < -87.0F ? -87.0F : v;
     v = v > 89.0F ? 89.0F : v; // 2^128: infinite
     const float shifted = v * perLn2 + rounder;
@@ -41,7 +43,8 @@ MEMSCAPE_INLINE float exponential(float v)
     p = p * r + 0.5F;
     p = p * r + 1.0F;
     p = p * r + 1.0F;
-    const std::int32_t power = (std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(rounder) + 127) << 23;
+    const std::int32_t power =
+        (std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(rounder) + 127) << 23;
     return p * std::bit_cast<float>(power);
 }
 
@@ -71,10 +74,22 @@ MEMSCAPE_INLINE void geluSlope(const float* z, float* y, float* sums, std::size_
 }
 
 #if MEMSCAPE_X86
-MEMSCAPE_AVX2 void gelu32(const float* z, float* x, std::size_t count) { gelu(z, x, count); }
-MEMSCAPE_AVX512 void gelu64(const float* z, float* x, std::size_t count) { gelu(z, x, count); }
-MEMSCAPE_AVX2 void geluSlope32(const float* z, float* y, float* sums, std::size_t count) { geluSlope(z, y, sums, count); }
-MEMSCAPE_AVX512 void geluSlope64(const float* z, float* y, float* sums, std::size_t count) { geluSlope(z, y, sums, count); }
+MEMSCAPE_AVX2 void gelu32(const float* z, float* x, std::size_t count)
+{
+    gelu(z, x, count);
+}
+MEMSCAPE_AVX512 void gelu64(const float* z, float* x, std::size_t count)
+{
+    gelu(z, x, count);
+}
+MEMSCAPE_AVX2 void geluSlope32(const float* z, float* y, float* sums, std::size_t count)
+{
+    geluSlope(z, y, sums, count);
+}
+MEMSCAPE_AVX512 void geluSlope64(const float* z, float* y, float* sums, std::size_t count)
+{
+    geluSlope(z, y, sums, count);
+}
 #endif
 
 } // namespace
@@ -101,7 +116,8 @@ void geluSlopeRow(const float* z, float* y, float* sums, std::size_t count)
     geluSlope(z, y, sums, count);
 }
 
-double lossRow(const float* x, float* gradient, std::uint64_t first, std::size_t count, double total)
+double lossRow(const float* x, float* gradient, std::uint64_t first, std::size_t count,
+               double total)
 {
     const auto factor = static_cast<float>(2 / total);
     double sum = 0;
@@ -113,7 +129,8 @@ double lossRow(const float* x, float* gradient, std::uint64_t first, std::size_t
     return sum;
 }
 
-void uniformRow(float* values, std::uint64_t seed, std::uint64_t first, std::size_t count, float scale)
+void uniformRow(float* values, std::uint64_t seed, std::uint64_t first, std::size_t count,
+                float scale)
 {
     for (std::size_t i = 0; i < count; ++i)
         values[i] = mlpUniform(seed, first + i) * scale;
@@ -127,7 +144,7 @@ std::uint64_t digestRow(const float* values, std::uint64_t first, std::size_t co
     return sum;
 }
 
-// --- Checks ---------------------------------------------------------------------------------------
+// --- Checks --------------------------------------------------------------------------------------
 
 Check checkGelu()
 {
@@ -149,7 +166,8 @@ Check checkGelu()
         check.compare(i, double(slope[i]), geluSlopeReference(double(z[i])));
         float alone = 0;
         geluRow(&z[i], &alone, 1);
-        check.require(i, std::memcmp(&x[i], &inPlace[i], sizeof(float)) == 0, "in place gives other bits");
+        check.require(i, std::memcmp(&x[i], &inPlace[i], sizeof(float)) == 0,
+                      "in place gives other bits");
         check.require(i, std::memcmp(&x[i], &alone, sizeof(float)) == 0, "alone gives other bits");
         check.require(i, sums[i] == 0.25F + slope[i], "the column sum is wrong");
     }

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many multiply-adds a second does a core do on matrices of floats? Two of our own, and a library's:
+// How many multiply-adds a second does a core do on matrices of floats? Two of our own, and a
+// library's:
 //
-//   v1        three loops in the order row, inner, column: B is streamed through once per row of C, so
-//             large matrices wait for memory; teaches that 2 n³ operations on 3 n² numbers are lost
-//             when every number is fetched n times
-//   v2        C is computed in tiles that stay in registers (12 × 32 with AVX-512, 6 × 16 with AVX2),
-//             from blocks of A and B that were first rearranged into the order in which the tile reads
-//             them: 256 terms of a block of A fit L2, of a strip of B L1. (The scheme of Goto and van de
-//             Geijn, ACM TOMS 34, 2008.)
-//   OpenBLAS  the same idea with a kernel per processor that it knows. Which is faster depends on that:
-//             version 0.3.21 takes a newer Xeon with AVX-512 for a Haswell, and v2 is ahead there. So
-//             both are tried when a run begins, and the record holds their rates
+//   v1        three loops in the order row, inner, column: B is streamed through once per row of C,
+//             so large matrices wait for memory; teaches that 2 n³ operations on 3 n² numbers are
+//             lost when every number is fetched n times
+//   v2        C is computed in tiles that stay in registers (12 × 32 with AVX-512, 6 × 16 with
+//             AVX2), from blocks of A and B that were first rearranged into the order in which the
+//             tile reads them: 256 terms of a block of A fit L2, of a strip of B L1. (The scheme of
+//             Goto and van de Geijn, ACM TOMS 34, 2008.)
+//   OpenBLAS  the same idea with a kernel per processor that it knows. Which is faster depends on
+//             that: version 0.3.21 takes a newer Xeon with AVX-512 for a Haswell, and v2 is ahead
+//             there. So both are tried when a run begins, and the record holds their rates
 //
-// Sums run over `inner` in order within a block of 256 and over the blocks in order: the same sizes give
-// the same bits. Left out: threads (the caller cuts C into slabs), half precision, tile registers (AMX).
+// Sums run over `inner` in order within a block of 256 and over the blocks in order: the same sizes
+// give the same bits. Left out: threads (the caller cuts C into slabs), half precision, tile
+// registers (AMX).
 #include "kernels/host/product.h"
 
 #include "kernels/host/blas.h"
@@ -30,9 +32,10 @@ namespace memscape::host {
 
 namespace {
 
-// --- v1 -------------------------------------------------------------------------------------------
+// --- v1 ------------------------------------------------------------------------------------------
 
-float elementOf(const float* matrix, std::size_t stride, bool transposed, std::size_t row, std::size_t column)
+float elementOf(const float* matrix, std::size_t stride, bool transposed, std::size_t row,
+                std::size_t column)
 {
     return transposed ? matrix[column * stride + row] : matrix[row * stride + column];
 }
@@ -51,12 +54,13 @@ void product_v1(const ProductWork& w, ProductScratch&)
     }
 }
 
-// --- v2 -------------------------------------------------------------------------------------------
+// --- v2 ------------------------------------------------------------------------------------------
 
 constexpr std::size_t innerBlock = 256, columnBlock = 2048, rowTiles = 12;
 
-/// Rows [row, row + tile) and terms [term, term + terms) of A, term by term; zeros below the last row.
-template<std::size_t tile>
+/// Rows [row, row + tile) and terms [term, term + terms) of A, term by term; zeros below the last
+/// row.
+template <std::size_t tile>
 void packRows(const ProductWork& w, std::size_t row, std::size_t term, std::size_t terms, float* to)
 {
     const std::size_t rows = std::min(tile, w.rows - row);
@@ -67,8 +71,9 @@ void packRows(const ProductWork& w, std::size_t row, std::size_t term, std::size
 }
 
 /// Columns [column, column + tile) of B, term by term; zeros right of the last column.
-template<std::size_t tile>
-void packColumns(const ProductWork& w, std::size_t column, std::size_t term, std::size_t terms, float* to)
+template <std::size_t tile>
+void packColumns(const ProductWork& w, std::size_t column, std::size_t term, std::size_t terms,
+                 float* to)
 {
     const std::size_t columns = std::min(tile, w.columns - column);
     for (std::size_t k = 0; k < terms; ++k, to += tile) {
@@ -77,7 +82,8 @@ void packColumns(const ProductWork& w, std::size_t column, std::size_t term, std
             continue;
         }
         for (std::size_t j = 0; j < tile; ++j)
-            to[j] = j < columns ? elementOf(w.b, w.bStride, w.bTransposed, term + k, column + j) : 0.0F;
+            to[j] =
+                j < columns ? elementOf(w.b, w.bStride, w.bTransposed, term + k, column + j) : 0.0F;
     }
 }
 
@@ -93,8 +99,7 @@ struct TileWork
     bool adds = false;
 };
 
-template<typename Wide, int rows>
-MEMSCAPE_INLINE void tileOf(const TileWork& w)
+template <typename Wide, int rows> MEMSCAPE_INLINE void tileOf(const TileWork& w)
 {
     using Vector = typename Wide::Floats;
     constexpr std::size_t lanes = sizeof(Vector) / sizeof(float);
@@ -128,7 +133,7 @@ MEMSCAPE_INLINE void tileOf(const TileWork& w)
 }
 
 /// The blocks around a tile of `rows` × two vectors.
-template<typename Wide, int rows, typename Tile>
+template <typename Wide, int rows, typename Tile>
 void blocked(const ProductWork& w, ProductScratch& scratch, const Tile& tile)
 {
     constexpr std::size_t width = 2 * sizeof(typename Wide::Floats) / sizeof(float);
@@ -149,7 +154,8 @@ void blocked(const ProductWork& w, ProductScratch& scratch, const Tile& tile)
                 for (std::size_t j = column; j < columnEnd; j += width) {
                     for (std::size_t i = row; i < rowEnd; i += rows)
                         tile({packedA + (i - row) * terms, packedB + (j - column) * terms, terms,
-                              w.c + i * w.cStride + j, w.cStride, std::min<std::size_t>(rows, rowEnd - i),
+                              w.c + i * w.cStride + j, w.cStride,
+                              std::min<std::size_t>(rows, rowEnd - i),
                               std::min(width, columnEnd - j), w.adds || term > 0});
                 }
             }
@@ -181,7 +187,7 @@ void product_v2_64(const ProductWork& w, ProductScratch& scratch)
 }
 #endif
 
-// --- Checks ---------------------------------------------------------------------------------------
+// --- Checks --------------------------------------------------------------------------------------
 
 constexpr float guard = 1.25e30F;
 
@@ -196,12 +202,14 @@ void compareProduct(Check& check, const ProductKernel& kernel, ProductWork w)
     w.aStride = (w.aTransposed ? w.rows : w.inner) + 3;
     w.bStride = (w.bTransposed ? w.inner : w.columns) + 5;
     w.cStride = w.columns + 2;
-    std::vector<float> a(w.aStride * std::max(w.rows, w.inner)), b(w.bStride * std::max(w.inner, w.columns));
+    std::vector<float> a(w.aStride * std::max(w.rows, w.inner)),
+        b(w.bStride * std::max(w.inner, w.columns));
     for (std::size_t i = 0; i < a.size(); ++i)
         a[i] = sample(i);
     for (std::size_t i = 0; i < b.size(); ++i)
         b[i] = sample(3 * i + 1);
-    std::vector<float> before(w.rows * w.cStride, w.adds ? 0.5F : std::numeric_limits<float>::quiet_NaN());
+    std::vector<float> before(w.rows * w.cStride,
+                              w.adds ? 0.5F : std::numeric_limits<float>::quiet_NaN());
     for (std::size_t i = w.columns; i < before.size(); i += w.cStride)
         before[i] = before[i + 1] = guard;
     std::vector<float> c = before, again = before;
@@ -212,15 +220,18 @@ void compareProduct(Check& check, const ProductKernel& kernel, ProductWork w)
     kernel.run(w, scratch);
     w.c = again.data();
     kernel.run(w, scratch);
-    check.require(0, std::memcmp(c.data(), again.data(), c.size() * sizeof(float)) == 0, "a second run gave other bits");
+    check.require(0, std::memcmp(c.data(), again.data(), c.size() * sizeof(float)) == 0,
+                  "a second run gave other bits");
     for (std::size_t i = 0; i < w.rows; ++i) {
         for (std::size_t j = 0; j < w.columns; ++j) {
             double sum = w.adds ? 0.5 : 0;
             for (std::size_t k = 0; k < w.inner; ++k)
-                sum += double(elementOf(w.a, w.aStride, w.aTransposed, i, k)) * double(elementOf(w.b, w.bStride, w.bTransposed, k, j));
+                sum += double(elementOf(w.a, w.aStride, w.aTransposed, i, k))
+                    * double(elementOf(w.b, w.bStride, w.bTransposed, k, j));
             check.compare(i * w.cStride + j, double(c[i * w.cStride + j]), sum);
         }
-        check.require(i * w.cStride + w.columns, c[i * w.cStride + w.columns] == guard, "written right of the last column");
+        check.require(i * w.cStride + w.columns, c[i * w.cStride + w.columns] == guard,
+                      "written right of the last column");
     }
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the operations of the MLP chain take on a machine, each way to run them apart. A profile is
-// taken by running whole schedules of a chain of a few stages (everything saved both ways; inputs kept and
-// made again), so that every operation finds caches and weights as it does in a step, not warm from being
-// repeated. All stages are equal, so a form has one time: the median over stages and passes.
+// How long the operations of the MLP chain take on a machine, each way to run them apart. A profile
+// is taken by running whole schedules of a chain of a few stages (everything saved both ways;
+// inputs kept and made again), so that every operation finds caches and weights as it does in a
+// step, not warm from being repeated. All stages are equal, so a form has one time: the median over
+// stages and passes.
 #pragma once
 
 #include "core/checkpoint/replay.h"
@@ -20,9 +21,10 @@ std::string operationForm(OperationKind kind, MlpSave way);
 class ChainProfile
 {
 public:
-    /// Runs the schedules over the first `stages` stages once each, in an order that changes with `pass`.
-    /// Errors: those of execute().
-    Result<void> takePass(MlpDevice& device, const MlpShape& shape, std::int64_t arenaBytes, int stages, int pass);
+    /// Runs the schedules over the first `stages` stages once each, in an order that changes with
+    /// `pass`. Errors: those of execute().
+    Result<void> takePass(MlpDevice& device, const MlpShape& shape, std::int64_t arenaBytes,
+                          int stages, int pass);
 
     /// Median of a form in s; 0 when it was never timed.
     double median(const std::string& form) const;

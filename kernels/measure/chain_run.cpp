@@ -15,10 +15,11 @@ namespace memscape {
 
 namespace {
 
-constexpr std::size_t stepsPerPass = 2;  // six in all: the least that has a grade
-constexpr double shortestProfile = 1;    // s of a pass
-constexpr double profileShare = 0.3;     // of a step, where that is longer
-constexpr double walksPerStage = 11.0 / 3; // a profile's three walks, in forward and backward of one stage
+constexpr std::size_t stepsPerPass = 2; // six in all: the least that has a grade
+constexpr double shortestProfile = 1; // s of a pass
+constexpr double profileShare = 0.3; // of a step, where that is longer
+constexpr double walksPerStage =
+    11.0 / 3; // a profile's three walks, in forward and backward of one stage
 constexpr int profiledAtLeast = 4;
 
 class Run
@@ -41,13 +42,14 @@ private:
     Result<void> takeSteps(int pass);
     Result<void> finish();
     /// A run of the whole chain; progress counts its operations.
-    Result<Execution> execute(const Schedule& schedule, const ExecutionOptions& options, const std::string& label);
+    Result<Execution> execute(const Schedule& schedule, const ExecutionOptions& options,
+                              const std::string& label);
 
     const ChainTask& m_task;
     const ChainRunner& m_runner;
     int m_length;
     Chain m_chain;
-    Replay m_replay;           ///< of the schedule, in bytes
+    Replay m_replay; ///< of the schedule, in bytes
     std::int64_t m_arena = 0;
     std::string m_notCompared; ///< why, when everything can't be kept
     std::unique_ptr<MlpDevice> m_device;
@@ -57,11 +59,13 @@ private:
     ChainRun m_result;
 };
 
-Result<Execution> Run::execute(const Schedule& schedule, const ExecutionOptions& options, const std::string& label)
+Result<Execution> Run::execute(const Schedule& schedule, const ExecutionOptions& options,
+                               const std::string& label)
 {
     ExecutionOptions told = options;
     told.progress = [&](std::size_t operation) {
-        m_runner.sink.progress(int(m_done + operation), int(std::max(m_total, m_done + operation)), label);
+        m_runner.sink.progress(int(m_done + operation), int(std::max(m_total, m_done + operation)),
+                               label);
     };
     auto run = memscape::execute(*m_device, m_task.shape, m_arena, schedule, told);
     m_done += schedule.size();
@@ -85,7 +89,8 @@ Result<void> Run::open()
     m_runner.sink.progress(0, 1, "filling the weights");
     auto device = m_runner.makeDevice(m_task.shape, m_arena);
     if (!device && device.error().code == "run.memory" && m_arena > least) {
-        m_notCompared = fmt::format("there is no memory to keep everything ({} of activations), so its gradients were not compared",
+        m_notCompared = fmt::format("there is no memory to keep everything ({} of activations), so "
+                                    "its gradients were not compared",
                                     quantityText(double(everything.peak), Unit::Byte));
         m_arena = least;
         device = m_runner.makeDevice(m_task.shape, m_arena);
@@ -109,15 +114,19 @@ Result<void> Run::estimate()
     const double step = m_stageSeconds * (m_length + double(m_replay.recomputed) / 3);
     const double budget = std::max(shortestProfile, profileShare * step);
     const double stages = budget / std::max(m_stageSeconds * walksPerStage, 1e-9);
-    const auto byMemory = int((m_arena / mlpArrayBytes(m_task.shape) - 3) / 2); // everything kept fits the arena
-    m_result.profiledStages = std::clamp(int(std::min(stages, double(m_length))), std::min(profiledAtLeast, m_length), m_length);
+    const auto byMemory =
+        int((m_arena / mlpArrayBytes(m_task.shape) - 3) / 2); // everything kept fits the arena
+    m_result.profiledStages = std::clamp(int(std::min(stages, double(m_length))),
+                                         std::min(profiledAtLeast, m_length), m_length);
     m_result.profiledStages = std::clamp(byMemory, 1, m_result.profiledStages);
     const double checks = (m_notCompared.empty() ? m_stageSeconds * m_length : 0) + step;
-    const double rounds = chainPasses * (m_result.profiledStages * m_stageSeconds * walksPerStage + double(stepsPerPass) * step);
+    const double rounds = chainPasses
+        * (m_result.profiledStages * m_stageSeconds * walksPerStage + double(stepsPerPass) * step);
     m_total = m_task.schedule.size() * (1 + chainPasses * stepsPerPass)
         + (m_notCompared.empty() ? std::size_t(2 * m_length + 1) : 0);
     m_runner.sink.note("info", "run.length",
-                       fmt::format("a step takes about {}, the whole measurement about {}", quantityText(step, Unit::Second),
+                       fmt::format("a step takes about {}, the whole measurement about {}",
+                                   quantityText(step, Unit::Second),
                                    quantityText(1.3 * checks + rounds, Unit::Second)));
     return {};
 }
@@ -127,13 +136,16 @@ Result<void> Run::compareGradients()
     const ExecutionOptions checked{true, true, {}};
     std::vector<std::uint64_t> kept;
     if (m_notCompared.empty()) {
-        MEMSCAPE_TRY(everything, execute(saveEverything(m_length), checked, "gradients, everything kept"));
+        MEMSCAPE_TRY(everything,
+                     execute(saveEverything(m_length), checked, "gradients, everything kept"));
         kept = std::move(everything.digests);
     }
     MEMSCAPE_TRY(run, execute(m_task.schedule, checked, "gradients of the schedule"));
     m_result.loss = run.loss;
     if (!std::isfinite(run.loss))
-        return fail("check.failed", "the loss is not a number: something was used after it was discarded", "please report this");
+        return fail("check.failed",
+                    "the loss is not a number: something was used after it was discarded",
+                    "please report this");
     if (kept.empty()) {
         m_result.comparison = m_notCompared;
         return {};
@@ -142,12 +154,15 @@ Result<void> Run::compareGradients()
         if (run.digests[i] != kept[i])
             return fail("check.failed",
                         fmt::format("{} differs from that of keeping everything",
-                                    i + 1 < kept.size() ? fmt::format("the gradient of the weights of stage {}", i)
-                                                        : std::string("the gradient of the input")),
+                                    i + 1 < kept.size()
+                                        ? fmt::format("the gradient of the weights of stage {}", i)
+                                        : std::string("the gradient of the input")),
                         "a schedule that gives other gradients is not timed; please report this");
     }
     m_result.isCompared = true;
-    m_result.comparison = fmt::format("the gradients of {} stages and of the input equal those of keeping everything, bit for bit", m_length);
+    m_result.comparison = fmt::format("the gradients of {} stages and of the input equal those of "
+                                      "keeping everything, bit for bit",
+                                      m_length);
     return {};
 }
 
@@ -157,8 +172,10 @@ Result<void> Run::takeSteps(int pass)
     const double begin = m_runner.clock.now();
     std::vector<double> seconds;
     while (seconds.size() < stepsPerPass
-           || (seconds.size() < options.minimumSamples && m_runner.clock.now() - begin < options.wallLimit)) {
-        const std::string label = fmt::format("step {} · pass {} of {}", m_steps.size() + 1, pass + 1, chainPasses);
+           || (seconds.size() < options.minimumSamples
+               && m_runner.clock.now() - begin < options.wallLimit)) {
+        const std::string label =
+            fmt::format("step {} · pass {} of {}", m_steps.size() + 1, pass + 1, chainPasses);
         auto step = execute(m_task.schedule, {}, label);
         if (!step) {
             m_result.steps.add(pass, seconds); // what there is stays
@@ -176,8 +193,10 @@ Result<void> Run::measure()
     for (int pass = 0; pass < chainPasses; ++pass) {
         m_runner.observe();
         m_runner.sink.progress(int(m_done), int(std::max(m_total, m_done)),
-                               fmt::format("profile of {} stages · pass {} of {}", m_result.profiledStages, pass + 1, chainPasses));
-        MEMSCAPE_CHECK(m_result.profile.takePass(*m_device, m_task.shape, m_arena, m_result.profiledStages, pass));
+                               fmt::format("profile of {} stages · pass {} of {}",
+                                           m_result.profiledStages, pass + 1, chainPasses));
+        MEMSCAPE_CHECK(m_result.profile.takePass(*m_device, m_task.shape, m_arena,
+                                                 m_result.profiledStages, pass));
         MEMSCAPE_CHECK(takeSteps(pass));
         m_runner.observe();
     }
@@ -187,9 +206,12 @@ Result<void> Run::measure()
 Result<void> Run::finish()
 {
     const Summary summary = summarize(m_result.steps.merged());
-    const auto distance = [&](const Execution& step) { return std::abs(step.replay.makespan - summary.median); };
-    const auto nearest = std::min_element(m_steps.begin(), m_steps.end(),
-                                          [&](const Execution& a, const Execution& b) { return distance(a) < distance(b); });
+    const auto distance = [&](const Execution& step) {
+        return std::abs(step.replay.makespan - summary.median);
+    };
+    const auto nearest = std::min_element(
+        m_steps.begin(), m_steps.end(),
+        [&](const Execution& a, const Execution& b) { return distance(a) < distance(b); });
     m_result.step = nearest->replay;
     for (const Execution& step : m_steps) // the most of any step
         m_result.step.peak = std::max(m_result.step.peak, step.replay.peak);
@@ -233,12 +255,17 @@ Why profileWhy(const ChainRun& run)
 {
     Why why;
     why.formula = "Σ over the schedule: median time of the operation's form";
-    why.with = fmt::format("= {} for {} forwards and {} backwards", quantityText(run.profileMakespan, Unit::Second),
-                           run.step.forwards, run.chain.length());
+    why.with = fmt::format("= {} for {} forwards and {} backwards",
+                           quantityText(run.profileMakespan, Unit::Second), run.step.forwards,
+                           run.chain.length());
     for (const auto& [form, samples] : run.profile.samples())
-        why.terms.push_back({form, run.profile.median(form), Unit::Second, fmt::format("median of {} samples", samples.merged().size()), "measured in this run"});
-    why.source = fmt::format("a profile of {} stages, interleaved with the steps in {} passes", run.profiledStages, chainPasses);
-    why.omits = {"that an operation finds other things in the caches at another place of a schedule"};
+        why.terms.push_back({form, run.profile.median(form), Unit::Second,
+                             fmt::format("median of {} samples", samples.merged().size()),
+                             "measured in this run"});
+    why.source = fmt::format("a profile of {} stages, interleaved with the steps in {} passes",
+                             run.profiledStages, chainPasses);
+    why.omits = {
+        "that an operation finds other things in the caches at another place of a schedule"};
     return why;
 }
 
@@ -252,12 +279,31 @@ Result<ChainRun> runChain(const ChainTask& task, const ChainRunner& runner)
 Figures chainFigures(const ChainRun& run)
 {
     const Summary steps = summarize(run.steps.merged());
-    Figure makespan{"makespan", "makespan", Unit::Second, steps.median, steps.minimum, steps.q3, {}};
+    Figure makespan{"makespan", "makespan", Unit::Second, steps.median, steps.minimum,
+                    steps.q3,   {}};
     return {{"peak", "peak", Unit::Byte, double(run.step.peak), {}, {}, {}},
             std::move(makespan),
-            {"profile_makespan", "makespan from the profile", Unit::Second, run.profileMakespan, {}, {}, profileWhy(run)},
-            {"recomputed_forwards", "recomputed forwards", Unit::One, double(run.step.recomputed), {}, {}, {}},
-            {"forward_evaluations", "forward evaluations", Unit::One, double(run.step.forwards), {}, {}, {}}};
+            {"profile_makespan",
+             "makespan from the profile",
+             Unit::Second,
+             run.profileMakespan,
+             {},
+             {},
+             profileWhy(run)},
+            {"recomputed_forwards",
+             "recomputed forwards",
+             Unit::One,
+             double(run.step.recomputed),
+             {},
+             {},
+             {}},
+            {"forward_evaluations",
+             "forward evaluations",
+             Unit::One,
+             double(run.step.forwards),
+             {},
+             {},
+             {}}};
 }
 
 Series chainMemorySeries(const ChainRun& run)
@@ -289,22 +335,27 @@ Json chainRunDetail(const ChainRun& run)
     }
     Json steps = Json::array();
     for (const ReplayStep& step : run.step.steps)
-        steps.push_back({{"begin", jsonNumber(step.begin)}, {"end", jsonNumber(step.end)}, {"during", step.during}, {"after", step.after}});
-    return {{"quality", {{"grade", std::string(1, run.quality.grade)}, {"reason", run.quality.reason}}},
-            {"gradients", {{"identical", run.isCompared}, {"text", run.comparison}}},
-            {"check", run.check},
-            {"loss", jsonNumber(run.loss)},
-            {"predicted_peak", run.predictedPeak},
-            {"profile_makespan", jsonNumber(run.profileMakespan)},
-            {"profile_error", jsonNumber(median > 0 ? (run.profileMakespan - median) / median : NAN)},
-            {"profile", std::move(profile)},
-            {"steps", std::move(steps)},
-            {"measured_chain", chainToJson(run.chain)}};
+        steps.push_back({{"begin", jsonNumber(step.begin)},
+                         {"end", jsonNumber(step.end)},
+                         {"during", step.during},
+                         {"after", step.after}});
+    return {
+        {"quality", {{"grade", std::string(1, run.quality.grade)}, {"reason", run.quality.reason}}},
+        {"gradients", {{"identical", run.isCompared}, {"text", run.comparison}}},
+        {"check", run.check},
+        {"loss", jsonNumber(run.loss)},
+        {"predicted_peak", run.predictedPeak},
+        {"profile_makespan", jsonNumber(run.profileMakespan)},
+        {"profile_error", jsonNumber(median > 0 ? (run.profileMakespan - median) / median : NAN)},
+        {"profile", std::move(profile)},
+        {"steps", std::move(steps)},
+        {"measured_chain", chainToJson(run.chain)}};
 }
 
 Json chainSamples(const ChainRun& run)
 {
-    Json all = Json::array({{{"key", "makespan"}, {"unit", "s"}, {"values", numbers(run.steps.merged())}}});
+    Json all = Json::array(
+        {{{"key", "makespan"}, {"unit", "s"}, {"values", numbers(run.steps.merged())}}});
     for (const auto& [form, samples] : run.profile.samples())
         all.push_back({{"key", form}, {"unit", "s"}, {"values", numbers(samples.merged())}});
     return all;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The measurement of `checkpoint` at one point, whatever machine runs it:
 //
-//   1  a small chain against the reference in double, and every way to forget against keeping everything
-//   2  the chain itself: the gradients of the schedule against those of keeping everything, bit for bit,
-//      with poisoned arrays; when there is no memory to keep everything, a note says so instead
+//   1  a small chain against the reference in double; every way to forget against keeping all
+//   2  the chain itself: the gradients of the schedule against those of keeping everything, bit for
+//      bit, with poisoned arrays; when there is no memory to keep everything, a note says so
 //   3  three passes, in each a profile of the operations and some steps of the schedule
 //   4  the median step beside what the profile's times add up to in the same schedule
 //
@@ -40,15 +40,15 @@ inline constexpr int chainPasses = 3;
 
 struct ChainRun
 {
-    Replay step;        ///< the step whose time is nearest to the median
-    PassSamples steps;  ///< s
+    Replay step; ///< the step whose time is nearest to the median
+    PassSamples steps; ///< s
     ChainProfile profile;
-    Chain chain;        ///< with the profile's times
+    Chain chain; ///< with the profile's times
     double profileMakespan = 0;
     std::int64_t predictedPeak = 0; ///< the replay's, B
-    bool isCompared = false;        ///< with the gradients of keeping everything
-    std::string comparison;         ///< what was compared, in a sentence
-    std::string check;              ///< of the small chain
+    bool isCompared = false; ///< with the gradients of keeping everything
+    std::string comparison; ///< what was compared, in a sentence
+    std::string check; ///< of the small chain
     double loss = 0;
     int profiledStages = 0;
     Quality quality;
@@ -56,8 +56,8 @@ struct ChainRun
     bool complete = true;
 };
 
-/// Errors: chain.*, schedule.invalid, run.memory (need and available), check.failed, run.cancelled before
-/// the first timed step, those of the device.
+/// Errors: chain.*, schedule.invalid, run.memory (need and available), check.failed, run.cancelled
+/// before the first timed step, those of the device.
 Result<ChainRun> runChain(const ChainTask& task, const ChainRunner& runner);
 
 /// The figures in the prediction's keys, and profile_makespan.

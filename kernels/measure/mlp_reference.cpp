@@ -35,7 +35,8 @@ Matrix uniform(std::size_t rows, std::size_t columns, std::uint64_t seed, float 
 {
     Matrix matrix(rows, columns);
     for (std::size_t i = 0; i < matrix.values.size(); ++i)
-        matrix.values[i] = double(mlpUniform(seed, i) * times); // rounded to float, as the device has it
+        matrix.values[i] =
+            double(mlpUniform(seed, i) * times); // rounded to float, as the device has it
     return matrix;
 }
 
@@ -62,8 +63,10 @@ double largest(const std::vector<double>& values)
     return most;
 }
 
-/// Errors relative to the largest element of the array: sums of rounded products have no better measure.
-void compareArray(Check& check, std::size_t place, const std::vector<float>& found, const std::vector<double>& reference)
+/// Errors relative to the largest element of the array: sums of rounded products have no better
+/// measure.
+void compareArray(Check& check, std::size_t place, const std::vector<float>& found,
+                  const std::vector<double>& reference)
 {
     const double unit = std::max(largest(reference), 1e-30);
     check.require(place, found.size() == reference.size(), "sizes differ");
@@ -71,19 +74,31 @@ void compareArray(Check& check, std::size_t place, const std::vector<float>& fou
         check.compare(place + i, double(found[i]) / unit, reference[i] / unit);
 }
 
-/// Ways to run five stages: everything saved both ways, inputs kept, dropped in two segments, and one
-/// that is not persistent (x_2 goes and comes again).
+/// Ways to run five stages: everything saved both ways, inputs kept, dropped in two segments, and
+/// one that is not persistent (x_2 goes and comes again).
 std::vector<Schedule> checkedSchedules()
 {
     using enum OperationKind;
     std::vector<Schedule> all{saveEverything(5), saveEverything(5, MlpSave::Result), keepInputs(5)};
-    all.push_back({{ForwardKeep, 0}, {ForwardDrop, 1}, {ForwardDrop, 2}, {ForwardSave, 3}, {ForwardSave, 4}, {Loss, 5},
-                   {Backward, 4}, {Backward, 3}, {ForwardSave, 0}, {ForwardSave, 1}, {ForwardSave, 2, 1}, {Backward, 2},
-                   {Backward, 1}, {Backward, 0}});
-    all.push_back({{ForwardKeep, 0}, {ForwardKeep, 1}, {ForwardKeep, 2}, {DiscardValue, 2}, {ForwardSave, 3}, {ForwardSave, 4},
-                   {Loss, 5}, {Backward, 4}, {Backward, 3}, {ForwardSave, 0}, {DiscardValue, 1}, {DiscardSaved, 1},
-                   {ForwardKeep, 0}, {ForwardKeep, 1}, {ForwardSave, 2}, {Backward, 2}, {ForwardSave, 1}, {Backward, 1},
-                   {ForwardSave, 0}, {Backward, 0}});
+    all.push_back({{ForwardKeep, 0},
+                   {ForwardDrop, 1},
+                   {ForwardDrop, 2},
+                   {ForwardSave, 3},
+                   {ForwardSave, 4},
+                   {Loss, 5},
+                   {Backward, 4},
+                   {Backward, 3},
+                   {ForwardSave, 0},
+                   {ForwardSave, 1},
+                   {ForwardSave, 2, 1},
+                   {Backward, 2},
+                   {Backward, 1},
+                   {Backward, 0}});
+    all.push_back({{ForwardKeep, 0}, {ForwardKeep, 1}, {ForwardKeep, 2},  {DiscardValue, 2},
+                   {ForwardSave, 3}, {ForwardSave, 4}, {Loss, 5},         {Backward, 4},
+                   {Backward, 3},    {ForwardSave, 0}, {DiscardValue, 1}, {DiscardSaved, 1},
+                   {ForwardKeep, 0}, {ForwardKeep, 1}, {ForwardSave, 2},  {Backward, 2},
+                   {ForwardSave, 1}, {Backward, 1},    {ForwardSave, 0},  {Backward, 0}});
     return all;
 }
 
@@ -161,7 +176,8 @@ Result<Check> checkMlpDevice(const MlpDeviceFactory& makeDevice)
         if (digests.empty())
             digests = run.digests;
         for (std::size_t i = 0; i < digests.size(); ++i)
-            check.require(i, run.digests[i] == digests[i], fmt::format("gradient {} has other bits than when all is saved", i));
+            check.require(i, run.digests[i] == digests[i],
+                          fmt::format("gradient {} has other bits than when all is saved", i));
     }
     return check;
 }

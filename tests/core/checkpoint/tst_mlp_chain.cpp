@@ -62,7 +62,9 @@ void TestMlpChain::keepingEverythingPeaksInTheLastBackward()
 void TestMlpChain::aSavedResultPaysInTheBackward()
 {
     const auto chain = mlpChain({1, 128, 1});
-    const Schedule schedule{{OperationKind::ForwardSave, 0, 1}, {OperationKind::Loss, 1, 0}, {OperationKind::Backward, 0, 0}};
+    const Schedule schedule{{OperationKind::ForwardSave, 0, 1},
+                            {OperationKind::Loss, 1, 0},
+                            {OperationKind::Backward, 0, 0}};
     const auto replayed = replay(*chain, schedule);
     QVERIFY(replayed.has_value());
     QCOMPARE(replayed->peak, std::int64_t(512 * 5)); // x_0, x_1, y_1, y_0 and z
@@ -72,17 +74,28 @@ void TestMlpChain::textsAreReadAndRefused_data()
 {
     QTest::addColumn<QString>("text");
     QTest::addColumn<QString>("code");
-    QTest::newRow("as in the notes") << "mlp:48x4096" << "";
-    QTest::newRow("smallest") << "mlp:1x1" << "";
-    QTest::newRow("nothing") << "" << "chain.syntax";
-    QTest::newRow("no cross") << "mlp:48" << "chain.syntax";
-    QTest::newRow("other chain") << "uniform:8" << "chain.syntax";
-    QTest::newRow("more behind") << "mlp:4x8x2" << "chain.syntax";
-    QTest::newRow("beyond 64 bits") << "mlp:99999999999999999999x8" << "chain.syntax";
-    QTest::newRow("no stage") << "mlp:0x8" << "chain.range";
-    QTest::newRow("negative") << "mlp:4x-8" << "chain.range";
-    QTest::newRow("too wide") << "mlp:4x65537" << "chain.range";
-    QTest::newRow("too deep") << "mlp:10001x8" << "chain.range";
+    QTest::newRow("as in the notes") << "mlp:48x4096"
+                                     << "";
+    QTest::newRow("smallest") << "mlp:1x1"
+                              << "";
+    QTest::newRow("nothing") << ""
+                             << "chain.syntax";
+    QTest::newRow("no cross") << "mlp:48"
+                              << "chain.syntax";
+    QTest::newRow("other chain") << "uniform:8"
+                                 << "chain.syntax";
+    QTest::newRow("more behind") << "mlp:4x8x2"
+                                 << "chain.syntax";
+    QTest::newRow("beyond 64 bits") << "mlp:99999999999999999999x8"
+                                    << "chain.syntax";
+    QTest::newRow("no stage") << "mlp:0x8"
+                              << "chain.range";
+    QTest::newRow("negative") << "mlp:4x-8"
+                              << "chain.range";
+    QTest::newRow("too wide") << "mlp:4x65537"
+                              << "chain.range";
+    QTest::newRow("too deep") << "mlp:10001x8"
+                              << "chain.range";
 }
 
 void TestMlpChain::textsAreReadAndRefused()
@@ -98,7 +111,8 @@ void TestMlpChain::textsAreReadAndRefused()
 void TestMlpChain::sizesOutsideAreRefused()
 {
     QCOMPARE(mlpChain({4, 8, 0}).error().code, std::string("chain.range"));
-    QVERIFY(mlpChain({mlpLengthLimit, mlpWidthLimit, mlpBatchLimit}).has_value()); // nothing overflows
+    QVERIFY(
+        mlpChain({mlpLengthLimit, mlpWidthLimit, mlpBatchLimit}).has_value()); // nothing overflows
 }
 
 QTEST_APPLESS_MAIN(TestMlpChain)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `checkpoint` on a GPU of the test's own making (fake_gpu.h): its products and passes really run, on the
-// host, and take the time of the fake's model. What a real GPU computes is not tested here.
+// `checkpoint` on a GPU of the test's own making (fake_gpu.h): its products and passes really run,
+// on the host, and take the time of the fake's model. What a real GPU computes is not tested here.
 #include "kernels/cuda/module.h"
 
 #include "core/checkpoint/chain.h"
@@ -34,7 +34,8 @@ Measured measure(const std::vector<std::string>& given, RunSink& sink)
         return {fail(parameters.error()), {}};
     const BackendDevice device = backend->devices().front();
     const auto predicted = (*experiment)->predict(device.device, *parameters);
-    return {backend->measure(**experiment, device, *parameters, sink), predicted ? *predicted : Prediction()};
+    return {backend->measure(**experiment, device, *parameters, sink),
+            predicted ? *predicted : Prediction()};
 }
 
 } // namespace
@@ -65,11 +66,13 @@ void TestCudaCheckpoint::theMeasuredPeakIsThePredictedOne()
 {
     QFETCH(QString, strategy);
     test::Listener listener;
-    const auto [run, predicted] = measure({"chain=mlp:6x32", "batch=20", "strategy=" + strategy.toStdString()}, listener);
+    const auto [run, predicted] =
+        measure({"chain=mlp:6x32", "batch=20", "strategy=" + strategy.toStdString()}, listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     for (const char* key : {"peak", "recomputed_forwards", "forward_evaluations"}) {
         QVERIFY(findFigure(predicted.figures, key) != nullptr);
-        QCOMPARE(findFigure(run->measurement.figures, key)->number(), findFigure(predicted.figures, key)->number());
+        QCOMPARE(findFigure(run->measurement.figures, key)->number(),
+                 findFigure(predicted.figures, key)->number());
     }
     QVERIFY(run->complete);
     QVERIFY(run->measurement.detail.at("gradients").at("identical").get<bool>());
@@ -79,19 +82,23 @@ void TestCudaCheckpoint::theMeasuredPeakIsThePredictedOne()
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
 }
 
-/// The fake has no noise: the profile must add up to the step, and a forward be its product and its pass.
+/// The fake has no noise: the profile must add up to the step, and a forward be its product and its
+/// pass.
 void TestCudaCheckpoint::timesAreThoseOfTheGpu()
 {
     test::Listener listener;
-    const auto [run, predicted] = measure({"chain=mlp:4x64", "batch=32", "strategy=every:2"}, listener);
+    const auto [run, predicted] =
+        measure({"chain=mlp:4x64", "batch=32", "strategy=every:2"}, listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     const Json chain = run->measurement.detail.at("measured_chain");
     const FakeGpu& gpu = fakeGpu();
-    const double forward = 2 * gpu.launchSeconds + 2.0 * 32 * 64 * 64 / gpu.flopsPerSecond + 12.0 * 32 * 64 / gpu.streamBytesPerSecond;
+    const double forward = 2 * gpu.launchSeconds + 2.0 * 32 * 64 * 64 / gpu.flopsPerSecond
+        + 12.0 * 32 * 64 / gpu.streamBytesPerSecond;
     QVERIFY(std::abs(chain.at("forward").at(0).get<double>() - forward) < 1e-3 * forward);
     const double makespan = findFigure(run->measurement.figures, "makespan")->number();
     const double profiled = findFigure(run->measurement.figures, "profile_makespan")->number();
-    QVERIFY2(std::abs(profiled - makespan) < 1e-3 * makespan, qPrintable(QString("%1 s and %2 s").arg(profiled).arg(makespan)));
+    QVERIFY2(std::abs(profiled - makespan) < 1e-3 * makespan,
+             qPrintable(QString("%1 s and %2 s").arg(profiled).arg(makespan)));
     const Series* memory = run->measurement.findSeries("memory");
     QVERIFY(memory != nullptr && !memory->y.empty());
     QVERIFY(std::abs(memory->x.values.back() - makespan) < 1e-3 * makespan);
@@ -99,7 +106,8 @@ void TestCudaCheckpoint::timesAreThoseOfTheGpu()
 
 void TestCudaCheckpoint::aProductThatIsOffByOneIsFound()
 {
-    // Among those of the small chain that is checked (95), of keeping everything (from 101 on), of the schedule.
+    // Among those of the small chain that is checked (95), of keeping everything (from 101 on), of
+    // the schedule.
     for (const int when : {7, 110, 130}) {
         fakeGpu() = FakeGpu{};
         fakeGpu().productsUntilWrong = when;
@@ -114,10 +122,12 @@ void TestCudaCheckpoint::aChainThatDoesNotFitSaysWhatItNeeds()
 {
     fakeGpu().memoryBytes = 512 << 20;
     test::Listener listener;
-    const auto run = measure({"chain=mlp:48x4096", "strategy=none"}, listener).run; // 6 GiB of weights and gradients
+    const auto run = measure({"chain=mlp:48x4096", "strategy=none"}, listener)
+                         .run; // 6 GiB of weights and gradients
     QVERIFY(!run.has_value());
     QCOMPARE(run.error().code, std::string("run.memory"));
-    QVERIFY2(run.error().message.find("available") != std::string::npos, run.error().message.c_str());
+    QVERIFY2(run.error().message.find("available") != std::string::npos,
+             run.error().message.c_str());
 }
 
 void TestCudaCheckpoint::onlyAChainWithBuffersRuns()

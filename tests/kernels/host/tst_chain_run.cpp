@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole live run on this machine, with schedules written by hand: what is checked, profiled, counted
-// and said. Times are only held against each other's order, never against a limit.
+// The whole live run on this machine, with schedules written by hand: what is checked, profiled,
+// counted and said. Times are only held against each other's order, never against a limit.
 #include "kernels/host/checkpoint.h"
 
 #include "core/base/json.h"
@@ -20,8 +20,9 @@ namespace {
 Schedule inSegments()
 {
     using enum OperationKind;
-    return {{ForwardKeep, 0}, {ForwardDrop, 1}, {ForwardSave, 2}, {ForwardSave, 3}, {Loss, 4},     {Backward, 3},
-            {Backward, 2},    {ForwardSave, 0}, {ForwardSave, 1}, {Backward, 1},    {Backward, 0}};
+    return {{ForwardKeep, 0}, {ForwardDrop, 1}, {ForwardSave, 2}, {ForwardSave, 3},
+            {Loss, 4},        {Backward, 3},    {Backward, 2},    {ForwardSave, 0},
+            {ForwardSave, 1}, {Backward, 1},    {Backward, 0}};
 }
 
 } // namespace
@@ -112,7 +113,8 @@ void TestChainRun::theProfileAddsUpToItsMakespan()
     const auto run = runChainOnHost(*m_session, {{4, 64, 16}, inSegments()});
     QVERIFY(run.has_value());
     const Stage& stage = run->chain.stages.front();
-    const double sum = 2 * stage.forward + 4 * (stage.options[0].forward + stage.options[0].backward) + run->chain.lossTime;
+    const double sum = 2 * stage.forward
+        + 4 * (stage.options[0].forward + stage.options[0].backward) + run->chain.lossTime;
     QVERIFY(std::abs(run->profileMakespan - sum) < 1e-9 * sum);
 }
 
@@ -137,15 +139,17 @@ void TestChainRun::aChainThatDoesNotFitSaysWhatItNeeds()
 void TestChainRun::withoutMemoryForEverythingTheScheduleStillRuns()
 {
     const ChainTask task{{4, 64, 16}, inSegments()};
-    const std::int64_t room = 9 * mlpArrayBytes(task.shape); // everything takes 11 arrays, the segments 7
+    const std::int64_t room =
+        9 * mlpArrayBytes(task.shape); // everything takes 11 arrays, the segments 7
     const ProductKernel product = fastestProduct(*m_session).kernel;
     const SteadyClock clock;
-    const ChainRunner runner{[&](const MlpShape& shape, std::int64_t arenaBytes) -> Result<std::unique_ptr<MlpDevice>> {
-                                 if (shape == task.shape && arenaBytes > room)
-                                     return fail("run.memory", "the test allows no more");
-                                 return makeMlpDevice(*m_session, shape, arenaBytes, product);
-                             },
-                             clock, *m_listener, [] {}, [](std::size_t) { return Circumstances(); }};
+    const ChainRunner runner{
+        [&](const MlpShape& shape, std::int64_t arenaBytes) -> Result<std::unique_ptr<MlpDevice>> {
+            if (shape == task.shape && arenaBytes > room)
+                return fail("run.memory", "the test allows no more");
+            return makeMlpDevice(*m_session, shape, arenaBytes, product);
+        },
+        clock, *m_listener, [] {}, [](std::size_t) { return Circumstances(); }};
     const auto run = runChain(task, runner);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     QVERIFY(!run->isCompared);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The MLP chain on this machine's threads: right in double, the same bits whatever is forgotten and made
-// again, and the memory of every schedule what its replay says.
+// The MLP chain on this machine's threads: right in double, the same bits whatever is forgotten and
+// made again, and the memory of every schedule what its replay says.
 #include "kernels/host/gelu.h"
 #include "kernels/host/mlp_device.h"
 #include "kernels/measure/chain_executor.h"
@@ -85,10 +85,12 @@ void TestMlpDevice::memoryIsWhatTheReplaySays()
 {
     using enum OperationKind;
     const MlpShape shape{6, 100, 50}; // arrays of 20,000 B, 20,480 in the pool
-    const Schedule schedule{{ForwardKeep, 0},  {ForwardDrop, 1}, {ForwardKeep, 2}, {ForwardSave, 3, 1}, {ForwardSave, 4},
-                            {ForwardSave, 5},  {Loss, 6},        {Backward, 5},    {Backward, 4},       {Backward, 3},
-                            {DiscardValue, 2}, {ForwardSave, 0}, {ForwardSave, 1}, {ForwardSave, 2},    {Backward, 2},
-                            {Backward, 1},     {Backward, 0}};
+    const Schedule schedule{{ForwardKeep, 0},    {ForwardDrop, 1},  {ForwardKeep, 2},
+                            {ForwardSave, 3, 1}, {ForwardSave, 4},  {ForwardSave, 5},
+                            {Loss, 6},           {Backward, 5},     {Backward, 4},
+                            {Backward, 3},       {DiscardValue, 2}, {ForwardSave, 0},
+                            {ForwardSave, 1},    {ForwardSave, 2},  {Backward, 2},
+                            {Backward, 1},       {Backward, 0}};
     const auto chain = mlpChain(shape);
     const auto predicted = replay(*chain, schedule);
     QVERIFY2(predicted.has_value(), predicted ? "" : predicted.error().text().c_str());
@@ -138,10 +140,13 @@ void TestMlpDevice::aBrokenScheduleIsAnErrorAtItsPlace_data()
     QTest::newRow("no such way") << Schedule{{ForwardSave, 0, 2}} << "operation 0";
     QTest::newRow("saved twice") << Schedule{{ForwardSave, 0}, {ForwardSave, 0}} << "operation 1";
     QTest::newRow("backward first") << Schedule{{ForwardSave, 0}, {Backward, 0}} << "operation 1";
-    QTest::newRow("backward out of order") << Schedule{{ForwardSave, 0}, {ForwardSave, 1}, {Loss, 2}, {Backward, 0}} << "operation 3";
-    QTest::newRow("nothing saved") << Schedule{{ForwardKeep, 0}, {ForwardKeep, 1}, {Loss, 2}, {Backward, 1}} << "operation 3";
+    QTest::newRow("backward out of order")
+        << Schedule{{ForwardSave, 0}, {ForwardSave, 1}, {Loss, 2}, {Backward, 0}} << "operation 3";
+    QTest::newRow("nothing saved")
+        << Schedule{{ForwardKeep, 0}, {ForwardKeep, 1}, {Loss, 2}, {Backward, 1}} << "operation 3";
     QTest::newRow("loss of nothing") << Schedule{{Loss, 2}} << "operation 0";
-    QTest::newRow("loss twice") << Schedule{{ForwardKeep, 0}, {ForwardSave, 1}, {Loss, 2}, {Loss, 2}} << "operation 3";
+    QTest::newRow("loss twice")
+        << Schedule{{ForwardKeep, 0}, {ForwardSave, 1}, {Loss, 2}, {Loss, 2}} << "operation 3";
     QTest::newRow("discards nothing") << Schedule{{DiscardValue, 1}} << "operation 0";
     QTest::newRow("discards behind the end") << Schedule{{DiscardSaved, 9}} << "operation 0";
 }
