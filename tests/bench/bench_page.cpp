@@ -51,16 +51,19 @@ BENCHMARK_CAPTURE(changedParameter, hierarchy_on_cpu, "hierarchy", "cpu", "worki
 /// when it rests. CPU is what the window's own thread computed, Time is until the pixels are there: the
 /// prediction runs on another thread, and this one sleeps meanwhile.
 void draggedParameter(benchmark::State& state, const char* experiment, const char* page, const char* model,
-                      const char* key, std::vector<QString> values)
+                      const char* key, const std::vector<QString>& values)
 {
     PageFixture fixture;
     fixture.document.setDevice(experiment, "nvidia-h200");
     ExperimentPage shown(**findExperiment(experiment), fixture.services(), nullptr, page);
     shown.resize(1280, 800);
     shown.show();
+    static_cast<void>(shown.setText("sequence", "1024")); // as long as GPT-2 takes it; inference has none
     if (!shown.setText("model", model))
         state.SkipWithError("refused");
     settle(shown);
+    if (shown.prediction() == nullptr)
+        return state.SkipWithError("no prediction");
     std::size_t next = 0;
     for (auto _ : state) {
         const Record* before = shown.prediction();
