@@ -2,6 +2,7 @@
 #include "app/pictures/picture.h"
 
 #include "app/pictures/budget_picture.h"
+#include "app/pictures/checkpoint_picture.h"
 #include "app/pictures/hierarchy_picture.h"
 #include "app/pictures/moment_picture.h"
 #include "app/pictures/warp_picture.h"
@@ -69,6 +70,8 @@ Picture* makePicture(std::string_view pageId, QWidget* parent)
         return new BudgetPicture(parent, pageId == "training-memory");
     if (pageId == "step-timeline")
         return new MomentPicture(parent);
+    if (pageId == "checkpoint")
+        return new CheckpointPicture(parent);
     if (pageId == "stride")
         return new WarpPicture(parent);
     if (pageId == "hierarchy")

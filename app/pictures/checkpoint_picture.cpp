@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pictures/checkpoint_picture.h"
+
+#include "app/plots/plot_style.h"
+#include "core/experiment/parameter.h"
+
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+constexpr int frameTime = 33;        ///< ms
+constexpr double playTime = 9000;    ///< ms for a whole schedule, unless its steps would be slower than that
+constexpr double slowestStep = 250;  ///< ms
+
+QString valueOf(const Parameters& parameters, const char* key)
+{
+    for (const auto& [name, value] : parameters.values()) {
+        if (name == key)
+            return QString::fromStdString(valueText(value));
+    }
+    return {};
+}
+
+/// A path: the file's own name says enough.
+QString chainName(const QString& chain)
+{
+    return chain.contains(u'/') ? chain.section(u'/', -1) : chain;
+}
+
+QString titleOf(const ScheduleState& state, const Parameters& parameters)
+{
+    const QString strategy = strategyLabel(valueOf(parameters, "strategy"));
+    QString title = chainName(valueOf(parameters, "chain")) + QStringLiteral(" · ") + strategy;
+    if (std::isfinite(state.budget))
+        title += CheckpointPicture::tr(" for %1").arg(state.units.memory(state.budget));
+    return title;
+}
+
+} // namespace
+
+CheckpointPicture::CheckpointPicture(QWidget* parent)
+    : Picture(parent)
+{
+    setAccessibleName(tr("Checkpoint schedule"));
+    m_frames.setInterval(frameTime);
+    connect(&m_frames, &QTimer::timeout, this, &CheckpointPicture::nextFrame);
+}
+
+void CheckpointPicture::setState(const Experiment&, const Device&, const Parameters& parameters,
+                                 const Prediction* predicted, const Measurement* measured)
+{
+    ScheduleState state;
+    if (predicted)
+        state = readSchedule(predicted->detail);
+    state.units.bytes = byteStyle();
+    state.title = titleOf(state, parameters);
+    if (measured) {
+        state.measured = measuredPoints(*measured, state);
+        for (const MeasuredPoint& point : state.measured)
+            state.highest = std::max(state.highest, point.memory);
+    }
+    setSchedule(std::move(state));
+}
+
+void CheckpointPicture::setSchedule(ScheduleState state)
+{
+    const double share = m_state.steps.size() > 1 ? double(m_cursor) / double(m_state.steps.size() - 1) : 0;
+    m_state = std::move(state);
+    const int last = int(m_state.steps.size()) - 1;
+    m_cursor = m_touched && last >= 0 ? std::clamp(int(std::lround(share * last)), 0, last) : m_state.peak;
+    if (m_state.empty())
+        setPlaying(false);
+    forget();
+    setAccessibleDescription(summary());
+}
+
+void CheckpointPicture::forget()
+{
+    m_still = {};
+    update();
+}
+
+ScheduleLayout CheckpointPicture::layoutNow() const
+{
+    return layoutSchedule(m_state, m_axis, cursorText(), QRectF(rect()));
+}
+
+QString CheckpointPicture::summary() const
+{
+    if (m_state.empty())
+        return tr("No schedule.");
+    int recomputed = 0;
+    for (const ScheduleStep& step : m_state.steps)
+        recomputed += step.isRecomputation ? 1 : 0;
+    const ScheduleStep& peak = m_state.steps[std::size_t(m_state.peak)];
+    return tr("%1: %2 stages in %3 steps, %4 of them run again. Peak %5 at step %6, %7. Cursor at step %8: %9.")
+        .arg(m_state.title)
+        .arg(m_state.length)
+        .arg(m_state.steps.size())
+        .arg(recomputed)
+        .arg(m_state.units.memory(peak.during))
+        .arg(m_state.peak + 1)
+        .arg(m_state.name(m_state.peak))
+        .arg(m_cursor + 1)
+        .arg(cursorText());
+}
+
+QSize CheckpointPicture::sizeHint() const
+{
+    return {int(840 * plotUnit()), int(400 * plotUnit())};
+}
+
+QSize CheckpointPicture::minimumSizeHint() const
+{
+    return {int(460 * plotUnit()), int(210 * plotUnit())};
+}
+
+void CheckpointPicture::setCursor(int step)
+{
+    if (m_state.empty())
+        return;
+    m_touched = true;
+    const int next = std::clamp(step, 0, int(m_state.steps.size()) - 1);
+    if (next == m_cursor)
+        return;
+    m_cursor = next;
+    if (!isPlaying()) // a screen reader is told where it came to rest
+        setAccessibleDescription(cursorText());
+    update();
+    emit cursorMoved(m_cursor);
+}
+
+void CheckpointPicture::setPlaying(bool playing)
+{
+    if (playing == isPlaying() || (playing && m_state.empty()))
+        return;
+    if (playing && m_cursor >= int(m_state.steps.size()) - 1)
+        setCursor(0);
+    if (playing) {
+        m_progress = m_cursor;
+        m_frames.start();
+    } else {
+        m_frames.stop();
+        setAccessibleDescription(summary());
+    }
+    update();
+}
+
+void CheckpointPicture::nextFrame()
+{
+    const double steps = double(m_state.steps.size());
+    m_progress += frameTime / std::min(slowestStep, playTime / std::max(1.0, steps));
+    setCursor(int(m_progress));
+    if (m_cursor >= int(steps) - 1)
+        setPlaying(false);
+}
+
+void CheckpointPicture::setAxis(ScheduleAxis axis)
+{
+    m_axis = axis;
+    forget();
+}
+
+void CheckpointPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+{
+    painter.save();
+    painter.fillRect(rect, theme.background);
+    const ScheduleLayout layout = layoutSchedule(m_state, m_axis, cursorText(), rect);
+    const SchedulePen pen{painter, m_state, layout, theme};
+    pen.still();
+    pen.moving(m_cursor, false);
+    painter.restore();
+}
+
+void CheckpointPicture::paintEvent(QPaintEvent*)
+{
+    const Theme& theme = currentTheme();
+    const ScheduleLayout layout = layoutNow();
+    const QSize pixels = size() * devicePixelRatioF();
+    if (m_still.size() != pixels) {
+        m_still = QPixmap(pixels);
+        m_still.setDevicePixelRatio(devicePixelRatioF());
+        m_still.fill(theme.background);
+        QPainter still(&m_still);
+        SchedulePen{still, m_state, layout, theme}.still();
+    }
+    QPainter painter(this);
+    painter.drawPixmap(0, 0, m_still);
+    SchedulePen{painter, m_state, layout, theme}.moving(m_cursor, isPlaying());
+    paintFocusRing(painter, theme);
+}
+
+} // namespace memscape
