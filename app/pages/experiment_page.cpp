@@ -40,6 +40,8 @@ ExperimentPage::ExperimentPage(const Experiment& experiment, PageServices servic
     connectAll();
     if (MemoryGuide::guides(experiment))
         buildMemory();
+    if (CheckpointGuide::guides(experiment))
+        buildCheckpoint();
     m_timer.setSingleShot(true);
     m_timer.setInterval(0);
     connect(&m_timer, &QTimer::timeout, this, &ExperimentPage::updateNow);
@@ -140,6 +142,12 @@ void ExperimentPage::buildMemory()
             [this] { m_plot->view()->setMarkers(markers()); });
     if (ParameterField* advice = m_inspector->form()->field(QStringLiteral("advice")))
         advice->hide(); // the page itself asks for what it shows
+}
+
+void ExperimentPage::buildCheckpoint()
+{
+    m_checkpoint = new CheckpointGuide(m_plot, m_inspector->form(), this);
+    connect(m_checkpoint, &CheckpointGuide::edited, this, &ExperimentPage::editText);
 }
 
 QString ExperimentPage::title() const
@@ -345,6 +353,11 @@ void ExperimentPage::markerMoved(const QString& key, double x)
 {
     if (m_memory && key == QLatin1String(cursorMarker))
         return m_memory->moveCursor(x);
+    if (m_checkpoint && key == QLatin1String(budgetMarker)) {
+        if (!m_dragging)
+            setEditing(true);
+        return editText(key, m_checkpoint->budgetAt(x));
+    }
     const ParameterSpec* spec = findParameter(m_experiment.schema(), key.toStdString());
     const SeriesAxis* shownAxis = currentAxis();
     if (spec == nullptr || shownAxis == nullptr)

@@ -12,6 +12,7 @@
 #include "app/document/predictor.h"
 #include "app/document/study_document.h"
 #include "app/pages/basis_predictions.h"
+#include "app/pages/checkpoint_guide.h"
 #include "app/pages/curves.h"
 #include "app/pages/inspector.h"
 #include "app/pages/memory_guide.h"
@@ -84,6 +85,7 @@ public:
     void updateNow();
     bool upToDate() const;
     MemoryGuide* memory() const { return m_memory; } ///< null on pages of other experiments
+    CheckpointGuide* checkpoint() const { return m_checkpoint; } ///< likewise
     /// Zoom of each plot of the page, as far as somebody zoomed: for the next session, not the
     /// study.
     QVariantMap zooms() const { return m_zooms; }
@@ -105,6 +107,9 @@ private:
     void schedule(int what);
     void refreshInputs();
     void buildMemory();
+    void buildCheckpoint();
+    std::vector<SeriesGroup> plotGroups(const Outcome& outcome) const;
+    bool showsPlane() const;
     void refreshOutputs();
     void refreshPlot(const ShownMeasurement& shown);
     CurveInput curveInput(const ShownMeasurement& shown) const;
@@ -138,6 +143,7 @@ private:
     Inspector* m_inspector;
     QSplitter* m_splitter;
     MemoryGuide* m_memory = nullptr;
+    CheckpointGuide* m_checkpoint = nullptr;
     std::vector<Claim> m_claims;
     QTimer m_timer;
     int m_dirty = Inputs | Outputs;

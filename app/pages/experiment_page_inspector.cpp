@@ -77,12 +77,15 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
         basis = tr("prediction stands on: %1").arg(basisText(*target));
     if (m_memory && predicted && !m_memory->assumptions().isEmpty())
         basis += u'\n' + tr("assumed of the model: %1").arg(m_memory->assumptions());
+    if (m_checkpoint && predicted)
+        basis += u'\n' + m_checkpoint->footing();
     QString fit;
     if (predicted && measured)
         fit = fitText(*predicted, *measured, currentGroup(seriesGroups(*predicted)), bytes);
     m_inspector->setFooting(basis, fit);
     m_inspector->setNote(noteFor(now));
-    m_inspector->claims()->setClaims(target && predicted ? m_claims : std::vector<Claim>());
+    const std::vector<Claim>& claims = m_checkpoint ? m_checkpoint->claims() : m_claims;
+    m_inspector->claims()->setClaims(target && predicted ? claims : std::vector<Claim>());
     if (m_memory && predicted && predicted->detail.is_object()
         && predicted->detail.contains("textbook"))
         m_inspector->textbook()->setFormulas(readTextbook(predicted->detail["textbook"]), bytes);
@@ -99,6 +102,13 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
                 tr("Reset parameters"), [self] { self->resetParameters(); }};
     if (now.live)
         return {};
+    if (m_checkpoint && !m_checkpoint->missing().isEmpty()) {
+        const QString least = m_checkpoint->leastBudget();
+        if (least.isEmpty())
+            return {m_checkpoint->missing(), {}, {}};
+        return {m_checkpoint->missing(), tr("Use %1").arg(m_checkpoint->leastText()),
+                [self, least] { self->editText(text(budgetMarker), least); }};
+    }
     if (!now.outcome && m_memory && !m_memory->doctor().isEmpty())
         return {tr("Out of memory: %1.").arg(m_memory->doctor()), {}, {}};
     if (!now.outcome) {

@@ -30,6 +30,18 @@ SeriesGroup ExperimentPage::currentGroup(const std::vector<SeriesGroup>& groups)
     return groups.front();
 }
 
+std::vector<SeriesGroup> ExperimentPage::plotGroups(const Outcome& outcome) const
+{
+    std::vector<SeriesGroup> groups = seriesGroups(outcome);
+    return m_checkpoint ? m_checkpoint->groups(std::move(groups), parameters().sweep().has_value()) : groups;
+}
+
+bool ExperimentPage::showsPlane() const
+{
+    return m_checkpoint && m_prediction
+        && currentGroup(plotGroups(*m_prediction->predicted)).key == QLatin1String(planeKey);
+}
+
 void ExperimentPage::applyLogChoice(const SeriesGroup& group, AxisSpec& x, AxisSpec& y) const
 {
     const std::string key = group.key.toStdString();
@@ -100,8 +112,13 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
         return;
     }
     const ByteStyle bytes = byteStyle();
-    const std::vector<SeriesGroup> groups = seriesGroups(*lead);
+    const std::vector<SeriesGroup> groups = plotGroups(*lead);
     const SeriesGroup group = currentGroup(groups);
+    if (showsPlane()) {
+        m_plot->setGroups(groups, group.key);
+        m_checkpoint->dressPlane();
+        return restoreZoom(group.key);
+    }
     const CurveInput input = curveInput(now);
     AxisSpec x = xAxisOf(*lead, group, bytes);
     AxisSpec y = yAxisOf(group, input, bytes);
@@ -138,7 +155,7 @@ const SeriesAxis* ExperimentPage::currentAxis() const
     if (!m_prediction || m_prediction->predicted->series.empty())
         return nullptr;
     const Outcome& predicted = *m_prediction->predicted;
-    return axisOf(predicted, currentGroup(seriesGroups(predicted)));
+    return axisOf(predicted, currentGroup(plotGroups(predicted)));
 }
 
 std::optional<double> ExperimentPage::currentX() const
@@ -174,6 +191,8 @@ std::vector<Marker> ExperimentPage::markers() const
     const SeriesAxis* axis = currentAxis();
     if (m_memory && axis && axis->key == "event")
         return m_memory->markers();
+    if (showsPlane())
+        return m_checkpoint->markers();
     const std::optional<double> x = currentX();
     if (!x)
         return {};

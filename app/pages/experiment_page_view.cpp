@@ -22,7 +22,7 @@ void ExperimentPage::refreshInputs()
         if (m_memory)
             m_memory->request(m_predictor, target->device, now);
         else
-            m_predictor.request(m_id, target->device, now, true);
+            m_predictor.request(m_id, target->device, now, m_checkpoint == nullptr); // its detail holds them
         return;
     }
     m_bases.clear();
@@ -39,6 +39,11 @@ void ExperimentPage::refreshOutputs()
     const ShownMeasurement now = shown();
     if (m_memory)
         m_memory->setPrediction(m_prediction.get(), byteStyle());
+    if (m_checkpoint) {
+        m_checkpoint->setPrediction(m_prediction.get(), parameters(), byteStyle());
+        m_checkpoint->setMeasured(measuredSchedules(m_services.document.records(), parameters()),
+                                  tr("measured on %1").arg(shortDeviceName(now.device)));
+    }
     if (m_picture) {
         m_picture->setByteStyle(byteStyle());
         if (const Device* target = device())

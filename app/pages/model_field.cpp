@@ -6,12 +6,9 @@
 #include <QCompleter>
 #include <QEvent>
 #include <QFileDialog>
-#include <QHBoxLayout>
-#include <QLabel>
 #include <QLineEdit>
 #include <QStandardItemModel>
 #include <QToolButton>
-#include <QVBoxLayout>
 
 namespace memscape {
 
@@ -40,24 +37,12 @@ ModelField::ModelField(const ParameterSpec& spec, QWidget* parent)
             tr("Networks (config.json *.safetensors *.safetensors.index.json *.json);;All files "
                "(*)"));
     };
-    auto* open = new QToolButton(this);
+    QToolButton* open = addFileButton(
+        tr("open config.json…"),
+        tr("A Hugging Face configuration or safetensors weights; dropping the file on "
+           "the window does the same"));
     open->setObjectName(QStringLiteral("openModel"));
-    open->setText(tr("open config.json…"));
-    open->setToolTip(tr("A Hugging Face configuration or safetensors weights; dropping the file on "
-                        "the window does the same"));
     open->setAccessibleName(tr("Open a network's config.json"));
-    open->setFocusPolicy(Qt::StrongFocus);
-    open->setProperty("role", "flat");
-    connect(open, &QToolButton::clicked, this, [this] {
-        if (const QString path = askFile(); !path.isEmpty())
-            propose(path);
-    });
-    auto* head = new QHBoxLayout;
-    head->setContentsMargins(0, 0, 0, 0);
-    column()->removeWidget(label());
-    head->addWidget(label(), 1);
-    head->addWidget(open);
-    column()->insertLayout(0, head);
     edit()->setPlaceholderText(tr("llama-2-7b, params:7.5e9, a config.json…"));
 }
 

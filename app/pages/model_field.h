@@ -6,8 +6,6 @@
 
 #include "app/pages/text_field.h"
 
-#include <functional>
-
 namespace memscape {
 
 class ModelField : public TextField
@@ -16,9 +14,6 @@ class ModelField : public TextField
 
 public:
     explicit ModelField(const ParameterSpec& spec, QWidget* parent = nullptr);
-
-    /// Asks for a file; empty: none was chosen. Tests answer it.
-    std::function<QString()> askFile;
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/parameter_field.h"
 
+#include "app/pages/checkpoint_fields.h"
 #include "app/pages/choice_field.h"
 #include "app/pages/model_field.h"
 #include "app/pages/number_field.h"
@@ -71,10 +72,16 @@ ParameterField* makeParameterField(const ParameterSpec& spec, QWidget* parent)
     case ParameterKind::Real:
         return new NumberField(spec, parent);
     case ParameterKind::Choice:
+        if (spec.key == "strategy" && !spec.counted.empty())
+            return new StrategyField(spec, parent);
         return new ChoiceField(spec, parent);
     case ParameterKind::Text:
         if (spec.key == "model")
             return new ModelField(spec, parent);
+        if (spec.key == "chain")
+            return new ChainField(spec, parent);
+        if (spec.key == "budget")
+            return new BudgetField(spec, parent);
         return new TextField(spec, parent);
     case ParameterKind::Flag:
         break;

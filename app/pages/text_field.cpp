@@ -2,9 +2,11 @@
 #include "app/pages/text_field.h"
 
 #include <QEvent>
+#include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 namespace memscape {
@@ -47,6 +49,26 @@ bool TextField::eventFilter(QObject* watched, QEvent* event)
         return true;
     }
     return ParameterField::eventFilter(watched, event);
+}
+
+QToolButton* TextField::addFileButton(const QString& text, const QString& tip)
+{
+    auto* open = new QToolButton(this);
+    open->setText(text);
+    open->setToolTip(tip);
+    open->setFocusPolicy(Qt::StrongFocus);
+    open->setProperty("role", "flat");
+    connect(open, &QToolButton::clicked, this, [this] {
+        if (const QString path = askFile(); !path.isEmpty())
+            propose(path);
+    });
+    auto* head = new QHBoxLayout;
+    head->setContentsMargins(0, 0, 0, 0);
+    column()->removeWidget(label());
+    head->addWidget(label(), 1);
+    head->addWidget(open);
+    column()->insertLayout(0, head);
+    return open;
 }
 
 void TextField::commit()

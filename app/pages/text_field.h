@@ -5,7 +5,10 @@
 
 #include "app/pages/parameter_field.h"
 
+#include <functional>
+
 class QLineEdit;
+class QToolButton;
 
 namespace memscape {
 
@@ -19,11 +22,15 @@ public:
     void display(const ParameterValue& value, const std::optional<Sweep>& sweep) override;
     /// As if it had been typed: a text that is refused stays, with the reason under it.
     void propose(const QString& text);
+    /// Asks for a file; empty: none was chosen. Tests answer it.
+    std::function<QString()> askFile;
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
     QLineEdit* edit() const { return m_edit; }
+    /// A button beside the label that proposes the file `askFile` answers with.
+    QToolButton* addFileButton(const QString& text, const QString& tip);
     /// Whether a text means something; what it says otherwise stands under the line.
     virtual Result<void> check(const QString&) const { return {}; }
 

@@ -90,7 +90,7 @@ void placeLegend(const ScheduleState& state, ScheduleLayout& layout, const QRect
 void placeColumns(const ScheduleState& state, ScheduleLayout& layout, double height)
 {
     const QFontMetricsF tiny(plotFont(0.72));
-    const double top = layout.cells.top() - height;
+    const double top = layout.cells.top() - height - 4;
     const int length = std::max(1, state.length);
     const double widest = tiny.horizontalAdvance(QString::number(length)) + 6;
     const int every = roundStep(widest / layout.columnWidth);
@@ -127,7 +127,7 @@ void placeColumns(const ScheduleState& state, ScheduleLayout& layout, double hei
 void placeTicks(const ScheduleState& state, ScheduleLayout& layout, double height)
 {
     const QFontMetricsF tiny(plotFont(0.72));
-    const double rough = layout.memoryHigh / 4;
+    const double rough = layout.memoryHigh / 5;
     const double decade = std::pow(10.0, std::floor(std::log10(std::max(rough, 1e-12))));
     double step = decade;
     for (const double factor : {1.0, 2.0, 2.5, 5.0, 10.0}) {
@@ -135,7 +135,7 @@ void placeTicks(const ScheduleState& state, ScheduleLayout& layout, double heigh
         if (step >= rough)
             break;
     }
-    double right = layout.memory.left() - 1;
+    double right = layout.memory.left() - 100;
     for (double value = 0; value <= layout.memoryHigh * 1.0001; value += step) {
         const QString text = value == 0 ? QStringLiteral("0") : state.units.memory(value);
         const double width = tiny.horizontalAdvance(text) + 2, x = layout.memoryX(value);
@@ -202,7 +202,7 @@ double ScheduleLayout::stepMiddle(int step) const
 
 QRectF ScheduleLayout::cell(const ScheduleState& state, int step) const
 {
-    const Operation& operation = state.steps[std::size_t(step)].operation;
+    const ChainOperation& operation = state.steps[std::size_t(step)].operation;
     const int stage = operation.kind == OperationKind::Loss ? state.length
         : operation.kind == OperationKind::DiscardSaved     ? operation.stage - 1
                                                             : operation.stage;
@@ -239,7 +239,7 @@ ScheduleLayout layoutSchedule(const ScheduleState& state, ScheduleAxis axis, con
     const double tiny = QFontMetricsF(plotFont(0.8)).height();
     placeHead(state, axis, layout, head);
 
-    const double top = layout.area.top() + head + tiny + 4 * u;
+    const double top = layout.area.top() + head + tiny + 4 * u + 4;
     const double bottom = std::max(top + 20 * u, layout.area.bottom() - 2 * line - tiny - 4 * u);
     const double split = layout.area.left() + cellsShare * layout.area.width();
     layout.cells = QRectF(layout.area.left(), top, split - layout.area.left(), bottom - top);

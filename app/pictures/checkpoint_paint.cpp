@@ -3,6 +3,7 @@
 
 #include "app/plots/plot_style.h"
 
+#include <QCoreApplication>
 #include <QFontMetricsF>
 #include <QPainter>
 
@@ -227,10 +228,13 @@ void SchedulePen::peak() const
     const QFontMetricsF metrics(font);
     const QString words = QCoreApplication::translate("Checkpoint", "peak %1").arg(state.units.memory(high));
     const double width = metrics.horizontalAdvance(words);
-    QRectF rect(at.x() - 1.5 * r - width - 5, at.y() - metrics.height() / 2, width, metrics.height());
+    // Above its line, where the cursor stands at first.
+    QRectF rect(at.x() - width - 8, at.y() - metrics.height() - 4, width + 4, metrics.height());
     if (rect.left() < layout.memory.left() + 2)
         return; // the legend says what the mark is
-    rect.moveTop(std::clamp(rect.top(), layout.memory.top(), layout.memory.bottom() - rect.height()));
+    if (rect.top() < layout.memory.top())
+        rect.moveTop(at.y() + 4);
+    painter.fillRect(rect, mix(theme.background, keptColour(theme), theme.dark ? 0.32 : 0.22));
     painter.setFont(font);
     painter.setPen(theme.text);
     painter.drawText(rect, Qt::AlignCenter, words);
@@ -286,6 +290,11 @@ void SchedulePen::still() const
         memory();
         measured();
         peak();
+    }
+    if (state.empty() && !state.missing.isEmpty()) {
+        painter.setFont(plotFont(1.0));
+        painter.setPen(theme.bad);
+        painter.drawText(layout.cells.adjusted(24, 12, -24, -12), Qt::AlignCenter | Qt::TextWordWrap, state.missing);
     }
     legend();
 }

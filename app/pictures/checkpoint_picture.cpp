@@ -97,7 +97,7 @@ ScheduleLayout CheckpointPicture::layoutNow() const
 QString CheckpointPicture::summary() const
 {
     if (m_state.empty())
-        return tr("No schedule.");
+        return m_state.missing.isEmpty() ? tr("No schedule.") : tr("No schedule: %1").arg(m_state.missing);
     int recomputed = 0;
     for (const ScheduleStep& step : m_state.steps)
         recomputed += step.isRecomputation ? 1 : 0;

@@ -101,7 +101,7 @@ public:
         m_value[0] = -1;
     }
 
-    void run(const Operation& operation, int at);
+    void run(const ChainOperation& operation, int at);
     std::vector<KeptSpan> finish(int end);
 
 private:
@@ -125,7 +125,7 @@ private:
     std::vector<KeptSpan> m_spans;
 };
 
-void Shelf::run(const Operation& operation, int at)
+void Shelf::run(const ChainOperation& operation, int at)
 {
     const int i = operation.stage;
     switch (operation.kind) {
@@ -173,8 +173,18 @@ int lengthOf(const Json& chain, const std::vector<ScheduleStep>& steps)
     int length = 0;
     for (const ScheduleStep& step : steps)
         length = std::max(length, step.operation.kind == OperationKind::Backward ? step.operation.stage + 1 : 0);
-    const double told = number(chain, "length", 0);
-    return told > length && told < highestStage ? int(told) : length;
+    const Json& forward = member(chain, "forward");
+    const std::size_t told = forward.is_array() ? forward.size() : 0;
+    return told > std::size_t(length) && told < std::size_t(highestStage) ? int(told) : length;
+}
+
+ScheduleUnits readUnits(const Json& chain)
+{
+    const Json& units = member(chain, "units");
+    ScheduleUnits read;
+    read.isBytes = words(member(units, "memory")) == QStringLiteral("B");
+    read.isSeconds = words(member(units, "time")) == QStringLiteral("s");
+    return read;
 }
 
 QString stageName(const ScheduleState& state, int stage)
@@ -252,7 +262,7 @@ std::vector<double> ScheduleState::times() const
 
 QString ScheduleState::name(int step) const
 {
-    const Operation& operation = steps[std::size_t(step)].operation;
+    const ChainOperation& operation = steps[std::size_t(step)].operation;
     const int i = operation.stage;
     switch (operation.kind) {
     case OperationKind::Loss: return tr("loss");
@@ -269,9 +279,9 @@ QString ScheduleState::words(int step) const
     if (step < 0 || std::size_t(step) >= steps.size())
         return {};
     const ScheduleStep& at = steps[std::size_t(step)];
-    const int kept = keptCount[std::size_t(step)];
+    const int there = keptCount[std::size_t(step)];
     return tr("%1: %2 live, %3")
-        .arg(name(step), units.memory(at.during), kept == 1 ? tr("1 value kept") : tr("%1 values kept").arg(kept));
+        .arg(name(step), units.memory(at.during), there == 1 ? tr("1 value kept") : tr("%1 values kept").arg(there));
 }
 
 QString ScheduleState::details(int step) const
@@ -298,15 +308,16 @@ ScheduleState readSchedule(const Json& detail)
     const Json& chain = member(detail, "chain");
     state.steps = readSteps(member(detail, "schedule"));
     state.length = lengthOf(chain, state.steps);
-    const Json& isBytes = member(detail, "memory_in_bytes");
-    const Json& isSeconds = member(detail, "time_in_seconds");
-    state.units.isBytes = !isBytes.is_boolean() || isBytes.get<bool>();
-    state.units.isSeconds = !isSeconds.is_boolean() || isSeconds.get<bool>();
-    if (const Json& names = member(chain, "stages"); names.is_array()) {
+    const Json& missing = member(member(detail, "strategy"), "missing");
+    state.missing = words(member(missing, "message"));
+    if (state.missing.isEmpty())
+        state.missing = words(member(detail, "schedule_missing"));
+    state.units = readUnits(chain);
+    if (const Json& names = member(chain, "names"); names.is_array()) {
         for (const Json& name : names)
             state.stages << words(name);
     }
-    state.budget = number(detail, "budget");
+    state.budget = number(member(detail, "budget"), "value");
     state.kept = keptSpans(state.steps, state.length);
     state.keptCount = counts(state.kept, state.steps.size());
     for (std::size_t k = 0; k < state.steps.size(); ++k) {
@@ -321,13 +332,19 @@ ScheduleState readSchedule(const Json& detail)
 FrontLine readFront(const Json& detail)
 {
     FrontLine front;
+    const Json& budget = member(detail, "budget");
+    front.given = number(budget, "value");
+    front.least = number(budget, "minimum");
+    front.full = number(budget, "without_recomputation");
+    front.fullTime = number(budget, "makespan_without_recomputation");
+    front.units = readUnits(member(detail, "chain"));
     const Json& points = member(detail, "front");
     if (!points.is_array())
         return front;
     for (const Json& point : points) {
-        const double budget = number(point, "budget"), makespan = number(point, "makespan");
-        if (std::isfinite(budget) && std::isfinite(makespan)) {
-            front.budget.push_back(budget);
+        const double memory = number(point, "budget"), makespan = number(point, "makespan");
+        if (std::isfinite(memory) && std::isfinite(makespan)) {
+            front.budget.push_back(memory);
             front.makespan.push_back(makespan);
         }
     }
@@ -342,8 +359,10 @@ std::vector<StrategyPoint> readStrategies(const Json& detail)
         return points;
     for (const Json& json : strategies) {
         StrategyPoint point;
-        point.key = words(member(json, "strategy"));
+        point.key = words(member(json, "key"));
         point.label = strategyLabel(point.key);
+        point.note = words(member(json, "note"));
+        point.missing = words(member(member(json, "missing"), "message"));
         point.peak = number(json, "peak");
         point.makespan = number(json, "makespan");
         const Json& feasible = member(json, "feasible");

@@ -18,7 +18,7 @@ namespace memscape {
 
 struct ScheduleStep
 {
-    Operation operation;
+    ChainOperation operation;
     double begin = 0, end = 0;   ///< time
     double during = 0, after = 0; ///< memory while it runs, and resident afterwards
     bool isRecomputation = false;
@@ -50,13 +50,18 @@ struct ScheduleUnits
 struct StrategyPoint
 {
     QString key, label; ///< "sqrt", "√n"
-    double peak = 0, makespan = 0;
+    QString note, missing; ///< what kind of answer it is; why there is none
+    double peak = 0, makespan = 0; ///< NaN without a schedule
     bool feasible = true;
 };
 
+/// The least time for every budget, and where the budget may be.
 struct FrontLine
 {
     std::vector<double> budget, makespan;
+    double given = 0, least = 0, full = 0; ///< the budget; the least there is; nothing is recomputed from here on
+    double fullTime = 0;                   ///< when nothing is recomputed
+    ScheduleUnits units;
 };
 
 /// A measured point on the axis of steps.
@@ -69,6 +74,7 @@ struct MeasuredPoint
 struct ScheduleState
 {
     QString title;
+    QString missing; ///< why there is no schedule
     int length = 0;
     QStringList stages; ///< their names, when the chain has names of its own
     std::vector<ScheduleStep> steps;

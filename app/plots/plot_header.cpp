@@ -32,7 +32,7 @@ std::vector<CardRow> cardRows(const PlotState& state, const Sample& sample, cons
             continue;
         const auto i = static_cast<std::size_t>(sample.index[c]);
         rows.push_back({styleOf(state.curves[c], theme), state.curves[c].name,
-                        axisValueText(state.y, state.cleaned[c].y[i])});
+                        axisReadoutText(state.y, state.cleaned[c].y[i])});
     }
     return rows;
 }
@@ -112,11 +112,15 @@ PlotHeader layoutHeader(const PlotState& state, double width)
 
     double total = 0;
     for (const Curve& curve : state.curves)
-        total += swatchWidth(curve) + 8 * u + textMetrics.horizontalAdvance(curve.name) + 18 * u;
+        total += !curve.listed
+            ? 0
+            : swatchWidth(curve) + 8 * u + textMetrics.horizontalAdvance(curve.name) + 18 * u;
     const bool beside = titleWidth + total + 40 * u <= width;
     double x = beside ? width - total - 4 * u : 8 * u;
     double y = beside || titleWidth == 0 ? 6 * u : 6 * u + row;
     for (std::size_t c = 0; c < state.curves.size(); ++c) {
+        if (!state.curves[c].listed)
+            continue;
         const double entry = swatchWidth(state.curves[c]) + 8 * u
             + textMetrics.horizontalAdvance(state.curves[c].name) + 4 * u;
         if (!beside && x > 9 * u && x + entry > width - 8 * u) {

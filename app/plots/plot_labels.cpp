@@ -174,6 +174,29 @@ void addLines(const PlotState& state, const PlotMapper& map, const Theme& theme,
     }
 }
 
+struct LabelOffset
+{
+    QPointF at; ///< from the point to the label's corner
+    double cost;
+};
+
+/// Above and below a point of a curve; a point of its own rather has its name beside it.
+std::vector<LabelOffset> labelOffsets(const QSizeF& size, bool isLone)
+{
+    const double above = -size.height() - 5, middle = -size.height() / 2, half = -size.width() / 2;
+    std::vector<LabelOffset> offsets{
+        {{half, above}, 0}, {{half, 6}, 0}, {{half, above - 11}, 0.8}, {{half, 17}, 0.8}};
+    if (!isLone)
+        return offsets;
+    for (const double x : {8.0, -size.width() - 8}) {
+        for (const double y : {above + 3, middle, 3.0})
+            offsets.push_back({{x, y}, x > 0 ? -0.4 : 0.2});
+        for (const double y : {above - 12, 18.0})
+            offsets.push_back({{x, y}, 1.2});
+    }
+    return offsets;
+}
+
 /// Of some places near the curve's right end, the one that covers least.
 QRectF endPlace(const std::vector<QPointF>& points, const PlotMapper& map, const QSizeF& size,
                 const Obstacles& obstacles)
@@ -182,11 +205,10 @@ QRectF endPlace(const std::vector<QPointF>& points, const PlotMapper& map, const
     double least = 1e9;
     for (std::size_t back = 0; back < std::min<std::size_t>(points.size(), 60); ++back) {
         const QPointF p = points[points.size() - 1 - back];
-        for (const double dy : {-size.height() - 5, 6.0, -size.height() - 16, 17.0}) {
-            QRectF box(QPointF(p.x() - size.width() / 2, p.y() + dy), size);
+        for (const LabelOffset& offset : labelOffsets(size, points.size() == 1)) {
+            QRectF box(p + offset.at, size);
             box.moveRight(std::min(box.right(), map.rect.right() - 4));
-            double cost = 0.02 * static_cast<double>(back);
-            cost += dy > 6 || dy < -size.height() - 5 ? 0.8 : 0;
+            double cost = 0.02 * static_cast<double>(back) + offset.cost;
             cost += map.rect.contains(box) ? 0 : 50;
             cost += obstacles.cost(box);
             if (cost < least) {

@@ -56,6 +56,29 @@ int PlotView::Private::markerAt(QPointF position) const
     return -1;
 }
 
+int PlotView::Private::markerAlong(const QString& curve) const
+{
+    const auto& markers = scene.state().markers;
+    for (std::size_t i = 0; i < markers.size(); ++i) {
+        if (markers[i].draggable && !curve.isEmpty() && markers[i].along == curve)
+            return static_cast<int>(i);
+    }
+    return -1;
+}
+
+QPointF PlotView::Private::lonePointAt(QPointF position) const
+{
+    const QString key = curveAt(position);
+    const PlotState& state = scene.state();
+    const PlotMapper map = scene.mapper();
+    for (std::size_t c = 0; c < state.curves.size(); ++c) {
+        const CleanCurve& clean = state.cleaned[c];
+        if (!key.isEmpty() && state.curves[c].key == key && clean.x.size() == 1)
+            return {map.toX(clean.x[0]), map.toY(clean.y[0])};
+    }
+    return position;
+}
+
 int PlotView::Private::legendAt(QPointF position) const
 {
     for (const LegendEntry& entry : scene.header().legend) {
@@ -83,7 +106,7 @@ QString PlotView::Private::curveAt(QPointF position) const
             const auto i = static_cast<std::size_t>(it - clean.x.begin());
             const double d =
                 std::hypot(map.toX(clean.x[i]) - position.x(), map.toY(clean.y[i]) - position.y());
-            if (d < best) {
+            if (d < best || (d == best && !key.isEmpty())) { // what is drawn on top
                 best = d;
                 key = state.curves[c].key;
             }
@@ -101,7 +124,9 @@ bool PlotView::Private::mousePress(QMouseEvent& event)
     pressed = last = event.position();
     moved = false;
     const QRectF rect = scene.mapper().rect;
-    const int marker = markerAt(pressed);
+    int marker = markerAt(pressed);
+    if (marker < 0 && rect.contains(pressed))
+        marker = markerAlong(curveAt(pressed));
     if (marker >= 0 && event.button() == Qt::LeftButton) {
         drag = Drag::MoveMarker;
         dragged = scene.state().markers[static_cast<std::size_t>(marker)].key;
@@ -268,8 +293,10 @@ void PlotView::Private::hover(QPointF at)
     const bool inside = map.rect.contains(at);
     const int marker = markerAt(at);
     QWidget* widget = scene.widget();
-    if (marker >= 0)
+    if (marker >= 0 || (inside && markerAlong(curveAt(at)) >= 0))
         widget->setCursor(Qt::SizeHorCursor);
+    else if (inside && lonePointAt(at) != at)
+        widget->setCursor(Qt::PointingHandCursor);
     else if (legendAt(at) >= 0)
         widget->setCursor(Qt::PointingHandCursor);
     else if (!inside && at.y() > map.rect.bottom())
@@ -287,7 +314,9 @@ void PlotView::Private::hover(QPointF at)
         return;
     }
     const PlotState& state = scene.state();
-    setCrosshair(nearestSample(state.curves, state.cleaned, state.xRange, map.shareX(at.x())), at);
+    const QPointF point = lonePointAt(at); // a dot of its own is what one points at
+    setCrosshair(nearestSample(state.curves, state.cleaned, state.xRange, map.shareX(point.x())),
+                 point);
 }
 
 void PlotView::Private::paintOverlay(QPainter& painter)

@@ -158,7 +158,7 @@ QString readoutText(const PlotState& state, const Sample& sample)
             continue;
         const auto i = static_cast<std::size_t>(sample.index[c]);
         const CleanCurve& clean = state.cleaned[c];
-        QString part = state.curves[c].name + QLatin1Char(' ') + axisValueText(state.y, clean.y[i]);
+        QString part = state.curves[c].name + QLatin1Char(' ') + axisReadoutText(state.y, clean.y[i]);
         if (!clean.low.empty() && std::isfinite(clean.low[i]) && std::isfinite(clean.high[i]))
             part += QCoreApplication::translate("PlotView", " (%1 to %2)")
                         .arg(axisValueText(state.y, clean.low[i]),

@@ -43,6 +43,8 @@ public:
     void click(QPointF position);
     void hover(QPointF position);
     int markerAt(QPointF position) const;
+    int markerAlong(const QString& curve) const; ///< that is dragged along that curve; -1 for none
+    QPointF lonePointAt(QPointF position) const; ///< the point of a curve of one point there; else the position
     int legendAt(QPointF position) const;
     QString curveAt(QPointF position) const;
 

@@ -23,6 +23,9 @@ struct AxisSpec
     QStringList names = {}; ///< of a category axis: name i stands at x = i
     ByteStyle bytes = ByteStyle::Binary;
     bool fromZero = false; ///< a linear axis starts at 0 (bandwidths, shares)
+    QString suffix = {};   ///< of a ratio: "×"
+    double one = 0;        ///< what 1 of a ratio is in `oneUnit`; readouts say that too. 0: not told
+    Unit oneUnit = Unit::Second;
 
     bool operator==(const AxisSpec&) const = default;
 };
@@ -55,6 +58,7 @@ struct Curve
     MarkerShape shape = MarkerShape::Automatic;
     bool visible = true;
     bool labelled = false; ///< its name stands at its end, beside the line
+    bool listed = true; ///< in the legend
 
     bool operator==(const Curve&) const = default;
 };
@@ -66,6 +70,7 @@ struct Marker
     double x = 0;
     QString label; ///< in the pill: "24 MB"
     bool draggable = true;
+    QString along = {}; ///< key of a curve: pressed there, the marker comes and is dragged
 
     bool operator==(const Marker&) const = default;
 };

@@ -112,7 +112,7 @@ std::vector<Tick> linearTicks(const AxisSpec& axis, double low, double high, int
         QString text = fixed(value / prefix.factor, decimals);
         if (i > last - 0.5 && !unit.isEmpty())
             text += QLatin1Char(' ') + unit;
-        ticks.push_back({value, text});
+        ticks.push_back({value, text + axis.suffix});
     }
     return ticks;
 }
@@ -221,8 +221,17 @@ QString axisValueText(const AxisSpec& axis, double value, int digits)
     if (axis.unit == Unit::One && value >= 1 && value == std::floor(value))
         return axis.log == 2
             ? powerOfTwoText(value)
-            : QString::fromStdString(quantityText(value, Unit::One, axis.bytes, 7));
-    return QString::fromStdString(quantityText(value, axis.unit, axis.bytes, digits));
+            : QString::fromStdString(quantityText(value, Unit::One, axis.bytes, 7)) + axis.suffix;
+    return QString::fromStdString(quantityText(value, axis.unit, axis.bytes, digits)) + axis.suffix;
+}
+
+QString axisReadoutText(const AxisSpec& axis, double value, int digits)
+{
+    const QString text = axisValueText(axis, value, digits);
+    if (!(axis.one > 0) || !std::isfinite(value))
+        return text;
+    const std::string stands = quantityText(value * axis.one, axis.oneUnit, axis.bytes, digits);
+    return QStringLiteral("%1 (%2)").arg(text, QString::fromStdString(stands));
 }
 
 QString powerOfTwoText(double value)

@@ -30,6 +30,8 @@ std::vector<double> minorTicks(const AxisSpec& axis, double low, double high, in
 
 /// A value as the crosshair says it: "24 MiB", "12.6 ns", "64", the name of a category.
 QString axisValueText(const AxisSpec& axis, double value, int digits = 3);
+/// The same, and of a ratio what it stands for: "1.31× (0.42 s)".
+QString axisReadoutText(const AxisSpec& axis, double value, int digits = 3);
 
 /// 2¹⁶ for 65536 and such; plain digits below 100 000.
 QString powerOfTwoText(double value);

@@ -133,7 +133,12 @@ void MainWindow::build()
         page()->useRecord(0);
         m_document.undoStack()->setClean(); // looking at a record is no change that wants saving
     });
-    connect(m_files, &StudyFiles::modelFileOpened, this, &MainWindow::openModel);
+    connect(m_files, &StudyFiles::modelFileOpened, this, [this](const QString& path) {
+        openFor(QStringLiteral("model"), QStringLiteral("training-memory"), path);
+    });
+    connect(m_files, &StudyFiles::chainFileOpened, this, [this](const QString& path) {
+        openFor(QStringLiteral("chain"), QStringLiteral("checkpoint"), path);
+    });
     connect(m_files, &StudyFiles::deviceFileOpened, this, [this](const QString& path) {
         if (page())
             m_document.setDevice(page()->experiment().id(), path.toStdString());
@@ -182,15 +187,14 @@ bool MainWindow::showPage(const QString& id)
     return true;
 }
 
-/// A network's file goes to the page of a network that is shown, or to the first one.
-void MainWindow::openModel(const QString& path)
+/// A file goes to the page with such a parameter that is shown, or to the first one.
+void MainWindow::openFor(const QString& key, const QString& otherwise, const QString& path)
 {
-    const QString modelKey = QStringLiteral("model");
-    if (!page() || page()->inspector()->form()->field(modelKey) == nullptr) {
-        if (!showPage(QStringLiteral("training-memory")))
+    if (!page() || page()->inspector()->form()->field(key) == nullptr) {
+        if (!showPage(otherwise))
             return;
     }
-    page()->proposeText(modelKey, QFileInfo(path).absoluteFilePath());
+    page()->proposeText(key, QFileInfo(path).absoluteFilePath());
 }
 
 void MainWindow::pageUpdated()

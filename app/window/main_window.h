@@ -78,7 +78,7 @@ private:
     void build();
     void startLate();
     void documentChanged(const ChangeEvent& event);
-    void openModel(const QString& path);
+    void openFor(const QString& key, const QString& otherwise, const QString& path);
     void exchangeViews();
     void refreshTitle();
     void refreshRun();

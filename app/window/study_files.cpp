@@ -168,6 +168,10 @@ bool StudyFiles::openPath(const QString& path)
         return false;
     }
     m_settings.setLastFolder(QStringLiteral("study"), QFileInfo(path).absolutePath());
+    if (*format == "memscape-chain") {
+        emit chainFileOpened(path);
+        return true;
+    }
     if (*format == "memscape-device") {
         addDeviceFile(path);
         return true;

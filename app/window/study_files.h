@@ -51,6 +51,7 @@ public:
 signals:
     void deviceFileOpened(const QString& path);
     void modelFileOpened(const QString& path); ///< config.json or safetensors of a network
+    void chainFileOpened(const QString& path);
     void recordsAdded(const QString& experiment);
     void recordOpened(); ///< a record file became the study: show it with its own parameters
 

@@ -40,6 +40,24 @@ inline Schedule keepNothing(int length)
     return schedule;
 }
 
+/// The inputs of segments of that many stages are kept; each segment but the last is run again.
+inline Schedule segments(int length, int each)
+{
+    Schedule schedule;
+    const int lastBegin = (length - 1) / each * each;
+    for (int i = 0; i < lastBegin; ++i)
+        schedule.push_back({i % each == 0 ? OperationKind::ForwardKeep : OperationKind::ForwardDrop, i, 0});
+    for (int begin = lastBegin, end = length; begin >= 0; end = begin, begin -= each) {
+        for (int i = begin; i < end; ++i)
+            schedule.push_back({OperationKind::ForwardSave, i, 0});
+        if (end == length)
+            schedule.push_back({OperationKind::Loss, length, 0});
+        for (int i = end - 1; i >= begin; --i)
+            schedule.push_back({OperationKind::Backward, i, 0});
+    }
+    return schedule;
+}
+
 inline Schedule optimalSchedule(const Chain& chain, std::int64_t budget)
 {
     return *solvePersistent(chain)->schedule(budget);
@@ -62,7 +80,7 @@ inline Json scheduleDetail(const Chain& chain, const Schedule& schedule, std::in
                               {"after", step.after},
                               {"recomputation", step.isRecomputation}});
     }
-    return {{"schedule", operations}, {"budget", budget}, {"chain", {{"length", chain.length()}}}};
+    return {{"schedule", operations}, {"budget", {{"value", budget}, {"given", true}}}, {"chain", chainToJson(chain)}};
 }
 
 } // namespace memscape

@@ -35,15 +35,18 @@ ScheduleState uniformState(int length, std::int64_t budget)
     return stateOf(chain, optimalSchedule(chain, budget), budget);
 }
 
-std::vector<std::pair<QString, ScheduleState>> samples()
+using Samples = std::vector<std::pair<QString, ScheduleState>>;
+
+const Samples& samples()
 {
-    return {{QStringLiteral("uniform-1"), stateOf(uniformChain(1), storeEverything(1), 4)},
+    static const Samples all{{QStringLiteral("uniform-1"), stateOf(uniformChain(1), storeEverything(1), 4)},
             {QStringLiteral("uniform-16-of-8"), uniformState(16, 8)},
             {QStringLiteral("uniform-16-everything"), stateOf(uniformChain(16), storeEverything(16), 19)},
             {QStringLiteral("uniform-16-nothing"), stateOf(uniformChain(16), keepNothing(16), 4)},
             {QStringLiteral("uniform-48-of-14"), uniformState(48, 14)},
             {QStringLiteral("uniform-100-of-20"), uniformState(100, 20)},
-            {QStringLiteral("uniform-339-of-40"), uniformState(339, 40)}};
+            {QStringLiteral("uniform-339-segments"), stateOf(uniformChain(339), segments(339, 18), 45)}};
+    return all;
 }
 
 bool apart(const std::vector<QRectF>& rects)
@@ -162,11 +165,13 @@ void TestCheckpointPicture::cellsStandInTheirColumnAndTime()
         double bottom = layout.cells.top();
         for (int k = 0; k < int(state.steps.size()); ++k) {
             const QRectF cell = layout.cell(state, k);
-            QVERIFY(layout.cells.adjusted(-0.1, -0.1, 0.1, 0.1).contains(cell));
             QVERIFY(std::abs(cell.top() - bottom) < 1e-6);
             bottom = cell.bottom();
+            if (cell.height() == 0)
+                continue; // the loss takes no time here
+            QVERIFY(layout.cells.adjusted(-0.1, -0.1, 0.1, 0.1).contains(cell));
             QCOMPARE(layout.stepAt(cell.center().y()), k);
-            const Operation operation = state.steps[std::size_t(k)].operation;
+            const ChainOperation operation = state.steps[std::size_t(k)].operation;
             if (operation.kind != OperationKind::Loss)
                 QCOMPARE(int((cell.center().x() - layout.cells.left()) / layout.columnWidth), int(operation.stage));
         }

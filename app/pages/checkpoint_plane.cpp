@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/checkpoint_plane.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+constexpr auto frontKey = "front";
+const QString strategyPrefix = QStringLiteral("strategy.");
+
+QString tr(const char* text)
+{
+    return QCoreApplication::translate("Checkpoint", text);
+}
+
+Curve frontCurve(const FrontLine& front)
+{
+    Curve curve;
+    curve.key = QString::fromLatin1(frontKey);
+    curve.name = tr("optimal among persistent schedules, predicted");
+    curve.role = CurveRole::Predicted;
+    curve.x = front.budget;
+    for (const double makespan : front.makespan)
+        curve.y.push_back(makespan / front.fullTime);
+    return curve;
+}
+
+/// A dot for what fits the budget, grey for what does not; keeping everything is a diamond.
+Curve strategyCurve(const StrategyPoint& point, const PlaneInput& input)
+{
+    Curve curve;
+    curve.key = strategyPrefix + point.key;
+    curve.name = point.label;
+    curve.role = point.feasible ? CurveRole::Predicted : CurveRole::Datasheet;
+    curve.shape = point.key == QStringLiteral("none") ? MarkerShape::Diamond : MarkerShape::Circle;
+    if (point.key == input.chosen) {
+        curve.role = CurveRole::Variant; // yellow, as everything that one moves
+        curve.palette = 3;
+        curve.shape = MarkerShape::Square;
+    }
+    curve.x = {point.peak};
+    curve.y = {point.makespan / input.front.fullTime};
+    curve.labelled = true;
+    curve.listed = false;
+    return curve;
+}
+
+Curve measuredCurve(const MeasuredSchedule& measured, std::size_t index, const PlaneInput& input)
+{
+    Curve curve;
+    curve.key = QStringLiteral("measured.%1").arg(index);
+    curve.name = index == 0 ? input.measuredOn : tr("measured: %1").arg(strategyLabel(measured.strategy));
+    curve.role = CurveRole::MeasuredVariant;
+    curve.shape = MarkerShape::Circle;
+    curve.x = {measured.peak};
+    curve.y = {measured.makespan / input.front.fullTime};
+    curve.listed = index == 0;
+    return curve;
+}
+
+} // namespace
+
+CheckpointPlane checkpointPlane(const PlaneInput& input)
+{
+    const FrontLine& front = input.front;
+    CheckpointPlane plane;
+    plane.x = {tr("memory"), front.units.isBytes ? Unit::Byte : Unit::One};
+    plane.x.bytes = front.units.bytes;
+    plane.x.fromZero = true;
+    plane.y = {tr("step time, as a multiple of storing everything"), Unit::One};
+    plane.y.suffix = QStringLiteral("×");
+    if (!(front.fullTime > 0))
+        return plane;
+    plane.y.one = front.fullTime;
+    plane.y.oneUnit = front.units.isSeconds ? Unit::Second : Unit::One;
+    if (!front.budget.empty())
+        plane.curves.push_back(frontCurve(front));
+    for (const StrategyPoint& point : input.strategies) {
+        if (std::isfinite(point.peak) && std::isfinite(point.makespan))
+            plane.curves.push_back(strategyCurve(point, input));
+    }
+    for (std::size_t i = 0; i < input.measured.size(); ++i)
+        plane.curves.push_back(measuredCurve(input.measured[i], i, input));
+    if (std::isfinite(front.given)) {
+        Marker marker{QString::fromLatin1(budgetMarker), front.given, front.units.memory(front.given)};
+        marker.along = QString::fromLatin1(frontKey);
+        plane.markers.push_back(std::move(marker));
+    }
+    return plane;
+}
+
+QString strategyOfCurve(const QString& key)
+{
+    return key.startsWith(strategyPrefix) ? key.mid(strategyPrefix.size()) : QString();
+}
+
+} // namespace memscape
