@@ -213,6 +213,15 @@ double BudgetField::high() const
     return std::max(low(), std::isfinite(most) ? most : 0);
 }
 
+/// What the text says; where it says nothing, what the last prediction took.
+double BudgetField::value() const
+{
+    if (countsStates())
+        return m_text.mid(statesPrefix.size()).toDouble();
+    const auto told = parseQuantity(m_text.toStdString(), m_front.units.isBytes ? Unit::Byte : Unit::One);
+    return told ? *told : m_front.given;
+}
+
 QString BudgetField::textAt(double share) const
 {
     const double value = std::round(low() + std::clamp(share, 0.0, 1.0) * (high() - low()));
@@ -235,7 +244,7 @@ void BudgetField::setRange(const FrontLine& front, int length)
 
 void BudgetField::refresh()
 {
-    const double now = countsStates() ? m_text.mid(statesPrefix.size()).toDouble() : m_front.given;
+    const double now = value();
     const double span = high() - low();
     m_slider->setEnabled(span > 0);
     if (span > 0 && std::isfinite(now) && !m_slider->isSliderDown()) {
@@ -255,8 +264,8 @@ void BudgetField::refresh()
 /// While nobody types: "5.94 GB", also where the parameter is empty.
 QString BudgetField::restText() const
 {
-    const bool known = !countsStates() && std::isfinite(m_front.given) && m_front.given > 0;
-    return known ? m_front.units.memory(m_front.given) : m_text;
+    const bool known = !countsStates() && std::isfinite(value()) && value() > 0;
+    return known ? m_front.units.memory(value()) : m_text;
 }
 
 bool BudgetField::eventFilter(QObject* watched, QEvent* event)

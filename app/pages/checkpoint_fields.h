@@ -63,6 +63,7 @@ private:
     void sliderMoved(int position);
     void refresh();
     bool countsStates() const;
+    double value() const;
     double low() const;
     double high() const;
 

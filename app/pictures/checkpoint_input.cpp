@@ -21,6 +21,12 @@ bool inBody(const ScheduleLayout& layout, QPointF at)
 
 } // namespace
 
+QString CheckpointPicture::shortcuts()
+{
+    return tr("Space plays, arrow keys step (Shift: ten at a time), Page Up and Page Down leap, Home and End go to "
+              "the ends, P to the peak, T changes between rows and true time; a drag scrubs.");
+}
+
 QString CheckpointPicture::toolTipAt(QPointF at) const
 {
     const ScheduleLayout layout = layoutNow();

@@ -187,8 +187,11 @@ void SchedulePen::memory() const
     painter.setPen(Qt::NoPen);
     painter.setBrush(mix(theme.background, keptColour(theme), theme.dark ? 0.32 : 0.22));
     painter.drawPolygon(area);
-    QPen pen(theme.predicted, 1.5, Qt::SolidLine, Qt::FlatCap, Qt::MiterJoin);
-    pen.setDashPattern({3, 1.6});
+    // Dashed like every prediction; where steps are thinner than a dash there would be only crumbs.
+    const bool isDense = layout.memory.height() < 5.0 * double(state.steps.size());
+    QPen pen(theme.predicted, isDense ? 1.0 : 1.5, Qt::SolidLine, Qt::FlatCap, Qt::MiterJoin);
+    if (!isDense)
+        pen.setDashPattern({3, 1.6});
     painter.setPen(pen);
     painter.drawPolyline(line);
     painter.setPen(QPen(theme.border, 1));

@@ -40,6 +40,7 @@ public:
     void setPlaying(bool playing);
     ScheduleAxis axis() const { return m_axis; }
     void setAxis(ScheduleAxis axis);
+    static QString shortcuts(); ///< for the help
 
 signals:
     void cursorMoved(int step);

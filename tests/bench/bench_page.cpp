@@ -2,6 +2,8 @@
 // What a person feels: from a changed parameter to a repainted page (prediction, picture, plot,
 // figures), over the real page; a frame is 16 ms. And from nothing to a page's first picture.
 // Run offscreen: QT_QPA_PLATFORM=offscreen memscape_bench_page
+#include "app/pages/checkpoint_fields.h"
+#include "app/pictures/checkpoint_picture.h"
 #include "app/settings/theme.h"
 #include "tests/support/page_fixture.h"
 
@@ -91,6 +93,35 @@ BENCHMARK_CAPTURE(draggedParameter, timeline_of_gpt2_xl, "training-memory", "ste
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedParameter, inference_of_llama_2_7b, "inference-memory", "", "llama-2-7b", "context", contexts)
     ->Unit(benchmark::kMillisecond);
+
+/// The budget of a checkpoint schedule while it is dragged: from the edit to the schedule on screen.
+void draggedBudget(benchmark::State& state, const char* chain, std::vector<double> shares)
+{
+    PageFixture fixture;
+    fixture.document.setDevice("checkpoint", "nvidia-h200");
+    ExperimentPage shown(**findExperiment("checkpoint"), fixture.services());
+    shown.resize(1280, 800);
+    shown.show();
+    if (!shown.setText("chain", chain))
+        state.SkipWithError("refused");
+    settle(shown);
+    const auto* budget = qobject_cast<BudgetField*>(shown.inspector()->form()->field("budget"));
+    std::size_t next = 0;
+    for (auto _ : state) {
+        const double before = static_cast<CheckpointPicture*>(shown.picture())->state().budget;
+        if (!shown.setText("budget", budget->textAt(shares[next++ % shares.size()])))
+            state.SkipWithError("refused");
+        shown.updateNow();
+        while (static_cast<CheckpointPicture*>(shown.picture())->state().budget == before)
+            QApplication::processEvents();
+        shown.repaint();
+    }
+}
+
+const std::vector<double> shares{0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.6, 0.4, 0.15};
+BENCHMARK_CAPTURE(draggedBudget, mlp_48, "mlp:48x4096", shares)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedBudget, mlp_100, "mlp:100x4096", shares)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedBudget, mlp_339, "mlp:339x4096", shares)->Unit(benchmark::kMillisecond);
 
 void prediction(benchmark::State& state, const char* experiment, const char* device)
 {
