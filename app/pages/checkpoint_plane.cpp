@@ -63,6 +63,44 @@ Curve measuredCurve(const MeasuredSchedule& measured, std::size_t index, const P
     return curve;
 }
 
+/// Points that stand together have one label: each of the others would lie on it.
+void mergeLabels(std::vector<Curve>& curves, const AxisSpec& y)
+{
+    constexpr double near = 0.03; ///< of the axes
+    double right = 1e-300;
+    for (const Curve& curve : curves)
+        right = std::max(right, curve.x.back());
+    const double height = y.range->second - y.range->first;
+    for (std::size_t i = 0; i < curves.size(); ++i) {
+        if (!curves[i].labelled)
+            continue;
+        int together = 1;
+        for (std::size_t j = i + 1; j < curves.size(); ++j) {
+            const bool same = curves[j].labelled && std::abs(curves[j].x[0] - curves[i].x[0]) < near * right
+                && std::abs(curves[j].y[0] - curves[i].y[0]) < 2 * near * height;
+            if (!same)
+                continue;
+            curves[j].labelled = false;
+            if (++together <= 3)
+                curves[i].name += QStringLiteral(", ") + curves[j].name;
+            else if (together == 4)
+                curves[i].name += QStringLiteral(", …");
+        }
+    }
+}
+
+/// The schedules and what lies between them; the front's steep end would flatten them all.
+std::pair<double, double> timeRange(const std::vector<Curve>& curves)
+{
+    double high = 1.2, front = 1;
+    for (const Curve& curve : curves) {
+        const double top = *std::max_element(curve.y.begin(), curve.y.end());
+        (curve.key == QLatin1String(frontKey) ? front : high) = std::max(curve.key == QLatin1String(frontKey) ? front : high, top);
+    }
+    high = 1 + 1.25 * (high - 1);
+    return {1 - 0.22 * (high - 1), std::max(high, std::min(front, 1.75))};
+}
+
 } // namespace
 
 CheckpointPlane checkpointPlane(const PlaneInput& input)
@@ -86,6 +124,10 @@ CheckpointPlane checkpointPlane(const PlaneInput& input)
     }
     for (std::size_t i = 0; i < input.measured.size(); ++i)
         plane.curves.push_back(measuredCurve(input.measured[i], i, input));
+    if (!plane.curves.empty()) {
+        plane.y.range = timeRange(plane.curves);
+        mergeLabels(plane.curves, plane.y);
+    }
     if (std::isfinite(front.given)) {
         Marker marker{QString::fromLatin1(budgetMarker), front.given, front.units.memory(front.given)};
         marker.along = QString::fromLatin1(frontKey);

@@ -148,6 +148,8 @@ void ExperimentPage::buildCheckpoint()
 {
     m_checkpoint = new CheckpointGuide(m_plot, m_inspector->form(), this);
     connect(m_checkpoint, &CheckpointGuide::edited, this, &ExperimentPage::editText);
+    if (auto* centre = findChild<QSplitter*>(QStringLiteral("centre"))) // a long schedule wants its height
+        centre->setStretchFactor(0, 1);
 }
 
 QString ExperimentPage::title() const

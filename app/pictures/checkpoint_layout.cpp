@@ -135,6 +135,8 @@ void placeTicks(const ScheduleState& state, ScheduleLayout& layout, double heigh
         if (step >= rough)
             break;
     }
+    if (state.units.isBytes && state.units.bytes == ByteStyle::Binary)
+        step = std::exp2(std::ceil(std::log2(std::max(rough, 1.0))));
     double right = layout.memory.left() - 100;
     for (double value = 0; value <= layout.memoryHigh * 1.0001; value += step) {
         const QString text = value == 0 ? QStringLiteral("0") : state.units.memory(value);

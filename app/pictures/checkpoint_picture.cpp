@@ -40,7 +40,9 @@ QString titleOf(const ScheduleState& state, const Parameters& parameters)
 {
     const QString strategy = strategyLabel(valueOf(parameters, "strategy"));
     QString title = chainName(valueOf(parameters, "chain")) + QStringLiteral(" · ") + strategy;
-    if (std::isfinite(state.budget))
+    if (const QString budget = valueOf(parameters, "budget"); budget.startsWith(QStringLiteral("slots:")))
+        title += CheckpointPicture::tr(" with %1 states").arg(budget.mid(6));
+    else if (std::isfinite(state.budget))
         title += CheckpointPicture::tr(" for %1").arg(state.units.memory(state.budget));
     return title;
 }

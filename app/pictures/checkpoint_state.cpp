@@ -310,6 +310,8 @@ ScheduleState readSchedule(const Json& detail)
     state.length = lengthOf(chain, state.steps);
     const Json& missing = member(member(detail, "strategy"), "missing");
     state.missing = words(member(missing, "message"));
+    if (const QString hint = words(member(missing, "hint")); !hint.isEmpty())
+        state.missing += QStringLiteral(" (%1)").arg(hint);
     if (state.missing.isEmpty())
         state.missing = words(member(detail, "schedule_missing"));
     state.units = readUnits(chain);
@@ -317,7 +319,9 @@ ScheduleState readSchedule(const Json& detail)
         for (const Json& name : names)
             state.stages << words(name);
     }
-    state.budget = number(member(detail, "budget"), "value");
+    const Json& budget = member(detail, "budget");
+    if (!member(budget, "states").is_number()) // states are counted: memory has no limit
+        state.budget = number(budget, "value");
     state.kept = keptSpans(state.steps, state.length);
     state.keptCount = counts(state.kept, state.steps.size());
     for (std::size_t k = 0; k < state.steps.size(); ++k) {
@@ -333,7 +337,7 @@ FrontLine readFront(const Json& detail)
 {
     FrontLine front;
     const Json& budget = member(detail, "budget");
-    front.given = number(budget, "value");
+    front.given = member(budget, "states").is_number() ? nan : number(budget, "value");
     front.least = number(budget, "minimum");
     front.full = number(budget, "without_recomputation");
     front.fullTime = number(budget, "makespan_without_recomputation");

@@ -40,7 +40,8 @@ void mouse(QWidget& canvas, QEvent::Type type, QPointF place, Qt::MouseButtons b
 
 QString valueOf(const ExperimentPage& page, const char* key)
 {
-    for (const auto& [name, value] : page.parameters().values()) {
+    const Parameters parameters = page.parameters();
+    for (const auto& [name, value] : parameters.values()) {
         if (name == key)
             return QString::fromStdString(valueText(value));
     }
@@ -200,8 +201,7 @@ void TestCheckpointPage::buttonsChooseTheStrategy()
     count->setValue(5);
     settle(*page);
     QCOMPARE(valueOf(*page, "strategy"), QStringLiteral("every:5"));
-    // Too long for a search through everything: the button says so and can be pressed all the same.
-    QVERIFY(button("exhaustive")->font().italic());
+    // Too long for a search through everything.
     button("exhaustive")->click();
     settle(*page);
     QVERIFY(picture(*page).state().empty());
@@ -252,7 +252,7 @@ void TestCheckpointPage::chainsComeFromFiles()
     QTRY_VERIFY(page->upToDate() && page->prediction() == nullptr);
     QVERIFY(picture(*page).state().empty());
     QVERIFY(!page->inspector()->noteText().isEmpty());
-    m_fixture->document.undoStack()->undo();
+    field->propose(good);
     settle(*page);
     QCOMPARE(picture(*page).state().length, 5);
 }
