@@ -94,6 +94,13 @@ QString parameterText(const Parameters& parameters, const char* key)
     return {};
 }
 
+/// What the run's own profile says that storing everything takes.
+double storedTime(const Measurement& measured)
+{
+    const Json& time = member(measured.detail, "profile_without_recomputation");
+    return time.is_number() ? time.get<double>() : std::nan("");
+}
+
 } // namespace
 
 std::vector<MeasuredSchedule> measuredSchedules(const std::vector<Record>& records, const Parameters& parameters)
@@ -104,7 +111,7 @@ std::vector<MeasuredSchedule> measuredSchedules(const std::vector<Record>& recor
             continue;
         const double peak = figure(*record.measured, "peak"), makespan = figure(*record.measured, "makespan");
         if (std::isfinite(peak) && std::isfinite(makespan))
-            measured.push_back({parameterText(record.parameters, "strategy"), peak, makespan});
+            measured.push_back({parameterText(record.parameters, "strategy"), peak, makespan, storedTime(*record.measured)});
     }
     return measured;
 }

@@ -58,7 +58,8 @@ Curve measuredCurve(const MeasuredSchedule& measured, std::size_t index, const P
     curve.role = CurveRole::MeasuredVariant;
     curve.shape = MarkerShape::Circle;
     curve.x = {measured.peak};
-    curve.y = {measured.makespan / input.front.fullTime};
+    // A machine is held against itself: how far its times lie from the predicted ones is no matter of schedules.
+    curve.y = {measured.makespan / (measured.fullTime > 0 ? measured.fullTime : input.front.fullTime)};
     curve.listed = index == 0;
     return curve;
 }

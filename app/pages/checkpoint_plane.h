@@ -7,6 +7,8 @@
 #include "app/pictures/checkpoint_state.h"
 #include "app/plots/plot_types.h"
 
+#include <limits>
+
 namespace memscape {
 
 /// The key of the plot among those of the page, and of the marker that is the budget.
@@ -18,6 +20,8 @@ struct MeasuredSchedule
 {
     QString strategy;
     double peak = 0, makespan = 0;
+    /// What the same run says storing everything takes; NaN where it does not.
+    double fullTime = std::numeric_limits<double>::quiet_NaN();
 };
 
 struct PlaneInput

@@ -8,6 +8,7 @@
 //   chain       names and arrays, as a memscape-chain document; its units say what they are
 //   budget      {"value","given","states","minimum","without_recomputation",
 //               "makespan_without_recomputation"}
+#include "core/checkpoint/schedule_json.h"
 #include "core/experiments/checkpoint.h"
 
 #include <fmt/format.h>
@@ -18,24 +19,6 @@ namespace {
 
 /// Longer schedules are left out of documents, with the reason in their place.
 constexpr std::size_t writtenOperationLimit = 200'000;
-
-Json scheduleJson(const StrategyAnswer& strategy)
-{
-    Json operations = Json::array();
-    for (std::size_t i = 0; i < strategy.schedule.size(); ++i) {
-        const ChainOperation& operation = strategy.schedule[i];
-        const ReplayStep& step = strategy.replay.steps[i];
-        operations.push_back({{"operation", operationText(operation.kind)},
-                              {"stage", operation.stage},
-                              {"option", operation.option},
-                              {"begin", step.begin},
-                              {"end", step.end},
-                              {"during", step.during},
-                              {"after", step.after},
-                              {"recomputation", step.isRecomputation}});
-    }
-    return operations;
-}
 
 Json errorJson(const Error& error)
 {
@@ -94,7 +77,7 @@ Json checkpointDetail(const CheckpointAnswer& answer, const std::vector<Strategy
     detail["chain"]["times_from"] = answer.source.times;
     detail["strategy"] = strategyJson(answer.chosen);
     const bool isShort = answer.chosen.schedule.size() <= writtenOperationLimit;
-    detail["schedule"] = isShort ? scheduleJson(answer.chosen) : Json::array();
+    detail["schedule"] = isShort ? scheduleJson(answer.chosen.schedule, answer.chosen.replay) : Json::array();
     if (!isShort)
         detail["schedule_missing"] = fmt::format(
             "{} operations are more than {}", answer.chosen.schedule.size(), writtenOperationLimit);

@@ -2,6 +2,7 @@
 #include "kernels/measure/chain_run.h"
 
 #include "core/base/number.h"
+#include "core/checkpoint/schedule_json.h"
 #include "kernels/measure/mlp_reference.h"
 #include "kernels/measure/stopping.h"
 
@@ -240,6 +241,7 @@ Result<ChainRun> Run::run()
         m_result.complete = false;
     }
     MEMSCAPE_CHECK(finish());
+    m_result.schedule = m_task.schedule;
     return std::move(m_result);
 }
 
@@ -333,12 +335,6 @@ Json chainRunDetail(const ChainRun& run)
                          {"p95", jsonNumber(summary.p95)},
                          {"drift", jsonNumber(samples.drift())}};
     }
-    Json steps = Json::array();
-    for (const ReplayStep& step : run.step.steps)
-        steps.push_back({{"begin", jsonNumber(step.begin)},
-                         {"end", jsonNumber(step.end)},
-                         {"during", step.during},
-                         {"after", step.after}});
     return {
         {"quality", {{"grade", std::string(1, run.quality.grade)}, {"reason", run.quality.reason}}},
         {"gradients", {{"identical", run.isCompared}, {"text", run.comparison}}},
@@ -346,9 +342,10 @@ Json chainRunDetail(const ChainRun& run)
         {"loss", jsonNumber(run.loss)},
         {"predicted_peak", run.predictedPeak},
         {"profile_makespan", jsonNumber(run.profileMakespan)},
+        {"profile_without_recomputation", jsonNumber(run.chain.timeWithoutRecomputation())},
         {"profile_error", jsonNumber(median > 0 ? (run.profileMakespan - median) / median : NAN)},
         {"profile", std::move(profile)},
-        {"steps", std::move(steps)},
+        {"schedule", scheduleJson(run.schedule, run.step)},
         {"measured_chain", chainToJson(run.chain)}};
 }
 

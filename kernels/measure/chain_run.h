@@ -40,6 +40,7 @@ inline constexpr int chainPasses = 3;
 
 struct ChainRun
 {
+    Schedule schedule;
     Replay step; ///< the step whose time is nearest to the median
     PassSamples steps; ///< s
     ChainProfile profile;

@@ -105,7 +105,10 @@ void TestChainRun::theMeasuredChainIsADocument()
     QCOMPARE(read->length(), 2);
     QCOMPARE(read->stages[1].options[1].backward, run->chain.stages[1].options[1].backward);
     QVERIFY(detail.at("gradients").at("identical").get<bool>());
-    QCOMPARE(int(detail.at("steps").size()), 5);
+    QCOMPARE(int(detail.at("schedule").size()), 5);
+    QCOMPARE(detail.at("schedule").at(2).at("operation").get<std::string>(), std::string("loss"));
+    QCOMPARE(detail.at("profile_without_recomputation").get<double>(),
+             run->chain.timeWithoutRecomputation());
 }
 
 void TestChainRun::theProfileAddsUpToItsMakespan()
