@@ -2,6 +2,7 @@
 #include "app/pages/checkpoint_guide.h"
 
 #include "app/pages/checkpoint_fields.h"
+#include "app/pictures/json_values.h"
 
 #include <nlohmann/json.hpp>
 
@@ -15,15 +16,6 @@ namespace {
 QString text(const std::string& words)
 {
     return QString::fromStdString(words);
-}
-
-const Json& member(const Json& object, const char* key)
-{
-    static const Json none;
-    if (!object.is_object())
-        return none;
-    const auto at = object.find(key);
-    return at == object.end() ? none : *at;
 }
 
 std::string words(const Json& object, const char* key)
@@ -97,8 +89,7 @@ QString parameterText(const Parameters& parameters, const char* key)
 /// What the run's own profile says that storing everything takes.
 double storedTime(const Measurement& measured)
 {
-    const Json& time = member(measured.detail, "profile_without_recomputation");
-    return time.is_number() ? time.get<double>() : std::nan("");
+    return number(measured.detail, "profile_without_recomputation");
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pictures/checkpoint_state.h"
 
+#include "app/pictures/json_values.h"
 #include "core/base/number.h"
 
 #include <QCoreApplication>
@@ -20,21 +21,6 @@ constexpr std::int32_t highestStage = 1 << 22;
 QString tr(const char* text, int n = -1)
 {
     return QCoreApplication::translate("Checkpoint", text, nullptr, n);
-}
-
-const Json& member(const Json& object, const char* key)
-{
-    static const Json none;
-    if (!object.is_object())
-        return none;
-    const auto at = object.find(key);
-    return at == object.end() ? none : *at;
-}
-
-double number(const Json& object, const char* key, double otherwise = nan)
-{
-    const Json& value = member(object, key);
-    return value.is_number() ? value.get<double>() : otherwise;
 }
 
 QString words(const Json& value)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pictures/memory_state.h"
 
+#include "app/pictures/json_values.h"
+
 #include <QCoreApplication>
 
 #include <algorithm>
@@ -17,21 +19,6 @@ constexpr int deepest = 32; ///< levels of a tree: a file may nest without end
 QString tr(const char* text, int n = -1)
 {
     return QCoreApplication::translate("Memory", text, nullptr, n);
-}
-
-const Json& member(const Json& object, const char* key)
-{
-    static const Json none;
-    if (!object.is_object())
-        return none;
-    const auto at = object.find(key);
-    return at == object.end() ? none : *at;
-}
-
-double number(const Json& object, const char* key, double otherwise = nan)
-{
-    const Json& value = member(object, key);
-    return value.is_number() ? value.get<double>() : otherwise;
 }
 
 std::optional<double> optionalNumber(const Json& object, const char* key)
