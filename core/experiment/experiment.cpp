@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/experiment.h"
 
+#include "core/base/cancellation.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -103,6 +104,7 @@ Result<Prediction> Experiment::predict(const Device& device, const Parameters& p
     const Sweep sweep = sweepOf(*this, device, parameters);
     std::vector<Point> points;
     for (std::size_t i = 0; i < sweep.values.size(); ++i) {
+        MEMSCAPE_CHECK(checkWanted());
         MEMSCAPE_TRY(figures, predictPoint(device, parameters.at(sweep.key, sweep.values[i])));
         points.push_back({xOf(sweep.values[i], i), valueText(sweep.values[i]), std::move(figures), {}});
     }

@@ -8,6 +8,7 @@
 // that are no chain.
 #include "core/experiments/checkpoint.h"
 
+#include "core/base/cancellation.h"
 #include "core/base/stopwatch.h"
 #include "core/checkpoint/slot_chain.h"
 
@@ -43,6 +44,7 @@ void solveFront(CheckpointAnswer& answer, int slots)
     PersistentSettings settings;
     settings.slotCount = slots;
     settings.tableLimit = frontTableLimit;
+    settings.isCancelled = isCancelled;
     const double length = answer.chain().length();
     const std::int64_t slot = slotSize(answer.chain(), answer.fullMemory, slots);
     if (length * length * length / 6 * double(answer.fullMemory / slot) > frontWorkLimit) {
@@ -118,6 +120,7 @@ Result<Prediction> Checkpoint::predict(const Device& device, const Parameters& p
     Parameters own = parameters;
     own.setSweep({});
     MEMSCAPE_TRY(answer, answerCheckpoint(device, own));
+    MEMSCAPE_CHECK(checkWanted());
     const Figures figures = checkpointFigures(answer);
     std::vector<Point> points;
     const Sweep sweep = sweepOf(*this, device, parameters);
@@ -168,6 +171,7 @@ Result<CheckpointAnswer> answerCheckpoint(const Device& device, const Parameters
     if (answer.budget.memory == 0)
         answer.budget.memory = answer.leastMemory + (answer.fullMemory - answer.leastMemory) / 2;
     solveFront(answer, int(parameters.integer("slots")));
+    MEMSCAPE_CHECK(checkWanted());
     answer.chosen = solveStrategy(answer, parameters.choice("strategy"), parameters);
     if (answer.chosen.missing && answer.chosen.missing->code != "checkpoint.budget")
         return fail(*answer.chosen.missing); // no budget would help

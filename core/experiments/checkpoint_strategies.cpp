@@ -6,6 +6,7 @@
 // of their plans the quickest whose replay fits is taken.
 #include "core/experiments/checkpoint.h"
 
+#include "core/base/cancellation.h"
 #include "core/base/stopwatch.h"
 #include "core/checkpoint/adaptive.h"
 #include "core/checkpoint/exhaustive.h"
@@ -64,6 +65,10 @@ Result<Solved> fittingSlots(const CheckpointAnswer& answer, std::int64_t most,
     double bestTime = 0;
     std::optional<Error> failed;
     const auto tryOut = [&](std::int64_t slots) {
+        if (const auto wanted = checkWanted(); !wanted) {
+            failed = wanted.error();
+            return false;
+        }
         auto made = plan(slots);
         if (!made) {
             failed = made.error();
@@ -139,6 +144,7 @@ Result<PersistentSolution> solutionWithin(const CheckpointAnswer& answer, int sl
     settings.slotCount = slots;
     settings.memoryLimit = std::min(answer.budget.memory, answer.fullMemory);
     settings.tableLimit = optimalTableLimit;
+    settings.isCancelled = isCancelled;
     return solvePersistent(answer.chain(), settings);
 }
 
@@ -223,6 +229,7 @@ Result<Solved> solveSelective(const CheckpointAnswer& answer, int slots)
 Result<Solved> solveBy(const CheckpointAnswer& answer, const std::string& key,
                        const Parameters& parameters)
 {
+    MEMSCAPE_CHECK(checkWanted());
     const int length = answer.chain().length(), slots = int(parameters.integer("slots"));
     const LastSegment last =
         parameters.choice("last_segment") == "kept" ? LastSegment::Kept : LastSegment::Recomputed;

@@ -5,6 +5,7 @@
 //     peak ≈ max(passes' own peak + state, update's peak + what the passes leave alive)
 // The combinations that this finds are simulated whole, with the allocator, before they are proposed.
 #include "core/experiments/memory_advice.h"
+#include "core/base/cancellation.h"
 #include "core/experiments/memory_parameters.h"
 #include "core/training/optimizer_step.h"
 
@@ -117,6 +118,7 @@ bool isState(const Event& event)
 
 Result<Pass> passOf(const Device& device, const Parameters& parameters, const Alternative& chosen, const ModelDescription& model)
 {
+    MEMSCAPE_CHECK(checkWanted());
     MEMSCAPE_TRY(then, changed(parameters, chosen.changes));
     MEMSCAPE_TRY(setup, trainingSetup(device, then));
     MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));

@@ -8,6 +8,7 @@
 // Left out: see the omits of each figure.
 #include "core/experiments/training_memory.h"
 
+#include "core/base/cancellation.h"
 #include "core/experiments/memory_advice.h"
 #include "core/experiments/memory_detail.h"
 #include "core/experiments/memory_parameters.h"
@@ -346,6 +347,7 @@ Result<StepTime> setupTime(const Device& device, const TrainingSetup& setup, con
 
 Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters, const ModelDescription& model)
 {
+    MEMSCAPE_CHECK(checkWanted()); // advice asks for many of them
     MEMSCAPE_TRY(setup, trainingSetup(device, parameters));
     MEMSCAPE_TRY(simulation, simulate(model, setup));
     TrainingAnswer answer;
