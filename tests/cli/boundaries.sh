@@ -31,6 +31,9 @@ complain 'qcustomplot.h only in app/plots (it costs nine seconds a file)' \
     "$(grep_in '#include *[<"]qcustomplot' core kernels app tests | grep -v '^app/plots/')"
 complain 'core includes neither kernels nor app' \
     "$(grep_in '#include *"(kernels|app)/' core)"
+complain 'core/base includes nothing, core/precision core/base alone' \
+    "$(grep_in '#include *"' core/base core/precision | grep -vE '"core/base/' |
+       grep -vE '^core/precision/.*"core/precision/')"
 complain 'kernels do not include app' "$(grep_in '#include *"app/' kernels)"
 complain 'the command line includes nothing of the window' \
     "$(grep_in '#include *"app/' app/cli | grep -v '"app/cli/')"
