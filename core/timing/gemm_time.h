@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a matrix product C (m × n) = A (m × k) · B (k × n) takes in a number format:
+//
+//     t = max(t_arithmetic, bytes / bandwidth) + overhead
+//     bytes = e (m k + k n) + e_out m n        every matrix once, from and to DRAM
+//
+// GPU: C is cut into tiles, one for each multiprocessor at a time, so the last wave of tiles may be
+// nearly empty and the last tile of a row too (NVIDIA, Matrix Multiplication Background, User's
+// Guide, "Tile quantization", "Wave quantization"):
+//
+//     tiles  = ⌈m / tm⌉ ⌈n / tn⌉,   waves = ⌈tiles / SMs⌉
+//     t_arithmetic = waves × 2 tm tn k / (reached rate of one SM × quality of the tile)
+//
+// with the better of two tiles: 128 × 256, and 128 × 128, which reaches 0.8 of its rate (it reads
+// each operand more often). The reached rate (product_rates.h) is that of 8192³; overhead is a launch
+// and 2.5 µs to fill and drain the pipelines. Both constants are fits to cuBLAS on an H100 SXM in
+// FP16 (178, 548, 733 and 756 TFLOP/s at 1k, 2k, 4k and 8k: waynehacking8, bench.csv); the test
+// states the errors there and at points that were not fitted.
+//
+// Host: 2 m n k over what all cores reached in calibration, else over a share of the derived rate.
+//
+// Left out: split-k and stream-k for few tiles and long k, the choice that a library's heuristics
+// really make, clocks that sag under load, operands that are still in a cache, conversion of
+// operands that come in another format.
+#pragma once
+
+#include "core/device/device.h"
+#include "core/timing/product_rates.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace memscape {
+
+struct GemmShape
+{
+    std::int64_t m = 1, n = 1, k = 1;
+
+    double flops() const { return 2.0 * double(m) * double(n) * double(k); }
+    bool operator==(const GemmShape&) const = default;
+};
+
+/// Bytes of one element of the result: INT8 gives INT32, FP8 gives BF16, the others themselves.
+int resultBytes(const NumberFormat& format);
+/// Every matrix once.
+double gemmBytes(const NumberFormat& format, const GemmShape& shape);
+
+enum class GemmBound { Arithmetic, Memory, Overhead };
+std::string_view gemmBoundText(GemmBound bound); ///< "compute-bound", "memory-bound", "overhead"
+
+struct GemmTime
+{
+    double flops = 0, bytes = 0;
+    double bandwidth = 0; ///< B/s of DRAM: reads and writes
+    ProductRate rate;
+    int tileRows = 0, tileColumns = 0; ///< 0 on hosts
+    double tiles = 0, waves = 0;
+    double quantization = 1; ///< useful multiply-adds / those of all waves' tiles
+    double arithmetic = 0, memory = 0, overhead = 0; ///< s
+    double seconds = 0;
+    GemmBound bound = GemmBound::Arithmetic;
+
+    double intensity() const { return flops / bytes; } ///< FLOP/B
+    double ridge() const { return rate.dense.value / bandwidth; } ///< FLOP/B
+};
+
+/// Errors: those of productRate, predict.device when the DRAM bandwidth is not known.
+Result<GemmTime> gemmTime(const Device& device, Format format, const GemmShape& shape);
+
+} // namespace memscape

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/timing/product_rates.h"
+
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr const char* cublas = "cuBLAS product of 8192 × 8192 × 8192";
+constexpr const char* mamf = "the best matrix product over many shapes (MAMF)";
+constexpr const char* hopper =
+    "waynehacking8/blackwell-tensorcore-kernels, bench.csv, H100 SXM, CUDA 13.1";
+constexpr const char* ampere = "gau-nernst/learn-cuda, 02b, A100 40 GB";
+constexpr const char* blackwell = "gau-nernst/learn-cuda, 02b, at 400 W, middle of 166 to 177";
+constexpr const char* tables = "stas00/ml-engineering @744d01e";
+
+struct Published
+{
+    const char* device;
+    const char* rate;
+    double teraflops;
+    Evidence evidence;
+    const char* source;
+    const char* method;
+};
+
+// FP16 and BF16 run on the same units; the H200 has the multiprocessors and clocks of the H100 SXM,
+// and the A100s differ in memory alone: their values are derived.
+constexpr Published published[] = {
+    {"nvidia-h100-sxm", "fp16", 756, Evidence::Measured, hopper, cublas},
+    {"nvidia-h100-sxm", "bf16", 756, Evidence::Derived, hopper, cublas},
+    {"nvidia-h100-sxm", "tf32", 415, Evidence::Measured, hopper, cublas},
+    {"nvidia-h100-sxm", "fp32", 48.5, Evidence::Measured, hopper, cublas},
+    {"nvidia-h100-sxm", "fp8", 1403, Evidence::Measured, tables, mamf},
+    {"nvidia-h200", "fp16", 756, Evidence::Derived, hopper, cublas},
+    {"nvidia-h200", "bf16", 756, Evidence::Derived, hopper, cublas},
+    {"nvidia-h200", "tf32", 415, Evidence::Derived, hopper, cublas},
+    {"nvidia-h200", "fp32", 48.5, Evidence::Derived, hopper, cublas},
+    {"nvidia-h200", "fp8", 1453, Evidence::Measured, tables, mamf},
+    {"nvidia-a100-40gb", "fp16", 262, Evidence::Measured, ampere, cublas},
+    {"nvidia-a100-40gb", "bf16", 262, Evidence::Derived, ampere, cublas},
+    {"nvidia-a100-80gb", "fp16", 262, Evidence::Derived, ampere, cublas},
+    {"nvidia-a100-80gb", "bf16", 262, Evidence::Derived, ampere, cublas},
+    {"nvidia-b200", "bf16", 1745, Evidence::Measured, tables, mamf},
+    {"nvidia-b200", "fp8", 3433, Evidence::Measured, tables, mamf},
+    {"amd-mi300x", "bf16", 668, Evidence::Measured, tables, mamf},
+    {"nvidia-rtx-5090", "bf16", 171.5, Evidence::Measured, blackwell, cublas},
+};
+
+const Rate* rateOf(const Device& device, std::string_view name)
+{
+    const auto entry = device.rates.find(std::string(name));
+    return entry != device.rates.end() && entry->second.flops.valueOr(0) > 0 ? &entry->second
+                                                                             : nullptr;
+}
+
+/// Unknown when nobody measured it.
+Sourced calibratedRate(const Device& device, const NumberFormat& format)
+{
+    if (!device.calibration || !device.calibration->raw.is_object())
+        return {};
+    const Json& raw = device.calibration->raw;
+    const auto rates = raw.find("product_rates");
+    if (rates == raw.end() || !rates->is_object())
+        return {};
+    const auto value = rates->find(std::string(format.key));
+    if (value == rates->end() || !value->is_number() || value->get<double>() <= 0)
+        return {};
+    return {value->get<double>(), Evidence::Measured, "calibration of this machine",
+            "large products on all cores"};
+}
+
+Sourced publishedRate(const Device& device, const NumberFormat& format)
+{
+    for (const Published& known : published) {
+        // A datasheet knows of no measurement; a calibrated or derived device is another one.
+        if (device.id == known.device && format.rate == known.rate && device.basis == "catalogue")
+            return {known.teraflops * 1e12, known.evidence, known.source, known.method};
+    }
+    return {};
+}
+
+Sourced commonRate(const Device& device, Format format, double dense)
+{
+    if (!device.isGpu())
+        return {0.9 * dense, Evidence::Unverified, "0.9 of the derived rate, until calibrated", {}};
+    const double share = format == Format::Fp32 || format == Format::Fp64 ? 0.73 : 0.76;
+    return {share * dense, Evidence::Unverified,
+            fmt::format("{} of the dense rate, as an H100 SXM reaches", share), {}};
+}
+
+} // namespace
+
+std::vector<Format> productFormats(const Device& device)
+{
+    std::vector<Format> found;
+    for (const NumberFormat& format : numberFormats()) {
+        if (rateOf(device, format.rate) != nullptr)
+            found.push_back(format.format);
+    }
+    return found;
+}
+
+Result<ProductRate> productRate(const Device& device, Format format)
+{
+    const NumberFormat& numbers = numberFormat(format);
+    const Rate* const rate = rateOf(device, numbers.rate);
+    if (rate == nullptr) {
+        std::vector<std::string> known;
+        for (const Format other : productFormats(device))
+            known.emplace_back(numberFormat(other).key);
+        return fail("predict.format",
+                    fmt::format("{} has no known rate for products in {}", device.name,
+                                numbers.label),
+                    known.empty() ? "choose a device of the catalogue"
+                                  : "it has one for " + join(known, ", "),
+                    "format");
+    }
+    ProductRate found{rate->flops, calibratedRate(device, numbers)};
+    if (!found.reached.known())
+        found.reached = publishedRate(device, numbers);
+    if (!found.reached.known())
+        found.reached = commonRate(device, format, found.dense.value);
+    return found;
+}
+
+} // namespace memscape

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What large matrix products reach on a device, which is less than its dense rate: power limits the
+// clocks of GPUs, and no kernel keeps every unit busy. In this order:
+//   - measured here: a calibrated device's `calibration.raw.product_rates`, FLOP/s by format
+//   - published for this product of the catalogue, each value with its source
+//   - a share of the dense rate, unverified: on GPUs what an H100 SXM reaches, on hosts 0.9
+#pragma once
+
+#include "core/device/device.h"
+#include "core/precision/number_format.h"
+
+#include <vector>
+
+namespace memscape {
+
+/// What a device's units give in a format.
+struct ProductRate
+{
+    Sourced dense;   ///< FLOP/s of the datasheet or the formula
+    Sourced reached; ///< FLOP/s of large products
+};
+/// Errors: predict.format, naming the formats that the device has a rate for.
+Result<ProductRate> productRate(const Device& device, Format format);
+/// The formats that the device has a rate for, in the order of numberFormats().
+std::vector<Format> productFormats(const Device& device);
+
+} // namespace memscape

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model of matrix products against published measurements (the errors are stated: two constants
+// were fitted to the four FP16 points of the H100, nothing to the others), tiles and waves against
+// counts by hand, bytes and ridges against arithmetic from the datasheet.
+#include "core/device/catalogue.h"
+#include "core/timing/gemm_time.h"
+
+#include <nlohmann/json.hpp>
+
+#include <QtTest>
+
+#include <cmath>
+
+using namespace memscape;
+
+namespace {
+
+GemmTime timeOf(const char* device, Format format, std::int64_t m, std::int64_t n, std::int64_t k)
+{
+    return gemmTime(findDevice(device).value(), format, {m, n, k}).value();
+}
+
+GemmTime square(const char* device, Format format, std::int64_t size)
+{
+    return timeOf(device, format, size, size, size);
+}
+
+} // namespace
+
+class TestGemmTime : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void publishedRates_data();
+    void publishedRates();
+    void mostPublishedRatesAreWithinTenPercent();
+    void tilesAndWaves();
+    void bytesAndRidge();
+    void boundInWords();
+    void aHostHasNoTiles();
+    void unknownFormats();
+    void nothingBeatsTheDenseRate();
+};
+
+// cuBLAS: waynehacking8/blackwell-tensorcore-kernels bench.csv (H100), gau-nernst 02b (A100).
+void TestGemmTime::publishedRates_data()
+{
+    QTest::addColumn<QString>("device");
+    QTest::addColumn<int>("format");
+    QTest::addColumn<int>("size");
+    QTest::addColumn<double>("teraflops");
+    QTest::addColumn<double>("within"); // relative error of the predicted time
+    const auto row = [](const char* device, Format format, int size, double rate, double within) {
+        QTest::addRow("%s %s %d", device, numberFormat(format).key.data(), size)
+            << device << int(format) << size << rate << within;
+    };
+    row("nvidia-h100-sxm", Format::Fp16, 1024, 178, 0.05);
+    row("nvidia-h100-sxm", Format::Fp16, 2048, 548, 0.12);
+    row("nvidia-h100-sxm", Format::Fp16, 4096, 733, 0.03);
+    row("nvidia-h100-sxm", Format::Fp16, 8192, 756, 0.01);
+    row("nvidia-h100-sxm", Format::Tf32, 1024, 127, 0.10);
+    row("nvidia-h100-sxm", Format::Tf32, 2048, 326, 0.14);
+    row("nvidia-h100-sxm", Format::Tf32, 8192, 415, 0.01);
+    row("nvidia-h100-sxm", Format::Fp32, 8192, 48.5, 0.01);
+    row("nvidia-a100-40gb", Format::Fp16, 4096, 245, 0.05);
+    row("nvidia-a100-40gb", Format::Fp16, 8192, 262, 0.01);
+}
+
+void TestGemmTime::publishedRates()
+{
+    QFETCH(QString, device);
+    QFETCH(int, format);
+    QFETCH(int, size);
+    QFETCH(double, teraflops);
+    QFETCH(double, within);
+    const GemmTime time = square(qPrintable(device), Format(format), size);
+    const double measured = time.flops / (teraflops * 1e12);
+    const double error = time.seconds / measured - 1;
+    QVERIFY2(std::fabs(error) < within, qPrintable(QString::number(error)));
+}
+
+/// All eleven, the ones that the model misses among them: cuBLAS gave FP32 22 TFLOP/s at 2048 (and 4
+/// at 1024), a half and an eighth of what full waves would; the model does not know why.
+void TestGemmTime::mostPublishedRatesAreWithinTenPercent()
+{
+    struct Point
+    {
+        Format format;
+        double size, teraflops;
+    };
+    std::vector<double> errors;
+    for (const Point& point : {Point{Format::Fp16, 1024, 178}, {Format::Fp16, 2048, 548},
+                               {Format::Fp16, 4096, 733}, {Format::Fp16, 8192, 756},
+                               {Format::Tf32, 1024, 127}, {Format::Tf32, 2048, 326},
+                               {Format::Tf32, 8192, 415}, {Format::Fp32, 1024, 4},
+                               {Format::Fp32, 2048, 22}, {Format::Fp32, 8192, 48.5}}) {
+        const GemmTime time =
+            square("nvidia-h100-sxm", point.format, std::int64_t(point.size));
+        errors.push_back(std::fabs(time.seconds * point.teraflops * 1e12 / time.flops - 1));
+    }
+    std::sort(errors.begin(), errors.end());
+    QVERIFY2((errors[4] + errors[5]) / 2 < 0.10, "the median error");
+    QVERIFY2(errors.back() > 0.5, "if FP32 at 1024 fits now, say so above");
+}
+
+void TestGemmTime::tilesAndWaves()
+{
+    // 4096 / 128 × 4096 / 256 = 512 tiles on 132 SMs: 4 waves of 528.
+    const GemmTime full = square("nvidia-h100-sxm", Format::Fp16, 4096);
+    QCOMPARE(full.tileColumns, 256);
+    QCOMPARE(full.tiles, 512.0);
+    QCOMPARE(full.waves, 4.0);
+    QVERIFY(std::fabs(full.quantization - 512.0 / 528) < 1e-12);
+    // One row more than fits: a whole row of tiles more, 528 in 4 waves, no time more.
+    const GemmTime more = timeOf("nvidia-h100-sxm", Format::Fp16, 4097, 4096, 4096);
+    QCOMPARE(more.waves, 4.0);
+    QCOMPARE(more.arithmetic, full.arithmetic);
+    // Another row of tiles starts a fifth wave.
+    const GemmTime wave = timeOf("nvidia-h100-sxm", Format::Fp16, 4096 + 129, 4096, 4096);
+    QCOMPARE(wave.tiles, 544.0);
+    QCOMPARE(wave.waves, 5.0);
+    QVERIFY(wave.arithmetic > 1.24 * full.arithmetic);
+    // Few tiles of either kind: the smaller ones keep more SMs busy.
+    QCOMPARE(square("nvidia-h100-sxm", Format::Fp16, 1024).tileColumns, 128);
+}
+
+void TestGemmTime::bytesAndRidge()
+{
+    const GemmTime bf16 = timeOf("nvidia-h200", Format::Bf16, 100, 200, 300);
+    QCOMPARE(bf16.bytes, 2.0 * (100 * 300 + 300 * 200 + 100 * 200));
+    QCOMPARE(bf16.flops, 2.0 * 100 * 200 * 300);
+    const GemmTime fp8 = timeOf("nvidia-h200", Format::Fp8E4M3, 100, 200, 300);
+    QCOMPARE(fp8.bytes, 1.0 * (100 * 300 + 300 * 200) + 2.0 * 100 * 200);
+    const GemmTime int8 = timeOf("nvidia-h200", Format::Int8, 100, 200, 300);
+    QCOMPARE(int8.bytes, 1.0 * (100 * 300 + 300 * 200) + 4.0 * 100 * 200);
+    // 989 TFLOP/s over 4.11 TB/s measured; the datasheet's 4.8 TB/s gives 206.
+    QVERIFY(std::fabs(bf16.ridge() - 989e12 / 4.11e12) < 3);
+    QVERIFY(std::fabs(989e12 / 4.8e12 - 206) < 1);
+}
+
+void TestGemmTime::boundInWords()
+{
+    QVERIFY(square("nvidia-h200", Format::Bf16, 8192).bound == GemmBound::Arithmetic);
+    QVERIFY(timeOf("nvidia-h200", Format::Bf16, 16384, 16384, 16).bound == GemmBound::Memory);
+    QVERIFY(square("nvidia-h200", Format::Bf16, 64).bound == GemmBound::Overhead);
+    QCOMPARE(gemmBoundText(GemmBound::Memory), std::string_view("memory-bound"));
+}
+
+void TestGemmTime::aHostHasNoTiles()
+{
+    const GemmTime time = square("amd-epyc-zen4-vm", Format::Fp32, 2048);
+    QCOMPARE(time.tileRows, 0);
+    QCOMPARE(time.quantization, 1.0);
+    QCOMPARE(time.seconds, time.flops / (0.9 * 231.46e9));
+    Device calibrated = findDevice("amd-epyc-zen4-vm").value();
+    calibrated.calibration.emplace();
+    calibrated.calibration->raw = {{"product_rates", {{"fp32", 2e11}}}};
+    QCOMPARE(gemmTime(calibrated, Format::Fp32, {2048, 2048, 2048}).value().seconds,
+             2.0 * 2048 * 2048 * 2048 / 2e11);
+}
+
+void TestGemmTime::unknownFormats()
+{
+    const auto time = gemmTime(findDevice("nvidia-v100-sxm2").value(), Format::Bf16, {64, 64, 64});
+    QVERIFY(!time);
+    QCOMPARE(time.error().code, std::string("predict.format"));
+    QCOMPARE(time.error().place, std::string("format"));
+    QVERIFY(time.error().hint.find("fp16") != std::string::npos);
+}
+
+void TestGemmTime::nothingBeatsTheDenseRate()
+{
+    for (const Device& device : catalogue()) {
+        for (const Format format : productFormats(device)) {
+            for (const std::int64_t size : {256, 1000, 4096, 16384}) {
+                const GemmTime time = gemmTime(device, format, {size, size, size}).value();
+                QVERIFY2(time.flops / time.seconds <= time.rate.dense.value, device.id.c_str());
+                QVERIFY(time.quantization > 0 && time.quantization <= 1);
+            }
+        }
+    }
+}
+
+QTEST_APPLESS_MAIN(TestGemmTime)
+#include "tst_gemm_time.moc"
