@@ -37,16 +37,14 @@ CacheLevel::CacheLevel(CacheGeometry geometry)
     , m_sets(m_geometry.sets())
     , m_ways(m_geometry.ways)
     , m_powerOfTwo(std::has_single_bit(m_sets))
-    , m_content(PackedSets<0>(1, 1))
+    , m_content(PackedSets<true>(0, 1))
 {
-    if (m_ways == 8)
-        m_content = PackedSets<8>(m_sets, m_ways);
-    else if (m_ways == 16)
-        m_content = PackedSets<16>(m_sets, m_ways);
-    else if (m_ways < 16)
-        m_content = PackedSets<0>(m_sets, m_ways);
-    else
+    if (m_ways > 16)
         m_content = OrderedSets(m_sets, m_ways);
+    else if (m_powerOfTwo)
+        m_content = PackedSets<true>(m_sets, m_ways);
+    else
+        m_content = PackedSets<false>(m_sets, m_ways);
 }
 
 void CacheLevel::clear()
@@ -57,18 +55,17 @@ void CacheLevel::clear()
 CacheLevel::Touch CacheLevel::touch(std::uint64_t line, bool isWrite)
 {
     Touch touch;
-    withSets([&](auto& content, auto) {
-        auto&& sets = content.view();
-        const std::uint64_t set = setOf(line);
-        const int way = sets.hit(set, line, isWrite);
+    withSets([&](auto&& sets) {
+        const CachePlace place = sets.placeOf(line);
+        const int way = sets.hit(place, isWrite);
         if (way >= 0) {
             touch = {true, false, false, std::uint32_t(way), 0};
             return;
         }
-        const CacheVictim victim = sets.replace(set, line, isWrite);
-        const bool evicted = !victim.word.isEmpty();
-        touch = {false, evicted, victim.word.isDirty(), victim.way,
-                 evicted ? victim.word.line() : 0};
+        const CacheEntry victim = sets.victim(place);
+        sets.replace(place, isWrite);
+        touch = {false, !victim.isEmpty, victim.isDirty, victim.way,
+                 victim.isEmpty ? 0 : victim.line};
     });
     return touch;
 }
@@ -76,7 +73,7 @@ CacheLevel::Touch CacheLevel::touch(std::uint64_t line, bool isWrite)
 bool CacheLevel::writeBack(std::uint64_t line)
 {
     bool here = false;
-    withSets([&](auto& content, auto) { here = content.view().writeBack(setOf(line), line); });
+    withSets([&](auto&& sets) { here = sets.writeBack(sets.placeOf(line)); });
     return here;
 }
 
@@ -86,10 +83,10 @@ std::vector<CacheLevel::Slot> CacheLevel::contents(std::uint64_t set) const
     std::visit(
         [&](const auto& content) {
             const auto& sets = content.view();
-            for (std::uint64_t recency = 0; recency < m_ways; ++recency) {
-                const CacheWord word = sets.wordAt(set, recency);
-                contents[sets.wayAt(set, recency)] = {!word.isEmpty(), word.isDirty(), word.line(),
-                                                      std::uint32_t(recency)};
+            for (std::uint32_t recency = 0; recency < m_ways; ++recency) {
+                const CacheEntry held = sets.entryAt(set, recency);
+                contents[held.way] = {!held.isEmpty, held.isDirty, held.isEmpty ? 0 : held.line,
+                                      recency};
             }
         },
         m_content);

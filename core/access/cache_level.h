@@ -61,18 +61,10 @@ public:
     /// Marks `line` dirty without making it recent; false when it is not here.
     bool writeBack(std::uint64_t line);
 
-    /// Calls `work(sets, setOf)` with the sets and the mapping onto them in types of their own: for
-    /// loops over many lines.
+    /// Calls `work(sets)` with the sets in a type of their own: for loops over many lines.
     template <typename Work> void withSets(Work&& work)
     {
-        std::visit(
-            [&](auto& content) {
-                if (m_powerOfTwo)
-                    work(content, [mask = m_sets - 1](std::uint64_t line) { return line & mask; });
-                else
-                    work(content, [count = m_sets](std::uint64_t line) { return line % count; });
-            },
-            m_content);
+        std::visit([&](auto& content) { work(content.view()); }, m_content);
     }
 
     /// One line of a set, for pictures.
@@ -101,7 +93,7 @@ private:
     std::uint64_t m_sets = 1;
     std::uint64_t m_ways = 1;
     bool m_powerOfTwo = true;
-    std::variant<PackedSets<8>, PackedSets<16>, PackedSets<0>, OrderedSets> m_content;
+    std::variant<PackedSets<true>, PackedSets<false>, OrderedSets> m_content;
 };
 
 } // namespace memscape

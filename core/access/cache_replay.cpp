@@ -32,41 +32,37 @@ void CacheSimulator::makeRoom(std::size_t level, std::size_t requests)
 
 /// Answers requests up to the end or the first Span, and says how many. Each passes on two at most:
 /// a victim and itself.
-template <bool Nearest, typename Sets, typename SetOf>
-std::size_t CacheSimulator::answer(std::size_t level, Sets&& sets, SetOf setOf,
-                                   std::span<const Request> piece)
+template <bool Nearest, bool Far, typename Sets>
+std::size_t CacheSimulator::answer(std::size_t level, Sets sets, std::span<const Request> piece)
 {
     Batch& next = m_asked[level + 1];
     Request* out = next.requests.data() + next.used;
     std::uint64_t writeMisses = 0, fills = 0, writeBacks = 0, notHere = 0;
-    const bool isFar = m_levels[level].isLarge();
     const Request* request = piece.data();
     for (const Request* const end = request + piece.size(); request != end; ++request) {
-        if (isFar) { // beyond the end stands an older batch
-            sets.prefetch(setOf(request[headAhead] >> 2));
-            sets.prefetchVictim(setOf(request[victimAhead] >> 2));
-        }
+        if (Far) // beyond the end stands an older batch
+            sets.prefetch(request[fetchedAhead] >> 2);
         const Request asked = *request;
-        const std::uint64_t line = asked >> 2;
-        const std::uint64_t set = setOf(line);
+        const CachePlace place = sets.placeOf(asked >> 2);
         if (asked & 2) [[unlikely]] {
             if ((asked & 3) == Span)
                 break;
-            const bool isHere = sets.writeBack(set, line);
+            const bool isHere = sets.writeBack(place);
             *out = asked;
             out += !isHere;
             notHere += !isHere;
             continue;
         }
-        if (sets.hit(set, line, Nearest && (asked & 1)) >= 0)
+        if (sets.hit(place, Nearest && (asked & 1)) >= 0)
             continue;
-        const CacheWord victim = sets.replace(set, line, Nearest && (asked & 1)).word;
-        if (!victim.isClean()) {
-            *out = victim.line() << 2 | WriteBack;
-            out += victim.isDirty();
-            writeBacks += victim.isDirty();
-            fills += victim.isEmpty();
+        if (!sets.isPlain(place)) {
+            const CacheEntry victim = sets.victim(place);
+            *out = victim.line << 2 | WriteBack;
+            out += victim.isDirty;
+            writeBacks += victim.isDirty;
+            fills += victim.isEmpty;
         }
+        sets.replace(place, Nearest && (asked & 1));
         writeMisses += asked & 1;
         *out++ = asked;
     }
@@ -129,9 +125,13 @@ void CacheSimulator::answerAll(std::size_t level)
     for (std::size_t at = 0; at < batch.size();) {
         const auto piece = batch.subspan(at, std::min(pieceLimit, batch.size() - at));
         makeRoom(level + 1, 2 * piece.size());
-        m_levels[level].withSets([&](auto& content, auto setOf) {
-            at += level == 0 ? answer<true>(level, content.view(), setOf, piece)
-                             : answer<false>(level, content.view(), setOf, piece);
+        m_levels[level].withSets([&](auto&& sets) {
+            if (m_levels[level].isLarge())
+                at += level == 0 ? answer<true, true>(level, sets, piece)
+                                 : answer<false, true>(level, sets, piece);
+            else
+                at += level == 0 ? answer<true, false>(level, sets, piece)
+                                 : answer<false, false>(level, sets, piece);
         });
         if (at < batch.size() && (batch[at] & 3) == Span) {
             answerSpan(level, batch[at] >> 2, batch[at + 1]);

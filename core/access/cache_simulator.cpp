@@ -46,7 +46,7 @@ CacheSimulator::CacheSimulator(std::vector<CacheGeometry> levels, CacheCounting 
     , m_counting(counting)
     , m_lineShift(std::countr_zero(levels.front().line))
 {
-    m_asked.assign(levels.size() + 1, {std::vector<Request>(batchLimit + headAhead), 0});
+    m_asked.assign(levels.size() + 1, {std::vector<Request>(batchLimit + fetchedAhead), 0});
     for (CacheGeometry& level : levels)
         m_levels.emplace_back(std::move(level));
 }

@@ -142,9 +142,7 @@ private:
     static constexpr std::size_t batchLimit = 1024; ///< 8 KiB a level stay in the real caches
     static constexpr std::size_t pieceLimit =
         256; ///< of a batch, answered without looking for room
-    static constexpr std::size_t headAhead =
-        32; ///< requests between fetching a set's head and using it
-    static constexpr std::size_t victimAhead = 16; ///< the same of the line that goes
+    static constexpr std::size_t fetchedAhead = 32; ///< requests between fetching a set and using it
     struct Batch
     {
         std::vector<Request> requests;
@@ -156,8 +154,8 @@ private:
     std::size_t ask(std::span<const MemoryAccess> piece);
     void askAcross(const MemoryAccess& access);
     void answerAll(std::size_t level);
-    template <bool Nearest, typename Sets, typename SetOf>
-    std::size_t answer(std::size_t level, Sets&& sets, SetOf setOf, std::span<const Request> piece);
+    template <bool Nearest, bool Far, typename Sets>
+    std::size_t answer(std::size_t level, Sets sets, std::span<const Request> piece);
     void answerSpan(std::size_t level, std::uint64_t first, Request rest);
     void makeRoom(std::size_t level, std::size_t requests);
     void count(std::size_t level, const Passed& passed);

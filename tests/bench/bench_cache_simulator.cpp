@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many accesses per second the cache simulator replays on one core; the goal is 50 million. The
 // traces run from the kind (all hits) to the worst: every access misses all three levels, so three
-// sets are searched and three lines replaced. On a 2-core Sapphire Rapids virtual machine that others
-// were using, the least CPU time of eight runs: traces that stay in L2 at 69 million and more, strides
-// that always miss at 43 to 56 million, random reads that miss everything at 38 million (they wait for
-// the real machine's L3, where the sets of the simulated one lie).
+// sets are searched and three lines replaced. On a 2-core Zen 4 virtual machine that others were
+// using, the least CPU time of several runs: traces that stay in L2 at 77 million and more, strides that
+// always miss at 53 to 73 million, random reads that miss everything at 52 to 56 million.
 #include "core/access/cache_simulator.h"
 #include "core/access/random.h"
 #include "core/access/warp.h"

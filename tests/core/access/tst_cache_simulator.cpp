@@ -131,6 +131,19 @@ std::vector<MemoryAccess> repeatingTrace(std::uint64_t seed, std::uint64_t regio
     return trace;
 }
 
+/// A few regions as far apart as stack, heap and libraries, the first alone for the first half.
+std::vector<MemoryAccess> scatteredTrace(std::uint64_t seed, std::uint64_t region, int count)
+{
+    SplitMix64 random(seed);
+    std::vector<MemoryAccess> trace;
+    for (int i = 0; i < count; ++i) {
+        const std::uint64_t where = i < count / 2 ? 0 : random.below(4);
+        const std::uint64_t base = where * 0x7f35'1234'5000 + (where << 55);
+        trace.push_back({base + random.below(region), 4, random.below(4) == 0});
+    }
+    return trace;
+}
+
 CacheSimulator simulatorOf(const std::vector<CacheGeometry>& levels,
                            CacheCounting counting = CacheCounting::Lines)
 {
@@ -177,6 +190,7 @@ private slots:
     void stepsAndRunsAlike();
     void tellsWhatAnAccessDid();
     void keepsALineInItsWay();
+    void namesLinesWhereverTheyAre();
     void replacesTheLeastRecent();
     void missesEveryTimeJustBeyondItsCapacity();
     void conflictsWhenSetsAreFew();
@@ -213,11 +227,12 @@ void TestCacheSimulator::equalsThePlainHierarchy_data()
 void TestCacheSimulator::equalsThePlainHierarchy()
 {
     QFETCH(std::vector<CacheGeometry>, levels);
-    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
         CacheSimulator simulator = simulatorOf(levels);
         PlainHierarchy plain(levels);
-        const auto trace =
-            seed < 4 ? randomTrace(seed, 64 << 10, 20000) : repeatingTrace(seed, 64 << 10, 20000);
+        const auto trace = seed < 4 ? randomTrace(seed, 64 << 10, 20000)
+            : seed < 8              ? repeatingTrace(seed, 64 << 10, 20000)
+                                    : scatteredTrace(seed, 8 << 10, 20000);
         for (const MemoryAccess& access : trace)
             plain.access(access);
         QVERIFY(simulator.run(trace));
@@ -267,8 +282,9 @@ void TestCacheSimulator::stepsAndRunsAlike()
     CacheSimulator stepped = simulatorOf(levels, counting);
     CacheSimulator ran = simulatorOf(levels, counting);
     auto trace = randomTrace(11, 64 << 10, 30000);
-    const auto repeating = repeatingTrace(12, 32 << 10, 20000);
-    trace.insert(trace.end(), repeating.begin(), repeating.end());
+    for (const auto& more :
+         {repeatingTrace(12, 32 << 10, 20000), scatteredTrace(13, 8 << 10, 20000)})
+        trace.insert(trace.end(), more.begin(), more.end());
     std::uint64_t lookups = 0, evictions = 0, writeBacks = 0;
     for (const MemoryAccess& access : trace) {
         const AccessEvent event = stepped.step(access).value();
@@ -337,6 +353,29 @@ void TestCacheSimulator::keepsALineInItsWay()
     simulator.clear();
     QVERIFY(!simulator.levels()[0].contents(0)[3].valid);
     QCOMPARE(simulator.counters()[0].references(), std::uint64_t(0));
+}
+
+void TestCacheSimulator::namesLinesWhereverTheyAre()
+{
+    // Every bit of an address counts: lines that differ in one are eight in a set of eight ways, and
+    // each is told whole when the next eight push it out.
+    for (const std::uint64_t sets : {64u, 48u}) {
+        CacheSimulator simulator = simulatorOf({{"L1", sets * 512, 8, 64}});
+        for (int bit = 20; bit + 8 <= 57; ++bit) {
+            simulator.clear();
+            std::vector<std::uint64_t> lines;
+            for (std::uint64_t i = 0; i < 16; ++i) // in set 0 of 64 and of 48
+                lines.push_back(((i << bit) + (std::uint64_t(5) << 50) * (i / 8)) / (3 * 4096)
+                                % (cacheAddressLimit / (3 * 4096)) * (3 * 4096));
+            for (std::uint64_t i = 0; i < 16; ++i) {
+                const CacheLookup lookup = simulator.step({lines[i], 4, false}).value().lookups[0];
+                QVERIFY(!lookup.hit);
+                QCOMPARE(lookup.evicted, i >= 8);
+                if (i >= 8)
+                    QCOMPARE(lookup.evictedLine, lines[i - 8]);
+            }
+        }
+    }
 }
 
 void TestCacheSimulator::replacesTheLeastRecent()
