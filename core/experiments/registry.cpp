@@ -10,6 +10,7 @@ const Experiment& strideExperiment();
 const Experiment& trainingMemoryExperiment();
 const Experiment& inferenceMemoryExperiment();
 const Experiment& checkpointExperiment();
+const Experiment& attentionExperiment();
 
 const std::vector<const Experiment*>& experiments()
 {
@@ -19,6 +20,7 @@ const std::vector<const Experiment*>& experiments()
         &trainingMemoryExperiment(),
         &inferenceMemoryExperiment(),
         &checkpointExperiment(),
+        &attentionExperiment(),
     };
     return all;
 }

@@ -38,7 +38,7 @@ std::vector<AttentionVersion> hostFlash()
                             "queries lie along the vector, so maximum and sum need no shuffles",
                             all, by32};
     second.queryGradient = QueryGradient::PerSplit;
-    second.tiles = {{256, {128, 64}, {64, 64}}};
+    second.tiles = {{256, {128, 64}, {64, 64}}}; // K, V, Q and O of a tile fit L2
     return {first, second};
 }
 

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiments/attention.h"
+
+namespace memscape {
+
+namespace {
+
+ParameterSpec number(std::string key, std::string label, std::string help, double minimum,
+                     double maximum, std::string standard)
+{
+    return {std::move(key), std::move(label), std::move(help), ParameterKind::Integer, Unit::One,
+            minimum, maximum, Scale::Log2, {}, std::move(standard)};
+}
+
+ParameterSpec choice(std::string key, std::string label, std::string help,
+                     std::vector<ChoiceValue> choices, std::string standard)
+{
+    return {std::move(key), std::move(label), std::move(help), ParameterKind::Choice, Unit::One,
+            0, 0, Scale::Linear, std::move(choices), std::move(standard)};
+}
+
+std::vector<ChoiceValue> formats()
+{
+    return {{"float32", "float32 (4 B)", "computed as it is stored; no tensor cores"},
+            {"float16", "float16 (2 B)", "sums in float; scores above 65,504 overflow where they are stored"},
+            {"bfloat16", "bfloat16 (2 B)", "sums in float; the range of a float with 8 bits of precision"}};
+}
+
+std::vector<ChoiceValue> passes()
+{
+    return {{"forward", "forward", "O from Q, K and V: inference, or the first half of a step"},
+            {"backward", "backward", "dQ, dK and dV from dO and what the forward saved"},
+            {"both", "forward and backward", "a training step of this layer"}};
+}
+
+std::vector<ChoiceValue> implementations()
+{
+    return {{"standard", "standard", "S and P are arrays of queries × keys in memory"},
+            {"flash", "flash", "tiles that stay on the chip; only O and one number a row are written"},
+            {"both", "both", "the two in turn, on the same inputs"}};
+}
+
+} // namespace
+
+Schema attentionSchema()
+{
+    return {number("batch", "batch", "Sequences that are computed together.", 1,
+                   double(attentionBatchLimit), "1"),
+            number("heads", "heads", "Query heads of every sequence; each has its own scores.", 1,
+                   double(attentionHeadLimit), "16"),
+            number("kv_heads", "kv heads",
+                   "Heads of keys and values that the query heads share in groups (grouped-query "
+                   "attention; 1 is multi-query). 0: as many as query heads.",
+                   0, double(attentionHeadLimit), "0"),
+            number("sequence", "sequence",
+                   "Queries and keys of a sequence. Scores grow with its square, everything that "
+                   "flash attention keeps grows with itself.",
+                   1, double(attentionSequenceLimit), "2048"),
+            number("head_dim", "head dimension",
+                   "Numbers in a query, key or value of one head: 32 to 256 in practice.", 1,
+                   double(attentionHeadDimLimit), "128"),
+            choice("dtype", "format", "Of Q, K, V and O, and of S and P where they are stored.",
+                   formats(), "bfloat16"),
+            {"causal", "causal",
+             "A query sees the keys up to its own place only: half of the scores.",
+             ParameterKind::Flag, Unit::One, 0, 0, Scale::Linear, {}, "false"},
+            choice("pass", "pass", "Which half of a training step.", passes(), "both"),
+            choice("implementation", "implementation", "Whose bytes and time.", implementations(),
+                   "both"),
+            {"version", "version",
+             "Which of our programs, numbered from naive to best; of flash attention when both "
+             "implementations run. 0: the best that can.",
+             ParameterKind::Integer, Unit::One, 0, 99, Scale::Linear, {}, "0"}};
+}
+
+} // namespace memscape

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// The experiment `attention` as its callers see it: the figures of the contract, memory as the papers
+// give it, claims with numbers, the walk's detail, and what wrong input is answered with.
+#include "core/device/catalogue.h"
+#include "core/experiments/attention.h"
+
+#include <QElapsedTimer>
+#include <QtTest>
+
+#include <cmath>
+
+using namespace memscape;
+
+namespace {
+
+const Experiment& attention()
+{
+    return **findExperiment("attention");
+}
+
+Parameters with(const std::vector<std::string>& assignments)
+{
+    auto parameters = resolve(attention().schema(), assignments);
+    if (!parameters)
+        qFatal("%s", parameters.error().text().c_str());
+    return *parameters;
+}
+
+Result<Prediction> predicted(const std::vector<std::string>& assignments,
+                             const char* device = "nvidia-h200")
+{
+    return attention().predict(*findDevice(device), with(assignments));
+}
+
+double figure(const Prediction& prediction, const std::string& key)
+{
+    const Figure* found = findFigure(prediction.figures, key);
+    return found ? found->number() : std::nan("");
+}
+
+} // namespace
+
+class TestAttentionExperiment : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void figuresKeepTheContract();
+    void oneImplementationHasItsFiguresOnly();
+    void savedGrowsWithTheSquareAndWithTheSequence();
+    void theExtraMemoryOfTable21();
+    void everyFigureSaysWhy();
+    void theDetailTellsTheWalk();
+    void claimsCarryNumbers();
+    void theNotesTwoGigabytesAreElements();
+    void crossoverIsWhereTheCurvesCross();
+    void wrongInputNamesTheParameter_data();
+    void wrongInputNamesTheParameter();
+    void aPredictionTakesNoTime();
+};
+
+void TestAttentionExperiment::figuresKeepTheContract()
+{
+    for (const char* device : {"nvidia-h200", "nvidia-a100-80gb", "amd-epyc-zen4-vm"}) {
+        const auto prediction = predicted({"sequence=1024"}, device);
+        QVERIFY2(prediction.has_value(), prediction ? "" : prediction.error().text().c_str());
+        for (const char* kind : {"standard_", "flash_"}) {
+            for (const char* key : {"flops", "hbm_bytes", "extra_peak", "saved_for_backward", "time"})
+                QVERIFY2(figure(*prediction, std::string(kind) + key) > 0, key);
+        }
+        QVERIFY(figure(*prediction, "speedup") > 0);
+        QVERIFY(prediction->findSeries("flash_time") != nullptr);
+    }
+}
+
+void TestAttentionExperiment::oneImplementationHasItsFiguresOnly()
+{
+    const auto flash = predicted({"implementation=flash", "pass=forward"});
+    QVERIFY(flash.has_value());
+    QVERIFY(findFigure(flash->figures, "standard_time") == nullptr);
+    QVERIFY(findFigure(flash->figures, "speedup") == nullptr);
+    QCOMPARE(figure(*flash, "flash_extra_peak"), figure(*flash, "flash_saved_for_backward"));
+}
+
+void TestAttentionExperiment::savedGrowsWithTheSquareAndWithTheSequence()
+{
+    const auto at = [](const char* sequence) { return *predicted({sequence}); };
+    const Prediction one = at("sequence=2048"), two = at("sequence=4096");
+    QCOMPARE(figure(two, "standard_saved_for_backward"), 4 * figure(one, "standard_saved_for_backward"));
+    QCOMPARE(figure(two, "flash_saved_for_backward"), 2 * figure(one, "flash_saved_for_backward"));
+    // bf16: N² · 2 B against N · 4 B.
+    QCOMPARE(figure(two, "standard_saved_for_backward") / figure(two, "flash_saved_for_backward"), 2048.0);
+}
+
+void TestAttentionExperiment::theExtraMemoryOfTable21()
+{
+    // Dao et al. 2022, table 21, batch 16, 8 heads of 64, fp16, forward and backward with dropout and
+    // mask: PyTorch's memory grows by 4 arrays of scores, flash attention's with the sequence alone
+    // (17,024 MiB and 836 MiB at 4096). Ours: three arrays, for there is no dropout mask.
+    const std::vector<std::string> setup{"batch=16", "heads=8", "head_dim=64", "dtype=float16"};
+    const auto peak = [&](const char* sequence, const char* key) {
+        auto all = setup;
+        all.emplace_back(sequence);
+        return figure(*predicted(all), key);
+    };
+    const double scores = 16.0 * 8 * 4096 * 4096 * 2;
+    QCOMPARE(peak("sequence=4096", "standard_extra_peak"), 3 * scores);
+    QVERIFY(peak("sequence=4096", "standard_extra_peak") < 17024.0 * 1048576);
+    QVERIFY(peak("sequence=4096", "standard_extra_peak") > 0.7 * 17024 * 1048576);
+    QVERIFY(peak("sequence=4096", "flash_extra_peak") < 836.0 * 1048576);
+    QCOMPARE(peak("sequence=8192", "flash_extra_peak"), 2 * peak("sequence=4096", "flash_extra_peak"));
+}
+
+void TestAttentionExperiment::everyFigureSaysWhy()
+{
+    const auto prediction = predicted({});
+    for (const Figure& one : prediction->figures) {
+        QVERIFY2(one.why && !one.why->formula.empty() && !one.why->with.empty()
+                     && !one.why->source.empty(),
+                 one.key.c_str());
+    }
+}
+
+void TestAttentionExperiment::theDetailTellsTheWalk()
+{
+    const auto prediction = predicted({"sequence=1024", "head_dim=128", "causal=true"});
+    const Json& detail = prediction->detail;
+    QCOMPARE(detail["shape"]["keys"].get<int>(), 1024);
+    QVERIFY(detail["shape"]["causal"].get<bool>());
+    const double tileKeys = detail["flash"]["tile"]["keys"].get<double>();
+    QVERIFY(tileKeys >= 1);
+    // The recurrence ends where the plain softmax of the same scores would: the maximum never falls.
+    const auto maxima = detail["softmax"]["maximum"].get<std::vector<double>>();
+    const auto factors = detail["softmax"]["rescale"].get<std::vector<double>>();
+    QVERIFY(std::is_sorted(maxima.begin(), maxima.end()));
+    QCOMPARE(factors.front(), 0.0);
+    for (std::size_t i = 1; i < maxima.size(); ++i)
+        QVERIFY(std::abs(factors[i] - std::exp(maxima[i - 1] - maxima[i])) < 1e-12);
+    QVERIFY(detail["on_chip"]["tiles"].get<double>() <= detail["on_chip"]["bytes"].get<double>());
+    double bytes = 0;
+    for (const Json& step : detail["standard"]["steps"])
+        bytes += step["bytes"].get<double>();
+    QCOMPARE(bytes, figure(*prediction, "standard_hbm_bytes"));
+    QVERIFY(!detail["versions"]["flash"].empty());
+}
+
+void TestAttentionExperiment::claimsCarryNumbers()
+{
+    for (const char* device : {"nvidia-h200", "amd-epyc-zen4-vm"}) {
+        const auto claims = attention().claims(*findDevice(device), with({}));
+        QVERIFY(claims.size() >= 8);
+        for (const Claim& claim : claims) {
+            QVERIFY(!claim.quote.empty() && !claim.source.empty());
+            QVERIFY2(claim.verdict.starts_with("holds") || claim.verdict.starts_with("does not hold"),
+                     claim.verdict.c_str());
+            QVERIFY2(claim.ours.find_first_of("0123456789") != std::string::npos, claim.ours.c_str());
+        }
+    }
+}
+
+void TestAttentionExperiment::theNotesTwoGigabytesAreElements()
+{
+    const auto prediction = predicted({"batch=8", "heads=16", "sequence=4096", "dtype=float16"});
+    QCOMPARE(figure(*prediction, "standard_saved_for_backward"), 4294967296.0); // 2^31 elements
+    const auto claims = attention().claims(*findDevice("nvidia-h200"), with({}));
+    const auto found = std::find_if(claims.begin(), claims.end(), [](const Claim& claim) {
+        return claim.quote.find("2GB") != std::string::npos;
+    });
+    QVERIFY(found != claims.end());
+    QVERIFY(found->verdict.starts_with("does not hold"));
+    QVERIFY2(found->ours.find("4.29 GB") != std::string::npos, found->ours.c_str());
+}
+
+void TestAttentionExperiment::crossoverIsWhereTheCurvesCross()
+{
+    for (const char* device : {"nvidia-h200", "amd-epyc-zen4-vm"}) {
+        const auto prediction = predicted({"dtype=float16"}, device);
+        const double crossover = figure(*prediction, "crossover");
+        const auto speedup = [&](double sequence) {
+            return figure(*predicted({"dtype=float16", "sequence=" + numberText(sequence)}, device), "speedup");
+        };
+        QVERIFY(crossover >= 16);
+        QVERIFY(speedup(crossover) > 1);
+        if (crossover > 16)
+            QVERIFY(speedup(crossover / 2) <= 1);
+    }
+}
+
+void TestAttentionExperiment::wrongInputNamesTheParameter_data()
+{
+    QTest::addColumn<QString>("assignment");
+    QTest::addColumn<QString>("code");
+    QTest::addColumn<QString>("place");
+    QTest::addColumn<QString>("hint");
+    QTest::newRow("head dimension") << "head_dim=72" << "attention.unsupported" << "head_dim" << "choose head_dim=64";
+    QTest::newRow("kv heads") << "kv_heads=5" << "attention.heads" << "kv_heads" << "choose kv_heads=4";
+    QTest::newRow("version") << "version=99" << "attention.version" << "version" << "or 0 for the best";
+}
+
+void TestAttentionExperiment::wrongInputNamesTheParameter()
+{
+    QFETCH(QString, assignment);
+    QFETCH(QString, code);
+    QFETCH(QString, place);
+    QFETCH(QString, hint);
+    const auto prediction = predicted({assignment.toStdString()});
+    QVERIFY(!prediction);
+    QCOMPARE(QString::fromStdString(prediction.error().code), code);
+    QCOMPARE(QString::fromStdString(prediction.error().place), place);
+    QVERIFY2(QString::fromStdString(prediction.error().hint).contains(hint), prediction.error().hint.c_str());
+}
+
+void TestAttentionExperiment::aPredictionTakesNoTime()
+{
+    QElapsedTimer timer;
+    qint64 best = 1'000'000'000;
+    for (int i = 0; i < 5; ++i) {
+        timer.start();
+        QVERIFY(predicted({"sequence=16384"}).has_value());
+        best = std::min(best, timer.nsecsElapsed());
+    }
+    QVERIFY2(best < 16'000'000, qPrintable(QString::number(double(best) / 1e6))); // with the catalogue's file
+}
+
+QTEST_APPLESS_MAIN(TestAttentionExperiment)
+#include "tst_attention.moc"
