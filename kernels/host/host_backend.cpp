@@ -37,6 +37,8 @@ public:
             measurement = host::makeStrideMeasurement(session);
         else if (experiment.id() == "hierarchy")
             measurement = host::makeHierarchyMeasurement(session);
+        else if (experiment.id() == "attention")
+            measurement = host::makeAttentionMeasurement(session);
         else
             return fail("run.skipped",
                         "this CPU cannot answer \"" + experiment.question() + "\" by a measurement",

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every host kernel, in every version, element size and operation, against its reference.
+#include "kernels/host/attention_device.h"
 #include "kernels/host/chase.h"
 #include "kernels/host/gelu.h"
+#include "kernels/host/half_rows.h"
 #include "kernels/host/host_backend.h"
 #include "kernels/host/mlp_device.h"
 #include "kernels/host/stride_kernels.h"
 #include "kernels/host/streams.h"
+#include "kernels/measure/attention_reference.h"
 #include "kernels/measure/mlp_reference.h"
 
 #include <vector>
@@ -58,12 +61,41 @@ void addChains(std::vector<SelftestLine>& lines, RunSink& sink)
     }
 }
 
+/// Conversions of halves, and every version of attention in every format that it takes.
+void addAttention(std::vector<SelftestLine>& lines, RunSink& sink)
+{
+    const Device described;
+    HostSession session(described, sink);
+    for (const DType dtype : {DType::Float16, DType::BFloat16})
+        lines.push_back(lineOf(fmt::format("rows of {}", dtypeText(dtype)), checkHalfRows(dtype)));
+    const auto makeDevice = [&](const AttentionTask& task) {
+        return makeAttentionDevice(session, task, bestProduct());
+    };
+    for (const AttentionKind kind : {AttentionKind::Standard, AttentionKind::Flash}) {
+        for (const AttentionVersion& version : attentionVersions(kind, false)) {
+            for (const DType dtype : version.dtypes) {
+                if (sink.cancelled())
+                    return;
+                const std::string name = fmt::format("attention {} v{} {}", attentionKindText(kind),
+                                                     version.number, dtypeText(dtype));
+                sink.progress(int(lines.size()), int(lines.size() + 1), name);
+                const auto check =
+                    checkAttentionDevice(makeDevice, version, dtype, session.team().size());
+                lines.push_back(check ? lineOf(name, *check)
+                                      : SelftestLine{name, false, false, check.error().text()});
+            }
+        }
+    }
+}
+
 } // namespace
 
 std::vector<SelftestLine> selftestHost(RunSink& sink)
 {
     std::vector<SelftestLine> lines;
     addChains(lines, sink);
+    if (!sink.cancelled())
+        addAttention(lines, sink);
     if (sink.cancelled())
         return lines;
     for (const std::size_t nodes : {2u, 3u, 64u, 1000u, 16384u}) {

@@ -35,18 +35,21 @@ struct Wide16
     using Words = std::uint64_t __attribute__((vector_size(16), aligned(1), may_alias));
     using Doubles = double __attribute__((vector_size(16), aligned(1), may_alias));
     using Floats = float __attribute__((vector_size(16), aligned(1), may_alias));
+    using Ints = std::int32_t __attribute__((vector_size(16), aligned(1), may_alias));
 };
 struct Wide32
 {
     using Words = std::uint64_t __attribute__((vector_size(32), aligned(1), may_alias));
     using Doubles = double __attribute__((vector_size(32), aligned(1), may_alias));
     using Floats = float __attribute__((vector_size(32), aligned(1), may_alias));
+    using Ints = std::int32_t __attribute__((vector_size(32), aligned(1), may_alias));
 };
 struct Wide64
 {
     using Words = std::uint64_t __attribute__((vector_size(64), aligned(1), may_alias));
     using Doubles = double __attribute__((vector_size(64), aligned(1), may_alias));
     using Floats = float __attribute__((vector_size(64), aligned(1), may_alias));
+    using Ints = std::int32_t __attribute__((vector_size(64), aligned(1), may_alias));
 };
 using Word = std::uint64_t __attribute__((aligned(1), may_alias));
 

@@ -398,9 +398,11 @@ std::vector<AttentionShape> checkedShapes(const AttentionVersion& version)
     if (headDims.empty())
         headDims = {1, 24, 64, 100, 128, 256};
     std::vector<AttentionShape> shapes;
-    for (const std::int64_t d : headDims) {
-        shapes.push_back({1, 4, 2, 77, 131, d, true});
-        shapes.push_back({2, 1, 1, 133, 133, d, false});
+    for (std::size_t i = 0; i < headDims.size(); ++i) {
+        if (i % 2 == 0)
+            shapes.push_back({1, 4, 2, 77, 101, headDims[i], true});
+        else
+            shapes.push_back({2, 1, 1, 133, 133, headDims[i], false});
     }
     const std::int64_t d = headDims[headDims.size() / 2];
     shapes.push_back({1, 1, 1, 1, 1, d, true});
