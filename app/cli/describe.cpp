@@ -5,6 +5,7 @@
 #include "app/cli/output.h"
 #include "core/base/text.h"
 #include "core/device/catalogue.h"
+#include "core/experiment/parameter_text.h"
 #include "core/report/text_table.h"
 
 #include <algorithm>
@@ -31,11 +32,6 @@ std::string wrapped(const std::string& text, std::size_t indent)
     return out + start + line + "\n";
 }
 
-std::string numberLabel(const ParameterSpec& spec, double value)
-{
-    return valueLabel(spec, ParameterValue(value));
-}
-
 std::string rangeText(const ParameterSpec& spec)
 {
     switch (spec.kind) {
@@ -53,7 +49,7 @@ std::string rangeText(const ParameterSpec& spec)
     case ParameterKind::Integer:
     case ParameterKind::Real: break;
     }
-    return numberLabel(spec, spec.minimum) + " to " + numberLabel(spec, spec.maximum);
+    return numbersText(spec);
 }
 
 /// Figures at the defaults, for their keys; empty when neither this machine nor the catalogue does.

@@ -62,6 +62,12 @@ void NumberField::display(const ParameterValue& value, const std::optional<Sweep
     showText();
 }
 
+void NumberField::setZeroText(const QString& text)
+{
+    if (std::exchange(m_zeroText, text) != text && errorText().isEmpty())
+        showText();
+}
+
 bool NumberField::eventFilter(QObject* watched, QEvent* event)
 {
     if (watched == m_edit && event->type() == QEvent::FocusIn && errorText().isEmpty()) {
@@ -105,6 +111,8 @@ void NumberField::showText()
 
 QString NumberField::restText() const
 {
+    if (!m_sweep && m_value == 0 && !m_zeroText.isEmpty())
+        return m_zeroText;
     if (!m_sweep)
         return QString::fromStdString(valueLabel(spec(), m_value, byteStyle()));
     const auto& values = m_sweep->values;

@@ -20,6 +20,8 @@ public:
     explicit NumberField(const ParameterSpec& spec, QWidget* parent = nullptr);
 
     void display(const ParameterValue& value, const std::optional<Sweep>& sweep) override;
+    /// What 0 stands for just now, where that depends on other parameters; else the spec's word.
+    void setZeroText(const QString& text);
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
@@ -37,6 +39,7 @@ private:
     QSlider* m_slider;
     double m_value = 0;
     std::optional<Sweep> m_sweep;
+    QString m_zeroText;
 };
 
 } // namespace memscape

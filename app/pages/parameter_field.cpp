@@ -7,6 +7,7 @@
 #include "app/pages/number_field.h"
 #include "app/pages/record_text.h"
 #include "app/pages/text_field.h"
+#include "core/experiment/parameter_text.h"
 
 #include <QLabel>
 #include <QVBoxLayout>
@@ -95,12 +96,10 @@ QString parameterToolTip(const ParameterSpec& spec)
                       .arg(QString::fromStdString(spec.label).toHtmlEscaped(),
                            QString::fromStdString(spec.help).toHtmlEscaped());
     if (spec.kind == ParameterKind::Integer || spec.kind == ParameterKind::Real) {
-        const QString low = QString::fromStdString(valueLabel(spec, spec.minimum));
-        const QString high = QString::fromStdString(valueLabel(spec, spec.maximum));
-        tip += ParameterField::tr("<p>%1 to %2. Type several values to sweep: "
+        tip += ParameterField::tr("<p>%1. Type several values to sweep: "
                                   "<code>1,2,5</code>, <code>1:128:x2</code> or "
                                   "<code>0:64:8</code>.</p>")
-                   .arg(low.toHtmlEscaped(), high.toHtmlEscaped());
+                   .arg(QString::fromStdString(numbersText(spec)).toHtmlEscaped());
     } else if (spec.kind == ParameterKind::Text) {
         tip += ParameterField::tr("<p>Type several texts, each in quotes, to sweep: "
                                   "<code>\"one\",\"two\"</code>.</p>");

@@ -2,6 +2,7 @@
 #include "core/experiment/parameter.h"
 
 #include "core/base/text.h"
+#include "core/experiment/parameter_text.h"
 
 #include <algorithm>
 #include <cassert>
@@ -31,7 +32,7 @@ std::string rangeText(const ParameterSpec& spec)
 {
     if (spec.kind == ParameterKind::Text)
         return fmt::format("a text of {} to {} bytes", numberText(spec.minimum), longestText(spec));
-    return fmt::format("{} to {}", valueLabel(spec, spec.minimum), valueLabel(spec, spec.maximum));
+    return numbersText(spec);
 }
 
 /// "GPU" of "GPUs", "micro-batch" of "micro-batches".
@@ -318,6 +319,10 @@ Result<ParameterValue> parseValue(const ParameterSpec& spec, std::string_view te
     case ParameterKind::Integer:
     case ParameterKind::Real: break;
     }
+    for (const ChoiceValue& word : spec.choices) {
+        if (text == word.label)
+            text = word.key;
+    }
     auto number = parseQuantity(text, spec.unit);
     if (!number) {
         Error error = placed(number.error(), spec.key);
@@ -404,9 +409,20 @@ std::string valueText(const ParameterValue& value)
     return std::get<std::string>(value);
 }
 
+std::string wordOf(const ParameterSpec& spec, double value)
+{
+    for (const ChoiceValue& word : spec.choices) {
+        if (word.key == numberText(value))
+            return word.label;
+    }
+    return {};
+}
+
 std::string valueLabel(const ParameterSpec& spec, const ParameterValue& value, ByteStyle bytes)
 {
     if (const auto* number = std::get_if<double>(&value)) {
+        if (const std::string word = wordOf(spec, *number); !word.empty())
+            return word;
         if (spec.unit != Unit::One)
             return quantityText(*number, spec.unit, bytes, 4);
         const std::string text = numberText(*number);
@@ -421,6 +437,14 @@ std::string valueLabel(const ParameterSpec& spec, const ParameterValue& value, B
         }
     }
     return valueText(value);
+}
+
+std::string numbersText(const ParameterSpec& spec)
+{
+    const std::string low = valueLabel(spec, spec.minimum);
+    return fmt::format("{} to {}",
+                       wordOf(spec, spec.minimum).empty() ? low : fmt::format("{} ({})", numberText(spec.minimum), low),
+                       valueLabel(spec, spec.maximum));
 }
 
 } // namespace memscape

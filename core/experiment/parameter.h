@@ -40,7 +40,7 @@ struct ParameterSpec
     Unit unit = Unit::One;
     double minimum = 0, maximum = 0;
     Scale scale = Scale::Linear;      ///< how a slider moves
-    std::vector<ChoiceValue> choices; ///< of a Choice
+    std::vector<ChoiceValue> choices; ///< of a Choice; of an Integer its values that are words: {"0", "all"}
     std::string standard;             ///< the default, as text that parses
     std::string suffix = {};          ///< shown after a number without unit: "elements"
     /// A Choice may have a counted form besides its keys: "every" allows every:K, K = 1 to 65536.

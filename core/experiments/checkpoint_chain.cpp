@@ -16,8 +16,6 @@ namespace memscape {
 namespace {
 
 constexpr std::string_view uniformPrefix = "uniform:", modelPrefix = "model:";
-/// Rows of an MLP's batch where the parameter is 0.
-constexpr std::int64_t standardRows = 512;
 
 tl::unexpected<Error> syntax(std::string_view text, std::string_view part)
 {

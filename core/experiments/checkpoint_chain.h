@@ -14,6 +14,9 @@
 
 namespace memscape {
 
+/// What `batch` is where the parameter is 0: rows of an MLP, sequences (pictures) of a model.
+inline constexpr std::int64_t standardRows = 512, standardSequences = 8;
+
 struct ChainSource
 {
     Chain chain;

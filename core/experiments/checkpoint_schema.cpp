@@ -106,7 +106,7 @@ ParameterSpec batchSpec()
             0,
             1048576,
             Scale::Log2,
-            {},
+            {{"0", "automatic", "512 rows of an MLP, 8 sequences of a model"}},
             "0"};
 }
 

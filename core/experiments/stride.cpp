@@ -181,7 +181,7 @@ Stride::Stride()
         {"offset", "offset", "Bytes between the start of the array and the first element.", ParameterKind::Integer,
          Unit::Byte, 0, 4095, Scale::Linear, {}, "0"},
         {"threads", "threads", "CPU threads that share the walk; 0 is all of them. GPUs use every multiprocessor.",
-         ParameterKind::Integer, Unit::One, 0, 1024, Scale::Linear, {}, "0"},
+         ParameterKind::Integer, Unit::One, 0, 1024, Scale::Linear, {{"0", "all", "every thread that the device has"}}, "0"},
         {"cache", "caches", "Cold: flushed before every pass. Warm: what the pass before left is still there.",
          ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
          {choice("cold", "cold", "every pass begins with caches that hold other data"),

@@ -24,6 +24,7 @@ private slots:
     void aTextInJson();
     void aChoiceMayBeCounted();
     void oneOfThemIsSingular();
+    void aNumberMayHaveAWord();
 };
 
 namespace {
@@ -246,6 +247,19 @@ void TestParameter::oneOfThemIsSingular()
     QCOMPARE(label("GPUs", 0), std::string("0 GPUs"));
     QCOMPARE(label("micro-batches", 1), std::string("1 micro-batch"));
     QCOMPARE(label("", 1), std::string("1"));
+}
+
+void TestParameter::aNumberMayHaveAWord()
+{
+    const ParameterSpec& threads = *findParameter(stride(), "threads");
+    QCOMPARE(valueLabel(threads, 0.0), std::string("all"));
+    QCOMPARE(valueLabel(threads, 4.0), std::string("4"));
+    QCOMPARE(valueText(ParameterValue(0.0)), std::string("0")); // documents keep the number
+    QCOMPARE(parseValue(threads, "all"), Result<ParameterValue>(ParameterValue(0.0)));
+    QCOMPARE(parseValue(threads, "0"), Result<ParameterValue>(ParameterValue(0.0)));
+    QVERIFY(!parseValue(threads, "every"));
+    QCOMPARE(numbersText(threads), std::string("0 (all) to 1024"));
+    QVERIFY(numbersText(*findParameter(stride(), "offset")).starts_with("0 B to ")); // without a word
 }
 
 void TestParameter::aChoiceMayBeCounted()
