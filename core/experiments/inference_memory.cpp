@@ -5,6 +5,7 @@
 // Weights and cache are counted tensor by tensor (core/training/serving.h). Activations are those of the
 // network itself, run under no_grad on a chunk of `sequence` tokens, allocation by allocation.
 // Left out: see the omits of each figure.
+#include "core/base/cancellation.h"
 #include "core/experiment/experiment.h"
 #include "core/experiments/memory_detail.h"
 #include "core/experiments/memory_parameters.h"
@@ -198,7 +199,8 @@ Figure countFigure(std::string key, std::string label, double value, std::string
     return {std::move(key), std::move(label), Unit::One, value, {}, {}, Why{std::move(formula), {}, {}, "the simulated pass", {}}};
 }
 
-Result<Figures> figuresOf(const Device& device, const Answer& answer, const Parameters& parameters)
+/// All but the largest context and batch, which are searched for.
+Result<Figures> directFigures(const Answer& answer)
 {
     const Request& request = answer.request;
     MEMSCAPE_TRY(tensors, inventory(answer.model));
@@ -226,11 +228,69 @@ Result<Figures> figuresOf(const Device& device, const Answer& answer, const Para
                     "the three above", {"what the allocator holds beyond it"}),
         bytesFigure("device_total", "device total", double(onDevice), "peak allocated + device context",
                     fmt::format("= {} + {}", bytesText(double(total)), bytesText(double(request.deviceContext))), "the context is a setting"),
-        countFigure("fits", "fits", fits ? 1 : 0, "1 when the device total is within the device's memory, else 0"),
-        countFigure("largest_context", "largest context", largestContext(answer),
-                    "most tokens per sequence that fit, up to the model's positions"),
-        countFigure("largest_batch", "largest batch", largestBatch(device, answer, parameters), "most sequences of this context that fit")};
+        countFigure("fits", "fits", fits ? 1 : 0, "1 when the device total is within the device's memory, else 0")};
     return figures;
+}
+
+Result<Figures> figuresOf(const Device& device, const Answer& answer, const Parameters& parameters)
+{
+    MEMSCAPE_TRY(figures, directFigures(answer));
+    figures.push_back(countFigure("largest_context", "largest context", largestContext(answer),
+                                  "most tokens per sequence that fit, up to the model's positions"));
+    figures.push_back(countFigure("largest_batch", "largest batch", largestBatch(device, answer, parameters),
+                                  "most sequences of this context that fit"));
+    return figures;
+}
+
+/// What a curve shows at a point. A context that is longer changes the cache alone: the pass over a chunk
+/// of it stays what it was.
+Result<Figures> curveFigures(const Device& device, const Answer& own, const Parameters& parameters, const std::string& swept)
+{
+    MEMSCAPE_CHECK(checkWanted());
+    MEMSCAPE_TRY(request, requestOf(parameters));
+    if (swept == "context" && request.chunk == own.request.chunk) {
+        Answer there{own.model, request, {{}, {}, own.pass.activations}, own.weights, own.capacity};
+        return directFigures(there);
+    }
+    MEMSCAPE_TRY(there, answerOf(device, parameters));
+    return directFigures(there);
+}
+
+Json detailOf(const Device& device, const Answer& answer)
+{
+    Json detail = objectWithRoom(10);
+    const Request& request = answer.request;
+    const std::int64_t cache = cacheBytes(answer.model, request.cache, request.batch, request.context, request.tensorParallel).value_or(0);
+    const auto part = [](const char* key, const char* label, std::int64_t bytes) {
+        return Json{{"key", key}, {"label", label}, {"bytes", bytes}};
+    };
+    detail["model"] = {{"name", answer.model.name}, {"title", answer.model.title}, {"family", familyText(answer.model.family)},
+                       {"architecture", answer.model.architecture}, {"source", answer.model.source}, {"assumptions", answer.model.assumptions}};
+    detail["parts"] = Json::array({part("weights", "weights", answer.weights), part("key_value_cache", "KV cache", cache),
+                                   part("activations", "activations", answer.pass.activations),
+                                   part("context", "device context", request.deviceContext)});
+    const std::int64_t total = answer.weights + cache + answer.pass.activations + request.deviceContext;
+    detail["capacity"] = answer.capacity ? Json{{"bytes", *answer.capacity}, {"label", device.name}} : Json();
+    detail["fits"] = !answer.capacity || total <= *answer.capacity;
+    detail["over"] = answer.capacity ? std::max<std::int64_t>(0, total - *answer.capacity) : 0;
+    detail["peak"] = momentJson(answer.pass.trace, answer.pass.peak);
+    detail["tree"] = treeJson(answer.pass.trace, answer.pass.peak);
+    return detail;
+}
+
+std::vector<Claim> claimsAbout(const Answer& answer)
+{
+    std::vector<Claim> made;
+    if (answer.model.kvHeads == 0 || answer.model.family != Family::Decoder)
+        return made;
+    const auto token = cacheBytes(answer.model, CacheForm::Float16, 1, 1, 1);
+    const double naive = textbook::cachePerToken(double(answer.model.layers), double(answer.model.heads), double(answer.model.headDim), 2);
+    if (!token)
+        return made;
+    made.push_back({"KV cache per token = 2 × layers × hidden × 2 bytes", "common rule of thumb",
+                    std::abs(naive - double(*token)) < 1 ? "holds" : "does not hold: this model shares or compresses keys and values",
+                    fmt::format("the rule gives {}, this model keeps {} in 16 bits", bytesText(naive), bytesText(double(*token)))});
+    return made;
 }
 
 class InferenceMemory final : public Experiment
@@ -269,6 +329,7 @@ public:
         MEMSCAPE_TRY(answer, answerOf(device, parameters));
         return figuresOf(device, answer, parameters);
     }
+    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
     Json predictDetail(const Device& device, const Parameters& parameters) const override;
     std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override;
 
@@ -276,45 +337,38 @@ private:
     Schema m_schema = inferenceSchema();
 };
 
+Result<Prediction> InferenceMemory::predict(const Device& device, const Parameters& parameters) const
+{
+    Parameters own = parameters;
+    own.setSweep({});
+    MEMSCAPE_TRY(answer, answerOf(device, own));
+    MEMSCAPE_TRY(figures, figuresOf(device, answer, own));
+    const Sweep sweep = sweepOf(*this, device, parameters);
+    std::vector<Point> points;
+    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
+        const double* number = std::get_if<double>(&sweep.values[i]);
+        MEMSCAPE_TRY(there, curveFigures(device, answer, parameters.at(sweep.key, sweep.values[i]), sweep.key));
+        points.push_back({number ? *number : double(i), valueText(sweep.values[i]), std::move(there), {}});
+    }
+    Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
+    prediction.figures = std::move(figures);
+    prediction.detail = detailOf(device, answer);
+    prediction.detail["basis"] = device.basis;
+    if (const auto made = claimsAbout(answer); !made.empty())
+        prediction.detail["claims"] = claimsJson(made);
+    return prediction;
+}
+
 Json InferenceMemory::predictDetail(const Device& device, const Parameters& parameters) const
 {
-    Json detail = objectWithRoom(8);
     const auto answer = answerOf(device, parameters);
-    if (!answer)
-        return detail;
-    const Request& request = answer->request;
-    const std::int64_t cache = cacheBytes(answer->model, request.cache, request.batch, request.context, request.tensorParallel).value_or(0);
-    const auto part = [](const char* key, const char* label, std::int64_t bytes) {
-        return Json{{"key", key}, {"label", label}, {"bytes", bytes}};
-    };
-    detail["model"] = {{"name", answer->model.name}, {"title", answer->model.title}, {"family", familyText(answer->model.family)},
-                       {"architecture", answer->model.architecture}, {"source", answer->model.source}, {"assumptions", answer->model.assumptions}};
-    detail["parts"] = Json::array({part("weights", "weights", answer->weights), part("key_value_cache", "KV cache", cache),
-                                   part("activations", "activations", answer->pass.activations),
-                                   part("context", "device context", request.deviceContext)});
-    const std::int64_t total = answer->weights + cache + answer->pass.activations + request.deviceContext;
-    detail["capacity"] = answer->capacity ? Json{{"bytes", *answer->capacity}, {"label", device.name}} : Json();
-    detail["fits"] = !answer->capacity || total <= *answer->capacity;
-    detail["over"] = answer->capacity ? std::max<std::int64_t>(0, total - *answer->capacity) : 0;
-    detail["peak"] = momentJson(answer->pass.trace, answer->pass.peak);
-    detail["tree"] = treeJson(answer->pass.trace, answer->pass.peak);
-    return detail;
+    return answer ? detailOf(device, *answer) : Json::object();
 }
 
 std::vector<Claim> InferenceMemory::claims(const Device& device, const Parameters& parameters) const
 {
-    std::vector<Claim> made;
     const auto answer = answerOf(device, parameters);
-    if (!answer || answer->model.kvHeads == 0 || answer->model.family != Family::Decoder)
-        return made;
-    const auto token = cacheBytes(answer->model, CacheForm::Float16, 1, 1, 1);
-    const double naive = textbook::cachePerToken(double(answer->model.layers), double(answer->model.heads), double(answer->model.headDim), 2);
-    if (!token)
-        return made;
-    made.push_back({"KV cache per token = 2 × layers × hidden × 2 bytes", "common rule of thumb",
-                    std::abs(naive - double(*token)) < 1 ? "holds" : "does not hold: this model shares or compresses keys and values",
-                    fmt::format("the rule gives {}, this model keeps {} in 16 bits", bytesText(naive), bytesText(double(*token)))});
-    return made;
+    return answer ? claimsAbout(*answer) : std::vector<Claim>();
 }
 
 } // namespace
