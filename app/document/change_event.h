@@ -20,7 +20,8 @@ struct ParametersChanged { std::string experiment; };
 struct DeviceChanged { std::string experiment; };
 /// A saved view setting (log axis, overlay…) of a page; experiment is empty for the whole study.
 struct ViewChanged { std::string experiment, key; };
-struct RecordAdded { std::size_t index; };
+/// `isBack`: it was here before, and undo or redo brought it.
+struct RecordAdded { std::size_t index; bool isBack = false; };
 struct RecordRemoved { std::size_t index; };
 struct RecordMoved { std::size_t from, to; };
 struct RecordRenamed { std::size_t index; };

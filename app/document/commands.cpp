@@ -47,15 +47,17 @@ void ChangeRecords::insert()
         const std::size_t index = m_index + i;
         records.insert(records.begin() + static_cast<std::ptrdiff_t>(index),
                        std::move(m_records[i]));
-        StudyEditor::tell(m_document, RecordAdded{index});
+        StudyEditor::tell(m_document, RecordAdded{index, m_wasThere});
     }
     m_records.clear();
+    m_wasThere = true;
 }
 
 void ChangeRecords::remove()
 {
     auto& records = StudyEditor::records(m_document);
     m_records.resize(m_count);
+    m_wasThere = true;
     for (std::size_t i = m_count; i-- > 0;) {
         const auto place = records.begin() + static_cast<std::ptrdiff_t>(m_index + i);
         m_records[i] = std::move(*place);

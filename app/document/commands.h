@@ -90,6 +90,7 @@ private:
     std::size_t m_index;
     std::size_t m_count;
     std::vector<Record> m_records; // while they are not in the document
+    bool m_wasThere = false; // they have been in the document
 };
 
 class MoveRecord : public QUndoCommand

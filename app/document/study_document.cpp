@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 namespace memscape {
 
@@ -217,6 +218,18 @@ void StudyDocument::removeRecord(std::size_t index)
         return;
     push(new ChangeRecords(tr("Delete %1").arg(nameOf(m_study.records[index])), *this,
                            ChangeRecords::Kind::Remove, index, {}));
+}
+
+void StudyDocument::removeRecords(const std::vector<std::size_t>& indices)
+{
+    std::vector<std::size_t> order = indices;
+    std::sort(order.begin(), order.end(), std::greater<>()); // those before keep their places
+    if (order.size() > 1)
+        m_undo->beginMacro(tr("Delete %n records", nullptr, int(order.size())));
+    for (const std::size_t index : order)
+        removeRecord(index);
+    if (order.size() > 1)
+        m_undo->endMacro();
 }
 
 void StudyDocument::pushRecordText(std::size_t index, const QString& text,

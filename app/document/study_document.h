@@ -119,6 +119,7 @@ public:
     /// As one step, "Import 3 records".
     void addRecords(std::vector<Record> records, const QString& text);
     void removeRecord(std::size_t index);
+    void removeRecords(const std::vector<std::size_t>& indices); ///< as one step of the history
     void renameRecord(std::size_t index, const std::string& name);
     void setRecordNote(std::size_t index, const std::string& note, int gesture = 0);
     void setRecordPinned(std::size_t index, bool pinned);

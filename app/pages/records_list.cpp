@@ -6,6 +6,7 @@
 #include "app/pages/icons.h"
 #include "app/pages/record_delegate.h"
 
+#include <QContextMenuEvent>
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QKeyEvent>
@@ -16,6 +17,7 @@
 #include <QToolButton>
 
 #include <algorithm>
+#include <utility>
 
 namespace memscape {
 
@@ -69,6 +71,7 @@ RecordsList::RecordsList(StudyDocument& document, const std::string& experiment,
     connect(m_note, &QPlainTextEdit::textChanged, this, &RecordsList::noteEdited);
     connect(m_model, &QAbstractItemModel::modelReset, this, &RecordsList::refresh);
     connect(m_model, &QAbstractItemModel::rowsInserted, this, &RecordsList::refresh);
+    connect(m_model, &RecordsModel::cameBack, this, &RecordsList::selectReturned);
     connect(m_model, &QAbstractItemModel::rowsRemoved, this, &RecordsList::refresh);
     connect(m_model, &QAbstractItemModel::dataChanged, this, &RecordsList::refresh);
     refresh();
@@ -125,9 +128,18 @@ void RecordsList::rename()
 
 void RecordsList::remove()
 {
-    std::vector<std::size_t> indices = selected();
-    for (auto at = indices.rbegin(); at != indices.rend(); ++at)
-        m_document.removeRecord(*at);
+    m_document.removeRecords(selected());
+}
+
+/// What undo brings back is what one wants to see: selected, as it was when it was deleted.
+void RecordsList::selectReturned(int row)
+{
+    using Flag = QItemSelectionModel::SelectionFlag;
+    const QModelIndex index = m_model->index(row);
+    const bool isFirst = !std::exchange(m_isReturning, true);
+    m_view->selectionModel()->setCurrentIndex(index, isFirst ? Flag::ClearAndSelect : Flag::Select);
+    m_view->scrollTo(index);
+    QMetaObject::invokeMethod(this, [this] { m_isReturning = false; }, Qt::QueuedConnection);
 }
 
 void RecordsList::editNote()
@@ -141,6 +153,7 @@ void RecordsList::editNote()
     m_note->setPlainText(QString::fromStdString(m_document.records()[indices.front()].note));
     m_note->show();
     m_note->setFocus();
+    emit revealWanted(m_note);
 }
 
 void RecordsList::noteEdited()
@@ -168,6 +181,18 @@ void RecordsList::contextMenu(const QPoint& at)
     menu.addAction(tr("Note"), this, &RecordsList::editNote);
     menu.addAction(tr("Delete"), this, &RecordsList::remove);
     menu.exec(m_view->viewport()->mapToGlobal(at));
+}
+
+/// Under the current record, where the keyboard is.
+void RecordsList::contextMenuByKey()
+{
+    const QModelIndex current = m_view->currentIndex();
+    if (!current.isValid())
+        return;
+    m_view->selectionModel()->select(current, QItemSelectionModel::Select);
+    m_view->scrollTo(current);
+    const QRect row = m_view->visualRect(current);
+    contextMenu({row.left() + 24, row.bottom() - 4});
 }
 
 void RecordsList::selectionChanged()
@@ -234,8 +259,19 @@ void RecordsList::fitHeight()
 
 bool RecordsList::eventFilter(QObject* watched, QEvent* event)
 {
+    if (watched == m_view && event->type() == QEvent::ContextMenu
+        && static_cast<QContextMenuEvent*>(event)->reason() == QContextMenuEvent::Keyboard) {
+        contextMenuByKey();
+        return true;
+    }
     if (watched == m_view && event->type() == QEvent::KeyPress && m_view->hasFocus()) {
-        switch (static_cast<QKeyEvent*>(event)->key()) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        switch (key->key()) {
+        case Qt::Key_F10: // where there is no Menu key
+            if (key->modifiers() != Qt::ShiftModifier)
+                break;
+            contextMenuByKey();
+            return true;
         case Qt::Key_Delete:
             remove();
             return true;

@@ -46,10 +46,12 @@ private:
     void editNote();
     void noteEdited();
     void contextMenu(const QPoint& at);
+    void contextMenuByKey();
     void selectionChanged();
     void refreshNote();
     void refresh();
     void fitHeight();
+    void selectReturned(int row);
 
     StudyDocument& m_document;
     RecordsModel* m_model;
@@ -61,6 +63,7 @@ private:
     QPlainTextEdit* m_note;
     int m_noteOf = -1;
     int m_noteGesture = 0;
+    bool m_isReturning = false; ///< records come back, one by one, by a step of the history
 };
 
 } // namespace memscape

@@ -31,7 +31,7 @@ void RecordsModel::documentChanged(const ChangeEvent& event)
     if (std::holds_alternative<StudyReset>(event) || std::holds_alternative<RecordMoved>(event))
         rebuild();
     else if (const auto* added = std::get_if<RecordAdded>(&event))
-        insert(added->index);
+        insert(added->index, added->isBack);
     else if (const auto* removed = std::get_if<RecordRemoved>(&event))
         remove(removed->index);
     else if (std::holds_alternative<RecordRenamed>(event)
@@ -61,7 +61,7 @@ void RecordsModel::rebuild()
 
 // The document has changed already: the numbers are moved on before a view is told, since it may
 // ask for the rows that stay.
-void RecordsModel::insert(std::size_t recordIndex)
+void RecordsModel::insert(std::size_t recordIndex, bool isBack)
 {
     for (std::size_t& index : m_order)
         index += index >= recordIndex ? 1 : 0;
@@ -73,6 +73,8 @@ void RecordsModel::insert(std::size_t recordIndex)
     beginInsertRows({}, row, row);
     m_order = std::move(order);
     endInsertRows();
+    if (isBack)
+        emit cameBack(row);
 }
 
 void RecordsModel::remove(std::size_t recordIndex)

@@ -43,11 +43,14 @@ public:
     /// Ages move on without a change of the study.
     void refreshAges();
 
+signals:
+    void cameBack(int row); ///< undo or redo brought a record; the row is there
+
 private:
     void documentChanged(const ChangeEvent& event);
     std::vector<std::size_t> wantedOrder() const;
     void rebuild();
-    void insert(std::size_t recordIndex);
+    void insert(std::size_t recordIndex, bool isBack);
     void remove(std::size_t recordIndex);
     void reorder();
 

@@ -5,9 +5,12 @@
 #include "tests/support/page_fixture.h"
 
 #include <QAbstractItemModelTester>
+#include <QContextMenuEvent>
 #include <QListView>
+#include <QMenu>
 #include <QPlainTextEdit>
 #include <QTest>
+#include <QTimer>
 #include <QUndoStack>
 
 using namespace memscape;
@@ -61,9 +64,62 @@ private slots:
         list.view()->selectAll();
         QTest::keyClick(list.view(), Qt::Key_Delete);
         QCOMPARE(document.records().size(), std::size_t(0));
-        while (document.records().size() < 2 && document.undoStack()->canUndo())
-            document.undoStack()->undo();
+        document.undoStack()->undo(); // deleted together, they come back together
         QCOMPARE(document.records().size(), std::size_t(2));
+    }
+
+    void whatComesBackIsSelected()
+    {
+        StudyDocument document;
+        RecordsList list(document, "stride");
+        for (const char* stride : {"stride=1", "stride=2", "stride=4"})
+            document.addRecord(sampleRecord("stride", {stride}));
+        QVERIFY(list.view()->selectionModel()->selectedIndexes().isEmpty()); // new ones are not
+        const auto selected = [&] {
+            QList<int> records;
+            for (const QModelIndex& index : list.view()->selectionModel()->selectedIndexes())
+                records << list.model()->recordIndex(index.row());
+            std::sort(records.begin(), records.end());
+            return records;
+        };
+        document.removeRecords({0, 2});
+        list.view()->clearSelection();
+        document.undoStack()->undo();
+        QCOMPARE(selected(), (QList<int>{0, 2}));
+        QCoreApplication::processEvents();
+        document.removeRecord(1);
+        document.undoStack()->undo();
+        QCOMPARE(selected(), QList<int>{1});
+        QVERIFY(list.view()->currentIndex() == list.model()->index(list.model()->rowOf(1)));
+    }
+
+    void theMenuComesByKeyboard()
+    {
+        StudyDocument document;
+        RecordsList list(document, "stride");
+        document.addRecord(sampleRecord("stride", {"stride=1"}));
+        list.show();
+        list.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&list));
+        list.view()->setFocus();
+        list.view()->setCurrentIndex(list.model()->index(0));
+        int menus = 0;
+        const auto closeSoon = [&] {
+            QTimer::singleShot(0, &list, [&] {
+                if (auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget())) {
+                    ++menus;
+                    QVERIFY(QRect(list.view()->mapToGlobal(QPoint()), list.view()->size()).contains(menu->pos()));
+                    menu->close();
+                }
+            });
+        };
+        closeSoon();
+        QTest::keyClick(list.view(), Qt::Key_F10, Qt::ShiftModifier);
+        QCOMPARE(menus, 1);
+        closeSoon();
+        QContextMenuEvent event(QContextMenuEvent::Keyboard, {}, {});
+        QApplication::sendEvent(list.view(), &event); // the Menu key
+        QCOMPARE(menus, 2);
     }
 
     void twoSelectedAreCompared()
