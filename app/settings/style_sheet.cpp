@@ -87,6 +87,8 @@ QMainWindow, QDialog { background: $background; }
 QFrame[card="true"] { background: $raised; border: 1px solid $border; border-radius: ~8~; }
 QFrame[card="true"][current="true"] { border-color: $measured; }
 #banner { background: $raised; border: 1px solid $warning; border-radius: ~8~; }
+#banner[kind="info"] { border-color: $predicted; }
+#banner[kind="error"] { border-color: $bad; }
 QSplitter::handle { background: $border; }
 QSplitter::handle:horizontal { width: 1px; }
 QSplitter::handle:vertical { height: 1px; }

@@ -34,6 +34,12 @@ QString iconName(BannerKind kind)
     return QStringLiteral("error");
 }
 
+void alert(QWidget* line)
+{
+    QAccessibleEvent event(line, QAccessible::Alert);
+    QAccessible::updateAccessibility(&event);
+}
+
 QColor kindColour(BannerKind kind)
 {
     const Theme& theme = currentTheme();
@@ -53,6 +59,7 @@ public:
         , m_message(message)
     {
         setObjectName(QStringLiteral("banner"));
+        setProperty("kind", iconName(message.kind));
         auto* row = new QHBoxLayout(this);
         row->setContentsMargins(12, 8, 8, 8);
         row->setSpacing(8);
@@ -137,10 +144,13 @@ QList<Banner::Line*> Banner::lines() const
 void Banner::put(const BannerMessage& message)
 {
     for (Line* line : lines()) {
-        if (line->message().text == message.text && line->message().hint == message.hint) {
+        if (line->message().text != message.text || line->message().hint != message.hint)
+            continue;
+        // Told of a state, and then that something failed for it: one message says both.
+        if (line->message().topic == message.topic)
             line->again();
-            return;
-        }
+        alert(line);
+        return;
     }
     if (!message.topic.isEmpty())
         closeTopic(message.topic);
@@ -161,8 +171,7 @@ void Banner::add(const BannerMessage& message)
     }, Qt::QueuedConnection);
     if (message.kind == BannerKind::Info && message.actions.isEmpty())
         QTimer::singleShot(noticeTime, line, &QObject::deleteLater);
-    QAccessibleEvent alert(line, QAccessible::Alert);
-    QAccessible::updateAccessibility(&alert);
+    alert(line);
 }
 
 void Banner::showError(const Error& error, const QString& details)

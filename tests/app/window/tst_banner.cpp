@@ -65,6 +65,15 @@ private slots:
         QVERIFY(banner.texts().isEmpty());
     }
 
+    void aStateAndWhatFailsForItAreOneMessage()
+    {
+        Banner banner; // a study that may not be written is opened, and saving it is tried twice
+        banner.put({BannerKind::Warning, "lab.memscape may not be written", "save under another name", {}, {}, "readonly"});
+        for (int i = 0; i < 2; ++i)
+            banner.put({BannerKind::Problem, "lab.memscape may not be written", "save under another name", {}, {}, "save"});
+        QCOMPARE(banner.texts(), QStringList{"lab.memscape may not be written\nsave under another name"});
+    }
+
     void anActionRunsOnceAndCloses()
     {
         Banner banner;
