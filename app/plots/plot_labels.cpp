@@ -70,11 +70,22 @@ public:
         }
     }
 
-    void take(const QRectF& box) { m_taken.push_back(box); }
+    void take(const QRectF& box)
+    {
+        m_taken.push_back(box);
+        m_words.push_back(box);
+    }
 
     bool hits(const QRectF& box) const
     {
         return std::any_of(m_taken.begin(), m_taken.end(),
+                           [&](const QRectF& other) { return other.intersects(box); });
+    }
+
+    /// Whether a label stands there already.
+    bool hitsWords(const QRectF& box) const
+    {
+        return std::any_of(m_words.begin(), m_words.end(),
                            [&](const QRectF& other) { return other.intersects(box); });
     }
 
@@ -89,7 +100,7 @@ public:
 
 private:
     std::vector<QPointF> m_points;
-    std::vector<QRectF> m_taken;
+    std::vector<QRectF> m_taken, m_words;
 };
 
 /// Beside its line or inside its stretch, at the top; lower where something stands already.
@@ -234,6 +245,8 @@ void addCurves(const PlotState& state, const PlotMapper& map, const Theme& theme
             continue;
         const QSizeF size(metrics.horizontalAdvance(curve.name) + 2, metrics.height());
         const QRectF box = endPlace(points, map, size, obstacles);
+        if (points.size() == 1 && obstacles.hitsWords(box))
+            continue; // no room among its neighbours: pointing at it says what it is
         obstacles.take(box);
         labels.push_back({box, curve.name, font, styleOf(curve, theme).textColour});
     }

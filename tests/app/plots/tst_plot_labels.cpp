@@ -126,6 +126,27 @@ private slots:
             }
         }
     }
+
+    void pointsOfACrowdAreLabelledWhereThereIsRoom()
+    {
+        std::vector<Curve> points;
+        for (int i = 0; i < 40; ++i) {
+            Curve point;
+            point.key = point.name = QStringLiteral("strategy %1").arg(i);
+            point.x = {500 + 0.1 * i}; // within some pixels of each other
+            point.y = {0.5 - 0.001 * i};
+            point.labelled = true;
+            points.push_back(point);
+        }
+        const PlotState state = stateOf(std::move(points));
+        const PlotMapper map = mapperOf(state, QSize(600, 300));
+        const auto labels = labelsOf(state, map);
+        QVERIFY(!labels.empty());
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            for (std::size_t j = 0; j < i; ++j)
+                QVERIFY2(!labels[i].box.intersects(labels[j].box), qPrintable(labels[i].text + " on " + labels[j].text));
+        }
+    }
 };
 
 QTEST_MAIN(TestPlotLabels)
