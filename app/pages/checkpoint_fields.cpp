@@ -87,10 +87,11 @@ StrategyField::StrategyField(const ParameterSpec& spec, QWidget* parent)
         button->setCheckable(true);
         button->setFocusPolicy(Qt::StrongFocus);
         button->setProperty("role", "chip");
-        button->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+        button->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // three of a width
         button->setAccessibleName(tr("Strategy: %1").arg(button->text()));
         m_group->addButton(button, i);
         grid->addWidget(button, i / buttonsPerRow, i % buttonsPerRow);
+        grid->setColumnStretch(i % buttonsPerRow, 1);
     }
     m_count->setObjectName(QStringLiteral("count"));
     m_count->setRange(1, 65536);

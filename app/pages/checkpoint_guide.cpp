@@ -2,9 +2,14 @@
 #include "app/pages/checkpoint_guide.h"
 
 #include "app/pages/checkpoint_fields.h"
+#include "app/pages/memory_plot.h"
+#include "app/pages/number_field.h"
 #include "app/pictures/json_values.h"
+#include "core/experiments/checkpoint_chain.h"
 
 #include <nlohmann/json.hpp>
+
+#include <QMenu>
 
 #include <algorithm>
 #include <cmath>
@@ -22,16 +27,6 @@ std::string words(const Json& object, const char* key)
 {
     const Json& value = member(object, key);
     return value.is_string() ? value.get<std::string>() : std::string();
-}
-
-std::vector<Claim> readClaims(const Json& json)
-{
-    std::vector<Claim> claims;
-    if (!json.is_array())
-        return claims;
-    for (const Json& one : json)
-        claims.push_back({words(one, "quote"), words(one, "source"), words(one, "verdict"), words(one, "ours")});
-    return claims;
 }
 
 QString missingText(const Json& detail)
@@ -112,15 +107,45 @@ bool CheckpointGuide::guides(const Experiment& experiment)
     return experiment.id() == "checkpoint";
 }
 
-CheckpointGuide::CheckpointGuide(PagePlot* plot, ParameterForm* form, QObject* parent)
+CheckpointGuide::CheckpointGuide(PagePlot* plot, ParameterForm* form, CheckpointPicture* picture, QObject* parent)
     : QObject(parent)
     , m_plot(plot)
     , m_form(form)
+    , m_picture(picture)
 {
+    connect(picture, &CheckpointPicture::cursorMoved, this, &CheckpointGuide::cursorMoved);
+    connect(plot->view(), &PlotView::pointsClicked, this, &CheckpointGuide::offer);
     connect(plot->view(), &PlotView::curveClicked, this, [this](const QString& key) {
         if (const QString strategy = strategyOfCurve(key); !strategy.isEmpty())
             emit edited(QStringLiteral("strategy"), strategy);
     });
+}
+
+/// Schedules that stand at one place of the plane hide each other: a menu names them.
+void CheckpointGuide::offer(const QStringList& curves, const QPoint& place)
+{
+    auto* menu = new QMenu(m_plot);
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    for (const QString& curve : curves) {
+        const QString key = strategyOfCurve(curve);
+        const auto point = std::find_if(m_input.strategies.begin(), m_input.strategies.end(),
+                                        [&](const StrategyPoint& one) { return one.key == key; });
+        if (key.isEmpty() || point == m_input.strategies.end())
+            continue;
+        const ScheduleUnits& units = m_input.front.units;
+        QAction* action = menu->addAction(
+            tr("%1: %2, %3").arg(point->label, units.memory(point->peak), units.time(point->makespan)), this,
+            [this, key] { emit edited(QStringLiteral("strategy"), key); });
+        action->setCheckable(true);
+        action->setChecked(key == m_input.chosen);
+    }
+    if (menu->actions().size() > 1) {
+        menu->popup(place);
+        return;
+    }
+    if (!menu->isEmpty())
+        menu->actions().front()->trigger(); // the rest was measured: only one can be chosen
+    delete menu;
 }
 
 void CheckpointGuide::showFields(const Parameters& parameters) const
@@ -132,6 +157,8 @@ void CheckpointGuide::showFields(const Parameters& parameters) const
             field->setVisible(on);
     };
     show("batch", isMlp || isModel);
+    if (auto* batch = qobject_cast<NumberField*>(m_form->field(QStringLiteral("batch"))))
+        batch->setZeroText(QString::number(isMlp ? standardRows : standardSequences));
     for (const char* key : {"sequence", "precision", "attention", "layer_options"})
         show(key, isModel);
     show("last_segment", strategy.startsWith(QStringLiteral("every")) || strategy == QStringLiteral("sqrt"));
@@ -146,7 +173,6 @@ void CheckpointGuide::setPrediction(const Record* prediction, const Parameters& 
     m_input.front.units.bytes = bytes;
     m_input.strategies = readStrategies(detail);
     m_input.chosen = parameterText(parameters, "strategy");
-    m_claims = readClaims(member(detail, "claims"));
     m_missing = missingText(detail);
     m_footing = prediction ? footingText(detail) : QString();
     if (prediction == nullptr)
@@ -192,6 +218,24 @@ void CheckpointGuide::dressPlane()
 std::vector<Marker> CheckpointGuide::markers() const
 {
     return checkpointPlane(m_input).markers;
+}
+
+std::vector<Marker> CheckpointGuide::cursorMarkers() const
+{
+    const ScheduleState& state = m_picture->state();
+    const int step = m_picture->cursor();
+    if (step < 0 || std::size_t(step) >= state.steps.size() || !state.hasTimes())
+        return {};
+    const ScheduleStep& at = state.steps[std::size_t(step)];
+    return {{QString::fromLatin1(cursorMarker), (at.begin + at.end) / 2, state.name(step), true}};
+}
+
+void CheckpointGuide::moveCursor(double time)
+{
+    const std::vector<ScheduleStep>& steps = m_picture->state().steps;
+    const auto at = std::find_if(steps.begin(), steps.end(), [time](const ScheduleStep& step) { return step.end > time; });
+    if (!steps.empty())
+        m_picture->setCursor(int(std::min<std::ptrdiff_t>(at - steps.begin(), std::ptrdiff_t(steps.size()) - 1)));
 }
 
 QString CheckpointGuide::budgetAt(double memory) const

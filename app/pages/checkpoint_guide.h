@@ -7,6 +7,7 @@
 #include "app/pages/checkpoint_plane.h"
 #include "app/pages/page_plot.h"
 #include "app/pages/parameter_form.h"
+#include "app/pictures/checkpoint_picture.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/record.h"
 
@@ -21,7 +22,7 @@ class CheckpointGuide : public QObject
 public:
     static bool guides(const Experiment& experiment);
 
-    CheckpointGuide(PagePlot* plot, ParameterForm* form, QObject* parent);
+    CheckpointGuide(PagePlot* plot, ParameterForm* form, CheckpointPicture* picture, QObject* parent);
 
     /// The values that the page shows now; measured: records that answer for the same chain.
     void setPrediction(const Record* prediction, const Parameters& parameters, ByteStyle bytes);
@@ -30,10 +31,11 @@ public:
     std::vector<SeriesGroup> groups(std::vector<SeriesGroup> own, bool isSwept) const;
     void dressPlane();
     std::vector<Marker> markers() const;
+    /// The picture's cursor on the curve of memory over time; the other way round by moveCursor().
+    std::vector<Marker> cursorMarkers() const;
+    void moveCursor(double time);
     /// The parameter's text for a place on the plane's x axis.
     QString budgetAt(double memory) const;
-    /// What textbooks claim, with our numbers: they come with the prediction.
-    const std::vector<Claim>& claims() const { return m_claims; }
 
     /// Why there is no schedule, with what would do; empty when there is one.
     const QString& missing() const { return m_missing; }
@@ -43,14 +45,16 @@ public:
 
 signals:
     void edited(const QString& key, const QString& text); ///< a strategy was clicked
+    void cursorMoved();
 
 private:
+    void offer(const QStringList& curves, const QPoint& place);
     void showFields(const Parameters& parameters) const;
 
     PagePlot* m_plot;
     ParameterForm* m_form;
+    CheckpointPicture* m_picture;
     PlaneInput m_input;
-    std::vector<Claim> m_claims;
     QString m_missing, m_footing;
 };
 

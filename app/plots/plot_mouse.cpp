@@ -2,6 +2,7 @@
 // The mouse and the wheel over a plot.
 #include "app/plots/plot_private.h"
 
+#include <QLineF>
 #include <QMouseEvent>
 #include <QWheelEvent>
 
@@ -15,6 +16,7 @@ namespace {
 constexpr double smallestBand = 20; // pixels; a smaller rectangle is a slip of the hand
 constexpr double grabDistance = 5; // pixels around a marker's line
 constexpr double clickDistance = 9; // pixels around a curve
+constexpr double togetherDistance = 6; // pixels: closer, one point hides the other
 
 } // namespace
 
@@ -77,6 +79,23 @@ QPointF PlotView::Private::lonePointAt(QPointF position) const
             return {map.toX(clean.x[0]), map.toY(clean.y[0])};
     }
     return position;
+}
+
+QStringList PlotView::Private::lonePointsAt(QPointF position) const
+{
+    const QPointF place = lonePointAt(position);
+    QStringList keys;
+    const PlotState& state = scene.state();
+    const PlotMapper map = scene.mapper();
+    for (std::size_t c = 0; place != position && c < state.curves.size(); ++c) {
+        const CleanCurve& clean = state.cleaned[c];
+        if (!state.curves[c].visible || clean.x.size() != 1)
+            continue;
+        const QPointF point(map.toX(clean.x[0]), map.toY(clean.y[0]));
+        if (QLineF(point, place).length() <= togetherDistance)
+            keys.prepend(state.curves[c].key);
+    }
+    return keys;
 }
 
 int PlotView::Private::legendAt(QPointF position) const
@@ -232,7 +251,10 @@ void PlotView::Private::click(QPointF at)
 {
     const int entry = legendAt(at);
     if (entry < 0) {
-        if (const QString key = curveAt(at); !key.isEmpty())
+        const QStringList together = lonePointsAt(at);
+        if (together.size() > 1)
+            emit view->pointsClicked(together, scene.widget()->mapToGlobal(at).toPoint());
+        else if (const QString key = curveAt(at); !key.isEmpty())
             emit view->curveClicked(key);
         return;
     }

@@ -45,6 +45,7 @@ public:
     int markerAt(QPointF position) const;
     int markerAlong(const QString& curve) const; ///< that is dragged along that curve; -1 for none
     QPointF lonePointAt(QPointF position) const; ///< the point of a curve of one point there; else the position
+    QStringList lonePointsAt(QPointF position) const; ///< keys of all that stand there, on top first
     int legendAt(QPointF position) const;
     QString curveAt(QPointF position) const;
 

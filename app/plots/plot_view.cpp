@@ -158,6 +158,11 @@ void PlotView::setMarkers(std::vector<Marker> markers)
     scheduleReplot();
 }
 
+const std::vector<Marker>& PlotView::markers() const
+{
+    return m_d->scene.state().markers;
+}
+
 void PlotView::setLines(std::vector<HorizontalLine> lines)
 {
     if (lines == m_d->scene.state().lines)

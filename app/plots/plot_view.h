@@ -61,6 +61,7 @@ public:
     void setCurves(std::vector<Curve> curves);
     const std::vector<Curve>& curves() const;
     void setMarkers(std::vector<Marker> markers);
+    const std::vector<Marker>& markers() const;
     void setLines(std::vector<HorizontalLine> lines);
     void setBands(std::vector<Band> bands);
     /// Named stretches under the x axis, in place of its numbers ("forward", "backward").
@@ -119,6 +120,8 @@ signals:
     void readoutChanged(const QString& text);
     void noteChanged(const QString& text);
     void curveClicked(const QString& key);
+    /// Instead: curves of one point that stand together there, the one on top first.
+    void pointsClicked(const QStringList& keys, const QPoint& globalPlace);
     void curveToggled(const QString& key, bool visible); ///< by the legend
     void rangeChanged(); ///< zoom, pan or reset by a person
     void exportRequested(); ///< "Export…" in the context menu

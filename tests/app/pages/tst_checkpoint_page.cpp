@@ -8,6 +8,8 @@
 #include "tests/support/page_fixture.h"
 
 #include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
 #include <QMouseEvent>
 #include <QPushButton>
 #include <QSlider>
@@ -93,6 +95,9 @@ private slots:
     void theBudgetIsDraggedAlongTheFront();
     void theSliderReachesFromTheLeastToEverything();
     void aPointThatIsClickedIsTheStrategy();
+    void schedulesAtOnePlaceAreNamedByAMenu();
+    void theCursorOfThePictureIsOnTheCurve();
+    void theBatchSaysWhatItIs();
     void buttonsChooseTheStrategy();
     void tooLittleSaysWhatWouldDo();
     void chainsComeFromFiles();
@@ -184,6 +189,58 @@ void TestCheckpointPage::aPointThatIsClickedIsTheStrategy()
     settle(*page);
     QCOMPARE(figure(*page, "recomputed_forwards"), 0.0);
     QVERIFY(picture(*page).title().contains(QStringLiteral("store everything")));
+}
+
+void TestCheckpointPage::schedulesAtOnePlaceAreNamedByAMenu()
+{
+    auto page = open({"chain=uniform:24", "budget=9"});
+    PlotView& view = *page->plot()->view();
+    QStringList together; // of the points, those that share a place with another
+    for (const Curve& curve : view.curves()) {
+        for (const Curve& other : view.curves()) {
+            if (curve.x.size() == 1 && other.x.size() == 1 && &curve != &other && curve.x == other.x && curve.y == other.y
+                && !together.contains(curve.key))
+                together << curve.key;
+        }
+    }
+    QVERIFY(together.size() > 1);
+    emit view.pointsClicked(together.mid(0, 2), canvasOf(view).mapToGlobal(QPoint(20, 20)));
+    auto* menu = page->findChild<QMenu*>();
+    QVERIFY(menu);
+    QCOMPARE(menu->actions().size(), 2);
+    menu->actions().last()->trigger();
+    QCOMPARE(QStringLiteral("strategy.") + valueOf(*page, "strategy"), together[1]);
+}
+
+void TestCheckpointPage::theCursorOfThePictureIsOnTheCurve()
+{
+    auto page = open({"chain=mlp:8x256", "batch=64"});
+    page->plot()->groupChosen(QStringLiteral("memory"));
+    settle(*page);
+    PlotView& view = *page->plot()->view();
+    CheckpointPicture& schedule = picture(*page);
+    for (const int step : {0, 3, int(schedule.state().steps.size()) - 1}) {
+        schedule.setCursor(step);
+        QCOMPARE(view.markers().size(), std::size_t(1));
+        const ScheduleStep& at = schedule.state().steps[std::size_t(step)];
+        QVERIFY(view.markers()[0].x >= at.begin && view.markers()[0].x <= at.end);
+    }
+    emit view.markerDragged(view.markers()[0].key, schedule.state().steps[3].begin * 1.0000001);
+    QCOMPARE(schedule.cursor(), 3);
+    QCOMPARE(valueOf(*page, "budget"), QString()); // moving through time changes no parameter
+}
+
+void TestCheckpointPage::theBatchSaysWhatItIs()
+{
+    auto page = open({"chain=mlp:8x256"});
+    auto* value = page->inspector()->form()->field(QStringLiteral("batch"))->findChild<QLineEdit*>(QStringLiteral("value"));
+    QCOMPARE(value->text(), QStringLiteral("512"));
+    QVERIFY(page->setText(QStringLiteral("chain"), QStringLiteral("model:gpt2")));
+    settle(*page);
+    QCOMPARE(value->text(), QStringLiteral("8"));
+    QVERIFY(page->setText(QStringLiteral("batch"), QStringLiteral("3")));
+    settle(*page);
+    QCOMPARE(value->text(), QStringLiteral("3"));
 }
 
 void TestCheckpointPage::buttonsChooseTheStrategy()
