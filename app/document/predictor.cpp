@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/document/predictor.h"
 
+#include "core/base/cancellation.h"
+
 #include <QSemaphore>
 
+#include <atomic>
 #include <exception>
 #include <utility>
 
@@ -13,40 +16,59 @@ struct Predictor::Job
     std::string experiment;
     Device device;
     Parameters parameters;
-    bool withClaims = false;
-    std::optional<std::vector<Claim>> claims;
-    Result<Record> result = fail("predict.pending", "not answered yet");
+    Kind kind = Kind::Answer;
+    Preparation preparation;
+    Result<std::shared_ptr<const Record>> result = fail("predict.pending", "not answered yet");
+    std::shared_ptr<const Prepared> prepared;
+    std::atomic<bool> isCancelled = false;
     QSemaphore ready;
     bool delivered = false; // both request() and the posted call may come to deliver it
+
+    void run();
 };
 
 namespace {
 
+constexpr int supersededTime = 1000; ///< ms that something newer waits before what runs is stopped
+
+/// Freed beside the window's thread: a timeline of a hundred thousand values takes its time.
+template<typename Value>
+std::shared_ptr<const Value> freedElsewhere(std::shared_ptr<const Value> value)
+{
+    const Value* raw = value.get();
+    return {raw, [kept = std::move(value)](const Value*) mutable {
+                QThreadPool::globalInstance()->start(
+                    [last = std::move(kept)]() mutable { last.reset(); });
+            }};
+}
+
 Result<Record> predictionOf(const std::string& id, const Device& device,
                             const Parameters& parameters)
 {
-    // A model throws only for our own bugs or for want of memory; neither may end the window.
-    try {
-        MEMSCAPE_TRY(experiment, findExperiment(id));
-        return predictRecord(*experiment, device, parameters);
-    } catch (const std::exception& problem) {
-        return fail("predict.failed", std::string("the prediction stopped: ") + problem.what(),
-                    "smaller parameters may work");
-    }
-}
-
-std::vector<Claim> claimsOf(const std::string& id, const Device& device,
-                            const Parameters& parameters)
-{
-    try {
-        const auto experiment = findExperiment(id);
-        return experiment ? (*experiment)->claims(device, parameters) : std::vector<Claim>();
-    } catch (const std::exception&) {
-        return {}; // the prediction itself was made: the page does without
-    }
+    MEMSCAPE_TRY(experiment, findExperiment(id));
+    return predictRecord(*experiment, device, parameters);
 }
 
 } // namespace
+
+void Predictor::Job::run()
+{
+    const CancelScope scope(isCancelled);
+    // A model throws only for our own bugs or for want of memory; neither may end the window.
+    try {
+        auto record = predictionOf(experiment, device, parameters);
+        if (!record) {
+            result = tl::unexpected(record.error());
+            return;
+        }
+        result = freedElsewhere(std::make_shared<const Record>(std::move(*record)));
+        if (preparation && !isCancelled)
+            prepared = freedElsewhere(preparation(**result));
+    } catch (const std::exception& problem) {
+        result = fail("predict.failed", std::string("the prediction stopped: ") + problem.what(),
+                      "smaller parameters may work");
+    }
+}
 
 Predictor::Predictor(QObject* parent, std::chrono::milliseconds patience)
     : QObject(parent)
@@ -54,34 +76,52 @@ Predictor::Predictor(QObject* parent, std::chrono::milliseconds patience)
 {
     m_thread.setMaxThreadCount(1);
     m_thread.setExpiryTimeout(-1);
+    m_overdue.setSingleShot(true);
+    m_overdue.setInterval(supersededTime);
+    connect(&m_overdue, &QTimer::timeout, this, &Predictor::stopRunning);
 }
 
 Predictor::~Predictor()
 {
+    stopRunning();
     m_thread.waitForDone();
 }
 
 void Predictor::request(const std::string& experiment, const Device& device,
-                        const Parameters& parameters, bool withClaims)
+                        const Parameters& parameters, Kind kind)
 {
     auto job = std::make_shared<Job>();
     job->experiment = experiment;
     job->device = device;
     job->parameters = parameters;
-    job->withClaims = withClaims;
+    job->kind = kind;
+    job->preparation = m_preparation;
+    if (!m_running)
+        return start(std::move(job));
+    m_waiting = std::move(job);
+    if (m_running->kind == Kind::Refinement)
+        stopRunning();
+    else if (!m_overdue.isActive())
+        m_overdue.start();
+}
+
+void Predictor::cancel()
+{
+    m_waiting.reset();
+    stopRunning();
+}
+
+void Predictor::stopRunning()
+{
     if (m_running)
-        m_waiting = std::move(job);
-    else
-        start(std::move(job));
+        m_running->isCancelled = true;
 }
 
 void Predictor::start(std::shared_ptr<Job> job)
 {
     m_running = job;
     m_thread.start([this, job] {
-        job->result = predictionOf(job->experiment, job->device, job->parameters);
-        if (job->withClaims && job->result)
-            job->claims = claimsOf(job->experiment, job->device, job->parameters);
+        job->run();
         job->ready.release();
         QMetaObject::invokeMethod(this, [this, job] { deliver(job); }, Qt::QueuedConnection);
     });
@@ -96,12 +136,17 @@ void Predictor::deliver(const std::shared_ptr<Job>& job)
 {
     if (std::exchange(job->delivered, true))
         return;
+    m_overdue.stop();
     // m_running stays set meanwhile: a request from inside a slot waits its turn.
-    m_claims = std::move(job->claims);
-    if (job->result)
-        emit predicted(std::make_shared<const Record>(std::move(*job->result)));
-    else
+    if (job->isCancelled) {
+        if (!m_waiting)
+            emit cancelled();
+    } else if (job->result) {
+        m_prepared = std::move(job->prepared);
+        emit predicted(std::move(*job->result));
+    } else {
         emit failed(job->result.error());
+    }
     m_running.reset();
     if (m_waiting)
         start(std::exchange(m_waiting, nullptr));

@@ -5,6 +5,11 @@
 // the newest request waits; what came in between is dropped, and answers come in the order of their
 // requests (the record says which parameters it is for), so that a long drag over a heavy
 // prediction still moves. Until a signal arrives, the caller keeps showing the old result.
+//
+// What runs is stopped when it is not worth waiting for: a refinement as soon as anything else is
+// asked, everything else when something newer has waited for it for a second. What a page draws
+// from a record is prepared on the same thread, and old records are freed on another: reading and
+// freeing a long timeline takes longer than a frame may.
 #pragma once
 
 #include "core/experiment/experiment.h"
@@ -12,46 +17,67 @@
 
 #include <QObject>
 #include <QThreadPool>
+#include <QTimer>
 
 #include <chrono>
+#include <functional>
 #include <memory>
-#include <optional>
 
 namespace memscape {
+
+/// What a page makes of a record to draw it: plain values.
+struct Prepared
+{
+    virtual ~Prepared() = default;
+};
 
 class Predictor : public QObject
 {
     Q_OBJECT
 public:
+    using Preparation = std::function<std::shared_ptr<const Prepared>(const Record&)>;
+    enum class Kind {
+        Answer,
+        Refinement ///< of an answer that is there already
+    };
+
     /// `patience`: how long request() may wait for the answer.
     explicit Predictor(QObject* parent = nullptr,
                        std::chrono::milliseconds patience = std::chrono::milliseconds(4));
     ~Predictor() override;
 
-    /// Exactly one of predicted() and failed() follows, here or later, unless a newer request takes
-    /// its place in the queue.
-    /// `withClaims`: what textbooks claim comes along; it may take as long as the prediction.
+    /// Runs beside every prediction from now on, on its thread: a pure function of the record.
+    void setPreparation(Preparation preparation) { m_preparation = std::move(preparation); }
+
+    /// Exactly one of predicted(), failed() and cancelled() follows, here or later, unless a newer
+    /// request takes its place.
     void request(const std::string& experiment, const Device& device, const Parameters& parameters,
-                 bool withClaims = false);
-    /// Of the answer that predicted() tells of; nothing when they were not asked for.
-    const std::optional<std::vector<Claim>>& claims() const { return m_claims; }
+                 Kind kind = Kind::Answer);
+    /// Nobody wants what is under way any more: cancelled() follows, if anything was.
+    void cancel();
+    /// What the preparation made of the record that predicted() tells of; null without one.
+    const std::shared_ptr<const Prepared>& prepared() const { return m_prepared; }
     /// An answer is on its way: for a quiet "calculating…" after a while.
     bool isBusy() const { return m_running != nullptr; }
 
 signals:
     void predicted(std::shared_ptr<const memscape::Record> record);
     void failed(const memscape::Error& error);
+    void cancelled();
     void busyChanged(bool busy);
 
 private:
     struct Job;
     void start(std::shared_ptr<Job> job);
     void deliver(const std::shared_ptr<Job>& job);
+    void stopRunning();
 
     QThreadPool m_thread;
     std::chrono::milliseconds m_patience;
+    Preparation m_preparation;
     std::shared_ptr<Job> m_running, m_waiting;
-    std::optional<std::vector<Claim>> m_claims;
+    std::shared_ptr<const Prepared> m_prepared;
+    QTimer m_overdue; ///< what runs has been waited for long enough
     bool m_toldBusy = false;
 };
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/claims_card.h"
 
+#include "app/pictures/json_values.h"
+
+#include <nlohmann/json.hpp>
+
 namespace memscape {
 
 namespace {
@@ -13,6 +17,21 @@ const char* verdictTone(const std::string& verdict)
 }
 
 } // namespace
+
+std::vector<Claim> readClaims(const Json& detail)
+{
+    std::vector<Claim> claims;
+    const Json& json = member(detail, "claims");
+    const auto words = [](const Json& one, const char* key) {
+        const Json& value = member(one, key);
+        return value.is_string() ? value.get<std::string>() : std::string();
+    };
+    if (!json.is_array())
+        return claims;
+    for (const Json& one : json)
+        claims.push_back({words(one, "quote"), words(one, "source"), words(one, "verdict"), words(one, "ours")});
+    return claims;
+}
 
 ClaimsCard::ClaimsCard(QWidget* parent)
     : Card(parent)

@@ -3,9 +3,13 @@
 #pragma once
 
 #include "app/pages/card.h"
+#include "core/base/json.h"
 #include "core/experiment/experiment.h"
 
 namespace memscape {
+
+/// Of a record's `detail`; what is missing or of another kind is left out.
+std::vector<Claim> readClaims(const Json& detail);
 
 class ClaimsCard : public Card
 {

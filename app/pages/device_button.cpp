@@ -5,6 +5,7 @@
 #include "app/pages/record_text.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace memscape {
 
@@ -48,8 +49,8 @@ DeviceButton::DeviceButton(DeviceDirectory& devices, QWidget* parent)
 
 void DeviceButton::setDevice(const std::string& id)
 {
-    m_id = id;
-    refresh();
+    if (std::exchange(m_id, id) != id)
+        refresh();
 }
 
 void DeviceButton::refresh()

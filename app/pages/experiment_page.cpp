@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Construction, edits and what the page reacts to; what it draws is in experiment_page_view.cpp.
+// Construction and what the page reacts to; what people do to it is in experiment_page_edits.cpp, what it
+// draws in experiment_page_view.cpp.
 #include "app/pages/experiment_page.h"
-
-#include "app/pages/slider_stops.h"
-#include "app/pages/text_field.h"
 
 #include <nlohmann/json.hpp>
 
 #include <QEvent>
+#include <QShortcut>
 #include <QSplitter>
 #include <QVBoxLayout>
-
-#include <cmath>
 
 namespace memscape {
 
 namespace {
 
-constexpr int keyRepeatWindow = 600; ///< ms within which edits of one parameter are one undo step
+constexpr int longWait = 400; ///< ms after which a prediction is said to take long
 
 } // namespace
 
@@ -92,19 +89,7 @@ void ExperimentPage::connectAll()
                 if (id.toStdString() == m_id && record >= 0)
                     chooseRecord(-1);
             });
-    connect(&m_predictor, &Predictor::predicted, this,
-            [this](std::shared_ptr<const Record> record) {
-                m_prediction = std::move(record);
-                m_predictionError.reset();
-                if (m_predictor.claims())
-                    m_claims = *m_predictor.claims();
-                refreshOutputs();
-            });
-    connect(&m_predictor, &Predictor::failed, this, [this](const Error& error) {
-        m_prediction.reset();
-        m_predictionError = error;
-        refreshOutputs();
-    });
+    connectPredictor();
     connect(&m_bases, &BasisPredictions::changed, this, [this] { schedule(Outputs); });
     connect(m_header, &PageHeader::measureWanted, this, &ExperimentPage::measure);
     connect(m_header->device(), &DeviceButton::picked, this,
@@ -135,9 +120,54 @@ void ExperimentPage::connectAll()
     connect(m_picture, &Picture::hoverText, m_plot, &PagePlot::setHoverText);
 }
 
+void ExperimentPage::connectPredictor()
+{
+    connect(&m_predictor, &Predictor::predicted, this,
+            [this](std::shared_ptr<const Record> record) {
+                m_prediction = std::move(record);
+                m_predictionError.reset();
+                m_isStopped = false;
+                // Advice brings those about memory; until then the last ones stay.
+                const Json& detail = m_prediction->predicted->detail;
+                if (!m_memory || detail.contains("claims"))
+                    m_claims = readClaims(detail);
+                m_plot->setBusy(false);
+                m_longWait.start();
+                refreshOutputs();
+            });
+    connect(&m_predictor, &Predictor::failed, this, [this](const Error& error) {
+        m_prediction.reset();
+        m_predictionError = error;
+        m_isStopped = false;
+        refreshOutputs();
+    });
+    connect(&m_predictor, &Predictor::cancelled, this, [this] {
+        m_isStopped = true;
+        schedule(Outputs);
+    });
+    // Something that takes long says so, and can be stopped; most answers are there before.
+    m_longWait.setSingleShot(true);
+    m_longWait.setInterval(longWait);
+    auto* stop = new QShortcut(Qt::Key_Escape, this, &m_predictor, &Predictor::cancel,
+                               Qt::WidgetWithChildrenShortcut);
+    stop->setEnabled(false);
+    const auto tell = [this, stop](bool busy) {
+        m_plot->setBusy(busy);
+        stop->setEnabled(busy);
+    };
+    connect(&m_longWait, &QTimer::timeout, this, [this, tell] { tell(m_predictor.isBusy()); });
+    connect(&m_predictor, &Predictor::busyChanged, this, [this, tell](bool busy) {
+        if (busy)
+            m_longWait.start();
+        else
+            tell(false);
+    });
+}
+
 void ExperimentPage::buildMemory()
 {
     m_memory = new MemoryGuide(m_experiment, m_picture, m_plot, this);
+    m_predictor.setPreparation(&MemoryGuide::prepare);
     connect(m_memory, &MemoryGuide::cursorMoved, this,
             [this] { m_plot->view()->setMarkers(markers()); });
     if (ParameterField* advice = m_inspector->form()->field(QStringLiteral("advice")))
@@ -146,7 +176,12 @@ void ExperimentPage::buildMemory()
 
 void ExperimentPage::buildCheckpoint()
 {
-    m_checkpoint = new CheckpointGuide(m_plot, m_inspector->form(), this);
+    m_checkpoint = new CheckpointGuide(m_plot, m_inspector->form(),
+                                       static_cast<CheckpointPicture*>(m_picture), this);
+    connect(m_checkpoint, &CheckpointGuide::cursorMoved, this, [this] {
+        if (!showsPlane())
+            m_plot->view()->setMarkers(markers());
+    });
     connect(m_checkpoint, &CheckpointGuide::edited, this, &ExperimentPage::editText);
     if (auto* centre = findChild<QSplitter*>(QStringLiteral("centre"))) // a long schedule wants its height
         centre->setStretchFactor(0, 1);
@@ -165,7 +200,7 @@ QString ExperimentPage::question() const
 bool ExperimentPage::upToDate() const
 {
     return !m_dirty && !m_predictor.isBusy() && !m_bases.isBusy()
-        && (!m_memory || m_memory->rests());
+        && (!m_memory || m_memory->rests()) && m_inspector->isComplete();
 }
 
 void ExperimentPage::documentChanged(const ChangeEvent& event)
@@ -276,127 +311,6 @@ void ExperimentPage::resetParameters()
 {
     if (const auto standard = resolve(m_experiment.schema(), std::vector<std::string>{}))
         m_services.document.setParameters(m_id, *standard, tr("Reset parameters"));
-}
-
-Result<void> ExperimentPage::setText(const QString& key, const QString& text)
-{
-    const ParameterSpec* spec = findParameter(m_experiment.schema(), key.toStdString());
-    if (spec == nullptr)
-        return fail("parameter.unknown", "no parameter \"" + key.toStdString() + "\"");
-    auto values = parseSweep(*spec, text.toStdString());
-    if (!values)
-        return fail(values.error());
-    StudyDocument& document = m_services.document;
-    if (values->size() > 1) {
-        document.setSweep(m_id, Sweep{spec->key, std::move(*values)});
-        return {};
-    }
-    Parameters now = document.parameters(m_id);
-    if (now.sweep() && now.sweep()->key == spec->key) {
-        now.setSweep(std::nullopt);
-        now.set(spec->key, values->front());
-        document.setParameters(m_id, now, tr("End sweep"));
-        return {};
-    }
-    document.setParameter(m_id, spec->key, values->front(), gestureFor(key));
-    return {};
-}
-
-void ExperimentPage::proposeText(const QString& key, const QString& text)
-{
-    auto* field = qobject_cast<TextField*>(m_inspector->form()->field(key));
-    if (field != nullptr)
-        field->propose(text);
-}
-
-Result<void> ExperimentPage::setTexts(const ParameterChanges& changes, const QString& step)
-{
-    Parameters next = parameters();
-    for (const auto& [key, text] : changes) {
-        const ParameterSpec* spec = findParameter(m_experiment.schema(), key);
-        if (spec == nullptr)
-            return fail("parameter.unknown", "no parameter \"" + key + "\"");
-        MEMSCAPE_TRY(value, parseValue(*spec, text));
-        if (next.sweep() && next.sweep()->key == key)
-            next.setSweep(std::nullopt);
-        next.set(key, value);
-    }
-    m_services.document.setParameters(m_id, next, step);
-    return {};
-}
-
-void ExperimentPage::editText(const QString& key, const QString& text)
-{
-    // What a field or a picture reports parses; were it not so, the field shows why.
-    static_cast<void>(setText(key, text));
-}
-
-void ExperimentPage::setEditing(bool active)
-{
-    m_dragging = active;
-    m_gesture = active ? m_services.document.newGesture() : 0;
-    m_gestureKey.clear();
-}
-
-int ExperimentPage::gestureFor(const QString& key)
-{
-    if (!m_dragging) {
-        const bool goesOn = m_gesture != 0 && key == m_gestureKey && m_lastEdit.isValid()
-            && m_lastEdit.elapsed() < keyRepeatWindow;
-        if (!goesOn)
-            m_gesture = m_services.document.newGesture();
-    }
-    m_gestureKey = key;
-    m_lastEdit.start();
-    return m_gesture;
-}
-
-void ExperimentPage::markerMoved(const QString& key, double x)
-{
-    if (m_memory && key == QLatin1String(cursorMarker))
-        return m_memory->moveCursor(x);
-    if (m_checkpoint && key == QLatin1String(budgetMarker)) {
-        if (!m_dragging)
-            setEditing(true);
-        return editText(key, m_checkpoint->budgetAt(x));
-    }
-    const ParameterSpec* spec = findParameter(m_experiment.schema(), key.toStdString());
-    const SeriesAxis* shownAxis = currentAxis();
-    if (spec == nullptr || shownAxis == nullptr)
-        return;
-    if (!m_dragging)
-        setEditing(true);
-    const SeriesAxis axis = *shownAxis; // an edit may bring another prediction
-    if (spec->kind == ParameterKind::Choice) {
-        const int last = int(spec->choices.size()) - 1;
-        const int index =
-            std::clamp(int(std::lround(x)), 0, std::min(last, int(axis.names.size()) - 1));
-        for (const ChoiceValue& choice : spec->choices) {
-            if (choice.label == axis.names[std::size_t(index)]
-                || choice.key == axis.names[std::size_t(index)])
-                editText(key, QString::fromStdString(choice.key));
-        }
-        return;
-    }
-    if (spec->kind == ParameterKind::Text) {
-        if (!axis.names.empty()) {
-            const int index = std::clamp(int(std::lround(x)), 0, int(axis.names.size()) - 1);
-            editText(key, QString::fromStdString(axis.names[std::size_t(index)]));
-        }
-        return;
-    }
-    const std::vector<double> stops = sliderStops(*spec);
-    const double value = stops[std::size_t(nearestStop(stops, x))];
-    editText(key, QString::fromStdString(numberText(value)));
-}
-
-void ExperimentPage::chooseLog(Qt::Axis axis, bool on)
-{
-    const std::string which = axis == Qt::XAxis ? "logX." : "logY.";
-    std::string group;
-    if (m_prediction)
-        group = currentGroup(seriesGroups(*m_prediction->predicted)).key.toStdString();
-    m_services.document.setViewSetting(m_id, which + group, Json(on));
 }
 
 } // namespace memscape

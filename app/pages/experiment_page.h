@@ -103,6 +103,7 @@ private:
 
     void build();
     void connectAll();
+    void connectPredictor();
     void documentChanged(const ChangeEvent& event);
     void schedule(int what);
     void refreshInputs();
@@ -149,6 +150,8 @@ private:
     int m_dirty = Inputs | Outputs;
     std::shared_ptr<const Record> m_prediction;
     std::optional<Error> m_predictionError;
+    bool m_isStopped = false; ///< by hand: what is shown answers for other parameters
+    QTimer m_longWait;
     int m_chosen = -1;
     QVariantMap m_zooms; ///< by the key of the series group
     QString m_zoomOf; ///< group whose zoom the plot shows

@@ -84,13 +84,10 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
         fit = fitText(*predicted, *measured, currentGroup(seriesGroups(*predicted)), bytes);
     m_inspector->setFooting(basis, fit);
     m_inspector->setNote(noteFor(now));
-    const std::vector<Claim>& claims = m_checkpoint ? m_checkpoint->claims() : m_claims;
-    m_inspector->claims()->setClaims(target && predicted ? claims : std::vector<Claim>());
-    if (m_memory && predicted && predicted->detail.is_object()
-        && predicted->detail.contains("textbook"))
-        m_inspector->textbook()->setFormulas(readTextbook(predicted->detail["textbook"]), bytes);
-    else
-        m_inspector->textbook()->setFormulas({}, bytes);
+    m_inspector->setClaims(target && predicted ? m_claims : std::vector<Claim>());
+    m_inspector->setFormulas(m_memory && predicted ? m_memory->textbook()
+                                                   : std::vector<TextbookFormula>(),
+                             bytes);
     m_inspector->records()->model()->setShown(now.recordIndex);
 }
 
@@ -100,6 +97,9 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
     if (m_predictionError)
         return {QString::fromStdString(withBriefHint(*m_predictionError).text()),
                 tr("Reset parameters"), [self] { self->resetParameters(); }};
+    if (m_isStopped)
+        return {tr("The calculation was stopped: what is shown does not answer for these parameters."),
+                tr("Calculate"), [self] { self->schedule(Inputs); }};
     if (now.live)
         return {};
     if (m_checkpoint && !m_checkpoint->missing().isEmpty()) {

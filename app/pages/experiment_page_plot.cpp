@@ -108,7 +108,8 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
         view->setCallouts({});
         view->setEmptyText(m_predictionError
                                ? QString::fromStdString(withBriefHint(*m_predictionError).text())
-                               : tr("calculating…"));
+                               : m_isStopped ? tr("The calculation was stopped.")
+                                             : tr("calculating…"));
         return;
     }
     const ByteStyle bytes = byteStyle();
@@ -193,6 +194,8 @@ std::vector<Marker> ExperimentPage::markers() const
         return m_memory->markers();
     if (showsPlane())
         return m_checkpoint->markers();
+    if (m_checkpoint && axis && axis->key == "step_time")
+        return m_checkpoint->cursorMarkers();
     const std::optional<double> x = currentX();
     if (!x)
         return {};

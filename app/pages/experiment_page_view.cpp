@@ -22,7 +22,7 @@ void ExperimentPage::refreshInputs()
         if (m_memory)
             m_memory->request(m_predictor, target->device, now);
         else
-            m_predictor.request(m_id, target->device, now, m_checkpoint == nullptr); // its detail holds them
+            m_predictor.request(m_id, target->device, now);
         return;
     }
     m_bases.clear();
@@ -38,7 +38,7 @@ void ExperimentPage::refreshOutputs()
 {
     const ShownMeasurement now = shown();
     if (m_memory)
-        m_memory->setPrediction(m_prediction.get(), byteStyle());
+        m_memory->setPrediction(m_prediction ? m_predictor.prepared() : nullptr, byteStyle());
     if (m_checkpoint) {
         m_checkpoint->setPrediction(m_prediction.get(), parameters(), byteStyle());
         m_checkpoint->setMeasured(measuredSchedules(m_services.document.records(), parameters()),
@@ -46,6 +46,9 @@ void ExperimentPage::refreshOutputs()
     }
     if (m_picture) {
         m_picture->setByteStyle(byteStyle());
+        m_picture->setProblem(m_predictionError
+                                  ? QString::fromStdString(withBriefHint(*m_predictionError).text())
+                                  : QString());
         if (const Device* target = device())
             m_picture->setState(m_experiment, *target, parameters(),
                                 m_prediction ? &*m_prediction->predicted : nullptr,

@@ -9,6 +9,12 @@
 
 namespace memscape {
 
+namespace {
+
+constexpr int restTime = 120; ///< ms without a change after which cards out of sight follow
+
+} // namespace
+
 Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunController& runs,
                      QWidget* parent)
     : QFrame(parent)
@@ -47,6 +53,10 @@ Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunC
     outer->addWidget(m_scroll, 1);
     outer->addWidget(progress);
 
+    m_rest.setSingleShot(true);
+    m_rest.setInterval(restTime);
+    connect(&m_rest, &QTimer::timeout, this, &Inspector::showDue);
+    connect(m_scroll->verticalScrollBar(), &QScrollBar::valueChanged, this, &Inspector::showSeen);
     connect(m_figures, &FiguresTable::currentKeyChanged, this, &Inspector::explain);
     connect(m_noteAction, &QPushButton::clicked, this, [this] {
         const auto run = m_noteData.run; // it may replace the note while it runs
@@ -90,7 +100,47 @@ void Inspector::setFigures(std::vector<FigureRow> rows, ByteStyle bytes)
     explain();
 }
 
+void Inspector::show(const Card* card, Showing show)
+{
+    std::erase_if(m_due, [card](const auto& due) { return due.first == card; });
+    if (!card->visibleRegion().isEmpty())
+        return show();
+    m_due.emplace_back(card, std::move(show));
+    m_rest.start();
+}
+
+void Inspector::showDue() const
+{
+    m_rest.stop();
+    for (const auto& [card, show] : std::exchange(m_due, {}))
+        show();
+}
+
+/// Those that have been scrolled into view.
+void Inspector::showSeen()
+{
+    for (auto& [card, show] : std::exchange(m_due, {}))
+        this->show(card, std::move(show));
+}
+
+void Inspector::setClaims(std::vector<Claim> claims)
+{
+    show(m_claims, [this, claims = std::move(claims)] { m_claims->setClaims(claims); });
+}
+
+void Inspector::setFormulas(std::vector<TextbookFormula> formulas, ByteStyle bytes)
+{
+    show(m_textbook, [this, bytes, formulas = std::move(formulas)] {
+        m_textbook->setFormulas(formulas, bytes);
+    });
+}
+
 void Inspector::explain()
+{
+    show(m_why, [this] { explainNow(); });
+}
+
+void Inspector::explainNow()
 {
     const QString key = m_figures->currentIndex().isValid() ? m_figures->currentKey() : m_headline;
     for (const FigureRow& row : m_figures->figures()->rows()) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The right side of a page: parameters, figures with what they stand on, why, claims, records, and
-// the progress of a measurement at the foot. It shows what the page gives it.
+// the progress of a measurement at the foot. It shows what the page gives it: at once where one sees
+// it; a card out of sight waits until nothing has moved for a moment, since laying out its words
+// takes longer than the rest of a frame.
 #pragma once
 
 #include "app/pages/claims_card.h"
@@ -12,8 +14,11 @@
 #include "app/pages/why_card.h"
 
 #include <QFrame>
+#include <QTimer>
 
 #include <functional>
+#include <utility>
+#include <vector>
 
 class QPushButton;
 class QScrollArea;
@@ -38,9 +43,10 @@ public:
 
     ParameterForm* form() const { return m_form; }
     FiguresTable* figures() const { return m_figures; }
-    WhyCard* why() const { return m_why; }
-    ClaimsCard* claims() const { return m_claims; }
-    TextbookCard* textbook() const { return m_textbook; }
+    // With what they are to show, also out of sight.
+    WhyCard* why() const { return showDue(), m_why; }
+    ClaimsCard* claims() const { return showDue(), m_claims; }
+    TextbookCard* textbook() const { return showDue(), m_textbook; }
     RecordsList* records() const { return m_records; }
 
     void setFigures(std::vector<FigureRow> rows, ByteStyle bytes);
@@ -48,9 +54,19 @@ public:
     void setFooting(const QString& basis, const QString& fit);
     void setNote(InspectorNote note);
     QString noteText() const;
+    void setClaims(std::vector<Claim> claims);
+    void setFormulas(std::vector<TextbookFormula> formulas, ByteStyle bytes);
+    /// Cards out of sight show what they are to show, too.
+    bool isComplete() const { return m_due.empty(); }
 
 private:
+    using Showing = std::function<void()>;
+    /// Runs `show` for a card now, or later in place of what was to be shown there before.
+    void show(const Card* card, Showing show);
+    void showDue() const;
+    void showSeen();
     void explain();
+    void explainNow();
     void build(QVBoxLayout* column);
 
     ParameterForm* m_form;
@@ -67,6 +83,8 @@ private:
     QScrollArea* m_scroll;
     QString m_headline; ///< explained while no figure is selected
     ByteStyle m_bytes = ByteStyle::Binary;
+    mutable std::vector<std::pair<const Card*, Showing>> m_due;
+    mutable QTimer m_rest;
 };
 
 } // namespace memscape

@@ -30,6 +30,12 @@ const Json& part(const Json& object, const char* key)
     return object.is_object() && object.contains(key) ? object.at(key) : none;
 }
 
+std::shared_ptr<const MemoryDetail> nothing()
+{
+    static const auto detail = std::make_shared<const MemoryDetail>(Json());
+    return detail;
+}
+
 } // namespace
 
 bool MemoryGuide::guides(const Experiment& experiment)
@@ -43,6 +49,7 @@ MemoryGuide::MemoryGuide(const Experiment& experiment, Picture* picture, PagePlo
     , m_experiment(experiment)
     , m_picture(picture)
     , m_plot(plot)
+    , m_detail(nothing())
 {
     m_rest.setSingleShot(true);
     m_rest.setInterval(restTime);
@@ -80,7 +87,7 @@ void MemoryGuide::request(Predictor& predictor, const Device& device, const Para
         endFit(std::nullopt); // the answer would be for other parameters
     m_parameters = parameters;
     if (!hasAdvice()) {
-        predictor.request(m_experiment.id(), device, parameters, true);
+        predictor.request(m_experiment.id(), device, parameters);
         return;
     }
     if (auto* budget = qobject_cast<BudgetPicture*>(m_picture))
@@ -88,39 +95,58 @@ void MemoryGuide::request(Predictor& predictor, const Device& device, const Para
     m_ask = [this, &predictor] {
         if (auto* budget = qobject_cast<BudgetPicture*>(m_picture))
             budget->setSettled(true);
-        predictor.request(m_experiment.id(), m_device, withAdvice(m_parameters, "levers"), true);
+        predictor.request(m_experiment.id(), m_device, withAdvice(m_parameters, "levers"),
+                          Predictor::Kind::Refinement);
     };
     m_rest.start();
     predictor.request(m_experiment.id(), device, withAdvice(parameters, "none"));
 }
 
-void MemoryGuide::setPrediction(const Record* prediction, ByteStyle bytes)
+MemoryDetail::MemoryDetail(const Json& detail)
+    : timeline(readTimeline(part(detail, "timeline")))
+    , peak(readMoment(part(detail, "peak")))
+    , peakTree(std::make_shared<const MemoryNode>(readTree(part(detail, "tree"))))
+    , textbook(readTextbook(part(detail, "textbook")))
+{
+    const MemoryState state = readMemoryState(detail);
+    doctor = state.doctor;
+    knowsDoctor = state.fits || !doctor.isEmpty();
+    assumptions =
+        QStringList(state.assumptions.begin(), state.assumptions.end()).join(QStringLiteral("; "));
+}
+
+std::shared_ptr<const Prepared> MemoryGuide::prepare(const Record& prediction)
+{
+    static const Json none;
+    return std::make_shared<const MemoryDetail>(
+        prediction.predicted ? prediction.predicted->detail : none);
+}
+
+void MemoryGuide::setPrediction(std::shared_ptr<const Prepared> prepared, ByteStyle bytes)
 {
     m_bytes = bytes;
-    static const Json none;
-    const Json& detail = prediction && prediction->predicted ? prediction->predicted->detail : none;
-    const double before = m_timeline.event.empty() ? -1 : m_timeline.event.back();
-    m_timeline = readTimeline(part(detail, "timeline"));
-    const MemoryState state = readMemoryState(detail);
-    m_assumptions =
-        QStringList(state.assumptions.begin(), state.assumptions.end()).join(QStringLiteral("; "));
-    // It comes with the advice: until then the last one stays.
-    if (state.fits || !state.doctor.isEmpty())
-        m_doctor = state.doctor;
-    m_peak = readMoment(part(detail, "peak"));
-    m_peakTree = readTree(part(detail, "tree"));
-    if (m_timeline.event.empty() || m_timeline.event.back() != before)
+    auto detail = std::dynamic_pointer_cast<const MemoryDetail>(std::move(prepared));
+    if (!detail)
+        detail = nothing();
+    const auto last = [](const MemoryTimeline& line) {
+        return line.event.empty() ? -1 : line.event.back();
+    };
+    if (detail->timeline.event.empty() || last(detail->timeline) != last(m_detail->timeline))
         m_cursor = -1; // another step: its moments are others
+    m_detail = std::move(detail);
+    m_timelinePlot = memoryPlot(timeline(), bytes);
+    if (m_detail->knowsDoctor) // until it is known the last one stays
+        m_doctor = m_detail->doctor;
     if (m_cursor < 0)
-        showMoment(m_peak, m_peakTree);
+        showMoment(m_detail->peak, m_detail->peakTree);
     else
         askMoment();
 }
 
 void MemoryGuide::dressAxes(AxisSpec& x, AxisSpec& y) const
 {
-    if (m_timeline.event.size() > 1)
-        x.range = std::pair(m_timeline.event.front(), m_timeline.event.back());
+    if (timeline().event.size() > 1)
+        x.range = std::pair(timeline().event.front(), timeline().event.back());
     y.log = 0;
     y.fromZero = true;
 }
@@ -129,7 +155,7 @@ void MemoryGuide::dressCurves(std::vector<Curve>& curves, const CurveInput& inpu
 {
     const auto align = [this](Curve& curve, const Outcome& of) {
         curve =
-            alignedCurve(std::move(curve), readTimeline(part(of.detail, "timeline")), m_timeline);
+            alignedCurve(std::move(curve), readTimeline(part(of.detail, "timeline")), timeline());
     };
     for (Curve& curve : curves) {
         if (input.measured
@@ -138,26 +164,24 @@ void MemoryGuide::dressCurves(std::vector<Curve>& curves, const CurveInput& inpu
         if (const Outcome* pinned = pinnedOutcomeOf(curve, input))
             align(curve, *pinned);
     }
-    const MemoryPlot plot = memoryPlot(m_timeline, m_bytes);
-    curves.insert(curves.begin(), plot.areas.begin(), plot.areas.end());
+    curves.insert(curves.begin(), m_timelinePlot.areas.begin(), m_timelinePlot.areas.end());
 }
 
 void MemoryGuide::dressPlot(PlotView& view) const
 {
-    const MemoryPlot plot = memoryPlot(m_timeline, m_bytes);
-    view.setPhases(plot.phases);
-    view.setLines(plot.lines);
-    view.setCallouts(plot.callouts);
+    view.setPhases(m_timelinePlot.phases);
+    view.setLines(m_timelinePlot.lines);
+    view.setCallouts(m_timelinePlot.callouts);
 }
 
 int MemoryGuide::cursor() const
 {
-    return m_cursor >= 0 ? m_cursor : m_timeline.peak;
+    return m_cursor >= 0 ? m_cursor : timeline().peak;
 }
 
 std::vector<Marker> MemoryGuide::markers() const
 {
-    if (cursor() < 0 || m_timeline.event.empty())
+    if (cursor() < 0 || timeline().event.empty())
         return {};
     return {{QString::fromLatin1(cursorMarker), double(cursor()),
              m_cursor < 0 ? tr("peak") : tr("event %1").arg(m_cursor), true}};
@@ -165,14 +189,14 @@ std::vector<Marker> MemoryGuide::markers() const
 
 void MemoryGuide::moveCursor(double event)
 {
-    if (m_timeline.event.empty() || !std::isfinite(event))
+    if (timeline().event.empty() || !std::isfinite(event))
         return;
-    const double last = m_timeline.event.back();
-    m_cursor = int(std::lround(std::clamp(event, m_timeline.event.front(), last)));
-    if (m_cursor == m_timeline.peak)
+    const double last = timeline().event.back();
+    m_cursor = int(std::lround(std::clamp(event, timeline().event.front(), last)));
+    if (m_cursor == timeline().peak)
         m_cursor = -1;
     if (m_cursor < 0)
-        showMoment(m_peak, m_peakTree);
+        showMoment(m_detail->peak, m_detail->peakTree);
     else
         askMoment();
     emit cursorMoved();
@@ -180,9 +204,9 @@ void MemoryGuide::moveCursor(double event)
 
 void MemoryGuide::cursorKey(int key, Qt::KeyboardModifiers modifiers)
 {
-    if (m_timeline.event.empty())
+    if (timeline().event.empty())
         return;
-    const double first = m_timeline.event.front(), last = m_timeline.event.back();
+    const double first = timeline().event.front(), last = timeline().event.back();
     const double step =
         modifiers & Qt::ShiftModifier ? std::max(1.0, std::round((last - first) / 100)) : 1;
     switch (key) {
@@ -195,7 +219,7 @@ void MemoryGuide::cursorKey(int key, Qt::KeyboardModifiers modifiers)
     case Qt::Key_End:
         return moveCursor(last);
     case Qt::Key_P:
-        return moveCursor(m_timeline.peak);
+        return moveCursor(timeline().peak);
     default:
         return;
     }
@@ -208,12 +232,12 @@ void MemoryGuide::askMoment()
     m_finder.request(m_device, m_parameters, std::size_t(cursor()));
 }
 
-void MemoryGuide::showMoment(const MemoryMoment& moment, const MemoryNode& tree)
+void MemoryGuide::showMoment(const MemoryMoment& moment, std::shared_ptr<const MemoryNode> tree)
 {
-    m_moment = moment;
     if (auto* picture = qobject_cast<MomentPicture*>(m_picture)) {
         picture->setByteStyle(m_bytes);
-        picture->setMoment(moment, tree, moment.event >= 0 && moment.event == m_timeline.peak);
+        picture->setMoment(moment, std::move(tree),
+                           moment.event >= 0 && moment.event == timeline().peak);
     } else if (m_cursor >= 0) {
         QStringList largest;
         for (std::size_t i = 0; i < std::min<std::size_t>(moment.live.size(), 4); ++i)

@@ -18,6 +18,19 @@
 
 namespace memscape {
 
+/// All that these pages draw, read from a record beside the window's thread.
+struct MemoryDetail : Prepared
+{
+    explicit MemoryDetail(const Json& detail);
+
+    MemoryTimeline timeline;
+    MemoryMoment peak;
+    std::shared_ptr<const MemoryNode> peakTree;
+    std::vector<TextbookFormula> textbook;
+    QString doctor, assumptions;
+    bool knowsDoctor = false; ///< it comes with the advice
+};
+
 class MemoryGuide : public QObject
 {
     Q_OBJECT
@@ -33,11 +46,15 @@ public:
     /// Nothing more will come by itself.
     bool rests() const { return !m_rest.isActive() && !m_finder.isBusy() && !m_fit.isBusy(); }
 
-    /// The values that the page shows now; call before the picture gets them.
-    void setPrediction(const Record* prediction, ByteStyle bytes);
-    const MemoryTimeline& timeline() const { return m_timeline; }
+    /// For the predictor of these pages.
+    static std::shared_ptr<const Prepared> prepare(const Record& prediction);
+    /// The values that the page shows now; call before the picture gets them. `prepared`: what
+    /// prepare() made of that prediction; null without one.
+    void setPrediction(std::shared_ptr<const Prepared> prepared, ByteStyle bytes);
+    const MemoryTimeline& timeline() const { return m_detail->timeline; }
     const QString& doctor() const { return m_doctor; } ///< what runs out of memory, in words
-    const QString& assumptions() const { return m_assumptions; } ///< about the model, in words
+    const QString& assumptions() const { return m_detail->assumptions; } ///< about the model, in words
+    const std::vector<TextbookFormula>& textbook() const { return m_detail->textbook; }
     /// From the first event to the last, bytes from zero.
     void dressAxes(AxisSpec& x, AxisSpec& y) const;
     /// Areas, and curves of other steps in their places, beside what every plot has.
@@ -57,7 +74,7 @@ protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
-    void showMoment(const MemoryMoment& moment, const MemoryNode& tree);
+    void showMoment(const MemoryMoment& moment, std::shared_ptr<const MemoryNode> tree);
     void askMoment();
     void endFit(std::optional<FitAnswer> answer);
     bool hasAdvice() const;
@@ -72,11 +89,9 @@ private:
     Device m_device;
     Parameters m_parameters;
     std::optional<Parameters> m_searching; ///< "Make it fit" runs for these
-    MemoryTimeline m_timeline;
-    QString m_doctor, m_assumptions;
-    MemoryMoment m_peak;
-    MemoryNode m_peakTree;
-    MemoryMoment m_moment; ///< at the cursor, as far as it is known
+    std::shared_ptr<const MemoryDetail> m_detail; ///< never null
+    MemoryPlot m_timelinePlot; ///< of its timeline
+    QString m_doctor;
     int m_cursor = -1; ///< −1: at the peak
     ByteStyle m_bytes = ByteStyle::Binary;
 };

@@ -27,7 +27,7 @@ struct MomentFinder::Cache
 struct MomentFinder::Answer
 {
     MemoryMoment moment;
-    MemoryNode tree;
+    std::shared_ptr<const MemoryNode> tree;
 };
 
 namespace {
@@ -90,7 +90,7 @@ void MomentFinder::start(std::shared_ptr<const Question> question)
                 const Trace& trace = cache->answer->simulation.trace;
                 const Moment moment = momentAt(trace, question->event);
                 answer = std::make_shared<Answer>(Answer{readMoment(momentJson(trace, moment)),
-                                                         readTree(treeJson(trace, moment))});
+                                                         std::make_shared<const MemoryNode>(readTree(treeJson(trace, moment)))});
             }
         } catch (const std::exception&) {
             cache->answer.reset();

@@ -29,7 +29,7 @@ public:
     bool isBusy() const { return m_running; }
 
 signals:
-    void found(const memscape::MemoryMoment& moment, const memscape::MemoryNode& tree);
+    void found(const memscape::MemoryMoment& moment, std::shared_ptr<const memscape::MemoryNode> tree);
 
 private:
     struct Question;

@@ -9,6 +9,7 @@
 #include <QStyle>
 
 #include <algorithm>
+#include <utility>
 
 namespace memscape {
 
@@ -58,7 +59,8 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
 
 void PageHeader::setDevice(const std::string& id)
 {
-    m_deviceId = id;
+    if (std::exchange(m_deviceId, id) == id)
+        return;
     m_device->setDevice(id);
     refresh();
 }

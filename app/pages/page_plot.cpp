@@ -7,6 +7,8 @@
 #include <QButtonGroup>
 #include <QHBoxLayout>
 
+#include <utility>
+
 namespace memscape {
 
 namespace {
@@ -151,6 +153,12 @@ void PagePlot::setHoverText(const QString& text)
     refreshStatus();
 }
 
+void PagePlot::setBusy(bool busy)
+{
+    if (std::exchange(m_isBusy, busy) != busy)
+        refreshStatus();
+}
+
 QString PagePlot::statusText() const
 {
     return m_status->text();
@@ -162,6 +170,8 @@ void PagePlot::refreshStatus()
     if (text.isEmpty())
         text =
             tr("Point at the plot to read values. Wheel zooms, drag pans, double click shows all.");
+    if (m_isBusy)
+        text = tr("Calculating… Esc stops it.");
     if (!m_view->note().isEmpty())
         text += QStringLiteral("   ") + m_view->note();
     m_status->setText(text);

@@ -33,6 +33,8 @@ public:
     /// Something else than the plot that is under the pointer; empty gives the line back.
     void setHoverText(const QString& text);
     QString statusText() const;
+    /// The curves are of the last answer, and the next takes its time.
+    void setBusy(bool busy);
 
 signals:
     void groupChosen(const QString& key);
@@ -56,6 +58,7 @@ private:
     QLabel* m_status;
     std::vector<SeriesGroup> m_groups;
     QString m_hover;
+    bool m_isBusy = false;
 };
 
 } // namespace memscape

@@ -3,6 +3,8 @@
 
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace memscape {
 
 ParameterForm::ParameterForm(const Schema& schema, QWidget* parent)
@@ -22,14 +24,20 @@ ParameterForm::ParameterForm(const Schema& schema, QWidget* parent)
 
 void ParameterForm::display(const Parameters& parameters, ByteStyle bytes)
 {
+    // While a slider moves one field of twenty has something else to show.
+    const bool all = m_bytes != bytes || m_shown.sweep() != parameters.sweep();
+    const auto& before = m_shown.values();
     for (ParameterField* field : m_fields) {
         const std::string& key = field->spec().key;
         field->setByteStyle(bytes);
-        for (const auto& [name, value] : parameters.values()) {
-            if (name == key)
-                field->display(value, parameters.sweep());
+        for (const auto& one : parameters.values()) {
+            const bool same = std::find(before.begin(), before.end(), one) != before.end();
+            if (one.first == key && (all || !same || !field->errorText().isEmpty()))
+                field->display(one.second, parameters.sweep());
         }
     }
+    m_shown = parameters;
+    m_bytes = bytes;
 }
 
 ParameterField* ParameterForm::field(const QString& key) const

@@ -25,6 +25,8 @@ signals:
 
 private:
     std::vector<ParameterField*> m_fields;
+    Parameters m_shown;
+    std::optional<ByteStyle> m_bytes; ///< none: nothing is shown yet
 };
 
 } // namespace memscape

@@ -169,6 +169,8 @@ QString BudgetPicture::title() const
 QString BudgetPicture::summary() const
 {
     const BudgetState state = this->state();
+    if (state.memory.empty() && !problem().isEmpty())
+        return state.title + QStringLiteral(": ") + problem();
     QStringList parts;
     for (const MemoryPart& part : state.memory.parts)
         parts << part.label + u' ' + memoryText(part.bytes, state.bytes);
@@ -270,6 +272,8 @@ void BudgetPicture::paint(QPainter& painter, const QRectF& rect, const Theme& th
         pen.totals();
         pen.heading();
         pen.buttons();
+    } else {
+        paintProblem(painter, rect, theme);
     }
     painter.restore();
 }

@@ -63,6 +63,8 @@ void CheckpointPicture::setState(const Experiment&, const Device&, const Paramet
     ScheduleState state;
     if (predicted)
         state = readSchedule(predicted->detail);
+    else
+        state.missing = problem();
     state.units.bytes = byteStyle();
     state.title = titleOf(state, parameters);
     if (measured) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace memscape {
 
@@ -98,13 +99,26 @@ std::optional<FitAnswer> readFit(const Json& detail)
     return answer;
 }
 
-MemoryNode readNode(const Json& json, int depth)
+/// Bytes by category.
+using CategoryBytes = std::map<QString, double>;
+
+/// `sums` gets what the leaves hold.
+MemoryNode readNode(const Json& json, int depth, CategoryBytes& sums)
 {
     MemoryNode node{words(json, "name"), words(json, "category"), number(json, "bytes", 0), {}};
+    CategoryBytes own;
     if (depth < deepest)
         node.children = list<MemoryNode>(member(json, "children"), [&](const Json& child) {
-            return readNode(child, depth + 1);
+            return readNode(child, depth + 1, own);
         });
+    if (node.children.empty())
+        own[node.category] += node.bytes;
+    else
+        node.category = std::max_element(own.begin(), own.end(), [](const auto& a, const auto& b) {
+                            return a.second < b.second;
+                        })->first;
+    for (const auto& [category, bytes] : own)
+        sums[category] += bytes;
     return node;
 }
 
@@ -199,7 +213,8 @@ MemoryMoment readMoment(const Json& json)
 
 MemoryNode readTree(const Json& tree)
 {
-    return readNode(tree, 0);
+    CategoryBytes sums;
+    return readNode(tree, 0, sums);
 }
 
 std::vector<TextbookFormula> readTextbook(const Json& textbook)

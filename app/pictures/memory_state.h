@@ -66,7 +66,7 @@ struct MemoryMoment
 /// Bytes by module path, down to tensors of one name.
 struct MemoryNode
 {
-    QString name, category; ///< the category of a leaf
+    QString name, category; ///< that most of its bytes belong to
     double bytes = 0;
     std::vector<MemoryNode> children; ///< largest first
 };

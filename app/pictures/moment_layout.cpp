@@ -8,7 +8,6 @@
 #include <QFontMetricsF>
 
 #include <algorithm>
-#include <map>
 
 namespace memscape {
 
@@ -120,7 +119,7 @@ TreeCell cellOf(const MomentState& state, const MemoryNode& node, const QRectF& 
     cell.leaf = node.children.empty();
     cell.path = path;
     cell.depth = depth;
-    cell.category = mainCategory(node);
+    cell.category = node.category;
     const QString full = node.name + u' ' + memoryText(node.bytes, state.bytes);
     const QRectF label(rect.left() + 4 * u, rect.top() + 2 * u, rect.width() - 8 * u,
                        metrics.height());
@@ -160,15 +159,13 @@ void placeCells(const MomentState& state, MomentLayout& layout, const MemoryNode
     }
 }
 
-void addBytes(const MemoryNode& node, std::map<QString, double>& sums)
-{
-    if (node.children.empty())
-        sums[node.category] += node.bytes;
-    for (const MemoryNode& child : node.children)
-        addBytes(child, sums);
-}
-
 } // namespace
+
+const MemoryNode& MomentState::tree() const
+{
+    static const MemoryNode nothing;
+    return root ? *root : nothing;
+}
 
 std::vector<QRectF> MomentLayout::pieces() const
 {
@@ -192,15 +189,6 @@ const MemoryNode& nodeAt(const MemoryNode& root, const QStringList& path)
         node = &*child;
     }
     return *node;
-}
-
-QString mainCategory(const MemoryNode& node)
-{
-    std::map<QString, double> sums;
-    addBytes(node, sums);
-    const auto most = std::max_element(
-        sums.begin(), sums.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == sums.end() ? QString() : most->first;
 }
 
 MomentLayout layoutMoment(const MomentState& state, const QRectF& rect)
@@ -230,7 +218,7 @@ MomentLayout layoutMoment(const MomentState& state, const QRectF& rect)
     placeRows(state, layout);
     placeCrumbs(state, layout, QRectF(split, area.top(), area.right() - split, head.height()));
     layout.map = QRectF(split, top, area.right() - split, std::max(0.0, area.bottom() - top));
-    placeCells(state, layout, nodeAt(state.tree, state.path), layout.map, state.path, 0);
+    placeCells(state, layout, nodeAt(state.tree(), state.path), layout.map, state.path, 0);
     return layout;
 }
 

@@ -9,17 +9,21 @@
 #include <QRectF>
 #include <QStringList>
 
+#include <memory>
+
 namespace memscape {
 
 struct MomentState
 {
     MemoryMoment moment;
-    MemoryNode tree;
+    std::shared_ptr<const MemoryNode> root; ///< null: nothing is known
     bool isPeak = false;
     bool pending = false; ///< the moment that was asked for is still being looked up
     QStringList path; ///< of the module that is looked into
     int firstRow = 0; ///< of the list
     ByteStyle bytes = ByteStyle::Decimal;
+
+    const MemoryNode& tree() const;
 };
 
 struct LiveRow
@@ -66,8 +70,5 @@ MomentLayout layoutMoment(const MomentState& state, const QRectF& rect);
 
 /// The node at a path; the deepest that is there.
 const MemoryNode& nodeAt(const MemoryNode& root, const QStringList& path);
-
-/// The category that most bytes under a node belong to.
-QString mainCategory(const MemoryNode& node);
 
 } // namespace memscape

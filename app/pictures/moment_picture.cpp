@@ -118,17 +118,18 @@ void MomentPicture::setState(const Experiment&, const Device&, const Parameters&
                              const Prediction* predicted, const Measurement*)
 {
     if (predicted == nullptr)
-        setMoment({}, {}, false); // what is alive comes with setMoment()
+        setMoment({}, nullptr, false); // what is alive comes with setMoment()
 }
 
-void MomentPicture::setMoment(MemoryMoment moment, MemoryNode tree, bool isPeak)
+void MomentPicture::setMoment(MemoryMoment moment, std::shared_ptr<const MemoryNode> tree,
+                              bool isPeak)
 {
     m_state.moment = std::move(moment);
-    m_state.tree = std::move(tree);
+    m_state.root = std::move(tree);
     m_state.isPeak = isPeak;
     m_state.pending = false;
     QStringList path; // as far as this moment still has it
-    const MemoryNode* node = &m_state.tree;
+    const MemoryNode* node = &m_state.tree();
     for (const QString& name : std::as_const(m_state.path)) {
         const auto child = std::find_if(node->children.begin(), node->children.end(),
                                         [&](const MemoryNode& one) { return one.name == name; });
@@ -141,7 +142,25 @@ void MomentPicture::setMoment(MemoryMoment moment, MemoryNode tree, bool isPeak)
     m_state.firstRow =
         std::clamp(m_state.firstRow, 0, std::max(0, int(m_state.moment.live.size()) - 1));
     setAccessibleDescription(summary());
+    changed();
+}
+
+void MomentPicture::changed()
+{
+    m_layout.reset();
     update();
+}
+
+void MomentPicture::changeEvent(QEvent* event)
+{
+    Picture::changeEvent(event);
+    changed(); // fonts and palettes
+}
+
+void MomentPicture::resizeEvent(QResizeEvent* event)
+{
+    Picture::resizeEvent(event);
+    changed();
 }
 
 void MomentPicture::setPending(bool pending)
@@ -152,24 +171,25 @@ void MomentPicture::setPending(bool pending)
 void MomentPicture::lookInto(const QStringList& path)
 {
     m_state.path = path;
-    update();
+    changed();
 }
 
-MomentState MomentPicture::shown() const
+MomentLayout MomentPicture::layoutIn(const QRectF& rect) const
 {
-    MomentState state = m_state;
-    state.bytes = byteStyle();
-    return state;
+    m_state.bytes = byteStyle();
+    return layoutMoment(m_state, rect);
 }
 
-MomentLayout MomentPicture::layoutNow() const
+const MomentLayout& MomentPicture::layoutNow() const
 {
-    return layoutMoment(shown(), QRectF(rect()));
+    if (!m_layout || m_state.bytes != byteStyle())
+        m_layout = layoutIn(QRectF(rect()));
+    return *m_layout;
 }
 
 QString MomentPicture::title() const
 {
-    const MomentLayout layout = layoutNow();
+    const MomentLayout& layout = layoutNow();
     return layout.headingText + QStringLiteral(", ") + layout.placeText;
 }
 
@@ -199,16 +219,16 @@ QSize MomentPicture::minimumSizeHint() const
 
 void MomentPicture::scroll(int rows)
 {
-    const MomentLayout layout = layoutNow();
+    const MomentLayout& layout = layoutNow();
     m_state.firstRow = std::clamp(m_state.firstRow + rows, 0,
                                   std::max(0, layout.rowsInAll - int(layout.rows.size())));
-    update();
+    changed();
 }
 
 QString MomentPicture::textAt(QPointF at) const
 {
-    const MomentState state = shown();
-    const MomentLayout layout = layoutMoment(state, QRectF(rect()));
+    const MomentState& state = m_state;
+    const MomentLayout& layout = layoutNow();
     for (const LiveRow& row : layout.rows) {
         if (!row.rect.contains(at) || std::size_t(row.live) >= state.moment.live.size())
             continue;
@@ -236,37 +256,40 @@ bool MomentPicture::event(QEvent* event)
     return Picture::event(event);
 }
 
-void MomentPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme,
-                          bool onScreen) const
+void MomentPicture::paint(QPainter& painter, const MomentLayout& layout, const QRectF& rect,
+                          const Theme& theme, QPointF pointer) const
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
     painter.fillRect(rect, theme.background);
-    const MomentState state = shown();
-    const MomentLayout layout = layoutMoment(state, rect);
-    if (onScreen && state.pending)
-        painter.setOpacity(0.7);
-    paintList(painter, state, layout, theme);
-    paintMap(painter, layout, theme, onScreen ? m_pointer : QPointF(-1, -1));
+    if (m_state.moment.event < 0 && !problem().isEmpty()) {
+        paintProblem(painter, rect, theme);
+    } else {
+        paintList(painter, m_state, layout, theme);
+        paintMap(painter, layout, theme, pointer);
+    }
     painter.restore();
 }
 
 void MomentPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
 {
-    paint(painter, rect, theme, false);
+    paint(painter, layoutIn(rect), rect, theme, QPointF(-1, -1));
 }
 
 void MomentPicture::paintEvent(QPaintEvent*)
 {
     QPainter painter(this);
-    paint(painter, QRectF(rect()), currentTheme(), true);
+    painter.fillRect(rect(), currentTheme().background);
+    painter.setOpacity(m_state.pending ? 0.7 : 1);
+    paint(painter, layoutNow(), QRectF(rect()), currentTheme(), m_pointer);
+    painter.setOpacity(1);
     paintFocusRing(painter, currentTheme());
 }
 
 void MomentPicture::mousePressEvent(QMouseEvent* event)
 {
-    const MomentState state = shown();
-    const MomentLayout layout = layoutMoment(state, QRectF(rect()));
+    const MomentState& state = m_state;
+    const MomentLayout& layout = layoutNow();
     for (const Crumb& crumb : layout.crumbs) {
         if (crumb.rect.contains(event->position()))
             return lookInto(crumb.path);
@@ -274,7 +297,7 @@ void MomentPicture::mousePressEvent(QMouseEvent* event)
     // The outer cell first: one looks into a tree level by level.
     for (const TreeCell& cell : layout.cells) {
         if (cell.depth == 0 && cell.rect.contains(event->position()) && !cell.leaf)
-            return lookInto(pastOnlyChildren(state.tree, cell.path));
+            return lookInto(pastOnlyChildren(state.tree(), cell.path));
     }
     Picture::mousePressEvent(event);
 }
@@ -324,7 +347,7 @@ void MomentPicture::keyPressEvent(QKeyEvent* event)
         break;
     case Qt::Key_Return:
     case Qt::Key_Enter: { // into the largest module
-        const MemoryNode& node = nodeAt(m_state.tree, m_state.path);
+        const MemoryNode& node = nodeAt(m_state.tree(), m_state.path);
         if (!node.children.empty() && !node.children.front().children.empty())
             return lookInto(m_state.path + QStringList{node.children.front().name});
         break;

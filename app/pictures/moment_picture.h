@@ -8,6 +8,8 @@
 #include "app/pictures/moment_layout.h"
 #include "app/pictures/picture.h"
 
+#include <optional>
+
 namespace memscape {
 
 class MomentPicture final : public Picture
@@ -20,7 +22,7 @@ public:
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
     /// What is alive at the cursor; `pending` while that of another moment is still shown.
-    void setMoment(MemoryMoment moment, MemoryNode tree, bool isPeak);
+    void setMoment(MemoryMoment moment, std::shared_ptr<const MemoryNode> tree, bool isPeak);
     void setPending(bool pending);
     void lookInto(const QStringList& path);
 
@@ -31,13 +33,15 @@ public:
     QSize minimumSizeHint() const override;
 
     const MomentState& state() const { return m_state; }
-    MomentLayout layoutNow() const;
+    const MomentLayout& layoutNow() const;
 
 signals:
     void cursorKey(int key, Qt::KeyboardModifiers modifiers); ///< left, right, Home, End, P
 
 protected:
     bool event(QEvent* event) override;
+    void changeEvent(QEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
     void paintEvent(QPaintEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
@@ -46,12 +50,15 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    MomentState shown() const;
+    void changed(); ///< other things are to be seen
     void scroll(int rows);
     QString textAt(QPointF at) const;
-    void paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const;
+    MomentLayout layoutIn(const QRectF& rect) const;
+    void paint(QPainter& painter, const MomentLayout& layout, const QRectF& rect, const Theme& theme,
+               QPointF pointer) const;
 
-    MomentState m_state;
+    mutable MomentState m_state; ///< mutable for its byte style, which is the window's
+    mutable std::optional<MomentLayout> m_layout; ///< of what is shown, in this size
     QPointF m_pointer{-1, -1};
 };
 

@@ -6,10 +6,13 @@
 #include "app/pictures/hierarchy_picture.h"
 #include "app/pictures/moment_picture.h"
 #include "app/pictures/warp_picture.h"
+#include "app/plots/plot_style.h"
 
 #include <QEvent>
 #include <QFocusEvent>
 #include <QPainter>
+
+#include <utility>
 
 namespace memscape {
 
@@ -29,6 +32,21 @@ void Picture::setByteStyle(ByteStyle style)
         return;
     m_byteStyle = style;
     update();
+}
+
+void Picture::setProblem(const QString& problem)
+{
+    if (std::exchange(m_problem, problem) != problem)
+        update();
+}
+
+void Picture::paintProblem(QPainter& painter, const QRectF& rect, const Theme& theme) const
+{
+    if (m_problem.isEmpty())
+        return;
+    painter.setFont(plotFont(1.0));
+    painter.setPen(theme.bad);
+    painter.drawText(rect.adjusted(24, 12, -24, -12), Qt::AlignCenter | Qt::TextWordWrap, m_problem);
 }
 
 void Picture::changeEvent(QEvent* event)

@@ -48,6 +48,10 @@ public:
     void setByteStyle(ByteStyle style);
     ByteStyle byteStyle() const { return m_byteStyle; }
 
+    /// Why there is no prediction to draw, in words; empty while there is one. Before setState().
+    void setProblem(const QString& problem);
+    const QString& problem() const { return m_problem; }
+
 signals:
     /// A parameter as text that parses: ("stride", "4"), ("working_set", "25165824").
     void parameterEdited(const QString& key, const QString& text);
@@ -63,9 +67,12 @@ protected:
     void focusOutEvent(QFocusEvent* event) override;
     /// The frame that shows where the keyboard is; nothing while the focus came from the mouse.
     void paintFocusRing(QPainter& painter, const Theme& theme) const;
+    /// The problem in the place of what can't be drawn.
+    void paintProblem(QPainter& painter, const QRectF& rect, const Theme& theme) const;
 
 private:
     bool m_keyboardFocus = false;
+    QString m_problem;
     ByteStyle m_byteStyle = ByteStyle::Binary;
 };
 

@@ -246,7 +246,7 @@ void PlotScene::updateGraph(std::size_t index, bool dataChanged)
     const CleanCurve& clean = m_state.cleaned[index];
     graph->setVisible(m_state.curves[index].visible
                       && m_state.curves[index].role != CurveRole::Area);
-    if (!dataChanged)
+    if (!dataChanged || m_state.curves[index].role == CurveRole::Area) // areas are painted by us
         return;
     m_graphs->trees[index].reset();
     if (clean.x.size() > longCurve) {

@@ -26,6 +26,16 @@ void settle(ExperimentPage& page)
     QApplication::processEvents();
 }
 
+/// A frame as the window makes it: events until the plot has been drawn again, then what else is due
+/// to be painted, and nothing else.
+void nextFrame(ExperimentPage& page, int replots)
+{
+    while (page.plot()->view()->replotCount() == replots)
+        QApplication::processEvents(QEventLoop::WaitForMoreEvents);
+    QEvent update(QEvent::UpdateRequest);
+    QApplication::sendEvent(&page, &update);
+}
+
 void changedParameter(benchmark::State& state, const char* experiment, const char* device, const char* key,
                       std::vector<QString> values)
 {
@@ -49,8 +59,8 @@ BENCHMARK_CAPTURE(changedParameter, stride_on_h200, "stride", "nvidia-h200", "st
 BENCHMARK_CAPTURE(changedParameter, stride_on_cpu, "stride", "cpu", "stride", strides)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(changedParameter, hierarchy_on_cpu, "hierarchy", "cpu", "working_set", sizes)->Unit(benchmark::kMillisecond);
 
-/// While a slider moves: from the edit to the page with its prediction on screen; what would help comes
-/// when it rests. CPU is what the window's own thread computed, Time is until the pixels are there: the
+/// While a slider moves: from the edit to the page with its prediction on screen; what would help, and
+/// cards below the fold, come when it rests. CPU is what the window's own thread computed, Time is until the pixels are there: the
 /// prediction runs on another thread, and this one sleeps meanwhile.
 void draggedParameter(benchmark::State& state, const char* experiment, const char* page, const char* model,
                       const char* key, const std::vector<QString>& values)
@@ -60,8 +70,8 @@ void draggedParameter(benchmark::State& state, const char* experiment, const cha
     ExperimentPage shown(**findExperiment(experiment), fixture.services(), nullptr, page);
     shown.resize(1280, 800);
     shown.show();
-    static_cast<void>(shown.setText("sequence", "1024")); // as long as GPT-2 takes it; inference has none
-    if (!shown.setText("model", model))
+    static_cast<void>(shown.setText("sequence", "1024")); // as long as GPT-2 takes it; others have none
+    if (*model != '\0' && !shown.setText("model", model))
         state.SkipWithError("refused");
     settle(shown);
     if (shown.prediction() == nullptr)
@@ -71,16 +81,16 @@ void draggedParameter(benchmark::State& state, const char* experiment, const cha
         const Record* before = shown.prediction();
         if (!shown.setText(key, values[next++ % values.size()]))
             state.SkipWithError("refused");
-        shown.updateNow();
         while (shown.prediction() == before)
             QApplication::processEvents(QEventLoop::WaitForMoreEvents);
-        shown.updateNow();
-        shown.repaint();
+        nextFrame(shown, shown.plot()->view()->replotCount());
     }
 }
 
 const std::vector<QString> batches{"1", "2", "3", "5", "8", "13", "21", "34", "55", "89"};
 const std::vector<QString> contexts{"512", "1024", "2000", "4096", "8192", "16384", "32768"};
+BENCHMARK_CAPTURE(draggedParameter, stride, "stride", "", "", "stride", strides)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, hierarchy, "hierarchy", "", "", "working_set", sizes)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedParameter, budget_of_llama_2_7b, "training-memory", "", "llama-2-7b", "batch", batches)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedParameter, budget_of_gpt2_xl, "training-memory", "", "gpt2-xl", "batch", batches)
@@ -111,10 +121,9 @@ void draggedBudget(benchmark::State& state, const char* chain, std::vector<doubl
         const double before = static_cast<CheckpointPicture*>(shown.picture())->state().budget;
         if (!shown.setText("budget", budget->textAt(shares[next++ % shares.size()])))
             state.SkipWithError("refused");
-        shown.updateNow();
         while (static_cast<CheckpointPicture*>(shown.picture())->state().budget == before)
-            QApplication::processEvents();
-        shown.repaint();
+            QApplication::processEvents(QEventLoop::WaitForMoreEvents);
+        nextFrame(shown, shown.plot()->view()->replotCount());
     }
 }
 

@@ -3,8 +3,11 @@
 #include "app/document/predictor.h"
 #include "tests/support/sample_study.h"
 
+#include <QElapsedTimer>
 #include <QSignalSpy>
 #include <QTest>
+
+#include <thread>
 
 using namespace memscape;
 using namespace std::chrono_literals;
@@ -20,6 +23,13 @@ Parameters heavy()
         sweep.values.push_back(1.0 + i % 64);
     parameters.setSweep(std::move(sweep));
     return parameters;
+}
+
+/// 150 stages, solved a hundred times: some seconds, and it is asked now and then whether it is wanted.
+Parameters longSolve()
+{
+    return *resolve((*findExperiment("checkpoint"))->schema(),
+                    std::vector<std::string>{"chain=mlp:150x4096", "slots=400:499:1"});
 }
 
 } // namespace
@@ -87,12 +97,69 @@ private slots:
         QTRY_COMPARE(failed.size(), 2);
     }
 
+    void aRefinementGivesWayAtOnce()
+    {
+        Predictor predictor(nullptr, 0ms);
+        QSignalSpy predicted(&predictor, &Predictor::predicted);
+        predictor.request("checkpoint", sample::device(), longSolve(), Predictor::Kind::Refinement);
+        predictor.request("stride", sample::device(), sample::parameters());
+        QTRY_COMPARE_WITH_TIMEOUT(predicted.size(), 1, 20000);
+        QCOMPARE(predicted[0].at(0).value<std::shared_ptr<const Record>>()->experiment, "stride");
+        QTRY_VERIFY(!predictor.isBusy());
+        QCOMPARE(predicted.size(), 1); // what was stopped is not told of
+    }
+
+    void whatIsStoppedLeavesTheOldAnswer()
+    {
+        Predictor predictor(nullptr, 0ms);
+        QSignalSpy predicted(&predictor, &Predictor::predicted);
+        QSignalSpy cancelled(&predictor, &Predictor::cancelled);
+        predictor.cancel(); // nothing runs
+        predictor.request("checkpoint", sample::device(), longSolve());
+        QVERIFY(predictor.isBusy());
+        predictor.cancel();
+        QTRY_VERIFY_WITH_TIMEOUT(!predictor.isBusy(), 20000);
+        QCOMPARE(cancelled.size(), 1);
+        QVERIFY(predicted.isEmpty());
+        predictor.request("stride", sample::device(), sample::parameters());
+        QTRY_COMPARE(predicted.size(), 1);
+    }
+
+    void whatAPageDrawsIsPreparedBeside()
+    {
+        struct Length : Prepared
+        {
+            std::size_t figures = 0;
+            std::thread::id thread;
+        };
+        Predictor predictor(nullptr, 5s);
+        predictor.setPreparation([](const Record& record) {
+            auto length = std::make_shared<Length>();
+            length->figures = record.predicted->figures.size();
+            length->thread = std::this_thread::get_id();
+            return length;
+        });
+        QSignalSpy predicted(&predictor, &Predictor::predicted);
+        predictor.request("stride", sample::device(), sample::parameters());
+        QCOMPARE(predicted.size(), 1);
+        const auto length = std::dynamic_pointer_cast<const Length>(predictor.prepared());
+        QVERIFY(length);
+        QVERIFY(length->figures > 0);
+        QVERIFY(length->thread != std::this_thread::get_id());
+    }
+
     void endingWhileItRunsIsSafe()
     {
         auto predictor = std::make_unique<Predictor>(nullptr, 0ms);
         predictor->request("stride", sample::device(), heavy());
         predictor.reset();
         QTest::qWait(10);
+        QElapsedTimer time;
+        time.start();
+        predictor = std::make_unique<Predictor>(nullptr, 0ms);
+        predictor->request("checkpoint", sample::device(), longSolve());
+        predictor.reset(); // a window that is closed does not wait for it
+        QVERIFY2(time.elapsed() < 2000, qPrintable(QString::number(time.elapsed())));
     }
 };
 

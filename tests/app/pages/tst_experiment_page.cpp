@@ -298,6 +298,48 @@ private slots:
         QCOMPARE(field->findChild<QLineEdit*>()->text(), "24 MiB");
     }
 
+    void whatCannotBePredictedIsSaidInThePicture_data()
+    {
+        QTest::addColumn<QString>("id");
+        QTest::addColumn<QString>("key");
+        QTest::newRow("budget") << "training-memory" << "model";
+        QTest::newRow("schedule") << "checkpoint" << "chain";
+    }
+    void whatCannotBePredictedIsSaidInThePicture()
+    {
+        QFETCH(QString, id);
+        QFETCH(QString, key);
+        auto page = open(id.toStdString(), "nvidia-h200");
+        QVERIFY(page->picture()->problem().isEmpty());
+        QVERIFY(page->setText(key, "no-such-thing"));
+        QTRY_VERIFY(page->upToDate() && !page->prediction());
+        QVERIFY(page->picture()->problem().contains("no-such-thing"));
+        QVERIFY(page->picture()->summary().contains("no-such-thing"));
+        page->resetParameters();
+        QTRY_VERIFY(page->upToDate() && page->prediction());
+        QVERIFY(page->picture()->problem().isEmpty());
+    }
+
+    void aLongPredictionIsStoppedByEscape()
+    {
+        auto page = open("checkpoint", "nvidia-h200");
+        page->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(page.get()));
+        const Record* before = page->prediction();
+        QVERIFY(before);
+        QVERIFY(page->setText("chain", "mlp:150x4096"));
+        QVERIFY(page->setText("slots", "300:499:1")); // solved two hundred times: many seconds
+        QTRY_VERIFY_WITH_TIMEOUT(page->plot()->statusText().contains("Esc"), 10000);
+        QCOMPARE(page->prediction(), before); // the old answer stays meanwhile
+        QTest::keyClick(page.get(), Qt::Key_Escape);
+        QTRY_VERIFY_WITH_TIMEOUT(page->upToDate(), 5000);
+        QCOMPARE(page->prediction(), before);
+        QVERIFY2(page->inspector()->noteText().contains("stopped"), qPrintable(page->inspector()->noteText()));
+        QVERIFY(!page->plot()->statusText().contains("Esc"));
+        page->resetParameters();
+        QTRY_VERIFY(page->upToDate() && page->inspector()->noteText().contains("Not measured"));
+    }
+
     void changeToRepaintIsFast()
     {
         auto page = open("hierarchy", "cpu");

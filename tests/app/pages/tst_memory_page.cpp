@@ -276,7 +276,7 @@ private slots:
         for (const LiveTensor& tensor : picture.state().moment.live)
             sum += tensor.bytes;
         QCOMPARE(sum + picture.state().moment.restBytes, picture.state().moment.allocated);
-        QCOMPARE(picture.state().tree.bytes, picture.state().moment.allocated);
+        QCOMPARE(picture.state().tree().bytes, picture.state().moment.allocated);
         QTest::keyClick(&picture, Qt::Key_P);
         QCOMPARE(page->memory()->cursor(), peak);
         QTRY_VERIFY(picture.state().isPeak);
@@ -286,7 +286,7 @@ private slots:
     {
         auto page = open("step-timeline", "4");
         auto& picture = *qobject_cast<MomentPicture*>(page->picture());
-        QTRY_VERIFY(page->upToDate() && !picture.state().tree.children.empty());
+        QTRY_VERIFY(page->upToDate() && !picture.state().tree().children.empty());
         const MomentLayout layout = picture.layoutNow();
         const auto module =
             std::find_if(layout.cells.begin(), layout.cells.end(),

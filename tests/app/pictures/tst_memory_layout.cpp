@@ -194,7 +194,7 @@ private slots:
         MomentState state;
         const Json detail = memoryDetail();
         state.moment = readMoment(detail["peak"]);
-        state.tree = readTree(detail["tree"]);
+        state.root = std::make_shared<const MemoryNode>(readTree(detail["tree"]));
         const QRectF area(QPointF(3, 5), size);
         for (const QStringList& path :
              {QStringList{}, QStringList{QStringLiteral("blocks")},
@@ -228,9 +228,8 @@ private slots:
     void mainCategoryIsWhereTheBytesAre()
     {
         const MemoryNode tree = readTree(memoryDetail()["tree"]);
-        QCOMPARE(mainCategory(tree), QStringLiteral("activations"));
-        QCOMPARE(mainCategory(nodeAt(tree, {QStringLiteral("embedding")})),
-                 QStringLiteral("weights"));
+        QCOMPARE(tree.category, QStringLiteral("activations"));
+        QCOMPARE(nodeAt(tree, {QStringLiteral("embedding")}).category, QStringLiteral("weights"));
     }
 
     void strangeDetailsAreSurvived_data()
@@ -260,7 +259,7 @@ private slots:
         QVERIFY(readTimeline(part("timeline")).categories.empty());
         MomentState moment;
         moment.moment = readMoment(part("peak"));
-        moment.tree = readTree(part("tree"));
+        moment.root = std::make_shared<const MemoryNode>(readTree(part("tree")));
         QVERIFY(layoutMoment(moment, QRectF(0, 0, 700, 300)).cells.empty());
         QVERIFY(readTextbook(part("textbook")).empty());
     }
