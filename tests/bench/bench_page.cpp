@@ -26,15 +26,32 @@ void settle(ExperimentPage& page)
     QApplication::processEvents();
 }
 
-/// A frame as the window makes it: events until the plot has been drawn again, then what else is due
-/// to be painted, and nothing else.
-void nextFrame(ExperimentPage& page, int replots)
+/// Frames as the window makes them: once the page has something else to show, events until its plot has been
+/// drawn again, then what else is due to be painted, and nothing else.
+class Frames
 {
-    while (page.plot()->view()->replotCount() == replots)
-        QApplication::processEvents(QEventLoop::WaitForMoreEvents);
-    QEvent update(QEvent::UpdateRequest);
-    QApplication::sendEvent(&page, &update);
-}
+public:
+    explicit Frames(ExperimentPage& page)
+        : m_page(page)
+    {
+        QObject::connect(&page, &ExperimentPage::updated, &page, [this] { m_shown = drawn(); });
+    }
+
+    /// `arrived`: whether the answer is there.
+    template <typename Arrived> void next(Arrived arrived)
+    {
+        while (!arrived() || drawn() == m_shown)
+            QApplication::processEvents(QEventLoop::WaitForMoreEvents);
+        QEvent update(QEvent::UpdateRequest);
+        QApplication::sendEvent(&m_page, &update);
+    }
+
+private:
+    int drawn() const { return m_page.plot()->view()->replotCount(); }
+
+    ExperimentPage& m_page;
+    int m_shown = 0; ///< replots when the page last changed
+};
 
 void changedParameter(benchmark::State& state, const char* experiment, const char* device, const char* key,
                       std::vector<QString> values)
@@ -76,14 +93,13 @@ void draggedParameter(benchmark::State& state, const char* experiment, const cha
     settle(shown);
     if (shown.prediction() == nullptr)
         return state.SkipWithError("no prediction");
+    Frames frames(shown);
     std::size_t next = 0;
     for (auto _ : state) {
         const Record* before = shown.prediction();
         if (!shown.setText(key, values[next++ % values.size()]))
             state.SkipWithError("refused");
-        while (shown.prediction() == before)
-            QApplication::processEvents(QEventLoop::WaitForMoreEvents);
-        nextFrame(shown, shown.plot()->view()->replotCount());
+        frames.next([&] { return shown.prediction() != before; });
     }
 }
 
@@ -116,14 +132,13 @@ void draggedBudget(benchmark::State& state, const char* chain, std::vector<doubl
         state.SkipWithError("refused");
     settle(shown);
     const auto* budget = qobject_cast<BudgetField*>(shown.inspector()->form()->field("budget"));
+    Frames frames(shown);
     std::size_t next = 0;
     for (auto _ : state) {
         const double before = static_cast<CheckpointPicture*>(shown.picture())->state().budget;
         if (!shown.setText("budget", budget->textAt(shares[next++ % shares.size()])))
             state.SkipWithError("refused");
-        while (static_cast<CheckpointPicture*>(shown.picture())->state().budget == before)
-            QApplication::processEvents(QEventLoop::WaitForMoreEvents);
-        nextFrame(shown, shown.plot()->view()->replotCount());
+        frames.next([&] { return static_cast<CheckpointPicture*>(shown.picture())->state().budget != before; });
     }
 }
 

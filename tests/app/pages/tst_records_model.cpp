@@ -169,7 +169,9 @@ private slots:
         document.removeRecord(1);
         QCOMPARE(selected(), 0);
         document.undoStack()->undo();
+        QCOMPARE(selected(), 1); // it is back
         document.undoStack()->undo();
+        select(0);
         document.undoStack()->undo(); // the typing is one step
         QCOMPARE(document.records()[0].note, "");
         QCOMPARE(note->toPlainText(), "");
