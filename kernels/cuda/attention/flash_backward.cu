@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flash attention backward: the launchers of flash_backward.h.
+#include "kernels/cuda/attention/attention.h"
+#include "kernels/cuda/attention/flash_backward.h"
+#include "kernels/cuda/attention/gpu_machine.cuh"
+#include "kernels/cuda/attention/launch.cuh"
+
+namespace memscape::cuda {
+
+template <typename Element, int headDim>
+__global__ void __launch_bounds__(deltaThreads) flashDelta_1(AttentionSizes s, AttentionArrays arrays)
+{
+    GpuMachine m(dynamicShared());
+    flashDelta<Element, headDim>(m, s, arrays);
+}
+
+template <typename Tile>
+__global__ void __launch_bounds__(Tile::threads)
+    gradientsOfKeys_1(AttentionSizes s, AttentionArrays arrays)
+{
+    if constexpr (hasAsyncCopies) {
+        GpuMachine m(dynamicShared());
+        gradientsOfKeys<Tile>(m, s, arrays);
+    }
+}
+
+template <typename Tile>
+__global__ void __launch_bounds__(Tile::threads)
+    gradientsOfQueries_1(AttentionSizes s, AttentionArrays arrays)
+{
+    if constexpr (hasAsyncCopies) {
+        GpuMachine m(dynamicShared());
+        gradientsOfQueries<Tile>(m, s, arrays);
+    }
+}
+
+template <typename Element, int headDim>
+static cudaError_t launchGradients(const FlashLaunch& w, cudaStream_t stream)
+{
+    using Keys = KeysTile<Element, headDim>;
+    using Queries = QueriesTile<Element, headDim>;
+    const AttentionSizes& s = w.sizes;
+    const std::int64_t rows = std::int64_t(s.batch) * s.heads * s.queries;
+    const std::int64_t blocks = (rows + deltaThreads / 32 - 1) / (deltaThreads / 32);
+    if (blocks > 0x7fffffff)
+        return cudaErrorInvalidConfiguration;
+    cudaError_t error = launchBlocks(flashDelta_1<Element, headDim>, int(blocks), 1, deltaThreads, 0,
+                                     s, w.arrays, stream);
+    if (error == cudaSuccess)
+        error = launchBlocks(gradientsOfKeys_1<Keys>, over(s.keys, Keys::keys), s.batch * s.kvHeads,
+                             Keys::threads, Keys::sharedBytes, s, w.arrays, stream);
+    if (error == cudaSuccess)
+        error = launchRows<Queries>(gradientsOfQueries_1<Queries>, flashSharedBytesOfQueries<Queries>,
+                                    s, w.arrays, stream);
+    return error;
+}
+
+cudaError_t launchFlashBackward(const FlashLaunch& w, cudaStream_t stream)
+{
+    const bool isShort = w.sizes.headDim == 64;
+    if (w.format == ElementFormat::Float32 || (!isShort && w.sizes.headDim != 128))
+        return cudaErrorInvalidValue;
+    if (w.format == ElementFormat::Float16)
+        return isShort ? launchGradients<Half, 64>(w, stream) : launchGradients<Half, 128>(w, stream);
+    return isShort ? launchGradients<Bfloat, 64>(w, stream)
+                   : launchGradients<Bfloat, 128>(w, stream);
+}
+
+} // namespace memscape::cuda

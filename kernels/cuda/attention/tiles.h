@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tensor-core kernels are made of: a tile of rows brought into shared memory, products of a
+// warp's rows with a tile, either way round, and the softmax of scores that lie in registers. A warp
+// owns 16 rows times `strips`; of every 16 × 8 block of sums a lane holds four (fragments.h).
+//
+//   scores  S += A Tᵀ   tile rows are the columns of S: ldmatrix as it lies
+//   values  O += P T    tile rows are the depth: ldmatrix.trans
+//
+// Machine is the GPU (gpu_machine.cuh) or the tests' emulator.
+#pragma once
+
+#include "kernels/cuda/attention/fragments.h"
+#include "kernels/cuda/attention/softmax.h"
+
+namespace memscape::cuda {
+
+/// 16 bytes as they travel.
+struct alignas(16) Chunk
+{
+    std::uint32_t a, b, c, d;
+};
+
+/// Rows that lie one after the other in memory, of which those from `count` on do not exist.
+template <typename Element> struct Rows
+{
+    const Element* data;
+    int count;
+};
+
+/// Sums of a warp: strips of 16 rows by `blocks` of 8 columns.
+template <int strips, int blocks> struct Sums
+{
+    float at[strips][blocks][4];
+    template <typename Machine> MEMSCAPE_KERNEL void clear(Machine&)
+    {
+        MEMSCAPE_UNROLL
+        for (int s = 0; s < strips; ++s) {
+            MEMSCAPE_UNROLL
+            for (int b = 0; b < blocks; ++b) {
+                MEMSCAPE_UNROLL
+                for (int r = 0; r < 4; ++r)
+                    at[s][b][r] = 0;
+            }
+        }
+    }
+};
+
+// ---- memory to shared memory ------------------------------------------------------------------
+
+/// Rows firstRow … firstRow + rows - 1 into the tile at `at`; zeros where there are none.
+template <typename Layout, int rows, int threads, typename Machine, typename Element>
+MEMSCAPE_KERNEL void copyTile(Machine& m, std::uint32_t at, const Rows<Element>& from, int firstRow)
+{
+    constexpr int chunks = Layout::chunksPerRow, step = rowsPerTurn<chunks, threads>();
+    static_assert(rows % step == 0, "every thread copies equally many chunks");
+    const Place place = firstChunk<chunks>(m.thread());
+    const int row = firstRow + place.row;
+    const Element* source = from.data + (std::int64_t(row) * chunks + place.column) * chunkElements;
+    const std::uint32_t to = at + Layout::at(place.row, place.column);
+    MEMSCAPE_UNROLL
+    for (int down = 0; down < rows; down += step) {
+        Chunk chunk{0, 0, 0, 0};
+        if (row + down < from.count)
+            chunk = m.load(reinterpret_cast<const Chunk*>(source + down * chunks * chunkElements));
+        m.storeShared(to + std::uint32_t(down * Layout::rowBytes), chunk);
+    }
+}
+
+/// The same without passing registers, and without waiting.
+template <typename Layout, int rows, int threads, typename Machine, typename Element>
+MEMSCAPE_KERNEL void copyTileAsync(Machine& m, std::uint32_t at, const Rows<Element>& from,
+                                   int firstRow)
+{
+    constexpr int chunks = Layout::chunksPerRow, step = rowsPerTurn<chunks, threads>();
+    static_assert(rows % step == 0, "every thread copies equally many chunks");
+    const Place place = firstChunk<chunks>(m.thread());
+    const int row = firstRow + place.row;
+    const Element* source = from.data + (std::int64_t(row) * chunks + place.column) * chunkElements;
+    const std::uint32_t to = at + Layout::at(place.row, place.column);
+    MEMSCAPE_UNROLL
+    for (int down = 0; down < rows; down += step)
+        m.copyAsync(to + std::uint32_t(down * Layout::rowBytes),
+                    source + down * chunks * chunkElements, row + down < from.count);
+}
+
+// ---- shared memory to fragments ---------------------------------------------------------------
+
+/// A: 16 rows from `row` on, 16 elements of depth from chunk `chunk` on.
+template <typename Layout, typename Machine>
+MEMSCAPE_KERNEL void loadLeft(Machine& m, std::uint32_t (&a)[4], std::uint32_t at, int row,
+                              int chunk)
+{
+    const Place place = matrixRowDownFirst(m.thread() % 32);
+    m.loadMatrices(a, Layout::further(at + Layout::at(row + place.row, place.column), chunk));
+}
+
+/// S += A Tᵀ for one step of depth 16: A's fragments are given, T's rows from `row` on are the
+/// 8 × blocks columns of S.
+template <typename Element, typename Layout, int strips, int blocks, typename Machine>
+MEMSCAPE_KERNEL void addScores(Machine& m, Sums<strips, blocks>& sums,
+                               const std::uint32_t (&a)[strips][4], std::uint32_t at, int chunk)
+{
+    const Place place = matrixRowAcrossFirst(m.thread() % 32);
+    const std::uint32_t lane = Layout::further(at + Layout::at(place.row, place.column), chunk);
+    MEMSCAPE_UNROLL
+    for (int b = 0; b < blocks; b += 2) {
+        std::uint32_t right[4];
+        m.loadMatrices(right, lane + std::uint32_t(b * 8 * Layout::rowBytes));
+        MEMSCAPE_UNROLL
+        for (int s = 0; s < strips; ++s) {
+            m.template multiply<Element>(sums.at[s][b], a[s], right[0], right[1]);
+            m.template multiply<Element>(sums.at[s][b + 1], a[s], right[2], right[3]);
+        }
+    }
+}
+
+/// O += P T for 16 rows of the tile, from `row` on; the columns of T are those of O.
+template <typename Element, typename Layout, int strips, int blocks, typename Machine>
+MEMSCAPE_KERNEL void addValues(Machine& m, Sums<strips, blocks>& sums,
+                               const std::uint32_t (&p)[strips][4], std::uint32_t at, int row)
+{
+    const Place place = matrixRowDownFirst(m.thread() % 32);
+    const std::uint32_t lane = at + Layout::at(place.row, place.column);
+    MEMSCAPE_UNROLL
+    for (int b = 0; b < blocks; b += 2) {
+        std::uint32_t right[4];
+        m.loadMatricesTransposed(right,
+                                 Layout::further(lane, b) + std::uint32_t(row * Layout::rowBytes));
+        MEMSCAPE_UNROLL
+        for (int s = 0; s < strips; ++s) {
+            m.template multiply<Element>(sums.at[s][b], p[s], right[0], right[1]);
+            m.template multiply<Element>(sums.at[s][b + 1], p[s], right[2], right[3]);
+        }
+    }
+}
+
+/// Two blocks of sums side by side as a left side of depth 16, rounded to the element format.
+template <typename Element, typename Machine>
+MEMSCAPE_KERNEL void asLeft(Machine& m, std::uint32_t (&a)[4], const float (&left)[4],
+                            const float (&right)[4])
+{
+    a[0] = m.template pack<Element>(left[0], left[1]);
+    a[1] = m.template pack<Element>(left[2], left[3]);
+    a[2] = m.template pack<Element>(right[0], right[1]);
+    a[3] = m.template pack<Element>(right[2], right[3]);
+}
+
+// ---- softmax of a warp's rows -----------------------------------------------------------------
+
+/// Sets to −∞ what row `row` + … may not see of the keys from `key` on.
+template <int strips, int blocks, typename Machine>
+MEMSCAPE_KERNEL void maskScores(Machine& m, Sums<strips, blocks>& scores, const AttentionSizes& s,
+                                int row, int key)
+{
+    MEMSCAPE_UNROLL
+    for (int strip = 0; strip < strips; ++strip) {
+        MEMSCAPE_UNROLL
+        for (int b = 0; b < blocks; ++b) {
+            MEMSCAPE_UNROLL
+            for (int r = 0; r < 4; ++r) {
+                const Place place = placeInD(m.thread() % 32, r);
+                if (!sees(s, row + strip * 16 + place.row, key + b * 8 + place.column))
+                    scores.at[strip][b][r] = -INFINITY;
+            }
+        }
+    }
+}
+
+/// A row's value from those of the four lanes that share it.
+template <typename Machine> MEMSCAPE_KERNEL float rowMaximum(Machine& m, float value)
+{
+    float other = m.shuffleXor(value, 1);
+    value = value > other ? value : other;
+    other = m.shuffleXor(value, 2);
+    return value > other ? value : other;
+}
+template <typename Machine> MEMSCAPE_KERNEL float rowSum(Machine& m, float value)
+{
+    value += m.shuffleXor(value, 1);
+    return value + m.shuffleXor(value, 2);
+}
+
+/// Turns scores into e^(scale (score − maximum)) under the raised maximum, and shrinks what was
+/// summed before. Each lane keeps the sum of its own columns; finishRows() adds them up.
+template <int strips, int blocks, int outputBlocks, typename Machine, typename Exponential>
+MEMSCAPE_KERNEL void softmaxStep(Machine& m, Sums<strips, blocks>& scores,
+                                 Sums<strips, outputBlocks>& output,
+                                 RunningSoftmax (&rows)[strips][2], float scale,
+                                 const Exponential& exponential)
+{
+    const auto scaled = [&](float difference) { return exponential(difference * scale); };
+    MEMSCAPE_UNROLL
+    for (int s = 0; s < strips; ++s) {
+        MEMSCAPE_UNROLL
+        for (int half = 0; half < 2; ++half) { // rows group and group + 8
+            float most = nothingSeen;
+            MEMSCAPE_UNROLL
+            for (int b = 0; b < blocks; ++b) {
+                const float (&block)[4] = scores.at[s][b];
+                most = block[2 * half] > most ? block[2 * half] : most;
+                most = block[2 * half + 1] > most ? block[2 * half + 1] : most;
+            }
+            RunningSoftmax& row = rows[s][half];
+            const float factor = raisedTo(row, rowMaximum(m, most), scaled);
+            const float offset = scaledMaximum(row, scale);
+            MEMSCAPE_UNROLL
+            for (int b = 0; b < blocks; ++b) {
+                MEMSCAPE_UNROLL
+                for (int r = 2 * half; r < 2 * half + 2; ++r) {
+                    float& score = scores.at[s][b][r];
+                    score = exponential(score * scale - offset);
+                    row.sum += score;
+                }
+            }
+            MEMSCAPE_UNROLL
+            for (int b = 0; b < outputBlocks; ++b) {
+                output.at[s][b][2 * half] *= factor;
+                output.at[s][b][2 * half + 1] *= factor;
+            }
+        }
+    }
+}
+
+/// Writes a warp's sums as rows of elements, two at a time; `factors` per strip and half.
+template <typename Element, int strips, int blocks, typename Machine>
+MEMSCAPE_KERNEL void writeRows(Machine& m, const Sums<strips, blocks>& sums,
+                               const float (&factors)[strips][2], Element* to, int firstRow,
+                               int rowCount)
+{
+    MEMSCAPE_UNROLL
+    for (int s = 0; s < strips; ++s) {
+        MEMSCAPE_UNROLL
+        for (int half = 0; half < 2; ++half) {
+            const Place place = placeInD(m.thread() % 32, 2 * half);
+            const int row = firstRow + s * 16 + place.row;
+            if (row >= rowCount)
+                continue;
+            Element* at = to + std::int64_t(row) * (blocks * 8) + place.column;
+            MEMSCAPE_UNROLL
+            for (int b = 0; b < blocks; ++b) {
+                const float* block = sums.at[s][b] + 2 * half;
+                m.store(reinterpret_cast<std::uint32_t*>(at + b * 8),
+                        m.template pack<Element>(block[0] * factors[s][half],
+                                                 block[1] * factors[s][half]));
+            }
+        }
+    }
+}
+
+/// 1 / sum of every row, and the rows' log-sum-exp where it is wanted. `toNatural` turns an exponent
+/// into one of e.
+template <int strips, typename Machine>
+MEMSCAPE_KERNEL void finishRows(Machine& m, const RunningSoftmax (&rows)[strips][2],
+                                float (&factors)[strips][2], float scale, float toNatural,
+                                float* logSumExp, int firstRow, int rowCount)
+{
+    MEMSCAPE_UNROLL
+    for (int s = 0; s < strips; ++s) {
+        MEMSCAPE_UNROLL
+        for (int half = 0; half < 2; ++half) {
+            const float sum = rowSum(m, rows[s][half].sum);
+            factors[s][half] = 1.0F / sum;
+            const int lane = m.thread() % 32;
+            const int row = firstRow + s * 16 + placeInD(lane, 2 * half).row;
+            if (logSumExp != nullptr && lane % 4 == 0 && row < rowCount)
+                m.store(logSumExp + row,
+                        rows[s][half].maximum * scale * toNatural + m.logarithm(sum));
+        }
+    }
+}
+
+} // namespace memscape::cuda

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flash-attention kernels' very code, run thread by thread on the emulated GPU and compared with
+// attention in double; and mistakes planted in it, which must be noticed.
+#include "kernels/cuda/attention/flash_v1.h"
+#include "kernels/cuda/attention/flash_v2.h"
+#include "kernels/cuda/attention/flash_v3.h"
+#include "kernels/cuda/attention/flash_v4.h"
+#include "kernels/cuda/attention/flash_v5.h"
+
+#include "tests/support/attention_cases.h"
+#include "tests/support/forgetful_machines.h"
+
+#include <QtTest>
+
+
+using namespace memscape::cuda;
+using namespace memscape::emulated;
+using memscape::emulated::Launch;
+using memscape::emulated::Machine;
+
+namespace {
+
+struct FlashRun
+{
+    LaunchCount count;
+    double outputError = 0, logSumExpError = 0;
+    std::uint64_t untouched = 0, bytesRead = 0, bytesWritten = 0;
+};
+
+/// What a launcher must know of a version.
+struct Blocks
+{
+    int rows, threads, sharedBytes;
+};
+
+template <typename Element, int headDim> Blocks blocksOf(int version)
+{
+    using Two = FlashTwo<Element, headDim>;
+    using Four = FlashFour<Element, headDim>;
+    using Six = FlashSix<Element, headDim>;
+    switch (version) {
+    case 1:
+        return {FlashOne<headDim>::rows, FlashOne<headDim>::threads, FlashOne<headDim>::sharedBytes};
+    case 2:
+    case 3:
+        return {Two::rows, Two::threads, flashSharedBytesV2<Two>};
+    case 4:
+        return {Four::rows, Four::threads, flashSharedBytesV4<Four>};
+    case 5:
+        return {Four::rows, Four::threads, flashSharedBytesV5<Four>};
+    default:
+        return {Six::rows, Six::threads, flashSharedBytesV6<Six>};
+    }
+}
+
+template <typename Element, int headDim, typename AnyMachine>
+void kernelOf(int version, AnyMachine& m, const AttentionSizes& s, const AttentionArrays& arrays)
+{
+    if (version == 1)
+        return flash_v1<Element, headDim>(m, s, arrays);
+    if constexpr (!std::is_same_v<Element, float>) {
+        switch (version) {
+        case 2:
+            return flash_v2<FlashTwo<Element, headDim>>(m, s, arrays);
+        case 3:
+            return flash_v3<FlashThree<Element, headDim>>(m, s, arrays);
+        case 4:
+            return flash_v4<FlashFour<Element, headDim>>(m, s, arrays);
+        case 5:
+            return flash_v5<FlashFive<Element, headDim>>(m, s, arrays);
+        case 6:
+            return flash_v6<FlashSix<Element, headDim>>(m, s, arrays);
+        }
+    }
+}
+
+template <typename Element, int headDim, typename AnyMachine = Machine>
+FlashRun runFlash(int version, AttentionSizes s, Drawn kind, bool isTuring = false)
+{
+    s.headDim = headDim;
+    s.scale = 1 / std::sqrt(float(headDim));
+    const std::size_t rows = std::size_t(s.batch) * std::size_t(s.queries);
+    const std::size_t queries = rows * std::size_t(s.heads * headDim),
+                      keys = std::size_t(s.batch) * std::size_t(s.keys * s.kvHeads * headDim);
+    const Array<Element> q(drawn(kind, queries, headDim, 1)), k(drawn(kind, keys, headDim, 2)),
+        v(drawn(Drawn::Normal, keys, headDim, 3));
+    auto output = poisoned<Element>(queries);
+    auto logSumExp = poisoned<float>(rows * std::size_t(s.heads));
+
+    GlobalMemory memory;
+    memory.readable("Q", q.elements.data(), q.bytes());
+    memory.readable("K", k.elements.data(), k.bytes());
+    memory.readable("V", v.elements.data(), v.bytes());
+    memory.writable("O", output.data(), output.size() * sizeof(Element));
+    memory.writable("LSE", logSumExp.data(), logSumExp.size() * sizeof(float));
+    AttentionArrays arrays;
+    arrays.query = q.elements.data();
+    arrays.key = k.elements.data();
+    arrays.value = v.elements.data();
+    arrays.output = output.data();
+    arrays.logSumExp = logSumExp.data();
+
+    const Blocks blocks = blocksOf<Element, headDim>(version);
+    Launch launch;
+    launch.blocksX = over(s.queries, blocks.rows);
+    launch.blocksY = s.batch * s.heads;
+    launch.threads = blocks.threads;
+    launch.sharedBytes = blocks.sharedBytes;
+    launch.isTuring = isTuring;
+    FlashRun run;
+    run.count = memscape::emulated::run(launch, memory, [&](Machine& machine) {
+        AnyMachine& m = static_cast<AnyMachine&>(machine);
+        kernelOf<Element, headDim>(version, m, s, arrays);
+    });
+    const ExactAttention exact = exactAttention(s, q.exact, k.exact, v.exact);
+    run.outputError = worstError(output, exact.output);
+    run.logSumExpError = worstError(logSumExp, exact.logSumExp);
+    run.untouched = memory.elementsUntouched();
+    run.bytesRead = memory.bytesRead;
+    run.bytesWritten = memory.bytesWritten;
+    return run;
+}
+
+FlashRun runFlash(int version, const QString& format, int headDim, const AttentionSizes& s,
+                  Drawn kind, bool isTuring = false)
+{
+    if (format == "fp32")
+        return headDim == 64 ? runFlash<float, 64>(version, s, kind)
+                             : runFlash<float, 128>(version, s, kind);
+    if (format == "bf16")
+        return headDim == 64 ? runFlash<Bfloat, 64>(version, s, kind)
+                             : runFlash<Bfloat, 128>(version, s, kind);
+    return headDim == 64 ? runFlash<Half, 64>(version, s, kind, isTuring)
+                         : runFlash<Half, 128>(version, s, kind, isTuring);
+}
+
+/// Half a step of the format times what its roundings add up to: of P, of the output.
+double tolerance(const QString& format)
+{
+    return format == "fp32" ? 2e-5 : format == "fp16" ? 2e-3 : 1.6e-2;
+}
+
+AttentionSizes shapeOf(int batch, int heads, int kvHeads, int queries, bool causal, int more = 0)
+{
+    AttentionSizes s;
+    s.batch = batch;
+    s.heads = heads;
+    s.kvHeads = kvHeads;
+    s.queries = queries;
+    s.keys = queries + more;
+    s.causal = causal;
+    return s;
+}
+
+} // namespace
+
+Q_DECLARE_METATYPE(memscape::cuda::AttentionSizes)
+
+class TestFlash : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void attendsAsInDouble_data();
+    void attendsAsInDouble();
+    void extremeScoresStayFinite_data();
+    void extremeScoresStayFinite();
+    void turingMultipliesInHalves();
+    void swizzledTilesNeverConflict_data();
+    void swizzledTilesNeverConflict();
+    void plainTilesConflictEightfold();
+    void readsWhatTheTilesNeed();
+    void causalSkipsTilesAboveTheDiagonal();
+    void aMissingWaitIsCaught();
+    void aMissingBarrierIsCaught_data();
+    void aMissingBarrierIsCaught();
+    void wrongFragmentsAreCaught();
+    void aMaskOffByOneIsCaught();
+    void aTailBeyondTheEndIsCaught();
+};
+
+void TestFlash::attendsAsInDouble_data()
+{
+    QTest::addColumn<int>("version");
+    QTest::addColumn<QString>("format");
+    QTest::addColumn<int>("headDim");
+    QTest::addColumn<AttentionSizes>("shape");
+    const auto add = [](int version, const char* format, int headDim, const AttentionSizes& s) {
+        QTest::addRow("v%d %s d=%d b=%d h=%d/%d n=%d/%d %s", version, format, headDim, s.batch,
+                      s.heads, s.kvHeads, s.queries, s.keys, s.causal ? "causal" : "full")
+            << version << format << headDim << s;
+    };
+    for (const bool causal : {false, true}) {
+        for (const char* format : {"fp32", "fp16", "bf16"})
+            add(1, format, 64, shapeOf(1, 1, 1, 77, causal));
+        add(1, "fp32", 128, shapeOf(1, 2, 1, 40, causal));
+        add(1, "fp32", 64, shapeOf(1, 2, 1, 33, causal, 70));
+        for (int version = 2; version <= 6; ++version) {
+            for (const int sequence : {1, 64, 129, 200})
+                add(version, "fp16", 64, shapeOf(1, 1, 1, sequence, causal));
+            add(version, "fp16", 64, shapeOf(1, 1, 1, 3, causal, 130));
+            add(version, "bf16", 64, shapeOf(2, 4, 2, 67, causal));
+            add(version, "fp16", 128, shapeOf(1, 1, 1, 133, causal));
+            add(version, "bf16", 128, shapeOf(1, 2, 1, 65, causal));
+        }
+    }
+}
+
+void TestFlash::attendsAsInDouble()
+{
+    QFETCH(int, version);
+    QFETCH(QString, format);
+    QFETCH(int, headDim);
+    QFETCH(AttentionSizes, shape);
+    const FlashRun run = runFlash(version, format, headDim, shape, Drawn::Normal);
+    QVERIFY2(run.outputError < tolerance(format), qPrintable(QString::number(run.outputError)));
+    QVERIFY2(run.logSumExpError < 1e-5, qPrintable(QString::number(run.logSumExpError)));
+    QCOMPARE(run.untouched, std::uint64_t(0));
+}
+
+void TestFlash::extremeScoresStayFinite_data()
+{
+    QTest::addColumn<int>("version");
+    QTest::addColumn<int>("kind");
+    for (int version = 1; version <= 6; ++version) {
+        for (const Drawn kind : {Drawn::Large, Drawn::Equal, Drawn::Outliers})
+            QTest::addRow("v%d kind %d", version, int(kind)) << version << int(kind);
+    }
+}
+
+void TestFlash::extremeScoresStayFinite()
+{
+    QFETCH(int, version);
+    QFETCH(int, kind);
+    for (const bool causal : {false, true}) {
+        const FlashRun run =
+            runFlash(version, "fp16", 64, shapeOf(1, 1, 1, 70, causal), Drawn(kind));
+        QVERIFY2(run.outputError < 3e-3, qPrintable(QString::number(run.outputError)));
+        QVERIFY2(run.logSumExpError < 1e-5, qPrintable(QString::number(run.logSumExpError)));
+    }
+}
+
+void TestFlash::turingMultipliesInHalves()
+{
+    for (const int version : {2, 3}) {
+        const auto run =
+            runFlash(version, "fp16", 64, shapeOf(1, 1, 1, 100, true), Drawn::Normal, true);
+        const auto whole = runFlash(version, "fp16", 64, shapeOf(1, 1, 1, 100, true), Drawn::Normal);
+        QVERIFY(run.outputError < tolerance("fp16"));
+        QCOMPARE(run.count.products, 2 * whole.count.products);
+    }
+}
+
+void TestFlash::swizzledTilesNeverConflict_data()
+{
+    QTest::addColumn<int>("version");
+    QTest::addColumn<int>("headDim");
+    for (int version = 3; version <= 6; ++version) {
+        for (const int headDim : {64, 128})
+            QTest::addRow("v%d d=%d", version, headDim) << version << headDim;
+    }
+}
+
+void TestFlash::swizzledTilesNeverConflict()
+{
+    QFETCH(int, version);
+    QFETCH(int, headDim);
+    const auto count =
+        runFlash(version, "bf16", headDim, shapeOf(1, 1, 1, 128, false), Drawn::Normal).count;
+    QVERIFY(count.matrixLoads.fewest > 0);
+    QCOMPARE(count.matrixLoads.conflicts(), std::uint64_t(0));
+    QCOMPARE(count.loads.conflicts(), std::uint64_t(0));
+    QCOMPARE(count.stores.conflicts(), std::uint64_t(0));
+    QCOMPARE(count.copies.conflicts(), std::uint64_t(0));
+    QCOMPARE(count.copies.fewest > 0, version >= 4);
+}
+
+void TestFlash::plainTilesConflictEightfold()
+{
+    for (const int headDim : {64, 128}) {
+        const auto count =
+            runFlash(2, "fp16", headDim, shapeOf(1, 1, 1, 64, false), Drawn::Normal).count;
+        QVERIFY(count.loads.turns > 4 * count.loads.fewest);
+    }
+    // Version 3 on tiles that are not swizzled: every ldmatrix takes its eight rows one by one.
+    using Plain = FlashTile<Half, 64, 4, 1, 64, false>;
+    QCOMPARE(Plain::Layout::at(1, 0) - Plain::Layout::at(0, 0), 128U);
+}
+
+void TestFlash::readsWhatTheTilesNeed()
+{
+    // 2 bytes, 64 columns, 256 rows; Q once, K and V once per block of rows; O and LSE written once.
+    for (int version = 2; version <= 6; ++version) {
+        const std::uint64_t rows = 256, head = rows * 64 * 2;
+        const std::uint64_t blocks = version == 6 ? 2 : 4;
+        const auto run = runFlash(version, "fp16", 64, shapeOf(1, 1, 1, 256, false), Drawn::Normal);
+        QCOMPARE(run.bytesRead, head + blocks * 2 * head);
+        QCOMPARE(run.bytesWritten, head + rows * 4);
+    }
+}
+
+void TestFlash::causalSkipsTilesAboveTheDiagonal()
+{
+    const auto full = runFlash(5, "fp16", 64, shapeOf(1, 1, 1, 512, false), Drawn::Normal);
+    const auto causal = runFlash(5, "fp16", 64, shapeOf(1, 1, 1, 512, true), Drawn::Normal);
+    QCOMPARE(full.count.products, std::uint64_t(8 * 8 * 4 * (8 * 4 + 4 * 8)));
+    QCOMPARE(causal.count.products * 64, full.count.products * 36); // 1 + 2 + … + 8 of 8 × 8 tiles
+}
+
+void TestFlash::aMissingWaitIsCaught()
+{
+    for (int version = 4; version <= 6; ++version) {
+        const QString fault = faultOf([&] {
+            return runFlash<Half, 64, WithoutWaits>(version, shapeOf(1, 1, 1, 130, false),
+                                                    Drawn::Normal);
+        });
+        QVERIFY2(fault.contains("has been waited for"), qPrintable(fault));
+    }
+}
+
+void TestFlash::aMissingBarrierIsCaught_data()
+{
+    QTest::addColumn<int>("version");
+    for (int version = 1; version <= 6; ++version)
+        QTest::addRow("v%d", version) << version;
+}
+
+void TestFlash::aMissingBarrierIsCaught()
+{
+    QFETCH(int, version);
+    const QString fault = faultOf([&] {
+        return runFlash<Half, 64, WithoutBarriers>(version, shapeOf(1, 1, 1, 130, false),
+                                                   Drawn::Normal);
+    });
+    QVERIFY2(fault.contains("no barrier") || fault.contains("read before"), qPrintable(fault));
+}
+
+void TestFlash::wrongFragmentsAreCaught()
+{
+    const AttentionSizes s = shapeOf(1, 1, 1, 64, false);
+    for (int version = 3; version <= 6; ++version) {
+        QVERIFY((runFlash<Half, 64, WrongSwizzle>(version, s, Drawn::Normal).outputError) > 0.05);
+        QVERIFY((runFlash<Half, 64, WithoutTransposition>(version, s, Drawn::Normal).outputError)
+                > 0.05);
+        QVERIFY((runFlash<Half, 64, WrongRow>(version, s, Drawn::Normal).outputError) > 0.02);
+        QVERIFY((runFlash<Half, 64, WrongDepth>(version, s, Drawn::Normal).outputError) > 0.05);
+    }
+}
+
+void TestFlash::aMaskOffByOneIsCaught()
+{
+    // What a kernel computes that lets a row see one key too few or too many, against the mask.
+    AttentionSizes s = shapeOf(1, 1, 1, 65, true);
+    s.headDim = 64;
+    s.scale = 0.125F;
+    const auto q = drawn(Drawn::Normal, 65 * 64, 64, 1), k = drawn(Drawn::Normal, 65 * 64, 64, 2),
+               v = drawn(Drawn::Normal, 65 * 64, 64, 3);
+    const auto exact = exactAttention(s, q, k, v).output;
+    std::vector<double> shorter(q.begin() + 64, q.end()); // rows 1 … as rows 0 …: one key fewer
+    AttentionSizes less = s;
+    less.queries = less.keys = 64;
+    const auto shifted = exactAttention(less, shorter, k, v).output;
+    const std::vector<double> same(exact.begin() + 64, exact.end());
+    QVERIFY(worstError(std::vector<float>(shifted.begin(), shifted.end()), same) > 0.05);
+    QVERIFY(!sees(s, 10, 11) && sees(s, 10, 10) && !sees(s, 64, 65));
+    QVERIFY(seesAll(s, 63, 0, 64) && !seesAll(s, 62, 0, 64) && !seesAll(s, 64, 64, 64));
+}
+
+void TestFlash::aTailBeyondTheEndIsCaught()
+{
+    // A kernel told of one row more than the arrays have.
+    const Array<Half> rows(drawn(Drawn::Normal, 64 * 64, 64, 1));
+    auto output = poisoned<Half>(64 * 64);
+    for (int version = 2; version <= 6; ++version) {
+        GlobalMemory memory;
+        memory.readable("Q, K and V", rows.elements.data(), rows.bytes());
+        memory.writable("O", output.data(), output.size() * 2);
+        AttentionArrays arrays;
+        arrays.query = arrays.key = arrays.value = rows.elements.data();
+        arrays.output = output.data();
+        AttentionSizes s = shapeOf(1, 1, 1, 65, false);
+        const Blocks blocks = blocksOf<Half, 64>(version);
+        Launch launch;
+        launch.blocksX = over(65, blocks.rows);
+        launch.sharedBytes = blocks.sharedBytes;
+        const QString fault = faultOf([&]() -> FlashRun {
+            memscape::emulated::run(launch, memory, [&](Machine& m) {
+                kernelOf<Half, 64>(version, m, s, arrays);
+            });
+            return {};
+        });
+        QVERIFY2(fault.contains("outside every array"), qPrintable(fault));
+    }
+}
+
+QTEST_APPLESS_MAIN(TestFlash)
+#include "tst_flash.moc"

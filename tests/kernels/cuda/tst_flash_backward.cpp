@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradients of flash attention, thread by thread on the emulated GPU, compared with gradients in
+// double; and mistakes planted in them, which must be noticed.
+#include "kernels/cuda/attention/flash_backward.h"
+
+#include "tests/support/attention_cases.h"
+#include "tests/support/forgetful_machines.h"
+
+#include <QtTest>
+
+using namespace memscape::cuda;
+using namespace memscape::emulated;
+using memscape::emulated::Launch;
+using memscape::emulated::Machine;
+
+namespace {
+
+/// Everything a backward reads and writes, with log-sum-exp and output of the exact forward.
+template <typename Element> struct Gradients
+{
+    AttentionSizes s;
+    Array<Element> q, k, v, outputGradient, output;
+    ExactAttention exact;
+    std::vector<float> logSumExp, delta;
+    std::vector<Element> queryGradient, keyGradient, valueGradient;
+
+    Gradients(AttentionSizes sizes, Drawn kind)
+        : s(sizes)
+    {
+        s.scale = 1 / std::sqrt(float(s.headDim));
+        const auto row = std::size_t(s.headDim);
+        const std::size_t queries = std::size_t(s.batch * s.heads * s.queries) * row,
+                          keys = std::size_t(s.batch * s.kvHeads * s.keys) * row;
+        q = Array<Element>(drawn(kind, queries, row, 1));
+        k = Array<Element>(drawn(kind, keys, row, 2));
+        v = Array<Element>(drawn(Drawn::Normal, keys, row, 3));
+        outputGradient = Array<Element>(drawn(Drawn::Normal, queries, row, 4));
+        exact = exactAttention(s, q.exact, k.exact, v.exact, outputGradient.exact);
+        output = Array<Element>(exact.output);
+        logSumExp.assign(exact.logSumExp.begin(), exact.logSumExp.end());
+        delta = poisoned<float>(logSumExp.size());
+        queryGradient = poisoned<Element>(queries);
+        keyGradient = valueGradient = poisoned<Element>(keys);
+    }
+
+    AttentionArrays arrays()
+    {
+        AttentionArrays a;
+        a.query = q.elements.data();
+        a.key = k.elements.data();
+        a.value = v.elements.data();
+        a.output = output.elements.data();
+        a.logSumExp = logSumExp.data();
+        a.outputGradient = outputGradient.elements.data();
+        a.delta = delta.data();
+        a.queryGradient = queryGradient.data();
+        a.keyGradient = keyGradient.data();
+        a.valueGradient = valueGradient.data();
+        return a;
+    }
+
+    void readInputs(GlobalMemory& memory) const
+    {
+        memory.readable("Q", q.elements.data(), q.bytes());
+        memory.readable("K", k.elements.data(), k.bytes());
+        memory.readable("V", v.elements.data(), v.bytes());
+        memory.readable("O", output.elements.data(), output.bytes());
+        memory.readable("dO", outputGradient.elements.data(), outputGradient.bytes());
+        memory.readable("LSE", logSumExp.data(), logSumExp.size() * 4);
+    }
+    template <typename T>
+    static void writes(GlobalMemory& memory, const char* name, std::vector<T>& array)
+    {
+        memory.writable(name, array.data(), array.size() * sizeof(T));
+    }
+};
+
+struct BackwardRun
+{
+    LaunchCount delta, keys, queries;
+    double deltaError = 0, queryError = 0, keyError = 0, valueError = 0;
+    std::uint64_t untouched = 0;
+    double worst() const { return std::max({queryError, keyError, valueError}); }
+};
+
+template <typename Element, int headDim, typename AnyMachine = Machine>
+BackwardRun runBackward(AttentionSizes sizes, Drawn kind)
+{
+    sizes.headDim = headDim;
+    Gradients<Element> g(sizes, kind);
+    const AttentionSizes& s = g.s;
+    const AttentionArrays arrays = g.arrays();
+    BackwardRun run;
+    Launch launch;
+    {
+        GlobalMemory memory;
+        g.readInputs(memory);
+        g.writes(memory, "delta", g.delta);
+        launch.blocksX = over(s.batch * s.heads * s.queries, deltaThreads / 32);
+        launch.threads = deltaThreads;
+        launch.sharedBytes = 0;
+        run.delta = memscape::emulated::run(launch, memory, [&](Machine& m) {
+            flashDelta<Element, headDim>(static_cast<AnyMachine&>(m), s, arrays);
+        });
+        run.untouched += memory.elementsUntouched();
+    }
+    using Keys = KeysTile<Element, headDim>;
+    {
+        GlobalMemory memory;
+        g.readInputs(memory);
+        memory.readable("delta", g.delta.data(), g.delta.size() * 4);
+        g.writes(memory, "dK", g.keyGradient);
+        g.writes(memory, "dV", g.valueGradient);
+        launch.blocksX = over(s.keys, Keys::keys);
+        launch.blocksY = s.batch * s.kvHeads;
+        launch.threads = Keys::threads;
+        launch.sharedBytes = Keys::sharedBytes;
+        run.keys = memscape::emulated::run(launch, memory, [&](Machine& m) {
+            gradientsOfKeys<Keys>(static_cast<AnyMachine&>(m), s, arrays);
+        });
+        run.untouched += memory.elementsUntouched();
+    }
+    using Queries = QueriesTile<Element, headDim>;
+    {
+        GlobalMemory memory;
+        g.readInputs(memory);
+        memory.readable("delta", g.delta.data(), g.delta.size() * 4);
+        g.writes(memory, "dQ", g.queryGradient);
+        launch.blocksX = over(s.queries, Queries::rows);
+        launch.blocksY = s.batch * s.heads;
+        launch.threads = Queries::threads;
+        launch.sharedBytes = flashSharedBytesOfQueries<Queries>;
+        run.queries = memscape::emulated::run(launch, memory, [&](Machine& m) {
+            gradientsOfQueries<Queries>(static_cast<AnyMachine&>(m), s, arrays);
+        });
+        run.untouched += memory.elementsUntouched();
+    }
+    run.deltaError = worstError(g.delta, g.exact.delta);
+    run.queryError = worstError(g.queryGradient, g.exact.queryGradient);
+    run.keyError = worstError(g.keyGradient, g.exact.keyGradient);
+    run.valueError = worstError(g.valueGradient, g.exact.valueGradient);
+    return run;
+}
+
+BackwardRun runBackward(const QString& format, const AttentionSizes& s, Drawn kind)
+{
+    if (format == "bf16")
+        return s.headDim == 64 ? runBackward<Bfloat, 64>(s, kind) : runBackward<Bfloat, 128>(s, kind);
+    return s.headDim == 64 ? runBackward<Half, 64>(s, kind) : runBackward<Half, 128>(s, kind);
+}
+
+AttentionSizes sizesOf(int batch, int heads, int kvHeads, int queries, int keys, int headDim,
+                       bool causal)
+{
+    return {batch, heads, kvHeads, queries, keys, headDim, causal, 1};
+}
+
+} // namespace
+
+Q_DECLARE_METATYPE(memscape::cuda::AttentionSizes)
+
+class TestFlashBackward : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void gradientsAreAsInDouble_data();
+    void gradientsAreAsInDouble();
+    void extremeScoresStayFinite_data();
+    void extremeScoresStayFinite();
+    void nothingConflicts();
+    void sevenProductsInAll();
+    void mistakesAreCaught();
+};
+
+void TestFlashBackward::gradientsAreAsInDouble_data()
+{
+    QTest::addColumn<QString>("format");
+    QTest::addColumn<AttentionSizes>("sizes");
+    const auto add = [](const char* format, const AttentionSizes& s) {
+        QTest::addRow("%s d=%d b=%d h=%d/%d n=%d/%d %s", format, s.headDim, s.batch, s.heads,
+                      s.kvHeads, s.queries, s.keys, s.causal ? "causal" : "full")
+            << format << s;
+    };
+    for (const bool causal : {false, true}) {
+        for (const int headDim : {64, 128}) {
+            add("fp16", sizesOf(1, 1, 1, 1, 1, headDim, causal));
+            add("fp16", sizesOf(1, 1, 1, 64, 64, headDim, causal));
+            add("fp16", sizesOf(1, 1, 1, 131, 131, headDim, causal));
+            add("bf16", sizesOf(2, 4, 2, 67, 67, headDim, causal));
+            add("fp16", sizesOf(1, 2, 1, 5, 131, headDim, causal));
+            add("bf16", sizesOf(1, 1, 1, 77, 131, headDim, causal));
+        }
+    }
+    add("fp16", sizesOf(1, 2, 1, 131, 7, 64, false));
+}
+
+void TestFlashBackward::gradientsAreAsInDouble()
+{
+    QFETCH(QString, format);
+    QFETCH(AttentionSizes, sizes);
+    const BackwardRun run = runBackward(format, sizes, Drawn::Normal);
+    const double allowed = format == "fp16" ? 3e-3 : 2.4e-2;
+    QVERIFY2(run.deltaError < allowed, qPrintable(QString::number(run.deltaError)));
+    QVERIFY2(run.queryError < allowed || sizes.keys == 1,
+             qPrintable(QString::number(run.queryError))); // one key: dQ is a rounding of zero
+    QVERIFY2(run.keyError < allowed || sizes.keys == 1, qPrintable(QString::number(run.keyError)));
+    QVERIFY2(run.valueError < allowed, qPrintable(QString::number(run.valueError)));
+    QVERIFY(run.queryError < 1e9 && run.keyError < 1e9);
+    QCOMPARE(run.untouched, std::uint64_t(0));
+}
+
+void TestFlashBackward::extremeScoresStayFinite_data()
+{
+    QTest::addColumn<int>("kind");
+    for (const Drawn kind : {Drawn::Large, Drawn::Equal, Drawn::Outliers})
+        QTest::addRow("kind %d", int(kind)) << int(kind);
+}
+
+void TestFlashBackward::extremeScoresStayFinite()
+{
+    QFETCH(int, kind);
+    for (const bool causal : {false, true}) {
+        const BackwardRun run =
+            runBackward("fp16", sizesOf(1, 1, 1, 70, 70, 64, causal), Drawn(kind));
+        // Where one key takes a whole row, or all are alike, dQ and dK are differences that cancel:
+        // what is left is the rounding of O, in delta. They are held to its size elsewhere.
+        // Scores of millions are known in float to some hundredths, and P to as much.
+        const double allowed = Drawn(kind) == Drawn::Outliers ? 0.1 : 3e-3;
+        QVERIFY2(run.valueError < allowed, qPrintable(QString::number(run.valueError)));
+        QVERIFY(std::isfinite(run.worst()));
+    }
+}
+
+void TestFlashBackward::nothingConflicts()
+{
+    for (const int headDim : {64, 128}) {
+        const BackwardRun run =
+            runBackward("fp16", sizesOf(1, 1, 1, 128, 128, headDim, true), Drawn::Normal);
+        for (const LaunchCount& count : {run.keys, run.queries}) {
+            QVERIFY(count.matrixLoads.fewest > 0 && count.copies.fewest > 0);
+            QCOMPARE(count.matrixLoads.conflicts(), std::uint64_t(0));
+            QCOMPARE(count.copies.conflicts(), std::uint64_t(0));
+            QCOMPARE(count.loads.conflicts(), std::uint64_t(0));
+            QCOMPARE(count.stores.conflicts(), std::uint64_t(0));
+        }
+    }
+}
+
+void TestFlashBackward::sevenProductsInAll()
+{
+    // A product of n × n × d is n² d / (16 × 8 × 16) instructions.
+    const BackwardRun run =
+        runBackward("fp16", sizesOf(1, 1, 1, 128, 128, 64, false), Drawn::Normal);
+    const std::uint64_t product = 128 * 128 * 64 / (16 * 8 * 16);
+    QCOMPARE(run.keys.products, 4 * product);
+    QCOMPARE(run.queries.products, 3 * product);
+}
+
+void TestFlashBackward::mistakesAreCaught()
+{
+    const AttentionSizes s = sizesOf(1, 1, 1, 130, 130, 64, false);
+    QVERIFY(faultOf([&] { runBackward<Half, 64, WithoutWaits>(s, Drawn::Normal); })
+                .contains("has been waited for"));
+    QVERIFY(faultOf([&] { runBackward<Half, 64, WithoutBarriers>(s, Drawn::Normal); })
+                .contains("no barrier"));
+    QVERIFY((runBackward<Half, 64, WithoutTransposition>(s, Drawn::Normal).worst()) > 0.05);
+}
+
+QTEST_APPLESS_MAIN(TestFlashBackward)
+#include "tst_flash_backward.moc"

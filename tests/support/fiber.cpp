@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/fiber.h"
+
+namespace memscape::emulated {
+
+namespace {
+
+constexpr std::size_t stackBytes = 128 << 10;
+thread_local Fiber* starting = nullptr;
+
+} // namespace
+
+#if defined(__x86_64__)
+
+// Pushes what the caller expects to find again, leaves the stack at *from and takes up the one at to.
+extern "C" void memscapeSwitchStacks(void** from, void* to);
+asm(R"(
+.text
+.globl memscapeSwitchStacks
+.type memscapeSwitchStacks, @function
+memscapeSwitchStacks:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+.size memscapeSwitchStacks, .-memscapeSwitchStacks
+)");
+
+Fiber::Fiber(std::function<void()> body)
+    : m_body(std::move(body))
+    , m_stack(new char[stackBytes])
+{
+    // As if start() had been called from nowhere: six registers, then where to return to.
+    const auto top = (reinterpret_cast<std::uintptr_t>(m_stack.get()) + stackBytes) & ~std::uintptr_t(15);
+    auto* place = reinterpret_cast<std::uintptr_t*>(top) - 2;
+    *place = reinterpret_cast<std::uintptr_t>(&Fiber::start);
+    for (int i = 0; i < 6; ++i)
+        *--place = 0;
+    m_inside = place;
+}
+
+void Fiber::enter()
+{
+    starting = this;
+    memscapeSwitchStacks(&m_outside, m_inside);
+}
+
+void Fiber::leave()
+{
+    memscapeSwitchStacks(&m_inside, m_outside);
+}
+
+#else
+
+Fiber::Fiber(std::function<void()> body)
+    : m_body(std::move(body))
+    , m_stack(new char[stackBytes])
+{
+    getcontext(&m_inside);
+    m_inside.uc_stack.ss_sp = m_stack.get();
+    m_inside.uc_stack.ss_size = stackBytes;
+    makecontext(&m_inside, &Fiber::start, 0);
+}
+
+void Fiber::enter()
+{
+    starting = this;
+    swapcontext(&m_outside, &m_inside);
+}
+
+void Fiber::leave()
+{
+    swapcontext(&m_inside, &m_outside);
+}
+
+#endif
+
+void Fiber::start()
+{
+    starting->m_body();
+}
+
+} // namespace memscape::emulated

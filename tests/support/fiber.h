@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A function with a stack of its own that can stop in the middle and go on later, in one thread of
+// the system: what thousands of emulated GPU threads are made of. x86-64 switches stacks itself (the
+// registers that a call must keep); elsewhere POSIX's swapcontext does, which asks the kernel to save
+// the signal mask and takes ten times as long.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+namespace memscape::emulated {
+
+class Fiber
+{
+public:
+    /// `body` must not return: its last act is leave(). It catches its exceptions.
+    explicit Fiber(std::function<void()> body);
+    Fiber(const Fiber&) = delete;
+    Fiber& operator=(const Fiber&) = delete;
+
+    /// Runs the body until it leaves. Called from outside.
+    void enter();
+    /// Back to who entered. Called by the body.
+    void leave();
+
+private:
+    static void start();
+
+    std::function<void()> m_body;
+    std::unique_ptr<char[]> m_stack;
+#if defined(__x86_64__)
+    void *m_inside = nullptr, *m_outside = nullptr; ///< stack pointers
+#else
+    ucontext_t m_inside = {}, m_outside = {};
+#endif
+};
+
+} // namespace memscape::emulated

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// One block of the emulated GPU while it runs: its threads' stacks, what they wait for, its shared
+// memory and who touched which two bytes of it last.
+#pragma once
+
+#include "tests/support/fiber.h"
+#include "tests/support/warp_emulator.h"
+
+#include <array>
+#include <exception>
+#include <optional>
+
+namespace memscape::emulated {
+
+constexpr int lanes = 32;
+
+/// Where a thread stands.
+enum class Standing { Running, AtWarp, AtBlock, Done };
+enum class Meeting { Matrices, MatricesTransposed, MultiplyHalf, MultiplyBfloat, Shuffle, SyncWarp };
+
+/// What a lane brings to a meeting of its warp and takes from it.
+struct Brought
+{
+    Meeting meeting = Meeting::SyncWarp;
+    std::uint32_t at = 0;
+    std::uint32_t* matrix = nullptr;
+    float* sums = nullptr;
+    const std::uint32_t* a = nullptr;
+    std::uint32_t b[2] = {};
+    float value = 0;
+    int distance = 0;
+};
+
+struct PendingCopy
+{
+    std::uint32_t at;
+    std::array<char, 16> data;
+    int group;
+};
+
+/// An access of shared memory by one thread; the n-th of each lane since they last met make one
+/// instruction of the warp.
+struct Access
+{
+    std::uint32_t at;
+    std::uint32_t bytes;
+    enum Kind { Load, Store, Copy } kind;
+};
+
+struct Thread
+{
+    std::optional<Fiber> fiber;
+    Standing standing = Standing::Running;
+    Brought brought;
+    std::vector<PendingCopy> copies;
+    std::vector<Access> accesses;
+    int group = 0; ///< of copies, that the next one joins
+};
+
+/// Of two bytes of shared memory.
+struct Cell
+{
+    enum State : std::uint8_t { Unwritten, Written, Arriving } state = Unwritten;
+    std::int16_t writer = -1, reader = -1; ///< threads; reader -2: several of one warp, -3: of several
+    std::int16_t readerWarp = -1;
+    int writtenBlockTime = -1, writtenWarpTime = -1;
+    int readBlockTime = -1, readWarpTime = -1;
+};
+
+/// Adds the turns for addresses of `bytes` each that the lanes of a warp ask for at once.
+void addTurns(BankCount& count, const std::vector<std::uint32_t>& at, std::uint32_t bytes);
+
+class Block
+{
+public:
+    Block(const Launch& launch, GlobalMemory& memory, const Kernel& kernel, int x, int y,
+          LaunchCount& count);
+    void run();
+
+    const Launch& launch;
+    GlobalMemory& memory;
+    const int x, y;
+
+    [[noreturn]] void fault(int thread, const std::string& what) const;
+    void meet(int thread, const Brought& brought);
+    void barrier(int thread);
+    void read(int thread, std::uint32_t at, void* value, std::uint32_t bytes);
+    void write(int thread, std::uint32_t at, const void* value, std::uint32_t bytes);
+    void copy(int thread, std::uint32_t at, const void* from, bool wanted);
+    void commit(int thread);
+    void waitFor(int thread, int pending);
+
+private:
+    void runThread(int thread);
+    void resume(int thread);
+    void yield(int thread);
+    void runWarp(int warp);
+    bool meetingIsFull(int warp) const;
+    void hold(int warp);
+    void matrices(int warp, bool transposed);
+    void multiply(int warp, bool isBfloat);
+    void shuffle(int warp);
+    void countAccesses(int warp);
+    void checkAddress(int thread, std::uint32_t at, std::uint32_t bytes) const;
+    void noteRead(int thread, std::uint32_t at, std::uint32_t bytes);
+    void noteWrite(int thread, std::uint32_t at, std::uint32_t bytes, Cell::State state);
+    void arrive(int thread, const PendingCopy& copy);
+
+    const Kernel& m_kernel;
+    LaunchCount& m_count;
+    std::vector<Thread> m_threads;
+    std::vector<char> m_shared;
+    std::vector<Cell> m_cells;
+    std::vector<int> m_warpTime;
+    int m_blockTime = 0;
+    std::exception_ptr m_fault;
+};
+
+} // namespace memscape::emulated
