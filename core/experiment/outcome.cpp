@@ -199,7 +199,16 @@ std::vector<Series> seriesFromPoints(const std::vector<SeriesSpec>& specs, const
                                      const std::vector<Point>& points)
 {
     std::vector<Series> all;
+    const auto has = [&](const std::string& key) {
+        return std::any_of(points.begin(), points.end(), [&](const Point& point) {
+            return findFigure(point.figures, key) != nullptr;
+        });
+    };
+    const bool any = std::any_of(points.begin(), points.end(),
+                                 [](const Point& point) { return !point.figures.empty(); });
     for (const SeriesSpec& spec : specs) {
+        if (any && !has(spec.key)) // figures of another operation of the experiment
+            continue;
         Series series{spec.key, spec.label, axis, {}, Unit::One, {}, {}, {}};
         series.x.values.clear();
         series.x.names.clear();

@@ -6,14 +6,6 @@
 
 namespace memscape {
 
-namespace {
-
-struct Numerics
-{
-    DType weights = DType::Float32;
-    std::optional<DType> autocast;
-};
-
 Numerics numericsOf(Precision precision)
 {
     switch (precision) {
@@ -28,6 +20,8 @@ Numerics numericsOf(Precision precision)
     }
     return {DType::BFloat16, {}};
 }
+
+namespace {
 
 CheckpointPlan checkpointingOf(const std::string& text)
 {

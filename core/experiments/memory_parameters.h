@@ -18,6 +18,14 @@ Schema inferenceSchema();
 /// when values can't be combined.
 Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& parameters);
 
+/// The types that a network is recorded with under a recipe.
+struct Numerics
+{
+    DType weights = DType::Float32;
+    std::optional<DType> autocast;
+};
+Numerics numericsOf(Precision precision);
+
 // What both schemas spell the same way.
 AttentionKernel attentionOf(const Parameters& parameters);
 AllocatorOptions allocatorOf(const Parameters& parameters);

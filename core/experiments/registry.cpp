@@ -11,6 +11,7 @@ const Experiment& trainingMemoryExperiment();
 const Experiment& inferenceMemoryExperiment();
 const Experiment& checkpointExperiment();
 const Experiment& attentionExperiment();
+const Experiment& precisionExperiment();
 
 const std::vector<const Experiment*>& experiments()
 {
@@ -21,6 +22,7 @@ const std::vector<const Experiment*>& experiments()
         &inferenceMemoryExperiment(),
         &checkpointExperiment(),
         &attentionExperiment(),
+        &precisionExperiment(),
     };
     return all;
 }

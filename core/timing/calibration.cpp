@@ -191,6 +191,7 @@ Json probesToJson(const HostProbes& probes)
     return {{"columns", {"x", "value", "low", "high"}},
             {"clock", jsonNumber(probes.clockHz)},
             {"threads", probes.threads},
+            {"product_rates", probes.productRates},
             {"latency_4k", curveToJson(probes.latency4k)},
             {"latency_huge", curveToJson(probes.latencyHuge)},
             {"latency_window", curveToJson(probes.latencyWindow)},

@@ -11,6 +11,7 @@
 
 #include "core/device/device.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ struct HostProbes
     std::vector<LineRate> lineRates;   ///< from DRAM; lines of the walked array per second
     std::vector<LineRate> randomRates; ///< strideBytes = footprint; accesses per second
     std::vector<IssueRate> issueRates; ///< from L1
+    std::map<std::string, double> productRates; ///< FLOP/s of large products by format, all cores
     std::string grade = "D";
     std::vector<std::string> notes;
 };

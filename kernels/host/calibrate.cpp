@@ -5,7 +5,8 @@
 //   - walks over an array of eight times the last cache with 64 B to 16 KiB between elements: how many
 //     lines a second arrive when the prefetchers can help, and when they cannot;
 //   - random elements of arrays of growing size;
-//   - walks within L1: how many elements a second a core starts.
+//   - walks within L1: how many elements a second a core starts;
+//   - a matrix product of 1536³ in each format: what all cores reach.
 // The order is random and the cached sizes come twice, so that a neighbour who comes and goes becomes
 // spread, not shape. Values are of this program's own kernels, which is what predictions are compared
 // with; no point that a prediction is compared on is copied into the model.
@@ -14,6 +15,7 @@
 #include "kernels/host/bandwidth.h"
 #include "kernels/host/host_backend.h"
 #include "kernels/host/latency.h"
+#include "kernels/host/precision.h"
 #include "kernels/host/stride_walk.h"
 #include "kernels/measure/quality.h"
 #include "kernels/measure/sweep.h"
@@ -108,6 +110,9 @@ public:
         }
         for (const Task& task : m_tasks)
             task.store(summarize(task.samples.merged()));
+        m_session.sink().progress(total, total, "matrix products");
+        MEMSCAPE_TRY(rates, productRates(m_session));
+        m_probes.productRates = std::move(rates);
         finish();
         return std::move(m_probes);
     }

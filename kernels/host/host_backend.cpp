@@ -6,12 +6,34 @@
 #include "core/experiment/record.h"
 #include "kernels/host/checkpoint.h"
 #include "kernels/host/measurement.h"
+#include "kernels/host/precision.h"
 
 #include <nlohmann/json.hpp>
 
 namespace memscape {
 
 namespace {
+
+Result<MeasuredRun> measureExperiment(host::HostSession& session, const Experiment& experiment,
+                                      const Parameters& parameters)
+{
+    if (experiment.id() == "checkpoint")
+        return host::measureCheckpoint(session, experiment, parameters);
+    if (experiment.id() == "precision")
+        return host::measurePrecision(session, experiment, parameters);
+    std::unique_ptr<host::HostMeasurement> measurement;
+    if (experiment.id() == "stride")
+        measurement = host::makeStrideMeasurement(session);
+    else if (experiment.id() == "hierarchy")
+        measurement = host::makeHierarchyMeasurement(session);
+    else if (experiment.id() == "attention")
+        measurement = host::makeAttentionMeasurement(session);
+    else
+        return fail("run.skipped",
+                    "this CPU cannot answer \"" + experiment.question() + "\" by a measurement",
+                    "choose a GPU, or look at the prediction");
+    return host::runSweep(experiment, parameters, *measurement, session);
+}
 
 class HostBackend final : public Backend
 {
@@ -30,20 +52,7 @@ public:
                                 const Parameters& parameters, RunSink& sink) override
     {
         host::HostSession session(device.device, sink);
-        if (experiment.id() == "checkpoint")
-            return host::measureCheckpoint(session, experiment, parameters);
-        std::unique_ptr<host::HostMeasurement> measurement;
-        if (experiment.id() == "stride")
-            measurement = host::makeStrideMeasurement(session);
-        else if (experiment.id() == "hierarchy")
-            measurement = host::makeHierarchyMeasurement(session);
-        else if (experiment.id() == "attention")
-            measurement = host::makeAttentionMeasurement(session);
-        else
-            return fail("run.skipped",
-                        "this CPU cannot answer \"" + experiment.question() + "\" by a measurement",
-                        "choose a GPU, or look at the prediction");
-        return host::runSweep(experiment, parameters, *measurement, session);
+        return measureExperiment(session, experiment, parameters);
     }
 
     Result<Device> calibrate(const BackendDevice& device, RunSink& sink) override

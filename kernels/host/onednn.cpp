@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/host/onednn.h"
+
+#include <array>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+namespace memscape::host {
+
+namespace {
+
+// Of oneapi/dnnl/dnnl_types.h, the same in versions 2 and 3.
+enum Status { success = 0 };
+enum DataType { f16 = 1, bf16 = 2, f32 = 3, s32 = 4, s8 = 5 };
+enum EngineKind { cpuEngine = 1 };
+enum Argument { source = 1, destination = 17, weights = 33 };
+constexpr unsigned inOrder = 1;
+constexpr int implementationName = 8; // dnnl_query_impl_info_str
+using Dimensions = std::int64_t[12];
+
+struct ExecuteArgument
+{
+    int argument;
+    void* memory;
+};
+struct Version
+{
+    int major, minor, patch;
+    const char* hash;
+    unsigned cpuRuntime, gpuRuntime;
+};
+/// Version 2 writes its descriptions into the caller's memory: 696 and 2800 B in 2.6.3.
+struct MemoryDescription
+{
+    alignas(16) std::array<std::byte, 2048> bytes{};
+    void* handle = nullptr; ///< version 3
+};
+using ProductDescription = std::array<std::byte, 16384>;
+
+template <typename Function> bool find(void* library, Function& function, const char* name)
+{
+    function = reinterpret_cast<Function>(dlsym(library, name));
+    return function != nullptr;
+}
+
+struct Library
+{
+    int major = 0;
+    std::string name; ///< empty when it cannot be used
+    void* engine = nullptr;
+
+    int (*createEngine)(void**, int kind, std::size_t index) = nullptr;
+    int (*createStream)(void**, void* engine, unsigned flags) = nullptr;
+    int (*wait)(void* stream) = nullptr;
+    int (*destroyStream)(void*) = nullptr;
+    int (*createMemory)(void**, const void* description, void* engine, void* handle) = nullptr;
+    int (*setHandle)(void* memory, void* handle) = nullptr;
+    int (*destroyMemory)(void*) = nullptr;
+    int (*createPrimitive)(void**, const void* description) = nullptr;
+    int (*destroyPrimitive)(void*) = nullptr;
+    int (*destroyDescription)(void*) = nullptr;
+    int (*query)(const void*, int what, int index, void* result) = nullptr;
+    int (*execute)(const void*, void* stream, int count, const ExecuteArgument*) = nullptr;
+    // Version 2.
+    int (*describeMemory2)(void*, int, const Dimensions, int type, const Dimensions) = nullptr;
+    int (*describeProduct2)(void*, const void*, const void*, const void*, const void*) = nullptr;
+    int (*createDescription2)(void**, const void*, const void*, void*, const void*) = nullptr;
+    // Version 3.
+    int (*describeMemory3)(void**, int, const Dimensions, int type, const Dimensions) = nullptr;
+    int (*forgetMemory3)(void*) = nullptr;
+    int (*createDescription3)(void**, void* engine, const void*, const void*, const void*,
+                              const void*, const void* attributes) = nullptr;
+    void (*setThreads)(int) = nullptr; ///< of the calling thread's OpenMP, when it has one
+
+    bool load(void* library);
+    bool describe(MemoryDescription& into, const Dimensions& sizes, const Dimensions& strides,
+                  int type) const;
+    void forget(MemoryDescription& description) const;
+    const void* pointer(const MemoryDescription& description) const
+    {
+        return major == 2 ? static_cast<const void*>(description.bytes.data()) : description.handle;
+    }
+    void* product(const MemoryDescription& a, const MemoryDescription& b,
+                  const MemoryDescription& c) const;
+};
+
+bool Library::load(void* library)
+{
+    const Version* (*version)() = nullptr;
+    if (!find(library, version, "dnnl_version")
+        || !find(library, createEngine, "dnnl_engine_create")
+        || !find(library, createStream, "dnnl_stream_create")
+        || !find(library, wait, "dnnl_stream_wait")
+        || !find(library, destroyStream, "dnnl_stream_destroy")
+        || !find(library, createMemory, "dnnl_memory_create")
+        || !find(library, setHandle, "dnnl_memory_set_data_handle")
+        || !find(library, destroyMemory, "dnnl_memory_destroy")
+        || !find(library, createPrimitive, "dnnl_primitive_create")
+        || !find(library, destroyPrimitive, "dnnl_primitive_destroy")
+        || !find(library, destroyDescription, "dnnl_primitive_desc_destroy")
+        || !find(library, query, "dnnl_primitive_desc_query")
+        || !find(library, execute, "dnnl_primitive_execute"))
+        return false;
+    major = version()->major;
+    const bool isWhole = major == 2
+        ? find(library, describeMemory2, "dnnl_memory_desc_init_by_strides")
+            && find(library, describeProduct2, "dnnl_matmul_desc_init")
+            && find(library, createDescription2, "dnnl_primitive_desc_create")
+        : major == 3 && find(library, describeMemory3, "dnnl_memory_desc_create_with_strides")
+            && find(library, forgetMemory3, "dnnl_memory_desc_destroy")
+            && find(library, createDescription3, "dnnl_matmul_primitive_desc_create");
+    if (!isWhole || createEngine(&engine, cpuEngine, 0) != success)
+        return false;
+    // It brings its OpenMP with it; one that uses other threads cannot be kept to one here.
+    void* openMp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (openMp == nullptr || !find(openMp, setThreads, "omp_set_num_threads"))
+        return false;
+    name = fmt::format("oneDNN {}.{}.{}", major, version()->minor, version()->patch);
+    return true;
+}
+
+bool Library::describe(MemoryDescription& into, const Dimensions& sizes, const Dimensions& strides,
+                       int type) const
+{
+    return major == 2 ? describeMemory2(into.bytes.data(), 2, sizes, type, strides) == success
+                      : describeMemory3(&into.handle, 2, sizes, type, strides) == success;
+}
+
+void Library::forget(MemoryDescription& description) const
+{
+    if (description.handle != nullptr)
+        forgetMemory3(description.handle);
+    description.handle = nullptr;
+}
+
+void* Library::product(const MemoryDescription& a, const MemoryDescription& b,
+                       const MemoryDescription& c) const
+{
+    void* made = nullptr;
+    if (major == 3) {
+        createDescription3(&made, engine, pointer(a), pointer(b), nullptr, pointer(c), nullptr);
+        return made;
+    }
+    alignas(16) ProductDescription product{};
+    if (describeProduct2(product.data(), pointer(a), pointer(b), nullptr, pointer(c)) == success)
+        createDescription2(&made, product.data(), nullptr, engine, nullptr);
+    return made;
+}
+
+const Library& library()
+{
+    static const Library opened = [] {
+        for (const char* name : {"libdnnl.so.3", "libdnnl.so.2"}) {
+            Library found;
+            void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+            if (handle != nullptr && found.load(handle))
+                return found;
+        }
+        return Library{};
+    }();
+    return opened;
+}
+
+int dataType(Format format)
+{
+    switch (format) {
+    case Format::Fp16:
+        return f16;
+    case Format::Bf16:
+        return bf16;
+    case Format::Int8:
+        return s8;
+    default:
+        return f32;
+    }
+}
+
+class OneDnnPlan final : public GemmPlan
+{
+public:
+    OneDnnPlan(const Library& dnn, int threads)
+        : m_dnn(dnn)
+        , m_threads(threads)
+    {
+    }
+    ~OneDnnPlan() override
+    {
+        for (void* memory : {m_a, m_b, m_c}) {
+            if (memory != nullptr)
+                m_dnn.destroyMemory(memory);
+        }
+        if (m_stream != nullptr)
+            m_dnn.destroyStream(m_stream);
+        if (m_primitive != nullptr)
+            m_dnn.destroyPrimitive(m_primitive);
+        if (m_description != nullptr)
+            m_dnn.destroyDescription(m_description);
+    }
+    OneDnnPlan(const OneDnnPlan&) = delete;
+    OneDnnPlan& operator=(const OneDnnPlan&) = delete;
+
+    bool prepare(const GemmTask& task);
+
+    void run(const void* a, const void* b, void* c) override
+    {
+        m_dnn.setThreads(m_threads);
+        m_dnn.setHandle(m_a, const_cast<void*>(a));
+        m_dnn.setHandle(m_b, const_cast<void*>(b));
+        m_dnn.setHandle(m_c, c);
+        const ExecuteArgument arguments[] = {{source, m_a}, {weights, m_b}, {destination, m_c}};
+        m_dnn.execute(m_primitive, m_stream, 3, arguments);
+        m_dnn.wait(m_stream);
+    }
+    std::string name() const override { return m_name; }
+
+private:
+    const Library& m_dnn;
+    int m_threads;
+    void *m_description = nullptr, *m_primitive = nullptr, *m_stream = nullptr;
+    void *m_a = nullptr, *m_b = nullptr, *m_c = nullptr;
+    std::string m_name;
+};
+
+bool OneDnnPlan::prepare(const GemmTask& task)
+{
+    m_dnn.setThreads(m_threads); // what it decides now is for so many
+    const auto& [m, n, k] = task.shape;
+    const int operand = dataType(task.operands);
+    const int result = task.operands == Format::Int8 ? int(s32) : dataType(task.result);
+    const auto strides = [](bool isTransposed, std::int64_t stride, Dimensions& into) {
+        into[0] = isTransposed ? 1 : stride;
+        into[1] = isTransposed ? stride : 1;
+    };
+    const Dimensions aSizes = {m, k}, bSizes = {k, n}, cSizes = {m, n};
+    Dimensions aStrides{}, bStrides{};
+    const Dimensions cStrides = {task.cStride, 1};
+    strides(task.aTransposed, task.aStride, aStrides);
+    strides(task.bTransposed, task.bStride, bStrides);
+    MemoryDescription a, b, c;
+    bool isReady = m_dnn.describe(a, aSizes, aStrides, operand)
+        && m_dnn.describe(b, bSizes, bStrides, operand) && m_dnn.describe(c, cSizes, cStrides, result);
+    if (isReady)
+        m_description = m_dnn.product(a, b, c);
+    isReady = m_description != nullptr
+        && m_dnn.createPrimitive(&m_primitive, m_description) == success
+        && m_dnn.createStream(&m_stream, m_dnn.engine, inOrder) == success
+        && m_dnn.createMemory(&m_a, m_dnn.pointer(a), m_dnn.engine, nullptr) == success
+        && m_dnn.createMemory(&m_b, m_dnn.pointer(b), m_dnn.engine, nullptr) == success
+        && m_dnn.createMemory(&m_c, m_dnn.pointer(c), m_dnn.engine, nullptr) == success;
+    for (MemoryDescription* description : {&a, &b, &c})
+        m_dnn.forget(*description);
+    const char* name = nullptr;
+    if (isReady && m_dnn.query(m_description, implementationName, 0, &name) == success && name)
+        m_name = m_dnn.name + " " + name;
+    return isReady;
+}
+
+} // namespace
+
+const std::string& oneDnnName()
+{
+    return library().name;
+}
+
+Result<std::unique_ptr<GemmPlan>> oneDnnPlan(const GemmTask& task, int threads)
+{
+    if (library().name.empty())
+        return fail("run.skipped", "there is no oneDNN on this machine",
+                    "install it (Debian: libdnnl2 or libdnnl3)");
+    auto plan = std::make_unique<OneDnnPlan>(library(), threads);
+    if (!plan->prepare(task))
+        return fail("run.skipped",
+                    fmt::format("{} has no product in {} on this processor", library().name,
+                                numberFormat(task.operands).label),
+                    "choose another format", "format");
+    return std::unique_ptr<GemmPlan>(std::move(plan));
+}
+
+} // namespace memscape::host
