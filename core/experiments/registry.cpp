@@ -12,6 +12,7 @@ const Experiment& inferenceMemoryExperiment();
 const Experiment& checkpointExperiment();
 const Experiment& attentionExperiment();
 const Experiment& precisionExperiment();
+const Experiment& rooflineExperiment();
 
 const std::vector<const Experiment*>& experiments()
 {
@@ -23,6 +24,7 @@ const std::vector<const Experiment*>& experiments()
         &checkpointExperiment(),
         &attentionExperiment(),
         &precisionExperiment(),
+        &rooflineExperiment(),
     };
     return all;
 }

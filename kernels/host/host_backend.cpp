@@ -7,6 +7,7 @@
 #include "kernels/host/checkpoint.h"
 #include "kernels/host/measurement.h"
 #include "kernels/host/precision.h"
+#include "kernels/host/roofline.h"
 
 #include <nlohmann/json.hpp>
 
@@ -52,6 +53,8 @@ public:
                                 const Parameters& parameters, RunSink& sink) override
     {
         host::HostSession session(device.device, sink);
+        if (experiment.id() == "roofline")
+            return host::measureRoofline(session, experiment, parameters, measureExperiment);
         return measureExperiment(session, experiment, parameters);
     }
 

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// roofline: compute-bound or memory-bound?
+//
+//     attainable rate = min(dense rate of the format, intensity × bandwidth of the level)
+//     intensity       = operations / bytes,  ridge = dense rate / bandwidth
+//
+// (Williams, Waterman, Patterson, CACM 52, 2009.) A kernel left of the ridge waits for memory, right
+// of it for arithmetic, and each format has a ridge of its own. Kernels of the other experiments
+// stand under the device's ceilings, predicted and measured by those experiments. Left out: ceilings
+// within a core (no vectors, no overlap), energy, bytes that hardware counters would show.
+#include "core/experiments/roofline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+std::string number(double value)
+{
+    return quantityText(value, Unit::One, ByteStyle::Binary, 3);
+}
+
+Why roofWhy(const std::string& formula, const std::string& with)
+{
+    Why why;
+    why.formula = formula;
+    why.with = with;
+    why.source = "Williams, Waterman, Patterson 2009 (roofline)";
+    why.omits = {"ceilings within a core: no vectors, no overlap of memory and arithmetic"};
+    return why;
+}
+
+double denseRate(const Device& device, Format format)
+{
+    const auto rate = productRate(device, format);
+    return rate ? rate->dense.value : nan;
+}
+
+double bandwidthOf(const Device& device, const std::string& level)
+{
+    const std::vector<RooflineLevel> levels = rooflineLevels(device);
+    for (const RooflineLevel& one : levels) {
+        if (one.id == level)
+            return one.bandwidth;
+    }
+    return levels.empty() ? nan : levels.back().bandwidth; // DRAM
+}
+
+struct Question
+{
+    Format format;
+    double intensity;
+};
+
+Question questionOf(const Parameters& parameters)
+{
+    return {formatFromText(parameters.choice("format")).value_or(Format::Bf16),
+            parameters.number("intensity")};
+}
+
+class Roofline final : public Experiment
+{
+public:
+    Roofline();
+    std::string id() const override { return "roofline"; }
+    std::string title() const override { return "Roofline"; }
+    std::string question() const override { return "Compute-bound or memory-bound?"; }
+    std::string group() const override { return "kernels"; }
+    std::string help() const override
+    {
+        return "Every kernel does some operations per byte that it moves. Left of the ridge the "
+               "memory's bandwidth is its roof, right of it the arithmetic rate of its number "
+               "format. The kernels of the other experiments stand under the device's own ceilings, "
+               "cache levels included. Left out: ceilings within a core, and bytes that only "
+               "hardware counters would show.";
+    }
+    const Schema& schema() const override { return m_schema; }
+    std::vector<SeriesSpec> series() const override
+    {
+        return {{"attainable", "under DRAM"}, {"cache_attainable", "under the first cache"}};
+    }
+    Sweep axis(const Device&, const Parameters&) const override
+    {
+        Sweep sweep{"intensity", {}};
+        for (int power = -4; power <= 12; ++power)
+            sweep.values.emplace_back(std::ldexp(1.0, power));
+        return sweep;
+    }
+    Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
+    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override;
+
+private:
+    Schema m_schema;
+};
+
+Roofline::Roofline()
+{
+    std::vector<ChoiceValue> choices;
+    for (const NumberFormat& format : numberFormats())
+        choices.push_back({std::string(format.key), std::string(format.label), {}});
+    m_schema = {{"format", "format", "Whose arithmetic is the flat roof.", ParameterKind::Choice,
+                 Unit::One, 0, 0, Scale::Linear, std::move(choices), "fp32"},
+                {"intensity", "intensity",
+                 "Operations per byte of a kernel of your own: where it would stand.",
+                 ParameterKind::Real, Unit::One, 0.001, 1e6, Scale::Log2, {}, "16", "FLOP/B"}};
+}
+
+Result<Figures> Roofline::predictPoint(const Device& device, const Parameters& parameters) const
+{
+    const Question asked = questionOf(parameters);
+    MEMSCAPE_TRY(rate, productRate(device, asked.format));
+    const std::vector<RooflineLevel> levels = rooflineLevels(device);
+    if (levels.empty() || !std::isfinite(levels.back().bandwidth))
+        return fail("predict.device",
+                    fmt::format("the DRAM bandwidth of {} is not known", device.name),
+                    "choose a device of the catalogue, or calibrate this one");
+    const double ridge = rate.dense.value / levels.back().bandwidth;
+    const std::string with =
+        fmt::format("= min({}, {} × {})", quantityText(rate.dense.value, Unit::FlopPerSecond),
+                    number(asked.intensity),
+                    quantityText(levels.back().bandwidth, Unit::BytePerSecond));
+    const Why why = roofWhy("min(dense rate, intensity × bandwidth)", with);
+    Figures figures;
+    const auto add = [&](std::string key, std::string label, Unit unit, double value) {
+        figures.push_back({std::move(key), std::move(label), unit, value, {}, {}, why});
+    };
+    add("attainable", "attainable rate", Unit::FlopPerSecond,
+        rooflineRoof(device, asked.format, {}, asked.intensity));
+    add("cache_attainable", "attainable from " + levels.front().id, Unit::FlopPerSecond,
+        rooflineRoof(device, asked.format, levels.front().id, asked.intensity));
+    figures.push_back({"bound", "limited by", Unit::One,
+                       rooflineBound(device, asked.format, {}, asked.intensity), {}, {}, why});
+    add("ridge", "ridge (FLOP/B)", Unit::One, ridge);
+    for (const Format format : productFormats(device)) {
+        const NumberFormat& numbers = numberFormat(format);
+        const double dense = denseRate(device, format);
+        figures.push_back(
+            {fmt::format("ridge_{}", numbers.key), fmt::format("ridge, {} (FLOP/B)", numbers.label),
+             Unit::One, dense / levels.back().bandwidth, {}, {},
+             roofWhy("dense rate / DRAM bandwidth",
+                     fmt::format("= {} / {}", quantityText(dense, Unit::FlopPerSecond),
+                                 quantityText(levels.back().bandwidth, Unit::BytePerSecond)))});
+    }
+    return figures;
+}
+
+Result<Prediction> Roofline::predict(const Device& device, const Parameters& parameters) const
+{
+    MEMSCAPE_TRY(prediction, Experiment::predict(device, parameters));
+    Json points = Json::array();
+    for (const RooflineKernel& kernel : rooflineKernels(device)) {
+        const auto own = rooflineParameters(kernel);
+        const auto experiment = findExperiment(kernel.experiment);
+        if (!own || !experiment)
+            continue;
+        const auto figures = (*experiment)->predictPoint(device, *own);
+        const auto point = figures ? rooflinePoint(kernel, *figures) : std::nullopt;
+        if (!point)
+            continue;
+        addRooflineFigures(prediction.figures, device, kernel, *point);
+        points.push_back(rooflineJson(device, kernel, *point));
+    }
+    prediction.detail["points"] = std::move(points);
+    Json levels = Json::array(), formats = Json::array();
+    for (const RooflineLevel& level : rooflineLevels(device))
+        levels.push_back(
+            {{"id", level.id}, {"label", level.label}, {"bandwidth", jsonNumber(level.bandwidth)}});
+    for (const Format format : productFormats(device))
+        formats.push_back({{"key", numberFormat(format).key},
+                           {"label", numberFormat(format).label},
+                           {"rate", jsonNumber(denseRate(device, format))}});
+    prediction.detail["levels"] = std::move(levels);
+    prediction.detail["formats"] = std::move(formats);
+    return prediction;
+}
+
+std::vector<Claim> Roofline::claims(const Device& device, const Parameters&) const
+{
+    struct Threshold
+    {
+        const char* quote;
+        const char* name;
+        double value;
+    };
+    std::vector<Claim> made;
+    const double bandwidth = bandwidthOf(device, {});
+    for (const Threshold& threshold : {Threshold{"A100: ~10 FLOPs/byte", "A100", 10},
+                                       {"V100: ~17 FLOPs/byte", "V100", 17},
+                                       {"H100: ~20 FLOPs/byte", "H100", 20}}) {
+        if (device.name.find(threshold.name) == std::string::npos)
+            continue;
+        std::string ours;
+        for (const Format format : productFormats(device))
+            ours += fmt::format("{}{} {}", ours.empty() ? "" : ", ", numberFormat(format).label,
+                                number(denseRate(device, format) / bandwidth));
+        const double ridge = denseRate(device, Format::Fp32) / bandwidth;
+        made.push_back({std::string("Compute-bound above: ") + threshold.quote, "course notes",
+                        std::fabs(ridge / threshold.value - 1) < 0.25
+                            ? "holds when everything runs in plain FP32"
+                            : "does not hold",
+                        "the ridge in FLOP/B by format: " + ours});
+    }
+    if (made.empty() && std::isfinite(bandwidth)) {
+        const double ridge = denseRate(device, Format::Fp32) / bandwidth;
+        made.push_back({"Compute-bound above: A100 ~10, V100 ~17, H100 ~20 FLOPs/byte",
+                        "course notes", "holds when everything runs in plain FP32 on those",
+                        fmt::format("{}: {} in FP32", device.name, number(ridge))});
+    }
+    return made;
+}
+
+} // namespace
+
+std::vector<RooflineLevel> rooflineLevels(const Device& device)
+{
+    std::vector<RooflineLevel> levels;
+    for (const MemoryLevel& level : device.levels) {
+        if (level.kind != LevelKind::Cache && level.kind != LevelKind::Dram)
+            continue;
+        const Sourced bandwidth = levelBandwidth(
+            device, level, level.kind == LevelKind::Dram ? Operation::Copy : Operation::Read);
+        if (bandwidth.valueOr(0) > 0)
+            levels.push_back({level.id, level.label, bandwidth.value});
+    }
+    return levels;
+}
+
+double rooflineRoof(const Device& device, Format format, const std::string& level, double intensity)
+{
+    return std::min(denseRate(device, format), intensity * bandwidthOf(device, level));
+}
+
+std::string rooflineBound(const Device& device, Format format, const std::string& level,
+                          double intensity)
+{
+    const double ridge = denseRate(device, format) / bandwidthOf(device, level);
+    if (!std::isfinite(ridge))
+        return "not known";
+    if (intensity >= ridge)
+        return "compute-bound";
+    return fmt::format("memory-bound ({})", level.empty() ? "DRAM" : level);
+}
+
+void addRooflineFigures(Figures& figures, const Device& device, const RooflineKernel& kernel,
+                        const RooflinePoint& point)
+{
+    Why why = roofWhy("operations / time",
+                      fmt::format("{} ({}), {} FLOP/B: {}", number(point.flops), kernel.counts,
+                                  number(point.intensity()),
+                                  rooflineBound(device, kernel.format, kernel.level,
+                                                point.intensity())));
+    why.source = "the experiment " + kernel.experiment;
+    figures.push_back({kernel.id + "_rate", kernel.label, Unit::FlopPerSecond, point.rate(), {}, {},
+                       std::move(why)});
+}
+
+Json rooflineJson(const Device& device, const RooflineKernel& kernel, const RooflinePoint& point)
+{
+    const double roof = rooflineRoof(device, kernel.format, kernel.level, point.intensity());
+    return {{"id", kernel.id},
+            {"label", kernel.label},
+            {"experiment", kernel.experiment},
+            {"assignments", kernel.assignments},
+            {"format", numberFormat(kernel.format).key},
+            {"level", kernel.level.empty() ? "DRAM" : kernel.level},
+            {"counts", kernel.counts},
+            {"intensity", jsonNumber(point.intensity())},
+            {"rate", jsonNumber(point.rate())},
+            {"roof", jsonNumber(roof)},
+            {"bound", rooflineBound(device, kernel.format, kernel.level, point.intensity())}};
+}
+
+const Experiment& rooflineExperiment()
+{
+    static const Roofline experiment;
+    return experiment;
+}
+
+} // namespace memscape
