@@ -11,6 +11,7 @@
 #include <QThread>
 
 #include <algorithm>
+#include <utility>
 #include <csignal>
 
 namespace memscape {
@@ -92,6 +93,7 @@ void WorkerClient::setState(State state)
 
 void WorkerClient::start()
 {
+    m_startAgain = m_process && m_stopping; // when that one is gone
     if (m_process || m_restartTimer.isActive())
         return;
     m_restarts = 0;
@@ -246,7 +248,7 @@ void WorkerClient::processGone(const Error& why)
     if (m_stopping) {
         m_stopping = false;
         setState(State::Stopped);
-        if (!m_queue.empty())
+        if (!m_queue.empty() || std::exchange(m_startAgain, false))
             start();
         return;
     }
@@ -282,6 +284,7 @@ void WorkerClient::fail(const Error& error)
 void WorkerClient::stop()
 {
     m_stopping = true;
+    m_startAgain = false;
     m_restartTimer.stop();
     if (m_active)
         endRun(RunStatus::Interrupted,

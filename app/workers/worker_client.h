@@ -129,6 +129,7 @@ private:
     bool m_greeted = false;                 // this process said hello
     bool m_everGreeted = false;             // the command works: restarting makes sense
     bool m_stopping = false;
+    bool m_startAgain = false; // as soon as the one that stops is gone
     int m_restarts = 0; // since a run was answered or the worker lived for a while
     QElapsedTimer m_upSince;
 

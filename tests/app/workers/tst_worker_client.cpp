@@ -363,6 +363,8 @@ private slots:
         QTRY_COMPARE(session.client.state(), State::Stopped);
         QTRY_VERIFY(!isAlive(pid));
         QCOMPARE(session.client.processId(), 0);
+        session.client.start(), session.client.stop(), session.client.start(); // "Restart workers"
+        QTRY_VERIFY(session.client.state() == State::Ready && session.client.processId() != 0);
     }
 
     void closingTheWindowDuringARunLeavesNothing()
