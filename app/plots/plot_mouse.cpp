@@ -2,6 +2,7 @@
 // The mouse and the wheel over a plot.
 #include "app/plots/plot_private.h"
 
+#include <QContextMenuEvent>
 #include <QLineF>
 #include <QMouseEvent>
 #include <QWheelEvent>
@@ -35,6 +36,9 @@ bool PlotView::eventFilter(QObject* watched, QEvent* event)
         return m_d->mouseDoubleClick(*static_cast<QMouseEvent*>(event));
     case QEvent::Wheel:
         return m_d->wheel(*static_cast<QWheelEvent*>(event));
+    case QEvent::ContextMenu: // QCustomPlot lets nothing of the mouse through to its parents
+        contextMenuEvent(static_cast<QContextMenuEvent*>(event));
+        return true;
     case QEvent::Leave:
         m_d->leave();
         break;

@@ -5,11 +5,13 @@
 
 #include <QApplication>
 #include <QClipboard>
+#include <QContextMenuEvent>
 #include <QMenu>
 #include <QMimeData>
 #include <QMouseEvent>
 #include <QSignalSpy>
 #include <QTest>
+#include <QTimer>
 #include <QWheelEvent>
 
 #include <cmath>
@@ -474,6 +476,21 @@ private slots:
         }
         // Generous: other programs may be running. The figure is the benchmark's.
         QVERIFY2(timer.elapsed() < 10 * 400, qPrintable(QString::number(timer.elapsed())));
+    }
+
+    void theMouseOpensTheMenu()
+    {
+        bool opened = false;
+        QTimer::singleShot(0, m_view.get(), [&] {
+            if (QWidget* menu = QApplication::activePopupWidget()) {
+                opened = qobject_cast<QMenu*>(menu) && !menu->actions().isEmpty();
+                menu->close();
+            }
+        });
+        QContextMenuEvent event(QContextMenuEvent::Mouse, at(0.5, 0.5).toPoint(),
+                                m_canvas->mapToGlobal(at(0.5, 0.5)).toPoint());
+        QApplication::sendEvent(m_canvas, &event); // a right click is one of the canvas
+        QVERIFY(opened);
     }
 };
 
