@@ -3,6 +3,7 @@
 #include "core/network/config_parts.h"
 
 #include "core/base/text.h"
+#include "core/network/config_keys.h"
 
 #include <algorithm>
 
@@ -75,23 +76,20 @@ void readExperts(ConfigFields& fields, ModelDescription& model)
 {
     Experts& experts = model.experts;
     const bool known = experts.count > 0;
-    const auto count = fields.count(
-        {"num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts"}, 0);
+    const auto count = fields.count(config_keys::experts, 0);
     experts.count = count.value_or(experts.count);
     if (experts.count <= 1 || fields.failed()) {
         experts = {};
         return;
     }
-    experts.active = fields.countOr({"num_experts_per_tok", "num_experts_per_token",
-                                     "experts_per_token", "moe_topk", "moe_top_k"},
+    experts.active = fields.countOr(config_keys::activeExperts,
                                     experts.active);
-    const auto width =
-        fields.count({"moe_intermediate_size", "expert_ffn_size", "intermediate_size", "ffn_dim"});
+    const auto width = fields.count(config_keys::expertFeedForward);
     experts.ffn = width.value_or(experts.ffn > 0 ? experts.ffn : model.ffn);
-    const auto shared = fields.count({"n_shared_experts", "num_shared_experts"}, 0);
+    const auto shared = fields.count(config_keys::sharedExperts, 0);
     if (shared)
         experts.sharedFfn = std::min(*shared, std::int64_t(1) << 20) * experts.ffn;
-    else if (const auto sharedWidth = fields.count({"shared_expert_intermediate_size"}, 0))
+    else if (const auto sharedWidth = fields.count(config_keys::sharedFeedForward, 0))
         experts.sharedFfn = *sharedWidth;
     if (!fields.failed() && experts.active > experts.count)
         return fields.contradict("num_experts_per_tok",
@@ -109,14 +107,14 @@ void readLatentAttention(ConfigFields& fields, ModelDescription& model)
 {
     LatentAttention& latent = model.latent;
     const bool known = latent.keyValueRank > 0;
-    if (!known && !fields.has({"kv_lora_rank"}))
+    if (!known && !fields.has(config_keys::keyValueRank))
         return;
-    latent.keyValueRank = fields.countOr({"kv_lora_rank"}, latent.keyValueRank);
+    latent.keyValueRank = fields.countOr(config_keys::keyValueRank, latent.keyValueRank);
     const bool says = fields.node().has("q_lora_rank"); // null: queries are made directly
-    latent.queryRank = says ? fields.count({"q_lora_rank"}, 0).value_or(0) : latent.queryRank;
-    latent.ropeHeadDim = fields.countOr({"qk_rope_head_dim"}, latent.ropeHeadDim);
-    latent.plainHeadDim = fields.countOr({"qk_nope_head_dim"}, latent.plainHeadDim);
-    latent.valueHeadDim = fields.countOr({"v_head_dim"}, latent.valueHeadDim);
+    latent.queryRank = says ? fields.count(config_keys::queryRank, 0).value_or(0) : latent.queryRank;
+    latent.ropeHeadDim = fields.countOr(config_keys::ropeHeadDim, latent.ropeHeadDim);
+    latent.plainHeadDim = fields.countOr(config_keys::plainHeadDim, latent.plainHeadDim);
+    latent.valueHeadDim = fields.countOr(config_keys::valueHeadDim, latent.valueHeadDim);
 }
 
 void readSlidingWindow(ConfigFields& fields, ModelDescription& model)
@@ -128,8 +126,7 @@ void readSlidingWindow(ConfigFields& fields, ModelDescription& model)
     if (kind == "gemma2" || kind == "gemma3_text" || kind == "mistral")
         standard = 4096;
     const bool saysNone = fields.node().has("sliding_window") && !fields.has({"sliding_window"});
-    const auto window =
-        fields.count({"sliding_window", "sliding_window_size", "attention_chunk_size"}, 0);
+    const auto window = fields.count(config_keys::slidingWindow, 0);
     if (!window && !saysNone && standard > 0)
         fields.assume(fmt::format("sliding_window is not given: {} tokens are assumed", standard));
     model.slidingWindow = saysNone ? 0 : window.value_or(standard);
@@ -154,8 +151,8 @@ void readSlidingWindow(ConfigFields& fields, ModelDescription& model)
 void readCnn(ConfigFields& fields, ModelDescription& model)
 {
     CnnDescription& cnn = model.cnn;
-    cnn.depths = fields.counts({"depths"});
-    cnn.widths = fields.counts({"hidden_sizes"});
+    cnn.depths = fields.counts(config_keys::depths);
+    cnn.widths = fields.counts(config_keys::widths);
     const bool staged = cnn.kind == CnnKind::ResNet || cnn.kind == CnnKind::Vgg;
     if (staged && cnn.depths.empty() && !fields.failed())
         fields.refuse(Error{"config.missing", "is missing", "depths",
@@ -166,11 +163,11 @@ void readCnn(ConfigFields& fields, ModelDescription& model)
     cnn.bottleneck = fields.word({"layer_type"}, "bottleneck") == "bottleneck";
     cnn.batchNorm = fields.flag({"batch_norm"}, false);
     cnn.separable = fields.flag({"separable"}, true);
-    cnn.widthMultiplier = fields.number({"depth_multiplier", "width_multiplier"}, 1);
+    cnn.widthMultiplier = fields.number(config_keys::widthMultiplier, 1);
     Picture& picture = model.picture;
-    picture.size = fields.count({"image_size"}).value_or(picture.size);
-    picture.channels = fields.count({"num_channels"}).value_or(picture.channels);
-    picture.classes = fields.count({"num_labels", "num_classes"}).value_or(picture.classes);
+    picture.size = fields.count(config_keys::imageSize).value_or(picture.size);
+    picture.channels = fields.count(config_keys::channels).value_or(picture.channels);
+    picture.classes = fields.count(config_keys::classes).value_or(picture.classes);
     for (const std::int64_t width : cnn.widths) {
         if (cnn.kind == CnnKind::ResNet && cnn.bottleneck && width % 4 != 0)
             return fields.contradict(

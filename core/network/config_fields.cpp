@@ -18,12 +18,12 @@ std::string keysText(ConfigFields::Keys keys)
     return join(std::vector<std::string>(keys.begin(), keys.end()), " or ");
 }
 
-std::string within(const JsonReader& node, std::string_view key)
-{
-    return node.path().empty() ? std::string(key) : fmt::format("{}.{}", node.path(), key);
-}
-
 } // namespace
+
+std::string ConfigFields::within(std::string_view key) const
+{
+    return m_node.path().empty() ? std::string(key) : fmt::format("{}.{}", m_node.path(), key);
+}
 
 void ConfigFields::refuse(Error error)
 {
@@ -33,7 +33,7 @@ void ConfigFields::refuse(Error error)
 
 void ConfigFields::contradict(std::string_view key, std::string message)
 {
-    refuse(Error{"model.contradiction", std::move(message), within(m_node, key),
+    refuse(Error{"model.contradiction", std::move(message), within(key),
                  "check the configuration"});
 }
 
@@ -76,7 +76,7 @@ std::int64_t ConfigFields::required(Keys keys)
 {
     const auto value = count(keys);
     if (!value && !failed())
-        refuse(Error{"config.missing", "is missing", within(m_node, *keys.begin()),
+        refuse(Error{"config.missing", "is missing", within(*keys.begin()),
                      fmt::format("a model configuration gives {}", keysText(keys))});
     return value.value_or(1);
 }

@@ -32,6 +32,8 @@ public:
     /// Refuses what the field `key` says: code model.contradiction.
     void contradict(std::string_view key, std::string message);
 
+    /// The place of `key`, there or not: "text_config.hidden_size".
+    std::string within(std::string_view key) const;
     /// The first of `keys` that is there and not null.
     std::optional<JsonReader> find(Keys keys) const;
     bool has(Keys keys) const { return find(keys).has_value(); }

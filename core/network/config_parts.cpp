@@ -2,6 +2,7 @@
 #include "core/network/config_parts.h"
 
 #include "core/base/text.h"
+#include "core/network/config_keys.h"
 
 #include <fmt/format.h>
 
@@ -34,16 +35,14 @@ ActivationKind activationFrom(ConfigFields& fields, ActivationKind standard)
 
 void readHeads(ConfigFields& fields, ModelDescription& model)
 {
-    model.heads =
-        fields.countOr({"num_attention_heads", "n_head", "num_heads", "n_heads"}, model.heads);
+    model.heads = fields.countOr(config_keys::heads, model.heads);
     const bool oneKey = fields.flag({"multi_query"}, false);
-    const auto kvHeads =
-        fields.count({"num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads"});
+    const auto kvHeads = fields.count(config_keys::keyValueHeads);
     const std::int64_t standard = oneKey ? 1 : model.kvHeads > 0 ? model.kvHeads : model.heads;
     if (!kvHeads && standard != model.heads)
         fields.assume(fmt::format("num_key_value_heads is not given: {} is assumed", standard));
     model.kvHeads = kvHeads.value_or(standard);
-    const auto headDim = fields.count({"head_dim", "d_kv", "attention_head_dim"});
+    const auto headDim = fields.count(config_keys::headDim);
     if (fields.failed())
         return;
     if (model.heads % model.kvHeads != 0)
@@ -72,8 +71,7 @@ void readFeedForward(ConfigFields& fields, ModelDescription& model)
     } else if (model.ffn > 0) {
         model.ffn = fields.countOr({"intermediate_size", "n_inner", "d_ff", "ffn_dim"}, model.ffn);
     } else {
-        const auto ffn =
-            fields.count({"intermediate_size", "n_inner", "d_ff", "ffn_dim", "ffn_hidden_size"});
+        const auto ffn = fields.count(config_keys::feedForward);
         if (!ffn && model.architecture != "gpt2") // null there means four times, by definition
             fields.assume(fmt::format(
                 "intermediate_size is not given: four times the hidden size, {}, is assumed",
@@ -124,10 +122,10 @@ void readHead(ConfigFields& fields, ModelDescription& model)
     const std::int64_t named =
         labels && labels->node().is_object() ? static_cast<std::int64_t>(labels->node().size()) : 0;
     const std::int64_t standard = model.family == Family::Encoder ? 2 : 1000;
-    if (named > 0 && !fields.has({"num_labels", "num_classes"}))
+    if (named > 0 && !fields.has(config_keys::classes))
         model.picture.classes = named;
     else
-        model.picture.classes = fields.countOr({"num_labels", "num_classes"}, standard);
+        model.picture.classes = fields.countOr(config_keys::classes, standard);
 }
 
 void readNorms(ConfigFields& fields, ModelDescription& model)
@@ -143,29 +141,28 @@ void readNorms(ConfigFields& fields, ModelDescription& model)
         fields.number({"attn_logit_softcapping"}, model.architecture == "gemma2" ? 50 : 0);
     model.logitSoftcap =
         fields.number({"final_logit_softcapping"}, model.architecture == "gemma2" ? 30 : 0);
-    model.rotaryShare = fields.number({"partial_rotary_factor", "rotary_pct"}, model.rotaryShare);
+    model.rotaryShare = fields.number(config_keys::rotaryShare, model.rotaryShare);
 }
 
 void readPicture(ConfigFields& fields, Picture& picture)
 {
-    picture.size = fields.countOr({"image_size"}, picture.size);
-    picture.patch = fields.countOr({"patch_size"}, picture.patch);
-    picture.channels = fields.count({"num_channels"}).value_or(picture.channels);
+    picture.size = fields.countOr(config_keys::imageSize, picture.size);
+    picture.patch = fields.countOr(config_keys::patch, picture.patch);
+    picture.channels = fields.count(config_keys::channels).value_or(picture.channels);
 }
 
 void readTransformer(ConfigFields& fields, ModelDescription& model)
 {
-    model.hidden = fields.required({"hidden_size", "n_embd", "d_model", "dim"});
-    model.layers = fields.required({"num_hidden_layers", "n_layer", "num_layers", "n_layers"});
+    model.hidden = fields.required(config_keys::hidden);
+    model.layers = fields.required(config_keys::layers);
     const bool text = model.family != Family::VisionTransformer;
     if (text) {
-        model.vocab = fields.countOr({"vocab_size"}, model.vocab);
+        model.vocab = fields.countOr(config_keys::vocab, model.vocab);
         const bool matters = model.positions == PositionKind::Learned;
         model.maxPositions = matters
             ? fields.countOr({"max_position_embeddings", "n_positions", "n_ctx"},
                              model.maxPositions)
-            : fields.count({"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"})
-                  .value_or(model.maxPositions);
+            : fields.count(config_keys::maxPositions).value_or(model.maxPositions);
     } else {
         readPicture(fields, model.picture);
     }
@@ -190,13 +187,13 @@ void readConfig(ConfigFields& fields, ModelDescription& model)
         return readCnn(fields, model);
     readTransformer(fields, model);
     if (model.family == Family::Encoder)
-        model.tokenTypes = fields.count({"type_vocab_size"}, 0).value_or(model.tokenTypes);
+        model.tokenTypes = fields.count(config_keys::tokenTypes, 0).value_or(model.tokenTypes);
     if (model.family == Family::EncoderDecoder) {
-        model.decoderLayers = fields.count({"num_decoder_layers"}).value_or(model.layers);
+        model.decoderLayers = fields.count(config_keys::decoderLayers).value_or(model.layers);
         model.relativeBuckets =
-            fields.count({"relative_attention_num_buckets"}).value_or(model.relativeBuckets);
+            fields.count(config_keys::relativeBuckets).value_or(model.relativeBuckets);
     }
-    const auto projected = fields.count({"word_embed_proj_dim"});
+    const auto projected = fields.count(config_keys::embeddingWidth);
     if (projected && *projected != model.hidden)
         model.embeddingWidth = *projected;
 }

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/network/architectures.h"
 #include "core/network/config_fields.h"
+#include "core/network/config_keys.h"
 #include "core/network/config_parts.h"
 
 #include <algorithm>
@@ -94,7 +95,7 @@ Result<ModelDescription> modelFromConfig(const JsonReader& reader, const std::st
     ConfigFields fields(part, nested ? std::optional(reader) : std::nullopt);
     std::string type = fields.word({"model_type"});
     if (type.empty() && !fields.failed()) {
-        if (!fields.has({"hidden_size", "n_embd", "d_model", "dim"}))
+        if (!fields.has(config_keys::hidden))
             return fail("config.missing", "is missing",
                         "this is not the configuration of a model, or not of "
                         "Hugging Face transformers; known: "
@@ -109,7 +110,11 @@ Result<ModelDescription> modelFromConfig(const JsonReader& reader, const std::st
     if (fields.failed())
         return fail(fields.error());
     model.assumptions = fields.takeAssumptions();
-    MEMSCAPE_CHECK(checkModel(model));
+    if (auto checked = checkModel(model); !checked) {
+        Error error = checked.error();
+        error.place = config_keys::placeOf(fields, error.place);
+        return fail(std::move(error));
+    }
     return model;
 }
 

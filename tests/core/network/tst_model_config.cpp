@@ -247,7 +247,18 @@ private slots:
         row("beyond integers", llama(R"("num_hidden_layers": 1e300)"), "model.range",
             "num_hidden_layers");
         row("ten million layers", llama(R"("num_hidden_layers": 10000000)"), "model.range",
-            "layers");
+            "num_hidden_layers");
+        row("ten million layers under another name",
+            R"({"model_type": "gpt2", "n_embd": 64, "n_layer": 10000000, "n_head": 4})",
+            "model.range", "n_layer");
+        row("many heads inside another object",
+            R"({"text_config": {"model_type": "llama", "hidden_size": 131072, "num_hidden_layers": 1,
+            "num_attention_heads": 131072, "intermediate_size": 8, "vocab_size": 8}})",
+            "model.range", "text_config.num_attention_heads");
+        row("wide experts",
+            llama(R"("model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2,
+            "moe_intermediate_size": 2147483648)"),
+            "model.range", "moe_intermediate_size");
         row("negative", llama(R"("vocab_size": -5)"), "model.range", "vocab_size");
         row("zero", llama(R"("intermediate_size": 0)"), "model.range", "intermediate_size");
         row("zero heads", llama(R"("num_attention_heads": 0)"), "model.range",
@@ -257,9 +268,9 @@ private slots:
         row("a list", llama(R"("hidden_size": [256])"), "json.type", "hidden_size");
         row("a flag as a word", llama(R"("tie_word_embeddings": "yes")"), "json.type",
             "tie_word_embeddings");
-        row("wide", llama(R"("hidden_size": 2147483648)"), "model.range", "hidden");
+        row("wide", llama(R"("hidden_size": 2147483648)"), "model.range", "hidden_size");
         row("rotating more than a head", llama(R"("partial_rotary_factor": 1e300)"), "model.range",
-            "rotary share");
+            "partial_rotary_factor");
         row("layer types", llama(R"("sliding_window": 8, "layer_types": ["full_attention"])"),
             "model.contradiction", "layer_types");
         row("layer types of numbers", llama(R"("sliding_window": 8, "layer_types": [1, 2, 3, 4])"),
@@ -270,11 +281,11 @@ private slots:
         row("a picture smaller than a patch",
             R"({"model_type": "vit", "hidden_size": 64, "num_hidden_layers": 1,
             "num_attention_heads": 2, "image_size": 8})",
-            "model.range", "patch");
+            "model.range", "patch_size");
         row("patches that do not tile",
             R"({"model_type": "vit", "hidden_size": 64, "num_hidden_layers": 1,
             "num_attention_heads": 2, "image_size": 100})",
-            "model.contradiction", "patch");
+            "model.contradiction", "patch_size");
         row("no depths", R"({"model_type": "resnet"})", "config.missing", "depths");
         row("depths without widths",
             R"({"model_type": "resnet", "depths": [1, 2], "hidden_sizes": [64]})",

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/config_keys.h"
+
+#include <utility>
+
+namespace memscape::config_keys {
+
+namespace {
+
+/// A field of the description, and the keys that it is read from, most likely first.
+constexpr std::pair<std::string_view, ConfigFields::Keys> keysOfFields[] = {
+    {"layers", layers},
+    {"decoder layers", decoderLayers},
+    {"hidden", hidden},
+    {"heads", heads},
+    {"kv heads", keyValueHeads},
+    {"head dim", headDim},
+    {"ffn", feedForward},
+    {"vocab", vocab},
+    {"max positions", maxPositions},
+    {"token types", tokenTypes},
+    {"embedding width", embeddingWidth},
+    {"relative buckets", relativeBuckets},
+    {"sliding window", slidingWindow},
+    {"rotary share", rotaryShare},
+    {"experts", experts},
+    {"experts per token", activeExperts},
+    {"expert ffn", expertFeedForward},
+    {"shared expert ffn", sharedFeedForward},
+    {"shared expert ffn", sharedExperts},
+    {"query rank", queryRank},
+    {"key/value rank", keyValueRank},
+    {"rope head dim", ropeHeadDim},
+    {"plain head dim", plainHeadDim},
+    {"value head dim", valueHeadDim},
+    {"image size", imageSize},
+    {"patch", patch},
+    {"channels", channels},
+    {"classes", classes},
+    {"depths", depths},
+    {"widths", widths},
+    {"width multiplier", widthMultiplier},
+};
+
+} // namespace
+
+std::string placeOf(const ConfigFields& fields, std::string_view field)
+{
+    std::string missing;
+    for (const auto& [name, keys] : keysOfFields) {
+        if (name != field)
+            continue;
+        if (const auto found = fields.find(keys))
+            return found->path();
+        if (missing.empty())
+            missing = fields.within(*keys.begin());
+    }
+    return missing.empty() ? std::string(field) : missing;
+}
+
+} // namespace memscape::config_keys

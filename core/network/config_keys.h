@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names under which configurations give a size; the first that is there counts.
+#pragma once
+
+#include "core/network/config_fields.h"
+
+#include <string>
+#include <string_view>
+
+namespace memscape::config_keys {
+
+inline constexpr ConfigFields::Keys hidden = {"hidden_size", "n_embd", "d_model", "dim"};
+inline constexpr ConfigFields::Keys layers = {"num_hidden_layers", "n_layer", "num_layers",
+                                              "n_layers"};
+inline constexpr ConfigFields::Keys decoderLayers = {"num_decoder_layers"};
+inline constexpr ConfigFields::Keys vocab = {"vocab_size"};
+inline constexpr ConfigFields::Keys maxPositions = {"max_position_embeddings", "n_positions",
+                                                    "n_ctx", "max_seq_len"};
+inline constexpr ConfigFields::Keys tokenTypes = {"type_vocab_size"};
+inline constexpr ConfigFields::Keys embeddingWidth = {"word_embed_proj_dim"};
+inline constexpr ConfigFields::Keys relativeBuckets = {"relative_attention_num_buckets"};
+inline constexpr ConfigFields::Keys heads = {"num_attention_heads", "n_head", "num_heads",
+                                             "n_heads"};
+inline constexpr ConfigFields::Keys keyValueHeads = {"num_key_value_heads", "num_kv_heads",
+                                                     "n_head_kv", "n_kv_heads"};
+inline constexpr ConfigFields::Keys headDim = {"head_dim", "d_kv", "attention_head_dim"};
+inline constexpr ConfigFields::Keys feedForward = {"intermediate_size", "n_inner", "d_ff",
+                                                   "ffn_dim", "ffn_hidden_size"};
+inline constexpr ConfigFields::Keys rotaryShare = {"partial_rotary_factor", "rotary_pct"};
+inline constexpr ConfigFields::Keys slidingWindow = {"sliding_window", "sliding_window_size",
+                                                     "attention_chunk_size"};
+inline constexpr ConfigFields::Keys experts = {"num_local_experts", "n_routed_experts",
+                                               "num_experts", "moe_num_experts"};
+inline constexpr ConfigFields::Keys activeExperts = {"num_experts_per_tok", "num_experts_per_token",
+                                                     "experts_per_token", "moe_topk", "moe_top_k"};
+inline constexpr ConfigFields::Keys expertFeedForward = {
+    "moe_intermediate_size", "expert_ffn_size", "intermediate_size", "ffn_dim"};
+inline constexpr ConfigFields::Keys sharedExperts = {"n_shared_experts", "num_shared_experts"};
+inline constexpr ConfigFields::Keys sharedFeedForward = {"shared_expert_intermediate_size"};
+inline constexpr ConfigFields::Keys queryRank = {"q_lora_rank"};
+inline constexpr ConfigFields::Keys keyValueRank = {"kv_lora_rank"};
+inline constexpr ConfigFields::Keys ropeHeadDim = {"qk_rope_head_dim"};
+inline constexpr ConfigFields::Keys plainHeadDim = {"qk_nope_head_dim"};
+inline constexpr ConfigFields::Keys valueHeadDim = {"v_head_dim"};
+inline constexpr ConfigFields::Keys imageSize = {"image_size"};
+inline constexpr ConfigFields::Keys patch = {"patch_size"};
+inline constexpr ConfigFields::Keys channels = {"num_channels"};
+inline constexpr ConfigFields::Keys classes = {"num_labels", "num_classes"};
+inline constexpr ConfigFields::Keys depths = {"depths"};
+inline constexpr ConfigFields::Keys widths = {"hidden_sizes"};
+inline constexpr ConfigFields::Keys widthMultiplier = {"depth_multiplier", "width_multiplier"};
+
+/// Where this configuration gives what checkModel() calls `field`; the field itself when it is read
+/// from no key.
+std::string placeOf(const ConfigFields& fields, std::string_view field);
+
+} // namespace memscape::config_keys
