@@ -37,26 +37,6 @@ std::int64_t storedSize(const ModelDescription& model)
 
 constexpr std::int64_t group = 128;
 
-/// A matrix of out × in, rows of one output channel.
-std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std::int64_t plain)
-{
-    const std::int64_t count = out * in;
-    const std::int64_t half = piece(count, 2), groups = out * piece(in, group);
-    switch (form) {
-    case StoredForm::Float32: return 4 * count;
-    case StoredForm::BFloat16:
-    case StoredForm::Float16: return 2 * count;
-    case StoredForm::Float8: return count + 4;
-    case StoredForm::Int8: return count + 4 * out;
-    case StoredForm::Int4: return half + 2 * groups;
-    case StoredForm::NormalFloat4: return normalFloatBytes(count);
-    case StoredForm::Gptq: return half + 2 * groups + piece(groups, 2) + 4 * in;
-    case StoredForm::Awq: return half + 2 * groups + piece(groups, 2);
-    case StoredForm::AsStored: break;
-    }
-    return plain * count;
-}
-
 bool isPlain(StoredForm form)
 {
     return form == StoredForm::AsStored || form == StoredForm::Float32 || form == StoredForm::BFloat16
@@ -102,6 +82,25 @@ double tokenBytes(const ModelDescription& model, const CacheRule& rule, std::int
 }
 
 } // namespace
+
+std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std::int64_t plain)
+{
+    const std::int64_t count = out * in;
+    const std::int64_t half = piece(count, 2), groups = out * piece(in, group);
+    switch (form) {
+    case StoredForm::Float32: return 4 * count;
+    case StoredForm::BFloat16:
+    case StoredForm::Float16: return 2 * count;
+    case StoredForm::Float8: return count + 4;
+    case StoredForm::Int8: return count + 4 * out;
+    case StoredForm::Int4: return half + 2 * groups;
+    case StoredForm::NormalFloat4: return normalFloatBytes(count);
+    case StoredForm::Gptq: return half + 2 * groups + piece(groups, 2) + 4 * in;
+    case StoredForm::Awq: return half + 2 * groups + piece(groups, 2);
+    case StoredForm::AsStored: break;
+    }
+    return plain * count;
+}
 
 Result<StoredForm> storedFormFromText(std::string_view text)
 {

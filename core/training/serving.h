@@ -14,7 +14,9 @@
 //          attention keeps its rank and the rotary part once (DeepSeek-V2). int8: 2 B of scale per head and
 //          token and side; int4: half a byte and 4 B (scale, zero point) per 32 elements (KIVI's groups).
 //
-// Sources: the formats of bitsandbytes, AutoGPTQ and AutoAWQ; Liu et al. 2024 (KIVI). Left out: padding of
+// Sources: the formats of bitsandbytes, AutoGPTQ and AutoAWQ, whose own bytes a test compares
+// (tests/data/pytorch/quantized_bytes.json); fp8 as torch._scaled_mm takes it, one scale per tensor;
+// Liu et al. 2024 (KIVI). Left out: padding of
 // matrices to a kernel's tile, paging (a block of 16 tokens per sequence is partly empty), prefix sharing.
 #pragma once
 
@@ -29,6 +31,10 @@ Result<StoredForm> storedFormFromText(std::string_view text); ///< "stored", "fp
 
 enum class CacheForm { BFloat16, Float16, Float32, Float8, Int8, Int4 };
 Result<CacheForm> cacheFormFromText(std::string_view text);
+
+/// Bytes of a matrix of `out` × `in` in that form; `plain` is the size of an element that is not
+/// quantized.
+std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std::int64_t plain);
 
 /// Bytes of the weights on one of `tensorParallel` devices: matrices, embeddings and head are divided
 /// (rounded up), norms are not. `computed` is the size of an element of what is not quantized.
