@@ -156,13 +156,10 @@ Json doctorJson(const TrainingAnswer& answer, const std::vector<LeverOutcome>& l
     return doctor;
 }
 
-bool fitsWith(const Device& device, const Parameters& parameters, const Changes& changes, const ModelDescription& model)
+bool fitsWith(const Device& device, const Parameters& parameters, const Changes& changes, const TrainingAnswer& answer)
 {
     const auto then = changed(parameters, changes);
-    if (!then)
-        return false;
-    const auto answer = answerTraining(device, *then, model);
-    return answer && answer->fits;
+    return then && trainingFits(device, *then, *answer.networks);
 }
 
 } // namespace
@@ -212,7 +209,7 @@ std::vector<LeverOutcome> tryLevers(const Device& device, const Parameters& para
         const auto then = changed(parameters, one.changes);
         if (!then)
             continue;
-        const auto result = answerTraining(device, *then, answer.model);
+        const auto result = answerTraining(device, *then, answer.networks);
         if (!result) // not for this model: an attention that its family does not have, a split that does not divide
             continue;
         const LeverOutcome outcome = leverOutcome(one, answer, *result);
@@ -231,7 +228,7 @@ std::optional<std::int64_t> largestThatFits(const Device& device, const Paramete
     if (!spec || !answer.capacity)
         return std::nullopt;
     const auto fits = [&](std::int64_t value) {
-        return fitsWith(device, parameters, {{key, fmt::format("{}", value)}}, answer.model);
+        return fitsWith(device, parameters, {{key, fmt::format("{}", value)}}, answer);
     };
     std::int64_t low = static_cast<std::int64_t>(spec->minimum);
     if (!fits(low))
@@ -253,7 +250,7 @@ std::optional<std::int64_t> fewestDevices(const Device& device, const Parameters
     if (!answer.capacity)
         return std::nullopt;
     for (std::int64_t devices = 1; devices <= 65536; devices *= 2) {
-        if (fitsWith(device, parameters, {{"zero", devices > 1 ? "3" : "0"}, {"data_parallel", fmt::format("{}", devices)}}, answer.model))
+        if (fitsWith(device, parameters, {{"zero", devices > 1 ? "3" : "0"}, {"data_parallel", fmt::format("{}", devices)}}, answer))
             return devices;
     }
     return std::nullopt;

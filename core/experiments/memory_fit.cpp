@@ -116,16 +116,24 @@ bool isState(const Event& event)
     return event.category == Category::OptimizerState || event.category == Category::MasterWeights;
 }
 
-Result<Pass> passOf(const Device& device, const Parameters& parameters, const Alternative& chosen, const ModelDescription& model)
+/// The second micro-batch finds the gradients of the first, and every later one finds what the second
+/// found: peak and rest of two are those of all.
+Result<Trace> passTrace(const Graph& graph, StepSettings settings)
+{
+    settings.plan.accumulation = std::min(settings.plan.accumulation, 2);
+    return simulateStep(graph, settings);
+}
+
+Result<Pass> passOf(const Device& device, const Parameters& parameters, const Alternative& chosen, RecordedNetworks& networks)
 {
     MEMSCAPE_CHECK(checkWanted());
     MEMSCAPE_TRY(then, changed(parameters, chosen.changes));
     MEMSCAPE_TRY(setup, trainingSetup(device, then));
-    MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));
-    MEMSCAPE_TRY(trace, simulateStep(graph, setup.step));
-    const auto tensors = parameterTensors(graph, trace);
+    MEMSCAPE_TRY(graph, networks.network(setup.build));
+    MEMSCAPE_TRY(trace, passTrace(*graph, setup.step));
+    const auto tensors = parameterTensors(*graph, trace);
     Pass pass{chosen, {}, 0, 0};
-    if (const auto time = setupTime(device, setup, graph, tensors))
+    if (const auto time = setupTime(device, setup, *graph, tensors))
         pass.time = *time;
     std::int64_t live = 0;
     for (const Event& event : trace.events()) {
@@ -176,7 +184,7 @@ std::vector<Candidate> candidates(const Device& device, const Parameters& parame
     const std::int64_t stateNow = answer.simulation.kept.state + answer.simulation.kept.master;
     std::vector<Candidate> made;
     for (const Alternative& one : product(passGroups(parameters))) {
-        const auto pass = passOf(device, parameters, one, answer.model);
+        const auto pass = passOf(device, parameters, one, *answer.networks);
         if (!pass)
             continue;
         for (const Update& update : updates) {
@@ -235,7 +243,7 @@ FitOutcome makeItFit(const Device& device, const Parameters& parameters, const T
 
     const auto whole = [&](const Candidate& one) -> std::optional<LeverOutcome> {
         const auto then = changed(parameters, one.chosen.changes);
-        const auto result = then ? answerTraining(device, *then, answer.model) : fail(then.error());
+        const auto result = then ? answerTraining(device, *then, answer.networks) : fail(then.error());
         if (!result)
             return std::nullopt;
         Lever lever;

@@ -65,7 +65,7 @@ Why countWhy(const Inventory& tensors)
 /// B of the storage of the output that outlives the forward pass by its name alone, in training.
 std::int64_t keptLogitsBytes(const TrainingAnswer& answer)
 {
-    const Graph& graph = answer.simulation.graph;
+    const Graph& graph = *answer.simulation.graph;
     const bool isNamed = answer.setup.build.keepsLogits && graph.loss != noTensor && graph.output != noTensor;
     return isNamed ? graph.storageOf(graph.output).bytes : 0;
 }
@@ -201,7 +201,8 @@ public:
     std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override;
 
 private:
-    Result<std::vector<Point>> pointsOf(const Device& device, const Parameters& parameters, const ModelDescription& model,
+    Result<std::vector<Point>> pointsOf(const Device& device, const Parameters& parameters,
+                                        const std::shared_ptr<RecordedNetworks>& networks,
                                         const Figures& own) const;
 
     Schema m_schema = trainingSchema();
@@ -249,9 +250,19 @@ Json detailOf(const Device& device, const TrainingAnswer& answer)
     return detail;
 }
 
+std::vector<Claim> claimsOf(const TrainingAnswer& answer, const Device& device, const Parameters& parameters)
+{
+    const std::int64_t batch = parameters.integer("batch");
+    if (batch < 2)
+        return trainingClaims(answer, nullptr);
+    const auto halved = answerTraining(device, parameters.at("batch", double(batch / 2)), answer.networks);
+    return trainingClaims(answer, halved ? &*halved : nullptr);
+}
+
 /// The points of the sweep; `own` are the figures of the parameters' own values.
 Result<std::vector<Point>> TrainingMemory::pointsOf(const Device& device, const Parameters& parameters,
-                                                    const ModelDescription& model, const Figures& own) const
+                                                    const std::shared_ptr<RecordedNetworks>& networks,
+                                                    const Figures& own) const
 {
     std::vector<Point> points;
     const Sweep sweep = sweepOf(*this, device, parameters);
@@ -260,7 +271,7 @@ Result<std::vector<Point>> TrainingMemory::pointsOf(const Device& device, const 
         Point point{number ? *number : double(i), valueText(sweep.values[i]), own, {}};
         if (parameters.sweep() && i > 0) { // the first is the parameters' own
             const Parameters there = parameters.at(sweep.key, sweep.values[i]);
-            MEMSCAPE_TRY(answer, sweep.key == "model" ? answerTraining(device, there) : answerTraining(device, there, model));
+            MEMSCAPE_TRY(answer, sweep.key == "model" ? answerTraining(device, there) : answerTraining(device, there, networks));
             MEMSCAPE_TRY(figures, figuresOf(answer));
             point.figures = std::move(figures);
         }
@@ -273,30 +284,23 @@ Result<Prediction> TrainingMemory::predict(const Device& device, const Parameter
 {
     Parameters own = parameters;
     own.setSweep({});
-    MEMSCAPE_TRY(model, readModel(own.text("model")));
-    MEMSCAPE_TRY(answer, answerTraining(device, own, model));
+    MEMSCAPE_TRY(answer, answerTraining(device, own));
     MEMSCAPE_TRY(figures, figuresOf(answer));
-    MEMSCAPE_TRY(points, pointsOf(device, parameters, model, figures));
+    MEMSCAPE_TRY(points, pointsOf(device, parameters, answer.networks, figures));
     Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
     prediction.figures = std::move(figures);
     prediction.series.insert(prediction.series.begin(), timelineSeries(answer.simulation.trace));
     prediction.detail = detailOf(device, answer);
     addAdvice(prediction.detail, device, own, answer);
     if (own.choice("advice") != "none")
-        prediction.detail["claims"] = claimsJson(claims(device, own));
+        prediction.detail["claims"] = claimsJson(claimsOf(answer, device, own));
     return prediction;
 }
 
 std::vector<Claim> TrainingMemory::claims(const Device& device, const Parameters& parameters) const
 {
     const auto answer = answerTraining(device, parameters);
-    if (!answer)
-        return {};
-    const std::int64_t batch = parameters.integer("batch");
-    if (batch < 2)
-        return trainingClaims(*answer, nullptr);
-    const auto halved = answerTraining(device, parameters.at("batch", double(batch / 2)), answer->model);
-    return trainingClaims(*answer, halved ? &*halved : nullptr);
+    return answer ? claimsOf(*answer, device, parameters) : std::vector<Claim>();
 }
 
 Result<Figures> TrainingMemory::predictPoint(const Device& device, const Parameters& parameters) const
@@ -325,7 +329,7 @@ void timeIt(TrainingAnswer& answer, const Device& device)
     const Plan& plan = answer.setup.step.plan;
     const auto& tensors = answer.simulation.parameters;
     answer.communication = sentBytes(dataParallelCommunication(tensors, plan));
-    auto time = setupTime(device, answer.setup, answer.simulation.graph, tensors);
+    auto time = setupTime(device, answer.setup, *answer.simulation.graph, tensors);
     if (time) {
         answer.time = *time;
     } else {
@@ -345,13 +349,15 @@ Result<StepTime> setupTime(const Device& device, const TrainingSetup& setup, con
     return stepTime(graph, parameters, setup.step.plan, device, {1, recomputed});
 }
 
-Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters, const ModelDescription& model)
+Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters,
+                                      const std::shared_ptr<RecordedNetworks>& networks)
 {
     MEMSCAPE_CHECK(checkWanted()); // advice asks for many of them
     MEMSCAPE_TRY(setup, trainingSetup(device, parameters));
-    MEMSCAPE_TRY(simulation, simulate(model, setup));
+    MEMSCAPE_TRY(simulation, simulate(*networks, setup));
     TrainingAnswer answer;
-    answer.model = model;
+    answer.model = networks->model();
+    answer.networks = networks;
     answer.setup = std::move(setup);
     answer.simulation = std::move(simulation);
     answer.capacity = capacityOf(device);
@@ -360,10 +366,23 @@ Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& pa
     return answer;
 }
 
+bool trainingFits(const Device& device, const Parameters& parameters, RecordedNetworks& networks)
+{
+    const auto setup = trainingSetup(device, parameters);
+    const auto graph = setup ? networks.network(setup->build) : fail(setup.error());
+    const auto trace = graph ? simulateStep(**graph, setup->step) : fail(graph.error());
+    const auto capacity = capacityOf(device);
+    if (!trace || !capacity)
+        return trace.has_value();
+    AllocatorOptions options = setup->allocator;
+    options.deviceLimit = std::max<std::int64_t>(0, *capacity - setup->context);
+    return trace->peakBytes() <= *options.deviceLimit && !replayTrace(*trace, options).outOfMemory;
+}
+
 Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters)
 {
     MEMSCAPE_TRY(model, readModel(parameters.text("model")));
-    return answerTraining(device, parameters, model);
+    return answerTraining(device, parameters, std::make_shared<RecordedNetworks>(std::move(model)));
 }
 
 const Experiment& trainingMemoryExperiment()

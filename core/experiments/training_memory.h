@@ -14,6 +14,7 @@ namespace memscape {
 struct TrainingAnswer
 {
     ModelDescription model;
+    std::shared_ptr<RecordedNetworks> networks; ///< of the model, for further answers
     TrainingSetup setup;
     Simulation simulation;
     StepTime time;
@@ -35,6 +36,9 @@ Result<StepTime> setupTime(const Device& device, const TrainingSetup& setup, con
 /// Parameters are those of `training-memory`. Errors: those of readModel and simulate.
 Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters);
 /// The same for a model that was read before: for advice, which asks hundreds of times.
-Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters, const ModelDescription& model);
+Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters,
+                                      const std::shared_ptr<RecordedNetworks>& networks);
+/// What that answer would say of `fits`, and nothing else; false where there is no answer.
+bool trainingFits(const Device& device, const Parameters& parameters, RecordedNetworks& networks);
 
 } // namespace memscape

@@ -22,6 +22,7 @@ struct WrittenOut
     bool activation = false;
     bool loss = false;
     static constexpr WrittenOut all() { return {true, true, true, true}; }
+    bool operator==(const WrittenOut&) const = default;
 };
 
 /// Where PyTorch differs between versions and devices. The default is CUDA, PyTorch 2.
@@ -33,11 +34,14 @@ struct EagerRules
     bool dropoutSavesNoise = false;     ///< F.dropout on a CPU: a factor per element, not a Bool
     bool accumulatesInPlace = true;     ///< since 2.0 a second gradient is added into the first
     bool slicesWholeDimensions = false; ///< before 2.0 x[:, :, None] made a node of each colon
-    bool crossEntropyInFloat = false; ///< autocast as its documentation has it, not as CUDA runs it
+    /// Autocast written out in Python after its documentation, not CUDA's: operands are cast in
+    /// their order, and all of cross_entropy runs in float.
+    bool emulatedAutocast = false;
     static constexpr EagerRules torch113OnCpu()
     {
         return {true, false, false, true, false, true, true};
     }
+    bool operator==(const EagerRules&) const = default;
 };
 
 /// Low-rank adapters beside frozen weights (Hu et al. 2021), as peft's lora.Linear runs them.
@@ -47,6 +51,7 @@ struct AdapterOptions
     /// Last components of module names ("q_proj"); empty: every linear layer within a Layer block.
     std::vector<std::string> targets = {};
     bool isQuantized = false; ///< layers' frozen matrices are stored in 4 bits (bitsandbytes)
+    bool operator==(const AdapterOptions&) const = default;
 };
 
 struct BuildOptions
@@ -70,6 +75,7 @@ struct BuildOptions
     bool isProductInFp8 = false;   ///< layers' linear operators keep FP8 copies of their inputs
     std::optional<AdapterOptions> adapters = {};
     EagerRules rules = {};
+    bool operator==(const BuildOptions&) const = default;
 };
 
 } // namespace memscape

@@ -55,7 +55,7 @@ void Variable::reset()
 
 const Layout& Variable::layout() const
 {
-    return m_builder ? m_builder->m_graph.tensors[m_tensor].layout : emptyLayout;
+    return m_builder ? m_builder->m_graph.layoutOf(m_tensor) : emptyLayout;
 }
 
 std::int64_t Variable::size(int dimension) const
@@ -102,6 +102,8 @@ Result<Graph> NetworkBuilder::finish(Variable output, Variable loss)
     Graph graph = std::move(m_graph);
     m_graph = Graph{}; // what is still named stays named: those names are the training loop's
     m_graph.tensors.resize(graph.tensors.size());
+    m_graph.layouts.resize(1);
+    m_layouts.clear();
     m_error = Error{"network.finished", "the network was finished before"};
     return graph;
 }
@@ -127,7 +129,10 @@ TensorId NetworkBuilder::newTensor(const Layout& layout, DType dtype, StorageId 
     if (m_graph.tensors.size() >= tensorLimit)
         refuse("network.size", "the network has more than 20 million tensors",
                "look at the number of layers");
-    m_graph.tensors.push_back({layout, storage, dtype, gradient});
+    const auto [known, isNew] = m_layouts.try_emplace(layout, LayoutId(m_graph.layouts.size()));
+    if (isNew)
+        m_graph.layouts.push_back(layout);
+    m_graph.tensors.push_back({known->second, storage, dtype, gradient});
     m_names.push_back(0);
     return TensorId(m_graph.tensors.size() - 1);
 }

@@ -39,6 +39,7 @@
 #include "core/network/graph.h"
 
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -60,7 +61,7 @@ public:
     void reset(); ///< `del x`
     explicit operator bool() const { return m_builder != nullptr; }
     TensorId id() const { return m_tensor; }
-    const Layout& layout() const; ///< until the next operator is recorded: tensors move
+    const Layout& layout() const;
     Shape shape() const { return layout().shape; } ///< a copy
     std::int64_t size(int dimension) const; ///< −1 is the last
     DType dtype() const;
@@ -285,7 +286,13 @@ private:
 
     BuildOptions m_options;
     std::optional<Error> m_error;
+    struct LayoutHash
+    {
+        std::size_t operator()(const Layout& layout) const { return layout.hash(); }
+    };
+
     Graph m_graph;
+    std::unordered_map<Layout, LayoutId, LayoutHash> m_layouts; ///< of m_graph
     std::vector<std::uint32_t> m_names; ///< variables per tensor
     std::vector<TensorId> m_castOf;     ///< autocast's cache, by parameter
     std::vector<Variable> m_casts;

@@ -50,7 +50,7 @@ std::int64_t Graph::parameterCount() const
 {
     std::int64_t count = 0;
     for (const NamedTensor& parameter : parameters)
-        count += tensors[parameter.tensor].layout.elements();
+        count += layoutOf(parameter.tensor).elements();
     return count;
 }
 
@@ -81,7 +81,7 @@ public:
             return;
         m_seen[id] = true;
         const Storage& storage = m_graph.storages[id];
-        const bool isScalar = m_graph.tensors[tensor].layout.rank() == 0 && storage.bytes <= 8;
+        const bool isScalar = m_graph.layoutOf(tensor).rank() == 0 && storage.bytes <= 8;
         switch (storage.role) {
         case Role::Parameter: m_sum.parameters += storage.bytes; break;
         case Role::Buffer: m_sum.buffers += storage.bytes; break;

@@ -13,6 +13,7 @@
 #include "core/network/operator.h"
 #include "core/network/shape.h"
 
+#include <deque>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,9 +37,11 @@ struct Storage
     Role role = Role::Activation;
 };
 
+using LayoutId = std::uint32_t; ///< index of Graph::layouts
+
 struct Tensor
 {
-    Layout layout;
+    LayoutId layout = 0;
     StorageId storage = 0;
     DType dtype = DType::Float32;
     bool needsGradient = false;
@@ -77,6 +80,7 @@ struct Graph
 {
     std::vector<Storage> storages;
     std::vector<Tensor> tensors;
+    std::deque<Layout> layouts; ///< each once: a network has few; they stay where they are
     std::vector<Operator> operators;
     std::vector<TensorId> operands;
     std::vector<NamedTensor> parameters; ///< in creation order
@@ -92,6 +96,7 @@ struct Graph
     std::span<const TensorId> outputs(const Operator& op) const;
     std::span<const TensorId> saved(const Operator& op) const;
 
+    const Layout& layoutOf(TensorId tensor) const { return layouts[tensors[tensor].layout]; }
     const Storage& storageOf(TensorId tensor) const { return storages[tensors[tensor].storage]; }
     /// "layers.3.attn"; empty for the network itself.
     std::string path(ModuleIndex module) const;

@@ -220,7 +220,7 @@ void NetworkBuilder::sumInFloat()
         return;
     result.dtype = DType::Float32;
     Storage& storage = m_graph.storages[result.storage];
-    storage.bytes = result.layout.elements() * elementBytes(result.dtype);
+    storage.bytes = m_graph.layouts[result.layout].elements() * elementBytes(result.dtype);
 }
 
 Variable NetworkBuilder::mean(Variable x, int dimension, bool keep)

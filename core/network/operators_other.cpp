@@ -149,8 +149,7 @@ Variable NetworkBuilder::interpolate(Variable x, std::int64_t factor, bool bilin
 // on the float list and packs a float copy (aten/src/ATen/native/LossNLL.cpp).
 Variable NetworkBuilder::crossEntropy(Variable logits, Variable target)
 {
-    const bool inFloat = m_options.rules.crossEntropyInFloat;
-    const Variable input = inFloat ? highPrecision(logits) : logits;
+    const Variable input = m_options.rules.emulatedAutocast ? highPrecision(logits) : logits;
     const Variable held = logSoftmaxOf(input); // an argument of nll_loss
     Variable probabilities = highPrecision(held);
     logits.reset();

@@ -25,7 +25,7 @@ template<typename Cast, typename... Operands>
 void castEach(const EagerRules& rules, Cast cast, Operands&... operands)
 {
     std::array<Variable*, sizeof...(Operands)> all{&operands...};
-    if (!rules.crossEntropyInFloat)
+    if (!rules.emulatedAutocast)
         std::reverse(all.begin(), all.end());
     for (Variable* const operand : all)
         *operand = cast(std::move(*operand));

@@ -92,6 +92,24 @@ bool Layout::isDense() const
     return true;
 }
 
+bool Layout::operator==(const Layout& other) const
+{
+    return shape == other.shape
+        && std::equal(strides.begin(), strides.begin() + std::min(rank(), maxRank),
+                      other.strides.begin());
+}
+
+std::size_t Layout::hash() const
+{
+    std::uint64_t mixed = std::uint64_t(rank());
+    for (int i = 0; i < std::min(rank(), maxRank); ++i) {
+        for (const std::int64_t part : {shape.sizes[std::size_t(i)], strides[std::size_t(i)]})
+            mixed = (mixed ^ std::uint64_t(part)) * 0x9e3779b97f4a7c15; // Knuth's multiplicative hash
+        mixed ^= mixed >> 32;
+    }
+    return std::size_t(mixed);
+}
+
 Layout Layout::transposed(int a, int b) const
 {
     Layout result = *this;

@@ -69,6 +69,9 @@ struct Layout
     /// Every element once and no holes: what an elementwise result can imitate.
     bool isDense() const;
 
+    bool operator==(const Layout& other) const;
+    std::size_t hash() const;
+
     Layout transposed(int a, int b) const;
     /// `order[i]` is the dimension that becomes the i-th.
     Layout permuted(std::span<const int> order) const;

@@ -9,7 +9,7 @@ namespace {
 
 double elements(const Graph& graph, TensorId tensor)
 {
-    return double(graph.tensors[tensor].layout.elements());
+    return double(graph.layoutOf(tensor).elements());
 }
 
 /// Bytes that reading or writing a tensor moves; a broadcast one is no larger than its storage.
@@ -63,8 +63,8 @@ double productFlops(const Graph& graph, const Operator& op)
 {
     const auto inputs = graph.inputs(op);
     const double results = elements(graph, graph.outputs(op)[0]);
-    const Layout& x = graph.tensors[inputs[0]].layout;
-    const Layout& y = graph.tensors[inputs[1]].layout;
+    const Layout& x = graph.layoutOf(inputs[0]);
+    const Layout& y = graph.layoutOf(inputs[1]);
     if (isAttention(op.kind))
         return 4 * double(x.elements()) * double(y[2]); // (B, H, S, D) against S_k keys
     if (op.kind == OperatorKind::Convolution)

@@ -63,11 +63,10 @@ std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan
             continue;
         const TensorId whole =
             op.kind == OperatorKind::AllGather ? graph.outputs(op)[0] : graph.inputs(op)[0];
-        const Tensor& tensor = graph.tensors[whole];
         const auto kind = op.kind == OperatorKind::AllReduce ? CollectiveKind::AllReduce
             : op.kind == OperatorKind::AllGather             ? CollectiveKind::AllGather
                                                              : CollectiveKind::ReduceScatter;
-        const double payload = double(tensor.layout.elements() * elementBytes(tensor.dtype));
+        const double payload = double(graph.layoutOf(whole).elements() * elementBytes(graph.tensors[whole].dtype));
         all.push_back({"activations", kind, payload, times, plan.tensorParallel});
     }
     return all;

@@ -114,7 +114,7 @@ private:
 
     // --- what rules are written with
     bool wants(TensorId tensor) const { return m_graph.tensors[tensor].needsGradient; }
-    const Layout& layoutOf(TensorId tensor) const { return m_graph.tensors[tensor].layout; }
+    const Layout& layoutOf(TensorId tensor) const { return m_graph.layoutOf(tensor); }
     Gradient fresh(const Layout& layout, DType dtype);
     /// A gradient of the input itself: kept by a parameter.
     Gradient freshFor(TensorId input, const Layout& layout, DType dtype);

@@ -179,8 +179,9 @@ void Autograd::splitBackward(const Operator& op)
 void Autograd::validate(TensorId tensor, Gradient& gradient)
 {
     const Tensor& wanted = m_graph.tensors[tensor];
-    if (!(gradient.layout.shape == wanted.layout.shape)) {
-        Gradient summed = freshFor(tensor, Layout(wanted.layout.shape), gradient.dtype);
+    const Shape& shape = layoutOf(tensor).shape;
+    if (!(gradient.layout.shape == shape)) {
+        Gradient summed = freshFor(tensor, Layout(shape), gradient.dtype);
         drop(gradient);
         gradient = summed;
     }

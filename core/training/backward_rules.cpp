@@ -76,13 +76,14 @@ void Autograd::drop(Gradient& gradient)
 
 Autograd::Gradient Autograd::elementwise(const Gradient& given, TensorId other)
 {
-    const Tensor& factor = m_graph.tensors[other];
-    const std::array<const Layout*, 2> like{&given.layout, &factor.layout};
-    const auto shape = Shape::broadcast(given.layout.shape, factor.layout.shape);
-    const bool isWider = factor.layout.rank() > 0 && isFloating(factor.dtype)
-        && elementBytes(factor.dtype) > elementBytes(given.dtype);
+    const Layout& factor = layoutOf(other);
+    const DType dtype = m_graph.tensors[other].dtype;
+    const std::array<const Layout*, 2> like{&given.layout, &factor};
+    const auto shape = Shape::broadcast(given.layout.shape, factor.shape);
+    const bool isWider = factor.rank() > 0 && isFloating(dtype)
+        && elementBytes(dtype) > elementBytes(given.dtype);
     return fresh(elementwiseLayout(shape ? *shape : given.layout.shape, like),
-                 isWider ? factor.dtype : given.dtype);
+                 isWider ? dtype : given.dtype);
 }
 
 Autograd::Gradient Autograd::elementwiseAfter(int count, const Gradient& given, TensorId other)

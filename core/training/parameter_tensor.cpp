@@ -62,14 +62,14 @@ std::vector<ParameterTensor> parameterTensors(const Graph& graph, Trace& trace)
     std::vector<ParameterTensor> parameters;
     parameters.reserve(graph.parameters.size());
     for (const NamedTensor& named : graph.parameters) {
-        const Tensor& tensor = graph.tensors[named.tensor];
+        const Layout& layout = graph.layoutOf(named.tensor);
         const std::string path = graph.path(named.module);
         ParameterTensor parameter;
         parameter.name = path.empty() ? named.name : fmt::format("{}.{}", path, named.name);
-        const Shape& shape = tensor.layout.shape;
-        parameter.shape.assign(shape.sizes.begin(), shape.sizes.begin() + shape.rank);
-        parameter.elements = tensor.layout.elements();
-        parameter.isTrained = tensor.needsGradient;
+        parameter.shape.assign(layout.shape.sizes.begin(),
+                               layout.shape.sizes.begin() + layout.rank());
+        parameter.elements = layout.elements();
+        parameter.isTrained = graph.tensors[named.tensor].needsGradient;
         parameter.module = trace.module(path);
         parameters.push_back(std::move(parameter));
     }

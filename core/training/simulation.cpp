@@ -7,11 +7,17 @@ namespace memscape {
 
 Result<Simulation> simulate(const ModelDescription& model, const TrainingSetup& setup)
 {
+    RecordedNetworks networks(model);
+    return simulate(networks, setup);
+}
+
+Result<Simulation> simulate(RecordedNetworks& networks, const TrainingSetup& setup)
+{
     MEMSCAPE_CHECK(checkPlan(setup.step.plan));
-    MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));
-    MEMSCAPE_TRY(trace, simulateStep(graph, setup.step));
+    MEMSCAPE_TRY(graph, networks.network(setup.build));
+    MEMSCAPE_TRY(trace, simulateStep(*graph, setup.step));
     Simulation made{std::move(graph), {}, std::move(trace), {}, {}, {}};
-    made.parameters = parameterTensors(made.graph, made.trace);
+    made.parameters = parameterTensors(*made.graph, made.trace);
     made.peak = peakOf(made.trace).value_or(Moment{});
     AllocatorOptions unlimited = setup.allocator;
     unlimited.deviceLimit.reset();

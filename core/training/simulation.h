@@ -11,7 +11,7 @@
 // Left out: other programs on the device, NCCL's own buffers, cuDNN's workspaces.
 #pragma once
 
-#include "core/network/network.h"
+#include "core/network/recorded_networks.h"
 #include "core/trace/allocator_replay.h"
 #include "core/trace/peak.h"
 #include "core/training/optimizer_state.h"
@@ -29,7 +29,7 @@ struct TrainingSetup
 
 struct Simulation
 {
-    Graph graph;
+    std::shared_ptr<const Graph> graph;
     std::vector<ParameterTensor> parameters;
     Trace trace;
     Moment peak;
@@ -43,6 +43,8 @@ struct Simulation
 
 /// Errors: those of checkModel, checkPlan, the network's builder and the trace.
 Result<Simulation> simulate(const ModelDescription& model, const TrainingSetup& setup);
+/// The same, with networks that were recorded before.
+Result<Simulation> simulate(RecordedNetworks& networks, const TrainingSetup& setup);
 
 /// The most bytes that a category holds at one moment.
 std::int64_t highestBytes(const Trace& trace, Category category);

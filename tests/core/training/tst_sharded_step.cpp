@@ -105,7 +105,7 @@ private slots:
             setup.step.plan.accumulation = batches;
             const Simulation made = simulated(setup);
             auto live = liveAfter(made.trace, Phase::Backward);
-            const std::int64_t weights = live[Category::Weights] - bufferBytes(made.graph);
+            const std::int64_t weights = live[Category::Weights] - bufferBytes(*made.graph);
             QCOMPARE(weights, made.kept.weights);
             QCOMPARE(live[Category::Gradients], made.kept.gradients);
             QCOMPARE(live[Category::MasterWeights], made.kept.master);
@@ -194,7 +194,7 @@ private slots:
         TrainingSetup setup = setupOf(3, 1);
         setup.step.plan.offload = Offload::Parameters;
         const Simulation made = simulated(setup);
-        QCOMPARE(highestBytes(made.trace, Category::Weights), bufferBytes(made.graph));
+        QCOMPARE(highestBytes(made.trace, Category::Weights), bufferBytes(*made.graph));
         QCOMPARE(highestBytes(made.trace, Category::Communication),
                  std::max<std::int64_t>(layerBytes(made), 2 * 501 * 96));
         QCOMPARE(made.kept.host, 14 * elementCount(made.parameters));

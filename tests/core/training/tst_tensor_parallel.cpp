@@ -155,8 +155,8 @@ private slots:
             QVERIFY2(part, part ? "" : part.error().text().c_str());
             QCOMPARE(part->parameters.size(), whole->parameters.size());
             for (std::size_t i = 0; i < whole->parameters.size(); ++i) {
-                const Shape& all = whole->tensors[whole->parameters[i].tensor].layout.shape;
-                const Shape& own = part->tensors[part->parameters[i].tensor].layout.shape;
+                const Shape& all = whole->layoutOf(whole->parameters[i].tensor).shape;
+                const Shape& own = part->layoutOf(part->parameters[i].tensor).shape;
                 const std::int64_t ratio = *all.elements() / *own.elements();
                 const bool isPositions = all.rank == 2 && all[0] == 64;
                 QVERIFY(ratio == 4 || (ratio == 1 && (all.rank == 1 || isPositions)));

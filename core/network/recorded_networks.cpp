@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/recorded_networks.h"
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+/// B that networks are kept in; the newest is kept however large it is.
+constexpr std::size_t keptLimit = std::size_t(32) << 20;
+
+std::size_t sizeOf(const Graph& graph)
+{
+    return graph.operators.size() * sizeof(Operator) + graph.operands.size() * sizeof(TensorId)
+        + graph.tensors.size() * sizeof(Tensor) + graph.storages.size() * sizeof(Storage);
+}
+
+} // namespace
+
+RecordedNetworks::RecordedNetworks(ModelDescription model)
+    : m_model(std::move(model))
+{
+}
+
+Result<std::shared_ptr<const Graph>> RecordedNetworks::network(const BuildOptions& options)
+{
+    const auto known = std::find_if(m_kept.begin(), m_kept.end(),
+                                    [&](const auto& kept) { return kept.first == options; });
+    if (known != m_kept.end()) {
+        auto used = std::move(*known);
+        m_kept.erase(known);
+        m_kept.push_front(std::move(used));
+        return m_kept.front().second;
+    }
+    MEMSCAPE_TRY(graph, buildNetwork(m_model, options));
+    m_kept.emplace_front(options, std::make_shared<const Graph>(std::move(graph)));
+    std::size_t bytes = 0, count = 0;
+    while (count < m_kept.size() && (count == 0 || bytes + sizeOf(*m_kept[count].second) <= keptLimit))
+        bytes += sizeOf(*m_kept[count++].second);
+    m_kept.resize(count);
+    return m_kept.front().second;
+}
+
+} // namespace memscape
