@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pictures/picture.h"
 
+#include "app/pictures/attention_picture.h"
 #include "app/pictures/budget_picture.h"
 #include "app/pictures/checkpoint_picture.h"
 #include "app/pictures/hierarchy_picture.h"
@@ -90,6 +91,8 @@ Picture* makePicture(std::string_view pageId, QWidget* parent)
         return new MomentPicture(parent);
     if (pageId == "checkpoint")
         return new CheckpointPicture(parent);
+    if (pageId == "attention")
+        return new AttentionPicture(parent);
     if (pageId == "stride")
         return new WarpPicture(parent);
     if (pageId == "hierarchy")
