@@ -13,7 +13,8 @@ AttentionLayout layoutAttention(const AttentionState& state, const QRectF& rect)
     AttentionLayout layout;
     const QRectF inside = rect.adjusted(14 * u, 8 * u, -14 * u, -10 * u);
     layout.title = {inside.left(), inside.top(), inside.width() * 0.62, 22 * u};
-    layout.hint = {inside.left() + inside.width() * 0.62, inside.top(), inside.width() * 0.38, 22 * u};
+    layout.hint = {inside.left() + inside.width() * 0.62, inside.top(), inside.width() * 0.38,
+                   22 * u};
     const double top = layout.title.bottom() + 4 * u;
     layout.keys = {inside.left(), top, inside.width() * 0.3, 16 * u};
     const double bodyTop = layout.keys.bottom() + 2 * u;
@@ -31,7 +32,8 @@ AttentionLayout layoutAttention(const AttentionState& state, const QRectF& rect)
     const double boxesHeight = inside.bottom() - top;
     const double chipHeight = (boxesHeight - 8 * u) * 0.54;
     layout.chip = {boxesLeft, top, boxesWidth, chipHeight};
-    layout.traffic = {boxesLeft, layout.chip.bottom() + 8 * u, boxesWidth, boxesHeight - chipHeight - 8 * u};
+    layout.traffic = {boxesLeft, layout.chip.bottom() + 8 * u, boxesWidth,
+                      boxesHeight - chipHeight - 8 * u};
     return layout;
 }
 

@@ -54,16 +54,16 @@ QColor Pen::colourOf(const QString& part) const
     return part == QLatin1String("O") ? theme.good : theme.fill;
 }
 
-void Pen::text(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold,
-               int align) const
+void Pen::text(const QRectF& box, const QString& words, double size, const QColor& colour,
+               bool bold, int align) const
 {
     painter.setFont(plotFont(size, bold));
     painter.setPen(colour);
     painter.drawText(box, align | Qt::TextWordWrap, words);
 }
 
-void Pen::line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold,
-               int align) const
+void Pen::line(const QRectF& box, const QString& words, double size, const QColor& colour,
+               bool bold, int align) const
 {
     const QFont font = plotFont(size, bold);
     painter.setFont(font);
@@ -110,7 +110,8 @@ void Pen::words() const
 {
     const double u = plotUnit();
     QRectF box = layout.words;
-    const auto put = [&](const QString& words, double size, const QColor& colour, bool bold, double gap) {
+    const auto put = [&](const QString& words, double size, const QColor& colour, bool bold,
+                         double gap) {
         painter.setFont(plotFont(size, bold));
         const QRectF used =
             painter.boundingRect(box, Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, words);
@@ -156,7 +157,8 @@ void Pen::parts(const QRectF& area) const
             : theme.text;
         const QString index = part.name == QLatin1String("Q") || part.name == QLatin1String("O")
             ? QString::number(at().row)
-            : part.name == QLatin1String("S") ? QString() : QString::number(at().column);
+            : part.name == QLatin1String("S") ? QString()
+                                              : QString::number(at().column);
         line(cell.adjusted(4, 2, -4, -cell.height() / 2), part.name + index, 0.9, ink, true,
              Qt::AlignCenter);
         line(cell.adjusted(2, cell.height() / 2, -2, -2),
@@ -172,7 +174,8 @@ void Pen::chip() const
     box(layout.chip, theme.good);
     const QRectF inside = layout.chip.adjusted(12 * u, 6 * u, -12 * u, -6 * u);
     line({inside.left(), inside.top(), inside.width(), 18 * u},
-         tr("on chip: %1 of %2, %3").arg(state.bytes(state.chipUsed), state.bytes(state.chipBytes), state.chipLevel),
+         tr("on chip: %1 of %2, %3")
+             .arg(state.bytes(state.chipUsed), state.bytes(state.chipBytes), state.chipLevel),
          0.9, theme.good, true);
     const double bottom = 20 * u;
     parts({inside.left(), inside.top() + 22 * u, inside.width(),
@@ -211,11 +214,12 @@ void Pen::traffic() const
     const QRectF inside = layout.traffic.adjusted(12 * u, 6 * u, -12 * u, -6 * u);
     line({inside.left(), inside.top(), inside.width(), 18 * u},
          tr("to and from memory so far, all heads"), 0.9, theme.textDim, true);
-    const double top = inside.top() + 20 * u, height = std::min(26 * u, (inside.bottom() - top) / 2);
+    const double top = inside.top() + 20 * u,
+                 height = std::min(26 * u, (inside.bottom() - top) / 2);
     const double most = std::max(state.standardBytes, state.flashBytes);
     if (state.hasStandard)
-        bar({inside.left(), top, inside.width(), height}, tr("standard"), state.standardSoFar(cursor),
-            most, theme.series(5));
+        bar({inside.left(), top, inside.width(), height}, tr("standard"),
+            state.standardSoFar(cursor), most, theme.series(5));
     if (state.hasFlash)
         bar({inside.left(), top + height, inside.width(), height}, tr("flash"),
             state.flashSoFar(cursor), most, theme.good);

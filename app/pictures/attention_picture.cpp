@@ -17,8 +17,9 @@ namespace memscape {
 
 namespace {
 
-constexpr int frameTime = 33;       ///< ms
-constexpr double playTime = 9000;   ///< ms for a whole walk, unless its steps would be slower than that
+constexpr int frameTime = 33; ///< ms
+constexpr double playTime =
+    9000; ///< ms for a whole walk, unless its steps would be slower than that
 constexpr double slowestStep = 250; ///< ms
 
 } // namespace
@@ -63,7 +64,8 @@ QString AttentionPicture::summary() const
         .arg(m_state.title)
         .arg(m_state.queries)
         .arg(m_state.keys)
-        .arg(m_state.bytes(m_state.scoreBytes), m_state.bytes(m_state.logBytes), m_state.words(m_cursor));
+        .arg(m_state.bytes(m_state.scoreBytes), m_state.bytes(m_state.logBytes),
+             m_state.words(m_cursor));
 }
 
 QSize AttentionPicture::sizeHint() const
@@ -135,7 +137,8 @@ void AttentionPicture::paintEvent(QPaintEvent*)
 
 QString AttentionPicture::shortcuts()
 {
-    return tr("Space plays, arrow keys step (Shift: ten at a time), Home and End go to the ends; a drag over "
+    return tr("Space plays, arrow keys step (Shift: ten at a time), Home and End go to the ends; a "
+              "drag over "
               "the matrix scrubs.");
 }
 
@@ -144,7 +147,8 @@ int AttentionPicture::stepUnder(QPointF at) const
     const AttentionLayout layout = layoutNow();
     if (m_state.empty())
         return -1;
-    const int row = std::clamp(int((at.y() - layout.matrix.top()) / layout.cellHeight), 0, m_state.rows - 1);
+    const int row =
+        std::clamp(int((at.y() - layout.matrix.top()) / layout.cellHeight), 0, m_state.rows - 1);
     const int column =
         std::clamp(int((at.x() - layout.matrix.left()) / layout.cellWidth), 0, m_state.columns - 1);
     return m_state.stepAt(row, column);
@@ -223,14 +227,22 @@ void AttentionPicture::keyPressEvent(QKeyEvent* event)
         return m_state.stepAt(std::clamp(at.row + rows, 0, m_state.rows - 1), at.column);
     };
     switch (event->key()) {
-    case Qt::Key_Space: return setPlaying(!isPlaying());
-    case Qt::Key_Left: return go(m_cursor - step);
-    case Qt::Key_Right: return go(m_cursor + step);
-    case Qt::Key_Up: return go(rowAway(-1));
-    case Qt::Key_Down: return go(rowAway(1));
-    case Qt::Key_Home: return go(0);
-    case Qt::Key_End: return go(int(m_state.steps.size()) - 1);
-    default: return Picture::keyPressEvent(event);
+    case Qt::Key_Space:
+        return setPlaying(!isPlaying());
+    case Qt::Key_Left:
+        return go(m_cursor - step);
+    case Qt::Key_Right:
+        return go(m_cursor + step);
+    case Qt::Key_Up:
+        return go(rowAway(-1));
+    case Qt::Key_Down:
+        return go(rowAway(1));
+    case Qt::Key_Home:
+        return go(0);
+    case Qt::Key_End:
+        return go(int(m_state.steps.size()) - 1);
+    default:
+        return Picture::keyPressEvent(event);
     }
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The picture of `attention`: the queries × keys matrix that standard attention writes to memory and
-// flash attention never does. A cursor walks over its tiles as flash attention does, row by row: what is
-// on the chip, the running maximum and sum, and the bytes that have gone to memory by then stand beside
-// it. A drag over the matrix scrubs, Space plays, arrow keys step, Home and End go to the ends.
+// The picture of `attention`: the queries × keys matrix that standard attention writes to memory
+// and flash attention never does. A cursor walks over its tiles as flash attention does, row by
+// row: what is on the chip, the running maximum and sum, and the bytes that have gone to memory by
+// then stand beside it. A drag over the matrix scrubs, Space plays, arrow keys step, Home and End
+// go to the ends.
 #pragma once
 
 #include "app/pictures/attention_layout.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the picture of `attention` shows: the queries × keys matrix as a grid of cells, the order in
-// which flash attention walks over it, what is on the chip meanwhile, and how many bytes have gone to
-// memory and back by then. Read from the detail of a prediction; see core/experiments/attention_detail.cpp.
+// which flash attention walks over it, what is on the chip meanwhile, and how many bytes have gone
+// to memory and back by then. Read from the detail of a prediction; see
+// core/experiments/attention_detail.cpp.
 #pragma once
 
 #include "core/base/json.h"
@@ -31,12 +32,12 @@ struct AttentionState
     QString title;
     qint64 batch = 0, heads = 0, queries = 0, keys = 0, headDim = 0;
     bool isCausal = false, hasStandard = false, hasFlash = false;
-    double scoreBytes = 0, logBytes = 0;         ///< B of one sequence of the batch
-    double standardBytes = 0, flashBytes = 0;    ///< B to and from memory, the whole pass
-    qint64 tileQueries = 0, tileKeys = 0;        ///< of flash attention
-    int rows = 0, columns = 0;                   ///< cells that are drawn
-    double tilesPerRow = 1, tilesPerColumn = 1;  ///< tiles that a cell stands for, down and across
-    std::vector<TileStep> steps;                 ///< the walk: cells that are not hidden
+    double scoreBytes = 0, logBytes = 0; ///< B of one sequence of the batch
+    double standardBytes = 0, flashBytes = 0; ///< B to and from memory, the whole pass
+    qint64 tileQueries = 0, tileKeys = 0; ///< of flash attention
+    int rows = 0, columns = 0; ///< cells that are drawn
+    double tilesPerRow = 1, tilesPerColumn = 1; ///< tiles that a cell stands for, down and across
+    std::vector<TileStep> steps; ///< the walk: cells that are not hidden
     std::vector<ChipPart> parts;
     double chipBytes = 0, chipUsed = 0;
     QString chipLevel;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention: standard or flash?
 //
-// Both compute softmax(Q Kᵀ / √d) V. Standard attention writes the queries × keys matrix to memory and
-// reads it again; flash attention takes it tile by tile and keeps a maximum and a sum per row. Bytes
-// of arrays are those that the programs of kernels/ really take (core/timing/attention_memory.h), bytes
-// moved and time are counted per pass (core/timing/attention_time.h).
-// Left out: dropout, other masks, Hopper's own kernels.
+// Both compute softmax(Q Kᵀ / √d) V. Standard attention writes the queries × keys matrix to memory
+// and reads it again; flash attention takes it tile by tile and keeps a maximum and a sum per row.
+// Bytes of arrays are those that the programs of kernels/ really take
+// (core/timing/attention_memory.h), bytes moved and time are counted per pass
+// (core/timing/attention_time.h). Left out: dropout, other masks, Hopper's own kernels.
 #include "core/experiments/attention.h"
 
 #include <algorithm>
@@ -134,7 +134,8 @@ AttentionPass attentionPass(const Parameters& parameters)
                              : AttentionPass::Both;
 }
 
-Result<std::vector<AttentionPlan>> attentionPlans(const Device& device, const Parameters& parameters)
+Result<std::vector<AttentionPlan>> attentionPlans(const Device& device,
+                                                  const Parameters& parameters)
 {
     MEMSCAPE_TRY(shape, attentionShape(parameters));
     const std::string& implementation = parameters.choice("implementation");
@@ -146,8 +147,9 @@ Result<std::vector<AttentionPlan>> attentionPlans(const Device& device, const Pa
         const AttentionProblem problem{shape, attentionDType(parameters), kind,
                                        attentionPass(parameters)};
         const bool isMeant = kind == AttentionKind::Flash || implementation == "standard";
-        MEMSCAPE_TRY(found, attentionVersion(isMeant ? version : 0, problem, device.isGpu(),
-                                             capability(device)));
+        MEMSCAPE_TRY(
+            found,
+            attentionVersion(isMeant ? version : 0, problem, device.isGpu(), capability(device)));
         plans.push_back({problem, std::move(found)});
     }
     return plans;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `attention` answers beyond its figures: the problem of a set of parameters, and for each kind
-// of attention its version, bytes and time, for the backends, the page and the claims.
+// What `attention` answers beyond its figures: the problem of a set of parameters, and for each
+// kind of attention its version, bytes and time, for the backends, the page and the claims.
 #pragma once
 
 #include "core/experiment/experiment.h"
@@ -41,7 +41,8 @@ struct AttentionPlan
     AttentionProblem problem;
     AttentionVersion version;
 };
-Result<std::vector<AttentionPlan>> attentionPlans(const Device& device, const Parameters& parameters);
+Result<std::vector<AttentionPlan>> attentionPlans(const Device& device,
+                                                  const Parameters& parameters);
 
 /// Errors: attention.*, predict.device.
 Result<AttentionAnswers> answerAttention(const Device& device, const Parameters& parameters);

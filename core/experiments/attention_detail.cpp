@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // `detail` of a prediction of `attention`, for a page that walks over the tiles:
-//   shape      {"batch","heads","kv_heads","queries","keys","head_dim","causal","dtype","element_bytes"}
-//   standard   {"version","name","teaches","steps": [{"name","flops","bytes","seconds"}], "score_bytes"}:
+//   shape {"batch","heads","kv_heads","queries","keys","head_dim","causal","dtype","element_bytes"}
+//   standard   {"version","name","teaches","steps": [{"name","flops","bytes","seconds"}],
+//   "score_bytes"}:
 //              score_bytes is one queries × keys array of all heads of one sequence of the batch
-//   flash      {"version","name","teaches","steps", "log_sum_exp_bytes", "tile": {"queries","keys"},
+//   flash      {"version","name","teaches","steps", "log_sum_exp_bytes", "tile":
+//   {"queries","keys"},
 //              "tile_bytes_moved"}: log_sum_exp_bytes also of one sequence of the batch
 //   on_chip    {"bytes","level","parts": [{"name","rows","columns","bytes"}]}
 //   first_flash_tile  {"queries","keys"}: what Algorithm 1 of the first FlashAttention would choose
 //   versions   {"standard": [...], "flash": [{"number","name","teaches","missing"}]}
-//   softmax    {"maximum","sum","rescale"}: of one query of normally distributed scores, after every
+//   softmax    {"maximum","sum","rescale"}: of one query of normally distributed scores, after
+//   every
 //              tile of keys: an example of the recurrence, computed, not measured
 #include "core/experiments/attention.h"
 
@@ -87,7 +90,8 @@ Json versionsJson(const Device& device, const AttentionAnswers& answers, Attenti
     AttentionProblem problem = answers.any().problem;
     problem.kind = kind;
     for (const AttentionVersion& version : attentionVersions(kind, device.isGpu())) {
-        Json entry{{"number", version.number}, {"name", version.name}, {"teaches", version.teaches}};
+        Json entry{
+            {"number", version.number}, {"name", version.name}, {"teaches", version.teaches}};
         if (const auto can = supports(version, problem, device.isGpu()); !can)
             entry["missing"] = can.error().text();
         all.push_back(std::move(entry));
@@ -115,8 +119,7 @@ Json softmaxJson(const AttentionAnswers& answers)
         std::vector<double> scores;
         for (std::int64_t key = first; key < std::min(first + tile, keys); ++key)
             scores.push_back(normalScore(random));
-        const double raised =
-            std::max(maximum, *std::max_element(scores.begin(), scores.end()));
+        const double raised = std::max(maximum, *std::max_element(scores.begin(), scores.end()));
         const double factor = std::exp(maximum - raised); // 0 before the first tile
         sum *= factor;
         for (const double score : scores)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiments/attention.h"
 
+#include <fmt/format.h>
+
 namespace memscape {
 
 namespace {
@@ -8,22 +10,40 @@ namespace {
 ParameterSpec number(std::string key, std::string label, std::string help, double minimum,
                      double maximum, std::string standard)
 {
-    return {std::move(key), std::move(label), std::move(help), ParameterKind::Integer, Unit::One,
-            minimum, maximum, Scale::Log2, {}, std::move(standard)};
+    return {std::move(key),
+            std::move(label),
+            std::move(help),
+            ParameterKind::Integer,
+            Unit::One,
+            minimum,
+            maximum,
+            Scale::Log2,
+            {},
+            std::move(standard)};
 }
 
 ParameterSpec choice(std::string key, std::string label, std::string help,
                      std::vector<ChoiceValue> choices, std::string standard)
 {
-    return {std::move(key), std::move(label), std::move(help), ParameterKind::Choice, Unit::One,
-            0, 0, Scale::Linear, std::move(choices), std::move(standard)};
+    return {std::move(key),
+            std::move(label),
+            std::move(help),
+            ParameterKind::Choice,
+            Unit::One,
+            0,
+            0,
+            Scale::Linear,
+            std::move(choices),
+            std::move(standard)};
 }
 
 std::vector<ChoiceValue> formats()
 {
     return {{"float32", "float32 (4 B)", "computed as it is stored; no tensor cores"},
-            {"float16", "float16 (2 B)", "sums in float; scores above 65,504 overflow where they are stored"},
-            {"bfloat16", "bfloat16 (2 B)", "sums in float; the range of a float with 8 bits of precision"}};
+            {"float16", "float16 (2 B)",
+             "sums in float; scores above 65,504 overflow where they are stored"},
+            {"bfloat16", "bfloat16 (2 B)",
+             "sums in float; the range of a float with 8 bits of precision"}};
 }
 
 std::vector<ChoiceValue> passes()
@@ -33,11 +53,33 @@ std::vector<ChoiceValue> passes()
             {"both", "forward and backward", "a training step of this layer"}};
 }
 
+/// Every version with what it teaches.
+std::string versionHelp()
+{
+    std::string help =
+        "Which of our programs, numbered from naive to best; of flash attention when "
+        "both implementations run. 0: the best that can.";
+    for (const bool gpu : {false, true}) {
+        for (const AttentionKind kind : {AttentionKind::Standard, AttentionKind::Flash}) {
+            help += fmt::format(" {} on a {}:", attentionKindText(kind), gpu ? "GPU" : "host");
+            std::string_view separator = " ";
+            for (const AttentionVersion& version : attentionVersions(kind, gpu)) {
+                help += fmt::format("{}{} {} ({})", separator, version.number, version.name,
+                                    version.teaches);
+                separator = "; ";
+            }
+            help += '.';
+        }
+    }
+    return help;
+}
+
 std::vector<ChoiceValue> implementations()
 {
-    return {{"standard", "standard", "S and P are arrays of queries × keys in memory"},
-            {"flash", "flash", "tiles that stay on the chip; only O and one number a row are written"},
-            {"both", "both", "the two in turn, on the same inputs"}};
+    return {
+        {"standard", "standard", "S and P are arrays of queries × keys in memory"},
+        {"flash", "flash", "tiles that stay on the chip; only O and one number a row are written"},
+        {"both", "both", "the two in turn, on the same inputs"}};
 }
 
 } // namespace
@@ -61,16 +103,29 @@ Schema attentionSchema()
                    double(attentionHeadDimLimit), "128"),
             choice("dtype", "format", "Of Q, K, V and O, and of S and P where they are stored.",
                    formats(), "bfloat16"),
-            {"causal", "causal",
+            {"causal",
+             "causal",
              "A query sees the keys up to its own place only: half of the scores.",
-             ParameterKind::Flag, Unit::One, 0, 0, Scale::Linear, {}, "false"},
+             ParameterKind::Flag,
+             Unit::One,
+             0,
+             0,
+             Scale::Linear,
+             {},
+             "false"},
             choice("pass", "pass", "Which half of a training step.", passes(), "both"),
             choice("implementation", "implementation", "Whose bytes and time.", implementations(),
                    "both"),
-            {"version", "version",
-             "Which of our programs, numbered from naive to best; of flash attention when both "
-             "implementations run. 0: the best that can.",
-             ParameterKind::Integer, Unit::One, 0, 99, Scale::Linear, {}, "0"}};
+            {"version",
+             "version",
+             versionHelp(),
+             ParameterKind::Integer,
+             Unit::One,
+             0,
+             99,
+             Scale::Linear,
+             {},
+             "0"}};
 }
 
 } // namespace memscape

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes are counted pass by pass, every array that a pass reads or writes once (e bytes an element, s =
-// batch · heads · queries · keys scores):
+// Bytes are counted pass by pass, every array that a pass reads or writes once (e bytes an element,
+// s = batch · heads · queries · keys scores):
 //     standard forward    Q, K → S;  S → P;  P, V → O                                e (4 s + rows)
-//     standard backward   P, dO → dV;  dO, V → dP;  P, dP → dS;  dS, K → dQ;  dS, Q → dK   e (7 s + rows)
-//     flash forward       Q, K, V → O, L; K and V again where a head's do not stay in the last cache
-//     flash backward      O, dO → D;  Q, K, V, dO, L, D → dQ, dK, dV; a dQ in floats written and read
+//     standard backward   P, dO → dV;  dO, V → dP;  P, dP → dS;  dS, K → dQ;  dS, Q → dK   e (7 s +
+//     rows) flash forward       Q, K, V → O, L; K and V again where a head's do not stay in the
+//     last cache flash backward      O, dO → D;  Q, K, V, dO, L, D → dQ, dK, dV; a dQ in floats
+//     written and read
 // (Dao et al. 2022, arXiv:2205.14135, Theorem 2: Θ(N d + N²) against Θ(N² d² / M).)
 //
 // Time of standard attention adds what products and memory take, t = Σ F / (a P) + B / BW, for the
 // passes are short of neither at once; of flash attention it is per score, since everything else is
-// hidden: t = s (4 d / (a P) + x / E), E = powers per second, with shares a and x fitted to the bars of
-// FlashAttention-2 on H100 and A100 (FlashAttention-3, arXiv:2407.08608, figures 5 and 6, and
-// FlashAttention-2, arXiv:2307.08691; the tests state how far off each is). Short sequences fill a GPU
-// badly: × (1 + n₀ / keys). A host's shares were measured with this program's own kernels.
+// hidden: t = s (4 d / (a P) + x / E), E = powers per second, with shares a and x fitted to the
+// bars of FlashAttention-2 on H100 and A100 (FlashAttention-3, arXiv:2407.08608, figures 5 and 6,
+// and FlashAttention-2, arXiv:2307.08691; the tests state how far off each is). Short sequences
+// fill a GPU badly: × (1 + n₀ / keys). A host's shares were measured with this program's own
+// kernels.
 //
-// Left out: what other programs do meanwhile, clocks that sag, launch gaps of a framework; kernels of
-// Hopper's own (FlashAttention-3, cuDNN), which are up to twice as fast as what is modelled.
+// Left out: what other programs do meanwhile, clocks that sag, launch gaps of a framework; kernels
+// of Hopper's own (FlashAttention-3, cuDNN), which are up to twice as fast as what is modelled.
 #include "core/timing/attention_time.h"
 
 #include "core/timing/working_set.h"
@@ -129,8 +131,9 @@ Result<void> Cost::open()
         m_bandwidth = dram ? levelBandwidth(m_device, *dram, Operation::Copy).valueOr(0) : 0;
     } else {
         const double workingSet = 2 * m_e * m_scores;
-        m_bandwidth = bandwidthOf(m_device, workingSet, Operation::Copy,
-                                  std::max(m_device.units, 1)).bytesPerSecond;
+        m_bandwidth =
+            bandwidthOf(m_device, workingSet, Operation::Copy, std::max(m_device.units, 1))
+                .bytesPerSecond;
     }
     if (m_rate <= 0)
         return fail("predict.device",
@@ -140,9 +143,10 @@ Result<void> Cost::open()
                         : "choose a device of the catalogue, or calibrate this one",
                     "dtype");
     if (!(m_bandwidth > 0) || m_clock <= 0)
-        return fail("predict.device",
-                    fmt::format("the DRAM bandwidth or the clock of {} is not known", m_device.name),
-                    "choose a device of the catalogue, or calibrate this one");
+        return fail(
+            "predict.device",
+            fmt::format("the DRAM bandwidth or the clock of {} is not known", m_device.name),
+            "choose a device of the catalogue, or calibrate this one");
     return {};
 }
 
@@ -199,8 +203,7 @@ double Cost::missShare() const
     const double perHead = std::ceil(double(m_shape.queries) / double(tile.queries));
     const double heads = std::min(double(m_shape.batch * m_shape.heads),
                                   std::ceil(std::max(m_device.units, 1) / perHead));
-    const double kvHeads =
-        std::max(1.0, heads * double(m_shape.kvHeads) / double(m_shape.heads));
+    const double kvHeads = std::max(1.0, heads * double(m_shape.kvHeads) / double(m_shape.heads));
     const double workingSet = kvHeads * 2 * double(m_shape.keys * m_shape.headDim) * m_e;
     return 1 - hitShare(workingSet, cache->capacity.value, cache->knee);
 }
@@ -219,8 +222,9 @@ void Cost::flashForward()
     const double rows = double(m_shape.queryRows()), d = double(m_shape.headDim);
     const double executed = tile.queries > 0 ? tiledScores(tile) : m_shape.visibleScores();
     const double share = executed / m_scores;
-    const double tiles = tile.queries > 0 ? std::ceil(double(m_shape.queries) / double(tile.queries))
-                                          : double(m_shape.queries);
+    const double tiles = tile.queries > 0
+        ? std::ceil(double(m_shape.queries) / double(tile.queries))
+        : double(m_shape.queries);
     const double heads = double(m_shape.batch * m_shape.heads);
     const double again = 2 * heads * double(m_shape.keys) * d * m_e * tiles * share;
     const double missed = std::max(0.0, again - 2 * m_keyRows * m_e) * missShare();
@@ -229,15 +233,16 @@ void Cost::flashForward()
     m_cost.tileBytes += again + m_e * m_queryRows;
     if (m_device.isGpu()) {
         const double powers = powersPerUnitClock * std::max(m_device.units, 1) * m_clock;
-        const double causal = m_shape.causal ? (1 + causalShort / double(m_shape.keys)) / causalShare : 1;
+        const double causal =
+            m_shape.causal ? (1 + causalShort / double(m_shape.keys)) / causalShare : 1;
         step.seconds = m_shape.visibleScores()
                 * (4 * d / (m_shares.forwardProducts * m_rate) + m_shares.forwardPowers / powers)
                 * causal * (1 + forwardShort / double(m_shape.keys))
             + m_device.launch.valueOr(0);
     } else {
         const double clocks = std::max(m_device.units, 1) * m_clock;
-        const double padded = std::ceil(double(m_shape.queries) / hostPanel) * hostPanel
-            / double(m_shape.queries);
+        const double padded =
+            std::ceil(double(m_shape.queries) / hostPanel) * hostPanel / double(m_shape.queries);
         step.seconds = tile.queries == 0
             ? (step.flops / hostRowFlops + executed * hostRowClocks) / clocks
             : padded * (step.flops / (hostTiles * m_rate) + executed * hostTileClocks / clocks);
@@ -250,8 +255,8 @@ void Cost::flashBackward()
     const AttentionTile tile = m_version.tile(m_shape.headDim, AttentionPass::Backward);
     const double rows = double(m_shape.queryRows()), d = double(m_shape.headDim);
     const double executed = tile.queries > 0 ? tiledScores(tile) : m_shape.visibleScores();
-    const bool addsApart = m_problem.dtype != DType::Float32
-        && m_version.queryGradient != QueryGradient::Direct;
+    const bool addsApart =
+        m_problem.dtype != DType::Float32 && m_version.queryGradient != QueryGradient::Direct;
     AttentionStep sums{"D = Σ dO ∘ O", 0, m_e * 2 * m_queryRows + 4 * rows, 0, 0};
     AttentionStep step{"tiles, backward", (tile.queries > 0 ? 10 : 14) * executed * d,
                        m_e * (3 * m_queryRows + 4 * m_keyRows) + 8 * rows
@@ -259,7 +264,8 @@ void Cost::flashBackward()
                        executed, 0};
     if (m_device.isGpu()) {
         const double powers = powersPerUnitClock * std::max(m_device.units, 1) * m_clock;
-        const double causal = m_shape.causal ? (1 + causalShort / double(m_shape.keys)) / causalShare : 1;
+        const double causal =
+            m_shape.causal ? (1 + causalShort / double(m_shape.keys)) / causalShare : 1;
         sums.seconds = sums.bytes / m_bandwidth + m_device.launch.valueOr(0);
         step.seconds = m_shape.visibleScores()
                 * (10 * d / (m_shares.backwardProducts * m_rate) + m_shares.backwardPowers / powers)
@@ -283,15 +289,18 @@ void Cost::sayTime()
     m_cost.terms = {{"P", m_rate, Unit::FlopPerSecond,
                      fmt::format("{} rate", rateName(m_device, m_problem.dtype)), from}};
     if (isStandard) {
-        m_cost.terms.push_back({"BW", m_bandwidth, Unit::BytePerSecond, "what a copy of S reaches", from});
-        m_cost.terms.push_back({"a", isGpu ? batchedProducts : hostProducts, Unit::One,
-                                "share of P that the products reach",
-                                isGpu ? "fitted to PyTorch's bars on H100 (arXiv:2407.08608, figure 5)"
-                                      : "measured with our product on a Zen 4"});
+        m_cost.terms.push_back(
+            {"BW", m_bandwidth, Unit::BytePerSecond, "what a copy of S reaches", from});
+        m_cost.terms.push_back(
+            {"a", isGpu ? batchedProducts : hostProducts, Unit::One,
+             "share of P that the products reach",
+             isGpu ? "fitted to PyTorch's bars on H100 (arXiv:2407.08608, figure 5)"
+                   : "measured with our product on a Zen 4"});
         m_cost.timeFormula = isGpu
             ? "time = Σ passes (F / (a P) + B / BW) · (1 + 250 / keys) + launch"
             : "time = Σ passes F / (a P) + B / BW + scores · clocks / (cores · clock)";
-        m_cost.timeSource = "products and memory one after the other; FlashAttention's own benchmark as anchor";
+        m_cost.timeSource =
+            "products and memory one after the other; FlashAttention's own benchmark as anchor";
         return;
     }
     m_cost.terms.push_back({"a", isGpu ? m_shares.forwardProducts : hostTiles, Unit::One,
@@ -306,7 +315,8 @@ void Cost::sayTime()
         : "time = F / (a P) + scores · x / (cores · clock)";
     m_cost.timeSource = isGpu ? m_shares.source : "our own kernels, measured on a Zen 4";
     if (isGpu)
-        m_cost.omits.push_back("kernels of Hopper's own (FlashAttention-3, cuDNN): up to twice as fast");
+        m_cost.omits.push_back(
+            "kernels of Hopper's own (FlashAttention-3, cuDNN): up to twice as fast");
 }
 
 Result<AttentionCost> Cost::compute()
@@ -319,7 +329,8 @@ Result<AttentionCost> Cost::compute()
         isStandard ? standardBackward() : flashBackward();
     m_cost.bytesFormula = isStandard
         ? "bytes = e · (4 s + 2 (Q + K)) forward, e · (7 s + 4 (Q + K)) backward"
-        : "bytes = e · 2 (Q + K) + 4 L forward, e · (5 Q + 4 K) + 12 L (+ 8 Q for a dQ in floats) backward, + what the last cache loses of K and V";
+        : "bytes = e · 2 (Q + K) + 4 L forward, e · (5 Q + 4 K) + 12 L (+ 8 Q for a dQ in floats) "
+          "backward, + what the last cache loses of K and V";
     m_cost.omits = {"what other programs do meanwhile, and clocks that sag"};
     sayTime();
     return std::move(m_cost);

@@ -23,9 +23,10 @@ struct AttentionStep
 struct AttentionCost
 {
     std::vector<AttentionStep> steps; ///< of the pass, in order
-    double bytes = 0;                 ///< Σ of the steps
+    double bytes = 0; ///< Σ of the steps
     double seconds = 0;
-    double tileBytes = 0; ///< into tiles from the caches, K and V again for every tile of queries; 0: no tiles
+    double tileBytes =
+        0; ///< into tiles from the caches, K and V again for every tile of queries; 0: no tiles
     std::string bytesFormula, timeFormula, timeSource;
     std::vector<Term> terms; ///< of the time
     std::vector<std::string> omits;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `attention` on the host. At every point of the sweep both implementations have their arrays at the
-// same time and take their samples in turn, so that what the machine does meanwhile meets both.
+// `attention` on the host. At every point of the sweep both implementations have their arrays at
+// the same time and take their samples in turn, so that what the machine does meanwhile meets both.
 // Caches are flushed before every sample. Memory traffic is not measured: this program reads no
 // hardware counters.
 #include "kernels/host/attention_device.h"
@@ -89,11 +89,12 @@ Result<void> AttentionMeasurement::checkOnce(const AttentionTask& task)
     if (m_checked.contains(name))
         return {};
     m_session.sink().progress(0, 1, fmt::format("checking {} on small shapes", name));
-    MEMSCAPE_TRY(check, checkAttentionDevice(
-                            [&](const AttentionTask& small) {
-                                return makeAttentionDevice(m_session, small, product());
-                            },
-                            task.version, task.problem.dtype, m_session.team().size()));
+    MEMSCAPE_TRY(check,
+                 checkAttentionDevice(
+                     [&](const AttentionTask& small) {
+                         return makeAttentionDevice(m_session, small, product());
+                     },
+                     task.version, task.problem.dtype, m_session.team().size()));
     m_checked[name] = check.text();
     return check.result(name);
 }
@@ -143,8 +144,7 @@ Result<Figures> AttentionMeasurement::figures(const Parameters& point, const Mer
     Figures figures;
     for (const AttentionTask& task : tasks) {
         const Summary seconds = summarize(samples.at(attentionTimeKey(task)).merged());
-        for (Figure& figure :
-             attentionTaskFigures(task, seconds, m_bytes.at(nameOf(task, &point))))
+        for (Figure& figure : attentionTaskFigures(task, seconds, m_bytes.at(nameOf(task, &point))))
             figures.push_back(std::move(figure));
     }
     if (tasks.size() < 2)

@@ -76,7 +76,7 @@ private:
     std::unique_ptr<AttentionKernel> m_kernel;
     std::map<AttentionTensor, Buffer> m_tensors;
     std::map<std::string, AttentionArray> m_arrays; ///< what this version takes, by name
-    std::map<std::string, std::int64_t> m_taken;    ///< offsets in the arena
+    std::map<std::string, std::int64_t> m_taken; ///< offsets in the arena
     Buffer m_arena;
     std::unique_ptr<CountingPool> m_pool;
     std::int64_t m_splits = 1;
@@ -88,22 +88,24 @@ Result<void> HostAttentionDevice::open()
     const int threads = m_session.team().size();
     MEMSCAPE_CHECK(checkShape(problem.shape));
     MEMSCAPE_CHECK(supports(m_task.version, problem, false));
-    MEMSCAPE_TRY(memory, attentionMemory(m_task.version, problem.shape, problem.dtype, problem.pass,
-                                         threads));
+    MEMSCAPE_TRY(
+        memory,
+        attentionMemory(m_task.version, problem.shape, problem.dtype, problem.pass, threads));
     MEMSCAPE_TRY(arrays, attentionArrays(m_task.version, problem.shape, problem.dtype, threads));
     for (const AttentionArray& array : arrays)
         m_arrays[array.name] = array;
     m_splits = m_task.version.queryGradient == QueryGradient::PerSplit
         ? attentionSplits(m_task.version, problem.shape, threads)
         : 1;
-    const std::int64_t arena =
-        problem.pass == AttentionPass::Forward ? memory.forward : std::max(memory.forward, memory.backward);
+    const std::int64_t arena = problem.pass == AttentionPass::Forward
+        ? memory.forward
+        : std::max(memory.forward, memory.backward);
     if (auto fits = checkFits(double(memory.tensors) + double(arena)); !fits) {
         Error error = std::move(fits).error();
-        error.message = fmt::format("{} attention takes {} beside {} of inputs and outputs: {}",
-                                    attentionKindText(problem.kind),
-                                    quantityText(double(arena), Unit::Byte),
-                                    quantityText(double(memory.tensors), Unit::Byte), error.message);
+        error.message =
+            fmt::format("{} attention takes {} beside {} of inputs and outputs: {}",
+                        attentionKindText(problem.kind), quantityText(double(arena), Unit::Byte),
+                        quantityText(double(memory.tensors), Unit::Byte), error.message);
         error.hint += problem.kind == AttentionKind::Standard
             ? ", choose a shorter sequence, fewer heads or implementation=flash"
             : ", choose a shorter sequence or fewer heads";
@@ -111,8 +113,8 @@ Result<void> HostAttentionDevice::open()
     }
     for (int i = 0; i <= int(AttentionTensor::ValueGradient); ++i) {
         const auto tensor = AttentionTensor(i);
-        const bool isBackwards = tensor == AttentionTensor::OutputGradient
-            || tensor >= AttentionTensor::QueryGradient;
+        const bool isBackwards =
+            tensor == AttentionTensor::OutputGradient || tensor >= AttentionTensor::QueryGradient;
         if (tensor == AttentionTensor::LogSumExp
             || (isBackwards && problem.pass == AttentionPass::Forward))
             continue;

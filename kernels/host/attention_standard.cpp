@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standard attention: three passes over memory forward, five backward, as a framework runs them, over
-// all heads before the next pass begins:
+// Standard attention: three passes over memory forward, five backward, as a framework runs them,
+// over all heads before the next pass begins:
 //     S = Q Kᵀ      P = softmax(S / √d) row by row      O = P V
 //     dV = Pᵀ dO    dP = dO Vᵀ    dS = P ∘ (dP − D) / √d    dQ = dS K    dK = dSᵀ Q
 // S, P, dP and dS are arrays of queries × keys in the format of the inputs. Version 2 lets softmax
 // overwrite S and dS overwrite dP. Products are the host's product (kernels/host/product.h) or the
 // system's OpenBLAS, whichever is faster; a causal mask saves them nothing, the softmax applies it.
 //
-// Halves are converted block by block into floats, multiplied, and rounded when a block of the result
-// is complete: sums run in float over the whole length.
+// Halves are converted block by block into floats, multiplied, and rounded when a block of the
+// result is complete: sums run in float over the whole length.
 #include "kernels/host/attention_work.h"
 #include "kernels/host/half_rows.h"
 #include "kernels/host/softmax.h"
@@ -188,20 +188,20 @@ Result<void> StandardAttention::softmax(const AttentionWork& work, std::byte* fr
     const AttentionShape& shape = work.shape;
     const float scale = 1 / std::sqrt(float(shape.headDim));
     const std::int64_t rows = shape.queryRows();
-    return overPieces(
-        m_session, (rows + softmaxRows - 1) / softmaxRows, [&](int thread, std::int64_t piece) {
-            const auto keys = std::size_t(shape.keys);
-            auto& line = m_blocks[std::size_t(thread)];
-            line.resize(std::max(line.size(), keys));
-            const std::int64_t end = std::min((piece + 1) * softmaxRows, rows);
-            for (std::int64_t row = piece * softmaxRows; row < end; ++row) {
-                const auto seen = std::size_t(work.visible(row % shape.queries));
-                widenRow(from + work.scoreOffset(row), work.dtype, line.data(), seen);
-                softmaxRow(line.data(), seen, scale);
-                std::fill(line.data() + seen, line.data() + keys, 0.0F);
-                narrowRow(line.data(), work.dtype, to + work.scoreOffset(row), keys);
-            }
-        });
+    return overPieces(m_session, (rows + softmaxRows - 1) / softmaxRows,
+                      [&](int thread, std::int64_t piece) {
+                          const auto keys = std::size_t(shape.keys);
+                          auto& line = m_blocks[std::size_t(thread)];
+                          line.resize(std::max(line.size(), keys));
+                          const std::int64_t end = std::min((piece + 1) * softmaxRows, rows);
+                          for (std::int64_t row = piece * softmaxRows; row < end; ++row) {
+                              const auto seen = std::size_t(work.visible(row % shape.queries));
+                              widenRow(from + work.scoreOffset(row), work.dtype, line.data(), seen);
+                              softmaxRow(line.data(), seen, scale);
+                              std::fill(line.data() + seen, line.data() + keys, 0.0F);
+                              narrowRow(line.data(), work.dtype, to + work.scoreOffset(row), keys);
+                          }
+                      });
 }
 
 Result<void> StandardAttention::softmaxBackward(const AttentionWork& work, std::byte* to)
@@ -209,20 +209,20 @@ Result<void> StandardAttention::softmaxBackward(const AttentionWork& work, std::
     const AttentionShape& shape = work.shape;
     const float scale = 1 / std::sqrt(float(shape.headDim));
     const std::int64_t rows = shape.queryRows();
-    return overPieces(
-        m_session, (rows + softmaxRows - 1) / softmaxRows, [&](int thread, std::int64_t piece) {
-            const auto keys = std::size_t(shape.keys);
-            auto& lines = m_blocks[std::size_t(thread)];
-            lines.resize(std::max(lines.size(), 2 * keys));
-            float *const p = lines.data(), *const dp = p + keys;
-            const std::int64_t end = std::min((piece + 1) * softmaxRows, rows);
-            for (std::int64_t row = piece * softmaxRows; row < end; ++row) {
-                widenRow(work.p + work.scoreOffset(row), work.dtype, p, keys);
-                widenRow(work.dp + work.scoreOffset(row), work.dtype, dp, keys);
-                softmaxSlopeRow(p, dp, keys, scale);
-                narrowRow(dp, work.dtype, to + work.scoreOffset(row), keys);
-            }
-        });
+    return overPieces(m_session, (rows + softmaxRows - 1) / softmaxRows,
+                      [&](int thread, std::int64_t piece) {
+                          const auto keys = std::size_t(shape.keys);
+                          auto& lines = m_blocks[std::size_t(thread)];
+                          lines.resize(std::max(lines.size(), 2 * keys));
+                          float *const p = lines.data(), *const dp = p + keys;
+                          const std::int64_t end = std::min((piece + 1) * softmaxRows, rows);
+                          for (std::int64_t row = piece * softmaxRows; row < end; ++row) {
+                              widenRow(work.p + work.scoreOffset(row), work.dtype, p, keys);
+                              widenRow(work.dp + work.scoreOffset(row), work.dtype, dp, keys);
+                              softmaxSlopeRow(p, dp, keys, scale);
+                              narrowRow(dp, work.dtype, to + work.scoreOffset(row), keys);
+                          }
+                      });
 }
 
 Result<void> StandardAttention::forward(const AttentionWork& w)
@@ -235,18 +235,30 @@ Result<void> StandardAttention::forward(const AttentionWork& w)
     };
     MEMSCAPE_CHECK(overSlabs(w.dtype, w.planes(), shape.queries, [&](std::int64_t plane) {
         const std::int64_t row = plane * shape.queries;
-        return Multiplication{shape.queries, shape.keys, d, 1, 0, 0,
+        return Multiplication{shape.queries,
+                              shape.keys,
+                              d,
+                              1,
+                              0,
+                              0,
                               {w.q + w.rowOffset(row), d, false},
                               {w.k + w.rowOffset(keyPlane(plane)), d, true},
-                              s + w.scoreOffset(row), shape.keys};
+                              s + w.scoreOffset(row),
+                              shape.keys};
     }));
     MEMSCAPE_CHECK(softmax(w, s, w.p));
     return overSlabs(w.dtype, w.planes(), shape.queries, [&](std::int64_t plane) {
         const std::int64_t row = plane * shape.queries;
-        return Multiplication{shape.queries, d, shape.keys, 1, 0, 0,
+        return Multiplication{shape.queries,
+                              d,
+                              shape.keys,
+                              1,
+                              0,
+                              0,
                               {w.p + w.scoreOffset(row), shape.keys, false},
                               {w.v + w.rowOffset(keyPlane(plane)), d, false},
-                              w.output + w.rowOffset(row), d};
+                              w.output + w.rowOffset(row),
+                              d};
     });
 }
 
@@ -261,10 +273,16 @@ Result<void> StandardAttention::backward(const AttentionWork& w)
     const auto toKeys = [&](const std::byte* scores, const std::byte* rows, std::byte* result) {
         return overSlabs(w.dtype, w.keyPlanes(), shape.keys, [=, &w](std::int64_t plane) {
             const std::int64_t row = plane * group * w.shape.queries;
-            return Multiplication{w.shape.keys, d, w.shape.queries, group, nextScores, nextRows,
+            return Multiplication{w.shape.keys,
+                                  d,
+                                  w.shape.queries,
+                                  group,
+                                  nextScores,
+                                  nextRows,
                                   {scores + w.scoreOffset(row), w.shape.keys, true},
                                   {rows + w.rowOffset(row), d, false},
-                                  result + w.rowOffset(plane * w.shape.keys), d};
+                                  result + w.rowOffset(plane * w.shape.keys),
+                                  d};
         });
     };
     const auto keyRow = [&](std::int64_t plane) {
@@ -273,18 +291,30 @@ Result<void> StandardAttention::backward(const AttentionWork& w)
     MEMSCAPE_CHECK(toKeys(w.p, w.outputGradient, w.dv));
     MEMSCAPE_CHECK(overSlabs(w.dtype, w.planes(), shape.queries, [&](std::int64_t plane) {
         const std::int64_t row = plane * shape.queries;
-        return Multiplication{shape.queries, shape.keys, d, 1, 0, 0,
+        return Multiplication{shape.queries,
+                              shape.keys,
+                              d,
+                              1,
+                              0,
+                              0,
                               {w.outputGradient + w.rowOffset(row), d, false},
                               {w.v + w.rowOffset(keyRow(plane)), d, true},
-                              w.dp + w.scoreOffset(row), shape.keys};
+                              w.dp + w.scoreOffset(row),
+                              shape.keys};
     }));
     MEMSCAPE_CHECK(softmaxBackward(w, ds));
     MEMSCAPE_CHECK(overSlabs(w.dtype, w.planes(), shape.queries, [&](std::int64_t plane) {
         const std::int64_t row = plane * shape.queries;
-        return Multiplication{shape.queries, d, shape.keys, 1, 0, 0,
+        return Multiplication{shape.queries,
+                              d,
+                              shape.keys,
+                              1,
+                              0,
+                              0,
                               {ds + w.scoreOffset(row), shape.keys, false},
                               {w.k + w.rowOffset(keyRow(plane)), d, false},
-                              w.dq + w.rowOffset(row), d};
+                              w.dq + w.rowOffset(row),
+                              d};
     }));
     return toKeys(ds, w.q, w.dk);
 }

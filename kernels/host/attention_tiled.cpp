@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flash attention, version 2. A tile of queries meets the keys tile by tile; S exists for one panel of
-// queries and one tile of keys at a time, in L1. What standard attention writes to memory, queries ×
-// keys numbers four times over, is never written at all; what is read again for it are K and V, once
-// per tile of queries, from the caches. The products are done by the same kind of register tile that
-// the library uses (kernels/host/product.cpp), on operands that already lie right.
+// Flash attention, version 2. A tile of queries meets the keys tile by tile; S exists for one panel
+// of queries and one tile of keys at a time, in L1. What standard attention writes to memory,
+// queries × keys numbers four times over, is never written at all; what is read again for it are K
+// and V, once per tile of queries, from the caches. The products are done by the same kind of
+// register tile that the library uses (kernels/host/product.cpp), on operands that already lie
+// right.
 //
 // Forward: one piece is a tile of queries. Backward: one piece is a range of keys of one kv head;
 // where there are fewer heads than threads a head's keys are cut into ranges, and each range adds
@@ -118,8 +119,9 @@ Result<void> TiledAttention::forward(const AttentionWork& work)
         // The last tiles of a causal problem are the longest: they go first.
         const std::int64_t first = (tiles - 1 - index % tiles) * tile.queries;
         const auto count = std::size_t(std::min(tile.queries, shape.queries - first));
-        runForward(m_isa, {work, index / tiles, first, count, std::size_t(tile.queries),
-                           std::size_t(tile.keys), scratch(thread, floats)});
+        runForward(m_isa,
+                   {work, index / tiles, first, count, std::size_t(tile.queries),
+                    std::size_t(tile.keys), scratch(thread, floats)});
     });
 }
 
@@ -130,15 +132,15 @@ Result<void> TiledAttention::backward(const AttentionWork& work)
     const AttentionTile tile = m_version.tile(shape.headDim, AttentionPass::Backward);
     const std::size_t floats = backwardScratch(tile, std::size_t(shape.headDim));
     const std::int64_t tiles = (shape.keys + tile.keys - 1) / tile.keys;
-    MEMSCAPE_CHECK(overPieces(
-        m_session, work.keyPlanes() * work.splits, [&](int thread, std::int64_t index) {
+    MEMSCAPE_CHECK(
+        overPieces(m_session, work.keyPlanes() * work.splits, [&](int thread, std::int64_t index) {
             const std::int64_t split = index % work.splits;
             const std::int64_t first = tiles * split / work.splits * tile.keys;
             const std::int64_t end =
                 std::min(tiles * (split + 1) / work.splits * tile.keys, shape.keys);
-            runBackward(m_isa, {work, index / work.splits, split, first, end,
-                                std::size_t(tile.queries), std::size_t(tile.keys),
-                                scratch(thread, floats), &m_session.team()});
+            runBackward(m_isa,
+                        {work, index / work.splits, split, first, end, std::size_t(tile.queries),
+                         std::size_t(tile.keys), scratch(thread, floats), &m_session.team()});
         }));
     return work.dqSums != nullptr ? addSplits(work) : Result<void>();
 }
@@ -152,8 +154,7 @@ Result<void> TiledAttention::addSplits(const AttentionWork& work)
     return overPieces(m_session, (rows + rowsPerPiece - 1) / rowsPerPiece,
                       [&](int, std::int64_t piece) {
                           const std::int64_t first = piece * rowsPerPiece;
-                          const auto count =
-                              std::size_t(std::min(rowsPerPiece, rows - first)) * d;
+                          const auto count = std::size_t(std::min(rowsPerPiece, rows - first)) * d;
                           float* const sums = work.dqSums + std::size_t(first) * d;
                           for (std::int64_t split = 1; split < work.splits; ++split) {
                               const float* more = sums + std::size_t(split * rows) * d;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backward of tiled attention. Keys lie along the vectors: Kᵀ and Vᵀ of a tile of keys are packed
-// once and meet all queries; of a query only two numbers are needed, L and D, and P is made again.
+// The backward of tiled attention. Keys lie along the vectors: Kᵀ and Vᵀ of a tile of keys are
+// packed once and meet all queries; of a query only two numbers are needed, L and D, and P is made
+// again.
 //     S = Q Kᵀ, dP = dO Vᵀ   →   P = 2^(S − L), dS = P ∘ (dP − D) / √d
 //     dV += Pᵀ dO,  dK += dSᵀ Q   in floats that stay with the tile;   dQ += dS K   in memory
 #pragma once
@@ -32,7 +33,7 @@ struct BackwardTiles
 /// A tile of queries of one plane, as floats.
 struct QueryTile
 {
-    std::int64_t row = 0;   ///< of Q, L, D
+    std::int64_t row = 0; ///< of Q, L, D
     std::int64_t query = 0; ///< in its sequence
     std::size_t count = 0;
     const float* q = nullptr;
@@ -124,8 +125,8 @@ MEMSCAPE_INLINE void addToQueries(const BackwardPiece& piece, const BackwardTile
         const std::size_t kept = std::min(rows, queries.count - first);
         for (std::size_t j = 0; j < d; j += width) {
             Floats sums[rows][2];
-            multiplyTile<Wide, false>(tiles.ds + first * piece.tileKeys, piece.tileKeys, keys + j, d,
-                                      count, sums);
+            multiplyTile<Wide, false>(tiles.ds + first * piece.tileKeys, piece.tileKeys, keys + j,
+                                      d, count, sums);
             for (std::size_t i = 0; i < kept; ++i) {
                 vectorAt<Wide>(to + (first + i) * d + j) += sums[i][0];
                 vectorAt<Wide>(to + (first + i) * d + j + lanes) += sums[i][1];
@@ -159,15 +160,15 @@ MEMSCAPE_INLINE void backwardTile(const BackwardPiece& piece, const BackwardTile
             queries.count =
                 std::size_t(std::min(std::int64_t(piece.tileQueries), shape.queries - query));
             queries.q = rowsOf(work.q, work, queries.row, queries.count, rows, tiles.q);
-            queries.g = rowsOf(work.outputGradient, work, queries.row, queries.count, rows, tiles.g);
+            queries.g =
+                rowsOf(work.outputGradient, work, queries.row, queries.count, rows, tiles.g);
             for (std::size_t panel = 0; panel * panelWidth<Wide> < paddedKeys; ++panel) {
                 for (std::size_t first = 0; first < queries.count; first += rows)
                     scoreTile<Wide>(piece, tiles, queries, first, panel, firstKey, count);
             }
             addToKeys<Wide>(piece, tiles.p, queries.g, queries.count, paddedKeys, tiles.dv);
             addToKeys<Wide>(piece, tiles.ds, queries.q, queries.count, paddedKeys, tiles.dk);
-            addToQueries<Wide>(piece, tiles, queries, k, count,
-                               dq + std::size_t(queries.row) * d);
+            addToQueries<Wide>(piece, tiles, queries, k, count, dq + std::size_t(queries.row) * d);
         }
     }
     narrowRow(tiles.dk, work.dtype, work.dk + work.rowOffset(keyRow), count * d);

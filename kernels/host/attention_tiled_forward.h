@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The forward of tiled attention. Queries lie along the vectors: with Qᵀ packed once per tile, a
-// row of Sᵀ = K Qᵀ is one key against 2 vectors of queries, so the running maximum and sum of all of
-// them are element by element, without a shuffle, and Oᵀ += Vᵀ Pᵀ reads V as it lies in memory.
+// row of Sᵀ = K Qᵀ is one key against 2 vectors of queries, so the running maximum and sum of all
+// of them are element by element, without a shuffle, and Oᵀ += Vᵀ Pᵀ reads V as it lies in memory.
 // One panel = two vectors of queries; a panel's Qᵀ, Oᵀ and its piece of Sᵀ stay in L1 and L2.
 #pragma once
 
@@ -40,8 +40,8 @@ MEMSCAPE_INLINE void packQueries(const ForwardPiece& piece, const ForwardTiles<W
         float* const to = tiles.q + i / width * width * d + i % width;
         float* const line = tiles.s; // not in use yet; at least d floats: tileKeys · width
         if (i < piece.queries)
-            widenRow(piece.work.q + piece.work.rowOffset(first + std::int64_t(i)),
-                     piece.work.dtype, line, d);
+            widenRow(piece.work.q + piece.work.rowOffset(first + std::int64_t(i)), piece.work.dtype,
+                     line, d);
         for (std::size_t j = 0; j < d; ++j)
             to[j * width] = i < piece.queries ? line[j] * scale : 0.0F;
     }
@@ -74,8 +74,7 @@ MEMSCAPE_INLINE void scorePanel(const ForwardPiece& piece, const ForwardTiles<Wi
     const auto numbers = laneNumbers<Wide>();
     for (std::size_t key = 0; key < count; ++key) {
         // Lanes before this one do not see the key.
-        const std::int64_t first =
-            piece.work.firstQuery(firstKey + std::int64_t(key)) - firstQuery;
+        const std::int64_t first = piece.work.firstQuery(firstKey + std::int64_t(key)) - firstQuery;
         const auto limit = std::int32_t(std::clamp<std::int64_t>(first, 0, width));
         for (std::size_t half = 0; half < 2; ++half) {
             Floats& s = vectorAt<Wide>(tiles.s + key * width + half * lanes);
@@ -84,11 +83,11 @@ MEMSCAPE_INLINE void scorePanel(const ForwardPiece& piece, const ForwardTiles<Wi
     }
 }
 
-/// Raises the maximum of half a panel, turns its scores into P and adds up; what O is multiplied by.
+/// Raises the maximum of half a panel, turns its scores into P and adds up; what O is multiplied
+/// by.
 template <typename Wide>
-MEMSCAPE_INLINE typename Wide::Floats softmaxHalf(const ForwardTiles<Wide>& tiles,
-                                                  std::size_t panel, std::size_t half,
-                                                  std::size_t count)
+MEMSCAPE_INLINE typename Wide::Floats
+softmaxHalf(const ForwardTiles<Wide>& tiles, std::size_t panel, std::size_t half, std::size_t count)
 {
     using Floats = typename Wide::Floats;
     constexpr std::size_t width = panelWidth<Wide>, lanes = tileLanes<Wide>;
@@ -164,8 +163,7 @@ template <typename Wide> MEMSCAPE_INLINE void forwardTile(const ForwardPiece& pi
     const std::int64_t end = work.visible(piece.firstQuery + std::int64_t(piece.queries) - 1);
     for (std::int64_t key = 0; key < end; key += std::int64_t(piece.tileKeys)) {
         const auto count = std::size_t(std::min(std::int64_t(piece.tileKeys), shape.keys - key));
-        const float* keys =
-            rowsOf(work.k, work, firstKeyRow + key, count, tileRows<Wide>, tiles.k);
+        const float* keys = rowsOf(work.k, work, firstKeyRow + key, count, tileRows<Wide>, tiles.k);
         const float* values = rowsOf(work.v, work, firstKeyRow + key, count, 1, tiles.v);
         for (std::size_t panel = 0; panel < panels; ++panel) {
             const std::int64_t last =

@@ -10,13 +10,14 @@
 namespace memscape::host {
 
 /// Rows of a register tile; it is two vectors wide. 16 sums of 32 registers with AVX-512, 8 of 16.
-template <typename Wide> constexpr std::size_t tileRows = sizeof(typename Wide::Floats) == 64 ? 8 : 4;
+template <typename Wide>
+constexpr std::size_t tileRows = sizeof(typename Wide::Floats) == 64 ? 8 : 4;
 template <typename Wide>
 constexpr std::size_t tileLanes = sizeof(typename Wide::Floats) / sizeof(float);
 template <typename Wide> constexpr std::size_t panelWidth = 2 * tileLanes<Wide>;
 
-/// sums = A · B for tileRows rows and two vectors of columns. Element (i, k) of A is a[i · aStride + k],
-/// or a[k · aStride + i] when it lies term by term; row k of B is at b + k · bStride.
+/// sums = A · B for tileRows rows and two vectors of columns. Element (i, k) of A is a[i · aStride
+/// + k], or a[k · aStride + i] when it lies term by term; row k of B is at b + k · bStride.
 template <typename Wide, bool termMajor>
 MEMSCAPE_INLINE void multiplyTile(const float* a, std::size_t aStride, const float* b,
                                   std::size_t bStride, std::size_t terms,
@@ -45,8 +46,7 @@ MEMSCAPE_INLINE void multiplyTile(const float* a, std::size_t aStride, const flo
 
 /// 2^x for x up to 127; below −126.5 exactly 0, so that what is masked with a very negative score
 /// vanishes. x = n + r with |r| ≤ ½ and the series of 2^r to r⁶, relative error below 2·10⁻⁷.
-template <typename Wide>
-MEMSCAPE_INLINE typename Wide::Floats powerOfTwo(typename Wide::Floats x)
+template <typename Wide> MEMSCAPE_INLINE typename Wide::Floats powerOfTwo(typename Wide::Floats x)
 {
     using Floats = typename Wide::Floats;
     using Ints = typename Wide::Ints;

@@ -21,9 +21,9 @@ struct AttentionWork
     const std::byte *q = nullptr, *k = nullptr, *v = nullptr, *outputGradient = nullptr;
     std::byte *output = nullptr, *dq = nullptr, *dk = nullptr, *dv = nullptr;
     float* logSumExp = nullptr; ///< L; flash
-    float* rowSums = nullptr;   ///< D; flash
-    float* dqSums = nullptr;    ///< dQ in floats, one array per split; null: in dq itself
-    std::int64_t splits = 1;    ///< ranges of keys that a backward works on at the same time
+    float* rowSums = nullptr; ///< D; flash
+    float* dqSums = nullptr; ///< dQ in floats, one array per split; null: in dq itself
+    std::int64_t splits = 1; ///< ranges of keys that a backward works on at the same time
     std::byte *s = nullptr, *p = nullptr, *dp = nullptr, *ds = nullptr; ///< standard
 
     std::int64_t planes() const { return shape.batch * shape.heads; }

@@ -68,9 +68,8 @@ __attribute__((target("avx2,f16c"))) void narrowFloat16By8(const float* from, st
 {
     std::size_t i = 0;
     for (; i + 8 <= count; i += 8)
-        _mm_storeu_si128(
-            reinterpret_cast<__m128i*>(to + i),
-            _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
     narrowFloat16(from + i, to + i, count - i);
 }
 
@@ -136,9 +135,8 @@ Check checkHalfRows(DType dtype)
     for (std::size_t i = 0; i < all.size(); ++i) {
         const float expected = isFloat16 ? float16ToFloat(all[i]) : bfloat16ToFloat(all[i]);
         check.require(i,
-                      std::isnan(expected)
-                          ? std::isnan(wide[i])
-                          : std::memcmp(&wide[i], &expected, sizeof expected) == 0,
+                      std::isnan(expected) ? std::isnan(wide[i])
+                                           : std::memcmp(&wide[i], &expected, sizeof expected) == 0,
                       "widened to other bits");
     }
     std::mt19937 random(3);

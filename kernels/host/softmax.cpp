@@ -83,8 +83,8 @@ __attribute__((target("avx2,fma"))) void slope32(const float* p, float* dp, std:
 {
     slope<Wide32>(p, dp, count, scale);
 }
-__attribute__((target("avx512f,avx512vl,avx512bw"))) void
-slope64(const float* p, float* dp, std::size_t count, float scale)
+__attribute__((target("avx512f,avx512vl,avx512bw"))) void slope64(const float* p, float* dp,
+                                                                  std::size_t count, float scale)
 {
     slope<Wide64>(p, dp, count, scale);
 }

@@ -21,7 +21,8 @@ Figure figureOf(const AttentionTask& task, std::string_view key, std::string_vie
 
 } // namespace
 
-Result<std::vector<AttentionTask>> attentionTasks(const Device& device, const Parameters& parameters)
+Result<std::vector<AttentionTask>> attentionTasks(const Device& device,
+                                                  const Parameters& parameters)
 {
     MEMSCAPE_TRY(plans, attentionPlans(device, parameters));
     std::vector<AttentionTask> tasks;
@@ -40,8 +41,8 @@ Figures attentionTaskFigures(const AttentionTask& task, const Summary& seconds,
 {
     constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
     const double flops = attentionFlops(task.problem.shape, task.problem.pass);
-    Figure time = figureOf(task, "time", "time", Unit::Second,
-                           seconds.empty() ? unknown : seconds.median);
+    Figure time =
+        figureOf(task, "time", "time", Unit::Second, seconds.empty() ? unknown : seconds.median);
     Figure rate = figureOf(task, "rate", "rate", Unit::FlopPerSecond,
                            seconds.empty() ? unknown : flops / seconds.median);
     if (!seconds.empty() && seconds.minimum > 0) {
@@ -50,11 +51,10 @@ Figures attentionTaskFigures(const AttentionTask& task, const Summary& seconds,
         rate.low = flops / seconds.q3;
         rate.high = flops / seconds.minimum;
     }
-    return {time,
-            figureOf(task, "extra_peak", "extra memory", Unit::Byte, double(bytes.peak)),
-            figureOf(task, "saved_for_backward", "saved for backward", Unit::Byte,
-                     double(bytes.saved)),
-            figureOf(task, "flops", "operations", Unit::One, flops), rate};
+    return {
+        time, figureOf(task, "extra_peak", "extra memory", Unit::Byte, double(bytes.peak)),
+        figureOf(task, "saved_for_backward", "saved for backward", Unit::Byte, double(bytes.saved)),
+        figureOf(task, "flops", "operations", Unit::One, flops), rate};
 }
 
 Figures attentionComparison(const Summary& standard, const Summary& flash)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference computes in double from the inputs as the format holds them. Its bounds are those of
-// the standard model of rounding (Higham, Accuracy and Stability of Numerical Algorithms, 2002,
+// The reference computes in double from the inputs as the format holds them. Its bounds are those
+// of the standard model of rounding (Higham, Accuracy and Stability of Numerical Algorithms, 2002,
 // chapter 3): a sum of n products is off by at most γ_n Σ|a||b|, γ_n = n u / (1 − n u). u is 2⁻²³,
-// twice a float's, because tensor cores cut instead of rounding; h is the roundoff of the format and
-// a half its least number. For every row of scores, with c = 1/√d:
+// twice a float's, because tensor cores cut instead of rounding; h is the roundoff of the format
+// and a half its least number. For every row of scores, with c = 1/√d:
 //
 //     |δs|  ≤ γ_{d+2} c Σ|q||k| + 4u|s|            (+ h|s| + a where S is stored in the format)
 //     η     = max |δs| + 4u,   |δL| ≤ η + γ_{2n+8} + 8u (|L| + 1),   n = keys
@@ -15,18 +15,15 @@
 //     |δdS| ≤ δP |dP − D| + (P + δP)(|δdP| + |δD|) + 4u|dS|, and h'|dS| + a' as an operand
 //     |δdQ| ≤ c Σ|δdS||k| + γ_{n+4} c Σ|dS||k| + h|dQ| + a, and dK, dV likewise
 //
-// h' and a' are h and a for halves (P and dS enter the second products in the format), else 0. So the
-// tolerance of an element follows from its own sums: rows whose scores overflow a naive softmax have
-// wide bounds in a half format because storing S in it really costs that much.
+// h' and a' are h and a for halves (P and dS enter the second products in the format), else 0. So
+// the tolerance of an element follows from its own sums: rows whose scores overflow a naive softmax
+// have wide bounds in a half format because storing S in it really costs that much.
 #include "kernels/measure/attention_reference.h"
 
 #include "kernels/measure/half.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-
-#include <fmt/format.h>
 
 namespace memscape {
 
@@ -96,7 +93,7 @@ private:
     /// One query: its place, the keys it sees, and everything about its row of S.
     struct Row
     {
-        std::size_t index = 0;   ///< of Q, O, L
+        std::size_t index = 0; ///< of Q, O, L
         std::size_t firstKey = 0; ///< row of K and V
         std::int64_t keys = 0;
         std::vector<double> s, p;
@@ -115,7 +112,8 @@ private:
     double operandH() const { return m_isHalf ? m_h : 0; }
     double operandA() const { return m_isHalf ? m_a : 0; }
     /// D of a row and how far it may be off.
-    Dot rowSum(const Row& row, const std::vector<double>& dp, const std::vector<double>& dpBound) const;
+    Dot rowSum(const Row& row, const std::vector<double>& dp,
+               const std::vector<double>& dpBound) const;
 
     const AttentionShape& m_shape;
     std::int64_t m_d;
@@ -130,7 +128,8 @@ Reference::Row Reference::rowOf(std::int64_t plane, std::int64_t query) const
 {
     Row row;
     row.index = std::size_t(plane * m_shape.queries + query);
-    row.firstKey = std::size_t(attentionKeyPlane(plane, m_shape.heads, m_shape.kvHeads) * m_shape.keys);
+    row.firstKey =
+        std::size_t(attentionKeyPlane(plane, m_shape.heads, m_shape.kvHeads) * m_shape.keys);
     row.keys = attentionVisibleKeys(query, m_shape.queries, m_shape.keys, m_shape.causal);
     double most = -INFINITY, size = 0;
     for (std::int64_t k = 0; k < row.keys; ++k) {
@@ -230,8 +229,8 @@ void Reference::gradients(const Row& row)
         for (std::size_t j = 0; j < std::size_t(m_d); ++j) {
             const double key = m_k[kPlace + j];
             m_result.queryGradient.values[qPlace + j] += m_c * ds * key;
-            m_result.queryGradient.bounds[qPlace + j] += m_c * std::abs(key)
-                * (dsBound + gammaOf(double(m_shape.keys) + 4) * std::abs(ds));
+            m_result.queryGradient.bounds[qPlace + j] +=
+                m_c * std::abs(key) * (dsBound + gammaOf(double(m_shape.keys) + 4) * std::abs(ds));
             m_result.keyGradient.values[kPlace + j] += m_c * ds * q[j];
             m_result.keyGradient.bounds[kPlace + j] += m_c * dsBound * std::abs(q[j]);
             m_keySizes[kPlace + j] += m_c * std::abs(ds * q[j]);
@@ -283,97 +282,21 @@ AttentionReference Reference::compute(bool withGradients)
     return std::move(m_result);
 }
 
-constexpr AttentionTensor outputs[] = {AttentionTensor::Output, AttentionTensor::LogSumExp,
-                                       AttentionTensor::QueryGradient, AttentionTensor::KeyGradient,
-                                       AttentionTensor::ValueGradient};
-constexpr std::size_t placesPerTensor = 10'000'000; ///< so that a listed place names its tensor
-
-bool isGradient(AttentionTensor tensor)
-{
-    return tensor >= AttentionTensor::QueryGradient;
-}
-
-/// What a device gave for one shape.
-using Outputs = std::vector<std::vector<float>>;
-
-Result<Outputs> readAll(AttentionDevice& device, const AttentionTask& task)
-{
-    Outputs all;
-    for (const AttentionTensor tensor : outputs) {
-        const bool has = isGradient(tensor)
-            ? task.version.hasBackward
-            : tensor != AttentionTensor::LogSumExp || task.problem.kind == AttentionKind::Flash;
-        if (!has) {
-            all.emplace_back();
-            continue;
-        }
-        MEMSCAPE_TRY(values, device.read(tensor));
-        all.push_back(std::move(values));
-    }
-    return all;
-}
-
-/// Forward and backward from poisoned outputs, counting.
-Result<Outputs> runOnce(Check& check, AttentionDevice& device, const AttentionTask& task,
-                        AttentionInputs inputs, const AttentionMemory& memory)
-{
-    MEMSCAPE_CHECK(device.fill(inputs));
-    device.resetPeak();
-    MEMSCAPE_CHECK(device.forward());
-    check.require(1, device.bytes().peak == memory.forward,
-                  fmt::format("forward took {} B extra instead of {}", device.bytes().peak,
-                              memory.forward));
-    check.require(2, device.bytes().saved == memory.saved,
-                  fmt::format("{} B stayed for the backward instead of {}", device.bytes().saved,
-                              memory.saved));
-    if (task.version.hasBackward) {
-        device.resetPeak();
-        MEMSCAPE_CHECK(device.backward());
-        check.require(3, device.bytes().peak == memory.backward,
-                      fmt::format("backward took {} B extra instead of {}", device.bytes().peak,
-                                  memory.backward));
-    }
-    MEMSCAPE_TRY(all, readAll(device, task));
-    device.forget();
-    check.require(4, device.bytes().saved == 0, "something is still taken after forget()");
-    return all;
-}
-
-Result<void> checkShapeOf(Check& check, const AttentionDeviceFactory& makeDevice,
-                          const AttentionTask& task, int workers, bool isDeterministic)
-{
-    MEMSCAPE_TRY(device, makeDevice(task));
-    MEMSCAPE_TRY(memory, attentionMemory(task.version, task.problem.shape, task.problem.dtype,
-                                         task.problem.pass, workers));
-    for (const AttentionInputs inputs : {AttentionInputs::Normal, AttentionInputs::Extreme}) {
-        const AttentionReference reference = attentionReference(task, inputs);
-        MEMSCAPE_TRY(first, runOnce(check, *device, task, inputs, memory));
-        for (std::size_t i = 0; i < first.size(); ++i) {
-            if (!first[i].empty())
-                compareTensor(check, i * placesPerTensor, first[i], reference.of(outputs[i]));
-        }
-        MEMSCAPE_TRY(second, runOnce(check, *device, task, inputs, memory));
-        for (std::size_t i = 0; i < first.size() && isDeterministic; ++i)
-            check.require(i * placesPerTensor,
-                          first[i].size() == second[i].size()
-                              && (first[i].empty()
-                                  || std::memcmp(first[i].data(), second[i].data(),
-                                                 first[i].size() * sizeof(float)) == 0),
-                          "a second run gave other bits");
-    }
-    return {};
-}
-
 } // namespace
 
 const BoundedTensor& AttentionReference::of(AttentionTensor tensor) const
 {
     switch (tensor) {
-    case AttentionTensor::LogSumExp: return logSumExp;
-    case AttentionTensor::QueryGradient: return queryGradient;
-    case AttentionTensor::KeyGradient: return keyGradient;
-    case AttentionTensor::ValueGradient: return valueGradient;
-    default: return output;
+    case AttentionTensor::LogSumExp:
+        return logSumExp;
+    case AttentionTensor::QueryGradient:
+        return queryGradient;
+    case AttentionTensor::KeyGradient:
+        return keyGradient;
+    case AttentionTensor::ValueGradient:
+        return valueGradient;
+    default:
+        return output;
     }
 }
 
@@ -390,43 +313,6 @@ void compareTensor(Check& check, std::size_t place, std::span<const float> found
     for (std::size_t i = 0; i < found.size(); ++i)
         check.compare(place + i, double(found[i]) / reference.bounds[i],
                       reference.values[i] / reference.bounds[i]);
-}
-
-std::vector<AttentionShape> checkedShapes(const AttentionVersion& version)
-{
-    std::vector<std::int64_t> headDims = version.headDims;
-    if (headDims.empty())
-        headDims = {1, 24, 64, 100, 128, 256};
-    std::vector<AttentionShape> shapes;
-    for (std::size_t i = 0; i < headDims.size(); ++i) {
-        if (i % 2 == 0)
-            shapes.push_back({1, 4, 2, 77, 101, headDims[i], true});
-        else
-            shapes.push_back({2, 1, 1, 133, 133, headDims[i], false});
-    }
-    const std::int64_t d = headDims[headDims.size() / 2];
-    shapes.push_back({1, 1, 1, 1, 1, d, true});
-    shapes.push_back({1, 2, 1, 1, 290, d, false});
-    shapes.push_back({1, 1, 1, 291, 291, d, true});
-    shapes.push_back({3, 2, 2, 19, 7, d, false});
-    return shapes;
-}
-
-Result<Check> checkAttentionDevice(const AttentionDeviceFactory& makeDevice,
-                                   const AttentionVersion& version, DType dtype, int workers,
-                                   bool isDeterministic)
-{
-    Check check({1, 0}); // in units of the bounds
-    for (const AttentionShape& shape : checkedShapes(version)) {
-        const AttentionTask task{{shape, dtype, version.kind,
-                                  version.hasBackward ? AttentionPass::Both
-                                                      : AttentionPass::Forward},
-                                 version};
-        MEMSCAPE_CHECK(checkShapeOf(check, makeDevice, task, workers, isDeterministic));
-        if (!check.passed()) // one shape's mismatches are enough to read
-            break;
-    }
-    return check;
 }
 
 } // namespace memscape

@@ -23,8 +23,8 @@ struct AttentionReference
     const BoundedTensor& of(AttentionTensor tensor) const;
 };
 
-/// Slow (batch · heads · queries · keys · d several times); for small shapes. The version decides the
-/// bounds only: standard attention rounds S, P, dP and dS to the format.
+/// Slow (batch · heads · queries · keys · d several times); for small shapes. The version decides
+/// the bounds only: standard attention rounds S, P, dP and dS to the format.
 AttentionReference attentionReference(const AttentionTask& task, AttentionInputs inputs);
 
 /// Every element of a tensor in units of its bound: passes when no error is above 1.
@@ -32,10 +32,10 @@ void compareTensor(Check& check, std::size_t place, std::span<const float> found
                    const BoundedTensor& reference);
 
 /// Small shapes that this version supports, each with normal and extreme inputs, against the
-/// reference: odd lengths, one query, more keys than queries, grouped queries, causal and not, every
-/// head dimension it lists (or some). Outputs and scratch are poisoned before, extra bytes are
-/// compared with attentionMemory(), and a second run must give the same bits when `isDeterministic`.
-/// Errors: run.*; a mismatch is in the Check.
+/// reference: odd lengths, one query, more keys than queries, grouped queries, causal and not,
+/// every head dimension it lists (or some). Outputs and scratch are poisoned before, extra bytes
+/// are compared with attentionMemory(), and a second run must give the same bits when
+/// `isDeterministic`. Errors: run.*; a mismatch is in the Check.
 Result<Check> checkAttentionDevice(const AttentionDeviceFactory& makeDevice,
                                    const AttentionVersion& version, DType dtype, int workers,
                                    bool isDeterministic = true);

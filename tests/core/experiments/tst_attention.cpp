@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The experiment `attention` as its callers see it: the figures of the contract, memory as the papers
-// give it, claims with numbers, the walk's detail, and what wrong input is answered with.
+// The experiment `attention` as its callers see it: the figures of the contract, memory as the
+// papers give it, claims with numbers, the walk's detail, and what wrong input is answered with.
 #include "core/device/catalogue.h"
 #include "core/experiments/attention.h"
 
@@ -50,6 +50,7 @@ private slots:
     void savedGrowsWithTheSquareAndWithTheSequence();
     void theExtraMemoryOfTable21();
     void everyFigureSaysWhy();
+    void whatDoesNotFitIsSaidBefore();
     void theDetailTellsTheWalk();
     void claimsCarryNumbers();
     void theNotesTwoGigabytesAreElements();
@@ -65,7 +66,8 @@ void TestAttentionExperiment::figuresKeepTheContract()
         const auto prediction = predicted({"sequence=1024"}, device);
         QVERIFY2(prediction.has_value(), prediction ? "" : prediction.error().text().c_str());
         for (const char* kind : {"standard_", "flash_"}) {
-            for (const char* key : {"flops", "hbm_bytes", "extra_peak", "saved_for_backward", "time"})
+            for (const char* key :
+                 {"flops", "hbm_bytes", "extra_peak", "saved_for_backward", "time"})
                 QVERIFY2(figure(*prediction, std::string(kind) + key) > 0, key);
         }
         QVERIFY(figure(*prediction, "speedup") > 0);
@@ -86,17 +88,19 @@ void TestAttentionExperiment::savedGrowsWithTheSquareAndWithTheSequence()
 {
     const auto at = [](const char* sequence) { return *predicted({sequence}); };
     const Prediction one = at("sequence=2048"), two = at("sequence=4096");
-    QCOMPARE(figure(two, "standard_saved_for_backward"), 4 * figure(one, "standard_saved_for_backward"));
+    QCOMPARE(figure(two, "standard_saved_for_backward"),
+             4 * figure(one, "standard_saved_for_backward"));
     QCOMPARE(figure(two, "flash_saved_for_backward"), 2 * figure(one, "flash_saved_for_backward"));
     // bf16: N² · 2 B against N · 4 B.
-    QCOMPARE(figure(two, "standard_saved_for_backward") / figure(two, "flash_saved_for_backward"), 2048.0);
+    QCOMPARE(figure(two, "standard_saved_for_backward") / figure(two, "flash_saved_for_backward"),
+             2048.0);
 }
 
 void TestAttentionExperiment::theExtraMemoryOfTable21()
 {
-    // Dao et al. 2022, table 21, batch 16, 8 heads of 64, fp16, forward and backward with dropout and
-    // mask: PyTorch's memory grows by 4 arrays of scores, flash attention's with the sequence alone
-    // (17,024 MiB and 836 MiB at 4096). Ours: three arrays, for there is no dropout mask.
+    // Dao et al. 2022, table 21, batch 16, 8 heads of 64, fp16, forward and backward with dropout
+    // and mask: PyTorch's memory grows by 4 arrays of scores, flash attention's with the sequence
+    // alone (17,024 MiB and 836 MiB at 4096). Ours: three arrays, for there is no dropout mask.
     const std::vector<std::string> setup{"batch=16", "heads=8", "head_dim=64", "dtype=float16"};
     const auto peak = [&](const char* sequence, const char* key) {
         auto all = setup;
@@ -108,7 +112,8 @@ void TestAttentionExperiment::theExtraMemoryOfTable21()
     QVERIFY(peak("sequence=4096", "standard_extra_peak") < 17024.0 * 1048576);
     QVERIFY(peak("sequence=4096", "standard_extra_peak") > 0.7 * 17024 * 1048576);
     QVERIFY(peak("sequence=4096", "flash_extra_peak") < 836.0 * 1048576);
-    QCOMPARE(peak("sequence=8192", "flash_extra_peak"), 2 * peak("sequence=4096", "flash_extra_peak"));
+    QCOMPARE(peak("sequence=8192", "flash_extra_peak"),
+             2 * peak("sequence=4096", "flash_extra_peak"));
 }
 
 void TestAttentionExperiment::everyFigureSaysWhy()
@@ -121,6 +126,17 @@ void TestAttentionExperiment::everyFigureSaysWhy()
     }
 }
 
+void TestAttentionExperiment::whatDoesNotFitIsSaidBefore()
+{
+    // 16 heads, bf16: three arrays of 64k × 64k scores are 384 GiB, an H200 has 141 GB.
+    const auto fits = [](const char* sequence, const char* key) {
+        return findFigure(predicted({sequence})->figures, key)->why->with;
+    };
+    QVERIFY(fits("sequence=65536", "standard_total_bytes").ends_with("it does not fit"));
+    QVERIFY(fits("sequence=65536", "flash_total_bytes").ends_with("it fits"));
+    QVERIFY(fits("sequence=8192", "standard_total_bytes").ends_with("it fits"));
+}
+
 void TestAttentionExperiment::theDetailTellsTheWalk()
 {
     const auto prediction = predicted({"sequence=1024", "head_dim=128", "causal=true"});
@@ -129,7 +145,8 @@ void TestAttentionExperiment::theDetailTellsTheWalk()
     QVERIFY(detail["shape"]["causal"].get<bool>());
     const double tileKeys = detail["flash"]["tile"]["keys"].get<double>();
     QVERIFY(tileKeys >= 1);
-    // The recurrence ends where the plain softmax of the same scores would: the maximum never falls.
+    // The recurrence ends where the plain softmax of the same scores would: the maximum never
+    // falls.
     const auto maxima = detail["softmax"]["maximum"].get<std::vector<double>>();
     const auto factors = detail["softmax"]["rescale"].get<std::vector<double>>();
     QVERIFY(std::is_sorted(maxima.begin(), maxima.end()));
@@ -151,9 +168,11 @@ void TestAttentionExperiment::claimsCarryNumbers()
         QVERIFY(claims.size() >= 8);
         for (const Claim& claim : claims) {
             QVERIFY(!claim.quote.empty() && !claim.source.empty());
-            QVERIFY2(claim.verdict.starts_with("holds") || claim.verdict.starts_with("does not hold"),
+            QVERIFY2(claim.verdict.starts_with("holds")
+                         || claim.verdict.starts_with("does not hold"),
                      claim.verdict.c_str());
-            QVERIFY2(claim.ours.find_first_of("0123456789") != std::string::npos, claim.ours.c_str());
+            QVERIFY2(claim.ours.find_first_of("0123456789") != std::string::npos,
+                     claim.ours.c_str());
         }
     }
 }
@@ -177,7 +196,8 @@ void TestAttentionExperiment::crossoverIsWhereTheCurvesCross()
         const auto prediction = predicted({"dtype=float16"}, device);
         const double crossover = figure(*prediction, "crossover");
         const auto speedup = [&](double sequence) {
-            return figure(*predicted({"dtype=float16", "sequence=" + numberText(sequence)}, device), "speedup");
+            return figure(*predicted({"dtype=float16", "sequence=" + numberText(sequence)}, device),
+                          "speedup");
         };
         QVERIFY(crossover >= 16);
         QVERIFY(speedup(crossover) > 1);
@@ -192,9 +212,18 @@ void TestAttentionExperiment::wrongInputNamesTheParameter_data()
     QTest::addColumn<QString>("code");
     QTest::addColumn<QString>("place");
     QTest::addColumn<QString>("hint");
-    QTest::newRow("head dimension") << "head_dim=72" << "attention.unsupported" << "head_dim" << "choose head_dim=64";
-    QTest::newRow("kv heads") << "kv_heads=5" << "attention.heads" << "kv_heads" << "choose kv_heads=4";
-    QTest::newRow("version") << "version=99" << "attention.version" << "version" << "or 0 for the best";
+    QTest::newRow("head dimension") << "head_dim=72"
+                                    << "attention.unsupported"
+                                    << "head_dim"
+                                    << "choose head_dim=64";
+    QTest::newRow("kv heads") << "kv_heads=5"
+                              << "attention.heads"
+                              << "kv_heads"
+                              << "choose kv_heads=4";
+    QTest::newRow("version") << "version=99"
+                             << "attention.version"
+                             << "version"
+                             << "or 0 for the best";
 }
 
 void TestAttentionExperiment::wrongInputNamesTheParameter()
@@ -207,7 +236,8 @@ void TestAttentionExperiment::wrongInputNamesTheParameter()
     QVERIFY(!prediction);
     QCOMPARE(QString::fromStdString(prediction.error().code), code);
     QCOMPARE(QString::fromStdString(prediction.error().place), place);
-    QVERIFY2(QString::fromStdString(prediction.error().hint).contains(hint), prediction.error().hint.c_str());
+    QVERIFY2(QString::fromStdString(prediction.error().hint).contains(hint),
+             prediction.error().hint.c_str());
 }
 
 void TestAttentionExperiment::aPredictionTakesNoTime()
@@ -219,7 +249,8 @@ void TestAttentionExperiment::aPredictionTakesNoTime()
         QVERIFY(predicted({"sequence=16384"}).has_value());
         best = std::min(best, timer.nsecsElapsed());
     }
-    QVERIFY2(best < 16'000'000, qPrintable(QString::number(double(best) / 1e6))); // with the catalogue's file
+    QVERIFY2(best < 16'000'000,
+             qPrintable(QString::number(double(best) / 1e6))); // with the catalogue's file
 }
 
 QTEST_APPLESS_MAIN(TestAttentionExperiment)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention computes and keeps, against the FlashAttention papers: their way to count operations,
-// the shape of their memory table, and sums by hand; and what a version answers when it can't.
+// What attention computes and keeps, against the FlashAttention papers: their way to count
+// operations, the shape of their memory table, and sums by hand; and what a version answers when it
+// can't.
 #include "core/timing/attention_memory.h"
 
 #include <QtTest>
@@ -41,8 +42,8 @@ private slots:
 
 void TestAttentionProblem::operationsAreCountedAsTheirBenchmarkDoes()
 {
-    // Dao-AILab/flash-attention, benchmark_flash_attention.py: f = 4 b n² h d // (2 if causal else 1),
-    // 2.5 f backward, 3.5 f together.
+    // Dao-AILab/flash-attention, benchmark_flash_attention.py: f = 4 b n² h d // (2 if causal else
+    // 1), 2.5 f backward, 3.5 f together.
     const AttentionShape shape{2, 16, 16, 8192, 8192, 128, false};
     const double f = 4.0 * 2 * 8192 * 8192 * 16 * 128;
     QCOMPARE(attentionFlops(shape, AttentionPass::Forward), f);
@@ -132,7 +133,8 @@ void TestAttentionProblem::standardKeepsTheMatrixAndFlashANumberARow()
         const AttentionVersion& version = attentionVersions(kind, false).front();
         return *attentionMemory(version, shape, DType::BFloat16, AttentionPass::Both, 16);
     };
-    const AttentionMemory standard = bytes(AttentionKind::Standard), flash = bytes(AttentionKind::Flash);
+    const AttentionMemory standard = bytes(AttentionKind::Standard),
+                          flash = bytes(AttentionKind::Flash);
     QCOMPARE(standard.saved, std::int64_t(16) * (32 << 20));
     QCOMPARE(flash.saved, std::int64_t(16) * (16 << 10));
     QCOMPARE(standard.saved / flash.saved, std::int64_t(2048));
@@ -182,11 +184,16 @@ void TestAttentionProblem::rangesOfKeysAreAsManyAsThreadsNeed()
 
 void TestAttentionProblem::moreBytesThanANumberHoldsAreAnError()
 {
-    const AttentionShape huge{attentionBatchLimit, attentionHeadLimit, 1, attentionSequenceLimit,
-                              attentionSequenceLimit, 128, false};
+    const AttentionShape huge{attentionBatchLimit,
+                              attentionHeadLimit,
+                              1,
+                              attentionSequenceLimit,
+                              attentionSequenceLimit,
+                              128,
+                              false};
     QVERIFY(checkShape(huge));
-    const auto bytes = attentionMemory(attentionVersions(AttentionKind::Standard, true).front(), huge,
-                                       DType::Float16, AttentionPass::Forward, 1);
+    const auto bytes = attentionMemory(attentionVersions(AttentionKind::Standard, true).front(),
+                                       huge, DType::Float16, AttentionPass::Forward, 1);
     QVERIFY(!bytes);
     QCOMPARE(bytes.error().code, std::string("attention.bytes"));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes and time of attention against what was published: the bars of FlashAttention-2 and PyTorch on
-// H100 and A100 (arXiv:2407.08608, figures 5 and 6; arXiv:2307.08691, figures 4 to 6, read from the
-// figures), within errors that are stated here; and bytes against sums by hand.
+// Bytes and time of attention against what was published: the bars of FlashAttention-2 and PyTorch
+// on H100 and A100 (arXiv:2407.08608, figures 5 and 6; arXiv:2307.08691, figures 4 to 6, read from
+// the figures), within errors that are stated here; and bytes against sums by hand.
 #include "core/device/catalogue.h"
 #include "core/timing/attention_time.h"
 
@@ -97,12 +97,18 @@ void TestAttentionTime::flashOnAnH100_data()
     QTest::addColumn<double>("within"); // median of |error|
     using L = QList<double>;
     const int forward = int(AttentionPass::Forward), backward = int(AttentionPass::Backward);
-    QTest::newRow("forward 64") << forward << 64 << false << L{282, 306, 318, 321, 322, 324} << 0.04;
-    QTest::newRow("forward 128") << forward << 128 << false << L{309, 350, 362, 368, 370, 370} << 0.04;
-    QTest::newRow("forward 64 causal") << forward << 64 << true << L{180, 229, 262, 284, 295, 299} << 0.05;
-    QTest::newRow("forward 128 causal") << forward << 128 << true << L{191, 260, 298, 319, 333, 335} << 0.04;
-    QTest::newRow("backward 64") << backward << 64 << false << L{198, 238, 264, 279, 287, 291} << 0.04;
-    QTest::newRow("backward 128") << backward << 128 << false << L{214, 260, 291, 310, 318, 322} << 0.04;
+    QTest::newRow("forward 64") << forward << 64 << false << L{282, 306, 318, 321, 322, 324}
+                                << 0.04;
+    QTest::newRow("forward 128") << forward << 128 << false << L{309, 350, 362, 368, 370, 370}
+                                 << 0.04;
+    QTest::newRow("forward 64 causal")
+        << forward << 64 << true << L{180, 229, 262, 284, 295, 299} << 0.05;
+    QTest::newRow("forward 128 causal")
+        << forward << 128 << true << L{191, 260, 298, 319, 333, 335} << 0.04;
+    QTest::newRow("backward 64") << backward << 64 << false << L{198, 238, 264, 279, 287, 291}
+                                 << 0.04;
+    QTest::newRow("backward 128") << backward << 128 << false << L{214, 260, 291, 310, 318, 322}
+                                  << 0.04;
 }
 
 void TestAttentionTime::flashOnAnH100()
@@ -178,7 +184,8 @@ void TestAttentionTime::bytesAreSumsByHand()
 
 void TestAttentionTime::whatStandardMovesIsMostlyTheMatrix()
 {
-    // 4096 × 4096 at d = 128 in halves: standard 4 N² + 4 N d, flash 4 N d and two halves' worth of L.
+    // 4096 × 4096 at d = 128 in halves: standard 4 N² + 4 N d, flash 4 N d and two halves' worth of
+    // L.
     const AttentionShape shape{1, 1, 1, 4096, 4096, 128, false};
     const auto bytes = [&](AttentionKind kind) {
         const AttentionProblem problem{shape, DType::Float16, kind, AttentionPass::Forward};
@@ -192,8 +199,10 @@ void TestAttentionTime::whatTheLastCacheLosesIsReadAgain()
 {
     // One head's K and V of 1 M keys are 512 MiB: no cache of an H100 keeps them between two tiles.
     const auto bytesAt = [&](std::int64_t keys) {
-        const AttentionProblem problem{{1, 1, 1, keys, keys, 128, false}, DType::Float16,
-                                       AttentionKind::Flash, AttentionPass::Forward};
+        const AttentionProblem problem{{1, 1, 1, keys, keys, 128, false},
+                                       DType::Float16,
+                                       AttentionKind::Flash,
+                                       AttentionPass::Forward};
         return attentionCost(m_h100, attentionVersions(AttentionKind::Flash, true).back(), problem)
             ->bytes;
     };
@@ -207,8 +216,8 @@ void TestAttentionTime::aLongerSequenceNeverTakesLess()
         for (const AttentionKind kind : {AttentionKind::Standard, AttentionKind::Flash}) {
             double before = 0;
             for (std::int64_t n = 16; n <= (1 << 17); n *= 2) {
-                const AttentionProblem problem{{1, 8, 2, n, n, 64, true}, DType::Float16, kind,
-                                               AttentionPass::Both};
+                const AttentionProblem problem{
+                    {1, 8, 2, n, n, 64, true}, DType::Float16, kind, AttentionPass::Both};
                 const auto cost =
                     attentionCost(device, attentionVersions(kind, device.isGpu()).back(), problem);
                 QVERIFY(cost && std::isfinite(cost->seconds) && cost->seconds > before);
@@ -220,8 +229,10 @@ void TestAttentionTime::aLongerSequenceNeverTakesLess()
 
 void TestAttentionTime::aDeviceWithoutTheFormatSaysSo()
 {
-    const AttentionProblem problem{{1, 8, 8, 512, 512, 64, false}, DType::BFloat16,
-                                   AttentionKind::Flash, AttentionPass::Forward};
+    const AttentionProblem problem{{1, 8, 8, 512, 512, 64, false},
+                                   DType::BFloat16,
+                                   AttentionKind::Flash,
+                                   AttentionPass::Forward};
     const auto cost = attentionCost(*findDevice("nvidia-t4"),
                                     attentionVersions(AttentionKind::Flash, true).back(), problem);
     QVERIFY(!cost);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention on this machine's threads: every version in every format, with vectors of every width that
-// runs here, within the bounds of the reference; memory what the prediction says; the same bits with
-// one thread and with all; and what it answers when it can't.
+// Attention on this machine's threads: every version in every format, with vectors of every width
+// that runs here, within the bounds of the reference; memory what the prediction says; the same
+// bits with one thread and with all; and what it answers when it can't.
 #include "kernels/host/attention_device.h"
 #include "kernels/host/half_rows.h"
 #include "kernels/host/softmax.h"
@@ -89,7 +89,8 @@ void TestAttentionDevice::softmaxOfOddRows()
         const std::vector<float> before = dp;
         softmaxSlopeRow(s.data(), dp.data(), count, 0.25F);
         for (std::size_t i = 0; i < count; ++i)
-            QVERIFY(std::abs(double(dp[i]) - expected[i] * (double(before[i]) - slope) * 0.25) < 1e-6);
+            QVERIFY(std::abs(double(dp[i]) - expected[i] * (double(before[i]) - slope) * 0.25)
+                    < 1e-6);
     }
 }
 
@@ -147,9 +148,9 @@ void TestAttentionDevice::theNumberOfThreadsChangesOnlyRangesOfKeys()
         QVERIFY((*device)->fill(AttentionInputs::Normal).has_value());
         QVERIFY((*device)->forward().has_value());
         QVERIFY((*device)->backward().has_value());
-        for (const AttentionTensor tensor : {AttentionTensor::Output, AttentionTensor::QueryGradient,
-                                             AttentionTensor::KeyGradient,
-                                             AttentionTensor::ValueGradient})
+        for (const AttentionTensor tensor :
+             {AttentionTensor::Output, AttentionTensor::QueryGradient, AttentionTensor::KeyGradient,
+              AttentionTensor::ValueGradient})
             found[i].push_back(*(*device)->read(tensor));
     }
     if (m_session->team().size() <= 2)
@@ -172,7 +173,8 @@ void TestAttentionDevice::standardForwardHoldsTwoMatricesFlashNone()
     QCOMPARE(flash->bytes().peak, row);
     QCOMPARE(flash->bytes().saved, row);
     // The same answer, within the rounding of the format.
-    const auto a = *standard->read(AttentionTensor::Output), b = *flash->read(AttentionTensor::Output);
+    const auto a = *standard->read(AttentionTensor::Output),
+               b = *flash->read(AttentionTensor::Output);
     for (std::size_t i = 0; i < a.size(); ++i)
         QVERIFY(std::abs(a[i] - b[i]) < 0.02F);
     standard->resetPeak();
@@ -205,7 +207,8 @@ void TestAttentionDevice::moreThanTheMachineHasIsRefused()
 
 void TestAttentionDevice::stopIsHeard()
 {
-    const auto device = *factory(*m_session)(task(AttentionKind::Flash, {1, 4, 4, 512, 512, 64, false}));
+    const auto device =
+        *factory(*m_session)(task(AttentionKind::Flash, {1, 4, 4, 512, 512, 64, false}));
     QVERIFY(device->fill(AttentionInputs::Normal).has_value());
     m_listener->stop = true;
     const auto seconds = device->sample(AttentionPass::Both);

@@ -37,7 +37,8 @@ void compareWith(const QJsonObject& theirs, int step, const std::vector<double>&
         squares += value * value;
     }
     const double size = std::sqrt(squares) + 1e-12;
-    QVERIFY2(std::abs(sum - theirs["sum"].toDouble()) < 1e-9 * size * std::sqrt(double(ours.size())),
+    QVERIFY2(std::abs(sum - theirs["sum"].toDouble())
+                 < 1e-9 * size * std::sqrt(double(ours.size())),
              qPrintable(QString::number(sum - theirs["sum"].toDouble())));
     QVERIFY(std::abs(squares - theirs["squares"].toDouble()) < 1e-9 * squares + 1e-20);
     const QJsonArray values = theirs["values"].toArray();
@@ -45,8 +46,8 @@ void compareWith(const QJsonObject& theirs, int step, const std::vector<double>&
         QVERIFY(std::abs(values[i].toDouble() - ours[std::size_t(i * step)]) < 1e-9 * size);
 }
 
-/// Forward in float, keys in pieces of `tile` with a running maximum, S and P rounded where the kind
-/// does. `dropped` keys at the end are forgotten; without `raises` no maximum is subtracted.
+/// Forward in float, keys in pieces of `tile` with a running maximum, S and P rounded where the
+/// kind does. `dropped` keys at the end are forgotten; without `raises` no maximum is subtracted.
 std::vector<float> plainForward(const AttentionTask& task, AttentionInputs inputs,
                                 std::int64_t tile, std::int64_t dropped = 0, bool raises = true)
 {
@@ -63,7 +64,8 @@ std::vector<float> plainForward(const AttentionTask& task, AttentionInputs input
     std::vector<float> result;
     for (std::int64_t row = 0; row < shape.queryRows(); ++row) {
         const std::int64_t plane = row / shape.queries, query = row % shape.queries;
-        const std::int64_t first = attentionKeyPlane(plane, shape.heads, shape.kvHeads) * shape.keys;
+        const std::int64_t first =
+            attentionKeyPlane(plane, shape.heads, shape.kvHeads) * shape.keys;
         const std::int64_t keys =
             attentionVisibleKeys(query, shape.queries, shape.keys, shape.causal) - dropped;
         RunningSoftmax softmax;
@@ -78,8 +80,7 @@ std::vector<float> plainForward(const AttentionTask& task, AttentionInputs input
                 s.push_back(round(sum * scale));
             }
             const float most = raises ? *std::max_element(s.begin(), s.end()) : 0.0F;
-            const float factor =
-                raisedTo(softmax, most, [](float x) { return std::exp(x); });
+            const float factor = raisedTo(softmax, most, [](float x) { return std::exp(x); });
             for (float& sum : sums)
                 sum *= factor;
             for (std::size_t i = 0; i < s.size(); ++i) {
@@ -131,8 +132,8 @@ void TestAttentionReference::equalsPyTorch()
     QCOMPARE(cases.size(), qsizetype(5));
     for (const QJsonValue& entry : cases) {
         const auto size = [&](int i) { return entry["shape"][i].toInteger(); };
-        const AttentionShape shape{size(0), size(1), size(2), size(3),
-                                   size(4), size(5), entry["causal"].toBool()};
+        const AttentionShape shape{
+            size(0), size(1), size(2), size(3), size(4), size(5), entry["causal"].toBool()};
         const DType dtype = *dtypeFromText(entry["dtype"].toString().toStdString());
         const AttentionInputs inputs =
             entry["extreme"].toBool() ? AttentionInputs::Extreme : AttentionInputs::Normal;
@@ -151,11 +152,11 @@ void TestAttentionReference::correctProgramsAreWithinTheBounds()
 {
     for (const DType dtype : {DType::Float32, DType::Float16, DType::BFloat16}) {
         for (const AttentionKind kind : {AttentionKind::Standard, AttentionKind::Flash}) {
-            for (const AttentionInputs inputs : {AttentionInputs::Normal, AttentionInputs::Extreme}) {
+            for (const AttentionInputs inputs :
+                 {AttentionInputs::Normal, AttentionInputs::Extreme}) {
                 const AttentionTask task = taskOf(someShape, dtype, kind);
                 const std::int64_t tile = kind == AttentionKind::Flash ? 16 : someShape.keys;
-                const Check check =
-                    compareForward(task, inputs, plainForward(task, inputs, tile));
+                const Check check = compareForward(task, inputs, plainForward(task, inputs, tile));
                 QVERIFY2(check.passed(), check.text().c_str());
             }
         }
@@ -182,8 +183,8 @@ void TestAttentionReference::overflowWithoutAMaximumIsNot()
 
 void TestAttentionReference::boundsOfFloatAreNarrow()
 {
-    // Errors of a program in float are 10⁻⁶ of the values; bounds within a thousandth of the largest
-    // value catch every mistake that is not rounding.
+    // Errors of a program in float are 10⁻⁶ of the values; bounds within a thousandth of the
+    // largest value catch every mistake that is not rounding.
     const AttentionReference reference = attentionReference(
         taskOf(someShape, DType::Float32, AttentionKind::Flash), AttentionInputs::Normal);
     for (const BoundedTensor* tensor : {&reference.output, &reference.queryGradient,
