@@ -12,9 +12,9 @@ AttentionLayout layoutAttention(const AttentionState& state, const QRectF& rect)
     const double u = plotUnit();
     AttentionLayout layout;
     const QRectF inside = rect.adjusted(14 * u, 8 * u, -14 * u, -10 * u);
-    layout.title = {inside.left(), inside.top(), inside.width() * 0.62, 22 * u};
-    layout.hint = {inside.left() + inside.width() * 0.62, inside.top(), inside.width() * 0.38,
-                   22 * u};
+    const double titleWidth = inside.width() * (inside.width() > 700 * u ? 0.76 : 1);
+    layout.title = {inside.left(), inside.top(), titleWidth, 22 * u};
+    layout.hint = {inside.left() + titleWidth, inside.top(), inside.width() - titleWidth, 22 * u};
     const double top = layout.title.bottom() + 4 * u;
     layout.keys = {inside.left(), top, inside.width() * 0.3, 16 * u};
     const double bodyTop = layout.keys.bottom() + 2 * u;

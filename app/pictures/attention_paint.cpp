@@ -48,7 +48,7 @@ struct Pen
 QColor Pen::colourOf(const QString& part) const
 {
     if (part == QLatin1String("Q"))
-        return theme.predicted;
+        return theme.series(1);
     if (part == QLatin1String("S"))
         return theme.series(3);
     return part == QLatin1String("O") ? theme.good : theme.fill;
@@ -75,8 +75,9 @@ void Pen::line(const QRectF& box, const QString& words, double size, const QColo
 void Pen::head() const
 {
     line(layout.title, state.title, 1.1, theme.text, true);
-    line(layout.hint, tr("space plays · ← → step a tile"), 0.85, theme.textFaint, false,
-         Qt::AlignRight | Qt::AlignVCenter);
+    if (layout.hint.width() > 1)
+        line(layout.hint, tr("space plays · ← → step a tile"), 0.85, theme.textFaint, false,
+             Qt::AlignRight | Qt::AlignVCenter);
     const bool isCoarse = state.tilesPerRow > 1 || state.tilesPerColumn > 1;
     line(layout.keys,
          isCoarse ? tr("keys →   a cell is %1 × %2 tiles")
@@ -123,7 +124,7 @@ void Pen::words() const
     put(tr("%1 × %2 scores").arg(state.queries).arg(state.keys), 0.95, theme.text, true, 4);
     put(tr("standard: written and read, S and P, for each of %1 heads").arg(state.heads), 0.85,
         theme.textDim, false, 3);
-    put(tr("%1 an array").arg(state.bytes(state.scoreBytes)), 0.95, theme.measuredText, true, 8);
+    put(tr("%1 an array").arg(state.bytes(state.scoreBytes)), 0.95, theme.series(5), true, 8);
     put(tr("flash: a tile at a time, never leaves the chip"), 0.85, theme.textDim, false, 3);
     put(tr("%1 of log-sum-exp").arg(state.bytes(state.logBytes)), 0.95, theme.good, true, 4);
 }
@@ -185,7 +186,7 @@ void Pen::chip() const
         return;
     const auto i = std::size_t(example);
     line({inside.left(), inside.bottom() - bottom, inside.width(), bottom},
-         tr("of one query, for example: maximum m = %1 · sum ℓ = %2 · rescaled by e^(m − m′) = %3")
+         tr("of one query, say: maximum m = %1 · sum ℓ = %2 · rescaled × %3")
              .arg(state.maxima[i], 0, 'f', 2)
              .arg(state.sums[i], 0, 'g', 4)
              .arg(state.factors[i], 0, 'f', 2),
