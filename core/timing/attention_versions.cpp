@@ -32,7 +32,6 @@ std::vector<AttentionVersion> hostFlash()
                            "a running maximum and sum are enough: no row of S is ever kept, but "
                            "every key is fetched again for every query",
                            all, {}};
-    first.queryGradient = QueryGradient::PerSplit;
     AttentionVersion second{AttentionKind::Flash, 2, "tiles in vectors",
                             "a tile of keys is used by many queries while it is in the cache, and "
                             "queries lie along the vector, so maximum and sum need no shuffles",
