@@ -119,7 +119,11 @@ CheckpointPlane checkpointPlane(const PlaneInput& input)
     plane.y.oneUnit = front.units.isSeconds ? Unit::Second : Unit::One;
     if (!front.budget.empty())
         plane.curves.push_back(frontCurve(front));
-    for (const StrategyPoint& point : input.strategies) {
+    std::vector<StrategyPoint> points = input.strategies;
+    std::stable_partition(points.begin(), points.end(), [&](const StrategyPoint& point) {
+        return point.key != input.chosen; // that one is drawn last: nothing hides it
+    });
+    for (const StrategyPoint& point : points) {
         if (std::isfinite(point.peak) && std::isfinite(point.makespan))
             plane.curves.push_back(strategyCurve(point, input));
     }

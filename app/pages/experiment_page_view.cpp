@@ -49,8 +49,11 @@ void ExperimentPage::refreshOutputs()
         m_picture->setProblem(m_predictionError
                                   ? QString::fromStdString(withBriefHint(*m_predictionError).text())
                                   : QString());
+        // A schedule stays what it was solved for until the next is there.
+        const Parameters drawn =
+            m_checkpoint && m_prediction ? m_prediction->parameters : parameters();
         if (const Device* target = device())
-            m_picture->setState(m_experiment, *target, parameters(),
+            m_picture->setState(m_experiment, *target, drawn,
                                 m_prediction ? &*m_prediction->predicted : nullptr,
                                 now.outcome && !now.elsewhere ? &*now.outcome : nullptr);
     }

@@ -110,6 +110,8 @@ void FiguresTable::setRows(std::vector<FigureRow> rows, ByteStyle bytes)
     if (!sameShape)
         m_widest.fill(0);
     layoutColumns();
+    if (!sameShape)
+        updateGeometry(); // also where no row is left
 }
 
 QString FiguresTable::currentKey() const
