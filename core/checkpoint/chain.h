@@ -31,6 +31,7 @@ struct SaveOption
     std::int64_t saved = 0; ///< x̄_{i+1}, x_{i+1} included
     std::int64_t forwardOverhead = 0; ///< transient memory beside input and x̄_{i+1}
     std::int64_t backwardOverhead = 0; ///< transient memory beside y_{i+1}, x̄_{i+1}, x_i and y_i
+    bool operator==(const SaveOption&) const = default;
 };
 
 struct Stage
@@ -40,6 +41,7 @@ struct Stage
     std::int64_t forwardOverhead = 0; ///< ftmp[i]: transient memory when nothing is saved
     /// At least one; the first saves everything (fw[i], bw[i], cbw[i+1], ftmp[i], btmp[i]).
     std::vector<SaveOption> options;
+    bool operator==(const Stage&) const = default;
 };
 
 /// What the numbers of a chain are.
@@ -62,6 +64,7 @@ struct Chain
     int length() const { return int(stages.size()); } ///< L
     /// Σ forward + Σ backward of the first options + the loss: what a step takes when all is kept.
     double timeWithoutRecomputation() const;
+    bool operator==(const Chain&) const = default;
 };
 
 /// Longer chains are refused: nothing that is drawn or solved here would help them.

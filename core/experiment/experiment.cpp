@@ -116,6 +116,12 @@ Result<Prediction> Experiment::predict(const Device& device, const Parameters& p
     return prediction;
 }
 
+Result<Prediction> Experiment::predictAgain(const Device& device, const Parameters& parameters,
+                                            PredictionContext&) const
+{
+    return predict(device, parameters);
+}
+
 Json claimsJson(const std::vector<Claim>& claims)
 {
     Json json = Json::array();

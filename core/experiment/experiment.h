@@ -12,6 +12,7 @@
 #include "core/experiment/outcome.h"
 #include "core/experiment/parameter.h"
 
+#include <any>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,13 @@ struct Claim
 
 /// [{"quote","source","verdict","ours"}…]
 Json claimsJson(const std::vector<Claim>& claims);
+
+/// What somebody who asks an experiment again and again (a slider is dragged) lends to each of the
+/// questions: what one answer leaves for the next. For one thread at a time.
+struct PredictionContext
+{
+    std::any kept = {}; ///< the experiment's own; another experiment's is replaced
+};
 
 class Experiment
 {
@@ -62,6 +70,10 @@ public:
     /// experiment overrides it when its curves are not over a parameter (a timeline), or when the
     /// figures, the detail and the curves come from one simulation.
     virtual Result<Prediction> predict(const Device& device, const Parameters& parameters) const;
+    /// The same answer, sooner where the last one left something for it. An experiment overrides it
+    /// when its prediction takes long.
+    virtual Result<Prediction> predictAgain(const Device& device, const Parameters& parameters,
+                                            PredictionContext& context) const;
 };
 
 /// The points that a prediction and a measurement of these parameters both cover: the user's sweep,

@@ -194,7 +194,14 @@ Json programProvenance()
 Result<Record> predictRecord(const Experiment& experiment, const Device& device,
                              const Parameters& parameters)
 {
-    MEMSCAPE_TRY(prediction, experiment.predict(device, parameters));
+    PredictionContext once;
+    return predictRecord(experiment, device, parameters, once);
+}
+
+Result<Record> predictRecord(const Experiment& experiment, const Device& device,
+                             const Parameters& parameters, PredictionContext& context)
+{
+    MEMSCAPE_TRY(prediction, experiment.predictAgain(device, parameters, context));
     Record record;
     record.experiment = experiment.id();
     record.parameters = parameters;

@@ -40,6 +40,9 @@ struct Record
 /// Predict and wrap: device, parameters resolved, provenance with program and version.
 Result<Record> predictRecord(const Experiment& experiment, const Device& device,
                              const Parameters& parameters);
+/// The same for somebody who asks again and again.
+Result<Record> predictRecord(const Experiment& experiment, const Device& device,
+                             const Parameters& parameters, PredictionContext& context);
 
 Json recordToJson(const Record& record);
 /// Errors: document.format, document.newer, document.experiment, json.*; each names the place.

@@ -9,60 +9,12 @@
 #include "core/experiments/checkpoint.h"
 
 #include "core/base/cancellation.h"
-#include "core/base/stopwatch.h"
-#include "core/checkpoint/slot_chain.h"
-
-#include <algorithm>
 
 #include <fmt/format.h>
 
 namespace memscape {
 
 namespace {
-
-/// B that the table of the whole front may take.
-constexpr std::int64_t frontTableLimit = std::int64_t(1) << 30;
-/// Steps of the recursion (L³ slots / 6) that the whole front may take: some seconds.
-constexpr double frontWorkLimit = 5e10;
-
-/// What the hungriest single operation takes: less than any schedule's peak.
-std::int64_t largestOperation(const Chain& chain)
-{
-    std::int64_t largest = 0;
-    for (int i = 0; i < chain.length(); ++i) {
-        std::int64_t least = chainSizeLimit;
-        for (const SaveOption& option : chain.stages[std::size_t(i)].options)
-            least = std::min(least, option.saved + option.backwardOverhead);
-        largest = std::max(largest,
-                           chain.values[std::size_t(i)] + chain.values[std::size_t(i + 1)] + least);
-    }
-    return largest;
-}
-
-void solveFront(CheckpointAnswer& answer, int slots)
-{
-    PersistentSettings settings;
-    settings.slotCount = slots;
-    settings.tableLimit = frontTableLimit;
-    settings.isCancelled = isCancelled;
-    const double length = answer.chain().length();
-    const std::int64_t slot = slotSize(answer.chain(), answer.fullMemory, slots);
-    if (length * length * length / 6 * double(answer.fullMemory / slot) > frontWorkLimit) {
-        answer.frontMissing =
-            Error{"checkpoint.size",
-                  fmt::format("the whole front of {} stages would take minutes", length), "chain",
-                  "strategy=optimal solves for one budget; fewer slots or joined stages make the "
-                  "front quick"};
-        return;
-    }
-    const Stopwatch watch;
-    auto front = solvePersistent(answer.chain(), settings);
-    answer.frontTime = watch.seconds();
-    if (front)
-        answer.front = std::move(*front);
-    else
-        answer.frontMissing = front.error();
-}
 
 class Checkpoint final : public Experiment
 {
@@ -104,7 +56,13 @@ public:
         MEMSCAPE_TRY(answer, answerCheckpoint(device, parameters));
         return checkpointFigures(answer);
     }
-    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
+    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override
+    {
+        PredictionContext once;
+        return predictAgain(device, parameters, once);
+    }
+    Result<Prediction> predictAgain(const Device& device, const Parameters& parameters,
+                                    PredictionContext& context) const override;
     std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override
     {
         const auto answer = answerCheckpoint(device, parameters);
@@ -115,11 +73,12 @@ private:
     Schema m_schema = checkpointSchema();
 };
 
-Result<Prediction> Checkpoint::predict(const Device& device, const Parameters& parameters) const
+Result<Prediction> Checkpoint::predictAgain(const Device& device, const Parameters& parameters,
+                                            PredictionContext& context) const
 {
     Parameters own = parameters;
     own.setSweep({});
-    MEMSCAPE_TRY(answer, answerCheckpoint(device, own));
+    MEMSCAPE_TRY(answer, answerCheckpoint(device, own, context));
     MEMSCAPE_CHECK(checkWanted());
     const Figures figures = checkpointFigures(answer);
     std::vector<Point> points;
@@ -136,7 +95,9 @@ Result<Prediction> Checkpoint::predict(const Device& device, const Parameters& p
     Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
     prediction.figures = figures;
     prediction.series.insert(prediction.series.begin(), checkpointMemorySeries(answer));
-    prediction.detail = checkpointDetail(answer, compareStrategies(answer, own));
+    const auto strategies = compareStrategies(answer, own);
+    MEMSCAPE_CHECK(checkWanted());
+    prediction.detail = checkpointDetail(answer, strategies);
     prediction.detail["basis"] = device.basis;
     prediction.detail["claims"] = claimsJson(checkpointClaims(answer));
     return prediction;
@@ -156,28 +117,36 @@ std::string timeText(const CheckpointAnswer& answer, double time)
 
 Result<CheckpointAnswer> answerCheckpoint(const Device& device, const Parameters& parameters)
 {
+    PredictionContext once;
+    return answerCheckpoint(device, parameters, once);
+}
+
+Result<CheckpointAnswer> answerCheckpoint(const Device& device, const Parameters& parameters,
+                                          PredictionContext& context)
+{
     CheckpointAnswer answer;
     MEMSCAPE_TRY(source, chainSource(device, parameters));
     answer.source = std::move(source);
     MEMSCAPE_TRY(budget, parseBudget(answer.source, parameters));
     answer.budget = budget;
-    const Chain& chain = answer.chain();
-    MEMSCAPE_TRY(full, replay(chain, keepEverything(chain.length())));
-    answer.fullMemory = full.peak;
-    answer.fullTime = full.makespan;
-    answer.isLeastExact = chain.length() <= exactMinimumLength;
-    answer.leastMemory =
-        answer.isLeastExact ? minimumPersistentBudget(chain) : largestOperation(chain);
+    MEMSCAPE_TRY(tables, CheckpointTables::solve(
+                             answer.chain(), int(parameters.integer("slots")), context.kept));
+    answer.tables = std::move(tables);
+    answer.fullMemory = answer.tables->fullMemory();
+    answer.fullTime = answer.tables->fullTime();
+    answer.isLeastExact = answer.tables->isLeastExact();
+    answer.leastMemory = answer.tables->leastMemory();
+    answer.front = answer.tables->front();
+    answer.frontMissing = answer.tables->frontMissing();
     if (answer.budget.memory == 0)
         answer.budget.memory = answer.leastMemory + (answer.fullMemory - answer.leastMemory) / 2;
-    solveFront(answer, int(parameters.integer("slots")));
     MEMSCAPE_CHECK(checkWanted());
     answer.chosen = solveStrategy(answer, parameters.choice("strategy"), parameters);
     if (answer.chosen.missing && answer.chosen.missing->code != "checkpoint.budget")
         return fail(*answer.chosen.missing); // no budget would help
     if (answer.chosen.slot != 0 && answer.front && answer.chosen.slot == answer.front->slot()
         && answer.chosen.key == "optimal")
-        answer.chosen.solverTime += answer.frontTime; // its table was there
+        answer.chosen.solverTime += answer.tables->frontTime(); // its table was there
     return answer;
 }
 

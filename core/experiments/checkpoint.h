@@ -8,6 +8,7 @@
 #include "core/checkpoint/replay.h"
 #include "core/experiment/experiment.h"
 #include "core/experiments/checkpoint_chain.h"
+#include "core/experiments/checkpoint_tables.h"
 
 #include <optional>
 
@@ -51,8 +52,8 @@ struct CheckpointAnswer
     double fullTime = 0; ///< s, nothing runs twice
     StrategyAnswer chosen;
     std::optional<PersistentSolution> front; ///< missing on chains too long for it
-    double frontTime = 0; ///< s that solving it took
     std::optional<Error> frontMissing;
+    std::shared_ptr<CheckpointTables> tables; ///< what is solved, for other budgets
 
     const Chain& chain() const { return source.chain; }
     Unit memoryUnit() const { return chain().units.isBytes ? Unit::Byte : Unit::One; }
@@ -63,6 +64,9 @@ struct CheckpointAnswer
 /// chain.length, checkpoint.size when the chain is too long for the strategy, with what would work.
 /// A budget that is too small is an answer: chosen.missing says so.
 Result<CheckpointAnswer> answerCheckpoint(const Device& device, const Parameters& parameters);
+/// The same with what the last answer left.
+Result<CheckpointAnswer> answerCheckpoint(const Device& device, const Parameters& parameters,
+                                          PredictionContext& context);
 
 /// The strategies that a person would compare, at the same budget: none, every k, √n, Revolve,
 /// mixed, optimal, selective, adaptive, and on tiny chains everything. Those that can't be (too

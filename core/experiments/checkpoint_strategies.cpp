@@ -28,8 +28,6 @@ namespace {
 constexpr int slotScanLimit = 300;
 /// Longest chain whose table of the mixed variant is made for a comparison nobody asked for.
 constexpr int mixedComparisonLimit = 400;
-/// B that a solver may take for its table.
-constexpr std::int64_t optimalTableLimit = std::int64_t(2) << 30;
 constexpr std::int64_t selectiveSlotLimit = 500;
 /// Beyond, only what is quick is compared.
 constexpr int comparisonLimit = 2000;
@@ -135,45 +133,38 @@ Result<Solved> solveMixed(const CheckpointAnswer& answer)
     return Solved{std::move(plan.schedule), plan.forwards, {}, 0, {{"states", most}}};
 }
 
-Result<PersistentSolution> solutionWithin(const CheckpointAnswer& answer, int slots)
+/// The schedule at the budget, from a table of slots `finer` times as fine as asked for.
+Result<Solved> solveInTable(const CheckpointAnswer& answer, int finer)
 {
-    if (answer.front
-        && slotSize(answer.chain(), answer.budget.memory, slots) == answer.front->slot())
-        return *answer.front; // the same table
-    PersistentSettings settings;
-    settings.slotCount = slots;
-    settings.memoryLimit = std::min(answer.budget.memory, answer.fullMemory);
-    settings.tableLimit = optimalTableLimit;
-    settings.isCancelled = isCancelled;
-    return solvePersistent(answer.chain(), settings);
-}
-
-Result<Solved> solveOptimal(const CheckpointAnswer& answer, int slots)
-{
-    if (answer.isLeastExact && answer.budget.memory < answer.leastMemory)
-        return fail(belowMinimum(answer));
-    auto solution = solutionWithin(answer, slots);
-    // Rounding up may leave no schedule where bytes would: finer slots then.
-    for (int finer = 4; finer <= 16 && !solution && solution.error().code == "checkpoint.budget";
-         finer *= 4)
-        solution = solutionWithin(answer, slots * finer);
-    if (!solution) {
-        Error error = solution.error();
-        if (error.code == "checkpoint.budget")
-            error.hint += "; sizes are rounded up to slots, so more slots may fit";
-        if (error.code == "checkpoint.size" && error.place.empty())
-            error.place = "chain";
-        if (error.code == "checkpoint.size")
-            error.hint += "; or take strategy=sqrt or revolve";
-        return fail(std::move(error));
-    }
-    MEMSCAPE_TRY(schedule, solution->schedule(answer.budget.memory));
-    MEMSCAPE_TRY(makespan, solution->makespan(answer.budget.memory));
+    MEMSCAPE_TRY(solution, answer.tables->within(answer.budget.memory, finer));
+    MEMSCAPE_TRY(schedule, solution.schedule(answer.budget.memory));
+    MEMSCAPE_TRY(makespan, solution.makespan(answer.budget.memory));
     return Solved{std::move(schedule),
                   {},
                   makespan,
-                  solution->slot(),
-                  {{"table_bytes", solution->tableBytes()}}};
+                  solution.slot(),
+                  {{"table_bytes", solution.tableBytes()}}};
+}
+
+Result<Solved> solveOptimal(const CheckpointAnswer& answer)
+{
+    if (answer.isLeastExact && answer.budget.memory < answer.leastMemory)
+        return fail(belowMinimum(answer));
+    auto solved = solveInTable(answer, 1);
+    // Rounding up may leave no schedule where bytes would: finer slots then.
+    for (int finer = 4; finer <= 16 && !solved && solved.error().code == "checkpoint.budget";
+         finer *= 4)
+        solved = solveInTable(answer, finer);
+    if (solved)
+        return solved;
+    Error error = solved.error();
+    if (error.code == "checkpoint.budget")
+        error.hint += "; sizes are rounded up to slots, so more slots may fit";
+    if (error.code == "checkpoint.size" && error.place.empty())
+        error.place = "chain";
+    if (error.code == "checkpoint.size")
+        error.hint += "; or take strategy=sqrt or revolve";
+    return fail(std::move(error));
 }
 
 Json selectionJson(const Selection& selection)
@@ -248,7 +239,7 @@ Result<Solved> solveBy(const CheckpointAnswer& answer, const std::string& key,
     if (key == "selective")
         return solveSelective(answer, slots);
     if (key == "optimal")
-        return solveOptimal(answer, slots);
+        return solveOptimal(answer);
     MEMSCAPE_TRY(schedule,
                  key == "adaptive" ? adaptiveSchedule(answer.chain(), answer.budget.memory)
                                    : exhaustiveSchedule(answer.chain(), answer.budget.memory));

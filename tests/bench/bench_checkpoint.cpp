@@ -8,9 +8,13 @@
 #include "core/base/file.h"
 #include "core/base/json.h"
 #include "core/checkpoint/persistent.h"
+#include "core/device/catalogue.h"
+#include "core/experiment/experiment.h"
 #include "tests/support/plain_recursion.h"
 
 #include <benchmark/benchmark.h>
+
+#include <fmt/format.h>
 
 using namespace memscape;
 
@@ -103,6 +107,21 @@ void scheduleOfBudget(benchmark::State& state)
     }
 }
 
+/// The same as the page asks it: every strategy, the figures and the document of an answer.
+void draggedBudget(benchmark::State& state)
+{
+    const Experiment& asked = **findExperiment("checkpoint");
+    const Device device = *findDevice("nvidia-h200");
+    const std::string chain = fmt::format("chain=mlp:{}x1024", state.range(0));
+    PredictionContext context;
+    std::int64_t step = 0;
+    for (auto _ : state) {
+        const std::string budget = fmt::format("budget={}", (60 + step++ % 30) << 20);
+        const auto parameters = resolve(asked.schema(), std::vector<std::string>{chain, budget});
+        benchmark::DoNotOptimize(asked.predictAgain(device, *parameters, context));
+    }
+}
+
 } // namespace
 
 BENCHMARK(front)
@@ -135,4 +154,5 @@ BENCHMARK(frontInSeconds)
     ->Arg(339);
 BENCHMARK(plainFront)->Unit(benchmark::kMillisecond)->ArgName("stages")->Arg(50)->Arg(100);
 BENCHMARK(scheduleOfBudget)->Unit(benchmark::kMicrosecond)->ArgName("stages")->Arg(100)->Arg(339);
+BENCHMARK(draggedBudget)->Unit(benchmark::kMillisecond)->ArgName("stages")->Arg(48)->Arg(200);
 BENCHMARK_MAIN();

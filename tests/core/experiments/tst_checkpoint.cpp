@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The experiment `checkpoint` as its callers see it: figures, schedule, front and strategies, for
 // chains of every kind, and what wrong input is answered with.
+#include "core/base/cancellation.h"
 #include "core/device/catalogue.h"
 #include "core/experiments/checkpoint.h"
 #include "core/network/model_names.h"
@@ -10,6 +11,7 @@
 #include <QtTest>
 
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -26,6 +28,9 @@ private slots:
     void everyScheduleIsWhatItsFiguresSay();
     void bytesAreNeverPassed();
     void moreBudgetIsNeverSlower();
+    void askingAgainGivesTheSameAnswer();
+    void budgetsShareTablesThatAreFineEnough();
+    void whatNobodyWantsIsStopped();
     void aChainFileIsSolvedInItsUnits();
     void modelsAreCutIntoLayers_data();
     void modelsAreCutIntoLayers();
@@ -224,6 +229,70 @@ void TestCheckpoint::moreBudgetIsNeverSlower()
             QVERIFY2(*answer->front->makespan(strategy.replay.peak) <= strategy.replay.makespan,
                      strategy.key.c_str());
     }
+}
+
+/// A prediction without what a clock measured.
+Json timeless(Prediction prediction)
+{
+    std::erase_if(prediction.figures, [](const Figure& one) { return one.key == "solver_time"; });
+    prediction.detail["strategy"].erase("solver_time");
+    for (Json& strategy : prediction.detail["strategies"])
+        strategy.erase("solver_time");
+    return outcomeToJson(prediction);
+}
+
+void TestCheckpoint::askingAgainGivesTheSameAnswer()
+{
+    // Up and down, to another chain and back, in other slots: what was kept must not show.
+    PredictionContext context;
+    const auto ask = [&](const std::vector<std::string>& assignments) {
+        const auto again = checkpoint().predictAgain(gpu(), with(assignments), context);
+        const auto first = predicted(assignments);
+        QVERIFY2(again.has_value(), again ? "" : again.error().text().c_str());
+        QVERIFY(first.has_value());
+        QVERIFY(timeless(*again) == timeless(*first));
+    };
+    for (const char* budget : {"budget=9MB", "budget=3MB", "budget=3.1MB", "budget=20MB", "budget=2MB"})
+        ask({"chain=mlp:20x256", "batch=333", budget});
+    ask({"chain=uniform:30,saved=3", "budget=25"});
+    ask({"chain=mlp:20x256", "batch=333", "budget=3MB", "slots=100"});
+    ask({"chain=mlp:20x256", "batch=333", "budget=3MB"});
+    ask({"chain=mlp:20x256", "batch=334", "budget=3MB"});
+}
+
+void TestCheckpoint::budgetsShareTablesThatAreFineEnough()
+{
+    const auto answer = answerCheckpoint(gpu(), with({"chain=mlp:40x257", "batch=97"}));
+    QVERIFY(answer && answer->front);
+    CheckpointTables& tables = *answer->tables;
+    std::set<std::int64_t> slotSizes;
+    int asked = 0;
+    for (std::int64_t budget = answer->leastMemory; budget <= answer->fullMemory;
+         budget += (answer->fullMemory - answer->leastMemory) / 50, ++asked) {
+        const auto solution = tables.within(budget);
+        QVERIFY2(solution.has_value(), solution ? "" : solution.error().text().c_str());
+        slotSizes.insert(solution->slot());
+        const bool isFront = solution->slot() == answer->front->slot();
+        QVERIFY(isFront || solution->slot() <= budget / 500 + 1);
+        if (const auto schedule = solution->schedule(budget)) {
+            const auto replayed = replay(answer->chain(), *schedule);
+            QVERIFY(replayed && replayed->peak <= budget);
+            QVERIFY(std::fabs(replayed->makespan - *solution->makespan(budget)) <= 1e-9 * replayed->makespan);
+        }
+    }
+    QVERIFY(asked > 40);
+    QVERIFY2(slotSizes.size() < 10, qPrintable(QString::number(slotSizes.size())));
+}
+
+void TestCheckpoint::whatNobodyWantsIsStopped()
+{
+    const std::atomic<bool> isUnwanted = true;
+    const CancelScope scope(isUnwanted);
+    PredictionContext context;
+    const auto stopped = checkpoint().predictAgain(gpu(), with({"chain=mlp:30x256"}), context);
+    QVERIFY(!stopped);
+    QCOMPARE(stopped.error().code, std::string("predict.cancelled"));
+    QVERIFY(!context.kept.has_value()); // half a table is none
 }
 
 void TestCheckpoint::aChainFileIsSolvedInItsUnits()
