@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The versions of attention that there are programs for: kernels/host/attention_*.cpp and
-// kernels/cuda/attention*.cu. What is said here about arrays is what those programs take from their
+// kernels/cuda/attention/. What is said here about arrays is what those programs take from their
 // pool; a test compares the two.
 #include "core/timing/attention_problem.h"
 
@@ -41,26 +41,68 @@ std::vector<AttentionVersion> hostFlash()
     return {first, second};
 }
 
+std::vector<AttentionVersion> gpuStandard()
+{
+    AttentionVersion first{AttentionKind::Standard, 1, "three kernels",
+                           "product, softmax and product as three kernels: S and P each go to "
+                           "memory and come back",
+                           all, {}};
+    AttentionVersion second{AttentionKind::Standard, 2, "softmax in place",
+                            "softmax may overwrite S, and dS overwrite dP: half the extra memory, "
+                            "the same traffic",
+                            all, {}};
+    second.inPlace = true;
+    AttentionVersion third{AttentionKind::Standard, 3, "cuBLASLt",
+                           "the three kernels with the best products there are: the time goes to the "
+                           "matrix between them",
+                           all, {}};
+    return {first, second, third};
+}
+
+std::vector<AttentionVersion> gpuFlash()
+{
+    const std::vector<std::int64_t> dims{64, 128};
+    const auto make = [&](int number, const char* name, const char* teaches, double capability) {
+        AttentionVersion version{AttentionKind::Flash, number, name, teaches, halves, dims};
+        version.computeCapability = capability;
+        version.hasBackward = capability >= 8;
+        version.tiles = {{64, {64, 64}, {64, 64}}, {128, {64, 64}, {32, 64}}};
+        return version;
+    };
+    AttentionVersion plain = make(1, "tiles and a running softmax",
+                                  "no score is ever written: a block walks over K and V through "
+                                  "shared memory, in float on the SM's ordinary lanes",
+                                  7.5);
+    plain.dtypes = all;
+    plain.tiles = {{128, {32, 32}, {}}};
+    AttentionVersion wide = make(6, "32 rows a warp",
+                                 "every fragment of K and V feeds two products, so shared memory "
+                                 "has to deliver half as much",
+                                 8.0);
+    wide.tiles = {{64, {128, 64}, {64, 64}}, {256, {128, 64}, {32, 64}}};
+    wide.headDims = by32; // predicted; the program is compiled for 64 and 128 and says so
+    return {plain,
+            make(2, "tensor cores",
+                 "the sums of Q K^T come out as the left side of P V, but plain tiles make every "
+                 "load of shared memory wait eight turns",
+                 7.5),
+            make(3, "swizzled tiles and ldmatrix",
+                 "chunks of 16 bytes change places so that eight rows meet in no bank", 7.5),
+            make(4, "asynchronous copies",
+                 "the next tile is on its way while this one is multiplied", 8.0),
+            make(5, "powers of two, Q in registers",
+                 "a multiplication less for every score, and Q is loaded once", 8.0),
+            wide};
+}
+
 } // namespace
 
 const std::vector<AttentionVersion>& attentionVersions(AttentionKind kind, bool gpu)
 {
     static const std::vector<AttentionVersion> standardOnHosts = hostStandard();
     static const std::vector<AttentionVersion> flashOnHosts = hostFlash();
-    // PyTorch's math and FlashAttention-2 stand in until a GPU's own are listed.
-    static const std::vector<AttentionVersion> standardOnGpus{
-        {AttentionKind::Standard, 1, "three kernels",
-         "product, softmax and product as three kernels: S and P each go to HBM and come back", all,
-         {}}};
-    static const std::vector<AttentionVersion> flashOnGpus = [] {
-        AttentionVersion fused{AttentionKind::Flash, 1, "tiles in shared memory",
-                               "tiles of K and V pass through shared memory and S never leaves the "
-                               "chip",
-                               halves, {32, 64, 96, 128, 160, 192, 224, 256}};
-        fused.tiles = {{64, {128, 128}, {128, 128}}, {128, {128, 64}, {64, 128}}, {256, {64, 64}, {64, 64}}};
-        fused.queryGradient = QueryGradient::FloatForHalves;
-        return std::vector<AttentionVersion>{fused};
-    }();
+    static const std::vector<AttentionVersion> standardOnGpus = gpuStandard();
+    static const std::vector<AttentionVersion> flashOnGpus = gpuFlash();
     if (kind == AttentionKind::Standard)
         return gpu ? standardOnGpus : standardOnHosts;
     return gpu ? flashOnGpus : flashOnHosts;

@@ -16,8 +16,10 @@ using Handle = void*;
 using Description = void*;
 using Layout = void*;
 using Preference = void*;
-constexpr int ok = 0, float32 = 0, computeFloat32 = 68; // CUDA_R_32F, CUBLAS_COMPUTE_32F
+constexpr int ok = 0, float32 = 0, float16 = 2, bfloat16 = 14; // CUDA_R_32F, _16F, _16BF
+constexpr int computeFloat32 = 68; // CUBLAS_COMPUTE_32F
 constexpr int transposeLeft = 3, transposeRight = 4; // CUBLASLT_MATMUL_DESC_TRANSA, _TRANSB
+constexpr int batchCount = 5, batchOffset = 6; // CUBLASLT_MATRIX_LAYOUT_…
 constexpr int maximumWorkspace = 1, reductionSchemes = 3; // CUBLASLT_MATMUL_PREF_…
 
 struct Algorithm
@@ -44,6 +46,7 @@ struct Library
     int (*layOut)(Layout*, int type, std::uint64_t rows, std::uint64_t columns,
                   std::int64_t stride) = nullptr;
     int (*forgetLayout)(Layout) = nullptr;
+    int (*setLayout)(Layout, int which, const void* value, std::size_t bytes) = nullptr;
     int (*prefer)(Preference*) = nullptr;
     int (*forgetPreference)(Preference) = nullptr;
     int (*setPreference)(Preference, int which, const void* value, std::size_t bytes) = nullptr;
@@ -79,6 +82,7 @@ Library openLibrary()
         && find(library, blas.setDescription, "cublasLtMatmulDescSetAttribute")
         && find(library, blas.layOut, "cublasLtMatrixLayoutCreate")
         && find(library, blas.forgetLayout, "cublasLtMatrixLayoutDestroy")
+        && find(library, blas.setLayout, "cublasLtMatrixLayoutSetAttribute")
         && find(library, blas.prefer, "cublasLtMatmulPreferenceCreate")
         && find(library, blas.forgetPreference, "cublasLtMatmulPreferenceDestroy")
         && find(library, blas.setPreference, "cublasLtMatmulPreferenceSetAttribute")
@@ -114,19 +118,36 @@ struct Plan
     }
 };
 
-using Shape = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
-                         std::uint64_t, bool, bool>;
+/// What a plan depends on; strides are between rows as they lie, steps between matrices of a batch.
+struct Shape
+{
+    int type;
+    std::uint64_t rows, columns, inner;
+    std::uint64_t aStride, bStride, cStride;
+    bool aTransposed, bTransposed;
+    std::int32_t batch;
+
+    auto key() const
+    {
+        return std::tie(type, rows, columns, inner, aStride, bStride, cStride, aTransposed,
+                        bTransposed, batch);
+    }
+    bool operator<(const Shape& other) const { return key() < other.key(); }
+};
 
 /// The library's matrices lie column by column, so ours are their transposes: Cᵀ = Bᵀ Aᵀ, with B on
 /// the left.
-bool plan(Handle handle, const ProductLaunch& w, Plan& made)
+bool plan(Handle handle, const Shape& w, Plan& made)
 {
     const Library& blas = library();
     const int left = w.bTransposed ? 1 : 0, right = w.aTransposed ? 1 : 0;
     const auto layOut = [&](Layout& layout, std::uint64_t width, std::uint64_t height,
                             std::uint64_t stride) {
-        return blas.layOut(&layout, float32, width, height, static_cast<std::int64_t>(stride))
-            == ok;
+        const auto step = static_cast<std::int64_t>(stride * height);
+        return blas.layOut(&layout, w.type, width, height, static_cast<std::int64_t>(stride)) == ok
+            && (w.batch == 1
+                || (blas.setLayout(layout, batchCount, &w.batch, sizeof w.batch) == ok
+                    && blas.setLayout(layout, batchOffset, &step, sizeof step) == ok));
     };
     if (blas.describe(&made.description, computeFloat32, float32) != ok
         || blas.setDescription(made.description, transposeLeft, &left, sizeof left) != ok
@@ -163,6 +184,14 @@ struct CublasLt::Plans
     std::map<Shape, Plan> byShape;
 };
 
+struct CublasLt::Product
+{
+    Shape shape;
+    const void *a, *b;
+    void* c;
+    float factor;
+};
+
 CublasLt::CublasLt()
     : m_plans(std::make_unique<Plans>())
 {
@@ -190,24 +219,50 @@ std::unique_ptr<CublasLt> CublasLt::open()
 
 Result<void> CublasLt::launch(const ProductLaunch& w, cudaStream_t stream)
 {
-    const Shape shape{w.rows,    w.columns, w.inner,       w.aStride,
-                      w.bStride, w.cStride, w.aTransposed, w.bTransposed};
-    auto found = m_plans->byShape.find(shape);
+    return multiply({{float32, w.rows, w.columns, w.inner, w.aStride, w.bStride, w.cStride,
+                      w.aTransposed, w.bTransposed, 1},
+                     w.a,
+                     w.b,
+                     w.c,
+                     1},
+                    stream);
+}
+
+Result<void> CublasLt::launch(const TensorProductLaunch& w, cudaStream_t stream)
+{
+    const int type = w.format == ElementFormat::Float32 ? float32
+        : w.format == ElementFormat::Float16            ? float16
+                                                        : bfloat16;
+    const auto rows = std::uint64_t(w.rows), columns = std::uint64_t(w.columns),
+               inner = std::uint64_t(w.inner);
+    return multiply({{type, rows, columns, inner, w.aTransposed ? rows : inner,
+                      w.bTransposed ? inner : columns, columns, w.aTransposed, w.bTransposed,
+                      w.batch},
+                     w.a,
+                     w.b,
+                     w.c,
+                     w.factor},
+                    stream);
+}
+
+Result<void> CublasLt::multiply(const Product& w, cudaStream_t stream)
+{
+    auto found = m_plans->byShape.find(w.shape);
     if (found == m_plans->byShape.end()) {
-        found = m_plans->byShape.try_emplace(shape).first;
-        if (!plan(m_plans->handle, w, found->second)) {
+        found = m_plans->byShape.try_emplace(w.shape).first;
+        if (!plan(m_plans->handle, w.shape, found->second)) {
             m_plans->byShape.erase(found);
             return fail("run.failed",
-                        fmt::format("{} has no product for {} × {} × {}", m_name, w.rows, w.columns,
-                                    w.inner),
-                        "choose a width that is a multiple of 8");
+                        fmt::format("{} has no product for {} × {} × {}", m_name, w.shape.rows,
+                                    w.shape.columns, w.shape.inner),
+                        "choose sizes that are multiples of 8");
         }
     }
     const Plan& p = found->second;
-    const float one = 1, zero = 0;
+    const float zero = 0;
     const int status =
-        library().multiply(m_plans->handle, p.description, &one, w.b, p.left, w.a, p.right, &zero,
-                           w.c, p.result, w.c, p.result, &p.algorithm, nullptr, 0, stream);
+        library().multiply(m_plans->handle, p.description, &w.factor, w.b, p.left, w.a, p.right,
+                           &zero, w.c, p.result, w.c, p.result, &p.algorithm, nullptr, 0, stream);
     if (status != ok)
         return fail("run.failed", fmt::format("{} refused a product (status {})", m_name, status),
                     "run memscape-cli selftest on this device");

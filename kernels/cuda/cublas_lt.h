@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "kernels/cuda/attention/attention.h"
 #include "kernels/cuda/kernels.h"
 
 #include <memory>
@@ -27,10 +28,14 @@ public:
     /// Queues the product; `version` is not looked at. The algorithm of a shape is chosen once. Errors:
     /// run.failed when the library has none for it or refuses.
     Result<void> launch(const ProductLaunch& launch, cudaStream_t stream);
+    /// The same for a batch, in any of its formats, with sums in float.
+    Result<void> launch(const TensorProductLaunch& launch, cudaStream_t stream);
 
 private:
     CublasLt();
     struct Plans;
+    struct Product;
+    Result<void> multiply(const Product& product, cudaStream_t stream);
     std::string m_name;
     std::unique_ptr<Plans> m_plans;
 };

@@ -3,11 +3,16 @@
 // context the rest is reported as skipped, not as passed.
 #include "kernels/cuda/experiments.h"
 
+#include "kernels/cuda/attention/attention_device.h"
+#include "kernels/cuda/attention/attention_work.h"
 #include "kernels/cuda/errors.h"
 #include "kernels/cuda/mlp_device.h"
+#include "kernels/measure/attention_reference.h"
 #include "kernels/measure/mlp_reference.h"
 
 #include <functional>
+
+#include <fmt/format.h>
 
 namespace memscape::cuda {
 
@@ -75,6 +80,44 @@ SelftestLine chainLine(Session& session, CublasLt* blas, RunSink& sink)
                  : SelftestLine{name, false, false, check.error().text()};
 }
 
+/// One version of attention in one format, on small shapes of every kind; skipped where the GPU is too
+/// old for it or the library is missing.
+SelftestLine attentionLine(Session& session, CublasLt* blas, const AttentionVersion& version,
+                           DType dtype, RunSink& sink)
+{
+    const std::string name = fmt::format("{} attention v{} {}, {}", attentionKindText(version.kind),
+                                         version.number, dtypeText(dtype), version.name);
+    AttentionTask task;
+    task.problem = {{}, dtype, version.kind,
+                    version.hasBackward ? AttentionPass::Both : AttentionPass::Forward};
+    task.version = version;
+    if (auto runs = checkMachine(task, blas != nullptr); !runs)
+        return {name, false, true, runs.error().text()};
+    const auto check = checkAttentionDevice(
+        [&](const AttentionTask& small) -> Result<std::unique_ptr<AttentionDevice>> {
+            return makeAttentionDevice(
+                session, blas, [&sink] { return sink.cancelled(); }, small);
+        },
+        version, dtype, 1);
+    return check ? SelftestLine{name, check->passed(), false, check->text()}
+                 : SelftestLine{name, false, false, check.error().text()};
+}
+
+void addAttention(Session& session, CublasLt* blas, RunSink& sink, std::vector<SelftestLine>& lines)
+{
+    for (const AttentionKind kind : {AttentionKind::Standard, AttentionKind::Flash}) {
+        for (const AttentionVersion& version : attentionVersions(kind, true)) {
+            for (const DType dtype : version.dtypes) {
+                if (sink.cancelled())
+                    return;
+                sink.progress(static_cast<int>(lines.size()), 0, "attention");
+                lines.push_back(
+                    attentionLine(session, blas, compiledVersion(version), dtype, sink));
+            }
+        }
+    }
+}
+
 } // namespace
 
 std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
@@ -103,6 +146,7 @@ std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
     if (blas)
         lines.push_back(chainLine(session, blas.get(), sink));
     lines.push_back(chainLine(session, nullptr, sink));
+    addAttention(session, blas.get(), sink, lines);
     return lines;
 }
 

@@ -95,8 +95,9 @@ Result<void> AttentionMeasurement::checkOnce(const AttentionTask& task)
                          return makeAttentionDevice(m_session, small, product());
                      },
                      task.version, task.problem.dtype, m_session.team().size()));
+    MEMSCAPE_CHECK(check.result(name)); // wrong at every point, so it is asked at every point
     m_checked[name] = check.text();
-    return check.result(name);
+    return {};
 }
 
 Result<AttentionMeasurement::Running> AttentionMeasurement::begin(const AttentionTask& task, int)

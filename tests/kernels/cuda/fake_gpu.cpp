@@ -81,6 +81,11 @@ FakeGpu& fakeGpu()
     return gpu;
 }
 
+cudaError_t fakeLaunch(double seconds)
+{
+    return run(seconds);
+}
+
 // ---- the runtime ------------------------------------------------------------------------------
 
 extern "C" {
@@ -105,6 +110,12 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int)
     switch (which) {
     case cudaDevAttrMultiProcessorCount:
         *value = gpu.multiprocessors;
+        break;
+    case cudaDevAttrComputeCapabilityMajor:
+        *value = gpu.computeCapability / 10;
+        break;
+    case cudaDevAttrComputeCapabilityMinor:
+        *value = gpu.computeCapability % 10;
         break;
     case cudaDevAttrL2CacheSize:
         *value = static_cast<int>(gpu.l2Bytes);
@@ -153,6 +164,11 @@ cudaError_t cudaRuntimeGetVersion(int* version)
 {
     *version = 13000;
     return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* ordinal)
+{
+    *ordinal = 0;
+    return lost;
 }
 cudaError_t cudaSetDevice(int)
 {
@@ -512,6 +528,10 @@ std::unique_ptr<CublasLt> CublasLt::open()
     return nullptr;
 }
 Result<void> CublasLt::launch(const ProductLaunch&, cudaStream_t)
+{
+    return fail("run.failed", "there is no such library");
+}
+Result<void> CublasLt::launch(const TensorProductLaunch&, cudaStream_t)
 {
     return fail("run.failed", "there is no such library");
 }

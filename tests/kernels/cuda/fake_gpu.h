@@ -23,6 +23,7 @@ struct FakeGpu
     double sectorBytesPerSecond = 4e12; ///< DRAM, any pattern
     double streamBytesPerSecond = 4.2e12;
     double flopsPerSecond = 40e12; ///< products of float matrices
+    double tensorFlopsPerSecond = 400e12; ///< products of halves, attention
     double l1BytesPerSecond = 25e12, l2BytesPerSecond = 8e12;
     double l1Latency = 16e-9, l2Latency = 140e-9, dramLatency = 350e-9;
     std::uint64_t l1Bytes = 200 << 10, l2Bytes = 50 << 20;
@@ -37,11 +38,17 @@ struct FakeGpu
     double clockSag = 1; ///< of the clock during kernels that are timed
     bool wrongKernel = false; ///< checks fail
     int productsUntilWrong = -1; ///< products until one is off by a bit; -1 never
+    int computeCapability = 90; ///< ten times
+    bool emulatesAttention = false; ///< small problems thread by thread; else plainly, in double
+    bool forgetsBarriers = false; ///< attention kernels that are emulated miss their barriers
 
     // What it saw.
     int launches = 0;
     std::uint64_t usedBytes = 0;
 };
+
+/// The clock moves by a launch and `seconds`; the sticky error.
+cudaError_t fakeLaunch(double seconds);
 
 /// The one that the calls answer for; tests assign a fresh one.
 FakeGpu& fakeGpu();
