@@ -150,8 +150,9 @@ std::vector<SeriesGroup> seriesGroups(const Outcome& outcome)
     for (const Series& series : outcome.series) {
         const auto same = std::find_if(groups.begin(), groups.end(), [&](const SeriesGroup& group) {
             const Series* first = outcome.findSeries(group.series.front());
-            return group.unit == series.yUnit && series.yUnit != Unit::One // counts differ
-                && first->x.key == series.x.key;
+            const bool isSame = series.yUnit != Unit::One // counts differ
+                || (first->yLabel == series.yLabel && series.x.key == "step"); // losses do not
+            return group.unit == series.yUnit && isSame && first->x.key == series.x.key;
         });
         if (same == groups.end())
             groups.push_back({text(series.key), text(series.yLabel), series.yUnit, {series.key}});

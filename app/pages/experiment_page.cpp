@@ -116,6 +116,7 @@ void ExperimentPage::connectAll()
             [this](const ParameterChanges& changes, const QString& step) {
                 static_cast<void>(setTexts(changes, step)); // what a picture offers parses
             });
+    connect(m_picture, &Picture::experimentWanted, this, &ExperimentPage::experimentWanted);
     connect(m_picture, &Picture::editing, this, &ExperimentPage::setEditing);
     connect(m_picture, &Picture::hoverText, m_plot, &PagePlot::setHoverText);
 }

@@ -93,6 +93,9 @@ public:
 
 signals:
     void updated(); ///< something on the page changed
+    /// Another experiment at these parameters, as one step of the history.
+    void experimentWanted(const QString& experiment, const memscape::ParameterChanges& changes,
+                          const QString& step);
 
 protected:
     void showEvent(QShowEvent* event) override;

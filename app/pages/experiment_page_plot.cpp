@@ -113,8 +113,17 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
         return;
     }
     const ByteStyle bytes = byteStyle();
-    const std::vector<SeriesGroup> groups = plotGroups(*lead);
+    std::vector<SeriesGroup> groups = plotGroups(*lead);
+    if (now.outcome) { // what only a run can say: the losses of a training
+        for (SeriesGroup& more : seriesGroups(*now.outcome)) {
+            if (lead->findSeries(more.series.front()) == nullptr)
+                groups.push_back(std::move(more));
+        }
+    }
     const SeriesGroup group = currentGroup(groups);
+    const bool isMeasuredAlone = lead->findSeries(group.series.front()) == nullptr;
+    if (isMeasuredAlone)
+        lead = &*now.outcome;
     if (showsPlane()) {
         m_plot->setGroups(groups, group.key);
         m_checkpoint->dressPlane();
@@ -139,7 +148,7 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
         m_memory->dressCurves(curves, input);
     view->setCurves(std::move(curves));
     restoreZoom(group.key);
-    view->setMarkers(markers());
+    view->setMarkers(isMeasuredAlone ? std::vector<Marker>() : markers());
     const Device* target = device();
     const SeriesAxis* axis = axisOf(*lead, group);
     view->setBands(target && axis ? capacityBands(*target, *axis) : std::vector<Band>());

@@ -6,6 +6,8 @@
 #include "app/pictures/checkpoint_picture.h"
 #include "app/pictures/hierarchy_picture.h"
 #include "app/pictures/moment_picture.h"
+#include "app/pictures/precision_picture.h"
+#include "app/pictures/roofline_picture.h"
 #include "app/pictures/warp_picture.h"
 #include "app/plots/plot_style.h"
 
@@ -93,6 +95,10 @@ Picture* makePicture(std::string_view pageId, QWidget* parent)
         return new CheckpointPicture(parent);
     if (pageId == "attention")
         return new AttentionPicture(parent);
+    if (pageId == "precision")
+        return new PrecisionPicture(parent);
+    if (pageId == "roofline")
+        return new RooflinePicture(parent);
     if (pageId == "stride")
         return new WarpPicture(parent);
     if (pageId == "hierarchy")

@@ -57,6 +57,9 @@ signals:
     void parameterEdited(const QString& key, const QString& text);
     /// Several parameters in one step of the history, which is called that.
     void changesWanted(const memscape::ParameterChanges& changes, const QString& step);
+    /// Another experiment at these parameters.
+    void experimentWanted(const QString& experiment, const memscape::ParameterChanges& changes,
+                          const QString& step);
     /// The same while a handle is being dragged (an undo step merges these); ends with `false`.
     void editing(bool active);
     void hoverText(const QString& text); ///< what lies under the pointer; empty when nothing does

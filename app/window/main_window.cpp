@@ -172,6 +172,12 @@ bool MainWindow::showPage(const QString& id)
             m_banner->showError({"export.write", message.toStdString()});
         });
         connect(made, &ExperimentPage::updated, this, &MainWindow::pageUpdated);
+        connect(made, &ExperimentPage::experimentWanted, this,
+                [this](const QString& wanted, const ParameterChanges& changes,
+                       const QString& step) {
+                    if (showPage(wanted))
+                        static_cast<void>(page()->setTexts(changes, step)); // they parse, or stay
+                });
         m_stack->addWidget(made);
         if (m_options.remember)
             m_views.restore(*made);

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The picture of `roofline`: every kernel is a mark inside the picture, a click opens its experiment
+// at parameters that parse, the intensity can be dragged, foreign records are survived; both themes
+// and sizes are kept to look at (samples/).
+#include "app/pictures/roofline_picture.h"
+#include "app/plots/plot_style.h"
+#include "app/settings/theme.h"
+#include "core/device/catalogue.h"
+#include "core/experiment/experiment.h"
+#include "core/experiments/roofline.h"
+
+#include <QApplication>
+#include <QDir>
+#include <QImage>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QSignalSpy>
+#include <QTest>
+
+#include <cmath>
+
+using namespace memscape;
+
+namespace {
+
+const Experiment& roofline()
+{
+    return **findExperiment("roofline");
+}
+
+Prediction show(RooflinePicture& picture, const std::string& device, const Measurement* measured = nullptr)
+{
+    const Device known = *findDevice(device);
+    const Parameters parameters = resolve(roofline().schema(), std::vector<std::string>{}).value();
+    Prediction prediction = roofline().predict(known, parameters).value();
+    picture.setState(roofline(), known, parameters, &prediction, measured);
+    return prediction;
+}
+
+void mouse(QWidget& widget, QEvent::Type type, QPointF at, Qt::MouseButtons buttons)
+{
+    QMouseEvent event(type, at, widget.mapToGlobal(at), Qt::LeftButton, buttons, Qt::NoModifier);
+    QApplication::sendEvent(&widget, &event);
+}
+
+} // namespace
+
+class TestRooflinePicture : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void everyKernelIsInsideThePicture_data();
+    void everyKernelIsInsideThePicture();
+    void aClickOpensTheExperiment();
+    void theIntensityIsDragged();
+    void measuredMarksStandBesideThePredictedOnes();
+    void hostileRecordsAreLeftOut();
+    void bothThemesAndSizes_data();
+    void bothThemesAndSizes();
+};
+
+void TestRooflinePicture::everyKernelIsInsideThePicture_data()
+{
+    QTest::addColumn<QString>("device");
+    for (const char* id : {"nvidia-h200", "nvidia-v100-sxm2", "amd-epyc-zen4-vm", "cpu"})
+        QTest::newRow(id) << id;
+}
+
+void TestRooflinePicture::everyKernelIsInsideThePicture()
+{
+    QFETCH(QString, device);
+    RooflinePicture picture;
+    const Prediction prediction = show(picture, device.toStdString());
+    QCOMPARE(picture.marks().size(), prediction.detail["points"].size());
+    for (const QSizeF size : {QSizeF(500, 240), QSizeF(1400, 600)}) {
+        const QRectF whole(QPointF(0, 0), size);
+        for (const RooflineMark& mark : picture.marks())
+            QVERIFY2(whole.contains(picture.placeOf(mark, whole)), qPrintable(mark.id));
+    }
+    // More operations a byte is further right, more a second is higher.
+    const QRectF whole(0, 0, 900, 400);
+    for (const RooflineMark& a : picture.marks()) {
+        for (const RooflineMark& b : picture.marks()) {
+            if (1.01 * a.intensity < b.intensity)
+                QVERIFY(picture.placeOf(a, whole).x() < picture.placeOf(b, whole).x());
+            if (1.01 * a.rate < b.rate)
+                QVERIFY(picture.placeOf(a, whole).y() > picture.placeOf(b, whole).y());
+        }
+    }
+    QVERIFY(picture.summary().contains("memory-bound"));
+}
+
+void TestRooflinePicture::aClickOpensTheExperiment()
+{
+    RooflinePicture picture;
+    picture.resize(900, 400);
+    show(picture, "nvidia-h200");
+    QSignalSpy wanted(&picture, &RooflinePicture::experimentWanted);
+    for (const RooflineMark& mark : picture.marks()) {
+        mouse(picture, QEvent::MouseButtonPress, picture.placeOf(mark, QRectF(picture.rect())), Qt::LeftButton);
+        mouse(picture, QEvent::MouseButtonRelease, picture.placeOf(mark, QRectF(picture.rect())), Qt::NoButton);
+    }
+    QCOMPARE(wanted.count(), int(picture.marks().size()));
+    for (const QList<QVariant>& click : wanted) {
+        const auto experiment = findExperiment(click[0].toString().toStdString());
+        QVERIFY2(experiment.has_value(), qPrintable(click[0].toString()));
+        for (const auto& [key, text] : click[1].value<ParameterChanges>()) {
+            const ParameterSpec* spec = findParameter((*experiment)->schema(), key);
+            QVERIFY2(spec, key.c_str());
+            QVERIFY2(parseValue(*spec, text).has_value(), (key + "=" + text).c_str());
+        }
+    }
+}
+
+void TestRooflinePicture::theIntensityIsDragged()
+{
+    RooflinePicture picture;
+    picture.resize(900, 400);
+    show(picture, "nvidia-h200");
+    QSignalSpy edits(&picture, &Picture::parameterEdited), editing(&picture, &Picture::editing);
+    mouse(picture, QEvent::MouseButtonPress, {300, 60}, Qt::LeftButton);
+    mouse(picture, QEvent::MouseMove, {600, 60}, Qt::LeftButton);
+    mouse(picture, QEvent::MouseButtonRelease, {600, 60}, Qt::NoButton);
+    QCOMPARE(edits.count(), 2);
+    QCOMPARE(edits[1][0].toString(), QString("intensity"));
+    QVERIFY(edits[1][1].toString().toDouble() > 4 * edits[0][1].toString().toDouble());
+    QCOMPARE(editing.count(), 2);
+}
+
+void TestRooflinePicture::measuredMarksStandBesideThePredictedOnes()
+{
+    RooflinePicture picture;
+    const Prediction prediction = show(picture, "amd-epyc-zen4-vm");
+    Measurement measured;
+    measured.detail = {{"points", prediction.detail["points"]}};
+    const std::size_t before = picture.marks().size();
+    show(picture, "amd-epyc-zen4-vm", &measured);
+    QCOMPARE(picture.marks().size(), 2 * before);
+    QVERIFY(picture.marks().back().isMeasured && !picture.marks().front().isMeasured);
+    QVERIFY(picture.summary().contains("measured"));
+}
+
+void TestRooflinePicture::hostileRecordsAreLeftOut()
+{
+    RooflinePicture picture;
+    picture.resize(700, 300);
+    for (const Json& points :
+         {Json("many"), Json::array({1, nullptr, Json{{"intensity", -1}, {"rate", 1e9}}}),
+          Json::array({Json{{"intensity", 1e-300}, {"rate", 1e300}, {"assignments", {1, "x"}}}})}) {
+        Measurement measured;
+        measured.detail = {{"points", points}};
+        show(picture, "cpu", &measured);
+        QVERIFY(!picture.grab().isNull());
+    }
+}
+
+void TestRooflinePicture::bothThemesAndSizes_data()
+{
+    QTest::addColumn<bool>("dark");
+    QTest::addColumn<QSize>("size");
+    QTest::addColumn<QString>("device");
+    for (const bool dark : {false, true}) {
+        for (const char* device : {"nvidia-h200", "amd-epyc-zen4-vm"}) {
+            QTest::addRow("%s small %s", dark ? "dark" : "light", device) << dark << QSize(760, 300) << device;
+            QTest::addRow("%s large %s", dark ? "dark" : "light", device) << dark << QSize(1380, 460) << device;
+        }
+    }
+}
+
+void TestRooflinePicture::bothThemesAndSizes()
+{
+    QFETCH(bool, dark);
+    QFETCH(QSize, size);
+    QFETCH(QString, device);
+    RooflinePicture picture;
+    show(picture, device.toStdString());
+    QImage image(size, QImage::Format_ARGB32_Premultiplied);
+    QPainter painter(&image);
+    const Theme& theme = dark ? darkTheme() : lightTheme();
+    picture.paintTo(painter, QRectF(QPointF(0, 0), QSizeF(size)), theme);
+    painter.end();
+    QDir().mkpath(SAMPLES);
+    QVERIFY(image.save(QStringLiteral(SAMPLES "/roofline-%1-%2-%3.png").arg(dark ? "dark" : "light").arg(size.width()).arg(device)));
+    // Each ring is drawn where placeOf() says: some of its rim shows, though others lie over it.
+    int rings = 0;
+    for (const RooflineMark& mark : picture.marks()) {
+        const QPointF at = picture.placeOf(mark, QRectF(QPointF(0, 0), QSizeF(size)));
+        bool isSeen = false;
+        for (int i = 0; i < 16; ++i) {
+            const double angle = i * M_PI / 8, radius = 4 * plotUnit();
+            const QPoint rim = (at + radius * QPointF(std::cos(angle), std::sin(angle))).toPoint();
+            isSeen |= image.rect().contains(rim) && image.pixelColor(rim) != theme.background;
+        }
+        rings += isSeen;
+    }
+    QCOMPARE(rings, int(picture.marks().size()));
+}
+
+QTEST_MAIN(TestRooflinePicture)
+#include "tst_roofline_picture.moc"
