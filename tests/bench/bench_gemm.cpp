@@ -9,6 +9,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include <chrono>
+#include <thread>
 #include <vector>
 
 using namespace memscape;
@@ -33,6 +35,8 @@ void productAgainstTheLibrary(benchmark::State& state, Format format)
     std::vector<double> ratios, rates;
     (*its)->run(a.data(), b.data(), c.data()); // its threads start
     for (auto _ : state) {
+        // OpenMP's threads spin for some milliseconds after their product, on our cores.
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
         const double mine = ours->run(a.data(), b.data(), c.data());
         const double begin = session.clock().now();
         (*its)->run(a.data(), b.data(), c.data());
