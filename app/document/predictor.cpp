@@ -24,7 +24,7 @@ struct Predictor::Job
     QSemaphore ready;
     bool delivered = false; // both request() and the posted call may come to deliver it
 
-    void run();
+    void run(PredictionContext& context);
 };
 
 namespace {
@@ -43,20 +43,20 @@ std::shared_ptr<const Value> freedElsewhere(std::shared_ptr<const Value> value)
 }
 
 Result<Record> predictionOf(const std::string& id, const Device& device,
-                            const Parameters& parameters)
+                            const Parameters& parameters, PredictionContext& context)
 {
     MEMSCAPE_TRY(experiment, findExperiment(id));
-    return predictRecord(*experiment, device, parameters);
+    return predictRecord(*experiment, device, parameters, context);
 }
 
 } // namespace
 
-void Predictor::Job::run()
+void Predictor::Job::run(PredictionContext& context)
 {
     const CancelScope scope(isCancelled);
     // A model throws only for our own bugs or for want of memory; neither may end the window.
     try {
-        auto record = predictionOf(experiment, device, parameters);
+        auto record = predictionOf(experiment, device, parameters, context);
         if (!record) {
             result = tl::unexpected(record.error());
             return;
@@ -121,7 +121,7 @@ void Predictor::start(std::shared_ptr<Job> job)
 {
     m_running = job;
     m_thread.start([this, job] {
-        job->run();
+        job->run(m_context);
         job->ready.release();
         QMetaObject::invokeMethod(this, [this, job] { deliver(job); }, Qt::QueuedConnection);
     });

@@ -73,6 +73,7 @@ private:
     void stopRunning();
 
     QThreadPool m_thread;
+    PredictionContext m_context; ///< the thread's: what one answer leaves for the next
     std::chrono::milliseconds m_patience;
     Preparation m_preparation;
     std::shared_ptr<Job> m_running, m_waiting;
