@@ -48,7 +48,7 @@ struct Pen
 QColor Pen::colourOf(const QString& part) const
 {
     if (part == QLatin1String("Q"))
-        return theme.series(1);
+        return theme.series(4);
     if (part == QLatin1String("S"))
         return theme.series(3);
     return part == QLatin1String("O") ? theme.good : theme.fill;
@@ -124,7 +124,7 @@ void Pen::words() const
     put(tr("%1 × %2 scores").arg(state.queries).arg(state.keys), 0.95, theme.text, true, 4);
     put(tr("standard: written and read, S and P, for each of %1 heads").arg(state.heads), 0.85,
         theme.textDim, false, 3);
-    put(tr("%1 an array").arg(state.bytes(state.scoreBytes)), 0.95, theme.series(5), true, 8);
+    put(tr("%1 an array").arg(state.bytes(state.scoreBytes)), 0.95, theme.series(2), true, 8);
     put(tr("flash: a tile at a time, never leaves the chip"), 0.85, theme.textDim, false, 3);
     put(tr("%1 of log-sum-exp").arg(state.bytes(state.logBytes)), 0.95, theme.good, true, 4);
 }
@@ -220,7 +220,7 @@ void Pen::traffic() const
     const double most = std::max(state.standardBytes, state.flashBytes);
     if (state.hasStandard)
         bar({inside.left(), top, inside.width(), height}, tr("standard"),
-            state.standardSoFar(cursor), most, theme.series(5));
+            state.standardSoFar(cursor), most, theme.series(2));
     if (state.hasFlash)
         bar({inside.left(), top + height, inside.width(), height}, tr("flash"),
             state.flashSoFar(cursor), most, theme.good);
