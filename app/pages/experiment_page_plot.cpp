@@ -121,7 +121,10 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
         }
     }
     const SeriesGroup group = currentGroup(groups);
-    const bool isMeasuredAlone = lead->findSeries(group.series.front()) == nullptr;
+    const auto isIn = [&](const Outcome& outcome) {
+        return !group.series.empty() && outcome.findSeries(group.series.front()) != nullptr;
+    };
+    const bool isMeasuredAlone = now.outcome && !isIn(*lead) && isIn(*now.outcome);
     if (isMeasuredAlone)
         lead = &*now.outcome;
     if (showsPlane()) {
