@@ -37,7 +37,6 @@ public:
     {
         return {{"time", "time"},
                 {"flop_rate", "rate"},
-                {"speedup", "against FP32"},
                 {"underflow_share", "become zero"},
                 {"subnormal_share", "keep fewer bits"},
                 {"overflow_share", "overflow"},

@@ -205,7 +205,7 @@ Result<Figures> matmulFigures(const Device& device, const PrecisionCase& asked)
     Figures figures{
         figure("time", "time", Unit::Second, time.seconds, why),
         figure("flop_rate", "rate", Unit::FlopPerSecond, time.flops / time.seconds, why),
-        figure("speedup", "against FP32", Unit::One, speedup(device, asked, time.seconds), why),
+        figure("speedup", "speedup", Unit::One, speedup(device, asked, time.seconds), why),
         figure("flops", "operations", Unit::One, time.flops, roofWhy("2 m n k", number(time.flops))),
         figure("bytes", "bytes", Unit::Byte, time.bytes,
                roofWhy("e (m k + k n) + e_out m n", "= " + bytes)),
@@ -239,7 +239,7 @@ Result<Figures> trainFigures(const Device& device, const PrecisionCase& asked)
         figure("step_time", "step", Unit::Second, step.seconds, stepWhy(step, network)),
         figure("fp32_step_time", "step in FP32", Unit::Second, single.seconds,
                stepWhy(single, network)),
-        figure("speedup", "against FP32", Unit::One, single.seconds / step.seconds,
+        figure("speedup", "speedup", Unit::One, single.seconds / step.seconds,
                stepWhy(step, network)),
         figure("peak_memory", "peak memory", Unit::Byte, double(step.peak), peakWhy(step)),
         figure("fp32_peak_memory", "peak memory in FP32", Unit::Byte, double(single.peak),

@@ -50,7 +50,7 @@ Schema precisionSchema()
     return {
         {"operation", "operation", "One matrix product, or steps of a small network's training.",
          ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
-         {{"matmul", "matrix product", "C (m × n) = A (m × k) · B (k × n)"},
+         {{"matmul", "product", "C (m × n) = A (m × k) · B (k × n)"},
           {"train", "training",
            "a classifier, k inputs → n → n → 16 classes, on batches of m, in FP32 and in the format "
            "with FP32 weights (autocast) and dynamic loss scaling"}},

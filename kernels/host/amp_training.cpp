@@ -176,7 +176,7 @@ Figures TrainingRun::figures(double lossScale) const
         seconds.median > 0 ? first.median / seconds.median : std::numeric_limits<double>::quiet_NaN();
     Figures figures{timeFigure("step_time", "step", seconds, false),
                     timeFigure("fp32_step_time", "step in FP32", first, false),
-                    counted("speedup", "against FP32", gain),
+                    counted("speedup", "speedup", gain),
                     {"peak_memory", "peak memory", Unit::Byte, peak, {}, {}, {}},
                     {"fp32_peak_memory", "peak memory in FP32", Unit::Byte, singlePeak, {}, {}, {}},
                     counted("memory_ratio", "memory against FP32", peak / singlePeak),

@@ -197,7 +197,7 @@ Result<Figures> GemmMeasurement::figures(const Parameters& point, const MergedSa
     Figure rate = rateFigure("flop_rate", "rate", flops, seconds);
     rate.unit = Unit::FlopPerSecond;
     Figures figures{timeFigure("time", "time", seconds, false), std::move(rate)};
-    Figure speedup{"speedup", "against FP32", Unit::One,
+    Figure speedup{"speedup", "speedup", Unit::One,
                    seconds.median > 0 ? single.median / seconds.median
                                       : std::numeric_limits<double>::quiet_NaN()};
     figures.push_back(std::move(speedup));
