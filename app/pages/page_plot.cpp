@@ -14,6 +14,7 @@ namespace memscape {
 namespace {
 
 constexpr std::size_t mostChips = 3;
+constexpr int toolSpacing = 6;
 
 } // namespace
 
@@ -24,6 +25,7 @@ PagePlot::PagePlot(QWidget* parent)
     , m_chips(new QHBoxLayout(m_chipArea))
     , m_group(new QButtonGroup(this))
     , m_list(new QuietComboBox(this))
+    , m_reset(new QToolButton(this))
     , m_status(new QLabel(this))
 {
     m_view->setObjectName(QStringLiteral("plot"));
@@ -38,12 +40,11 @@ PagePlot::PagePlot(QWidget* parent)
     m_logX = logButton(tr("log x"), tr("Logarithmic horizontal axis"), Qt::XAxis);
     m_logY = logButton(tr("log y"), tr("Logarithmic vertical axis"), Qt::YAxis);
     m_list->hide();
-    auto* reset = new QToolButton(this);
-    reset->setText(tr("reset view"));
-    reset->setToolTip(tr("Show all of the data again (0)"));
-    reset->setFocusPolicy(Qt::StrongFocus);
-    reset->setProperty("role", "flat");
-    connect(reset, &QToolButton::clicked, m_view, &PlotView::resetView);
+    m_reset->setText(tr("reset view"));
+    m_reset->setToolTip(tr("Show all of the data again (0)"));
+    m_reset->setFocusPolicy(Qt::StrongFocus);
+    m_reset->setProperty("role", "flat");
+    connect(m_reset, &QToolButton::clicked, m_view, &PlotView::resetView);
 
     m_status->setObjectName(QStringLiteral("statusLine"));
     m_status->setToolTip(PlotView::shortcuts());
@@ -52,11 +53,12 @@ PagePlot::PagePlot(QWidget* parent)
     m_status->setAccessibleName(tr("Value under the pointer"));
 
     auto* tools = new QHBoxLayout;
-    tools->setSpacing(6);
-    tools->addWidget(m_chipArea);
+    tools->setSpacing(toolSpacing);
+    m_chipArea->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // fitChips() sees to it
+    tools->addWidget(m_chipArea, 1);
     tools->addWidget(m_list);
-    tools->addStretch(1);
-    for (QToolButton* button : {m_bases, m_logX, m_logY, reset})
+    tools->addStretch(0);
+    for (QToolButton* button : {m_bases, m_logX, m_logY, m_reset})
         tools->addWidget(button);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(8, 8, 12, 6);
@@ -103,6 +105,7 @@ void PagePlot::setGroups(const std::vector<SeriesGroup>& groups, const QString& 
     if (groups != m_groups) {
         m_groups = groups;
         makeChips(groups);
+        fitChips();
     }
     for (std::size_t i = 0; i < groups.size(); ++i) {
         if (groups[i].key != current)
@@ -117,7 +120,6 @@ void PagePlot::makeChips(const std::vector<SeriesGroup>& groups)
 {
     clearLayout(m_chips);
     m_list->clear();
-    m_list->setVisible(groups.size() > mostChips);
     for (std::size_t i = 0; i < groups.size(); ++i) {
         m_list->addItem(groups[i].label);
         if (groups.size() > mostChips || groups.size() < 2)
@@ -131,6 +133,25 @@ void PagePlot::makeChips(const std::vector<SeriesGroup>& groups)
         m_group->addButton(chip, int(i));
         m_chips->addWidget(chip);
     }
+    m_chips->addStretch(1);
+}
+
+void PagePlot::fitChips()
+{
+    int wanted = m_chips->sizeHint().width();
+    for (const QToolButton* button : {m_bases, m_logX, m_logY, m_reset}) {
+        if (!button->isHidden())
+            wanted += toolSpacing + button->sizeHint().width();
+    }
+    const bool fits = m_groups.size() <= mostChips && wanted <= layout()->contentsRect().width();
+    m_chipArea->setVisible(fits);
+    m_list->setVisible(!fits && m_groups.size() > 1);
+}
+
+void PagePlot::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    fitChips();
 }
 
 void PagePlot::setAxes(const AxisSpec& x, const AxisSpec& y)
@@ -145,6 +166,7 @@ void PagePlot::setPlain(bool plain)
 {
     for (QToolButton* button : {m_bases, m_logX, m_logY})
         button->setVisible(!plain);
+    fitChips();
 }
 
 void PagePlot::setHoverText(const QString& text)

@@ -41,17 +41,23 @@ signals:
     void logChosen(Qt::Axis axis, bool on);
     void basesChosen(bool on);
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
     QToolButton* chipButton(const QString& text, const QString& tip);
     QToolButton* logButton(const QString& text, const QString& tip, Qt::Axis axis);
     void refreshStatus();
     void makeChips(const std::vector<SeriesGroup>& groups);
+    /// Chips where there is room for them, else the list: a plot may be narrow.
+    void fitChips();
 
     PlotView* m_view;
     QWidget* m_chipArea;
     QHBoxLayout* m_chips;
     QButtonGroup* m_group;
-    QComboBox* m_list; ///< instead of chips when there are many
+    QComboBox* m_list; ///< instead of chips when there are many, or no room
+    QToolButton* m_reset;
     QToolButton* m_bases;
     QToolButton* m_logX;
     QToolButton* m_logY;
