@@ -8,7 +8,7 @@ namespace memscape {
 namespace {
 
 ParameterSpec number(std::string key, std::string label, std::string help, double minimum,
-                     double maximum, std::string standard)
+                     double maximum, std::string standard, std::vector<ChoiceValue> words = {})
 {
     return {std::move(key),
             std::move(label),
@@ -18,7 +18,7 @@ ParameterSpec number(std::string key, std::string label, std::string help, doubl
             minimum,
             maximum,
             Scale::Log2,
-            {},
+            std::move(words),
             std::move(standard)};
 }
 
@@ -93,7 +93,8 @@ Schema attentionSchema()
             number("kv_heads", "kv heads",
                    "Heads of keys and values that the query heads share in groups (grouped-query "
                    "attention; 1 is multi-query). 0: as many as query heads.",
-                   0, double(attentionHeadLimit), "0"),
+                   0, double(attentionHeadLimit), "0",
+                   {{"0", "as heads", "every query head has keys and values of its own"}}),
             number("sequence", "sequence",
                    "Queries and keys of a sequence. Scores grow with its square, everything that "
                    "flash attention keeps grows with itself.",
@@ -124,7 +125,7 @@ Schema attentionSchema()
              0,
              99,
              Scale::Linear,
-             {},
+             {{"0", "best", "the best that can run here"}},
              "0"}};
 }
 

@@ -32,6 +32,8 @@ struct PrecisionCase
 };
 PrecisionCase precisionCase(const Parameters& parameters);
 Schema precisionSchema();
+/// Every format as a value of the parameter `format`, with what it is for.
+std::vector<ChoiceValue> formatChoices();
 
 /// The classifier that `train` trains: inputs → hidden → hidden → classes with ReLU between, cross
 /// entropy, AdamW in one kernel. m is the batch, k the inputs, n the hidden width.

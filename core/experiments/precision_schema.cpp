@@ -8,11 +8,31 @@ namespace {
 ParameterSpec size(std::string key, std::string label, std::string help, double least,
                    std::string standard)
 {
-    return {std::move(key), std::move(label), std::move(help), ParameterKind::Integer, Unit::One,
-            least, 1 << 20, Scale::Log2, {}, std::move(standard)};
+    ParameterSpec spec{std::move(key), std::move(label), std::move(help), ParameterKind::Integer,
+                       Unit::One, least, 1 << 20, Scale::Log2, {}, std::move(standard)};
+    if (least == 0)
+        spec.choices = {{"0", "as m", "as many as m"}};
+    return spec;
 }
 
 ParameterSpec formatSpec()
+{
+    return {"format", "format", "Which numbers are multiplied, or trained in.",
+            ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear, formatChoices(), "bf16"};
+}
+
+ParameterSpec gradientSpec(std::string key, std::string label, std::string help, double least,
+                           double most, Scale scale, std::string standard, std::string suffix = {})
+{
+    ParameterSpec spec{std::move(key), std::move(label), std::move(help), ParameterKind::Real,
+                       Unit::One, least, most, scale, {}, std::move(standard)};
+    spec.suffix = std::move(suffix);
+    return spec;
+}
+
+} // namespace
+
+std::vector<ChoiceValue> formatChoices()
 {
     std::vector<ChoiceValue> choices;
     for (const NumberFormat& format : numberFormats())
@@ -30,20 +50,8 @@ ParameterSpec formatSpec()
     choices[std::size_t(Format::Fp8E5M2)].help =
         "for gradients: the range of FP16, 3 bits of precision";
     choices[std::size_t(Format::Int8)].help = "whole numbers from -128 to 127; needs a scale";
-    return {"format", "format", "Which numbers are multiplied, or trained in.",
-            ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear, std::move(choices), "bf16"};
+    return choices;
 }
-
-ParameterSpec gradientSpec(std::string key, std::string label, std::string help, double least,
-                           double most, Scale scale, std::string standard, std::string suffix = {})
-{
-    ParameterSpec spec{std::move(key), std::move(label), std::move(help), ParameterKind::Real,
-                       Unit::One, least, most, scale, {}, std::move(standard)};
-    spec.suffix = std::move(suffix);
-    return spec;
-}
-
-} // namespace
 
 Schema precisionSchema()
 {

@@ -9,6 +9,7 @@
 // stand under the device's ceilings, predicted and measured by those experiments. Left out: ceilings
 // within a core (no vectors, no overlap), energy, bytes that hardware counters would show.
 #include "core/experiments/roofline.h"
+#include "core/experiments/precision.h"
 
 #include <algorithm>
 #include <cmath>
@@ -103,11 +104,8 @@ private:
 
 Roofline::Roofline()
 {
-    std::vector<ChoiceValue> choices;
-    for (const NumberFormat& format : numberFormats())
-        choices.push_back({std::string(format.key), std::string(format.label), {}});
     m_schema = {{"format", "format", "Whose arithmetic is the flat roof.", ParameterKind::Choice,
-                 Unit::One, 0, 0, Scale::Linear, std::move(choices), "fp32"},
+                 Unit::One, 0, 0, Scale::Linear, formatChoices(), "fp32"},
                 {"intensity", "intensity",
                  "Operations per byte of a kernel of your own: where it would stand.",
                  ParameterKind::Real, Unit::One, 0.001, 1e6, Scale::Log2, {}, "16", "FLOP/B"}};
