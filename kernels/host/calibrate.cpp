@@ -96,7 +96,7 @@ public:
     {
         MEMSCAPE_CHECK(checkFits(3 * m_end));
         const auto visits = interleaved(m_tasks.size(), 2, 17);
-        int total = 0, done = 0;
+        int total = 1, done = 0; // the last step: products
         for (const Task& task : m_tasks)
             total += task.passes;
         for (const Visit& visit : visits) {
@@ -110,7 +110,7 @@ public:
         }
         for (const Task& task : m_tasks)
             task.store(summarize(task.samples.merged()));
-        m_session.sink().progress(total, total, "matrix products");
+        m_session.sink().progress(done, total, "matrix products");
         MEMSCAPE_TRY(rates, productRates(m_session));
         m_probes.productRates = std::move(rates);
         finish();
