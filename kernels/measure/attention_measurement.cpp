@@ -61,11 +61,8 @@ Figures attentionComparison(const Summary& standard, const Summary& flash)
 {
     if (standard.empty() || flash.empty() || flash.median <= 0)
         return {};
-    Figure speedup{"speedup", "flash is faster by", Unit::One};
-    speedup.value = standard.median / flash.median;
-    speedup.low = standard.minimum / flash.q3;
-    speedup.high = standard.q3 / std::max(flash.minimum, 1e-12);
-    return {speedup};
+    return {{"speedup", "flash is faster by", Unit::One, standard.median / flash.median,
+             standard.minimum / flash.q3, standard.q3 / std::max(flash.minimum, 1e-12)}};
 }
 
 Figure attentionCrossoverFigure(const std::map<std::int64_t, double>& speedups)
