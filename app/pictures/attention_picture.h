@@ -2,18 +2,15 @@
 // The picture of `attention`: the queries × keys matrix that standard attention writes to memory
 // and flash attention never does. A cursor walks over its tiles as flash attention does, row by
 // row: what is on the chip, the running maximum and sum, and the bytes that have gone to memory by
-// then stand beside it. A drag over the matrix scrubs, Space plays, arrow keys step, Home and End
-// go to the ends.
+// then stand beside it. Arrow keys up and down go a row of tiles.
 #pragma once
 
 #include "app/pictures/attention_layout.h"
-#include "app/pictures/picture.h"
-
-#include <QTimer>
+#include "app/pictures/walk_picture.h"
 
 namespace memscape {
 
-class AttentionPicture final : public Picture
+class AttentionPicture final : public WalkPicture
 {
     Q_OBJECT
 
@@ -31,35 +28,20 @@ public:
 
     const AttentionState& state() const { return m_state; }
     AttentionLayout layoutNow() const { return layoutAttention(m_state, QRectF(rect())); }
-    int cursor() const { return m_cursor; } ///< the step; −1 without a walk
-    void setCursor(int step);
-    bool isPlaying() const { return m_frames.isActive(); }
-    void setPlaying(bool playing);
     static QString shortcuts(); ///< for the help
 
-signals:
-    void cursorMoved(int step);
-
 protected:
-    bool event(QEvent* event) override;
+    QString wordsOf(int step) const override { return m_state.words(step); }
+    bool isWalk(QPointF at) const override { return layoutNow().matrix.contains(at); }
+    int stepNear(QPointF at) const override;
+    QRectF playButton() const override { return layoutNow().playButton; }
+    bool isButton(QPointF at) const override { return playButton().contains(at) || isWalk(at); }
+    QString toolTipAt(QPointF at) const override;
     void paintEvent(QPaintEvent* event) override;
-    void mousePressEvent(QMouseEvent* event) override;
-    void mouseMoveEvent(QMouseEvent* event) override;
-    void mouseReleaseEvent(QMouseEvent* event) override;
-    void leaveEvent(QEvent* event) override;
-    void hideEvent(QHideEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    void nextFrame();
-    int stepUnder(QPointF at) const;
-
     AttentionState m_state;
-    int m_cursor = -1;
-    bool m_touched = false; ///< somebody moved the cursor: else it stands in the middle
-    bool m_scrubbing = false;
-    QTimer m_frames;
-    double m_progress = 0;
 };
 
 /// attention_paint.cpp: everything, with the cursor at a step.

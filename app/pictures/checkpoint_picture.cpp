@@ -4,11 +4,7 @@
 #include "app/plots/plot_style.h"
 #include "core/experiment/parameter.h"
 
-#include <QHelpEvent>
-#include <QKeyEvent>
-#include <QMouseEvent>
 #include <QPainter>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -16,10 +12,6 @@
 namespace memscape {
 
 namespace {
-
-constexpr int frameTime = 33;        ///< ms
-constexpr double playTime = 9000;    ///< ms for a whole schedule, unless its steps would be slower than that
-constexpr double slowestStep = 250;  ///< ms
 
 QString valueOf(const Parameters& parameters, const char* key)
 {
@@ -50,11 +42,9 @@ QString titleOf(const ScheduleState& state, const Parameters& parameters)
 } // namespace
 
 CheckpointPicture::CheckpointPicture(QWidget* parent)
-    : Picture(parent)
+    : WalkPicture(parent)
 {
     setAccessibleName(tr("Checkpoint schedule"));
-    m_frames.setInterval(frameTime);
-    connect(&m_frames, &QTimer::timeout, this, &CheckpointPicture::nextFrame);
 }
 
 void CheckpointPicture::setState(const Experiment&, const Device&, const Parameters& parameters,
@@ -77,14 +67,9 @@ void CheckpointPicture::setState(const Experiment&, const Device&, const Paramet
 
 void CheckpointPicture::setSchedule(ScheduleState state)
 {
-    const double share = m_state.steps.size() > 1 ? double(m_cursor) / double(m_state.steps.size() - 1) : 0;
     m_state = std::move(state);
-    const int last = int(m_state.steps.size()) - 1;
-    m_cursor = m_touched && last >= 0 ? std::clamp(int(std::lround(share * last)), 0, last) : m_state.peak;
-    if (m_state.empty())
-        setPlaying(false);
+    setSteps(int(m_state.steps.size()), m_state.peak);
     forget();
-    setAccessibleDescription(summary());
 }
 
 void CheckpointPicture::forget()
@@ -114,7 +99,7 @@ QString CheckpointPicture::summary() const
         .arg(m_state.units.memory(peak.during))
         .arg(m_state.peak + 1)
         .arg(m_state.name(m_state.peak))
-        .arg(m_cursor + 1)
+        .arg(cursor() + 1)
         .arg(cursorText());
 }
 
@@ -126,46 +111,6 @@ QSize CheckpointPicture::sizeHint() const
 QSize CheckpointPicture::minimumSizeHint() const
 {
     return {int(460 * plotUnit()), int(210 * plotUnit())};
-}
-
-void CheckpointPicture::setCursor(int step)
-{
-    if (m_state.empty())
-        return;
-    m_touched = true;
-    const int next = std::clamp(step, 0, int(m_state.steps.size()) - 1);
-    if (next == m_cursor)
-        return;
-    m_cursor = next;
-    if (!isPlaying()) // a screen reader is told where it came to rest
-        setAccessibleDescription(cursorText());
-    update();
-    emit cursorMoved(m_cursor);
-}
-
-void CheckpointPicture::setPlaying(bool playing)
-{
-    if (playing == isPlaying() || (playing && m_state.empty()))
-        return;
-    if (playing && m_cursor >= int(m_state.steps.size()) - 1)
-        setCursor(0);
-    if (playing) {
-        m_progress = m_cursor;
-        m_frames.start();
-    } else {
-        m_frames.stop();
-        setAccessibleDescription(summary());
-    }
-    update();
-}
-
-void CheckpointPicture::nextFrame()
-{
-    const double steps = double(m_state.steps.size());
-    m_progress += frameTime / std::min(slowestStep, playTime / std::max(1.0, steps));
-    setCursor(int(m_progress));
-    if (m_cursor >= int(steps) - 1)
-        setPlaying(false);
 }
 
 void CheckpointPicture::setAxis(ScheduleAxis axis)
@@ -181,7 +126,7 @@ void CheckpointPicture::paintTo(QPainter& painter, const QRectF& rect, const The
     const ScheduleLayout layout = layoutSchedule(m_state, m_axis, cursorText(), rect);
     const SchedulePen pen{painter, m_state, layout, theme};
     pen.still();
-    pen.moving(m_cursor, false);
+    pen.moving(cursor(), false);
     painter.restore();
 }
 
@@ -199,7 +144,7 @@ void CheckpointPicture::paintEvent(QPaintEvent*)
     }
     QPainter painter(this);
     painter.drawPixmap(0, 0, m_still);
-    SchedulePen{painter, m_state, layout, theme}.moving(m_cursor, isPlaying());
+    SchedulePen{painter, m_state, layout, theme}.moving(cursor(), isPlaying());
     paintFocusRing(painter, theme);
 }
 

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The picture of `checkpoint`: the schedule step by step, stages across and time down, beside the memory it
-// holds. A cursor walks along it: dragging scrubs, Space plays, arrow keys step (Shift: ten at a time), Home and End go
-// to the ends, P to the peak, T changes between rows and true time. What happens at the cursor stands
-// below in words.
+// holds. A cursor walks along it; P goes to the peak, T changes between rows and true time. What happens
+// at the cursor stands below in words.
 #pragma once
 
 #include "app/pictures/checkpoint_layout.h"
-#include "app/pictures/picture.h"
+#include "app/pictures/walk_picture.h"
 
 #include <QPixmap>
-#include <QTimer>
 
 namespace memscape {
 
-class CheckpointPicture final : public Picture
+class CheckpointPicture final : public WalkPicture
 {
     Q_OBJECT
 
@@ -33,41 +31,28 @@ public:
 
     const ScheduleState& state() const { return m_state; }
     ScheduleLayout layoutNow() const;
-    int cursor() const { return m_cursor; } ///< the step; −1 without a schedule
-    void setCursor(int step);
-    QString cursorText() const { return m_state.words(m_cursor); }
-    bool isPlaying() const { return m_frames.isActive(); }
-    void setPlaying(bool playing);
     ScheduleAxis axis() const { return m_axis; }
     void setAxis(ScheduleAxis axis);
     static QString shortcuts(); ///< for the help
 
-signals:
-    void cursorMoved(int step);
-
 protected:
+    QString wordsOf(int step) const override { return m_state.words(step); }
+    bool isWalk(QPointF at) const override;
+    int stepNear(QPointF at) const override { return layoutNow().stepAt(at.y()); }
+    QRectF playButton() const override { return layoutNow().playButton; }
+    bool isButton(QPointF at) const override;
+    QString toolTipAt(QPointF at) const override;
     bool event(QEvent* event) override;
     void paintEvent(QPaintEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
-    void mouseMoveEvent(QMouseEvent* event) override;
-    void mouseReleaseEvent(QMouseEvent* event) override;
-    void leaveEvent(QEvent* event) override;
-    void hideEvent(QHideEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    void nextFrame();
     void forget(); ///< what is painted is not what is to be seen any more
-    QString toolTipAt(QPointF at) const;
-    void scrubTo(QPointF at);
+    void changeAxis() { setAxis(m_axis == ScheduleAxis::Rows ? ScheduleAxis::Time : ScheduleAxis::Rows); }
 
     ScheduleState m_state;
     ScheduleAxis m_axis = ScheduleAxis::Rows;
-    int m_cursor = -1;
-    bool m_touched = false; ///< somebody moved the cursor: else it is at the peak
-    bool m_scrubbing = false;
-    QTimer m_frames;
-    double m_progress = 0; ///< of what is played, in steps
     QPixmap m_still; ///< everything that does not move
 };
 
