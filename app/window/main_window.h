@@ -74,6 +74,8 @@ protected:
     void dropEvent(QDropEvent* event) override;
 
 private:
+    static constexpr QSize standardSize{1440, 900};
+
     // main_window.cpp
     void build();
     void startLate();
@@ -83,10 +85,11 @@ private:
     void refreshTitle();
     void refreshRun();
     void pageUpdated();
-    void rememberLayout();
     void applySettings(Settings::Key key);
     void applyLook();
     void setWorkersFromSettings();
+    // main_window_layout.cpp
+    void rememberLayout();
     // main_window_actions.cpp
     void connectActions();
     void connectFileActions();

@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/kernels.h"
 
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -87,6 +88,18 @@ inline void verdict(KernelCheck& check, cudaError_t error, std::uint64_t wrong, 
                       static_cast<unsigned long long>(wrong), n,
                       static_cast<unsigned long long>(first));
 }
+
+/// The number of elements that differ from the reference by more than rounding, and the first.
+struct Mismatches
+{
+    std::uint64_t wrong = 0, first = 0, compared = 0;
+    void compare(double found, double expected, double tolerance)
+    {
+        if (!(std::fabs(found - expected) <= tolerance) && wrong++ == 0)
+            first = compared;
+        ++compared;
+    }
+};
 
 template <typename Word>
 void compareWords(KernelCheck& check, cudaError_t error, const std::vector<Word>& found,

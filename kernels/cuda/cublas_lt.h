@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVIDIA's matrix products, cuBLASLt, opened at run time: half a gigabyte that nobody has to install. Its
-// few functions are declared here; without the library our own kernel of mlp.cu multiplies. Float without
+// few functions are declared here; without the library our own kernel of product.cu multiplies. Float without
 // TF32, no workspace and no split of the inner dimension: the same sizes give the same bits, and no
 // memory is used beside the pool.
 #pragma once

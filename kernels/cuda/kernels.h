@@ -121,7 +121,7 @@ cudaError_t launchSharedChase(const std::uint32_t* next, std::uint32_t count, st
 cudaError_t preferL1();
 KernelCheck checkChase(ChaseKind kind);
 
-// ---- mlp.cu ------------------------------------------------------------------------------------
+// ---- product.cu --------------------------------------------------------------------------------
 
 constexpr int productVersions = 2;
 
@@ -141,6 +141,9 @@ struct ProductLaunch
     std::uint64_t cStride = 0;
 };
 cudaError_t launchProduct(const ProductLaunch& launch, cudaStream_t stream);
+KernelCheck checkProduct(int version, bool aTransposed, bool bTransposed);
+
+// ---- mlp.cu ------------------------------------------------------------------------------------
 
 /// z = sums + bias and x = gelu(z), rows × width; either of z and x may be null, and each may be sums.
 cudaError_t launchGelu(const float* sums, const float* bias, float* z, float* x, std::uint64_t rows,
@@ -160,7 +163,6 @@ cudaError_t launchUniform(float* values, std::uint64_t count, std::uint64_t seed
 /// Adds the digest of `count` floats to *sum.
 cudaError_t launchDigest(const float* values, std::uint64_t count, unsigned long long* sum,
                          cudaStream_t stream);
-KernelCheck checkProduct(int version, bool aTransposed, bool bTransposed);
 KernelCheck checkMlpElements();
 
 // ---- harness.cu --------------------------------------------------------------------------------

@@ -17,11 +17,11 @@
 
 #include "core/experiments/precision.h"
 #include "kernels/host/gemm.h"
+#include "kernels/host/gradient_counter.h"
 #include "kernels/measure/counting_pool.h"
 
 #include <array>
 #include <optional>
-#include <span>
 
 namespace memscape::host {
 
@@ -34,23 +34,6 @@ struct TrainingBatch
 /// Batch `index`: the same numbers every time.
 void fillBatch(HostSession& session, const TrainedNetwork& network, std::uint64_t index,
                TrainingBatch& batch);
-
-/// Counts of gradients by magnitude, in the bars of precision.h.
-class GradientCounter
-{
-public:
-    /// `scale`: what the numbers were multiplied by.
-    void add(std::span<const float> gradients, double scale);
-    MagnitudeHistogram histogram() const;
-    double count() const { return m_count; }
-    double largest() const { return m_largest; }
-    double median() const;     ///< of those that are not zero, from the bars
-    double spreadBits() const; ///< standard deviation of log2 |g|
-
-private:
-    std::vector<double> m_bars = std::vector<double>(histogramBars, 0.0);
-    double m_count = 0, m_zeros = 0, m_largest = 0, m_sum = 0, m_squares = 0;
-};
 
 struct TrainerOptions
 {

@@ -82,7 +82,7 @@ TensorProductLaunch keysOf(const Planes& p, const void* left, const void* right,
     return launch;
 }
 
-/// Products of floats one after the other: mlp.cu knows no batches.
+/// Products of floats one after the other: product.cu knows no batches.
 Result<void> floatProducts(const TensorProductLaunch& w, cudaStream_t stream)
 {
     const auto rows = std::uint64_t(w.rows), columns = std::uint64_t(w.columns),

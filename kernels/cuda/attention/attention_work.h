@@ -27,7 +27,7 @@ ElementFormat elementFormat(DType dtype);
 /// Errors: attention.range when a number does not fit the kernels' 31 bits.
 Result<AttentionSizes> attentionSizes(const AttentionShape& shape);
 
-/// Our own product of one format: mlp.cu's for floats, tensor_product.h's for halves.
+/// Our own product of one format: product.cu's for floats, tensor_product.h's for halves.
 Products ownProducts(cudaStream_t stream);
 
 Result<void> standardForward(const AttentionSizes& sizes, ElementFormat format,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Standard attention: the launchers of standard.h (softmax and its gradient) and of tensor_product.h
-// (products of halves). Products of floats are mlp.cu's, all of them may be cuBLASLt's.
+// (products of halves). Products of floats are product.cu's, all of them may be cuBLASLt's.
 #include "kernels/cuda/attention/attention.h"
 #include "kernels/cuda/attention/gpu_machine.cuh"
 #include "kernels/cuda/attention/launch.cuh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The middle of standard attention: softmax over the rows of S, and its gradient, as kernels of their
-// own. S = Q Kᵀ and O = P V before and after are products (tensor_product.h, cublas_lt.h, mlp.cu).
+// own. S = Q Kᵀ and O = P V before and after are products (tensor_product.h, cublas_lt.h, product.cu).
 //
 //   P = softmax(scale S), zero where a row sees nothing           reads S, writes P
 //   dS = scale P ∘ (dP − Σ P ∘ dP)                                reads P and dP, writes dS

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text to values: one value, a sweep, the assignments of a command line. What is wrong is said with the
+// parameter as its place and what would be allowed.
+#include "core/base/text.h"
+#include "core/experiment/parameter_text.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+/// The error with the parameter's key as its place.
+Error placed(Error error, const std::string& key)
+{
+    if (error.place.empty())
+        error.place = key;
+    return error;
+}
+
+/// The longest text that the spec allows, in bytes.
+std::size_t longestText(const ParameterSpec& spec)
+{
+    return spec.maximum > 0 ? static_cast<std::size_t>(spec.maximum) : textLimit;
+}
+
+std::string rangeText(const ParameterSpec& spec)
+{
+    if (spec.kind == ParameterKind::Text)
+        return fmt::format("a text of {} to {} bytes", numberText(spec.minimum), longestText(spec));
+    return numbersText(spec);
+}
+
+Result<ParameterValue> checkedNumber(const ParameterSpec& spec, double value)
+{
+    if (!std::isfinite(value) || value < spec.minimum || value > spec.maximum) {
+        return fail("parameter.range", fmt::format("{} is out of range", valueLabel(spec, value)),
+                    "allowed: " + rangeText(spec), spec.key);
+    }
+    if (spec.kind == ParameterKind::Integer && value != std::floor(value)) {
+        return fail("parameter.type", fmt::format("expected a whole number, found {}", numberText(value)),
+                    "allowed: " + rangeText(spec), spec.key);
+    }
+    return ParameterValue(value);
+}
+
+bool isCounted(const ParameterSpec& spec, std::string_view text)
+{
+    return !spec.counted.empty() && text.starts_with(spec.counted + ":");
+}
+
+/// `every:4`
+Result<ParameterValue> parseCounted(const ParameterSpec& spec, std::string_view text)
+{
+    constexpr double most = 65536;
+    const auto count = parseNumber(text.substr(spec.counted.size() + 1));
+    if (!count || *count < 1 || *count > most || *count != std::floor(*count)) {
+        return fail("parameter.choice",
+                    fmt::format("\"{}\": after {}: comes a whole number", quotedForMessage(text), spec.counted),
+                    fmt::format("allowed: {0}:1 to {0}:{1}", spec.counted, most), spec.key);
+    }
+    return ParameterValue(fmt::format("{}:{}", spec.counted, *count));
+}
+
+Result<ParameterValue> parseChoice(const ParameterSpec& spec, std::string_view text)
+{
+    if (isCounted(spec, text))
+        return parseCounted(spec, text);
+    std::vector<std::string> keys;
+    for (const ChoiceValue& choice : spec.choices) {
+        if (choice.key == text)
+            return ParameterValue(choice.key);
+        keys.push_back(choice.key);
+    }
+    return fail("parameter.choice", fmt::format("\"{}\" is not a choice", quotedForMessage(text)),
+                didYouMean(text, keys), spec.key);
+}
+
+Result<ParameterValue> parseFlag(const ParameterSpec& spec, std::string_view text)
+{
+    if (text == "true" || text == "yes" || text == "on" || text == "1")
+        return ParameterValue(true);
+    if (text == "false" || text == "no" || text == "off" || text == "0")
+        return ParameterValue(false);
+    return fail("parameter.type",
+                fmt::format("expected true or false, found \"{}\"", quotedForMessage(text)), {}, spec.key);
+}
+
+Result<ParameterValue> parseText(const ParameterSpec& spec, std::string_view text)
+{
+    if (text.size() > longestText(spec) || static_cast<double>(text.size()) < spec.minimum) {
+        return fail("parameter.range",
+                    text.empty() ? std::string("is empty")
+                                 : fmt::format("a text of {} bytes is out of range", text.size()),
+                    "allowed: " + rangeText(spec), spec.key);
+    }
+    if (!validUtf8(text))
+        return fail("parameter.type", "the text is not UTF-8", {}, spec.key);
+    const bool control = std::any_of(text.begin(), text.end(), [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    });
+    if (control)
+        return fail("parameter.type", fmt::format("\"{}\" holds a control character", quotedForMessage(text)),
+                    "write it on one line, without tabs", spec.key);
+    return ParameterValue(std::string(text));
+}
+
+tl::unexpected<Error> sweepSyntax(const ParameterSpec& spec, std::string_view text, std::string why)
+{
+    return fail("sweep.syntax", fmt::format("\"{}\": {}", quotedForMessage(text), why),
+                "a sweep is written 1:128:x2, 0:64:8 or 1,2,5", spec.key);
+}
+
+Result<std::vector<ParameterValue>> sweepList(const ParameterSpec& spec, std::string_view text)
+{
+    std::vector<ParameterValue> values;
+    for (const std::string& part : split(text, ',')) {
+        if (trimmed(part).empty())
+            return sweepSyntax(spec, text, "a value is empty");
+        if (values.size() == sweepLimit)
+            return fail("sweep.limit", fmt::format("more than {} points", sweepLimit),
+                        "take fewer points", spec.key);
+        MEMSCAPE_TRY(value, parseValue(spec, part));
+        values.push_back(value);
+    }
+    return values;
+}
+
+/// `"a","b"`: a comma or an equals sign inside the quotes belongs to the text.
+Result<std::vector<ParameterValue>> sweepTexts(const ParameterSpec& spec, std::string_view text)
+{
+    const auto wrong = [&] {
+        return fail("sweep.syntax", fmt::format("\"{}\": each text needs its own double quotes",
+                                                quotedForMessage(text)),
+                    "several texts are written \"one\",\"two\"", spec.key);
+    };
+    std::vector<ParameterValue> values;
+    for (std::string_view rest = text;;) {
+        const std::size_t end = rest.starts_with('"') ? rest.find('"', 1) : std::string_view::npos;
+        if (end == std::string_view::npos)
+            return wrong();
+        if (values.size() == sweepLimit)
+            return fail("sweep.limit", fmt::format("more than {} points", sweepLimit),
+                        "take fewer points", spec.key);
+        MEMSCAPE_TRY(value, parseValue(spec, rest.substr(1, end - 1)));
+        values.push_back(value);
+        rest = trimmed(rest.substr(end + 1));
+        if (rest.empty())
+            return values;
+        if (!rest.starts_with(','))
+            return wrong();
+        rest = trimmed(rest.substr(1));
+    }
+}
+
+Result<std::vector<ParameterValue>> sweepRange(const ParameterSpec& spec, std::string_view text)
+{
+    const auto parts = split(text, ':');
+    if (parts.size() < 2 || parts.size() > 3)
+        return sweepSyntax(spec, text, "a range has the form first:last:step");
+    if (spec.kind != ParameterKind::Integer && spec.kind != ParameterKind::Real)
+        return sweepSyntax(spec, text, "a range needs numbers; list the choices with commas");
+    MEMSCAPE_TRY(firstValue, parseValue(spec, parts[0]));
+    MEMSCAPE_TRY(lastValue, parseValue(spec, parts[1]));
+    const double first = std::get<double>(firstValue), last = std::get<double>(lastValue);
+    if (last < first)
+        return sweepSyntax(spec, text, "the last value is below the first");
+
+    std::string step = parts.size() == 3 ? std::string(trimmed(parts[2])) : "1";
+    const bool geometric = step.starts_with('x') || step.starts_with('X');
+    if (geometric)
+        step.erase(0, 1);
+    auto size = geometric ? parseNumber(step) : parseQuantity(step, spec.unit);
+    if (!size)
+        return sweepSyntax(spec, text, "the step is not a number");
+    if (geometric ? *size <= 1 : *size <= 0)
+        return sweepSyntax(spec, text, geometric ? "the factor must be above 1" : "the step must be above 0");
+    if (geometric && first <= 0)
+        return sweepSyntax(spec, text, "a range by a factor cannot start at 0");
+
+    std::vector<ParameterValue> values;
+    // The end belongs to the sweep when a step lands on it up to rounding.
+    const double slack = 1e-9 * std::max(std::fabs(last), 1.0);
+    for (std::size_t i = 0;; ++i) {
+        double value = geometric ? first * std::pow(*size, static_cast<double>(i))
+                                 : first + static_cast<double>(i) * *size;
+        if (value > last + slack)
+            return values;
+        if (spec.kind == ParameterKind::Integer)
+            value = std::round(value);
+        if (values.size() == sweepLimit)
+            return fail("sweep.limit", fmt::format("more than {} points", sweepLimit),
+                        "take a larger step", spec.key);
+        const ParameterValue next = std::min(value, last);
+        if (values.empty() || values.back() != next) // 1:4:x1.1 rounds to the same integer twice
+            values.push_back(next);
+    }
+}
+
+} // namespace
+
+Result<ParameterValue> parseValue(const ParameterSpec& spec, std::string_view text)
+{
+    text = trimmed(text);
+    switch (spec.kind) {
+    case ParameterKind::Choice: return parseChoice(spec, text);
+    case ParameterKind::Flag: return parseFlag(spec, text);
+    case ParameterKind::Text: return parseText(spec, text);
+    case ParameterKind::Integer:
+    case ParameterKind::Real: break;
+    }
+    for (const ChoiceValue& word : spec.choices) {
+        if (text == word.label)
+            text = word.key;
+    }
+    auto number = parseQuantity(text, spec.unit);
+    if (!number) {
+        Error error = placed(number.error(), spec.key);
+        error.code = error.code == "number.range" ? "parameter.range" : "parameter.type";
+        if (error.hint.empty())
+            error.hint = "allowed: " + rangeText(spec);
+        return fail(std::move(error));
+    }
+    return checkedNumber(spec, *number);
+}
+
+Result<std::vector<ParameterValue>> parseSweep(const ParameterSpec& spec, std::string_view text)
+{
+    text = trimmed(text);
+    if (spec.kind == ParameterKind::Text) {
+        if (text.starts_with('"'))
+            return sweepTexts(spec, text);
+        MEMSCAPE_TRY(value, parseValue(spec, text));
+        return std::vector<ParameterValue>{value};
+    }
+    if (text.find(',') != std::string_view::npos)
+        return sweepList(spec, text);
+    if (text.find(':') != std::string_view::npos && !isCounted(spec, text))
+        return sweepRange(spec, text);
+    MEMSCAPE_TRY(value, parseValue(spec, text));
+    return std::vector<ParameterValue>{value};
+}
+
+Result<Parameters> resolve(const Schema& schema,
+                           const std::vector<std::pair<std::string, std::string>>& assignments)
+{
+    Parameters parameters;
+    for (const ParameterSpec& spec : schema) {
+        auto standard = parseValue(spec, spec.standard);
+        assert(standard && "the default of a parameter must be valid");
+        parameters.set(spec.key, *standard);
+    }
+    std::vector<std::string> seen;
+    for (const auto& [key, text] : assignments) {
+        const ParameterSpec* spec = findParameter(schema, key);
+        if (!spec) {
+            return fail("parameter.unknown", fmt::format("no parameter \"{}\"", quotedForMessage(key)),
+                        didYouMean(key, keysOf(schema)), quotedForMessage(key));
+        }
+        if (std::find(seen.begin(), seen.end(), key) != seen.end())
+            return fail("parameter.twice", "is given twice", "give it once", key);
+        seen.push_back(key);
+        MEMSCAPE_TRY(values, parseSweep(*spec, text));
+        if (values.size() == 1) {
+            parameters.set(key, values.front());
+        } else if (parameters.sweep()) {
+            return fail("sweep.several",
+                        fmt::format("only one parameter may be swept, and {} already is",
+                                    parameters.sweep()->key),
+                        "run the command once per value of the other", key);
+        } else {
+            parameters.setSweep(Sweep{key, values});
+        }
+    }
+    return parameters;
+}
+
+Result<Parameters> resolve(const Schema& schema, const std::vector<std::string>& assignments)
+{
+    std::vector<std::pair<std::string, std::string>> pairs;
+    for (const std::string& assignment : assignments) {
+        const auto equals = assignment.find('=');
+        if (equals == std::string::npos || equals == 0) {
+            return fail("parameter.syntax",
+                        fmt::format("expected KEY=VALUE, found \"{}\"", quotedForMessage(assignment)),
+                        "parameters: " + join(keysOf(schema), ", "));
+        }
+        pairs.emplace_back(assignment.substr(0, equals), assignment.substr(equals + 1));
+    }
+    return resolve(schema, pairs);
+}
+
+} // namespace memscape

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/host/gradient_counter.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape::host {
+
+void GradientCounter::add(std::span<const float> gradients, double scale)
+{
+    const double shift = std::log2(scale);
+    for (const float gradient : gradients) {
+        if (!std::isfinite(gradient))
+            continue;
+        ++m_count;
+        if (gradient == 0) {
+            ++m_zeros;
+            continue;
+        }
+        const double magnitude = std::log2(std::fabs(double(gradient))) - shift;
+        m_sum += magnitude;
+        m_squares += magnitude * magnitude;
+        m_largest = std::max(m_largest, std::fabs(double(gradient)) / scale);
+        const int bar = int(std::floor(magnitude)) - histogramFirst;
+        ++m_bars[std::size_t(std::clamp(bar, 0, histogramBars - 1))];
+    }
+}
+
+MagnitudeHistogram GradientCounter::histogram() const
+{
+    MagnitudeHistogram histogram{histogramFirst, m_bars, m_zeros / std::max(1.0, m_count)};
+    for (double& bar : histogram.shares)
+        bar /= std::max(1.0, m_count);
+    return histogram;
+}
+
+double GradientCounter::median() const
+{
+    const double half = (m_count - m_zeros) / 2;
+    double below = 0;
+    for (std::size_t i = 0; i < m_bars.size(); ++i) {
+        if (below + m_bars[i] >= half && m_bars[i] > 0)
+            return std::exp2(histogramFirst + double(i) + (half - below) / m_bars[i]);
+        below += m_bars[i];
+    }
+    return 0;
+}
+
+double GradientCounter::spreadBits() const
+{
+    const double count = m_count - m_zeros;
+    if (count < 1)
+        return 0;
+    const double mean = m_sum / count;
+    return std::sqrt(std::max(0.0, m_squares / count - mean * mean));
+}
+
+} // namespace memscape::host
