@@ -151,7 +151,7 @@ std::vector<SeriesGroup> seriesGroups(const Outcome& outcome)
         const auto same = std::find_if(groups.begin(), groups.end(), [&](const SeriesGroup& group) {
             const Series* first = outcome.findSeries(group.series.front());
             const bool isSame = series.yUnit != Unit::One // counts differ
-                || (first->yLabel == series.yLabel && series.x.key == "step"); // losses do not
+                || first->yLabel == series.yLabel; // losses, or wavefronts and cycles, do not
             return group.unit == series.yUnit && isSame && first->x.key == series.x.key;
         });
         if (same == groups.end())

@@ -7,6 +7,7 @@ namespace memscape {
 
 const Experiment& hierarchyExperiment();
 const Experiment& strideExperiment();
+const Experiment& bankConflictsExperiment();
 const Experiment& trainingMemoryExperiment();
 const Experiment& inferenceMemoryExperiment();
 const Experiment& checkpointExperiment();
@@ -19,6 +20,7 @@ const std::vector<const Experiment*>& experiments()
     static const std::vector<const Experiment*> all{
         &hierarchyExperiment(),
         &strideExperiment(),
+        &bankConflictsExperiment(),
         &trainingMemoryExperiment(),
         &inferenceMemoryExperiment(),
         &checkpointExperiment(),
