@@ -192,6 +192,8 @@ void addRates(const HostReference& reference, Device& host)
         rate.flops.source = fmt::format("{} cores × {} FMA per clock × 2 × {}, as {}", host.units,
                                         numberText(from.fmaPerClockPerUnit),
                                         quantityText(clock, Unit::Hertz), reference.name);
+        if (!reference.sameCore)
+            rate.flops.source += ": " + from.flops.source;
         host.rates.emplace(name, std::move(rate));
     }
 }

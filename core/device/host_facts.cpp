@@ -197,6 +197,15 @@ private:
 
 /// The first processor's block. The rest is only counted when sysfs has not told how many there
 /// are: the kernel asks every core for its clock while this file is read.
+void readExtensions(const std::string& words, HostFacts& facts)
+{
+    for (const std::string& word : split(words, ' ')) {
+        if (!word.empty())
+            facts.extensions.insert(word);
+    }
+    facts.virtualMachine = facts.extensions.count("hypervisor") > 0;
+}
+
 void readCpuInfo(const fs::path& path, bool countAll, HostFacts& facts)
 {
     std::ifstream file(path);
@@ -223,8 +232,8 @@ void readCpuInfo(const fs::path& path, bool countAll, HostFacts& facts)
             facts.model = static_cast<int>(std::clamp(*number, -1.0, 1e6));
         else if (key == "cpu MHz" && number && *number > 1 && *number < 1e5)
             facts.infoHz = *number * 1e6;
-        else if (key == "flags")
-            facts.virtualMachine = (" " + value + " ").find(" hypervisor ") != std::string::npos;
+        else if (key == "flags" || key == "Features")
+            readExtensions(value, facts);
     }
     facts.threads = std::max(1, processors);
     facts.cores = facts.threads;

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,7 @@ struct HostFacts
     int family = -1;
     int model = -1;
     bool virtualMachine = false;
+    std::set<std::string, std::less<>> extensions; ///< of the instruction set: "avx2", "asimd"
     int threads = 1; ///< online
     int cores = 1;
     double infoHz = std::numeric_limits<double>::quiet_NaN(); ///< /proc/cpuinfo: nominal or current

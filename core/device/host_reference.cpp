@@ -5,9 +5,18 @@
 // sibling), 0x60–0x7f (desktop and mobile) and 0xa0–0xaf (Bergamo, Siena) are Zen 4. Intel 6/143
 // and 6/207 are Sapphire and Emerald Rapids. Ranges as in the Linux kernel's family tables, not
 // re-checked.
+//
+// The typical host's arithmetic follows from the extensions that the system lists: two vector units
+// that multiply and add, as wide as AVX-512 (counted as 256 bits: many cores pair their halves),
+// AVX2 or Advanced SIMD; products in BF16 and INT8 where there are instructions for them. A CPU
+// without BF16 instructions still multiplies BF16: each value is widened to FP32 first, exactly, and
+// the product runs at FP32's rate.
 #include "core/device/host_reference.h"
 
 #include "core/device/catalogue.h"
+
+#include <algorithm>
+#include <initializer_list>
 
 namespace memscape {
 
@@ -68,8 +77,39 @@ MemoryLevel typicalStore(const char* id, const char* label, LevelKind kind, doub
     return level;
 }
 
+bool hasAny(const HostFacts& facts, std::initializer_list<std::string_view> extensions)
+{
+    return std::any_of(extensions.begin(), extensions.end(), [&](std::string_view name) {
+        return facts.extensions.find(name) != facts.extensions.end();
+    });
+}
+
+/// Fused multiply-adds per clock of one core.
+void addTypicalRates(const HostFacts& facts, double clock, Device& host)
+{
+    const auto add = [&](const char* format, double fma, const std::string& source) {
+        Rate rate{typical(2 * fma * clock), fma, false, {}};
+        rate.flops.source = source;
+        host.rates[format] = std::move(rate);
+    };
+    const bool wide = hasAny(facts, {"avx2", "avx512f"});
+    const double fp32 = wide ? 16 : 8; // two units of 256 or of 128 bits
+    add("fp32", fp32, wide ? "two vector units of 256 bits" : "two vector units of 128 bits");
+    add("fp64", fp32 / 2, "half of FP32: vectors hold half as many");
+    if (hasAny(facts, {"amx_bf16"}))
+        add("bf16", 512, "AMX: a tile product of 16 × 16 × 32 every 16 clocks");
+    else if (hasAny(facts, {"avx512_bf16", "bf16"}))
+        add("bf16", 2 * fp32, "twice FP32: its instructions multiply pairs");
+    else
+        add("bf16", fp32, "FP32's: without BF16 instructions values are widened to FP32 first");
+    if (hasAny(facts, {"amx_int8"}))
+        add("int8", 1024, "AMX: a tile product of 16 × 16 × 64 every 16 clocks");
+    else if (hasAny(facts, {"avx512_vnni", "avx_vnni", "asimddp"}))
+        add("int8", 4 * fp32, "four times FP32: its instructions multiply groups of four");
+}
+
 /// One core of a typical 3 GHz CPU; describeHost scales it.
-Device typicalHost()
+Device typicalHost(const HostFacts& facts)
 {
     constexpr double clock = 3e9;
     Device host;
@@ -94,7 +134,7 @@ Device typicalHost()
     host.derating = {typical(0.85), typical(0.4), typical(0.56)};
     host.launch = {0, Evidence::Specified, "a host starts loops, not kernels", {}};
     host.concurrency.linesInFlightPerUnit = typical(12);
-    host.rates["fp32"] = {typical(32 * clock), 16, false, {}};
+    addTypicalRates(facts, clock, host);
     return host;
 }
 
@@ -113,7 +153,7 @@ HostReference hostReference(const HostFacts& facts)
                     family.dramLimit};
         }
     }
-    return {typicalHost(), "typical value", {}, false, 2 * twoChannels};
+    return {typicalHost(facts), "typical value", {}, false, 2 * twoChannels};
 }
 
 } // namespace memscape

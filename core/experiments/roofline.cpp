@@ -223,8 +223,11 @@ std::vector<RooflineLevel> rooflineLevels(const Device& device)
     for (const MemoryLevel& level : device.levels) {
         if (level.kind != LevelKind::Cache && level.kind != LevelKind::Dram)
             continue;
-        const Sourced bandwidth = levelBandwidth(
-            device, level, level.kind == LevelKind::Dram ? Operation::Copy : Operation::Read);
+        // A host reads each line before it overwrites it: the bytes that its copies count are fewer
+        // than those that move, and its reads alone show what the memory gives.
+        const bool copies = device.isGpu() && level.kind == LevelKind::Dram;
+        const Sourced bandwidth =
+            levelBandwidth(device, level, copies ? Operation::Copy : Operation::Read);
         if (bandwidth.valueOr(0) > 0)
             levels.push_back({level.id, level.label, bandwidth.value});
     }

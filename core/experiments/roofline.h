@@ -43,7 +43,7 @@ std::optional<RooflinePoint> rooflinePoint(const RooflineKernel& kernel, const F
 struct RooflineLevel
 {
     std::string id, label;
-    double bandwidth = 0; ///< B/s, reads and writes together
+    double bandwidth = 0; ///< B/s: of reads; of copies from a GPU's DRAM
 };
 std::vector<RooflineLevel> rooflineLevels(const Device& device);
 

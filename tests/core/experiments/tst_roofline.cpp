@@ -7,6 +7,7 @@
 #include <QtTest>
 
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 using namespace memscape;
@@ -87,14 +88,17 @@ void TestRoofline::kernelsStandUnderTheirRoof_data()
 {
     QTest::addColumn<QString>("device");
     for (const char* id : {"nvidia-h200", "nvidia-a100-80gb", "nvidia-v100-sxm2", "nvidia-rtx-4090",
-                           "amd-epyc-zen4-vm", "cpu"})
+                           "amd-epyc-zen4-vm", "cpu", "sysfs/arm", "sysfs/hybrid", "sysfs/zen5-vm"})
         QTest::newRow(id) << id;
 }
 
 void TestRoofline::kernelsStandUnderTheirRoof()
 {
     QFETCH(QString, device);
-    const Device known = *findDevice(device.toStdString());
+    // Of the catalogue, or described from a recorded /sys and /proc.
+    const Device known = device.startsWith("sysfs/")
+        ? describeHost(std::filesystem::path(TEST_DATA) / device.toStdString())
+        : *findDevice(device.toStdString());
     const auto prediction = roofline().predict(known, with({}));
     QVERIFY2(prediction.has_value(), prediction ? "" : prediction.error().text().c_str());
     const Json& points = prediction->detail["points"];
