@@ -11,6 +11,7 @@ const Experiment& bankConflictsExperiment();
 const Experiment& trainingMemoryExperiment();
 const Experiment& inferenceMemoryExperiment();
 const Experiment& checkpointExperiment();
+const Experiment& batchSizeExperiment();
 const Experiment& attentionExperiment();
 const Experiment& precisionExperiment();
 const Experiment& rooflineExperiment();
@@ -24,6 +25,7 @@ const std::vector<const Experiment*>& experiments()
         &trainingMemoryExperiment(),
         &inferenceMemoryExperiment(),
         &checkpointExperiment(),
+        &batchSizeExperiment(),
         &attentionExperiment(),
         &precisionExperiment(),
         &rooflineExperiment(),

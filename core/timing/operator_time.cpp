@@ -158,6 +158,8 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
                           const Plan& plan, const Device& device, const StepTimeOptions& options)
 {
     MEMSCAPE_TRY(rates, deviceRates(device));
+    if (options.bandwidth > 0)
+        rates.bandwidth = options.bandwidth;
     StepTime time;
     Clock clock(rates, options.efficiency, time);
     const bool isTraining = plan.phase == StepPhase::Training;

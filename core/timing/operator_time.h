@@ -54,6 +54,7 @@ struct StepTimeOptions
 {
     double efficiency = 1; ///< share of the dense rate that products reach
     std::span<const RecomputedRange> recomputed = {};
+    double bandwidth = 0; ///< B/s of what holds the step when it is not DRAM; 0: DRAM's copy
 };
 
 struct StepTime

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the course notes say about the batch, with the numbers of this model on this device beside it.
+#include "core/experiments/batch_size.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr const char* notes = "course notes, batch size optimization";
+
+std::string countText(double count)
+{
+    return quantityText(count, Unit::One);
+}
+
+std::string bytesText(double bytes)
+{
+    return quantityText(bytes, Unit::Byte);
+}
+
+Claim criticalClaim(const BatchStudy& study)
+{
+    Claim claim{"Critical batch size: B_crit = σ²/ε², ε the learning rate", notes,
+                "does not hold: the square of the gradient belongs below, not that of the rate", {}};
+    const BatchNoise& noise = study.noise;
+    if (noise.source == BatchNoise::Source::Regression && noise.knowsSteps()) {
+        NoisyRegression problem(noise.mlpSizes[0], noise.mlpSizes[1]);
+        const double scale = std::pow(2 / double(noise.mlpSizes[1]), 2); // of the loss, squared
+        while (problem.loss() > noise.target)
+            problem.step(0x1p40);
+        const double rate = problem.bestRate(0x1p40);
+        claim.ours = fmt::format("at the target tr(Σ) = {} and the best rate is {}: σ²/ε² = {}; tr(Σ)/|G|² = {}, and the steps "
+                                 "to the target say {}. The rate's unit is no gradient's: scale the loss by 10 and σ²/ε² is 10⁴ "
+                                 "times as large, while the batch that pays stays",
+                                 countText(problem.trace() * scale), countText(rate), countText(problem.trace() * scale / rate / rate),
+                                 countText(problem.simpleNoise()), countText(noise.hyperbola.critical()));
+    } else if (noise.knowsSteps()) {
+        claim.ours = fmt::format("here E_min / S_min = {} examples; no rate is in it", countText(noise.hyperbola.critical()));
+    } else {
+        claim.ours = "the noise scale is tr(Σ)/|G|²: measure it, or set noise_scale";
+    }
+    return claim;
+}
+
+Claim beyondClaim(const BatchStudy& study)
+{
+    Claim claim{"Beyond B_crit: diminishing returns in convergence speed", notes, "holds, gradually: there is no edge at B_crit", {}};
+    const double update = study.point.examples, critical = study.noise.hyperbola.critical();
+    claim.ours = fmt::format("doubling the update of {} saves {} of the steps and costs {} more examples; at B_crit = {} both are a "
+                             "factor of 2 from the fewest",
+                             countText(update), percentText(1 - study.noise.hyperbola.steps(2 * update) / study.noise.hyperbola.steps(update)),
+                             percentText(study.noise.hyperbola.examples(2 * update) / study.noise.hyperbola.examples(update) - 1),
+                             countText(critical));
+    return claim;
+}
+
+std::optional<Claim> halvingClaim(const BatchStudy& study)
+{
+    const std::int64_t batch = study.asked.batch;
+    const BatchPoint* half = batch % 2 == 0 ? study.at(batch / 2) : nullptr;
+    if (!half)
+        return {};
+    const double ratio = double(half->device) / double(study.point.device);
+    Claim claim{"Out of memory: halve the batch", notes,
+                ratio < 0.55 ? "holds where the batch is nearly all of it" : "does not hold: only what belongs to the batch is halved",
+                fmt::format("half the batch takes {} of the memory: {} instead of {}", percentText(ratio),
+                            bytesText(double(half->device)), bytesText(double(study.point.device)))};
+    if (study.largest)
+        claim.ours += fmt::format("; halving from twice the largest ends at {} or below it, and {} would fit",
+                                  *study.largest, *study.largest);
+    return claim;
+}
+
+std::optional<Claim> costClaim(const BatchStudy& study)
+{
+    if (study.splits.size() < 2 || !(study.splits.front().time.total > 0))
+        return {};
+    const double whole = study.splits.front().time.total;
+    const auto overhead = [&](const BatchPoint& split) { return split.time.total / whole - 1; };
+    const BatchPoint *cheapest = nullptr, *dearest = &study.splits.back();
+    for (const BatchPoint& split : study.splits) {
+        if (&split != &study.splits.front() && overhead(split) < 0.05)
+            cheapest = &split; // the smallest micro-batch below 5 %
+    }
+    Claim claim{"Gradient accumulation: typically < 5 % overhead", notes, {}, {}};
+    claim.verdict = overhead(*dearest) < 0.05 ? "holds for every split"
+        : cheapest ? fmt::format("holds down to micro-batches of {}", cheapest->batch)
+                   : "does not hold here";
+    claim.ours = fmt::format("{} × {} takes {} more time than {} at once", dearest->batch, dearest->accumulation,
+                             percentText(overhead(*dearest)), study.splits.front().batch);
+    if (cheapest && cheapest != dearest)
+        claim.ours += fmt::format("; {} × {}: {}", cheapest->batch, cheapest->accumulation, percentText(overhead(*cheapest)));
+    claim.ours += ". Small micro-batches read the weights as often and fill the units less";
+    return claim;
+}
+
+std::optional<Claim> savingClaim(const BatchStudy& study)
+{
+    if (study.splits.size() < 2)
+        return {};
+    const BatchPoint &whole = study.splits.front(), &last = study.splits.back();
+    const double promised = double(whole.batch) / double(last.batch), got = double(whole.allocated) / double(last.allocated);
+    return Claim{"Gradient accumulation: memory reduction ≈ B_eff / B_micro", notes,
+                 got > 0.9 * promised ? "holds where activations are nearly all" : "does not hold: weights, gradients and state stay",
+                 fmt::format("{} in micro-batches of {}: {} instead of {}, a factor of {} and not {}", whole.batch, last.batch,
+                             bytesText(double(last.allocated)), bytesText(double(whole.allocated)), countText(got), countText(promised))};
+}
+
+Claim scheduleClaim(const BatchStudy& study)
+{
+    Claim claim{"AdaBatch: B(t+1) = clip(α B_opt + (1 − α) B, B_min, B_max), B_opt = σ²/ε²", notes,
+                "holds with tr(Σ)/|G|² as B_opt; the paper of that name doubles the batch every so many epochs", {}};
+    if (!study.schedule || !study.constant)
+        claim.ours = "choose schedule=adaptive to see it beside a constant batch";
+    else
+        claim.ours = fmt::format("from {}: {} steps and {} examples, with the batch constant {} and {}",
+                                 countText(study.asked.schedule.first), countText(study.schedule->steps),
+                                 countText(study.schedule->examples), countText(study.constant->steps),
+                                 countText(study.constant->examples));
+    return claim;
+}
+
+} // namespace
+
+std::vector<Claim> batchClaims(const BatchStudy& study)
+{
+    std::vector<Claim> claims{criticalClaim(study)};
+    if (study.noise.knowsSteps())
+        claims.push_back(beyondClaim(study));
+    for (auto& made : {halvingClaim(study), costClaim(study), savingClaim(study)}) {
+        if (made)
+            claims.push_back(*made);
+    }
+    claims.push_back(scheduleClaim(study));
+    return claims;
+}
+
+} // namespace memscape
