@@ -113,6 +113,25 @@ void fitTranslation(Device& device, const std::vector<Probe>& curve, const std::
     }
 }
 
+/// Rates scale with the clock that was measured, and none is below what products reached: a core that
+/// the catalogue lacks may have wider units than its extensions tell.
+void fitRates(Device& device, double describedClock, const HostProbes& probes)
+{
+    const double faster = device.clock.value / describedClock;
+    for (auto& [name, rate] : device.rates) {
+        if (!rate.atTensorClock && std::isfinite(faster) && faster > 0 && faster != 1) {
+            rate.flops.value *= faster;
+            rate.flops.source += ", at the measured clock";
+        }
+        const auto reached = probes.productRates.find(name);
+        if (reached == probes.productRates.end() || !(reached->second > rate.flops.value))
+            continue;
+        rate.flops = measuredHere(reached->second, "large products on all cores");
+        rate.fmaPerClockPerUnit = reached->second / (2 * device.units * device.clock.value);
+        rate.atTensorClock = false;
+    }
+}
+
 } // namespace
 
 Knee fitKnee(const std::vector<Probe>& curve, double capacity, double near, double far)
@@ -154,6 +173,7 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
     fitBandwidths(device, probes);
     if (probes.clockHz > 0 && std::isfinite(probes.clockHz))
         device.clock = measuredHere(probes.clockHz, "chain of dependent multiplications of known latency");
+    fitRates(device, described.clock.value, probes);
     device.basis = "calibrated";
     Calibration calibration;
     calibration.grade = probes.grade;

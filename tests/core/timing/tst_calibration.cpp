@@ -21,6 +21,7 @@ private slots:
     void findsTheKneeOfStreams();
     void findsAShareOfASharedCache();
     void keepsWhatTheProbesCannotTell();
+    void ratesFollowTheClockAndWhatProductsReached();
     void refusesEmptyProbes();
 };
 
@@ -170,6 +171,26 @@ void TestCalibration::keepsWhatTheProbesCannotTell()
     const auto fitted = fitHostCalibration(described, probes);
     QVERIFY(fitted.has_value());
     QCOMPARE(fitted->levels[3].latency.value, 111e-9);
+}
+
+void TestCalibration::ratesFollowTheClockAndWhatProductsReached()
+{
+    Device described = blank();
+    described.clock.value = 2.4e9;
+    described.rates = {{"fp32", {{100e9, Evidence::Unverified, "typical", {}}, 16, false, {}}},
+                       {"bf16", {{100e9, Evidence::Unverified, "typical", {}}, 16, false, {}}},
+                       {"int8", {{100e9, Evidence::Derived, "all cores", {}}, 16, true, {}}}};
+    HostProbes probes = probesOf(known(), 0); // their clock: 3.6 GHz
+    probes.productRates = {{"fp32", 120e9}, {"bf16", 240e9}, {"int8", 90e9}, {"fp16", 1e15}};
+    const auto fitted = fitHostCalibration(described, probes);
+    QVERIFY(fitted.has_value());
+    QCOMPARE(fitted->rates.at("fp32").flops.value, 150e9); // the clock's, above what was reached
+    QVERIFY(fitted->rates.at("fp32").flops.evidence == Evidence::Unverified);
+    QCOMPARE(fitted->rates.at("bf16").flops.value, 240e9); // nothing runs above its dense rate
+    QVERIFY(fitted->rates.at("bf16").flops.evidence == Evidence::Measured);
+    QCOMPARE(2 * fitted->units * fitted->rates.at("bf16").fmaPerClockPerUnit * 3.6e9, 240e9);
+    QCOMPARE(fitted->rates.at("int8").flops.value, 100e9); // has a clock of its own
+    QVERIFY(!fitted->rates.contains("fp16")); // what a device lacks stays lacking
 }
 
 void TestCalibration::refusesEmptyProbes()
