@@ -2,6 +2,7 @@
 #include "app/pictures/picture.h"
 
 #include "app/pictures/attention_picture.h"
+#include "app/pictures/bank_picture.h"
 #include "app/pictures/budget_picture.h"
 #include "app/pictures/checkpoint_picture.h"
 #include "app/pictures/hierarchy_picture.h"
@@ -99,6 +100,8 @@ Picture* makePicture(std::string_view pageId, QWidget* parent)
         return new PrecisionPicture(parent);
     if (pageId == "roofline")
         return new RooflinePicture(parent);
+    if (pageId == "bank-conflicts")
+        return new BankPicture(parent);
     if (pageId == "stride")
         return new WarpPicture(parent);
     if (pageId == "hierarchy")

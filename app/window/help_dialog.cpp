@@ -2,6 +2,7 @@
 #include "app/window/help_dialog.h"
 
 #include "app/pictures/attention_picture.h"
+#include "app/pictures/bank_picture.h"
 #include "app/pictures/checkpoint_picture.h"
 #include "app/plots/plot_view.h"
 #include "core/experiment/record.h"
@@ -62,6 +63,7 @@ QString shortcutsHelp(const Actions& actions)
                 .arg(tr("On a checkpoint schedule"), CheckpointPicture::shortcuts());
     text += QStringLiteral("\n## %1\n\n%2\n")
                 .arg(tr("On attention's matrix"), AttentionPicture::shortcuts());
+    text += QStringLiteral("\n## %1\n\n%2\n").arg(tr("On the banks"), BankPicture::shortcuts());
     text += QStringLiteral("\n## %1\n\n%2\n\n## %3\n\n%4\n")
                 .arg(tr("On a plot"), PlotView::shortcuts(), tr("In the records"),
                      tr("P pins, N notes, F2 renames, Del deletes; Ctrl+click selects a second "
