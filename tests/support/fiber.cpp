@@ -1,14 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/fiber.h"
 
+#include <vector>
+
 namespace memscape::emulated {
 
 namespace {
 
 constexpr std::size_t stackBytes = 128 << 10;
 thread_local Fiber* starting = nullptr;
+/// Stacks of fibers that are gone: a launch makes thousands, and the system would hand out and clear the
+/// pages of each.
+thread_local std::vector<std::unique_ptr<char[]>> spareStacks;
+
+std::unique_ptr<char[]> stack()
+{
+    if (spareStacks.empty())
+        return std::unique_ptr<char[]>(new char[stackBytes]);
+    std::unique_ptr<char[]> taken = std::move(spareStacks.back());
+    spareStacks.pop_back();
+    return taken;
+}
 
 } // namespace
+
+Fiber::~Fiber()
+{
+    spareStacks.push_back(std::move(m_stack));
+}
 
 #if defined(__x86_64__)
 
@@ -39,7 +58,7 @@ memscapeSwitchStacks:
 
 Fiber::Fiber(std::function<void()> body)
     : m_body(std::move(body))
-    , m_stack(new char[stackBytes])
+    , m_stack(stack())
 {
     // As if start() had been called from nowhere: six registers, then where to return to.
     const auto top = (reinterpret_cast<std::uintptr_t>(m_stack.get()) + stackBytes) & ~std::uintptr_t(15);
@@ -65,7 +84,7 @@ void Fiber::leave()
 
 Fiber::Fiber(std::function<void()> body)
     : m_body(std::move(body))
-    , m_stack(new char[stackBytes])
+    , m_stack(stack())
 {
     getcontext(&m_inside);
     m_inside.uc_stack.ss_sp = m_stack.get();

@@ -21,6 +21,7 @@ class Fiber
 public:
     /// `body` must not return: its last act is leave(). It catches its exceptions.
     explicit Fiber(std::function<void()> body);
+    ~Fiber();
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
 
