@@ -66,8 +66,9 @@ BatchNoise regression(const std::vector<std::int64_t>& sizes, const BatchCase& a
         return noise;
     }
     noise.hyperbola = *fitted;
+    // On the way of this update; smaller ones go the way of 8.
     while (problem.loss() > noise.target)
-        problem.step(0x1p40);
+        problem.step(std::max(8.0, asked.update(double(asked.batch))));
     noise.noiseScale = problem.simpleNoise();
     return noise;
 }

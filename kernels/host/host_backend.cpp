@@ -4,6 +4,7 @@
 
 #include "core/device/catalogue.h"
 #include "core/experiment/record.h"
+#include "kernels/host/batch_size.h"
 #include "kernels/host/checkpoint.h"
 #include "kernels/host/measurement.h"
 #include "kernels/host/precision.h"
@@ -20,6 +21,8 @@ Result<MeasuredRun> measureExperiment(host::HostSession& session, const Experime
 {
     if (experiment.id() == "checkpoint")
         return host::measureCheckpoint(session, experiment, parameters);
+    if (experiment.id() == "batch-size")
+        return host::measureBatchSize(session, experiment, parameters);
     if (experiment.id() == "precision")
         return host::measurePrecision(session, experiment, parameters);
     std::unique_ptr<host::HostMeasurement> measurement;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every host kernel, in every version, element size and operation, against its reference.
 #include "kernels/host/attention_device.h"
+#include "kernels/host/batch_trainer.h"
 #include "kernels/host/chase.h"
 #include "kernels/host/gelu.h"
 #include "kernels/host/half_rows.h"
@@ -58,6 +59,9 @@ void addChains(std::vector<SelftestLine>& lines, RunSink& sink)
         });
         const std::string name = "MLP chain, " + kernel.name;
         lines.push_back(check ? lineOf(name, *check) : SelftestLine{name, false, false, check.error().text()});
+        const auto step = checkBatchTrainer(session, kernel);
+        const std::string training = "training step, " + kernel.name;
+        lines.push_back(step ? lineOf(training, *step) : SelftestLine{training, false, false, step.error().text()});
     }
 }
 

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/host/batch_program.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+namespace memscape::host {
+
+namespace {
+
+constexpr std::size_t grain = 16; // floats of a cache line
+
+/// Threads that are running wait here for each other; short, so they spin before they yield.
+class SpinBarrier
+{
+public:
+    explicit SpinBarrier(int threads)
+        : m_threads(threads)
+    {
+    }
+    void wait()
+    {
+        const int round = m_round.load(std::memory_order_relaxed);
+        if (m_arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == m_threads) {
+            m_arrived.store(0, std::memory_order_relaxed);
+            m_round.store(round + 1, std::memory_order_release);
+            return;
+        }
+        for (int spins = 0; m_round.load(std::memory_order_acquire) == round; ++spins) {
+            if (spins > 4096)
+                std::this_thread::yield();
+        }
+    }
+
+private:
+    int m_threads;
+    alignas(64) std::atomic<int> m_arrived{0};
+    alignas(64) std::atomic<int> m_round{0};
+};
+
+struct alignas(64) Worker
+{
+    BatchSums sums;
+    ProductScratch scratch;
+    int thread = 0, threads = 1;
+
+    Part part(std::int64_t count) const { return partOf(std::size_t(count), thread, threads, grain); }
+    Part rowsOf(std::int64_t count) const { return partOf(std::size_t(count), thread, threads, 1); }
+};
+
+/// C (rows × columns) = A · B by slabs of rows or columns, whichever there are more of.
+struct Slabs
+{
+    Part rows, columns;
+};
+Slabs slabsOf(const Worker& worker, std::int64_t rows, std::int64_t columns)
+{
+    if (columns >= rows)
+        return {{0, std::size_t(rows)}, worker.part(columns)};
+    return {worker.rowsOf(rows), {0, std::size_t(columns)}};
+}
+
+void linear(Worker& worker, const BatchOperation& op, const ProductKernel& product)
+{
+    const auto in = std::size_t(op.inputs), out = std::size_t(op.outputs);
+    const Slabs slabs = slabsOf(worker, op.rows, op.outputs);
+    if (slabs.rows.size() == 0 || slabs.columns.size() == 0)
+        return;
+    float* const y = op.result + slabs.rows.begin * out + slabs.columns.begin;
+    product.run({slabs.rows.size(), slabs.columns.size(), in, op.a + slabs.rows.begin * in, in, false,
+                 op.b + slabs.columns.begin * in, in, true, y, out, false},
+                worker.scratch);
+    const float* const bias = op.c + slabs.columns.begin;
+    for (std::size_t row = 0; row < slabs.rows.size(); ++row) {
+        for (std::size_t k = 0; k < slabs.columns.size(); ++k)
+            y[row * out + k] += bias[k];
+    }
+}
+
+void inputGradient(Worker& worker, const BatchOperation& op, const ProductKernel& product)
+{
+    const auto in = std::size_t(op.inputs), out = std::size_t(op.outputs);
+    const Slabs slabs = slabsOf(worker, op.rows, op.inputs);
+    if (slabs.rows.size() == 0 || slabs.columns.size() == 0)
+        return;
+    product.run({slabs.rows.size(), slabs.columns.size(), out, op.a + slabs.rows.begin * out, out, false,
+                 op.b + slabs.columns.begin, in, false, op.result + slabs.rows.begin * in + slabs.columns.begin, in, false},
+                worker.scratch);
+}
+
+/// dW rows of this thread, and the same entries of db.
+void weightGradient(Worker& worker, const BatchOperation& op, const ProductKernel& product)
+{
+    const auto in = std::size_t(op.inputs), out = std::size_t(op.outputs), rows = std::size_t(op.rows);
+    const Part part = worker.part(op.outputs);
+    if (part.size() == 0)
+        return;
+    product.run({part.size(), in, rows, op.a + part.begin, out, true, op.b, in, false, op.result + part.begin * in, in, false},
+                worker.scratch);
+    std::fill(op.second + part.begin, op.second + part.end, 0.0F);
+    for (std::size_t row = 0; row < rows; ++row) {
+        for (std::size_t k = part.begin; k < part.end; ++k)
+            op.second[k] += op.a[row * out + k];
+    }
+}
+
+float squares(const float* values, std::size_t count)
+{
+    float sum = 0;
+    for (std::size_t i = 0; i < count; ++i)
+        sum += values[i] * values[i];
+    return sum;
+}
+
+void countNorms(Worker& worker, const BatchOperation& op)
+{
+    const auto in = std::size_t(op.inputs), out = std::size_t(op.outputs);
+    const Part rows = worker.rowsOf(op.rows);
+    for (std::size_t row = rows.begin; row < rows.end; ++row)
+        worker.sums.squaredNorms += (double(squares(op.b + row * in, in)) + 1) * double(squares(op.a + row * out, out));
+}
+
+void elementwise(Worker& worker, const BatchOperation& op, float rate)
+{
+    const std::int64_t count = op.rows * op.outputs;
+    const Part part = worker.part(count);
+    const float *a = op.a, *b = op.b;
+    float* const result = op.result;
+    switch (op.kind) {
+    case BatchOperation::Kind::Relu:
+        for (std::size_t i = part.begin; i < part.end; ++i)
+            result[i] = std::max(a[i], 0.0F);
+        break;
+    case BatchOperation::Kind::ReluGradient:
+        for (std::size_t i = part.begin; i < part.end; ++i)
+            result[i] = b[i] > 0 ? a[i] : 0.0F;
+        break;
+    case BatchOperation::Kind::Loss: {
+        double sum = 0;
+        for (std::size_t i = part.begin; i < part.end; ++i)
+            sum += double((a[i] - b[i]) * (a[i] - b[i]));
+        worker.sums.loss += sum;
+        break;
+    }
+    case BatchOperation::Kind::LossGradient: {
+        const float factor = 2 / float(count);
+        for (std::size_t i = part.begin; i < part.end; ++i)
+            result[i] = factor * (a[i] - b[i]);
+        break;
+    }
+    case BatchOperation::Kind::Add:
+        for (std::size_t i = part.begin; i < part.end; ++i)
+            result[i] += a[i];
+        break;
+    case BatchOperation::Kind::Update:
+        for (std::size_t i = part.begin; i < part.end; ++i)
+            result[i] -= rate * a[i];
+        break;
+    case BatchOperation::Kind::Load:
+        std::memcpy(result + part.begin, a + part.begin, part.size() * sizeof(float));
+        break;
+    default:
+        break;
+    }
+}
+
+void runOne(Worker& worker, const BatchOperation& op, const ProductKernel& product, float rate, bool countsNorms)
+{
+    switch (op.kind) {
+    case BatchOperation::Kind::Linear:
+        return linear(worker, op, product);
+    case BatchOperation::Kind::InputGradient:
+        return inputGradient(worker, op, product);
+    case BatchOperation::Kind::WeightGradient:
+        if (countsNorms)
+            countNorms(worker, op);
+        return weightGradient(worker, op, product);
+    default:
+        return elementwise(worker, op, rate);
+    }
+}
+
+} // namespace
+
+double BatchProgram::run(HostSession& session, const ProductKernel& product, float rate, bool countsNorms,
+                         BatchSums& sums) const
+{
+    ThreadTeam& team = session.team();
+    std::vector<Worker> workers(std::size_t(team.size()));
+    SpinBarrier barrier(team.size());
+    const double seconds = team.run([&](int thread) {
+        Worker& worker = workers[std::size_t(thread)];
+        worker.thread = thread;
+        worker.threads = team.size();
+        for (const BatchOperation& op : operations) {
+            runOne(worker, op, product, rate, countsNorms);
+            barrier.wait();
+        }
+    });
+    for (const Worker& worker : workers) {
+        sums.loss += worker.sums.loss;
+        sums.squaredNorms += worker.sums.squaredNorms;
+    }
+    return seconds;
+}
+
+void BatchProgram::runAlone(const ProductKernel& product, float rate, bool countsNorms, BatchSums& sums) const
+{
+    Worker worker;
+    for (const BatchOperation& op : operations)
+        runOne(worker, op, product, rate, countsNorms);
+    sums.loss += worker.sums.loss;
+    sums.squaredNorms += worker.sums.squaredNorms;
+}
+
+} // namespace memscape::host
