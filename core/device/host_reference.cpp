@@ -2,7 +2,8 @@
 // The table of CPU families that the catalogue knows, and the typical host for all others.
 //
 // Families: AMD 25 is Zen 3 and Zen 4; of these the models 0x10–0x1f (Genoa and its workstation
-// sibling), 0x60–0x7f (desktop and mobile) and 0xa0–0xaf (Bergamo, Siena) are Zen 4. Intel 6/143
+// sibling), 0x60–0x7f (desktop and mobile) and 0xa0–0xaf (Bergamo, Siena) are Zen 4. AMD 26 is Zen 5 in
+// the models 0x00–0x2f (Turin), 0x40–0x4f and 0x60–0x7f (desktop and mobile). Intel 6/143
 // and 6/207 are Sapphire and Emerald Rapids. Ranges as in the Linux kernel's family tables, not
 // re-checked.
 //
@@ -39,6 +40,9 @@ constexpr Family families[] = {
     {"AuthenticAMD", 25, 0x10, 0x1f, "AMD", "amd-epyc-9654", "amd-epyc-zen4-vm", 0},
     {"AuthenticAMD", 25, 0xa0, 0xaf, "AMD", "amd-epyc-9654", "amd-epyc-zen4-vm", 0},
     {"AuthenticAMD", 25, 0x60, 0x7f, "AMD", "amd-epyc-9654", "", twoChannels},
+    {"AuthenticAMD", 26, 0x00, 0x2f, "AMD", "amd-epyc-zen5-vm", "", 0},
+    {"AuthenticAMD", 26, 0x40, 0x4f, "AMD", "amd-epyc-zen5-vm", "", twoChannels},
+    {"AuthenticAMD", 26, 0x60, 0x7f, "AMD", "amd-epyc-zen5-vm", "", twoChannels},
     {"GenuineIntel", 6, 143, 143, "Intel", "intel-xeon-8480plus", "", 0},
     {"GenuineIntel", 6, 207, 207, "Intel", "intel-xeon-8480plus", "", 0},
 };

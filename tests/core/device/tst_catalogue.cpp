@@ -65,7 +65,7 @@ private slots:
         for (const Error& error : problems)
             qWarning("%s", error.text().c_str());
         QCOMPARE(problems.size(), std::size_t(0));
-        QCOMPARE(devices.size(), table.size() + 3);
+        QCOMPARE(devices.size(), table.size() + 4);
     }
 
     void files_are_as_the_program_writes_them()

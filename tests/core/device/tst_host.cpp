@@ -63,6 +63,19 @@ private slots:
         QVERIFY(std::abs(clocks - 4) < 0.1); // documented: 4
     }
 
+    void a_recorded_zen_5()
+    {
+        const Device host = described("zen5-vm");
+        QCOMPARE(host.architecture, std::string("Zen 5"));
+        QCOMPARE(host.level("L1")->capacity.value, 49152.0);
+        QCOMPARE(host.level("L1")->ways.value, 12.0);
+        QCOMPARE(host.level("L2")->ways.value, 16.0);
+        QVERIFY(host.clock.value > 4e9); // /proc/cpuinfo says 2.6 GHz
+        const double clocks = host.level("L1")->latency.value * host.clock.value;
+        QVERIFY(std::abs(clocks - 4) < 0.1); // documented: 4
+        QVERIFY(host.rates.at("bf16").flops.value == 2 * host.rates.at("fp32").flops.value);
+    }
+
     void what_the_system_tells_and_what_is_taken_from_elsewhere()
     {
         const Device host = described("zen4-vm");

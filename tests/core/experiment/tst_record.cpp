@@ -66,7 +66,7 @@ void TestRecord::everyOutcomeHasTheSameShape()
 {
     // Overlaying, comparing and exporting rely on it: every figure has a label and a finite value or
     // a word, every series as many y as x, and the series' keys are figures' keys. On this machine's
-    // CPU and on CPUs that are not in the catalogue or say nothing of their arithmetic, too.
+    // CPU and on CPUs that are not in the catalogue or say little of their arithmetic, too.
     std::vector<Device> devices{*findDevice("nvidia-h200"), *findDevice("nvidia-a100-80gb"),
                                 *findDevice("cpu")};
     for (const char* host : {"arm", "hybrid", "zen4-vm", "zen5-vm"})
