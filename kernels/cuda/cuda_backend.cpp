@@ -24,6 +24,8 @@ Measure measureOf(const std::string& experiment)
         return measureStride;
     if (experiment == "hierarchy")
         return measureHierarchy;
+    if (experiment == "bank-conflicts")
+        return measureBankConflicts;
     if (experiment == "attention")
         return measureAttention;
     return experiment == "checkpoint" ? measureCheckpoint : nullptr;

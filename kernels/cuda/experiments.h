@@ -12,6 +12,7 @@ namespace memscape::cuda {
 Result<MeasuredRun> measureStride(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureAttention(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureBankConflicts(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<Device> calibrateGpu(Session& session, const BackendDevice& device, RunSink& sink);
 std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink);

@@ -3,6 +3,7 @@
 // between the .cu files (nvcc, C++17) and the backend (C++20).
 #pragma once
 
+#include "kernels/cuda/banks.h"
 #include "kernels/cuda/plan.h"
 
 #include <cstddef>
@@ -142,6 +143,41 @@ struct ProductLaunch
 };
 cudaError_t launchProduct(const ProductLaunch& launch, cudaStream_t stream);
 KernelCheck checkProduct(int version, bool aTransposed, bool bTransposed);
+
+// ---- banks.cu ----------------------------------------------------------------------------------
+
+constexpr int bankVersions = 2; ///< throughput, latency
+constexpr std::uint32_t bankRequestsPerTurn = 16; ///< of every warp
+
+/// SM clocks and the global timer, from the first warp's start to the last one's end.
+struct BankResult
+{
+    unsigned long long begin = ~0ULL, end = 0;
+    unsigned long long beginNs = ~0ULL, endNs = 0;
+};
+
+struct BankLaunch
+{
+    BankWork work;
+    bool isWrite = false;
+    int warps = 32; ///< of the one block
+    std::uint32_t turns = 1; ///< of bankRequestsPerTurn requests
+    BankResult* result = nullptr; ///< a fresh one for every launch
+    /// Throughput: where the check sum goes, null when timed. Latency: lanes that went astray.
+    std::uint32_t* sum = nullptr;
+    void* target = nullptr; ///< write: the tile afterwards; null when timed
+};
+/// Shared memory of one block.
+inline std::uint32_t bankSharedBytes(const BankWork& work)
+{
+    return bytesOf(work.tile, work.elements / work.tile.columns);
+}
+/// cudaErrorInvalidValue for a request that leaves its tile.
+cudaError_t launchBanks(const BankLaunch& launch, cudaStream_t stream);
+/// One warp, reads of 4 bytes and more.
+cudaError_t launchBankLatency(const BankLaunch& launch, cudaStream_t stream);
+KernelCheck checkBanks(const BankWork& work, bool isWrite);
+KernelCheck checkBankLatency(const BankWork& work);
 
 // ---- mlp.cu ------------------------------------------------------------------------------------
 

@@ -10,7 +10,10 @@
 #include "kernels/measure/attention_reference.h"
 #include "kernels/measure/mlp_reference.h"
 
+#include "core/access/banks.h"
+
 #include <functional>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -46,6 +49,29 @@ void addStreams(Checks& checks, int sms)
     for (Act act : {Act::Read, Act::Write, Act::Copy}) {
         checks.push_back([=] { return checkLaps(act, true, sms); });
         checks.push_back([=] { return checkLaps(act, false, sms); });
+    }
+}
+
+/// A stride, a padded column, a swizzled column, in every width.
+void addBanks(Checks& checks)
+{
+    for (const std::uint32_t width : widths) {
+        const std::uint32_t granule = std::max<std::uint32_t>(width, bankBytes);
+        for (const auto& [padding, swizzle, step] : {std::tuple(0U, 0U, 5U), std::tuple(1U, 0U, 32U), std::tuple(0U, granule, 32U)}) {
+            const auto tile = sharedTile(width, 32, padding, swizzle);
+            if (!tile)
+                continue;
+            BankWork work;
+            work.tile = *tile;
+            work.lanes = lanesPerWarp;
+            for (std::uint32_t lane = 0; lane < work.lanes; ++lane)
+                work.asked[lane] = lane * step;
+            work.elements = (work.asked[lanesPerWarp - 1] / 32 + 1) * 32;
+            for (const bool isWrite : {false, true})
+                checks.push_back([=] { return checkBanks(work, isWrite); });
+            if (width >= bankBytes)
+                checks.push_back([=] { return checkBankLatency(work); });
+        }
     }
 }
 
@@ -126,6 +152,7 @@ std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
     addChases(checks);
     addStreams(checks, session.multiprocessors());
     addStride(checks, session.multiprocessors());
+    addBanks(checks);
     addProducts(checks);
     std::vector<SelftestLine> lines;
     for (const auto& run : checks) {

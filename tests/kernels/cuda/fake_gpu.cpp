@@ -5,6 +5,7 @@
 #include "kernels/cuda/kernels.h"
 #include "kernels/measure/mlp_numbers.h"
 #include "kernels/measure/mlp_reference.h"
+#include "tests/support/warp_emulator_block.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -131,6 +132,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int)
         break;
     case cudaDevAttrGlobalMemoryBusWidth:
         *value = 6144;
+        break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+        *value = 227 << 10;
         break;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
         *value = 228 << 10;
@@ -380,6 +384,36 @@ cudaError_t launchSharedChase(const std::uint32_t*, std::uint32_t, std::uint64_t
     return chase(12e-9, loads, result);
 }
 
+/// What the banks take for one request, counted by the emulated machine.
+static std::uint64_t bankTurns(const BankWork& work)
+{
+    emulated::BankCount count;
+    std::vector<std::uint32_t> at;
+    for (std::uint32_t lane = 0; lane < work.lanes; ++lane)
+        at.push_back(addressIn(work.tile, work.asked[lane]));
+    emulated::addTurns(count, at, work.tile.width);
+    return count.turns;
+}
+static cudaError_t bankTime(const BankLaunch& launch, double cycles)
+{
+    const FakeGpu& gpu = fakeGpu();
+    const double clock = gpu.clockHz * gpu.clockSag;
+    const auto begin = static_cast<unsigned long long>(clocks), beginNs = static_cast<unsigned long long>(now * 1e9);
+    const cudaError_t error = run(cycles / clock);
+    *launch.result = {begin, begin + static_cast<unsigned long long>(cycles), beginNs,
+                      beginNs + static_cast<unsigned long long>(cycles / clock * 1e9)};
+    return error;
+}
+cudaError_t launchBanks(const BankLaunch& launch, cudaStream_t)
+{
+    return bankTime(launch, double(bankTurns(launch.work)) * launch.turns * bankRequestsPerTurn * launch.warps);
+}
+cudaError_t launchBankLatency(const BankLaunch& launch, cudaStream_t)
+{
+    const double cycles = fakeGpu().sharedLatencyCycles + double(bankTurns(launch.work)) - 1;
+    return bankTime(launch, cycles * launch.turns * bankRequestsPerTurn);
+}
+
 // The chain of checkpoint is small in tests, so its kernels really run, on the host.
 cudaError_t launchProduct(const ProductLaunch& w, cudaStream_t)
 {
@@ -504,6 +538,14 @@ KernelCheck checkStream(int, int, Act, int)
 KernelCheck checkLaps(Act, bool, int)
 {
     return verdictOf("laps");
+}
+KernelCheck checkBanks(const BankWork&, bool)
+{
+    return verdictOf("banks");
+}
+KernelCheck checkBankLatency(const BankWork&)
+{
+    return verdictOf("banks latency");
 }
 KernelCheck checkChase(ChaseKind)
 {

@@ -26,6 +26,7 @@ struct FakeGpu
     double tensorFlopsPerSecond = 400e12; ///< products of halves, attention
     double l1BytesPerSecond = 25e12, l2BytesPerSecond = 8e12;
     double l1Latency = 16e-9, l2Latency = 140e-9, dramLatency = 350e-9;
+    double sharedLatencyCycles = 23;
     std::uint64_t l1Bytes = 200 << 10, l2Bytes = 50 << 20;
 
     // What is wrong with it.

@@ -84,6 +84,8 @@ private slots:
     void measuresTheSameFiguresAsItPredicts_data();
     void measuresTheSameFiguresAsItPredicts();
     void aWorkingSetLivesInItsLevel();
+    void aBankConflictCostsItsWavefronts();
+    void aWriteHasNoLatency();
     void anOffsetThatNoGpuCanLoadIsSkipped();
     void onePointThatDoesNotFitLeavesTheOthers();
     void nothingFits();
@@ -184,6 +186,8 @@ void TestCudaBackend::measuresTheSameFiguresAsItPredicts_data()
                             << "stride=4,8";
     QTest::newRow("hierarchy") << "hierarchy"
                                << "working_set=64KiB,1MiB";
+    QTest::newRow("bank-conflicts") << "bank-conflicts"
+                                    << "stride=1,32";
 }
 
 void TestCudaBackend::measuresTheSameFiguresAsItPredicts()
@@ -232,6 +236,49 @@ void TestCudaBackend::aWorkingSetLivesInItsLevel()
     }
     QVERIFY(near(findFigure(run->measurement.figures, "cycles")->number(), 16e-9 * 1.98e9, 0.01));
     QCOMPARE(findFigure(run->measurement.figures, "peak_memory")->number(), 32.0 * 1024);
+}
+
+void TestCudaBackend::aBankConflictCostsItsWavefronts()
+{
+    // The fake's banks take the turns that the emulated machine counts, at 1.98 GHz.
+    Sink sink;
+    const auto run = measure(*backend(), "bank-conflicts", {"stride=0,1,2,6,32"}, sink);
+    QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
+    const Series* cycles = run->measurement.findSeries("cycles");
+    const Series* latency = run->measurement.findSeries("latency_cycles");
+    const Series* bandwidth = run->measurement.findSeries("bandwidth");
+    const double expected[] = {1, 1, 2, 2, 32};
+    for (std::size_t i = 0; i < std::size(expected); ++i) {
+        QVERIFY2(near(cycles->y[i], expected[i], 0.001), qPrintable(QString::number(cycles->y[i])));
+        QVERIFY(near(latency->y[i], 23 + expected[i] - 1, 0.001));
+        QVERIFY(near(bandwidth->y[i], 128 * 1.98e9 / expected[i], 0.001));
+        QVERIFY(cycles->low[i] <= cycles->y[i] && cycles->y[i] <= cycles->high[i]);
+    }
+    QCOMPARE(run->provenance["grade"].get<std::string>(), std::string("A"));
+    QCOMPARE(int(sink.points.size()), 5 * 3);
+    QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
+    const auto cured = measure(*backend(), "bank-conflicts", {"pattern=column", "padding=0,1"}, sink);
+    QVERIFY(near(cured->measurement.findSeries("cycles")->y[0], 32, 0.001));
+    QVERIFY(near(cured->measurement.findSeries("cycles")->y[1], 1, 0.001));
+}
+
+void TestCudaBackend::aWriteHasNoLatency()
+{
+    Sink sink;
+    for (const char* what : {"operation=write", "width=2"}) {
+        const auto run = measure(*backend(), "bank-conflicts", {"stride=1,2", what}, sink);
+        QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
+        QVERIFY(!findFigure(run->measurement.figures, "latency_cycles"));
+        QVERIFY(near(run->measurement.findSeries("cycles")->y[0], 1, 0.001));
+    }
+    // 32 rows of 440 float4 take 220 KiB, more than a block gets unasked; of 1000 they fit into no block.
+    const auto large = measure(*backend(), "bank-conflicts", {"pattern=column", "width=16", "columns=440,16"}, sink);
+    QVERIFY2(large.has_value(), large ? "" : large.error().text().c_str());
+    const std::vector<double>& y = large->measurement.findSeries("cycles")->y;
+    QVERIFY(std::isfinite(y[0]) && std::isfinite(y[1]));
+    const auto none = measure(*backend(), "bank-conflicts", {"pattern=column", "width=16", "columns=1000,1010"}, sink);
+    QVERIFY(!none.has_value());
+    QVERIFY(!none.error().hint.empty());
 }
 
 void TestCudaBackend::anOffsetThatNoGpuCanLoadIsSkipped()
@@ -346,6 +393,9 @@ void TestCudaBackend::aWrongKernelIsNotTimed()
         QCOMPARE(run.error().code, std::string("check.failed"));
     }
     QCOMPARE(fakeGpu().launches, 0);
+    const auto banks = measure(*backend(), "bank-conflicts", {"stride=1,2"}, sink);
+    QVERIFY(!banks);
+    QCOMPARE(banks.error().code, std::string("check.failed"));
 }
 
 void TestCudaBackend::withoutPoolsMemoryIsCountedAllTheSame()
@@ -390,10 +440,10 @@ void TestCudaBackend::selftestReportsEveryKernel()
     fakeGpu().computeCapability = 70; // too old for tensor cores: what needs them is skipped
     const auto lines = gpu->selftest(device, sink);
     // 4 chases, 3 versions × 5 widths × 4 streams, 6 laps, 2 versions × 5 widths × 3 × 3 strides,
-    // 2 versions × 4 ways to read a product, its elements, the chain; attention in its formats:
+    // banks: 5 widths × 3 tiles × 2, latencies 3 × 3, 2 versions × 4 ways to read a product, its elements, the chain; attention in its formats:
     // standard 3 versions × 3, flash one × 3 and five × 2
     constexpr int attention = 9 + 13;
-    QCOMPARE(int(lines.size()), 4 + 60 + 6 + 90 + 8 + 1 + 1 + attention);
+    QCOMPARE(int(lines.size()), 4 + 60 + 6 + 90 + 30 + 9 + 8 + 1 + 1 + attention);
     for (const SelftestLine& line : lines)
         QVERIFY2(line.passed != line.skipped, (line.kernel + ": " + line.detail).c_str());
     QCOMPARE(std::count_if(lines.begin(), lines.end(),
