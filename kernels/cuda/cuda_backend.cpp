@@ -7,29 +7,28 @@
 #include "kernels/cuda/experiments.h"
 #include "kernels/cuda/module.h"
 
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
 namespace memscape::cuda {
 
-namespace {
-
-using Measure = Result<MeasuredRun> (*)(Session&, const SweepPlan&, RunSink&);
-
-/// Null when no GPU is asked.
 Measure measureOf(const std::string& experiment)
 {
-    if (experiment == "stride")
-        return measureStride;
-    if (experiment == "hierarchy")
-        return measureHierarchy;
-    if (experiment == "bank-conflicts")
-        return measureBankConflicts;
-    if (experiment == "attention")
-        return measureAttention;
-    return experiment == "checkpoint" ? measureCheckpoint : nullptr;
+    static const std::map<std::string, Measure> all{
+        {"stride", measureStride},
+        {"hierarchy", measureHierarchy},
+        {"bank-conflicts", measureBankConflicts},
+        {"attention", measureAttention},
+        {"checkpoint", measureCheckpoint},
+        {"roofline", measureRoofline},
+    };
+    const auto found = all.find(experiment);
+    return found == all.end() ? nullptr : found->second;
 }
+
+namespace {
 
 class CudaBackend : public Backend
 {

@@ -14,6 +14,12 @@ Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, Ru
 Result<MeasuredRun> measureAttention(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureBankConflicts(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureRoofline(Session& session, const SweepPlan& plan, RunSink& sink);
+
+using Measure = Result<MeasuredRun> (*)(Session&, const SweepPlan&, RunSink&);
+/// Null when no GPU is asked.
+Measure measureOf(const std::string& experiment);
+
 Result<Device> calibrateGpu(Session& session, const BackendDevice& device, RunSink& sink);
 std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink);
 

@@ -60,7 +60,7 @@ public:
     {
         host::HostSession session(device.device, sink);
         if (experiment.id() == "roofline")
-            return host::measureRoofline(session, experiment, parameters, measureExperiment);
+            return host::measureRoofline(session, measureExperiment);
         return measureExperiment(session, experiment, parameters);
     }
 

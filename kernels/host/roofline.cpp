@@ -1,111 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/roofline.h"
 
-#include "core/experiments/roofline.h"
-#include "kernels/measure/quality.h"
+#include "kernels/measure/roofline_run.h"
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace memscape::host {
 
-namespace {
-
-/// Who listens while one kernel is measured: Stop is heard, its own progress and points are not told.
-class KernelSink final : public RunSink
+Result<MeasuredRun> measureRoofline(HostSession& session, const MeasureExperiment& measure)
 {
-public:
-    explicit KernelSink(RunSink& outer)
-        : m_outer(outer)
-    {
-    }
-    void progress(int, int, const std::string&) override {}
-    void point(const std::string&, const Point&) override {}
-    void note(const std::string& level, const std::string& code, const std::string& text) override
-    {
-        m_outer.note(level, code, text);
-    }
-    bool cancelled() const override { return m_outer.cancelled(); }
-
-private:
-    RunSink& m_outer;
-};
-
-Quality qualityOf(const Json& provenance)
-{
-    const std::string grade = provenance.value("grade", std::string("D"));
-    return {grade.empty() ? 'D' : grade.front(), provenance.value("reason", std::string())};
-}
-
-struct Measured
-{
-    Figures figures;
-    Json points = Json::array(), samples = Json::array(), methods = Json::object();
-    Quality worst{'A', "every kernel"};
-};
-
-/// One kernel, into `all`. Errors: run.cancelled, and what its experiment says.
-Result<void> measureKernel(HostSession& session, const RooflineKernel& kernel,
-                           const MeasureExperiment& measure, Measured& all)
-{
-    MEMSCAPE_TRY(experiment, findExperiment(kernel.experiment));
-    MEMSCAPE_TRY(parameters, rooflineParameters(kernel));
-    if (kernel.experiment == "checkpoint") // a chain's point is its own, without a sweep
-        parameters.setSweep({});
-    KernelSink sink(session.sink());
-    HostSession own(session.device(), sink);
-    MEMSCAPE_TRY(run, measure(own, *experiment, parameters));
-    if (!run.complete)
-        return fail("run.cancelled", "the measurement was stopped");
-    const auto point = rooflinePoint(kernel, run.measurement.figures);
-    if (!point)
-        return fail("run.failed", "the measurement has no time");
-    addRooflineFigures(all.figures, session.device(), kernel, *point);
-    Json entry = rooflineJson(session.device(), kernel, *point);
-    const Quality quality = qualityOf(run.provenance);
-    entry["grade"] = std::string(1, quality.grade);
-    all.points.push_back(std::move(entry));
-    all.samples.push_back({{"kernel", kernel.id},
-                           {"samples", run.provenance.value("samples", Json::array())}});
-    all.methods[kernel.id] = run.provenance.value("method", Json());
-    all.worst = worse(all.worst, {quality.grade, kernel.label + ": " + quality.reason});
-    return {};
-}
-
-} // namespace
-
-Result<MeasuredRun> measureRoofline(HostSession& session, const Experiment&, const Parameters&,
-                                    const MeasureExperiment& measure)
-{
-    const std::vector<RooflineKernel> kernels = rooflineKernels(session.device());
-    Measured all;
-    bool isComplete = true;
-    for (std::size_t i = 0; i < kernels.size() && isComplete; ++i) {
-        session.sink().progress(int(i), int(kernels.size()), kernels[i].label);
+    const auto one = [&](const Experiment& experiment, const Parameters& parameters, RunSink& sink) {
         session.readCanary();
-        const auto measured = measureKernel(session, kernels[i], measure, all);
-        if (measured)
-            continue;
-        if (measured.error().code == "run.cancelled")
-            isComplete = false;
-        else
-            session.sink().note("warning", measured.error().code,
-                                fmt::format("{}: {}", kernels[i].label, measured.error().text()));
-    }
-    if (all.points.empty())
-        return isComplete ? Result<MeasuredRun>(fail("run.failed", "no kernel could be measured",
-                                                     "the notes say why"))
-                          : fail("run.cancelled", "the measurement was stopped");
-    MeasuredRun run;
-    run.complete = isComplete;
-    run.measurement.figures = std::move(all.figures);
-    run.measurement.detail = {{"points", std::move(all.points)}};
-    run.provenance = provenanceOf(session);
-    run.provenance.update({{"method", std::move(all.methods)},
-                           {"samples", std::move(all.samples)},
-                           {"grade", std::string(1, all.worst.grade)},
-                           {"reason", all.worst.reason},
-                           {"complete", isComplete}});
+        HostSession own(session.device(), sink);
+        return measure(own, experiment, parameters);
+    };
+    MEMSCAPE_TRY(run, runRoofline(session.device(), session.sink(), one));
+    Json provenance = provenanceOf(session);
+    provenance.update(run.provenance);
+    run.provenance = std::move(provenance);
     return run;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `roofline` on the host: every kernel of the prediction, measured by its own experiment at one point.
+// `roofline` on the host: every kernel of the prediction, measured by its own experiment at one point
+// (kernels/measure/roofline_run.h), the canary read before each.
 #pragma once
 
 #include "kernels/host/session.h"
@@ -10,9 +11,7 @@ namespace memscape::host {
 using MeasureExperiment =
     std::function<Result<MeasuredRun>(HostSession&, const Experiment&, const Parameters&)>;
 
-/// Kernels that cannot be measured are named in a note and left out. Errors: run.cancelled before
-/// the first, run.failed when there is none.
-Result<MeasuredRun> measureRoofline(HostSession& session, const Experiment& experiment,
-                                    const Parameters& parameters, const MeasureExperiment& measure);
+/// Errors: those of runRoofline().
+Result<MeasuredRun> measureRoofline(HostSession& session, const MeasureExperiment& measure);
 
 } // namespace memscape::host

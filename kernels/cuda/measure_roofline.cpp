@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// `roofline` on a GPU: every kernel of the prediction by its own experiment, in one session.
+#include "kernels/cuda/experiments.h"
+
+#include "kernels/measure/roofline_run.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace memscape::cuda {
+
+Result<MeasuredRun> measureRoofline(Session& session, const SweepPlan& plan, RunSink& sink)
+{
+    MEMSCAPE_TRY(circumstance, beginRun(session, sink));
+    const auto one = [&](const Experiment& experiment, const Parameters& parameters,
+                         RunSink& quiet) -> Result<MeasuredRun> {
+        const Measure measure = measureOf(experiment.id());
+        if (measure == nullptr)
+            return fail("run.skipped", fmt::format("\"{}\" has no measurement on a GPU", experiment.id()));
+        const SweepPlan own{experiment, plan.device, parameters,
+                            sweepOf(experiment, plan.device.device, parameters)};
+        return measure(session, own, quiet);
+    };
+    MEMSCAPE_TRY(run, runRoofline(plan.device.device, sink, one));
+    Json provenance = provenanceOf(session, circumstance, plan.device);
+    provenance.update(run.provenance);
+    provenance["grade_reason"] = provenance["reason"];
+    run.provenance = std::move(provenance);
+    return run;
+}
+
+} // namespace memscape::cuda

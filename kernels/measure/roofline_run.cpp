@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/measure/roofline_run.h"
+
+#include "core/experiments/roofline.h"
+#include "kernels/measure/quality.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace memscape {
+
+namespace {
+
+/// Who listens while one kernel is measured: Stop is heard, its own progress and points are not told.
+class KernelSink final : public RunSink
+{
+public:
+    explicit KernelSink(RunSink& outer)
+        : m_outer(outer)
+    {
+    }
+    void progress(int, int, const std::string&) override {}
+    void point(const std::string&, const Point&) override {}
+    void note(const std::string& level, const std::string& code, const std::string& text) override
+    {
+        m_outer.note(level, code, text);
+    }
+    bool cancelled() const override { return m_outer.cancelled(); }
+
+private:
+    RunSink& m_outer;
+};
+
+/// A host's reason is called so, a GPU's grade_reason.
+Quality qualityOf(const Json& provenance)
+{
+    const std::string grade = provenance.value("grade", std::string("D"));
+    return {grade.empty() ? 'D' : grade.front(),
+            provenance.value("reason", provenance.value("grade_reason", std::string()))};
+}
+
+struct Measured
+{
+    Figures figures;
+    Json points = Json::array(), samples = Json::array(), methods = Json::object();
+    Quality worst{'A', "every kernel"};
+};
+
+/// Raw samples of a host are in the provenance, a GPU's beside its points.
+Json samplesOf(const MeasuredRun& run)
+{
+    if (run.provenance.contains("samples"))
+        return run.provenance["samples"];
+    const Json& detail = run.measurement.detail;
+    return detail.is_object() ? detail.value("points", Json::array()) : Json::array();
+}
+
+/// One kernel, into `all`. Errors: run.cancelled, and what its experiment says.
+Result<void> measureKernel(const Device& device, const RooflineKernel& kernel, RunSink& sink,
+                           const MeasureKernel& measure, Measured& all)
+{
+    MEMSCAPE_TRY(experiment, findExperiment(kernel.experiment));
+    MEMSCAPE_TRY(parameters, rooflineParameters(kernel));
+    if (kernel.experiment == "checkpoint") // a chain's point is its own, without a sweep
+        parameters.setSweep({});
+    KernelSink quiet(sink);
+    MEMSCAPE_TRY(run, measure(*experiment, parameters, quiet));
+    if (!run.complete)
+        return fail("run.cancelled", "the measurement was stopped");
+    const auto point = rooflinePoint(kernel, run.measurement.figures);
+    if (!point)
+        return fail("run.failed", "the measurement has no time");
+    addRooflineFigures(all.figures, device, kernel, *point);
+    Json entry = rooflineJson(device, kernel, *point);
+    const Quality quality = qualityOf(run.provenance);
+    entry["grade"] = std::string(1, quality.grade);
+    all.points.push_back(std::move(entry));
+    all.samples.push_back({{"kernel", kernel.id}, {"samples", samplesOf(run)}});
+    all.methods[kernel.id] = run.provenance.value("method", Json());
+    all.worst = worse(all.worst, {quality.grade, kernel.label + ": " + quality.reason});
+    return {};
+}
+
+} // namespace
+
+Result<MeasuredRun> runRoofline(const Device& device, RunSink& sink, const MeasureKernel& measure)
+{
+    const std::vector<RooflineKernel> kernels = rooflineKernels(device);
+    Measured all;
+    bool isComplete = true;
+    for (std::size_t i = 0; i < kernels.size() && isComplete; ++i) {
+        sink.progress(int(i), int(kernels.size()), kernels[i].label);
+        const auto measured = measureKernel(device, kernels[i], sink, measure, all);
+        if (measured)
+            continue;
+        const std::string& code = measured.error().code;
+        if (code == "run.sticky" || code == "device.missing")
+            return fail(measured.error());
+        if (code == "run.cancelled")
+            isComplete = false;
+        else
+            sink.note("warning", code,
+                      fmt::format("{}: {}", kernels[i].label, measured.error().text()));
+    }
+    if (all.points.empty())
+        return isComplete ? Result<MeasuredRun>(fail("run.failed", "no kernel could be measured",
+                                                     "the notes say why"))
+                          : fail("run.cancelled", "the measurement was stopped");
+    MeasuredRun run;
+    run.complete = isComplete;
+    run.measurement.figures = std::move(all.figures);
+    run.measurement.detail = {{"points", std::move(all.points)}};
+    run.provenance = {{"method", std::move(all.methods)},
+                      {"samples", std::move(all.samples)},
+                      {"grade", std::string(1, all.worst.grade)},
+                      {"reason", all.worst.reason},
+                      {"complete", isComplete}};
+    return run;
+}
+
+} // namespace memscape
