@@ -302,12 +302,21 @@ BudgetLayout layoutBudget(const BudgetState& state, const QRectF& rect)
     Column column{area, area.top()};
     const QFontMetricsF head(plotFont(1.1, true));
     layout.title = column.take(head.height(), 9 * u);
+    const QString towards = QObject::tr("how large a batch? →");
+    const bool leads = state.advises && !state.memory.empty();
+    const QRectF link(layout.title.right() - QFontMetricsF(plotFont(0.88, true)).horizontalAdvance(towards) - 20 * u,
+                      layout.title.top(), QFontMetricsF(plotFont(0.88, true)).horizontalAdvance(towards) + 20 * u,
+                      layout.title.height());
+    if (leads)
+        layout.title.setRight(link.left() - 10 * u);
     layout.titleText = head.elidedText(state.title, Qt::ElideRight, layout.title.width());
     layout.bar = column.take(std::clamp(area.height() * 0.17, 34 * u, 52 * u), 6 * u);
     placeParts(state, layout);
     placeTotals(state, layout, column);
     if (state.advises)
         placeCards(state, layout, column, area);
+    if (leads)
+        layout.buttons.push_back({BudgetItem::BatchSize, 0, link, towards});
     return layout;
 }
 

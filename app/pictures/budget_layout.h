@@ -44,7 +44,7 @@ struct PartBox
     double textLeft = 0; ///< where they begin: beside the line of the capacity, not under it
 };
 
-enum class BudgetItem { Card, Applied, MakeItFit, Cancel, Back, Previous, Next };
+enum class BudgetItem { Card, Applied, MakeItFit, Cancel, Back, Previous, Next, BatchSize };
 
 /// Something to click: a card of a lever or a button.
 struct BudgetButton

@@ -244,6 +244,9 @@ void BudgetPicture::activate(const BudgetButton& button)
         emit fitWanted(false);
         setFit(std::nullopt, false);
         break;
+    case BudgetItem::BatchSize:
+        emit experimentWanted(QStringLiteral("batch-size"), batchChanges(), tr("Batch size of this model"));
+        break;
     case BudgetItem::Previous:
         showPage(m_state.firstCard - std::max(1, shown));
         break;
@@ -251,6 +254,18 @@ void BudgetPicture::activate(const BudgetButton& button)
         showPage(m_state.firstCard + std::max(1, shown));
         break;
     }
+}
+
+/// The parameters that the experiment has too, all of the model's and the plan's.
+ParameterChanges BudgetPicture::batchChanges() const
+{
+    ParameterChanges changes;
+    const auto other = findExperiment("batch-size");
+    for (const auto& [key, value] : m_parameters.values()) {
+        if (other && findParameter((*other)->schema(), key))
+            changes.emplace_back(key, valueText(value));
+    }
+    return changes;
 }
 
 void BudgetPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme,

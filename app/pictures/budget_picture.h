@@ -53,6 +53,7 @@ private:
     void apply(const LeverCard& card);
     void takeBack(const AppliedLever& lever);
     void showPage(int first);
+    ParameterChanges batchChanges() const;
     QString toolTipAt(QPointF at) const;
     const BudgetButton* buttonAt(const BudgetLayout& layout, QPointF at) const;
     void moveFocus(int key);

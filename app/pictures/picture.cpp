@@ -3,6 +3,7 @@
 
 #include "app/pictures/attention_picture.h"
 #include "app/pictures/bank_picture.h"
+#include "app/pictures/batch_picture.h"
 #include "app/pictures/budget_picture.h"
 #include "app/pictures/checkpoint_picture.h"
 #include "app/pictures/hierarchy_picture.h"
@@ -96,6 +97,8 @@ Picture* makePicture(std::string_view pageId, QWidget* parent)
         return new CheckpointPicture(parent);
     if (pageId == "attention")
         return new AttentionPicture(parent);
+    if (pageId == "batch-size")
+        return new BatchPicture(parent);
     if (pageId == "precision")
         return new PrecisionPicture(parent);
     if (pageId == "roofline")

@@ -43,6 +43,7 @@ public:
 
     virtual QString title() const = 0; ///< "One warp, stride 4 (float32)"
     virtual QString summary() const = 0; ///< in words, for screen readers
+    virtual bool sharesHeight() const { return false; } ///< grows with the window, as its plot does
 
     /// GB or GiB, as everywhere in the window.
     void setByteStyle(ByteStyle style);

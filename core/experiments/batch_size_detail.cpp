@@ -119,7 +119,7 @@ Json frontJson(const BatchStudy& study)
     for (const ParetoPoint& point : study.front)
         front.push_back({{"batch", point.batch},
                          {"accumulation", point.accumulation},
-                         {"device_total", jsonNumber(point.memory)},
+                         {"peak_allocated", jsonNumber(point.memory)},
                          {"throughput", jsonNumber(point.throughput)},
                          {"examples", jsonNumber(point.examples)}});
     return front;

@@ -148,7 +148,7 @@ Series paretoSeries(const BatchStudy& study)
     Series series;
     series.key = "pareto";
     series.label = "not beaten in memory, throughput and examples at once";
-    series.x = {"device_total", "device total", Unit::Byte, "log2", {}, {}};
+    series.x = {"peak_allocated", "memory", Unit::Byte, "log2", {}, {}};
     series.yLabel = "throughput of the front (examples/s)";
     for (const ParetoPoint& point : study.front) {
         series.x.values.push_back(point.memory);

@@ -14,6 +14,8 @@ ParameterSpec real(std::string key, std::string label, std::string help, double 
     ParameterSpec spec{std::move(key), std::move(label), std::move(help), ParameterKind::Real, Unit::One, least, most,
                        scale, {}, std::move(standard)};
     spec.suffix = std::move(suffix);
+    if (least == 0 && spec.standard == "0")
+        spec.choices = {{"0", "from the model", "what a law or a closed form says of the model"}};
     return spec;
 }
 

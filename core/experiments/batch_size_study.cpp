@@ -187,6 +187,18 @@ double secondsToTarget(const BatchStudy& study, const BatchPoint& point)
     return study.noise.hyperbola.steps(point.examples) * point.time.total;
 }
 
+/// "5.3 ms", "13.7 h", "41 days".
+std::string durationText(double seconds)
+{
+    if (seconds < 600)
+        return quantityText(seconds, Unit::Second);
+    if (seconds < 7200)
+        return quantityText(seconds / 60, Unit::One) + " min";
+    if (seconds < 2 * 86400)
+        return quantityText(seconds / 3600, Unit::One) + " h";
+    return quantityText(seconds / 86400, Unit::One) + " days";
+}
+
 void chooseByTime(BatchStudy& study, const std::vector<const BatchPoint*>& fitting)
 {
     const auto seconds = [&](const BatchPoint* point) { return secondsToTarget(study, *point); };
@@ -194,7 +206,7 @@ void chooseByTime(BatchStudy& study, const std::vector<const BatchPoint*>& fitti
                                        [&](const auto* a, const auto* b) { return seconds(a) < seconds(b); });
     const double least = seconds(*best);
     study.sweetSpot = (*best)->batch;
-    study.sweetReason = fmt::format("reaches the target soonest, in {}", quantityText(least, Unit::Second));
+    study.sweetReason = fmt::format("reaches the target soonest, in {}", durationText(least));
     const auto say = [&](const BatchPoint* other) {
         study.sweetReason += fmt::format("; batch {} takes {} more ({} the throughput, {} the examples)", other->batch,
                                          percentText(seconds(other) / least - 1),
@@ -250,7 +262,7 @@ Result<void> findFront(BatchStudy& study, const Device& device, const Parameters
             const auto made = batchPoint(device, training, point.batch, steps, *study.memory);
             if (!made || !made->fits || !(made->time.total > 0))
                 continue;
-            points.push_back({point.batch, steps, double(made->device), made->throughput(),
+            points.push_back({point.batch, steps, double(made->allocated), made->throughput(),
                               study.noise.knowsSteps() ? study.noise.hyperbola.examples(made->examples)
                                                        : std::numeric_limits<double>::quiet_NaN()});
         }

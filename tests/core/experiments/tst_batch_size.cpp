@@ -201,7 +201,7 @@ private slots:
                     return one.batch == point.batch && one.accumulation == steps;
                 });
                 const bool isCovered = std::any_of(study.front.begin(), study.front.end(), [&](const ParetoPoint& one) {
-                    return one.memory <= double(made.device) && one.throughput >= made.throughput()
+                    return one.memory <= double(made.allocated) && one.throughput >= made.throughput()
                         && one.examples <= study.noise.hyperbola.examples(made.examples);
                 });
                 QVERIFY(!made.fits ? !isThere : isThere || isCovered);
