@@ -55,8 +55,10 @@ void ExperimentPage::build()
     }
     centre->addWidget(m_plot);
     centre->setStretchFactor(centre->count() - 1, 1);
-    if (m_picture && m_picture->sharesHeight())
+    if (m_picture && m_picture->sharesHeight()) {
         centre->setStretchFactor(0, 1);
+        centre->setSizes({m_picture->sizeHint().height(), m_picture->sizeHint().height() * 3 / 5});
+    }
     if (m_picture && m_info.id != m_id) // a further page looks into the curve: it stands on top
         centre->insertWidget(0, m_plot);
 

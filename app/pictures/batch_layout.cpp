@@ -105,12 +105,14 @@ std::vector<double> BatchAxis::ticks(int most, double base) const
         for (int power = first; power <= last; power += step)
             made.push_back(std::pow(base, power));
         for (const double factor : {5.0, 2.0}) { // less than a decade or two: in between
-            for (int power = first - 1; base == 10 && made.size() < 3 && power <= last; ++power) {
+            for (int power = first - 1; base == 10 && made.size() < 2 && power <= last; ++power) {
                 const double value = factor * std::pow(base, power);
                 if (value >= low && value <= high)
                     made.push_back(value);
             }
         }
+        if (made.size() < 2 && base == 10)
+            return BatchAxis{low, high, false}.ticks(most);
         std::sort(made.begin(), made.end());
         return made;
     }
