@@ -3,9 +3,9 @@
 //
 // Wavefronts are counted exactly over the lanes' addresses (core/access/banks.h). A multiprocessor's 32
 // banks give 4 bytes each a cycle, so one wavefront, 128 bytes, takes a cycle:
-//     cycles    = wavefronts × 128 B / (bytes per cycle and multiprocessor)     many warps ask
+//     cycles    = wavefronts                                     many warps ask
 //     bandwidth = bytes that lanes ask for × clock / cycles
-//     latency   = latency of a request without conflicts + (wavefronts − 1) wavefronts      one warp asks
+//     latency   = that without conflicts + wavefronts − 1        one warp asks
 // Left out: see the omits of each figure.
 #include "core/experiments/bank_conflicts.h"
 
@@ -118,20 +118,11 @@ Why gcdWhy(const BankCase& request)
     return why;
 }
 
-/// What the bandwidth of the banks says about one wavefront.
-double wavefrontCycles(const Device& device, const MemoryLevel& shared)
-{
-    const double bytes = shared.bandwidth.value / (device.units * device.clock.value);
-    const double cycles = bankRowBytes / bytes;
-    return std::fabs(cycles - 1) < 0.005 ? 1 : cycles; // the catalogue rounds its rates
-}
-
 std::vector<Term> timeTerms(const BankTime& time, const BankAccess& access)
 {
     return {{"wavefronts", double(access.wavefronts), Unit::One, "of one request", "counted"},
             {"clock", time.clock.value, Unit::Hertz, "of a multiprocessor", time.clock.source},
-            {"cycles per wavefront", time.cyclesPerWavefront, Unit::One, "128 B / bytes per cycle of the banks",
-             time.banks.source}};
+            {"cycles per wavefront", time.cyclesPerWavefront, Unit::One, "a bank moves 32 bits a cycle", std::string(guide)}};
 }
 
 Figures predictedTimes(const BankCase& request, const BankAccess& access, const BankTime& time)
@@ -140,7 +131,7 @@ Figures predictedTimes(const BankCase& request, const BankAccess& access, const 
     cycles.formula = "cycles = wavefronts × cycles per wavefront, while many warps keep the banks busy";
     cycles.with = fmt::format("= {} × {} = {}", access.wavefronts, numberOf(time.cyclesPerWavefront), numberOf(time.cycles));
     cycles.terms = timeTerms(time, access);
-    cycles.source = time.banks.source;
+    cycles.source = std::string(guide);
     cycles.omits = {"instructions between the requests", "L1 hits, which go through the same unit"};
     Why bandwidth = cycles;
     bandwidth.formula = "bandwidth = bytes the lanes ask for × clock / cycles, of one multiprocessor";
@@ -350,13 +341,11 @@ bool hasLatency(const BankCase& request)
 std::optional<BankTime> bankTime(const Device& device, const BankCase& request, const BankAccess& access)
 {
     const MemoryLevel* shared = device.level("shared");
-    if (!device.isGpu() || !shared || !shared->bandwidth.known() || !device.clock.known() || device.units < 1)
+    if (!device.isGpu() || !shared || !device.clock.known())
         return std::nullopt;
     BankTime time;
     time.clock = device.clock;
-    time.banks = shared->bandwidth;
     time.latency = shared->latency;
-    time.cyclesPerWavefront = wavefrontCycles(device, *shared);
     time.cycles = access.wavefronts * time.cyclesPerWavefront;
     time.bandwidth = request.usefulBytes() * time.clock.value / time.cycles;
     time.latencyCycles = std::numeric_limits<double>::quiet_NaN();

@@ -36,11 +36,11 @@ Result<BankAccess> bankAccess(const Device& device, const BankCase& request);
 /// What a request costs on this GPU.
 struct BankTime
 {
-    double cyclesPerWavefront = 1; ///< 128 B / (what one multiprocessor's banks move in a cycle)
+    double cyclesPerWavefront = 1; ///< each bank moves 32 bits a cycle, whatever the clock
     double cycles = 0;             ///< per request, many warps asking
     double bandwidth = 0;          ///< B/s that the lanes of one multiprocessor get
     double latencyCycles = 0;      ///< of a lone request; NaN where it is not defined or not known
-    Sourced clock, banks, latency; ///< what it stands on
+    Sourced clock, latency;        ///< what it stands on
 };
 /// Nothing on a device without shared memory in banks.
 std::optional<BankTime> bankTime(const Device& device, const BankCase& request, const BankAccess& access);

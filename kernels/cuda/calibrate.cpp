@@ -6,6 +6,7 @@
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/errors.h"
+#include "kernels/cuda/format_product.h"
 #include "kernels/cuda/pacing.h"
 #include "kernels/cuda/sampler.h"
 
@@ -74,6 +75,9 @@ public:
         m_calibration.lineRates.clear();
         for (Operation operation : operations)
             MEMSCAPE_CHECK(sectorRates(operation));
+        MEMSCAPE_CHECK(step("products in every format"));
+        MEMSCAPE_TRY(rates, gpuProductRates(m_session, m_sink));
+        m_calibration.raw["product_rates"] = std::move(rates);
         finish(circumstance);
         return m_device;
     }
@@ -83,7 +87,7 @@ private:
     {
         if (m_sink.cancelled())
             return fail("run.cancelled", "the calibration was stopped; nothing was changed");
-        m_sink.progress(m_done++, 13, label);
+        m_sink.progress(m_done++, 14, label);
         return {};
     }
 

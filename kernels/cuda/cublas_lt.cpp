@@ -17,7 +17,9 @@ using Description = void*;
 using Layout = void*;
 using Preference = void*;
 constexpr int ok = 0, float32 = 0, float16 = 2, bfloat16 = 14; // CUDA_R_32F, _16F, _16BF
-constexpr int computeFloat32 = 68; // CUBLAS_COMPUTE_32F
+constexpr int float64 = 1, int8 = 3, int32 = 10, e4m3 = 28, e5m2 = 29; // CUDA_R_64F, _8I, …
+constexpr int computeFloat32 = 68, computeTf32 = 77; // CUBLAS_COMPUTE_32F, _32F_FAST_TF32
+constexpr int computeFloat64 = 70, computeInt32 = 72; // CUBLAS_COMPUTE_64F, _32I
 constexpr int transposeLeft = 3, transposeRight = 4; // CUBLASLT_MATMUL_DESC_TRANSA, _TRANSB
 constexpr int batchCount = 5, batchOffset = 6; // CUBLASLT_MATRIX_LAYOUT_…
 constexpr int maximumWorkspace = 1, reductionSchemes = 3; // CUBLASLT_MATMUL_PREF_…
@@ -118,19 +120,48 @@ struct Plan
     }
 };
 
+/// Of A, of B, of C, what is summed in, and what C's factor is.
+struct Types
+{
+    int a, b, c, compute, factor;
+    auto key() const { return std::tie(a, b, c, compute, factor); }
+    bool operator<(const Types& other) const { return key() < other.key(); }
+};
+
+Types sameTypes(int type)
+{
+    return {type, type, type, computeFloat32, float32};
+}
+
+Types typesOf(Format format)
+{
+    switch (format) {
+    case Format::Fp64: return {float64, float64, float64, computeFloat64, float64};
+    case Format::Fp32: return sameTypes(float32);
+    case Format::Tf32: return {float32, float32, float32, computeTf32, float32};
+    case Format::Fp16: return sameTypes(float16);
+    case Format::Bf16: return sameTypes(bfloat16);
+    case Format::Fp8E4M3: return {e4m3, e4m3, bfloat16, computeFloat32, float32};
+    case Format::Fp8E5M2: return {e5m2, e4m3, bfloat16, computeFloat32, float32};
+    case Format::Int8: break;
+    }
+    return {int8, int8, int32, computeInt32, int32};
+}
+
 /// What a plan depends on; strides are between rows as they lie, steps between matrices of a batch.
 struct Shape
 {
-    int type;
+    Types types;
     std::uint64_t rows, columns, inner;
     std::uint64_t aStride, bStride, cStride;
     bool aTransposed, bTransposed;
     std::int32_t batch;
+    std::uint64_t workspace = 0; ///< with one, the inner dimension may be split
 
     auto key() const
     {
-        return std::tie(type, rows, columns, inner, aStride, bStride, cStride, aTransposed,
-                        bTransposed, batch);
+        return std::tie(types, rows, columns, inner, aStride, bStride, cStride, aTransposed,
+                        bTransposed, batch, workspace);
     }
     bool operator<(const Shape& other) const { return key() < other.key(); }
 };
@@ -141,31 +172,30 @@ bool plan(Handle handle, const Shape& w, Plan& made)
 {
     const Library& blas = library();
     const int left = w.bTransposed ? 1 : 0, right = w.aTransposed ? 1 : 0;
-    const auto layOut = [&](Layout& layout, std::uint64_t width, std::uint64_t height,
+    const auto layOut = [&](Layout& layout, int type, std::uint64_t width, std::uint64_t height,
                             std::uint64_t stride) {
         const auto step = static_cast<std::int64_t>(stride * height);
-        return blas.layOut(&layout, w.type, width, height, static_cast<std::int64_t>(stride)) == ok
+        return blas.layOut(&layout, type, width, height, static_cast<std::int64_t>(stride)) == ok
             && (w.batch == 1
                 || (blas.setLayout(layout, batchCount, &w.batch, sizeof w.batch) == ok
                     && blas.setLayout(layout, batchOffset, &step, sizeof step) == ok));
     };
-    if (blas.describe(&made.description, computeFloat32, float32) != ok
+    if (blas.describe(&made.description, w.types.compute, w.types.factor) != ok
         || blas.setDescription(made.description, transposeLeft, &left, sizeof left) != ok
         || blas.setDescription(made.description, transposeRight, &right, sizeof right) != ok
-        || !layOut(made.left, w.bTransposed ? w.inner : w.columns,
+        || !layOut(made.left, w.types.b, w.bTransposed ? w.inner : w.columns,
                    w.bTransposed ? w.columns : w.inner, w.bStride)
-        || !layOut(made.right, w.aTransposed ? w.rows : w.inner, w.aTransposed ? w.inner : w.rows,
+        || !layOut(made.right, w.types.a, w.aTransposed ? w.rows : w.inner, w.aTransposed ? w.inner : w.rows,
                    w.aStride)
-        || !layOut(made.result, w.columns, w.rows, w.cStride))
+        || !layOut(made.result, w.types.c, w.columns, w.rows, w.cStride))
         return false;
     Preference preference = nullptr;
-    const std::uint64_t workspace = 0;
-    const std::uint32_t noReduction = 0;
+    const std::uint32_t reductions = w.workspace > 0 ? ~0U : 0; // any, or none
     Heuristic best = {};
     int found = 0;
     const bool chosen = blas.prefer(&preference) == ok
-        && blas.setPreference(preference, maximumWorkspace, &workspace, sizeof workspace) == ok
-        && blas.setPreference(preference, reductionSchemes, &noReduction, sizeof noReduction) == ok
+        && blas.setPreference(preference, maximumWorkspace, &w.workspace, sizeof w.workspace) == ok
+        && blas.setPreference(preference, reductionSchemes, &reductions, sizeof reductions) == ok
         && blas.choose(handle, made.description, made.left, made.right, made.result, made.result,
                        preference, 1, &best, &found)
             == ok
@@ -190,6 +220,7 @@ struct CublasLt::Product
     const void *a, *b;
     void* c;
     float factor;
+    void* workspace = nullptr;
 };
 
 CublasLt::CublasLt()
@@ -219,7 +250,7 @@ std::unique_ptr<CublasLt> CublasLt::open()
 
 Result<void> CublasLt::launch(const ProductLaunch& w, cudaStream_t stream)
 {
-    return multiply({{float32, w.rows, w.columns, w.inner, w.aStride, w.bStride, w.cStride,
+    return multiply({{sameTypes(float32), w.rows, w.columns, w.inner, w.aStride, w.bStride, w.cStride,
                       w.aTransposed, w.bTransposed, 1},
                      w.a,
                      w.b,
@@ -235,7 +266,7 @@ Result<void> CublasLt::launch(const TensorProductLaunch& w, cudaStream_t stream)
                                                         : bfloat16;
     const auto rows = std::uint64_t(w.rows), columns = std::uint64_t(w.columns),
                inner = std::uint64_t(w.inner);
-    return multiply({{type, rows, columns, inner, w.aTransposed ? rows : inner,
+    return multiply({{sameTypes(type), rows, columns, inner, w.aTransposed ? rows : inner,
                       w.bTransposed ? inner : columns, columns, w.aTransposed, w.bTransposed,
                       w.batch},
                      w.a,
@@ -243,6 +274,15 @@ Result<void> CublasLt::launch(const TensorProductLaunch& w, cudaStream_t stream)
                      w.c,
                      w.factor},
                     stream);
+}
+
+Result<void> CublasLt::launch(const FormatProduct& w, cudaStream_t stream)
+{
+    const bool bTransposed = bLiesTransposed(w.format);
+    Shape shape{typesOf(w.format), w.rows, w.columns, w.inner, w.inner,
+                bTransposed ? w.inner : w.columns, w.columns, false, bTransposed, 1};
+    shape.workspace = w.workspace != nullptr ? formatWorkspace : 0;
+    return multiply({shape, w.a, w.b, w.c, 1, w.workspace}, stream);
 }
 
 Result<void> CublasLt::multiply(const Product& w, cudaStream_t stream)
@@ -255,14 +295,20 @@ Result<void> CublasLt::multiply(const Product& w, cudaStream_t stream)
             return fail("run.failed",
                         fmt::format("{} has no product for {} × {} × {}", m_name, w.shape.rows,
                                     w.shape.columns, w.shape.inner),
-                        "choose sizes that are multiples of 8");
+                        "choose sizes that are multiples of 16");
         }
     }
     const Plan& p = found->second;
-    const float zero = 0;
-    const int status =
-        library().multiply(m_plans->handle, p.description, &w.factor, w.b, p.left, w.a, p.right,
-                           &zero, w.c, p.result, w.c, p.result, &p.algorithm, nullptr, 0, stream);
+    // The factors are numbers of the type that the plan was made for; zero is zero in all of them.
+    const double wide = double(w.factor), zero = 0;
+    const auto whole = std::int32_t(w.factor);
+    const int type = w.shape.types.factor;
+    const void* factor = type == float64 ? static_cast<const void*>(&wide)
+        : type == int32                  ? static_cast<const void*>(&whole)
+                                         : &w.factor;
+    const int status = library().multiply(m_plans->handle, p.description, factor, w.b, p.left, w.a,
+                                          p.right, &zero, w.c, p.result, w.c, p.result,
+                                          &p.algorithm, w.workspace, w.shape.workspace, stream);
     if (status != ok)
         return fail("run.failed", fmt::format("{} refused a product (status {})", m_name, status),
                     "run memscape-cli selftest on this device");

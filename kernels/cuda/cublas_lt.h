@@ -2,10 +2,12 @@
 // NVIDIA's matrix products, cuBLASLt, opened at run time: half a gigabyte that nobody has to install. Its
 // few functions are declared here; without the library our own kernel of product.cu multiplies. Float without
 // TF32, no workspace and no split of the inner dimension: the same sizes give the same bits, and no
-// memory is used beside the pool.
+// memory is used beside the pool. Products of `precision` are the exception: they are what the library
+// does best, with a workspace, in any format it has.
 #pragma once
 
 #include "core/base/result.h"
+#include "core/precision/number_format.h"
 #include "kernels/cuda/attention/attention.h"
 #include "kernels/cuda/kernels.h"
 
@@ -13,6 +15,26 @@
 #include <string>
 
 namespace memscape::cuda {
+
+/// One product C (rows × columns) = A (rows × inner) · B of row-major matrices in a format. B is inner ×
+/// columns; of FP8 and INT8, which the library multiplies in that form alone, columns × inner. C: FP8 gives
+/// bfloat16, INT8 int32, the others themselves. FP8 E5M2, the format of gradients, is multiplied with a B of
+/// E4M3: no hardware multiplies two of it.
+struct FormatProduct
+{
+    Format format = Format::Fp32;
+    std::uint64_t rows = 1, columns = 1, inner = 1;
+    const void* a = nullptr;
+    const void* b = nullptr;
+    void* c = nullptr;
+    void* workspace = nullptr; ///< of formatWorkspace bytes
+};
+inline constexpr std::uint64_t formatWorkspace = 32ULL << 20; ///< what PyTorch gives it on Hopper
+/// Whether B lies transposed for a format.
+inline bool bLiesTransposed(Format format)
+{
+    return numberFormat(format).bytes == 1;
+}
 
 class CublasLt
 {
@@ -30,6 +52,7 @@ public:
     Result<void> launch(const ProductLaunch& launch, cudaStream_t stream);
     /// The same for a batch, in any of its formats, with sums in float.
     Result<void> launch(const TensorProductLaunch& launch, cudaStream_t stream);
+    Result<void> launch(const FormatProduct& launch, cudaStream_t stream);
 
 private:
     CublasLt();

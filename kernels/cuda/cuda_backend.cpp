@@ -22,6 +22,7 @@ Measure measureOf(const std::string& experiment)
         {"bank-conflicts", measureBankConflicts},
         {"attention", measureAttention},
         {"checkpoint", measureCheckpoint},
+        {"precision", measurePrecision},
         {"roofline", measureRoofline},
     };
     const auto found = all.find(experiment);

@@ -179,6 +179,26 @@ cudaError_t launchBankLatency(const BankLaunch& launch, cudaStream_t stream);
 KernelCheck checkBanks(const BankWork& work, bool isWrite);
 KernelCheck checkBankLatency(const BankWork& work);
 
+// ---- formats.cu --------------------------------------------------------------------------------
+
+constexpr std::uint32_t operandTable = 4096; ///< bit patterns that a matrix is filled from
+
+/// Where element `index` of the matrix with this seed is in the table.
+MEMSCAPE_HD std::uint32_t operandPlace(std::uint64_t seed, std::uint64_t index)
+{
+    return mixed(index + (seed << 32) + seed * 7919U) % operandTable;
+}
+/// `count` elements of 1, 2, 4 or 8 bytes; table: operandTable of them, in device memory.
+cudaError_t launchOperands(void* to, int bytes, const void* table, std::uint64_t count,
+                           std::uint64_t seed, cudaStream_t stream);
+
+enum class ShortFormat { Float16, Bfloat16, E4M3, E5M2 };
+/// The GPU's own conversions, rounded to nearest, ties to even. `saturates`: FP8 beyond the largest number.
+cudaError_t launchNarrow(ShortFormat format, const float* from, std::uint16_t* bits,
+                         std::uint64_t count, bool saturates, cudaStream_t stream);
+cudaError_t launchWiden(ShortFormat format, const std::uint16_t* bits, float* to, std::uint64_t count,
+                        cudaStream_t stream);
+
 // ---- mlp.cu ------------------------------------------------------------------------------------
 
 /// z = sums + bias and x = gelu(z), rows × width; either of z and x may be null, and each may be sums.

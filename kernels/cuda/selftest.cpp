@@ -6,6 +6,7 @@
 #include "kernels/cuda/attention/attention_device.h"
 #include "kernels/cuda/attention/attention_work.h"
 #include "kernels/cuda/errors.h"
+#include "kernels/cuda/format_product.h"
 #include "kernels/cuda/mlp_device.h"
 #include "kernels/measure/attention_reference.h"
 #include "kernels/measure/mlp_reference.h"
@@ -144,6 +145,28 @@ void addAttention(Session& session, CublasLt* blas, RunSink& sink, std::vector<S
     }
 }
 
+SelftestLine formatLine(const std::string& name, const Result<Check>& check)
+{
+    if (check)
+        return {name, check->passed(), false, check->text()};
+    return {name, false, check.error().code == "run.skipped", check.error().text()};
+}
+
+/// Products in every format, and the conversions to the short ones.
+void addFormats(Session& session, CublasLt* blas, RunSink& sink, std::vector<SelftestLine>& lines)
+{
+    for (const NumberFormat& numbers : numberFormats()) {
+        if (sink.cancelled())
+            return;
+        sink.progress(static_cast<int>(lines.size()), 0, std::string(numbers.label));
+        lines.push_back(formatLine(fmt::format("product in {}", numbers.label),
+                                   checkGpuProduct(session, blas, numbers.format)));
+    }
+    for (const Format format : {Format::Fp16, Format::Bf16, Format::Fp8E4M3, Format::Fp8E5M2})
+        lines.push_back(formatLine(fmt::format("conversion to {} and back", numberFormat(format).label),
+                                   checkConversions(session, format)));
+}
+
 } // namespace
 
 std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
@@ -173,6 +196,7 @@ std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
     if (blas)
         lines.push_back(chainLine(session, blas.get(), sink));
     lines.push_back(chainLine(session, nullptr, sink));
+    addFormats(session, blas.get(), sink, lines);
     addAttention(session, blas.get(), sink, lines);
     return lines;
 }

@@ -63,6 +63,7 @@ private slots:
     void aTransposedTile();
     void wideAccessesTakeTheirPhases();
     void aWavefrontIsACycleOn128Bytes();
+    void cyclesStayWhenTheClockSinks();
     void latencyGrowsByTheWavefronts();
     void uniformVectorsOnTuring();
     void theCombOfTheTextbooks();
@@ -116,6 +117,17 @@ void TestBankConflicts::aWavefrontIsACycleOn128Bytes()
     QVERIFY(std::fabs(figure(*free, "bandwidth") / figure(*eight, "bandwidth") - 8) < 1e-9);
     // A broadcast gives every lane its four bytes from one word.
     QCOMPARE(figure({"stride=0"}, "bandwidth"), figure(*free, "bandwidth"));
+}
+
+/// A calibrated device has its measured clock; its banks go with it.
+void TestBankConflicts::cyclesStayWhenTheClockSinks()
+{
+    Device slow = *findDevice("nvidia-h200");
+    slow.clock.value *= 0.8;
+    const auto parameters = resolve(experiment().schema(), std::vector<std::string>{"stride=2"});
+    const auto prediction = experiment().predict(slow, *parameters);
+    QCOMPARE(figure(*prediction, "cycles"), 2.0);
+    QVERIFY(std::fabs(figure(*prediction, "bandwidth") / (128 * 0.8 * 1.98e9 / 2) - 1) < 1e-9);
 }
 
 void TestBankConflicts::latencyGrowsByTheWavefronts()

@@ -5,6 +5,7 @@
 #include "kernels/cuda/module.h"
 
 #include "core/protocol/message.h"
+#include "core/timing/product_rates.h"
 #include "kernels/worker/worker.h"
 #include "tests/kernels/cuda/fake_gpu.h"
 
@@ -86,6 +87,8 @@ private slots:
     void aWorkingSetLivesInItsLevel();
     void aBankConflictCostsItsWavefronts();
     void aWriteHasNoLatency();
+    void productsTakeTheirTime();
+    void formatsWithoutALibrary();
     void anOffsetThatNoGpuCanLoadIsSkipped();
     void onePointThatDoesNotFitLeavesTheOthers();
     void nothingFits();
@@ -281,6 +284,44 @@ void TestCudaBackend::aWriteHasNoLatency()
     QVERIFY(!none.error().hint.empty());
 }
 
+void TestCudaBackend::productsTakeTheirTime()
+{
+    // The fake multiplies halves at 400 TFLOP/s and floats at 40, behind 2.5 µs of launch.
+    Sink sink;
+    const auto run = measure(*backend(), "precision", {"format=bf16", "m=2048,4096", "value=0.1"}, sink);
+    QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
+    const Series* time = run->measurement.findSeries("time");
+    for (std::size_t i = 0; i < 2; ++i) {
+        const double n = time->x.values[i], flops = 2 * n * n * n; // n, k: as m
+        QVERIFY2(near(time->y[i], 2.5e-6 + flops / 400e12, 0.02), qPrintable(QString::number(time->y[i])));
+    }
+    const double flops = 2 * std::pow(2048.0, 3);
+    QVERIFY(near(findFigure(run->measurement.figures, "speedup")->number(),
+                 (2.5e-6 + flops / 40e12) / (2.5e-6 + flops / 400e12), 0.02));
+    QCOMPARE(findFigure(run->measurement.figures, "stored_value")->number(), 0.10009765625); // BF16
+    QVERIFY(run->provenance["method"]["products"]["bf16"].get<std::string>().find("tensor cores") != std::string::npos);
+    QCOMPARE(sink.notes, std::vector<std::string>{"cublaslt.missing"});
+    QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
+}
+
+void TestCudaBackend::formatsWithoutALibrary()
+{
+    Sink sink;
+    for (const char* format : {"fp8-e4m3", "int8", "tf32", "fp64"}) {
+        const auto run = measure(*backend(), "precision", {std::string("format=") + format, "m=64,128"}, sink);
+        QVERIFY(!run);
+        QCOMPARE(run.error().code, std::string("run.skipped"));
+        QVERIFY2(run.error().hint.find("fp32, fp16, bf16") != std::string::npos, run.error().hint.c_str());
+    }
+    fakeGpu().computeCapability = 75;
+    const auto turing = measure(*backend(), "precision", {"format=bf16", "m=64,128"}, sink);
+    QVERIFY2(turing.error().message.find("7.5 has no products in BF16") != std::string::npos,
+             turing.error().message.c_str());
+    const auto trains = measure(*backend(), "precision", {"operation=train", "format=fp16"}, sink);
+    QCOMPARE(trains.error().code, std::string("run.skipped"));
+    QVERIFY(trains.error().hint.find("cpu") != std::string::npos);
+}
+
 void TestCudaBackend::anOffsetThatNoGpuCanLoadIsSkipped()
 {
     Sink sink;
@@ -423,6 +464,11 @@ void TestCudaBackend::calibrationFillsTheDevice()
     QVERIFY(device->dram()->latency.evidence == Evidence::Measured);
     QVERIFY(!device->dram()->latency.method.empty());
     QVERIFY(near(device->launch.value, 2.5e-6, 0.01));
+    const Json& rates = device->calibration->raw["product_rates"];
+    QVERIFY(near(rates["fp32"].get<double>(), 40e12, 0.02));
+    QVERIFY(near(rates["bf16"].get<double>(), 400e12, 0.02));
+    QVERIFY(near(productRate(*device, Format::Bf16)->reached.value, 400e12, 0.02)); // predictions stand on it
+    QVERIFY(!rates.contains("fp8-e4m3")); // there is no library here
     QCOMPARE(int(device->calibration->lineRates.size()), 3 * 6);
     for (const LineRate& rate : device->calibration->lineRates)
         QVERIFY2(near(rate.linesPerSecond * 32 * (rate.operation == Operation::Copy ? 2 : 1), 4e12,
@@ -440,15 +486,15 @@ void TestCudaBackend::selftestReportsEveryKernel()
     fakeGpu().computeCapability = 70; // too old for tensor cores: what needs them is skipped
     const auto lines = gpu->selftest(device, sink);
     // 4 chases, 3 versions × 5 widths × 4 streams, 6 laps, 2 versions × 5 widths × 3 × 3 strides,
-    // banks: 5 widths × 3 tiles × 2, latencies 3 × 3, 2 versions × 4 ways to read a product, its elements, the chain; attention in its formats:
+    // 8 formats multiplied, 4 converted; banks: 5 widths × 3 tiles × 2, latencies 3 × 3, 2 versions × 4 ways to read a product, its elements, the chain; attention in its formats:
     // standard 3 versions × 3, flash one × 3 and five × 2
     constexpr int attention = 9 + 13;
-    QCOMPARE(int(lines.size()), 4 + 60 + 6 + 90 + 30 + 9 + 8 + 1 + 1 + attention);
+    QCOMPARE(int(lines.size()), 4 + 60 + 6 + 90 + 30 + 9 + 8 + 1 + 1 + 8 + 4 + attention);
     for (const SelftestLine& line : lines)
         QVERIFY2(line.passed != line.skipped, (line.kernel + ": " + line.detail).c_str());
     QCOMPARE(std::count_if(lines.begin(), lines.end(),
                            [](const SelftestLine& line) { return line.skipped; }),
-             attention - 2); // standard attention in floats runs, our own products
+             attention - 2 + 7); // standard attention in floats runs, our own products; of formats FP32 alone
     fakeGpu().wrongKernel = true;
     const auto wrong = gpu->selftest(device, sink);
     QVERIFY(!wrong[0].passed && !wrong[0].skipped);

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/format_product.h"
+
+#include "kernels/cuda/attention/attention_work.h"
+#include "kernels/cuda/errors.h"
+#include "kernels/cuda/sampler.h"
+#include "kernels/measure/mlp_numbers.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace memscape::cuda {
+
+namespace {
+
+constexpr std::uint64_t aSeed = 31, bSeed = 32;
+constexpr std::int64_t calibratedSize = 8192; ///< what product_rates.h calls large
+
+/// The format of B: no tensor core multiplies two matrices of E5M2.
+Format rightFormat(Format format)
+{
+    return format == Format::Fp8E5M2 ? Format::Fp8E4M3 : format;
+}
+
+/// Numbers in ±1 (INT8: ±127) that the format holds, and their bytes as they lie in memory.
+struct Table
+{
+    explicit Table(Format format)
+    {
+        const NumberFormat& numbers = numberFormat(format);
+        const auto width = std::size_t(numbers.bytes);
+        bytes.resize(operandTable * width);
+        for (std::uint32_t i = 0; i < operandTable; ++i) {
+            const double drawn = double(mlpUniform(41, i)) * (numbers.isInteger() ? 127 : 1);
+            const double value = rounded(numbers, drawn);
+            values.push_back(value);
+            const std::uint64_t bits = format == Format::Tf32 // kept in a float's word
+                ? std::bit_cast<std::uint32_t>(float(value))
+                : encode(numbers, drawn);
+            std::memcpy(bytes.data() + i * width, &bits, width); // little-endian
+        }
+    }
+    double at(std::uint64_t seed, std::int64_t index) const
+    {
+        return values[operandPlace(seed, std::uint64_t(index))];
+    }
+
+    std::vector<std::byte> bytes;
+    std::vector<double> values;
+};
+
+Result<void> fillOperand(Session& session, Format format, Buffer& matrix, std::int64_t count,
+                         std::uint64_t seed)
+{
+    const Table table(format);
+    MEMSCAPE_TRY(device, session.allocateExtra(table.bytes.size()));
+    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(device.get(), table.bytes.data(), table.bytes.size(),
+                                              cudaMemcpyHostToDevice, session.stream()),
+                              "copying the operands' numbers"));
+    MEMSCAPE_CHECK(cudaResult(launchOperands(matrix.get(), numberFormat(format).bytes, device.get(),
+                                             std::uint64_t(count), seed, session.stream()),
+                              "filling the matrices"));
+    return session.synchronize("filling the matrices");
+}
+
+bool libraryHas(Format format, double capability)
+{
+    switch (format) {
+    case Format::Fp8E4M3:
+    case Format::Fp8E5M2: return capability >= 8.9;
+    case Format::Bf16:
+    case Format::Tf32: return capability >= 8.0;
+    case Format::Int8: return capability >= 7.5;
+    case Format::Fp64:
+    case Format::Fp32:
+    case Format::Fp16: break;
+    }
+    return true;
+}
+
+const char* ownProduct(Format format, double capability)
+{
+    if (format == Format::Fp32)
+        return "our product v2 in floats";
+    const bool hasCores = format == Format::Fp16 ? capability >= 7.5 : capability >= 8.0;
+    return (format == Format::Fp16 || format == Format::Bf16) && hasCores
+        ? "our product on tensor cores (mma.sync)"
+        : nullptr;
+}
+
+Result<void> launchOwn(Session& session, Format format, const GemmShape& shape, const Buffer& a,
+                       const Buffer& b, const Buffer& c)
+{
+    if (format == Format::Fp32) {
+        ProductLaunch w;
+        w.rows = std::uint64_t(shape.m);
+        w.columns = w.bStride = w.cStride = std::uint64_t(shape.n);
+        w.inner = w.aStride = std::uint64_t(shape.k);
+        w.a = reinterpret_cast<const float*>(a.get());
+        w.b = reinterpret_cast<const float*>(b.get());
+        w.c = reinterpret_cast<float*>(c.get());
+        return cudaResult(launchProduct(w, session.stream()), "multiplying matrices");
+    }
+    TensorProductLaunch w;
+    w.format = format == Format::Fp16 ? ElementFormat::Float16 : ElementFormat::BFloat16;
+    w.rows = int(shape.m);
+    w.columns = int(shape.n);
+    w.inner = int(shape.k);
+    w.a = a.get();
+    w.b = b.get();
+    w.c = c.get();
+    return cudaResult(launchTensorProduct(w, session.stream()), "multiplying matrices");
+}
+
+double resultAt(Format format, const std::vector<std::byte>& bytes, std::size_t index)
+{
+    const auto width = std::size_t(resultBytes(numberFormat(format)));
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, bytes.data() + index * width, width);
+    if (format == Format::Int8)
+        return double(std::int32_t(std::uint32_t(bits)));
+    const bool isByte = numberFormat(format).bytes == 1;
+    const Format stored = isByte ? Format::Bf16 : format == Format::Tf32 ? Format::Fp32 : format;
+    return decode(numberFormat(stored), bits);
+}
+
+/// Half a last place of what is rounded once, and what sums in the hardware's order and width add.
+Tolerance toleranceOf(Format format)
+{
+    switch (format) {
+    case Format::Int8: return Tolerance::exact();
+    case Format::Fp64: return {1e-12, 1e-12};
+    case Format::Fp32:
+    case Format::Tf32: return {1e-4, 1e-5};
+    case Format::Fp16: return {1e-4, 1.02 * numberFormat(Format::Fp16).epsilon() / 2};
+    case Format::Bf16: return {1e-4, 1.02 * numberFormat(Format::Bf16).epsilon() / 2};
+    case Format::Fp8E4M3:
+    case Format::Fp8E5M2: break; // Hopper adds products of FP8 with 14 bits
+    }
+    return {1e-2, 1.02 * numberFormat(Format::Bf16).epsilon() / 2};
+}
+
+void compareProduct(Check& check, Format format, const GemmShape& shape, const std::vector<std::byte>& found)
+{
+    const Table left(format), right(rightFormat(format));
+    const bool bTransposed = bLiesTransposed(format);
+    for (std::int64_t i = 0; i < shape.m; ++i) {
+        for (std::int64_t j = 0; j < shape.n; ++j) {
+            double sum = 0;
+            for (std::int64_t l = 0; l < shape.k; ++l)
+                sum += left.at(aSeed, i * shape.k + l)
+                    * right.at(bSeed, bTransposed ? j * shape.k + l : l * shape.n + j);
+            const auto at = std::size_t(i * shape.n + j);
+            check.compare(at, resultAt(format, found, at), sum);
+        }
+    }
+}
+
+std::optional<ShortFormat> shortFormat(Format format)
+{
+    switch (format) {
+    case Format::Fp16: return ShortFormat::Float16;
+    case Format::Bf16: return ShortFormat::Bfloat16;
+    case Format::Fp8E4M3: return ShortFormat::E4M3;
+    case Format::Fp8E5M2: return ShortFormat::E5M2;
+    default: return {};
+    }
+}
+
+/// Floats to bits and back on the GPU.
+Result<std::vector<std::uint16_t>> narrowed(Session& session, ShortFormat format,
+                                            const std::vector<float>& values, bool saturates)
+{
+    MEMSCAPE_TRY(from, session.allocateExtra(values.size() * sizeof(float)));
+    MEMSCAPE_TRY(to, session.allocateExtra(values.size() * sizeof(std::uint16_t)));
+    std::vector<std::uint16_t> bits(values.size());
+    auto* device = reinterpret_cast<std::uint16_t*>(to.get());
+    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(from.get(), values.data(), values.size() * sizeof(float),
+                                              cudaMemcpyHostToDevice, session.stream()),
+                              "copying numbers"));
+    MEMSCAPE_CHECK(cudaResult(launchNarrow(format, reinterpret_cast<const float*>(from.get()), device,
+                                           values.size(), saturates, session.stream()),
+                              "converting numbers"));
+    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(bits.data(), device, bits.size() * sizeof(std::uint16_t),
+                                              cudaMemcpyDeviceToHost, session.stream()),
+                              "reading numbers"));
+    MEMSCAPE_CHECK(session.synchronize("converting numbers"));
+    return bits;
+}
+
+Result<std::vector<float>> widened(Session& session, ShortFormat format, const std::vector<std::uint16_t>& bits)
+{
+    MEMSCAPE_TRY(from, session.allocateExtra(bits.size() * sizeof(std::uint16_t)));
+    MEMSCAPE_TRY(to, session.allocateExtra(bits.size() * sizeof(float)));
+    std::vector<float> values(bits.size());
+    auto* device = reinterpret_cast<float*>(to.get());
+    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(from.get(), bits.data(), bits.size() * sizeof(std::uint16_t),
+                                              cudaMemcpyHostToDevice, session.stream()),
+                              "copying numbers"));
+    MEMSCAPE_CHECK(cudaResult(launchWiden(format, reinterpret_cast<const std::uint16_t*>(from.get()),
+                                          device, bits.size(), session.stream()),
+                              "converting numbers"));
+    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(values.data(), device, values.size() * sizeof(float),
+                                              cudaMemcpyDeviceToHost, session.stream()),
+                              "reading numbers"));
+    MEMSCAPE_CHECK(session.synchronize("converting numbers"));
+    return values;
+}
+
+} // namespace
+
+Result<std::string> whoMultiplies(Format format, const CublasLt* blas, double capability)
+{
+    if (blas != nullptr && libraryHas(format, capability))
+        return blas->name();
+    if (const char* own = ownProduct(format, capability))
+        return std::string(own);
+    std::string known;
+    for (const Format other : multipliedFormats(blas, capability))
+        known += (known.empty() ? "" : ", ") + std::string(numberFormat(other).key);
+    const NumberFormat& numbers = numberFormat(format);
+    if (!libraryHas(format, capability))
+        return fail("run.skipped",
+                    fmt::format("a GPU of compute capability {:.1f} has no products in {}", capability, numbers.label),
+                    "this one multiplies " + known, "format");
+    return fail("run.skipped", fmt::format("products in {} need cuBLASLt, and libcublasLt was not found", numbers.label),
+                "install the CUDA toolkit's cuBLAS; without it this GPU multiplies " + known, "format");
+}
+
+std::vector<Format> multipliedFormats(const CublasLt* blas, double capability)
+{
+    std::vector<Format> formats;
+    for (const NumberFormat& numbers : numberFormats()) {
+        if ((blas != nullptr && libraryHas(numbers.format, capability))
+            || ownProduct(numbers.format, capability) != nullptr)
+            formats.push_back(numbers.format);
+    }
+    return formats;
+}
+
+Result<GpuProduct> GpuProduct::make(Session& session, CublasLt* blas, Format format, const GemmShape& shape)
+{
+    const double capability = computeCapability();
+    MEMSCAPE_TRY(who, whoMultiplies(format, blas, capability));
+    GpuProduct made;
+    made.m_format = format;
+    made.m_shape = shape;
+    made.m_who = std::move(who);
+    made.m_blas = blas != nullptr && libraryHas(format, capability) ? blas : nullptr;
+    const NumberFormat& numbers = numberFormat(format);
+    const double largest = 0x1p62; // every size is at most 2^20: products of two stay far below
+    const double cells = double(shape.m) * double(shape.n);
+    if (!(cells * resultBytes(numbers) < largest))
+        return fail("run.memory", "the matrices are larger than memory addresses", "choose smaller m, n, k");
+    const auto bytes = std::uint64_t(numbers.bytes);
+    MEMSCAPE_TRY(a, session.allocate(std::uint64_t(shape.m) * std::uint64_t(shape.k) * bytes));
+    MEMSCAPE_TRY(b, session.allocate(std::uint64_t(shape.k) * std::uint64_t(shape.n) * bytes));
+    MEMSCAPE_TRY(c, session.allocate(std::uint64_t(cells) * std::uint64_t(resultBytes(numbers))));
+    made.m_a = std::move(a);
+    made.m_b = std::move(b);
+    made.m_c = std::move(c);
+    if (made.m_blas != nullptr) {
+        MEMSCAPE_TRY(workspace, session.allocateExtra(formatWorkspace));
+        made.m_workspace = std::move(workspace);
+    }
+    MEMSCAPE_CHECK(fillOperand(session, format, made.m_a, shape.m * shape.k, aSeed));
+    MEMSCAPE_CHECK(fillOperand(session, rightFormat(format), made.m_b, shape.k * shape.n, bSeed));
+    return made;
+}
+
+Result<void> GpuProduct::launch(Session& session)
+{
+    if (m_blas == nullptr)
+        return launchOwn(session, m_format, m_shape, m_a, m_b, m_c);
+    FormatProduct product;
+    product.format = m_format;
+    product.rows = std::uint64_t(m_shape.m);
+    product.columns = std::uint64_t(m_shape.n);
+    product.inner = std::uint64_t(m_shape.k);
+    product.a = m_a.get();
+    product.b = m_b.get();
+    product.c = m_c.get();
+    product.workspace = m_workspace.get();
+    return m_blas->launch(product, session.stream());
+}
+
+Result<std::vector<std::byte>> GpuProduct::result(Session& session) const
+{
+    const std::size_t bytes = std::size_t(m_shape.m * m_shape.n * resultBytes(numberFormat(m_format)));
+    std::vector<std::byte> found(bytes);
+    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(found.data(), m_c.get(), bytes, cudaMemcpyDeviceToHost, session.stream()),
+                              "reading the product"));
+    MEMSCAPE_CHECK(session.synchronize("multiplying matrices"));
+    return found;
+}
+
+Result<Check> checkGpuProduct(Session& session, CublasLt* blas, Format format)
+{
+    Check check(toleranceOf(format));
+    std::vector<GemmShape> shapes{{16, 32, 16}, {64, 96, 128}, {144, 128, 80}};
+    if (format == Format::Fp32 || (blas == nullptr && numberFormat(format).bytes == 2))
+        shapes.push_back({33, 65, 131});
+    for (const GemmShape& shape : shapes) {
+        MEMSCAPE_TRY(product, GpuProduct::make(session, blas, format, shape));
+        MEMSCAPE_CHECK(product.launch(session));
+        MEMSCAPE_TRY(found, product.result(session));
+        compareProduct(check, format, shape, found);
+    }
+    return check;
+}
+
+Result<Check> checkConversions(Session& session, Format format)
+{
+    const auto which = shortFormat(format);
+    const NumberFormat& numbers = numberFormat(format);
+    if (!which)
+        return fail("format.unknown", fmt::format("a GPU converts {} by other means", numbers.label));
+    Check check;
+    // Every sign and exponent of a float, with mantissas all over.
+    std::vector<float> values;
+    for (std::uint32_t i = 0; i < (1U << 20); ++i)
+        values.push_back(std::bit_cast<float>(mixed(i)));
+    const bool saturates = numbers.bytes == 1;
+    const Conversion how{Rounding::NearestEven, saturates ? Overflow::Saturate : Overflow::Special, 0};
+    MEMSCAPE_TRY(bits, narrowed(session, *which, values, saturates));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::uint64_t expected = encode(numbers, double(values[i]), how);
+        const bool isNan = std::isnan(values[i]); // its payload is nobody's
+        check.require(i, isNan ? std::isnan(decode(numbers, bits[i])) : bits[i] == expected,
+                      fmt::format("{} is narrowed to {:#x}, not {:#x}", values[i], bits[i], expected));
+    }
+    std::vector<std::uint16_t> all;
+    for (std::uint32_t pattern = 0; pattern < (1U << numbers.bits()); ++pattern)
+        all.push_back(std::uint16_t(pattern));
+    MEMSCAPE_TRY(wide, widened(session, *which, all));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const double expected = decode(numbers, all[i]);
+        check.require(i, std::isnan(expected) ? std::isnan(wide[i]) : double(wide[i]) == expected,
+                      fmt::format("bits {:#x} are widened to {}, not {}", all[i], wide[i], expected));
+    }
+    return check;
+}
+
+std::optional<double> gpuStored(Session& session, Format format, double value)
+{
+    const auto which = shortFormat(format);
+    if (!which)
+        return {};
+    const auto bits = narrowed(session, *which, {float(value)}, false);
+    const auto wide = bits ? widened(session, *which, *bits) : tl::unexpected(bits.error());
+    return wide ? std::optional(double(wide->front())) : std::nullopt;
+}
+
+Result<Json> gpuProductRates(Session& session, RunSink& sink)
+{
+    const std::unique_ptr<CublasLt> blas = CublasLt::open();
+    Json rates = Json::object();
+    for (const Format format : multipliedFormats(blas.get(), computeCapability())) {
+        if (sink.cancelled())
+            return fail("run.cancelled", "the calibration was stopped; nothing was changed");
+        MEMSCAPE_TRY(check, checkGpuProduct(session, blas.get(), format));
+        MEMSCAPE_CHECK(check.result(std::string(numberFormat(format).label) + " product"));
+        const GemmShape shape{calibratedSize, calibratedSize, calibratedSize};
+        auto product = GpuProduct::make(session, blas.get(), format, shape);
+        if (!product) {
+            sink.note("warning", product.error().code,
+                      fmt::format("{}: {}", numberFormat(format).label, product.error().text()));
+            continue;
+        }
+        const Work work{[&](int) { return product->launch(session) ? cudaSuccess : cudaErrorUnknown; },
+                        "the product"};
+        MEMSCAPE_CHECK(product->launch(session)); // with its own words if it fails
+        MEMSCAPE_CHECK(warmUp(session, work));
+        PointSamples samples;
+        MEMSCAPE_CHECK(samplePass(session, work, false, 0, StoppingOptions::live(), samples));
+        rates[std::string(numberFormat(format).key)] = jsonNumber(shape.flops() / samples.summary().median);
+        MEMSCAPE_CHECK(session.synchronize("freeing the matrices"));
+    }
+    return rates;
+}
+
+} // namespace memscape::cuda

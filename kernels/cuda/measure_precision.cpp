@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// `precision`, operation=matmul, on a GPU: one product in a format and the same in FP32 in turn with it, so
+// that a clock that sinks meets both. Warm: products are measured back to back, as they run in training; a
+// short one several times within a sample. NVIDIA's library multiplies where it is installed. A training
+// step in half precision is measured on the CPU.
+#include "kernels/cuda/experiments.h"
+
+#include "kernels/cuda/attention/attention_work.h"
+#include "kernels/cuda/errors.h"
+#include "kernels/cuda/format_product.h"
+#include "kernels/cuda/sampler.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace memscape::cuda {
+
+namespace {
+
+class PrecisionMeasurer : public PointMeasurer
+{
+public:
+    PrecisionMeasurer(Session& session, const SweepPlan& plan, const Circumstance& circumstance, RunSink& sink)
+        : m_session(session)
+        , m_circumstance(circumstance)
+        , m_sink(sink)
+        , m_blas(CublasLt::open())
+        , m_points(plan.sweep.values.size())
+    {
+        if (!m_blas)
+            sink.note("info", "cublaslt.missing",
+                      "libcublasLt was not found: FP32, FP16 and BF16 are multiplied by our own kernels, slower "
+                      "than NVIDIA's, the other formats not at all; install the CUDA toolkit's cuBLAS");
+    }
+
+    Result<void> visit(std::size_t index, const Parameters& at, int pass) override
+    {
+        PerPoint& point = m_points[index];
+        point.asked = precisionCase(at);
+        if (point.asked.trains())
+            return fail("run.skipped", "a training step in other formats is measured on the CPU",
+                        "choose --device cpu, or operation=matmul", "operation");
+        std::vector<GpuProduct> products;
+        for (const Format format : {point.asked.format, Format::Fp32}) {
+            if (!products.empty() && format == point.asked.format)
+                break;
+            MEMSCAPE_CHECK(checkOnce(format));
+            MEMSCAPE_TRY(product, GpuProduct::make(m_session, m_blas.get(), format, point.asked.shape));
+            m_who[std::string(numberFormat(format).key)] = product.who();
+            products.push_back(std::move(product));
+        }
+        MEMSCAPE_CHECK(sampleInTurn(point, products, pass));
+        if (!point.stored)
+            point.stored = gpuStored(m_session, point.asked.format, point.asked.value);
+        products.clear();
+        return m_session.synchronize("freeing the matrices");
+    }
+
+    Point point(std::size_t index) const override
+    {
+        const PerPoint& measured = m_points[index];
+        Point point;
+        point.detail = measured.samples.detail(m_circumstance.referenceClock);
+        point.detail["fp32_samples"] = measured.single.merged();
+        point.detail["products"] = m_who;
+        if (!measured.samples.summary().empty())
+            point.figures = figuresOf(measured);
+        return point;
+    }
+
+    Quality quality(std::size_t index) const override
+    {
+        return m_points[index].samples.quality(m_circumstance.referenceClock);
+    }
+
+    Json method() const { return {{"products", m_who}, {"checks", m_checks}, {"caches", "warm"}}; }
+
+private:
+    struct PerPoint
+    {
+        PrecisionCase asked;
+        PointSamples samples;
+        PassSamples single; ///< s, the same product in FP32
+        std::optional<double> stored;
+    };
+
+    Result<void> checkOnce(Format format)
+    {
+        const std::string key(numberFormat(format).key);
+        if (m_checks.contains(key))
+            return {};
+        MEMSCAPE_TRY(check, checkGpuProduct(m_session, m_blas.get(), format));
+        MEMSCAPE_CHECK(check.result(std::string(numberFormat(format).label) + " product"));
+        m_checks[key] = check.text();
+        return {};
+    }
+
+    Result<void> sampleInTurn(PerPoint& point, std::vector<GpuProduct>& products, int pass)
+    {
+        std::vector<Work> works;
+        std::vector<int> batches;
+        for (GpuProduct& product : products) {
+            MEMSCAPE_CHECK(product.launch(m_session)); // chooses the algorithm, with its own words if there is none
+            works.push_back({[this, &product](int) {
+                                 return product.launch(m_session) ? cudaSuccess : cudaErrorUnknown;
+                             },
+                             "the product"});
+            MEMSCAPE_TRY(once, warmUp(m_session, works.back()));
+            batches.push_back(batchFor(once));
+        }
+        point.samples.batch = batches.front();
+        const SteadyClock clock;
+        const StoppingOptions options = StoppingOptions::live().perPass(passes);
+        std::vector<StoppingRule> rules(works.size(), StoppingRule(options, clock));
+        while (!rules.front().finished() && !m_sink.cancelled()) {
+            for (std::size_t i = 0; i < works.size(); ++i) {
+                MEMSCAPE_TRY(sample, takeSample(m_session, works[i], false, batches[i]));
+                rules[i].add(sample.seconds);
+                if (i == 0)
+                    point.samples.clocks.push_back(sample.clockHz);
+            }
+        }
+        point.samples.stop = rules.front().state();
+        point.samples.seconds.add(pass, rules.front().samples());
+        point.single.add(pass, rules.back().samples());
+        return {};
+    }
+
+    static Figures figuresOf(const PerPoint& point)
+    {
+        const PrecisionCase& asked = point.asked;
+        const Summary time = point.samples.summary(), single = summarize(point.single.merged());
+        const double flops = asked.shape.flops(), bytes = gemmBytes(numberFormat(asked.format), asked.shape);
+        Figures figures{
+            {"time", "time", Unit::Second, time.median, time.minimum, time.q3, {}},
+            {"flop_rate", "rate", Unit::FlopPerSecond, flops / time.median, flops / time.q3, flops / time.minimum, {}},
+            {"speedup", "speedup", Unit::One, single.median / time.median, {}, {}, {}},
+            {"flops", "operations", Unit::One, flops, {}, {}, {}},
+            {"bytes", "bytes", Unit::Byte, bytes, {}, {}, {}},
+            {"intensity", "intensity (FLOP/B)", Unit::One, flops / bytes, {}, {}, {}}};
+        if (point.stored)
+            figures.push_back({"stored_value", "value as stored", Unit::One, *point.stored, {}, {}, {}});
+        return figures;
+    }
+
+    Session& m_session;
+    const Circumstance& m_circumstance;
+    RunSink& m_sink;
+    std::unique_ptr<CublasLt> m_blas;
+    std::map<std::string, std::string> m_who, m_checks; ///< by format
+    std::vector<PerPoint> m_points;
+};
+
+} // namespace
+
+Result<MeasuredRun> measurePrecision(Session& session, const SweepPlan& plan, RunSink& sink)
+{
+    MEMSCAPE_TRY(circumstance, beginRun(session, sink));
+    PrecisionMeasurer measurer(session, plan, circumstance, sink);
+    MEMSCAPE_TRY(run, runSweep(session, circumstance, plan, measurer, sink));
+    run.provenance["method"] = measurer.method();
+    return run;
+}
+
+} // namespace memscape::cuda
