@@ -71,27 +71,6 @@ double missRate(const Device& device, int threads)
     return littleBandwidth(std::min(threads, device.units) * inFlight.value, dram->latency.value);
 }
 
-double issueRateOf(const Device& device, const StrideCase& walk, int threads)
-{
-    const bool neighbours = walk.pitchBytes == walk.elementBytes;
-    if (device.calibration) {
-        for (const IssueRate& rate : device.calibration->issueRates) {
-            if (rate.operation == walk.operation && rate.contiguous == neighbours
-                && rate.elementBytes == double(walk.elementBytes))
-                return rate.elementsPerSecond * threads / std::max(1, device.threads);
-        }
-    }
-    const int cores = std::min(threads, device.units);
-    if (!neighbours)
-        return device.clock.valueOr(1e9) * cores;
-    for (const MemoryLevel& level : device.levels) {
-        if (level.kind == LevelKind::Cache && level.bandwidth.known())
-            return levelRate(device, level, walk.operation, threads)
-                / (double(walk.elementBytes) * linesCounted(walk.operation));
-    }
-    return device.clock.valueOr(1e9) * cores;
-}
-
 /// Seconds per line walked when `footprint` bytes stay in the caches between passes.
 double warmSecondsPerLine(const Device& device, const StrideCase& walk, double footprint, int threads,
                           double dramRate)
@@ -140,7 +119,7 @@ Result<StrideTime> hostTime(const Device& device, const StrideCase& walk)
         secondsPerLine = warmSecondsPerLine(device, walk, footprint.lines * device.lineBytes * walk.arrays(),
                                             threads, dramRate);
     time.memoryRate = 1 / secondsPerLine;
-    time.issueRate = issueRateOf(device, walk, threads);
+    time.issueRate = issueRate(device, walk.operation, walk.elementBytes, walk.pitchBytes == walk.elementBytes, threads);
     const double memory = (random ? double(walk.accesses) : footprint.lines) * secondsPerLine;
     const double issue = double(walk.accesses) / time.issueRate;
     time.seconds = std::max(memory, issue);
@@ -203,6 +182,26 @@ Result<StrideTime> gpuTime(const Device& device, const StrideCase& walk)
 }
 
 } // namespace
+
+double issueRate(const Device& device, Operation operation, std::uint64_t elementBytes, bool neighbours, int threads)
+{
+    if (device.calibration) {
+        for (const IssueRate& rate : device.calibration->issueRates) {
+            if (rate.operation == operation && rate.contiguous == neighbours
+                && rate.elementBytes == double(elementBytes))
+                return rate.elementsPerSecond * threads / std::max(1, device.threads);
+        }
+    }
+    const int cores = std::min(threads, device.units);
+    if (!neighbours)
+        return device.clock.valueOr(1e9) * cores;
+    for (const MemoryLevel& level : device.levels) {
+        if (level.kind == LevelKind::Cache && level.bandwidth.known())
+            return levelRate(device, level, operation, threads)
+                / (double(elementBytes) * linesCounted(operation));
+    }
+    return device.clock.valueOr(1e9) * cores;
+}
 
 double dramLineRate(const Device& device, Operation operation, double pitchBytes, int threads,
                     std::string* source)

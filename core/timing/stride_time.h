@@ -37,6 +37,11 @@ struct StrideTime
 /// Errors: predict.device with a hint when DRAM bandwidth is not known; access.*.
 Result<StrideTime> strideTime(const Device& device, const StrideCase& walk);
 
+/// Accesses per second that `threads` threads start when everything is in the nearest cache; hosts only.
+/// Neighbours are loaded in vectors, others one by one.
+double issueRate(const Device& device, Operation operation, std::uint64_t elementBytes, bool neighbours,
+                 int threads);
+
 /// Lines per second that DRAM gives a walk with `pitchBytes` between lines; see above.
 double dramLineRate(const Device& device, Operation operation, double pitchBytes, int threads,
                     std::string* source = nullptr);

@@ -301,12 +301,14 @@ Result<WalkMisses> walkMisses(const TensorWalk& walk, const std::vector<CacheGeo
     };
     double scale = 1;
     std::uint64_t visits = std::uint64_t(result.simulated);
-    if (!result.isWhole) {
+    if (result.isWhole) { // the pass before: the walk is back at its first visit
+        MEMSCAPE_CHECK(simulator.run(visits, next));
+    } else {
         MEMSCAPE_CHECK(simulator.run(visits / 2, next));
-        simulator.resetCounters();
         visits -= visits / 2;
         scale = double(walk.elements) / double(visits);
     }
+    simulator.resetCounters();
     MEMSCAPE_CHECK(simulator.run(visits, next));
     for (std::size_t i = 0; i < levels.size(); ++i)
         result.misses[i] = double(simulator.counters()[i].misses()) * scale;

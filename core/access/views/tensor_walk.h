@@ -14,8 +14,8 @@
 //              k odd, which `isExact` says.
 //   granules   Sectors, lines and pages of the set of all addresses, whatever the order: closed form for
 //              each run (granules.h), run after run.
-//   caches     The first visits are played through the cache simulator; where there are more than it may
-//              take, the second half of them stands for the rest.
+//   caches     Two passes are played through the cache simulator and the second is counted; where there are
+//              more visits than it may take, the first are played and the second half of them stands for all.
 //
 // Left out: the stores of a copy, prefetching, hashed cache sets, several cores.
 #pragma once
@@ -70,11 +70,11 @@ Result<WalkRequests> walkRequests(const TensorWalk& walk, const GranuleSizes& si
 /// (every view but overlapping windows) or visits are few; else what the walk's extent allows at most.
 double distinctGranules(const TensorWalk& walk, std::uint64_t granule);
 
-/// Misses of each level, nearest first, over the whole walk from cold caches.
+/// Misses of each level, nearest first, in one pass over the walk after another.
 struct WalkMisses
 {
     std::vector<double> misses; ///< lines that the level did not have
-    std::int64_t simulated = 0; ///< visits played
+    std::int64_t simulated = 0; ///< visits of a pass that were played
     bool isWhole = true;        ///< all of them
 };
 /// Errors: those of CacheSimulator.

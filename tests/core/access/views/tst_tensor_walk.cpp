@@ -202,8 +202,11 @@ void TestTensorWalk::misses()
     for (const Case& one : cases) {
         const TensorView view = viewOf(one.shape, one.views);
         CacheSimulator simulator = *CacheSimulator::create(levels);
-        for (const std::uint64_t address : addressesOf(view, WalkOrder::LastFastest, 4))
-            QVERIFY(simulator.step({address, 4, false}));
+        for (int pass = 0; pass < 2; ++pass) {
+            simulator.resetCounters();
+            for (const std::uint64_t address : addressesOf(view, WalkOrder::LastFastest, 4))
+                QVERIFY(simulator.step({address, 4, false}));
+        }
         const WalkMisses found = *walkMisses(walkOf(view, WalkOrder::LastFastest, 4), levels);
         QVERIFY(found.isWhole);
         for (std::size_t i = 0; i < levels.size(); ++i)

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long it takes to read a tensor through a view, and to copy it so that it lies as it is read.
+//
+// Everything is in a steady state: the tensor was read before, and what of it stays in the caches is
+// there. One core of a host, all multiprocessors of a GPU.
+//
+// Host, reading:   t = max(visits / issue rate, Σ lines served by a level / line rate of that level)
+//   lines served   by the cache simulator on the walk itself (core/access/views/tensor_walk.h); where it
+//                  plays only a part, a level that holds the whole tensor misses as little as its knee says
+//   line rate      of streams when neighbours in the walk share a line or follow on; beyond that also at most
+//                  lines in flight / latency (Little's law), and from DRAM the calibrated curve over the
+//                  distance between lines (core/timing/stride_time.h)
+// Host, copying:   version 1 reads as above; tiles fetch each line of the storage once. The target's lines
+//                  are added: t = max(elements / rate of the version, reads + writes).
+// GPU, reading:    t = launch + max(DRAM, L2, L1)
+//   DRAM           distinct sectors, or all sectors of all requests where what must wait for its second
+//                  visit is more than L2 holds, over the read bandwidth
+//   L2             sectors of all requests over its bandwidth
+//   L1             one look-up per line and request, four a clock and multiprocessor
+// GPU, copying:    version 1 moves the sectors of its strided side; tiles move each byte once each way at the
+//                  rate of a copy. Version 2 is held by 32-way bank conflicts when its tile is not padded:
+//                  a wavefront for each element and multiprocessor.
+//
+// Left out: page walks (huge pages are asked for), hashed cache sets, loops so short that their ends cost
+// more than what is in them, other work.
+// Sources: the four look-ups per clock were fitted to gpu-benches' strides on GH200 (RRZE); Ruetsch and
+// Micikevicius, Optimizing Matrix Transpose in CUDA (2009), for the tiles.
+#pragma once
+
+#include "core/access/views/tensor_walk.h"
+#include "core/device/device.h"
+
+#include <string>
+#include <vector>
+
+namespace memscape {
+
+struct LevelShare
+{
+    std::string level;  ///< "L2", "DRAM"
+    double bytes = 0;   ///< that it delivers in one pass
+    double seconds = 0;
+};
+
+struct WalkTime
+{
+    double seconds = 0;
+    double memory = 0, issue = 0;    ///< s, the two that may hold it
+    std::vector<LevelShare> served;  ///< nearest first
+    std::vector<double> misses;      ///< lines, by cache; hosts only
+    std::vector<std::string> caches; ///< their names
+    bool isWhole = true;             ///< every visit was played through the caches
+    std::string limit;               ///< "L3", "issue", "L2": what holds it
+    std::string source;              ///< of the rates
+};
+
+/// One pass in the order of the walk. Errors: predict.device when a bandwidth is not known; access.*.
+Result<WalkTime> walkTime(const Device& device, const TensorWalk& walk);
+
+/// Versions of the copy: 1 naive, 2 tiled, 3 in registers (GPU: padded), 4 past the caches (GPU: vectors).
+inline constexpr int copyVersionCount = 4;
+
+struct CopyTime
+{
+    double seconds = 0;
+    double reads = 0, writes = 0, issue = 0; ///< s
+    std::string limit;
+};
+/// The walk's elements written one after the other. `version` 0 is the best. Errors as above.
+Result<CopyTime> copyTime(const Device& device, const TensorWalk& walk, int version);
+
+/// The caches of a host as the simulator takes them, nearest first.
+std::vector<CacheGeometry> simulatedCaches(const Device& device);
+
+} // namespace memscape
