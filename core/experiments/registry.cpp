@@ -8,6 +8,7 @@ namespace memscape {
 const Experiment& hierarchyExperiment();
 const Experiment& strideExperiment();
 const Experiment& bankConflictsExperiment();
+const Experiment& layoutExperiment();
 const Experiment& trainingMemoryExperiment();
 const Experiment& inferenceMemoryExperiment();
 const Experiment& checkpointExperiment();
@@ -22,6 +23,7 @@ const std::vector<const Experiment*>& experiments()
         &hierarchyExperiment(),
         &strideExperiment(),
         &bankConflictsExperiment(),
+        &layoutExperiment(),
         &trainingMemoryExperiment(),
         &inferenceMemoryExperiment(),
         &checkpointExperiment(),
