@@ -39,7 +39,7 @@ public:
     }
     Sweep axis(const Device&, const Parameters&) const override
     {
-        return {"reads", {1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0}};
+        return {"reads", {1.0, 2.0, 4.0, 8.0, 16.0}};
     }
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override
     {

@@ -136,7 +136,7 @@ Figures countedLayoutFigures(const Device& device, const LayoutAnswer& answer)
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const bool isEmpty = asked.view.isEmpty();
     const double line = device.lineBytes;
-    return {
+    Figures figures{
         figure("elements", "elements", Unit::One, double(asked.view.elements()),
                why("elements = Π sizes", fmt::format("{} = {}", sizesText(asked.view.size), asked.view.elements()))),
         figure("storage_bytes", "storage", Unit::Byte, double(asked.view.storage) * item,
@@ -156,12 +156,6 @@ Figures countedLayoutFigures(const Device& device, const LayoutAnswer& answer)
         figure("pages", "pages in all", Unit::One, answer.pages,
                why("distinct ⌊byte address / 4096⌋ over the whole view", number(answer.pages), "counted")),
     };
-}
-
-Figures timedLayoutFigures(const Device& device, const LayoutAnswer& answer)
-{
-    const LayoutCase& asked = answer.asked;
-    Figures figures;
     for (std::size_t i = 0; i < answer.view.caches.size() && i < answer.view.misses.size(); ++i) {
         const std::string& level = answer.view.caches[i];
         Why counted = why(fmt::format("lines that {} did not have, in one pass after another", level), number(answer.view.misses[i]),
@@ -173,6 +167,13 @@ Figures timedLayoutFigures(const Device& device, const LayoutAnswer& answer)
             c = char(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
         figures.push_back(figure(key + "_misses", level + " misses", Unit::One, answer.view.misses[i], std::move(counted)));
     }
+    return figures;
+}
+
+Figures timedLayoutFigures(const Device& device, const LayoutAnswer& answer)
+{
+    const LayoutCase& asked = answer.asked;
+    Figures figures;
     const auto bytes = double(asked.view.elements()) * double(asked.itemBytes());
     const double pays = paysAfter(answer.view.seconds, answer.dense.seconds, answer.copy.seconds);
     figures.push_back(figure("view_time", "read through the view", Unit::Second, answer.view.seconds,

@@ -14,6 +14,8 @@ namespace {
 
 constexpr double lookupsPerClock = 4; // lines per clock and multiprocessor
 constexpr double pageBytes = 4096;    // beyond, prefetchers stop
+constexpr double runLines = 4;        // that tiles in registers read from each row
+constexpr double fillClocks = 2;      // of a line from L2 into L1: half a line a clock
 
 tl::unexpected<Error> unknownDevice(const Device& device)
 {
@@ -21,16 +23,27 @@ tl::unexpected<Error> unknownDevice(const Device& device)
                 "calibrate it, or choose a device of the catalogue", device.id);
 }
 
-/// Lines per second that one core gets from a level when neighbours in the walk are `pitch` bytes apart.
-double lineRate(const Device& device, const MemoryLevel& level, double pitch, std::string* source)
+/// Seconds for which a line of a level holds up one core when neighbours in the walk are `pitch` bytes apart.
+/// `crowds`: so many of them are alive that far ones contend for sets of the caches.
+double lineSeconds(const Device& device, const MemoryLevel& level, double pitch, bool crowds, std::string* source)
 {
+    const double far = std::max(device.lineBytes, pitch);
     if (!level.onChip())
-        return dramLineRate(device, Operation::Read, std::max(device.lineBytes, pitch), 1, source);
+        return 1 / dramLineRate(device, Operation::Read, far, 1, source);
     const double stream = levelRate(device, level, Operation::Read, 1) / device.lineBytes;
+    if (pitch <= device.lineBytes)
+        return 1 / stream;
     const Sourced& inFlight = device.concurrency.linesInFlightPerUnit;
-    if (pitch < pageBytes || !inFlight.known() || !level.latency.known())
-        return stream;
-    return std::min(stream, littleBandwidth(inFlight.value, level.latency.value));
+    double rate = stream;
+    if (inFlight.known() && level.latency.known())
+        rate = std::min(rate, littleBandwidth(inFlight.value, level.latency.value));
+    double seconds = 1 / rate + fillClocks / device.clock.valueOr(1e9);
+    if (level.id == "L2")
+        seconds = std::max(1 / rate, fillClocks / device.clock.valueOr(1e9));
+    // What a far walk misses in the caches of its own shares their sets: it waits as memory's lines do.
+    if (crowds && &level == device.lastCache() && pitch >= pageBytes)
+        seconds = std::max(seconds, 1 / dramLineRate(device, Operation::Read, far, 1));
+    return seconds;
 }
 
 /// The caches and the memory behind them, as the walk meets them.
@@ -74,7 +87,7 @@ Result<WalkTime> hostWalk(const Device& device, const TensorWalk& walk)
         time.caches.push_back(path[i - 1]->id);
         const double beyond = i < misses.misses.size() ? misses.misses[i] : 0;
         const double lines = std::max(0.0, misses.misses[i - 1] - beyond);
-        const double seconds = lines / lineRate(device, *path[i], pitch, &time.source);
+        const double seconds = lines * lineSeconds(device, *path[i], pitch, true, &time.source);
         time.served.push_back({path[i]->id, lines * line, seconds});
         time.memory += seconds;
         if (seconds > longest) {
@@ -145,13 +158,16 @@ Result<WalkTime> gpuWalk(const Device& device, const TensorWalk& walk)
     return time;
 }
 
-/// Seconds to bring lines of a footprint once, `pitch` apart.
-double onceSeconds(const Device& device, double lines, double footprint, double pitch)
+/// Seconds to bring lines of a footprint once, in runs of `run` neighbours that are `pitch` apart.
+double onceSeconds(const Device& device, double lines, double footprint, double pitch, double run)
 {
     double seconds = 0;
     for (const ServedBy& one : servedBy(device, footprint, 1, KneeOf::Bandwidth)) {
-        if (one.share > 0 && one.level->id != "L1")
-            seconds += lines * one.share / lineRate(device, *one.level, pitch, nullptr);
+        if (one.share <= 0 || one.level->id == "L1")
+            continue;
+        const double first = lineSeconds(device, *one.level, pitch, false, nullptr);
+        const double next = lineSeconds(device, *one.level, device.lineBytes, false, nullptr);
+        seconds += lines * one.share * (first + (run - 1) * next) / run;
     }
     return seconds;
 }
@@ -162,16 +178,15 @@ Result<CopyTime> hostCopy(const Device& device, const TensorWalk& walk, int vers
     const double target = double(walk.elements) * double(walk.itemBytes);
     const double lines = distinctGranules(walk, std::uint64_t(line));
     const double footprint = lines * line + target;
+    const bool isScalar = version < 3 || walk.itemBytes != 4; // tiles in registers move several elements at once
     CopyTime time;
     if (version == 1) {
         MEMSCAPE_TRY(read, walkTime(device, walk));
         time.reads = read.memory;
     } else {
-        time.reads = onceSeconds(device, lines, footprint, double(walk.pitchBytes()));
+        time.reads = onceSeconds(device, lines, footprint, double(walk.pitchBytes()), isScalar ? 1 : runLines);
     }
     time.writes = target / bandwidthOf(device, footprint, Operation::Write, 1).bytesPerSecond;
-    // Tiles in registers move several elements an instruction.
-    const bool isScalar = version < 3 || walk.itemBytes != 4;
     const bool isRows = walk.loops.empty() || walk.loops.front().stride == 1;
     time.issue = isRows ? double(walk.elements) / issueRate(device, Operation::Copy, walk.itemBytes, true, 1)
                         : double(walk.elements) / (clockOf(device) * (isScalar ? 1 : 4));

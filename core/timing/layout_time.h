@@ -7,10 +7,12 @@
 // Host, reading:   t = max(visits / issue rate, Σ lines served by a level / line rate of that level)
 //   lines served   by the cache simulator on the walk itself (core/access/views/tensor_walk.h); where it
 //                  plays only a part, a level that holds the whole tensor misses as little as its knee says
-//   line rate      of streams when neighbours in the walk share a line or follow on; beyond that also at most
-//                  lines in flight / latency (Little's law), and from DRAM the calibrated curve over the
-//                  distance between lines (core/timing/stride_time.h)
-// Host, copying:   version 1 reads as above; tiles fetch each line of the storage once. The target's lines
+//   line rate      of streams when neighbours in the walk share a line or follow on. Farther neighbours come one
+//                  by one: two clocks from L2 into L1, behind it at most lines in flight / latency (Little's
+//                  law), from DRAM the calibrated curve over the distance between lines
+//                  (core/timing/stride_time.h), which also bounds the last cache from a page's distance on
+// Host, copying:   version 1 reads as above; tiles fetch each line of the storage once, those in registers four
+//                  neighbours at a time, of which only the first is far. The target's lines
 //                  are added: t = max(elements / rate of the version, reads + writes).
 // GPU, reading:    t = launch + max(DRAM, L2, L1)
 //   DRAM           distinct sectors, or all sectors of all requests where what must wait for its second
@@ -23,7 +25,8 @@
 //
 // Left out: page walks (huge pages are asked for), hashed cache sets, loops so short that their ends cost
 // more than what is in them, other work.
-// Sources: the four look-ups per clock were fitted to gpu-benches' strides on GH200 (RRZE); Ruetsch and
+// Sources: the two clocks were measured with kernels/host/layout_kernels.cpp on a Zen 5 EPYC (0.48 ns at
+// 4.1 GHz, seven shapes) and are what AMD documents for Zen, 32 B a clock; the four look-ups per clock were fitted to gpu-benches' strides on GH200 (RRZE); Ruetsch and
 // Micikevicius, Optimizing Matrix Transpose in CUDA (2009), for the tiles.
 #pragma once
 

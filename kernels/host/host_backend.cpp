@@ -32,6 +32,8 @@ Result<MeasuredRun> measureExperiment(host::HostSession& session, const Experime
         measurement = host::makeHierarchyMeasurement(session);
     else if (experiment.id() == "attention")
         measurement = host::makeAttentionMeasurement(session);
+    else if (experiment.id() == "layout")
+        measurement = host::makeLayoutMeasurement(session);
     else if (experiment.id() == "bank-conflicts")
         return fail("run.skipped", "a CPU has no shared memory in banks to measure",
                     "choose a GPU: cuda:0 to measure, or one of the catalogue to predict its cycles");

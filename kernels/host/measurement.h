@@ -35,6 +35,7 @@ public:
 std::unique_ptr<HostMeasurement> makeStrideMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeHierarchyMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeAttentionMeasurement(HostSession& session);
+std::unique_ptr<HostMeasurement> makeLayoutMeasurement(HostSession& session);
 
 /// Passes over a sweep; three is the least that tells drift from noise.
 inline constexpr int sweepPasses = 3;

@@ -5,6 +5,7 @@
 #include "kernels/host/chase.h"
 #include "kernels/host/gelu.h"
 #include "kernels/host/half_rows.h"
+#include "kernels/host/layout_kernels.h"
 #include "kernels/host/host_backend.h"
 #include "kernels/host/mlp_device.h"
 #include "kernels/host/stride_kernels.h"
@@ -110,6 +111,11 @@ std::vector<SelftestLine> selftestHost(RunSink& sink)
                                             StreamOperation::Copy, StreamOperation::Triad}) {
         for (const StreamKernel& kernel : streamKernels(operation))
             lines.push_back(lineOf(kernel.name(), checkStream(kernel)));
+    }
+    for (const int item : {1, 2, 4, 8, 16}) {
+        lines.push_back(lineOf(fmt::format("read of a view {} B", item), checkReadWalk(item)));
+        for (const CopyKernel& kernel : copyKernels(item))
+            lines.push_back(lineOf(kernel.name(), checkCopy(kernel)));
     }
     constexpr StrideWalk walks[] = {StrideWalk::Contiguous, StrideWalk::Strided, StrideWalk::Random};
     int done = 0;

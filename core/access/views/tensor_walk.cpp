@@ -182,6 +182,18 @@ bool TensorWalk::isSequential() const
     return loops.empty() || (loops.size() == 1 && loops.front().stride == 1);
 }
 
+TensorWalk sliceOf(const TensorWalk& walk, std::int64_t begin, std::int64_t end)
+{
+    TensorWalk slice = walk;
+    if (walk.loops.empty())
+        return slice;
+    WalkLoop& slowest = slice.loops.back();
+    slice.offset += begin * slowest.stride;
+    slice.elements = walk.elements / slowest.count * (end - begin);
+    slowest.count = end - begin;
+    return slice;
+}
+
 TensorWalk walkOf(const TensorView& view, WalkOrder order, std::int64_t itemBytes)
 {
     TensorWalk walk{{}, view.offset, view.elements(), std::uint64_t(itemBytes)};

@@ -51,6 +51,8 @@ struct TensorWalk
     /// Every visit follows on from the one before.
     bool isSequential() const;
 };
+/// Visits [begin, end) of the slowest loop, as a walk of its own: for work that looks up between parts.
+TensorWalk sliceOf(const TensorWalk& walk, std::int64_t begin, std::int64_t end);
 TensorWalk walkOf(const TensorView& view, WalkOrder order, std::int64_t itemBytes);
 
 /// Means over the requests of a walk.
