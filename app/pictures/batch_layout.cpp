@@ -133,7 +133,7 @@ BatchLayout layoutBatch(const BatchState& state, const QRectF& rect)
     BatchLayout layout;
     const QRectF inner = rect.adjusted(12 * u, 4 * u, -12 * u, -6 * u);
     layout.title = QRectF(inner.topLeft(), QSizeF(inner.width(), 22 * u));
-    layout.reason = QRectF(inner.left(), inner.bottom() - 17 * u, inner.width(), 17 * u);
+    layout.reason = QRectF(inner.left(), inner.bottom() - 31 * u, inner.width(), 31 * u);
     const double stripHeight = 72 * u;
     const QRectF strip(inner.left(), layout.reason.top() - 3 * u - stripHeight, inner.width(), stripHeight);
     const double top = layout.title.bottom() + 4 * u;

@@ -214,7 +214,10 @@ void BatchPicture::paintTarget(QPainter& painter, const BatchPanel& panel, const
 {
     const double u = plotUnit();
     const QString loss = QString::fromStdString(quantityText(m_state.target, Unit::One));
-    paintPanel(painter, panel, theme, tr("To the target"), m_state.knowsSteps() ? tr("a loss of %1: examples over steps").arg(loss) : QString());
+    const QString note = m_state.isFitted ? tr("examples over steps, as measured")
+        : m_state.knowsSteps()            ? tr("a loss of %1: examples over steps").arg(loss)
+                                          : QString();
+    paintPanel(painter, panel, theme, tr("To the target"), note);
     if (!m_state.knowsSteps()) {
         painter.setFont(plotFont(0.8));
         painter.setPen(theme.textDim);
@@ -233,10 +236,10 @@ void BatchPicture::paintTarget(QPainter& painter, const BatchPanel& panel, const
         const double update = first * std::pow(last / first, i / 120.0);
         line.push_back(panel.at(m_state.steps(update), m_state.examples(update)));
     }
-    paintLine(painter, line, dashed(theme.predicted, 2 * u));
+    paintLine(painter, line, m_state.isFitted ? QPen(theme.measured, 1 * u) : dashed(theme.predicted, 2 * u));
     painter.setPen(QPen(theme.predicted, 1.3 * u));
     painter.setBrush(theme.surface);
-    for (const BatchMark& mark : m_state.curve)
+    for (const BatchMark& mark : m_state.isFitted ? std::vector<BatchMark>() : m_state.curve)
         painter.drawEllipse(panel.at(mark.steps, mark.examples), 2.6 * u, 2.6 * u);
     painter.setPen(Qt::NoPen);
     painter.setBrush(theme.measured);
@@ -370,15 +373,14 @@ void BatchPicture::paintReason(QPainter& painter, const QRectF& rect, const Them
     const double u = plotUnit();
     double left = rect.left();
     if (m_state.sweetSpot > 0) {
-        paintStar(painter, QPointF(rect.left() + 8 * u, rect.center().y()), 6 * u, theme.good);
+        paintStar(painter, QPointF(rect.left() + 8 * u, rect.top() + 8 * u), 6 * u, theme.good);
         left += 20 * u;
     }
     painter.setFont(plotFont(0.82));
     painter.setPen(theme.text);
     const QString text = m_state.sweetSpot > 0 ? tr("Sweet spot %1: %2").arg(m_state.sweetSpot, 0, 'f', 0).arg(m_state.sweetReason)
                                                : tr("No sweet spot: %1").arg(m_state.sweetReason);
-    const QRectF box(left, rect.top(), rect.right() - left, rect.height());
-    painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, QFontMetricsF(painter.font()).elidedText(text, Qt::ElideRight, box.width()));
+    painter.drawText(QRectF(left, rect.top(), rect.right() - left, rect.height()), Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, text);
 }
 
 void BatchPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const

@@ -91,6 +91,18 @@ void readMeasured(const Outcome& measured, BatchState& state)
         if (mark.batch > 0)
             state.measured.push_back(mark);
     }
+    if (const Json& fitted = member(measured.detail, "hyperbola"); !state.knowsSteps() && fitted.is_object()) {
+        state.fewestSteps = number(fitted, "fewest_steps", 0);
+        state.fewestExamples = number(fitted, "fewest_examples", 0);
+        state.isFitted = state.knowsSteps();
+        state.critical = state.isFitted ? state.fewestExamples / state.fewestSteps : 0;
+        for (BatchMark& mark : state.curve) {
+            if (state.isFitted && mark.update > 0) {
+                mark.steps = state.steps(mark.update);
+                mark.examples = state.examples(mark.update);
+            }
+        }
+    }
     if (const Figure* noise = findFigure(measured.figures, "noise_scale"))
         state.measuredNoise = noise->number();
 }

@@ -52,6 +52,7 @@ struct BatchState
 
     double target = 0;
     double fewestSteps = 0, fewestExamples = 0, critical = 0; ///< 0: unknown
+    bool isFitted = false; ///< these are of the measured points: no prediction knows them
     double noiseScale = std::numeric_limits<double>::quiet_NaN();
     QString noiseReason, noiseRemedy;
 

@@ -66,18 +66,6 @@ private:
     Schema m_schema = batchSizeSchema();
 };
 
-/// The curve "memory" is the figure peak_allocated.
-void nameCurves(std::vector<Point>& points)
-{
-    for (Point& point : points) {
-        if (const Figure* peak = findFigure(point.figures, "peak_allocated")) {
-            Figure memory = *peak;
-            memory.key = "memory";
-            point.figures.push_back(std::move(memory));
-        }
-    }
-}
-
 Result<std::vector<Point>> BatchSize::points(const Device& device, const Parameters& parameters, const Sweep& sweep,
                                              const BatchStudy& study, PredictionContext& context) const
 {
@@ -111,7 +99,6 @@ Result<Prediction> BatchSize::predictAgain(const Device& device, const Parameter
     const Sweep sweep = sweepOf(*this, device, parameters);
     PredictionContext others; // of other values: what is kept of the own ones stays
     MEMSCAPE_TRY(made, points(device, parameters, sweep, study, others));
-    nameCurves(made);
     Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(made));
     prediction.figures = batchFigures(device, study, study.point);
     prediction.series.push_back(paretoSeries(study));

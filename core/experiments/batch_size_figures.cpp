@@ -131,15 +131,17 @@ Figures batchFigures(const Device& device, const BatchStudy& study, const BatchP
     figures.push_back(figure("sweet_spot", "sweet spot", Unit::One, study.sweetSpot ? double(*study.sweetSpot) : nan,
                              {"the batch that reaches the target soonest on this device: least (S_min + E_min / B) × time of a step",
                               study.sweetReason, {}, "steps by McCandlish et al. 2018, time of the step by its operators", {}}));
-    figures.push_back(figure("peak_allocated", "memory", Unit::Byte, double(point.allocated), memoryWhy(study, point)));
+    figures.push_back(figure("memory", "memory", Unit::Byte, double(point.device),
+                             {device.isGpu() ? "reserved + context" : "what is allocated: a processor's allocator keeps nothing back",
+                              fmt::format("= {}", bytesText(double(point.device))), {},
+                              device.isGpu() ? "the caching allocator replayed; the context is a setting (device_context)" : "the simulated step",
+                              {}}));
+    figures.push_back(figure("peak_allocated", "peak allocated", Unit::Byte, double(point.allocated), memoryWhy(study, point)));
     figures.push_back(figure("throughput", "throughput (examples/s)", Unit::One, point.throughput(), throughputWhy(point)));
     addNoise(figures, study, point);
     figures.push_back(figure("step_time", "time of a step", Unit::Second, point.time.total, throughputWhy(point)));
     figures.push_back(figure("time_per_example", "time per example", Unit::Second, point.secondsPerExample(), throughputWhy(point)));
     figures.push_back({"bound", "held by", Unit::One, std::string(boundText(point.bound)), {}, {}, throughputWhy(point)});
-    figures.push_back(figure("device_total", "device total", Unit::Byte, double(point.device),
-                             {"reserved + context", fmt::format("= {}", bytesText(double(point.device))), {},
-                              "the caching allocator replayed; the context is a setting", {}}));
     return figures;
 }
 

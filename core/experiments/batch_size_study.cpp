@@ -246,7 +246,7 @@ void findSweetSpot(BatchStudy& study)
             fitting.push_back(&point);
     }
     if (fitting.empty())
-        study.sweetReason = study.over > 0 ? "no batch fits" : "the device's rates are not known";
+        study.sweetReason = study.over > 0 ? "no batch fits; the levers of Memory budget show what would help" : "the device's rates are not known";
     else if (study.noise.knowsSteps())
         chooseByTime(study, fitting);
     else

@@ -140,7 +140,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     setup.step.rules = build.rules;
     setup.step.blasWorkspace = blasWorkspaceBytes(device);
     setup.allocator = allocatorOf(parameters);
-    setup.context = parameters.integer("device_context");
+    setup.context = device.isGpu() ? parameters.integer("device_context") : 0; // a processor has none
     return setup;
 }
 

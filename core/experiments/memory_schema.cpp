@@ -92,7 +92,7 @@ std::vector<ParameterSpec> deviceSpecs()
 {
     return {{"device_context", "device context",
              "What the driver's context takes outside of PyTorch's counters. It depends on driver, GPU and loaded kernels; "
-             "reports lie between 250 MB and 1 GB. A setting, not a prediction.",
+             "reports lie between 250 MB and 1 GB. A setting, not a prediction. A processor has none.",
              ParameterKind::Integer, Unit::Byte, 0, 0x1p40, Scale::Log2, {}, "500MB"},
             choice("allocator", "allocator", "PYTORCH_CUDA_ALLOC_CONF: how the caching allocator takes memory.",
                    {{"default", "default", "segments of 2 MiB, 20 MiB or the size asked for"},

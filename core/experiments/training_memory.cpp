@@ -311,15 +311,17 @@ Result<Figures> TrainingMemory::predictPoint(const Device& device, const Paramet
 
 /// Whether the step fits. What it takes without a limit may be more than there is and still fit: the
 /// allocator gives cached segments back before it gives up.
-void fitInto(TrainingAnswer& answer)
+void fitInto(TrainingAnswer& answer, const Device& device)
 {
+    if (!device.isGpu()) // PyTorch's allocator for processors keeps nothing back
+        answer.simulation.allocator.peak.reserved = answer.simulation.allocator.peak.allocated;
     if (!answer.capacity || answer.deviceBytes() <= *answer.capacity)
         return;
     AllocatorOptions options = answer.setup.allocator;
     options.deviceLimit = std::max<std::int64_t>(0, *answer.capacity - answer.setup.context);
     const AllocatorReplay replay = replayTrace(answer.simulation.trace, options);
     answer.outOfMemory = replay.outOfMemory;
-    answer.fits = !replay.outOfMemory;
+    answer.fits = !replay.outOfMemory && device.isGpu();
     if (answer.fits)
         answer.simulation.allocator = replay.statistics;
 }
@@ -361,7 +363,7 @@ Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& pa
     answer.setup = std::move(setup);
     answer.simulation = std::move(simulation);
     answer.capacity = capacityOf(device);
-    fitInto(answer);
+    fitInto(answer, device);
     timeIt(answer, device);
     return answer;
 }
@@ -376,6 +378,8 @@ bool trainingFits(const Device& device, const Parameters& parameters, RecordedNe
         return trace.has_value();
     AllocatorOptions options = setup->allocator;
     options.deviceLimit = std::max<std::int64_t>(0, *capacity - setup->context);
+    if (!device.isGpu())
+        return replayTrace(*trace, setup->allocator).statistics.peak.allocated <= *capacity;
     return trace->peakBytes() <= *options.deviceLimit && !replayTrace(*trace, options).outOfMemory;
 }
 

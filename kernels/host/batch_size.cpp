@@ -177,7 +177,7 @@ Result<Figures> BatchMeasurement::figures(const Parameters& point, const MergedS
     Summary each = seconds;
     for (double* value : {&each.median, &each.minimum, &each.q3})
         *value /= update;
-    Figures figures{bytes("peak_allocated", "memory", double(memory.allocated)), bytes("memory", "memory", double(memory.allocated)),
+    Figures figures{bytes("peak_allocated", "peak allocated", double(memory.allocated)), bytes("memory", "memory", double(memory.allocated)),
                     std::move(throughput), timeFigure("step_time", "time of a step", seconds, false),
                     timeFigure("time_per_example", "time per example", each, false)};
     const auto course = m_courses.find(update);

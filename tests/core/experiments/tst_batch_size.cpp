@@ -3,6 +3,7 @@
 // against steps simulated whole, the sweet spot and the front against a search, and input that is wrong.
 #include "core/device/catalogue.h"
 #include "core/experiments/batch_size.h"
+#include "tests/support/devices.h"
 
 #include <QtTest>
 
@@ -82,7 +83,7 @@ private slots:
             QVERIFY2(prediction.findSeries(key) && !prediction.findSeries(key)->y.empty(), key);
         const Prediction swept = predicted({"batch=1:1024:x2"});
         QCOMPARE(swept.findSeries("memory")->y.size(), std::size_t(11));
-        QCOMPARE(swept.findSeries("memory")->y.front(), figureOf(swept, "peak_allocated")); // a sweep's own value is its first
+        QCOMPARE(swept.findSeries("memory")->y.front(), figureOf(swept, "memory")); // a sweep's own value is its first
         for (const double memory : swept.findSeries("memory")->y)
             QVERIFY(memory > 0);
     }
@@ -94,6 +95,7 @@ private slots:
         QTest::newRow("GPT-2") << QStringList{"model=gpt2", "sequence=1024", "optimizer=adamw"} << "nvidia-h200";
         QTest::newRow("LLaMA, checkpointed") << QStringList{"model=llama-2-7b", "precision=bf16-mixed", "checkpointing=block"} << "nvidia-h200";
         QTest::newRow("ResNet") << QStringList{"model=resnet-50", "optimizer=momentum"} << "nvidia-l4";
+        QTest::newRow("on this processor") << QStringList{"model=gpt2", "sequence=256"} << "cpu";
         QTest::newRow("accumulated") << QStringList{"model=gpt2", "sequence=512", "accumulation=4"} << "nvidia-a100-80gb";
     }
 
@@ -126,6 +128,19 @@ private slots:
             std::replace(there.begin(), there.end(), std::string("batch=32"), "batch=" + std::to_string(batch));
             QCOMPARE(findFigure(*budget.predictPoint(machine, *resolve(budget.schema(), there)), "fits")->number(), batch == largest ? 1.0 : 0.0);
         }
+    }
+
+    void aProcessorHasNoContextAndKeepsNothingBack()
+    {
+        const Device processor = test::twoCores();
+        const Prediction prediction = predicted({"model=mlp:1024,1024,1024", "batch=64"}, processor);
+        QCOMPARE(figureOf(prediction, "memory"), figureOf(prediction, "peak_allocated"));
+        QVERIFY(figureOf(predicted({"model=mlp:1024,1024,1024", "batch=64"}), "memory") > figureOf(prediction, "memory") + 500e6);
+        const Experiment& budget = **findExperiment("training-memory");
+        const auto figures = budget.predictPoint(processor, *resolve(budget.schema(), std::vector<std::string>{"model=gpt2", "sequence=64", "batch=1"}));
+        QVERIFY(figures);
+        QCOMPARE(findFigure(*figures, "device_total")->number(), findFigure(*figures, "peak_allocated")->number());
+        QCOMPARE(findFigure(*figures, "peak_reserved")->number(), findFigure(*figures, "peak_allocated")->number());
     }
 
     void whatFitsInNoBatchSaysByHowMuch()
