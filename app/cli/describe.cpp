@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an experiment takes and gives. The figures' keys are found by predicting once for this
-// machine, so they cannot fall out of step with the experiment.
+// machine and once for a GPU, so they cannot fall out of step with the experiment.
 #include "app/cli/commands.h"
 #include "app/cli/output.h"
 #include "core/base/text.h"
@@ -52,18 +52,22 @@ std::string rangeText(const ParameterSpec& spec)
     return numbersText(spec);
 }
 
-/// Figures at the defaults, for their keys; empty when neither this machine nor the catalogue does.
+/// Figures at the defaults, for their keys: those of this machine, then those that only a GPU has.
 Figures figuresOf(const Experiment& experiment)
 {
+    Figures all;
     const auto parameters = resolve(experiment.schema(), std::vector<std::string>());
     for (const char* id : {"cpu", "nvidia-h200"}) {
         const auto device = parameters ? findDevice(id) : Result<Device>(tl::unexpected(parameters.error()));
         if (!device)
             continue;
-        if (auto figures = experiment.predictPoint(*device, *parameters))
-            return *figures;
+        const auto figures = experiment.predictPoint(*device, *parameters);
+        for (const Figure& figure : figures.value_or(Figures())) {
+            if (findFigure(all, figure.key) == nullptr)
+                all.push_back(figure);
+        }
     }
-    return {};
+    return all;
 }
 
 Json describeJson(const Experiment& experiment)

@@ -9,6 +9,7 @@
 #include <QPainter>
 
 #include <algorithm>
+#include <vector>
 
 namespace memscape {
 
@@ -128,11 +129,14 @@ void Pen::grid() const
     }
 }
 
-/// The words that are asked for.
+/// The words that are asked for; what several phases ask for is served now if one of them is.
 void Pen::words() const
 {
     const double seam = layout.cellHeight > 6 ? 1 : 0.5;
-    for (const PicturedLane& lane : state.lanes) {
+    std::vector<PicturedLane> ordered = state.lanes;
+    std::stable_partition(ordered.begin(), ordered.end(),
+                          [&](const PicturedLane& lane) { return lane.wavefront != cursor; });
+    for (const PicturedLane& lane : ordered) {
         for (int i = 0; i < lane.words; ++i) {
             const QRectF cell = layout.cell((lane.word + i) % 32, state.lineOf(lane.word))
                                     .adjusted(seam, seam / 2, -seam, -seam / 2);

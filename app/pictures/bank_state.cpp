@@ -217,11 +217,12 @@ QString BankState::laneWords(int index) const
 QString BankState::wordWords(int word) const
 {
     QStringList who;
-    int wavefront = -1;
+    int first = wavefronts, last = -1;
     for (std::size_t i = 0; i < lanes.size(); ++i) {
         if (touches(lanes[i], word)) {
             who << QString::number(i);
-            wavefront = lanes[i].wavefront;
+            first = std::min(first, lanes[i].wavefront);
+            last = std::max(last, lanes[i].wavefront);
         }
     }
     const QString place = tr("word %1 at byte %2, bank %3").arg(word).arg(word * 4).arg(word % banks);
@@ -230,7 +231,9 @@ QString BankState::wordWords(int word) const
     const QString lanesText = who.size() == int(lanes.size()) ? tr("all lanes, a broadcast")
         : who.size() == 1                                     ? tr("lane %1").arg(who.front())
                           : tr("lanes %1").arg(who.join(QStringLiteral(", ")));
-    return tr("%1: for %2, in wavefront %3").arg(place, lanesText).arg(wavefront + 1);
+    if (first < last)
+        return tr("%1: for %2, in wavefronts %3 to %4").arg(place, lanesText).arg(first + 1).arg(last + 1);
+    return tr("%1: for %2, in wavefront %3").arg(place, lanesText).arg(first + 1);
 }
 
 BankState readBanks(const Json& detail)

@@ -107,10 +107,8 @@ Why gcdWhy(const BankCase& request)
 {
     Why why;
     const std::uint32_t width = request.tile.width;
-    const bool isNarrow = width < bankBytes;
-    why.formula = isNarrow ? "phases × gcd(stride in words, 32)" : "phases × gcd(stride, 128 B / width)";
-    why.with = fmt::format("= {} × gcd({}, {}) = {}", phasesOf(request),
-                           isNarrow ? ruleStride(request) * width / bankBytes : ruleStride(request),
+    why.formula = "phases × gcd(stride, 128 B / width)";
+    why.with = fmt::format("= {} × gcd({}, {}) = {}", phasesOf(request), ruleStride(request),
                            lanesPerPhase(width), gcdWavefronts(request));
     why.source = "gcd(s, 32) of the textbooks, for 4-byte elements";
     why.omits = {"broadcasts: for stride 0 it says 32, one wavefront serves all", "lanes that do not take part",
@@ -356,7 +354,8 @@ std::optional<BankTime> bankTime(const Device& device, const BankCase& request, 
 
 int gcdWavefronts(const BankCase& request)
 {
-    if (request.pattern == "random")
+    // Several elements below 4 bytes share a word: the rule is for words.
+    if (request.pattern == "random" || request.tile.width < bankBytes)
         return 0;
     return phasesOf(request) * gcdDegree(ruleStride(request), request.tile.width);
 }

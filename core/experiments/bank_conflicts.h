@@ -53,7 +53,7 @@ bool hasLatency(const BankCase& request);
 /// tile_bytes.
 Figures bankFigures(const BankCase& request, const BankAccess& access, Figures times);
 
-/// Wavefronts by the rule of thumb, phases × gcd; 0 where there is none.
+/// Wavefronts by the rule of thumb, phases × gcd; 0 where there is none: random elements, or below 4 bytes.
 int gcdWavefronts(const BankCase& request);
 
 // bank_conflicts_detail.cpp, bank_conflicts_claims.cpp

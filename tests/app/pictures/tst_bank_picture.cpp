@@ -193,6 +193,8 @@ void TestBankPicture::wordsSayWhoAsks()
     QVERIFY(shown(window, {"stride=0"})->state().wordWords(0).contains(QStringLiteral("broadcast")));
     QVERIFY(shown(window, {"pattern=column", "padding=1"})->state().wordWords(32).contains(QStringLiteral("padding")));
     QVERIFY(state.laneWords(99).isEmpty());
+    const BankState& phases = shown(window, {"stride=0", "width=16"})->state(); // the same word in every phase
+    QVERIFY2(phases.wordWords(3).contains(QStringLiteral("wavefronts 1 to 4")), qPrintable(phases.wordWords(3)));
 }
 
 void TestBankPicture::aCpuSaysWhatItLacks()

@@ -167,6 +167,8 @@ void TestBankConflicts::theCombOfTheTextbooks()
     }
     QCOMPARE(cycles->y[0], 1.0);
     QCOMPARE(rule->y[0], 32.0);
+    QVERIFY(!predict({"width=2"})->findSeries("gcd_wavefronts")); // the rule is for words
+    QVERIFY(!predict({"pattern=random"})->findSeries("gcd_wavefronts"));
 }
 
 void TestBankConflicts::aPaddingSweepFindsItsCure()
