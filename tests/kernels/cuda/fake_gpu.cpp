@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/kernels/cuda/fake_gpu.h"
 
-#include "kernels/cuda/cublas_lt.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/measure/mlp_numbers.h"
-#include "kernels/measure/half.h"
 #include "kernels/measure/mlp_reference.h"
 #include "tests/support/warp_emulator_block.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -87,6 +84,11 @@ FakeGpu& fakeGpu()
 cudaError_t fakeLaunch(double seconds)
 {
     return run(seconds);
+}
+
+cudaError_t fakeError()
+{
+    return lost;
 }
 
 // ---- the runtime ------------------------------------------------------------------------------
@@ -416,73 +418,6 @@ cudaError_t launchBankLatency(const BankLaunch& launch, cudaStream_t)
     return bankTime(launch, cycles * launch.turns * bankRequestsPerTurn);
 }
 
-// Formats: small matrices are really filled; conversions by the definitions of half.h, and of FP8 by
-// looking for the nearest of all its numbers.
-cudaError_t launchOperands(void* to, int bytes, const void* table, std::uint64_t count, std::uint64_t seed,
-                           cudaStream_t)
-{
-    const auto width = std::size_t(bytes);
-    for (std::uint64_t i = 0; i < count && count <= (1U << 20) && lost == cudaSuccess; ++i)
-        std::memcpy(static_cast<char*>(to) + i * width,
-                    static_cast<const char*>(table) + operandPlace(seed, i) * width, width);
-    return lost;
-}
-
-static float fp8ToFloat(ShortFormat format, std::uint16_t bits)
-{
-    const int mantissaBits = format == ShortFormat::E4M3 ? 3 : 2, bias = format == ShortFormat::E4M3 ? 7 : 15;
-    const int exponent = (bits & 0x7f) >> mantissaBits, mantissa = bits & ((1 << mantissaBits) - 1);
-    const float sign = (bits & 0x80) != 0 ? -1.0F : 1.0F;
-    if (format == ShortFormat::E4M3 ? (bits & 0x7f) == 0x7f : exponent == 31 && mantissa != 0)
-        return std::nanf("");
-    if (format == ShortFormat::E5M2 && exponent == 31)
-        return sign * INFINITY;
-    const int implicit = exponent == 0 ? 0 : 1 << mantissaBits;
-    return sign * std::ldexp(float(implicit + mantissa), std::max(exponent, 1) - bias - mantissaBits);
-}
-
-static std::uint16_t floatToFp8(ShortFormat format, float value, bool saturates)
-{
-    const int last = format == ShortFormat::E4M3 ? 0x7e : 0x7b; // the largest finite number
-    const std::uint16_t sign = std::signbit(value) ? 0x80 : 0;
-    if (std::isnan(value))
-        return std::uint16_t(sign | 0x7f);
-    const double size = std::fabs(double(value));
-    const double largest = double(fp8ToFloat(format, std::uint16_t(last)));
-    const double near = std::min(size, largest); // far beyond it all differences are the same double
-    int nearest = 0;
-    for (int bits = 0; bits <= last; ++bits) {
-        const double best = std::fabs(near - double(fp8ToFloat(format, std::uint16_t(nearest))));
-        const double here = std::fabs(near - double(fp8ToFloat(format, std::uint16_t(bits))));
-        if (here < best || (here == best && bits % 2 == 0))
-            nearest = bits;
-    }
-    const double step = largest - double(fp8ToFloat(format, std::uint16_t(last - 1)));
-    const bool isBeyond = format == ShortFormat::E4M3 ? size > largest + step / 2 : size >= largest + step / 2;
-    return std::uint16_t(sign | (isBeyond && !saturates ? last + 1 : nearest));
-}
-
-cudaError_t launchNarrow(ShortFormat format, const float* from, std::uint16_t* bits, std::uint64_t count,
-                         bool saturates, cudaStream_t)
-{
-    for (std::uint64_t i = 0; i < count && lost == cudaSuccess; ++i)
-        bits[i] = format == ShortFormat::Float16  ? floatToFloat16(from[i])
-            : format == ShortFormat::Bfloat16 ? floatToBfloat16(from[i])
-                                              : floatToFp8(format, from[i], saturates);
-    if (fakeGpu().wrongKernel)
-        bits[0] ^= 1;
-    return lost;
-}
-cudaError_t launchWiden(ShortFormat format, const std::uint16_t* bits, float* to, std::uint64_t count,
-                        cudaStream_t)
-{
-    for (std::uint64_t i = 0; i < count && lost == cudaSuccess; ++i)
-        to[i] = format == ShortFormat::Float16  ? float16ToFloat(bits[i])
-            : format == ShortFormat::Bfloat16 ? bfloat16ToFloat(bits[i])
-                                              : fp8ToFloat(format, bits[i]);
-    return lost;
-}
-
 // The chain of checkpoint is small in tests, so its kernels really run, on the host.
 cudaError_t launchProduct(const ProductLaunch& w, cudaStream_t)
 {
@@ -628,28 +563,6 @@ KernelCheck checkProduct(int, bool, bool)
 KernelCheck checkMlpElements()
 {
     return verdictOf("gelu");
-}
-
-// Never NVIDIA's library: it would take the fake's memory for a GPU's.
-struct CublasLt::Plans
-{
-};
-CublasLt::~CublasLt() = default;
-std::unique_ptr<CublasLt> CublasLt::open()
-{
-    return nullptr;
-}
-Result<void> CublasLt::launch(const ProductLaunch&, cudaStream_t)
-{
-    return fail("run.failed", "there is no such library");
-}
-Result<void> CublasLt::launch(const FormatProduct&, cudaStream_t)
-{
-    return fail("run.failed", "there is no such library");
-}
-Result<void> CublasLt::launch(const TensorProductLaunch&, cudaStream_t)
-{
-    return fail("run.failed", "there is no such library");
 }
 
 } // namespace memscape::cuda

@@ -41,6 +41,7 @@ struct FakeGpu
     int productsUntilWrong = -1; ///< products until one is off by a bit; -1 never
     int computeCapability = 90; ///< ten times
     bool emulatesAttention = false; ///< small problems thread by thread; else plainly, in double
+    bool hasLibrary = false; ///< cuBLASLt, of the test's own
     bool forgetsBarriers = false; ///< attention kernels that are emulated miss their barriers
 
     // What it saw.
@@ -50,6 +51,7 @@ struct FakeGpu
 
 /// The clock moves by a launch and `seconds`; the sticky error.
 cudaError_t fakeLaunch(double seconds);
+cudaError_t fakeError(); ///< the sticky one
 
 /// The one that the calls answer for; tests assign a fresh one.
 FakeGpu& fakeGpu();

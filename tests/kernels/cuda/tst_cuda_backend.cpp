@@ -5,7 +5,7 @@
 #include "kernels/cuda/module.h"
 
 #include "core/protocol/message.h"
-#include "core/timing/product_rates.h"
+#include "core/timing/gemm_time.h"
 #include "kernels/worker/worker.h"
 #include "tests/kernels/cuda/fake_gpu.h"
 
@@ -89,6 +89,7 @@ private slots:
     void aWriteHasNoLatency();
     void productsTakeTheirTime();
     void formatsWithoutALibrary();
+    void everyFormatIsMultipliedByALibrary();
     void anOffsetThatNoGpuCanLoadIsSkipped();
     void onePointThatDoesNotFitLeavesTheOthers();
     void nothingFits();
@@ -320,6 +321,27 @@ void TestCudaBackend::formatsWithoutALibrary()
     const auto trains = measure(*backend(), "precision", {"operation=train", "format=fp16"}, sink);
     QCOMPARE(trains.error().code, std::string("run.skipped"));
     QVERIFY(trains.error().hint.find("cpu") != std::string::npos);
+}
+
+void TestCudaBackend::everyFormatIsMultipliedByALibrary()
+{
+    fakeGpu().hasLibrary = true;
+    Sink sink;
+    const auto gpu = backend();
+    for (const NumberFormat& numbers : numberFormats()) {
+        // Checked against sums in double first: operands, how B lies, and the result's format.
+        const auto run = measure(*gpu, "precision", {"format=" + std::string(numbers.key), "m=1024,2048"}, sink);
+        QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
+        const bool onCores = numbers.format != Format::Fp32 && numbers.format != Format::Fp64;
+        const double seconds = 2.5e-6 + 2 * std::pow(1024.0, 3) / (onCores ? 400e12 : 40e12);
+        QVERIFY(near(findFigure(run->measurement.figures, "time")->number(), seconds, 0.03));
+        const double bytes = findFigure(run->measurement.figures, "bytes")->number();
+        QCOMPARE(bytes, gemmBytes(numbers, {1024, 1024, 1024}));
+    }
+    QVERIFY(sink.notes.empty());
+    fakeGpu().computeCapability = 80; // an A100 has no FP8
+    const auto older = measure(*gpu, "precision", {"format=fp8-e4m3", "m=64,128"}, sink);
+    QVERIFY(older.error().message.find("8.0 has no products in FP8") != std::string::npos);
 }
 
 void TestCudaBackend::anOffsetThatNoGpuCanLoadIsSkipped()
