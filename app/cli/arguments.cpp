@@ -52,7 +52,8 @@ Examples:
   memscape-cli measure stride --device replay:stride.json  plays a recorded run
 
 Only a device of this machine can be measured: cpu, cuda:0 … Ctrl+C stops the run and keeps the
-points that are there, marked as interrupted; a second Ctrl+C ends the program at once.)";
+points that are there, marked as interrupted; a second Ctrl+C ends the program at once. What is
+predicted not to fit the memory is refused before it is tried; with --force it is tried all the same.)";
 
 constexpr auto calibrateExamples = R"(
 Runs the probes once, about a minute, and writes a device file. Predictions for this device then
@@ -149,6 +150,8 @@ void addQuestions(CLI::App& app, Arguments& arguments)
         .add_flag("--events", arguments.events, "JSON lines while it runs: started, progress, "
                                                 "sample, note, one done")
         ->excludes("--json");
+    measure.add_flag("--force", arguments.force,
+                     "also sizes that are predicted not to fit, in a process of its own");
     addOutput(measure, arguments, "write the record to FILE");
 
     CLI::App& calibrate = addCommand(app, "calibrate", "measure a device once, for better predictions",

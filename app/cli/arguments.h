@@ -22,6 +22,7 @@ struct Arguments
     bool json = false;
     bool events = false;
     bool comments = false;
+    bool force = false; ///< measure what is predicted not to fit
 };
 
 /// Nothing to run: the text was printed (help, version, a usage error) and this is the exit code.

@@ -5,6 +5,7 @@
 #include "app/cli/console_sink.h"
 #include "app/cli/live_device.h"
 #include "app/cli/output.h"
+#include "app/cli/worker_run.h"
 #include "core/base/text.h"
 #include "core/protocol/message.h"
 
@@ -104,6 +105,21 @@ void printDone(const Outcomes& outcomes, const Record& record, double seconds)
     printOut(protocol::encode(protocol::Event(done)));
 }
 
+/// In this process, where what does not fit is refused; insisted on, in one that may be lost. A
+/// replayed run takes no memory.
+Result<MeasuredRun> runPlan(const Plan& plan, const Arguments& arguments, RunSink& sink)
+{
+    if (arguments.force && plan.live.backend->id() != "replay")
+        return measureInWorker(*plan.experiment, plan.live.device.id, plan.parameters, sink);
+    auto run = plan.live.backend->measure(*plan.experiment, plan.live.device, plan.parameters, sink);
+    if (!run && run.error().code == "run.memory") {
+        Error error = run.error();
+        error.hint += error.hint.empty() ? "--force tries it all the same" : "; --force tries it all the same";
+        return fail(std::move(error));
+    }
+    return run;
+}
+
 } // namespace
 
 int runMeasure(const Arguments& arguments)
@@ -116,8 +132,7 @@ int runMeasure(const Arguments& arguments)
     const InterruptGuard guard;
     ConsoleSink sink(arguments.events);
     const auto start = std::chrono::steady_clock::now();
-    const auto run = plan->live.backend->measure(*plan->experiment, plan->live.device,
-                                                 plan->parameters, sink);
+    const auto run = runPlan(*plan, arguments, sink);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     sink.clearBar();
 

@@ -70,9 +70,9 @@ QString RunController::obstacle(const std::string& experiment, const std::string
 }
 
 void RunController::measure(const std::string& experiment, const std::string& deviceId,
-                            const Parameters& parameters)
+                            const Parameters& parameters, bool insists)
 {
-    begin(experiment, deviceId, parameters);
+    begin(experiment, deviceId, parameters, insists);
 }
 
 void RunController::calibrate(const std::string& deviceId)
@@ -81,13 +81,13 @@ void RunController::calibrate(const std::string& deviceId)
 }
 
 void RunController::begin(const std::string& experiment, const std::string& deviceId,
-                          const Parameters& parameters)
+                          const Parameters& parameters, bool insists)
 {
     if (m_current) {
         emit notice(tr("A measurement is running. Stop it first, or wait for it."));
         return;
     }
-    const auto id = m_devices.run(experiment, deviceId, parameters);
+    const auto id = m_devices.run(experiment, deviceId, parameters, insists);
     if (!id) {
         emit problem(id.error(), {});
         return;
@@ -97,6 +97,7 @@ void RunController::begin(const std::string& experiment, const std::string& devi
     m_current->experiment = experiment;
     m_current->device = deviceId;
     m_current->parameters = parameters;
+    m_current->insists = insists;
     m_current->label = tr("starting");
     m_current->elapsed.start();
     emit changed();
@@ -143,13 +144,16 @@ void RunController::end(const FinishedRun& run)
 {
     const QString experiment = QString::fromStdString(run.request.experiment);
     const bool calibration = run.request.experiment == "calibrate";
+    const RunningMeasurement ended = *m_current;
     m_current.reset();
     int index = -1;
     if (calibration && run.status == RunStatus::Done)
         saveCalibration(run);
     else if (!calibration && run.measurement)
         index = addRecord(run);
-    if (run.error && run.status != RunStatus::Cancelled)
+    if (run.error && run.error->code == "run.memory" && !calibration && !ended.insists)
+        emit refused(*run.error, ended);
+    else if (run.error && run.status != RunStatus::Cancelled)
         emit problem(*run.error, run.details);
     emit finished(experiment, index);
     emit changed();

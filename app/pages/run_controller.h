@@ -23,6 +23,7 @@ struct RunningMeasurement
     Parameters parameters;
     int done = 0, total = 0;
     QString label;
+    bool insists = false; ///< on sizes that are predicted not to fit
     bool stopping = false;
     bool silent = false; ///< the worker has not said anything for long
     QElapsedTimer elapsed;
@@ -42,8 +43,9 @@ public:
     /// The same, or why nothing measures that experiment.
     QString obstacle(const std::string& experiment, const std::string& deviceId) const;
 
+    /// `insists`: also when it is predicted not to fit.
     void measure(const std::string& experiment, const std::string& deviceId,
-                 const Parameters& parameters);
+                 const Parameters& parameters, bool insists = false);
     /// About a minute; the result is saved for this device and used from then on.
     void calibrate(const std::string& deviceId);
     void stop();
@@ -51,6 +53,8 @@ public:
     void keepWaiting();
 
 signals:
+    /// It was predicted not to fit and not tried: measure() may insist on it.
+    void refused(const memscape::Error& error, const memscape::RunningMeasurement& run);
     void changed(); ///< started, progressed, stopped
     void pointsChanged();
     void finished(const QString& experiment, int recordIndex); ///< −1: no record came of it
@@ -60,7 +64,7 @@ signals:
 
 private:
     void begin(const std::string& experiment, const std::string& deviceId,
-               const Parameters& parameters);
+               const Parameters& parameters, bool insists = false);
     void take(const std::vector<Point>& points);
     void end(const FinishedRun& run);
     void saveCalibration(const FinishedRun& run);

@@ -112,6 +112,7 @@ void MainWindow::build()
     connect(&m_runs, &RunController::changed, this, &MainWindow::refreshRun);
     connect(&m_devices, &DeviceDirectory::changed, this, &MainWindow::refreshRun);
     connect(&m_runs, &RunController::problem, m_banner, &Banner::showError);
+    connect(&m_runs, &RunController::refused, this, &MainWindow::offerToInsist);
     connect(&m_runs, &RunController::notice, m_banner, &Banner::showNotice);
     connect(&m_runs, &RunController::warning, this, [this](const QString& text) {
         m_banner->put({BannerKind::Warning, text, {}, {}, {}, QStringLiteral("run")});
@@ -139,6 +140,15 @@ void MainWindow::build()
         if (page())
             m_document.setDevice(page()->experiment().id(), path.toStdString());
     });
+}
+
+/// What does not fit is not tried unless somebody wants that: the worker may be lost, the window not.
+void MainWindow::offerToInsist(const Error& error, const RunningMeasurement& run)
+{
+    const auto again = [this, run] { m_runs.measure(run.experiment, run.device, run.parameters, true); };
+    m_banner->put({BannerKind::Problem, QString::fromStdString(error.message),
+                   QString::fromStdString(error.hint), QString::fromStdString(error.code + '\n' + error.text()),
+                   {{tr("Try anyway"), again}}, QStringLiteral("run")});
 }
 
 ExperimentPage* MainWindow::page() const

@@ -84,6 +84,7 @@ private:
     void exchangeViews();
     void refreshTitle();
     void refreshRun();
+    void offerToInsist(const Error& error, const RunningMeasurement& run);
     void pageUpdated();
     void applySettings(Settings::Key key);
     void applyLook();

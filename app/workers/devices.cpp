@@ -261,7 +261,7 @@ WorkerClient* DeviceDirectory::workerFor(const std::string& deviceId) const
 }
 
 Result<qint64> DeviceDirectory::run(const std::string& experiment, const std::string& deviceId,
-                                    const Parameters& parameters)
+                                    const Parameters& parameters, bool insists)
 {
     const DeviceEntry* entry = find(deviceId);
     if (!entry) {
@@ -277,7 +277,7 @@ Result<qint64> DeviceDirectory::run(const std::string& experiment, const std::st
         || client->state() == WorkerClient::State::Running;
     if (isUp && !entry->missing.isEmpty())
         return fail(workerError("device.missing", entry->missing));
-    return client->run({experiment, entry->device, entry->workerDevice, parameters});
+    return client->run({experiment, entry->device, entry->workerDevice, parameters, insists});
 }
 
 } // namespace memscape

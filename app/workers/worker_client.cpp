@@ -135,13 +135,7 @@ void WorkerClient::launch()
         if (!m_greeted) {
             m_ended = endedBeforeHello(m_options.command, code, crashed, lastLine(m_stderr));
         } else {
-            const QString text = crashed ? tr("the worker crashed (signal %1)").arg(code)
-                                         : tr("the worker ended unasked (code %1)").arg(code);
-            m_ended =
-                Error{"worker.crashed",
-                      text.toStdString(),
-                      {},
-                      tr("a new worker is started; Copy details has its last words").toStdString()};
+            m_ended = endedUnasked(code, crashed);
         }
         readOutput();
     });

@@ -112,4 +112,18 @@ Error endedBeforeHello(const QStringList& command, int exitCode, bool crashed,
             hint.toStdString()};
 }
 
+
+Error endedUnasked(int exitCode, bool crashed)
+{
+    if (crashed && exitCode == SIGKILL)
+        return {"worker.crashed",
+                translated("the worker was killed, as the system does when the memory runs out").toStdString(),
+                {},
+                translated("choose smaller sizes, or close other programs; a new worker is started").toStdString()};
+    const QString message = crashed ? translated("the worker crashed (signal %1)").arg(exitCode)
+                                    : translated("the worker ended unasked (code %1)").arg(exitCode);
+    return {"worker.crashed", message.toStdString(), {},
+            translated("a new worker is started; Copy details has its last words").toStdString()};
+}
+
 } // namespace memscape

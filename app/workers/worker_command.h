@@ -33,6 +33,9 @@ QString commandText(const QStringList& command);
 /// of its stderr.
 Error endedBeforeHello(const QStringList& command, int exitCode, bool crashed,
                        const QString& lastWords);
+/// It had said hello and was not asked to end: worker.crashed; killed is said to be of
+/// memory, most likely.
+Error endedUnasked(int exitCode, bool crashed);
 Error notStarted(const QStringList& command, const QString& reason);
 
 } // namespace memscape

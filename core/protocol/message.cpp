@@ -81,11 +81,14 @@ Json toJson(const UnknownMessage& message) { return {{"type", message.type}}; }
 
 Json toJson(const Run& run)
 {
-    return {{"cmd", "run"},
-            {"id", run.id},
-            {"experiment", run.experiment},
-            {"device", run.device},
-            {"parameters", run.parameters.is_object() ? run.parameters : Json::object()}};
+    Json json{{"cmd", "run"},
+              {"id", run.id},
+              {"experiment", run.experiment},
+              {"device", run.device},
+              {"parameters", run.parameters.is_object() ? run.parameters : Json::object()}};
+    if (run.insists)
+        json["force"] = true;
+    return json;
 }
 
 Json toJson(const Cancel& cancel) { return {{"cmd", "cancel"}, {"id", cancel.id}}; }
@@ -240,7 +243,13 @@ Result<Command> decodeCommand(std::string_view text)
         Json parameters = reader.has("parameters") ? reader.node()["parameters"] : Json::object();
         if (!parameters.is_object())
             return JsonReader(parameters, "parameters").expected("an object");
-        return Command(Run{id, experiment, device, std::move(parameters)});
+        bool insists = false;
+        if (reader.has("force")) {
+            MEMSCAPE_TRY(force, reader.at("force"));
+            MEMSCAPE_TRY(given, force.boolean());
+            insists = given;
+        }
+        return Command(Run{id, experiment, device, std::move(parameters), insists});
     }
     return fail("protocol.command", fmt::format("no command \"{}\"", quotedForMessage(command)),
                 didYouMean(command, {"run", "cancel", "quit"}));

@@ -57,6 +57,7 @@ struct Run
     std::string experiment; ///< or "calibrate", "selftest"
     std::string device;
     Json parameters; ///< object: as in a record
+    bool insists = false; ///< run also what is predicted not to fit
 };
 struct Cancel { std::int64_t id = 0; };
 struct Quit { };

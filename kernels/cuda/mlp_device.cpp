@@ -118,7 +118,8 @@ Result<void> CudaMlpDevice::open(std::int64_t arenaBytes)
     const std::uint64_t parameterBytes =
         2 * std::uint64_t(m_shape.length) * m_blockPitch * sizeof(float);
     const double free = double(m_session.freeBytes());
-    if (double(parameterBytes) + double(arenaBytes) > shareOfMemory * free)
+    if (!m_session.isInsisted()
+        && double(parameterBytes) + double(arenaBytes) > shareOfMemory * free)
         return fail("run.memory",
                     fmt::format("weights and their gradients take {}, the activations {}, and {} "
                                 "of the GPU's memory are available",

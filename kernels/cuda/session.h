@@ -29,6 +29,9 @@ public:
     int multiprocessors() const { return m_multiprocessors; }
     std::uint64_t l2Bytes() const { return m_l2Bytes; }
     std::uint64_t freeBytes() const; ///< 0 when the device does not answer
+    /// Somebody insists on sizes that are predicted not to fit (backend.h).
+    bool isInsisted() const { return m_isInsisted; }
+    void setInsisted(bool insisted) { m_isInsisted = insisted; }
     cudaStream_t stream() const { return m_stream; }
     const std::string& pciBusId() const { return m_pciBusId; }
 
@@ -72,6 +75,7 @@ private:
     Stamp *m_stamps = nullptr, *m_deviceStamps = nullptr;
     Buffer m_flush;
     std::uint64_t m_flushBytes = 0;
+    bool m_isInsisted = false;
 };
 
 } // namespace memscape::cuda

@@ -151,6 +151,7 @@ private:
 Result<Circumstance> beginRun(Session& session, RunSink& sink)
 {
     Circumstance circumstance;
+    session.setInsisted(sink.insists());
     sink.progress(0, 0, "leaving the idle clock");
     circumstance.before = readGpuState(session.pciBusId());
     MEMSCAPE_TRY(clock, session.warmClock(busySeconds));
@@ -185,6 +186,7 @@ Json provenanceOf(const Session& session, const Circumstance& circumstance,
     json["busy_clock"] = jsonNumber(circumstance.referenceClock);
     json["launch_period"] = jsonNumber(circumstance.launchPeriod);
     json["passes"] = passes;
+    json["insisted"] = session.isInsisted();
     json["state_before"] = stateToJson(circumstance.before);
     json["state_after"] = stateToJson(readGpuState(session.pciBusId()));
     return json;

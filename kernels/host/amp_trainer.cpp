@@ -87,7 +87,7 @@ Result<void> HostAmpTrainer::open()
     MEMSCAPE_TRY(recipe, trainingRecipe(m_options.format));
     MEMSCAPE_TRY(predicted, recipeStep(m_session.device(), network, recipe));
     const std::int64_t bytes = predicted.peak + predicted.peak / 2 + (1 << 20);
-    MEMSCAPE_CHECK(checkFits(double(bytes)));
+    MEMSCAPE_CHECK(m_session.checkFits(double(bytes)));
     MEMSCAPE_TRY(arena, allocate(std::size_t(bytes), Pages::Huge, m_session.memory()));
     m_arena = std::move(arena);
     m_pool = std::make_unique<ArrayPool>(ArrayPool{CountingPool(bytes), m_arena.data()});

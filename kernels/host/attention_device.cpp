@@ -100,7 +100,7 @@ Result<void> HostAttentionDevice::open()
     const std::int64_t arena = problem.pass == AttentionPass::Forward
         ? memory.forward
         : std::max(memory.forward, memory.backward);
-    if (auto fits = checkFits(double(memory.tensors) + double(arena)); !fits) {
+    if (auto fits = m_session.checkFits(double(memory.tensors) + double(arena)); !fits) {
         Error error = std::move(fits).error();
         error.message =
             fmt::format("{} attention takes {} beside {} of inputs and outputs: {}",

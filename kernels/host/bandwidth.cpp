@@ -77,7 +77,7 @@ Result<BandwidthSamples> measureBandwidth(HostSession& session, const BandwidthP
                                           const StoppingOptions& options)
 {
     const Layout layout = layoutOf(point);
-    MEMSCAPE_CHECK(checkFits(static_cast<double>(layout.total())));
+    MEMSCAPE_CHECK(session.checkFits(static_cast<double>(layout.total())));
     MEMSCAPE_TRY(buffer, allocate(layout.total(), point.pages, session.memory()));
     const StreamFunction kernel = point.kernel ? point.kernel : bestStream(point.operation).run;
     ThreadTeam& team = session.team();

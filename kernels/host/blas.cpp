@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/blas.h"
 
+#include "kernels/host/threads.h"
+#include "kernels/measure/memory.h"
+
 #include <algorithm>
 #include <cassert>
 #include <limits>
@@ -37,9 +40,20 @@ std::string nameOf(const std::string& config, const std::string& core)
     return config.substr(0, second) + " " + core;
 }
 
+/// OpenBLAS takes a buffer for every thread that calls it, and where none can be had asks for one
+/// again for ever.
+bool hasRoomForBuffers()
+{
+    constexpr std::int64_t buffer = std::int64_t{256} << 20; // 128 MiB and some, in 0.3
+    const auto left = availableAddresses();
+    return !left || *left > buffer * std::int64_t(physicalCores().size() + 1);
+}
+
 Library openLibrary()
 {
     Library blas;
+    if (!hasRoomForBuffers())
+        return blas;
     void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr)
         return blas;

@@ -87,7 +87,7 @@ public:
     Result<SampleSets> visit(const Parameters& point, int pass) override
     {
         const auto bytes = static_cast<std::size_t>(point.integer("working_set"));
-        MEMSCAPE_CHECK(checkFits(static_cast<double>(bytes)));
+        MEMSCAPE_CHECK(m_session.checkFits(static_cast<double>(bytes)));
         m_session.memory().resetHighWater();
         SampleSets sets;
         for (const Variant& one : variants) {

@@ -10,6 +10,8 @@
 #include "kernels/host/precision.h"
 #include "kernels/host/roofline.h"
 
+#include <new>
+
 #include <nlohmann/json.hpp>
 
 namespace memscape {
@@ -59,6 +61,17 @@ public:
 
     Result<MeasuredRun> measure(const Experiment& experiment, const BackendDevice& device,
                                 const Parameters& parameters, RunSink& sink) override
+    {
+        try {
+            return measured(experiment, device, parameters, sink);
+        } catch (const std::bad_alloc&) {
+            return fail("run.memory", "the memory ran out while it was measured",
+                        "choose smaller sizes, or close other programs");
+        }
+    }
+
+    static Result<MeasuredRun> measured(const Experiment& experiment, const BackendDevice& device,
+                                        const Parameters& parameters, RunSink& sink)
     {
         host::HostSession session(device.device, sink);
         if (experiment.id() == "roofline")

@@ -44,7 +44,7 @@ Result<LatencySamples> measureLatency(HostSession& session, std::size_t bytes,
 {
     bytes = std::max(bytes / sizeof(ChaseNode), std::size_t {2}) * sizeof(ChaseNode);
     // The nodes, and while they are linked four bytes for each.
-    MEMSCAPE_CHECK(checkFits(static_cast<double>(bytes) * 1.0625));
+    MEMSCAPE_CHECK(session.checkFits(static_cast<double>(bytes) * 1.0625));
     const Pages pages = variant == LatencyVariant::Huge ? Pages::Huge : Pages::Small;
     MEMSCAPE_TRY(buffer, allocate(bytes, pages, session.memory()));
     const ChaseOptions layout {variant == LatencyVariant::Window ? chaseWindow : 0, seed};

@@ -122,7 +122,7 @@ Result<void> HostMlpDevice::open(std::int64_t arenaBytes)
     m_blockPitch =
         std::size_t(pooledBytes(std::int64_t(blockElements() * sizeof(float)))) / sizeof(float);
     const std::size_t parameterBytes = 2 * m_length * m_blockPitch * sizeof(float);
-    if (auto fits = checkFits(double(parameterBytes) + double(arenaBytes)); !fits) {
+    if (auto fits = m_session.checkFits(double(parameterBytes) + double(arenaBytes)); !fits) {
         Error error = std::move(fits).error();
         error.message = fmt::format("weights and their gradients take {}, the activations {}: {}",
                                     quantityText(double(parameterBytes), Unit::Byte),

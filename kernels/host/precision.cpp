@@ -58,7 +58,7 @@ Result<Matrices> makeMatrices(HostSession& session, const GemmTask& task)
     const double operand = numberFormat(task.operands).bytes;
     const double aBytes = operand * double(m) * double(k), bBytes = operand * double(k) * double(n);
     const double cBytes = resultBytes(task) * double(m) * double(n);
-    MEMSCAPE_CHECK(checkFits(aBytes + bBytes + cBytes));
+    MEMSCAPE_CHECK(session.checkFits(aBytes + bBytes + cBytes));
     MEMSCAPE_TRY(a, allocate(std::size_t(aBytes), Pages::Huge, session.memory()));
     MEMSCAPE_TRY(b, allocate(std::size_t(bBytes), Pages::Huge, session.memory()));
     MEMSCAPE_TRY(c, allocate(std::size_t(cBytes), Pages::Huge, session.memory()));

@@ -66,6 +66,15 @@ std::vector<double> HostSession::samplesOf(const StoppingRule& rule, double per)
     return samples;
 }
 
+Result<void> HostSession::checkFits(double bytes)
+{
+    auto fits = host::checkFits(bytes);
+    if (fits || !m_sink.insists())
+        return fits;
+    noteOnce("warning", "run.insisted", fits.error().message + "; it is tried all the same");
+    return {};
+}
+
 double HostSession::largestCache() const
 {
     double largest = 0;
@@ -144,6 +153,7 @@ Json provenanceOf(HostSession& session)
             {"l1_latency_s", jsonNumber(session.watch().l1Latency())},
             {"pinned", session.team().pinned()},
             {"processors", session.team().processors()},
+            {"insisted", session.sink().insists()},
             {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))}};
 }
 

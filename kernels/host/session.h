@@ -59,6 +59,10 @@ public:
     /// What the rule accepted, each divided by `per`. Says once when the clock gave nothing.
     std::vector<double> samplesOf(const StoppingRule& rule, double per);
 
+    /// Before so many bytes are taken: run.memory with a remedy when they exceed 80 % of what is
+    /// available. Who insists is warned instead.
+    Result<void> checkFits(double bytes);
+
     /// Bytes of the largest cache that one core sees.
     double largestCache() const;
     /// Leaves nothing of ours in any cache: every thread streams through its share of twice the

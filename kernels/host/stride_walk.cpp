@@ -121,7 +121,7 @@ Result<void> StrideArrays::prepare(HostSession& session, std::size_t bytes, int 
     m_bytes = 0;
     m_arrays = arrays;
     m_threads = threads;
-    MEMSCAPE_CHECK(checkFits(static_cast<double>(bytes) * arrays));
+    MEMSCAPE_CHECK(session.checkFits(static_cast<double>(bytes) * arrays));
     for (int i = 0; i < arrays; ++i) {
         MEMSCAPE_TRY(buffer, allocate(bytes, Pages::Huge, session.memory()));
         m_buffers[i] = std::move(buffer);

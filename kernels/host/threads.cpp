@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fstream>
 #include <set>
+#include <utility>
 
 #include <sched.h>
 
@@ -101,6 +102,8 @@ double ThreadTeam::run(const std::function<void(int)>& body, int threads)
         lock.lock();
     }
     m_body = nullptr;
+    if (m_thrown)
+        std::rethrow_exception(std::exchange(m_thrown, nullptr));
     const auto active = static_cast<std::size_t>(m_active);
     const double begin = *std::min_element(m_begin.begin(), m_begin.begin() + active);
     const double end = *std::max_element(m_end.begin(), m_end.begin() + active);
@@ -121,8 +124,15 @@ void ThreadTeam::loop(int thread)
         if (thread >= m_active)
             continue;
         lock.unlock();
-        work(thread);
+        std::exception_ptr thrown;
+        try {
+            work(thread);
+        } catch (...) {
+            thrown = std::current_exception();
+        }
         lock.lock();
+        if (thrown)
+            m_thrown = thrown;
         if (++m_done == m_active)
             m_finished.notify_one();
     }

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -39,7 +40,8 @@ public:
     bool pinned() const { return m_pinned; }
 
     /// body(thread) on the first `threads` of the team (0: all of them), started together.
-    /// Seconds from the first start to the last end.
+    /// Seconds from the first start to the last end. What a body throws (the memory ran out) is thrown
+    /// here once all have ended; of several one.
     double run(const std::function<void(int)>& body, int threads = 0);
 
     /// Set once poll has said stop; the bodies check it between blocks.
@@ -61,6 +63,7 @@ private:
     const std::function<void(int)>* m_body = nullptr;
     std::uint64_t m_round = 0;
     int m_active = 0, m_done = 0;
+    std::exception_ptr m_thrown;
     bool m_quit = false;
     std::atomic<int> m_ready {0};
     std::atomic<bool> m_stopping {false}, m_pinned {true};

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/measure/memory.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <limits>
 #include <string>
+
+#include <sys/resource.h>
 
 namespace memscape {
 
@@ -17,7 +21,7 @@ void MemoryMeter::add(std::int64_t bytes)
 namespace {
 
 /// The value of a "Key:   123 kB" line of a /proc file, in bytes.
-std::optional<std::int64_t> kilobytesOf(const char* path, const std::string& key)
+std::optional<std::int64_t> kilobytesOf(const std::string& path, const std::string& key)
 {
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);) {
@@ -37,6 +41,49 @@ std::optional<std::int64_t> kilobytesOf(const char* path, const std::string& key
     return std::nullopt;
 }
 
+/// The number that a file holds, or that stands after `key` on a line of it; none for "max".
+std::optional<std::int64_t> numberOf(const std::string& path, const std::string& key = {})
+{
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+        if (!line.starts_with(key))
+            continue;
+        std::int64_t number = 0;
+        const char* const begin = line.data() + key.size();
+        if (std::from_chars(begin, line.data() + line.size(), number).ec == std::errc())
+            return number;
+    }
+    return std::nullopt;
+}
+
+std::optional<std::int64_t> lesser(std::optional<std::int64_t> a, std::optional<std::int64_t> b)
+{
+    return a && b ? std::min(*a, *b) : a ? a : b;
+}
+
+/// Of the control group (version 2) that this process is in, and of those around it. Pages of files
+/// that nobody uses are counted there, and given back when they are needed.
+std::optional<std::int64_t> leftOfGroups(const std::string& root)
+{
+    std::ifstream groups(root + "proc/self/cgroup");
+    std::string group;
+    for (std::string line; std::getline(groups, line);) {
+        if (line.starts_with("0::/"))
+            group = line.substr(3);
+    }
+    std::optional<std::int64_t> left;
+    while (!group.empty()) {
+        const std::string folder = root + "sys/fs/cgroup" + group + (group.ends_with('/') ? "" : "/");
+        const auto most = numberOf(folder + "memory.max"), used = numberOf(folder + "memory.current");
+        if (most && used) {
+            const auto spare = numberOf(folder + "memory.stat", "inactive_file ").value_or(0);
+            left = lesser(left, std::max<std::int64_t>(0, *most - std::max<std::int64_t>(0, *used - spare)));
+        }
+        group = group == "/" ? std::string() : group.substr(0, std::max<std::size_t>(1, group.rfind('/')));
+    }
+    return left;
+}
+
 } // namespace
 
 std::optional<std::int64_t> processHighWater()
@@ -51,9 +98,19 @@ bool resetProcessHighWater()
     return file.good();
 }
 
-std::optional<std::int64_t> availableMemory()
+std::optional<std::int64_t> availableAddresses(const std::string& root)
 {
-    return kilobytesOf("/proc/meminfo", "MemAvailable");
+    rlimit limit{};
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return std::nullopt;
+    const auto most = std::int64_t(std::min<rlim_t>(limit.rlim_cur, std::numeric_limits<std::int64_t>::max()));
+    return std::max<std::int64_t>(0, most - kilobytesOf(root + "proc/self/status", "VmSize").value_or(0));
+}
+
+std::optional<std::int64_t> availableMemory(const std::string& root)
+{
+    return lesser(kilobytesOf(root + "proc/meminfo", "MemAvailable"),
+                  lesser(leftOfGroups(root), availableAddresses(root)));
 }
 
 } // namespace memscape

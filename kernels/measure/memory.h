@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace memscape {
 
@@ -32,7 +33,11 @@ std::optional<std::int64_t> processHighWater();
 /// Starts VmHWM again from the current size (writes 5 to /proc/self/clear_refs); false where the
 /// kernel forbids it, and then processHighWater() is of the whole life of the process.
 bool resetProcessHighWater();
-/// MemAvailable of /proc/meminfo in bytes.
-std::optional<std::int64_t> availableMemory();
+/// What this process may still take, in bytes: MemAvailable of /proc/meminfo, or less where a limit of
+/// the address space (ulimit -v) or of a control group (a container, a batch job) comes first. `root`
+/// is "/" except in tests.
+std::optional<std::int64_t> availableMemory(const std::string& root = "/");
+/// What is left of the address space where it is limited; none where it is not.
+std::optional<std::int64_t> availableAddresses(const std::string& root = "/");
 
 } // namespace memscape

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <new>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -123,8 +124,11 @@ void WorkerSession::measure(const Run& run)
     Done done;
     try {
         done = perform(run);
+    } catch (const std::bad_alloc&) {
+        done = failed(Error {"run.memory", "the memory ran out while it was measured", {},
+                             "choose smaller sizes, or close other programs"});
     } catch (const std::exception& exception) {
-        // Out of memory, or a library that throws where it should not.
+        // A library that throws where it should not.
         done = failed(Error {"run.failed", exception.what(), {}, "try again with smaller parameters"});
     }
     done.id = run.id;
@@ -148,7 +152,7 @@ Done WorkerSession::perform(const Run& run)
     if (!found)
         return failed(found.error());
     auto& [backend, device] = *found;
-    StreamSink sink(run.id, m_out, m_cancelled);
+    StreamSink sink(run.id, m_out, m_cancelled, nullptr, run.insists);
     Done done;
     if (run.experiment == "calibrate")
         done = calibration(*backend, device, sink);

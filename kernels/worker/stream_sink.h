@@ -18,13 +18,15 @@ class StreamSink final : public RunSink
 {
 public:
     StreamSink(std::int64_t run, LineWriter& out, const std::atomic<bool>& cancelled,
-               const Clock* clock = nullptr);
+               const Clock* clock = nullptr, bool insists = false);
 
     void progress(int done, int total, const std::string& label) override;
     void point(const std::string& sweepKey, const Point& point) override;
     void note(const std::string& level, const std::string& code, const std::string& text) override;
     /// Also when nobody listens any more.
     bool cancelled() const override { return m_cancelled || m_out.broken(); }
+
+    bool insists() const override { return m_insists; }
 
     /// Sends what was held back.
     void flush();
@@ -37,6 +39,7 @@ private:
     const std::atomic<bool>& m_cancelled;
     SteadyClock m_steady;
     const Clock* m_clock;
+    bool m_insists;
     std::vector<std::pair<std::string, Point>> m_held; ///< oldest first, one per point
     double m_nextPoint = 0, m_nextProgress = 0;
 };

@@ -182,6 +182,31 @@ private slots:
         QVERIFY2(ran.says("there is no folder /nowhere"), ran.err.constData());
     }
 
+    /// Terabytes of scores, refused before a page of them is touched; when asked, tried and survived.
+    /// (The address space is limited, so that trying does no harm to the machine of the test.)
+    void whatDoesNotFit()
+    {
+        const QString question = "measure attention implementation=standard sequence=262144 heads=64 --device cpu";
+        const Ran refused = cli(question.split(' '));
+        QCOMPARE(refused.code, 1);
+        QVERIFY2(refused.says("memory are available"), refused.err.constData());
+        QVERIFY2(refused.says("--force"), refused.err.constData());
+        const Ran tried = shell("ulimit -v 4000000; exec \"$CLI\" " + question + " --force");
+        QCOMPARE(tried.code, 1);
+        QVERIFY2(tried.says("it is tried all the same"), tried.err.constData());
+        QVERIFY2(tried.says("the system refused an array of"), tried.err.constData());
+    }
+
+    void tooLittleMemoryForAnything()
+    {
+        for (const char* limit : {"60000", "120000", "250000"}) { // KiB
+            const Ran ran = shell(QStringLiteral("ulimit -v %1; exec \"$CLI\" measure attention "
+                                                 "sequence=1024 --device cpu").arg(limit));
+            QVERIFY2(ran.code >= 0, limit); // no crash
+            QVERIFY2(ran.code == 0 || !ran.err.isEmpty(), limit);
+        }
+    }
+
     void noPermission()
     {
         if (::geteuid() == 0)

@@ -219,6 +219,59 @@ private slots:
         QCOMPARE(cli({"check", path}).code, 0);
     }
 
+    void insistingOnWhatFitsIsAnOrdinaryRun()
+    {
+        const Ran ran = cli(QStringList{"measure", "--force", "--json"} + quickStride);
+        QCOMPARE(ran.code, 0);
+        const QJsonObject record = ran.json();
+        QVERIFY(record["measured"].isObject());
+        QCOMPARE(record["provenance"].toObject()["insisted"].toBool(), true);
+        QCOMPARE(cli(QStringList{"measure", "--json"} + quickStride).json()["provenance"].toObject()["insisted"].toBool(true), false);
+    }
+
+    /// As the system does it when the memory runs out: the process that measures is killed, the one that
+    /// was asked says so and keeps what was measured.
+    void aKilledMeasurementIsSurvived()
+    {
+        QTemporaryDir folder;
+        const QString path = folder.filePath("r.json");
+        QProcess process;
+        process.start(cliPath, {"measure", "hierarchy", "--force", "--device", "cpu", "--events", "-o", path});
+        QByteArray seen;
+        while (!seen.contains("\"sample\"")) {
+            QVERIFY2(process.waitForReadyRead(120'000), "no point came");
+            seen += process.readAllStandardOutput();
+        }
+        const auto id = process.processId();
+        const QByteArray children = contentOf(QStringLiteral("/proc/%1/task/%1/children").arg(id));
+        const int worker = children.trimmed().split(' ').first().toInt();
+        QVERIFY2(worker > 0, children.constData());
+        QCOMPARE(contentOf(QStringLiteral("/proc/%1/oom_score_adj").arg(worker)).trimmed(), QByteArray("1000"));
+        QCOMPARE(::kill(worker, SIGKILL), 0);
+        QVERIFY(process.waitForFinished(60'000));
+        QCOMPARE(process.exitStatus(), QProcess::NormalExit);
+        QCOMPARE(process.exitCode(), 1);
+        QVERIFY(process.readAllStandardError().contains("memory runs out"));
+        const auto record = QJsonDocument::fromJson(contentOf(path)).object();
+        QCOMPARE(record["provenance"].toObject()["status"].toString(), "failed");
+        QVERIFY(record["measured"].isObject());
+        QCOMPARE(cli({"check", path}).code, 0);
+    }
+
+    void anInsistingRunCanBeInterrupted()
+    {
+        QProcess process;
+        process.start(cliPath, {"measure", "hierarchy", "--force", "--device", "cpu", "--events"});
+        QByteArray seen;
+        while (!seen.contains("\"sample\"")) {
+            QVERIFY2(process.waitForReadyRead(120'000), "no point came");
+            seen += process.readAllStandardOutput();
+        }
+        QCOMPARE(::kill(static_cast<pid_t>(process.processId()), SIGINT), 0);
+        QVERIFY(process.waitForFinished(60'000));
+        QCOMPARE(process.exitCode(), 130);
+    }
+
     void readerThatGoesAwayIsNoError()
     {
         const Ran ran = shell("\"$CLI\" devices --json | head -c 1");

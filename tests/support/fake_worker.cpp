@@ -76,6 +76,7 @@ bool hear(std::string& line, int milliseconds)
 }
 
 long run = 0;
+bool insisted = false; ///< the run came with "force"
 
 std::string about(const char* type)
 {
@@ -166,7 +167,9 @@ void answer(const std::string& mode, const char* argument)
         strange();
     else if (mode == "skipped")
         error("skipped", "run.skipped");
-    else if (mode == "failed")
+    else if (mode == "refuse" && insisted)
+        whole(4);
+    else if (mode == "failed" || mode == "refuse")
         error("failed", "run.memory");
     else if (mode == "broken-result")
         say(doneLine("ok", R"(,"result":{"figures":[1,2,3]})"));
@@ -181,6 +184,9 @@ void answer(const std::string& mode, const char* argument)
         point(2, 2e9);
         std::fprintf(stderr, "illegal address\n");
         std::raise(SIGSEGV);
+    } else if (mode == "killed") {
+        point(1, 1e9);
+        std::raise(SIGKILL);
     } else if (mode == "flood") {
         const int lines = argument ? std::atoi(argument) : 500000;
         for (int i = 1; i <= lines; ++i)
@@ -248,6 +254,7 @@ int main(int count, char** arguments)
         if (line.find("\"run\"") == std::string::npos)
             continue;
         run = std::atol(line.c_str() + line.find("\"id\":") + 5);
+        insisted = line.find("\"force\":true") != std::string::npos;
         answer(mode, argument);
     }
 }

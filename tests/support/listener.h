@@ -27,6 +27,7 @@ public:
     {
         notes.emplace_back(code, text);
     }
+    bool insists() const override { return insisting; }
     bool cancelled() const override { return stop || ++m_asked > stopAfter; }
 
     int count(const std::string& code) const
@@ -38,6 +39,7 @@ public:
     }
 
     std::atomic<bool> stop {false};
+    bool insisting = false; ///< on what does not fit
     int stopAfter = std::numeric_limits<int>::max();
     std::vector<std::string> steps;
     int lastDone = -1, lastTotal = -1;

@@ -246,6 +246,30 @@ private slots:
         QVERIFY(!window.banner().texts().isEmpty());
     }
 
+    void whatDoesNotFitIsTriedWhenSomebodyInsists()
+    {
+        MainWindow window(withWorker("refuse"));
+        openOnCpu(window);
+        const auto tryButton = [&] {
+            for (QPushButton* button : window.banner().findChildren<QPushButton*>()) {
+                if (button->text() == "Try anyway")
+                    return button;
+            }
+            return static_cast<QPushButton*>(nullptr);
+        };
+        window.page()->measure();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 15000);
+        QCOMPARE(window.document().records().size(), std::size_t(0)); // nothing was tried
+        QVERIFY(tryButton());
+        tryButton()->click();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 15000);
+        QCOMPARE(window.document().records().size(), std::size_t(1));
+        QVERIFY(!tryButton()); // the refusal is answered
+        window.page()->measure(); // insisting once is not insisting for ever
+        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 15000);
+        QVERIFY(tryButton());
+    }
+
     void closingInTheMiddleOfARunEndsTheWorker()
     {
         auto window = std::make_unique<MainWindow>(withWorker("slow"));

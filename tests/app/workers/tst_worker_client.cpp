@@ -129,6 +129,8 @@ private slots:
         QTest::addColumn<std::size_t>("points");
         QTest::newRow("crashes") << "crash" << RunStatus::Interrupted
                                  << std::string("worker.crashed") << std::size_t(2);
+        QTest::newRow("is killed") << "killed" << RunStatus::Interrupted
+                                   << std::string("worker.crashed") << std::size_t(1);
         QTest::newRow("prints garbage") << "garbage" << RunStatus::Interrupted
                                         << std::string("worker.protocol") << std::size_t(1);
         QTest::newRow("prints a huge line")
@@ -348,6 +350,17 @@ private slots:
         QVERIFY(session.runs[0].measurement.has_value());
         QTRY_COMPARE(session.client.state(), State::Ready);
         QVERIFY(session.client.processId() != pid);
+    }
+
+    /// The system kills when the memory runs out: somebody must be told what to do about it.
+    void aKilledWorkerSpeaksOfMemory()
+    {
+        Session session(fake({QStringLiteral("killed")}));
+        const FinishedRun killed = session.measure();
+        QVERIFY2(killed.error->message.find("memory runs out") != std::string::npos, killed.error->message.c_str());
+        QVERIFY(killed.error->hint.find("smaller") != std::string::npos);
+        Session other(fake({QStringLiteral("crash")}));
+        QVERIFY(other.measure().error->message.find("memory") == std::string::npos);
     }
 
     void stoppingEndsTheWorkerAndItsRun()

@@ -51,6 +51,12 @@ void TestMessage::everyCommandReadsBack()
         QVERIFY(back.has_value());
         QCOMPARE(encode(*back), encode(command));
     }
+    // Sizes that do not fit are insisted on by a word of its own, and only then.
+    const auto insists = [](const char* line) { return std::get<Run>(*decodeCommand(line)).insists; };
+    QVERIFY(!insists(R"({"cmd": "run", "id": 1, "experiment": "stride", "device": "cpu"})"));
+    QVERIFY(insists(R"({"cmd": "run", "id": 1, "experiment": "stride", "device": "cpu", "force": true})"));
+    QVERIFY(!decodeCommand(R"({"cmd": "run", "id": 1, "experiment": "stride", "device": "cpu", "force": 1})"));
+    QVERIFY(std::get<Run>(*decodeCommand(encode(Run{1, "stride", "cpu", Json::object(), true}))).insists);
 }
 
 void TestMessage::refusesWhatIsNoMessage_data()

@@ -137,6 +137,28 @@ private slots:
         QCOMPARE(listener.count("clock.broken"), 1);
     }
 
+    void whatDoesNotFitIsRefusedUnlessInsistedOn()
+    {
+        const Device device = twoCores();
+        Listener careful, stubborn;
+        stubborn.insisting = true;
+        HostSession refuses(device, careful, steadyMachine({1e-3}));
+        HostSession tries(device, stubborn, steadyMachine({1e-3}));
+        QVERIFY(refuses.checkFits(1000).has_value());
+        const auto refused = refuses.checkFits(1e18);
+        QVERIFY(!refused.has_value());
+        QCOMPARE(refused.error().code, std::string("run.memory"));
+        QVERIFY(!refused.error().hint.empty());
+        QVERIFY(tries.checkFits(1e18).has_value());
+        QCOMPARE(stubborn.count("run.insisted"), 1);
+        QCOMPARE(provenanceOf(tries)["insisted"], Json(true));
+        QCOMPARE(provenanceOf(refuses)["insisted"], Json(false));
+        // The system's own refusal is an error all the same.
+        const auto buffer = allocate(std::size_t(1) << 60, Pages::Small, tries.memory());
+        QVERIFY(!buffer.has_value());
+        QCOMPARE(buffer.error().code, std::string("run.memory"));
+    }
+
     void noCoreMovesATerabyteASecond()
     {
         QCOMPARE(possibleSeconds(0.5, 1000), 0.5);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/threads.h"
 
+#include <new>
 #include <set>
 
 #include <QDir>
@@ -86,6 +87,23 @@ private slots:
         });
         QVERIFY(timer.elapsed() < 1000);
         QVERIFY(team.stopping());
+    }
+
+    void whatABodyThrowsReachesTheCaller()
+    {
+        const SteadyClock clock;
+        const int processor = physicalCores().front();
+        ThreadTeam team({processor, processor, processor}, clock);
+        std::atomic<int> calls {0};
+        const auto body = [&](int thread) {
+            ++calls;
+            if (thread > 0)
+                throw std::bad_alloc();
+        };
+        QVERIFY_EXCEPTION_THROWN(team.run(body), std::bad_alloc);
+        QCOMPARE(calls.load(), 3); // nobody was left behind
+        QVERIFY(team.run([&](int) { ++calls; }) >= 0); // it works on, and has forgotten it
+        QCOMPARE(calls.load(), 6);
     }
 
     void partsCoverEverythingOnce()
