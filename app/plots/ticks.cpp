@@ -117,6 +117,17 @@ std::vector<Tick> linearTicks(const AxisSpec& axis, double low, double high, int
     return ticks;
 }
 
+constexpr double longestCount = 1e7; ///< as digits; what is longer is a power
+
+QString twoToThe(int exponent)
+{
+    static const QString superscripts = QStringLiteral("⁰¹²³⁴⁵⁶⁷⁸⁹");
+    QString text = exponent < 0 ? QStringLiteral("2⁻") : QStringLiteral("2");
+    for (const QChar digit : QString::number(std::abs(exponent)))
+        text += superscripts[digit.digitValue()];
+    return text;
+}
+
 std::vector<Tick> powersOfTwo(const AxisSpec& axis, double low, double high, int wanted)
 {
     const int first = static_cast<int>(std::ceil(std::log2(low) - 1e-9));
@@ -130,6 +141,11 @@ std::vector<Tick> powersOfTwo(const AxisSpec& axis, double low, double high, int
             const double value = std::ldexp(1.0, k);
             ticks.push_back({value, axisValueText(axis, value, 4)});
         }
+    }
+    // One form on one axis: where the longest needs an exponent, all have one.
+    if (axis.unit == Unit::One && !ticks.empty() && ticks.back().value >= longestCount) {
+        for (Tick& tick : ticks)
+            tick.text = twoToThe(int(std::lround(std::log2(tick.value))));
     }
     return ticks;
 }
@@ -236,16 +252,12 @@ QString axisReadoutText(const AxisSpec& axis, double value, int digits)
 
 QString powerOfTwoText(double value)
 {
-    if (value < 100000)
+    if (value < longestCount)
         return QString::number(value, 'f', 0);
     int exponent = 0;
     if (std::frexp(value, &exponent) != 0.5)
         return QString::fromStdString(quantityText(value, Unit::One, ByteStyle::Binary, 4));
-    static const QString superscripts = QStringLiteral("⁰¹²³⁴⁵⁶⁷⁸⁹");
-    QString text = QStringLiteral("2");
-    for (const QChar digit : QString::number(exponent - 1))
-        text += superscripts[digit.digitValue()];
-    return text;
+    return twoToThe(exponent - 1);
 }
 
 } // namespace memscape

@@ -33,7 +33,7 @@ QString axisValueText(const AxisSpec& axis, double value, int digits = 3);
 /// The same, and of a ratio what it stands for: "1.31× (0.42 s)".
 QString axisReadoutText(const AxisSpec& axis, double value, int digits = 3);
 
-/// 2¹⁶ for 65536 and such; plain digits below 100 000.
+/// 2¹⁶ for 65536 and such; plain digits below ten million.
 QString powerOfTwoText(double value);
 
 } // namespace memscape

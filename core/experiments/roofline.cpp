@@ -87,13 +87,7 @@ public:
     {
         return {{"attainable", "under DRAM"}, {"cache_attainable", "under the first cache"}};
     }
-    Sweep axis(const Device&, const Parameters&) const override
-    {
-        Sweep sweep{"intensity", {}};
-        for (int power = -4; power <= 12; ++power)
-            sweep.values.emplace_back(std::ldexp(1.0, power));
-        return sweep;
-    }
+    Sweep axis(const Device& device, const Parameters& parameters) const override;
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
     Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
     std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override;
@@ -109,6 +103,24 @@ Roofline::Roofline()
                 {"intensity", "intensity",
                  "Operations per byte of a kernel of your own: where it would stand.",
                  ParameterKind::Real, Unit::One, 0.001, 1e6, Scale::Log2, {}, "16", "FLOP/B"}};
+}
+
+/// Powers of two, and the ridges: where a roof's slope ends there is a corner.
+Sweep Roofline::axis(const Device& device, const Parameters& parameters) const
+{
+    std::vector<double> values;
+    for (int power = -4; power <= 12; ++power)
+        values.push_back(std::ldexp(1.0, power));
+    const std::vector<RooflineLevel> levels = rooflineLevels(device);
+    const double rate = denseRate(device, questionOf(parameters).format);
+    for (std::size_t i = 0; i < levels.size(); i += std::max<std::size_t>(1, levels.size() - 1)) {
+        const double ridge = rate / levels[i].bandwidth; // of the first cache and of DRAM
+        if (ridge > values.front() && ridge < std::ldexp(1.0, 12))
+            values.push_back(ridge);
+    }
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    return {"intensity", {values.begin(), values.end()}};
 }
 
 Result<Figures> Roofline::predictPoint(const Device& device, const Parameters& parameters) const

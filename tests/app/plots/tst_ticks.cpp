@@ -59,7 +59,11 @@ private slots:
         QTest::newRow("strides") << one << 2 << false << 1.0 << 128.0 << 8
                                  << "1 | 2 | 4 | 8 | 16 | 32 | 64 | 128";
         QTest::newRow("large powers")
-            << one << 2 << false << 65536.0 << 1048576.0 << 8 << "65536 | 2¹⁷ | 2¹⁸ | 2¹⁹ | 2²⁰";
+            << one << 2 << false << 65536.0 << 1048576.0 << 8 << "65536 | 131072 | 262144 | 524288 | 1048576";
+        QTest::newRow("tokens")
+            << one << 2 << false << 1024.0 << 1048576.0 << 6 << "1024 | 4096 | 16384 | 65536 | 262144 | 1048576";
+        QTest::newRow("one form on one axis")
+            << one << 2 << false << 1024.0 << 0x1p26 << 5 << "2¹² | 2¹⁶ | 2²⁰ | 2²⁴";
         QTest::newRow("latencies") << second << 10 << false << 1e-9 << 3e-7 << 6
                                    << "1 ns | 3 ns | 10 ns | 30 ns | 100 ns | 300 ns";
         QTest::newRow("many decades")
