@@ -53,6 +53,14 @@ QString variantName(const Series& series, const SeriesGroup& group, const Outcom
     return !prefix.isEmpty() && name.startsWith(prefix) ? name.mid(prefix.size()) : name;
 }
 
+/// The first of several series of different things says which it is: "predicted: standard".
+QString leadName(const QString& lead, const Series& first, const SeriesGroup& group)
+{
+    if (group.series.size() < 2 || text(first.yLabel) == group.label)
+        return lead;
+    return QStringLiteral("%1: %2").arg(lead, text(first.label));
+}
+
 void addPredicted(const SeriesGroup& group, const CurveInput& input, std::vector<Curve>& curves)
 {
     int variant = 0;
@@ -63,7 +71,8 @@ void addPredicted(const SeriesGroup& group, const CurveInput& input, std::vector
         const bool first = key == group.series.front();
         const QString lead = input.basis.isEmpty() ? QObject::tr("predicted")
                                                    : QObject::tr("predicted (%1)").arg(input.basis);
-        const QString name = first ? lead : variantName(*series, group, *input.predicted);
+        const QString name = first ? leadName(lead, *series, group)
+                                   : variantName(*series, group, *input.predicted);
         curves.push_back(curveOf(*series, QStringLiteral("predicted."), name,
                                  first ? CurveRole::Predicted : CurveRole::Variant,
                                  first ? 0 : variant++));
@@ -80,7 +89,7 @@ void addMeasured(const SeriesGroup& group, const CurveInput& input, std::vector<
             continue;
         const bool first = key == group.series.front();
         const QString name = first
-            ? input.measuredOn
+            ? leadName(input.measuredOn, *series, group)
             : variantName(*series, group, *input.measured) + QObject::tr(", measured");
         const bool solid = first && !input.measuredElsewhere;
         curves.push_back(curveOf(*series, QStringLiteral("measured."), name,
@@ -142,6 +151,41 @@ Span spanOf(const SeriesGroup& group, const CurveInput& input)
     return span;
 }
 
+/// What several labels have in common: "time" of "standard time" and "flash time"; else what their
+/// unit measures, or the first where it leads and the others are variants ("latency", "4 KiB pages").
+QString commonLabel(const QStringList& labels, Unit unit, bool firstLeads)
+{
+    const auto all = [&](const auto& holds) { return std::all_of(labels.begin(), labels.end(), holds); };
+    const QString& first = labels.front();
+    const QStringList words = first.split(u' ');
+    for (qsizetype i = 0; i < words.size(); ++i) {
+        const QString end = words.mid(i).join(u' ');
+        if (all([&](const QString& label) { return label == end || label.endsWith(u' ' + end); }))
+            return end;
+    }
+    if (unit == Unit::Byte)
+        return QObject::tr("memory");
+    if (firstLeads)
+        return first;
+    switch (unit) {
+    case Unit::Second: return QObject::tr("time");
+    case Unit::BytePerSecond: return QObject::tr("bandwidth");
+    case Unit::FlopPerSecond: return QObject::tr("rate");
+    default: return first;
+    }
+}
+
+void nameGroups(std::vector<SeriesGroup>& groups, const Outcome& outcome)
+{
+    for (SeriesGroup& group : groups) {
+        QStringList labels;
+        for (const std::string& key : group.series)
+            labels << text(outcome.findSeries(key)->yLabel);
+        const Series& first = *outcome.findSeries(group.series.front());
+        group.label = commonLabel(labels, group.unit, first.label == first.yLabel);
+    }
+}
+
 } // namespace
 
 std::vector<SeriesGroup> seriesGroups(const Outcome& outcome)
@@ -159,6 +203,7 @@ std::vector<SeriesGroup> seriesGroups(const Outcome& outcome)
         else
             same->series.push_back(series.key);
     }
+    nameGroups(groups, outcome);
     return groups;
 }
 
@@ -221,8 +266,8 @@ AxisSpec yAxisOf(const SeriesGroup& group, const CurveInput& input, ByteStyle by
     spec.bytes = bytes;
     const Span span = spanOf(group, input);
     const double ratio = span.low > 0 && span.high > 0 ? span.high / span.low : 1;
-    const double decades = group.unit == Unit::Second ? 10 : 100;
-    if (ratio > decades)
+    const bool isOfWork = group.unit == Unit::Second || group.unit == Unit::FlopPerSecond;
+    if (ratio > (isOfWork ? 10 : 100))
         spec.log = group.unit == Unit::Byte && bytes == ByteStyle::Binary ? 2 : 10;
     else
         spec.fromZero = true;

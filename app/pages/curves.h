@@ -16,7 +16,7 @@ namespace memscape {
 struct SeriesGroup
 {
     QString key;
-    QString label; ///< of the y axis: "latency", "bandwidth"
+    QString label; ///< of the y axis, what all have in common: "latency", "bandwidth"
     Unit unit = Unit::One;
     std::vector<std::string> series;
 
@@ -61,7 +61,8 @@ const Outcome* pinnedOutcomeOf(const Curve& curve, const CurveInput& input);
 /// The x axis that the series of a group share; that of the outcome when it has none of them.
 const SeriesAxis* axisOf(const Outcome& outcome, const SeriesGroup& group);
 AxisSpec xAxisOf(const Outcome& outcome, const SeriesGroup& group, ByteStyle bytes);
-/// Logarithmic when times span more than a decade or rates more than two; rates start at zero.
+/// Logarithmic when times or rates of arithmetic span more than a decade, all else more than two; a
+/// linear axis starts at zero.
 AxisSpec yAxisOf(const SeriesGroup& group, const CurveInput& input, ByteStyle bytes);
 
 /// Capacities of the cache levels, where the x axis counts bytes.

@@ -178,6 +178,10 @@ QVariant FiguresModel::data(const QModelIndex& index, int role) const
         return toolTip(row, column);
     case KeyRole:
         return row.key;
+    case WordsRole: {
+        const auto& figure = column == MeasuredColumn ? row.measured : row.predicted;
+        return (column == PredictedColumn || column == MeasuredColumn) && figure && !figure->isNumber();
+    }
     case SortRole:
         return column == ErrorColumn ? QVariant(row.error) : QVariant(display(row, column));
     case Qt::TextAlignmentRole:

@@ -30,7 +30,8 @@ class FiguresModel : public QAbstractTableModel
 
 public:
     enum Columns { LabelColumn, PredictedColumn, MeasuredColumn, ErrorColumn, NUM_COLUMNS };
-    enum Roles { SortRole = Qt::UserRole, KeyRole };
+    /// WordsRole: the cell holds words that may wrap, no number.
+    enum Roles { SortRole = Qt::UserRole, KeyRole, WordsRole };
 
     using QAbstractTableModel::QAbstractTableModel;
 

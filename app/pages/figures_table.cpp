@@ -14,6 +14,23 @@ namespace memscape {
 
 namespace {
 
+constexpr double ordinarySize = 0.92, smallSize = 0.82;
+constexpr int cellPadding = 10, labelPadding = 6;
+
+/// The widest piece that no line break parts: all of a number, of words the longest unless all of them
+/// fit the room.
+int widestPiece(const QModelIndex& index, const QFontMetrics& metrics, int room)
+{
+    const QString text = index.data().toString();
+    const int whole = metrics.horizontalAdvance(text);
+    if (whole <= room || !index.data(FiguresModel::WordsRole).toBool())
+        return whole;
+    int widest = 0;
+    for (const QString& word : text.split(u' '))
+        widest = std::max(widest, metrics.horizontalAdvance(word));
+    return widest;
+}
+
 /// A header whose sections keep the model's colours; style sheets know only one.
 class FiguresHeader : public QHeaderView
 {
@@ -65,11 +82,12 @@ public:
             painter->fillRect(option.rect, mix(theme.surface, theme.text, 0.07));
         painter->setPen(theme.border);
         painter->drawLine(option.rect.bottomLeft(), option.rect.bottomRight());
-        painter->setFont(relativeFont(0.92, value));
+        const double valueSize = static_cast<const FiguresTable*>(parent())->valueSize();
+        painter->setFont(value ? relativeFont(valueSize, true) : relativeFont(ordinarySize, false));
         painter->setPen(index.data(Qt::ForegroundRole).value<QColor>());
         const QRect text = option.rect.adjusted(index.column() == 0 ? 2 : 4, 0, -4, 0);
         const int flags = index.data(Qt::TextAlignmentRole).toInt();
-        if (index.column() == FiguresModel::LabelColumn)
+        if (index.column() == FiguresModel::LabelColumn || index.data(FiguresModel::WordsRole).toBool())
             painter->drawText(text, flags | Qt::TextWordWrap, index.data().toString());
         else
             painter->drawText(text, flags,
@@ -101,6 +119,7 @@ FiguresTable::FiguresTable(QWidget* parent)
     horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     horizontalHeader()->setMinimumSectionSize(20);
     setAccessibleName(tr("Figures: predicted, measured, error"));
+    forget();
 }
 
 void FiguresTable::setRows(std::vector<FigureRow> rows, ByteStyle bytes)
@@ -108,7 +127,7 @@ void FiguresTable::setRows(std::vector<FigureRow> rows, ByteStyle bytes)
     const bool sameShape = rows.size() == m_model->rows().size();
     m_model->setRows(std::move(rows), bytes);
     if (!sameShape)
-        m_widest.fill(0);
+        forget();
     layoutColumns();
     if (!sameShape)
         updateGeometry(); // also where no row is left
@@ -138,9 +157,17 @@ void FiguresTable::keyPressEvent(QKeyEvent* event)
         QTableView::keyPressEvent(event);
 }
 
+void FiguresTable::forget()
+{
+    m_widest.fill(0);
+    m_valueSize = ordinarySize;
+}
+
 void FiguresTable::resizeEvent(QResizeEvent* event)
 {
     QTableView::resizeEvent(event);
+    if (event->size().width() != event->oldSize().width())
+        forget();
     layoutColumns();
 }
 
@@ -148,44 +175,73 @@ void FiguresTable::changeEvent(QEvent* event)
 {
     QTableView::changeEvent(event);
     if (event->type() == QEvent::FontChange || event->type() == QEvent::StyleChange) {
-        m_widest.fill(0);
+        forget();
         layoutColumns();
     }
+}
+
+void FiguresTable::setCompared(bool compared)
+{
+    for (const int column : {FiguresModel::MeasuredColumn, FiguresModel::ErrorColumn})
+        setColumnHidden(column, !compared);
+    layoutColumns();
 }
 
 void FiguresTable::layoutColumns()
 {
     // Values get what they need, the label the rest. Columns only grow while the rows stay the
     // same: a slider that moves must not make the table tremble.
-    const QFontMetrics bold(relativeFont(0.92, true));
+    const int wanted = QFontMetrics(relativeFont(1.15, true)).horizontalAdvance(QStringLiteral("attainable rate"));
+    int rest = layoutValues();
+    if (rest < wanted && m_valueSize > smallSize) {
+        m_valueSize = smallSize;
+        m_widest.fill(0);
+        rest = layoutValues();
+    }
+    setColumnWidth(0, std::max(60, rest));
+    layoutRows();
+}
+
+int FiguresTable::layoutValues()
+{
+    const QFontMetrics values(relativeFont(m_valueSize, true));
     const QFontMetrics head(relativeFont(0.85, true));
     int rest = viewport()->width();
+    const int room = isColumnHidden(FiguresModel::MeasuredColumn) ? rest / 2 : 0; // of words
     for (int column = 1; column < FiguresModel::NUM_COLUMNS; ++column) {
+        if (isColumnHidden(column))
+            continue;
         int& width = m_widest[std::size_t(column)];
         width =
             std::max(width,
                      head.horizontalAdvance(
                          m_model->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()));
         for (int row = 0; row < m_model->rowCount(); ++row)
-            width = std::max(width,
-                             bold.horizontalAdvance(m_model->index(row, column).data().toString()));
-        setColumnWidth(column, width + 10);
-        rest -= width + 10;
+            width = std::max(width, widestPiece(m_model->index(row, column), values, room));
+        setColumnWidth(column, width + cellPadding);
+        rest -= width + cellPadding;
     }
-    setColumnWidth(0, std::max(60, rest));
-    layoutRows();
+    return rest;
 }
 
 void FiguresTable::layoutRows()
 {
-    // A label that is wider than its column takes a second line rather than lose its end.
-    const QFontMetrics plain(relativeFont(0.92, false));
-    const QRect room(0, 0, columnWidth(0) - 6, 1000);
+    // What is wider than its column takes a second line rather than lose its end.
     const int before = verticalHeader()->length();
+    const auto heightOf = [&](const QModelIndex& index, const QFont& font, int padding) {
+        const QRect room(0, 0, columnWidth(index.column()) - padding, 1000);
+        return QFontMetrics(font).boundingRect(room, Qt::TextWordWrap, index.data().toString()).height();
+    };
     for (int row = 0; row < m_model->rowCount(); ++row) {
-        const QString label = m_model->index(row, FiguresModel::LabelColumn).data().toString();
-        const int text = plain.boundingRect(room, Qt::TextWordWrap, label).height();
-        setRowHeight(row, std::max(text, QFontMetrics(font()).height()) + 9);
+        int height = std::max(QFontMetrics(font()).height(),
+                              heightOf(m_model->index(row, FiguresModel::LabelColumn),
+                                       relativeFont(ordinarySize, false), labelPadding));
+        for (const int column : {FiguresModel::PredictedColumn, FiguresModel::MeasuredColumn}) {
+            const QModelIndex index = m_model->index(row, column);
+            if (!isColumnHidden(column) && index.data(FiguresModel::WordsRole).toBool())
+                height = std::max(height, heightOf(index, relativeFont(m_valueSize, true), cellPadding - 2));
+        }
+        setRowHeight(row, height + 9);
     }
     if (verticalHeader()->length() != before)
         updateGeometry();

@@ -93,9 +93,10 @@ void Inspector::build(QVBoxLayout* column)
     column->addStretch(1);
 }
 
-void Inspector::setFigures(std::vector<FigureRow> rows, ByteStyle bytes)
+void Inspector::setFigures(std::vector<FigureRow> rows, ByteStyle bytes, bool compared)
 {
     m_bytes = bytes;
+    m_figures->setCompared(compared);
     m_figures->setRows(std::move(rows), bytes);
     explain();
 }

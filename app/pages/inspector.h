@@ -49,7 +49,8 @@ public:
     TextbookCard* textbook() const { return showDue(), m_textbook; }
     RecordsList* records() const { return m_records; }
 
-    void setFigures(std::vector<FigureRow> rows, ByteStyle bytes);
+    /// `compared`: there is a measurement, here or elsewhere.
+    void setFigures(std::vector<FigureRow> rows, ByteStyle bytes, bool compared);
     /// What the prediction stands on, and how well it fits what was measured.
     void setFooting(const QString& basis, const QString& fit);
     void setNote(InspectorNote note);

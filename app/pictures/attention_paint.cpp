@@ -18,6 +18,17 @@ QString tr(const char* text)
     return QCoreApplication::translate("AttentionPicture", text);
 }
 
+/// The first wording that is no wider than there is room, longest first; else the last.
+QString fitting(const QStringList& wordings, const QFont& font, double room)
+{
+    const QFontMetricsF metrics(font);
+    for (const QString& words : wordings) {
+        if (metrics.horizontalAdvance(words) <= room)
+            return words;
+    }
+    return wordings.back();
+}
+
 struct Pen
 {
     QPainter& painter;
@@ -175,8 +186,10 @@ void Pen::chip() const
     box(layout.chip, theme.good);
     const QRectF inside = layout.chip.adjusted(12 * u, 6 * u, -12 * u, -6 * u);
     line({inside.left(), inside.top(), inside.width(), 18 * u},
-         tr("on chip: %1 of %2, %3")
-             .arg(state.bytes(state.chipUsed), state.bytes(state.chipBytes), state.chipLevel),
+         fitting({tr("on chip: %1 of %2, %3")
+                      .arg(state.bytes(state.chipUsed), state.bytes(state.chipBytes), state.chipLevel),
+                  tr("on chip: %1 of %2").arg(state.bytes(state.chipUsed), state.bytes(state.chipBytes))},
+                 plotFont(0.9, true), inside.width()),
          0.9, theme.good, true);
     const double bottom = 20 * u;
     parts({inside.left(), inside.top() + 22 * u, inside.width(),
@@ -185,11 +198,13 @@ void Pen::chip() const
     if (example < 0)
         return;
     const auto i = std::size_t(example);
+    const QString m = QString::number(state.maxima[i], 'f', 2), l = QString::number(state.sums[i], 'g', 4),
+                  factor = QString::number(state.factors[i], 'f', 2);
     line({inside.left(), inside.bottom() - bottom, inside.width(), bottom},
-         tr("of one query, say: maximum m = %1 · sum ℓ = %2 · rescaled × %3")
-             .arg(state.maxima[i], 0, 'f', 2)
-             .arg(state.sums[i], 0, 'g', 4)
-             .arg(state.factors[i], 0, 'f', 2),
+         fitting({tr("of one query, say: maximum m = %1 · sum ℓ = %2 · rescaled × %3").arg(m, l, factor),
+                  tr("one query: maximum %1 · sum %2 · rescaled × %3").arg(m, l, factor),
+                  tr("one query: m %1 · ℓ %2 · × %3").arg(m, l, factor)},
+                 plotFont(0.8), inside.width()),
          0.8, theme.textDim);
 }
 

@@ -12,7 +12,18 @@
 
 namespace memscape {
 
-void RooflinePicture::paintAxes(QPainter& painter, const Scales& scales, const Theme& theme) const
+namespace {
+
+/// "1/64", "4", "16384": powers of two.
+QString powerText(double power)
+{
+    const QString size = QString::number(std::exp2(std::fabs(power)), 'f', 0);
+    return power < 0 ? QStringLiteral("1/") + size : size;
+}
+
+} // namespace
+
+void RooflinePicture::paintAxes(QPainter& painter, const RooflineScales& scales, const Theme& theme) const
 {
     const double u = plotUnit();
     painter.setFont(plotFont(0.75));
@@ -23,7 +34,7 @@ void RooflinePicture::paintAxes(QPainter& painter, const Scales& scales, const T
         painter.setPen(theme.textFaint);
         const double middle = std::min(x, scales.area.right() - 16 * u);
         painter.drawText(QRectF(middle - 30 * u, scales.area.bottom() + 2 * u, 60 * u, 13 * u),
-                         Qt::AlignCenter, QString::number(std::exp2(power), 'g', power < 0 ? 3 : 6));
+                         Qt::AlignCenter, powerText(power));
     }
     const double step = std::max(1.0, std::ceil((scales.top - scales.bottom) / 7 / 3.3219));
     for (double ten = std::ceil(scales.bottom / 3.3219); ten * 3.3219 < scales.top; ten += step) {
@@ -41,112 +52,78 @@ void RooflinePicture::paintAxes(QPainter& painter, const Scales& scales, const T
                      Qt::AlignCenter, tr("operations per byte (FLOP/B)"));
 }
 
-QString RooflinePicture::roofText(const Roof& format, double dram) const
+QColor RooflinePicture::levelColour(std::size_t index, const Theme& theme) const
 {
-    return tr("%1 %2, ridge %3")
-        .arg(format.label, rateText(format.value, Unit::FlopPerSecond))
-        .arg(format.value / dram, 0, 'g', 3);
+    return index + 1 == m_state.levels.size() ? theme.text : theme.series(int(index) + 2);
 }
 
-QRectF RooflinePicture::roofLabel(const Scales& scales, const Roof& format, double dram) const
-{
-    const double u = plotUnit();
-    const double width = QFontMetricsF(plotFont(0.75)).horizontalAdvance(roofText(format, dram));
-    return {scales.area.right() - width - 4 * u, scales.y(format.value) - 14 * u, width, 13 * u};
-}
-
-void RooflinePicture::paintRoofs(QPainter& painter, const Scales& scales, const Theme& theme) const
+void RooflinePicture::paintRoofs(QPainter& painter, const RooflineScales& scales, const Theme& theme) const
 {
     const double u = plotUnit();
     double flat = 0;
-    for (const Roof& format : m_formats)
+    for (const RooflineRoof& format : m_state.formats)
         flat = std::max(flat, format.value);
     painter.save();
-    painter.setClipRect(scales.area.adjusted(0, -14 * u, 0, 0));
-    painter.setFont(plotFont(0.75));
+    painter.setClipRect(scales.area);
     const double first = std::exp2(scales.left);
-    const double apart = 105 * u * (scales.right - scales.left) / scales.area.width(); // labels
-    for (std::size_t i = 0; i < m_levels.size(); ++i) {
-        const Roof& level = m_levels[i];
-        if (level.value <= 0)
+    for (std::size_t i = 0; i < m_state.levels.size(); ++i) {
+        const double value = m_state.levels[i].value;
+        if (value <= 0)
             continue;
-        const bool isDram = i + 1 == m_levels.size();
-        const QColor colour = isDram ? theme.text : theme.series(int(i) + 2);
-        painter.setPen(QPen(colour, (isDram ? 2 : 1.3) * u));
-        const QPointF from(scales.x(first), scales.y(first * level.value));
-        const QPointF to(scales.x(flat / level.value), scales.y(flat));
-        painter.drawLine(from, to);
-        // Along the slope, low enough that the flat roofs leave it room.
-        painter.save();
-        const double at = std::exp2(scales.left + 0.4 + apart * double(i));
-        const QPointF anchor(scales.x(at), scales.y(at * level.value));
-        painter.translate(anchor);
-        painter.rotate(std::atan2(to.y() - from.y(), to.x() - from.x()) * 180 / M_PI);
-        painter.setPen(colour);
-        painter.drawText(QPointF(0, -4 * u),
-                         level.label + QStringLiteral(" ")
-                             + rateText(level.value, Unit::BytePerSecond));
-        painter.restore();
+        const bool isDram = i + 1 == m_state.levels.size();
+        painter.setPen(QPen(levelColour(i, theme), (isDram ? 2 : 1.3) * u));
+        painter.drawLine(scales.at(first, first * value), scales.at(flat / value, flat));
     }
-    double dram = m_levels.empty() ? 0 : m_levels.back().value, lastY = -1e9;
-    std::vector<Roof> sorted = m_formats;
-    std::sort(sorted.begin(), sorted.end(),
-              [](const Roof& a, const Roof& b) { return a.value > b.value; });
-    for (const Roof& format : sorted) {
-        if (format.value <= 0 || dram <= 0)
+    for (const RooflineRoof& format : m_state.formats) {
+        if (format.value <= 0)
             continue;
         const double y = scales.y(format.value);
         painter.setPen(QPen(format.isChosen ? theme.predicted : theme.textFaint,
                             (format.isChosen ? 2.2 : 1) * u,
                             format.isChosen ? Qt::SolidLine : Qt::DotLine));
-        const double begin = format.value / (m_levels.front().value);
-        painter.drawLine(QPointF(scales.x(begin), y), QPointF(scales.area.right(), y));
-        if (y - lastY < 11 * u && !format.isChosen)
-            continue;
-        lastY = y;
-        painter.setPen(format.isChosen ? theme.predictedText : theme.textDim);
-        painter.drawText(roofLabel(scales, format, dram), Qt::AlignRight | Qt::AlignVCenter,
-                         roofText(format, dram));
+        painter.drawLine(QPointF(scales.x(format.value / m_state.levels.front().value), y),
+                         QPointF(scales.area.right(), y));
     }
     painter.restore();
     painter.setPen(QPen(theme.highlight, 1.6 * u));
-    const double x = scales.x(m_intensity);
+    const double x = scales.x(m_state.intensity);
     painter.drawLine(QPointF(x, scales.area.top()), QPointF(x, scales.area.bottom()));
 }
 
-void RooflinePicture::paintMarks(QPainter& painter, const Scales& scales, const Theme& theme) const
+void RooflinePicture::paintMarks(QPainter& painter, const RooflineScales& scales, const Theme& theme) const
 {
     const double u = plotUnit();
-    painter.setFont(plotFont(0.75));
-    std::vector<QRectF> taken;
-    for (const Roof& format : m_formats)
-        taken.push_back(roofLabel(scales, format, m_levels.back().value));
-    for (const RooflineMark& mark : m_marks) {
-        const QPointF at(scales.x(mark.intensity), scales.y(mark.rate));
-        const bool isLit = mark.id == m_hovered;
-        const double radius = (isLit ? 5.5 : 4) * u;
+    for (const RooflineMark& mark : m_state.marks) {
+        const double radius = (mark.id == m_hovered ? 5.5 : 4) * u;
         painter.setPen(QPen(mark.isMeasured ? theme.measured : theme.predicted, 1.8 * u));
         painter.setBrush(mark.isMeasured ? QBrush(theme.measured) : QBrush(theme.background));
-        painter.drawEllipse(at, radius, radius);
+        painter.drawEllipse(scales.at(mark.intensity, mark.rate), radius, radius);
     }
-    for (const RooflineMark& mark : m_marks) {
-        const bool isLit = mark.id == m_hovered;
-        const QPointF at(scales.x(mark.intensity), scales.y(mark.rate));
-        const double width = QFontMetricsF(painter.font()).horizontalAdvance(mark.label);
-        // To the right, to the left, or not at all (the pointer says it then).
-        QRectF label(at.x() + 7 * u, at.y() - 1 * u, width, 13 * u);
-        const auto isFree = [&] {
-            return scales.area.contains(label)
-                && std::none_of(taken.begin(), taken.end(),
-                                [&](const QRectF& other) { return other.intersects(label); });
-        };
-        if (!isFree())
-            label.moveRight(at.x() - 7 * u);
-        if (!isFree() && !isLit)
-            continue;
-        taken.push_back(label);
-        painter.setPen(isLit ? theme.text : theme.textDim);
-        painter.drawText(label, Qt::AlignLeft | Qt::AlignVCenter, mark.label);
+}
+
+void RooflinePicture::paintTexts(QPainter& painter, const RooflineScales& scales, const Theme& theme) const
+{
+    painter.setFont(plotFont(0.75));
+    const double descent = QFontMetricsF(painter.font()).descent();
+    QColor veil = theme.background; // lines stay seen behind a word, and the word readable
+    veil.setAlphaF(0.8F);
+    for (const RooflineText& text : rooflineTexts(m_state, scales, m_hovered)) {
+        QColor colour = theme.textDim;
+        if (text.kind == RooflineTextKind::Level)
+            colour = levelColour(text.index, theme);
+        else if (text.kind == RooflineTextKind::Format && m_state.formats[text.index].isChosen)
+            colour = theme.predictedText;
+        else if (text.kind == RooflineTextKind::Mark && m_state.marks[text.index].id == m_hovered)
+            colour = theme.text;
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(veil);
+        painter.drawPolygon(text.box);
+        painter.save();
+        painter.translate(text.corner);
+        painter.rotate(text.angle);
+        painter.setPen(colour);
+        painter.drawText(QPointF(0, -descent), text.text);
+        painter.restore();
     }
 }
 
@@ -169,10 +146,11 @@ void RooflinePicture::paintTo(QPainter& painter, const QRectF& rect, const Theme
                      QFontMetricsF(painter.font())
                          .elidedText(tr("ring: predicted · dot: measured · a click opens the experiment"),
                                      Qt::ElideRight, std::max(0.0, head.width() - used)));
-    if (!m_levels.empty() && !m_formats.empty()) {
-        const Scales scales = scalesFor(rect);
+    if (!m_state.empty()) {
+        const RooflineScales scales = rooflineScales(m_state, rect);
         paintAxes(painter, scales, theme);
         paintRoofs(painter, scales, theme);
+        paintTexts(painter, scales, theme);
         paintMarks(painter, scales, theme);
     } else {
         paintProblem(painter, rect, theme);

@@ -64,19 +64,6 @@ QString RooflinePicture::rateText(double rate, Unit unit)
     return QString::fromStdString(quantityText(rate, unit));
 }
 
-double RooflinePicture::Scales::x(double intensity) const
-{
-    return area.left() + (std::log2(intensity) - left) / (right - left) * area.width();
-}
-double RooflinePicture::Scales::y(double rate) const
-{
-    return area.bottom() - (std::log2(rate) - bottom) / (top - bottom) * area.height();
-}
-double RooflinePicture::Scales::intensityAt(double at) const
-{
-    return std::exp2(left + (at - area.left()) / area.width() * (right - left));
-}
-
 RooflinePicture::RooflinePicture(QWidget* parent)
     : Picture(parent)
 {
@@ -86,36 +73,34 @@ RooflinePicture::RooflinePicture(QWidget* parent)
 void RooflinePicture::setState(const Experiment&, const Device& device, const Parameters& parameters,
                                const Prediction* predicted, const Measurement* measured)
 {
-    m_device = QString::fromStdString(device.name);
-    m_intensity = parameters.number("intensity");
-    m_levels.clear();
-    m_formats.clear();
-    m_marks.clear();
+    m_state = {};
+    m_state.device = QString::fromStdString(device.name);
+    m_state.intensity = parameters.number("intensity");
     if (predicted) {
         const Json& levels = member(predicted->detail, "levels");
         for (std::size_t i = 0; levels.is_array() && i < levels.size(); ++i)
-            m_levels.push_back({textOf(levels[i], "id"), number(levels[i], "bandwidth", 0), false});
+            m_state.levels.push_back({textOf(levels[i], "id"), number(levels[i], "bandwidth", 0), false});
         const Json& formats = member(predicted->detail, "formats");
         for (std::size_t i = 0; formats.is_array() && i < formats.size(); ++i)
-            m_formats.push_back({textOf(formats[i], "label"), number(formats[i], "rate", 0),
-                                 textOf(formats[i], "key").toStdString()
-                                     == parameters.choice("format")});
+            m_state.formats.push_back({textOf(formats[i], "label"), number(formats[i], "rate", 0),
+                                       textOf(formats[i], "key").toStdString()
+                                           == parameters.choice("format")});
     }
-    addMarks(predicted, false, m_marks);
-    addMarks(measured, true, m_marks);
+    addMarks(predicted, false, m_state.marks);
+    addMarks(measured, true, m_state.marks);
     setAccessibleDescription(summary());
     update();
 }
 
 QString RooflinePicture::title() const
 {
-    return tr("Under the ceilings of %1").arg(m_device);
+    return tr("Under the ceilings of %1").arg(m_state.device);
 }
 
 QString RooflinePicture::summary() const
 {
     QStringList words;
-    for (const RooflineMark& mark : m_marks)
+    for (const RooflineMark& mark : m_state.marks)
         words << tr("%1 %2: %3 at %4 FLOP/B, %5")
                      .arg(mark.label, mark.isMeasured ? tr("measured") : tr("predicted"),
                           rateText(mark.rate, Unit::FlopPerSecond))
@@ -134,38 +119,16 @@ QSize RooflinePicture::minimumSizeHint() const
     return {int(420 * plotUnit()), int(220 * plotUnit())};
 }
 
-RooflinePicture::Scales RooflinePicture::scalesFor(const QRectF& rect) const
-{
-    const double u = plotUnit();
-    Scales scales;
-    scales.area = rect.adjusted(70 * u, 30 * u, -16 * u, -34 * u);
-    double low = 1e300, high = 0;
-    for (const Roof& format : m_formats)
-        high = std::max(high, format.value);
-    for (const RooflineMark& mark : m_marks)
-        low = std::min(low, mark.rate);
-    for (const Roof& level : m_levels)
-        low = std::min(low, level.value * 0x1p-5);
-    if (high <= 0 || low > high)
-        return scales;
-    scales.top = std::ceil(std::log2(high)) + 1;
-    scales.bottom = std::floor(std::log2(low)) - 1;
-    for (const RooflineMark& mark : m_marks)
-        scales.left = std::min(scales.left, std::floor(std::log2(mark.intensity)) - 1);
-    return scales;
-}
-
 QPointF RooflinePicture::placeOf(const RooflineMark& mark, const QRectF& rect) const
 {
-    const Scales scales = scalesFor(rect);
-    return {scales.x(mark.intensity), scales.y(mark.rate)};
+    return rooflineScales(m_state, rect).at(mark.intensity, mark.rate);
 }
 
 const RooflineMark* RooflinePicture::markAt(const QPointF& at) const
 {
     const RooflineMark* nearest = nullptr;
     double best = 9 * plotUnit();
-    for (const RooflineMark& mark : m_marks) {
+    for (const RooflineMark& mark : m_state.marks) {
         const QPointF d = placeOf(mark, QRectF(rect())) - at;
         if (const double distance = std::hypot(d.x(), d.y()); distance < best) {
             best = distance;
@@ -193,7 +156,7 @@ void RooflinePicture::mousePressEvent(QMouseEvent* event)
         return;
     if (const RooflineMark* mark = markAt(event->position()))
         return openMark(RooflineMark(*mark)); // this page may go
-    if (!scalesFor(QRectF(rect())).area.contains(event->position()))
+    if (!rooflineScales(m_state, QRectF(rect())).area.contains(event->position()))
         return;
     m_isDragging = true;
     emit editing(true);
@@ -204,7 +167,7 @@ void RooflinePicture::mouseMoveEvent(QMouseEvent* event)
 {
     if (m_isDragging) {
         const double intensity =
-            std::clamp(scalesFor(QRectF(rect())).intensityAt(event->position().x()), 0.001, 1e6);
+            std::clamp(rooflineScales(m_state, QRectF(rect())).intensityAt(event->position().x()), 0.001, 1e6);
         const double step = std::pow(10, std::floor(std::log10(intensity)) - 2);
         emit parameterEdited(QStringLiteral("intensity"),
                              QString::number(std::round(intensity / step) * step, 'g', 4));
@@ -236,14 +199,14 @@ void RooflinePicture::mouseReleaseEvent(QMouseEvent*)
 
 void RooflinePicture::keyPressEvent(QKeyEvent* event)
 {
-    const int count = int(m_marks.size());
+    const int count = int(m_state.marks.size());
     if (count > 0 && (event->key() == Qt::Key_Right || event->key() == Qt::Key_Left)) {
         m_focused = (m_focused + (event->key() == Qt::Key_Right ? 1 : count - 1) + count) % count;
-        m_hovered = m_marks[std::size_t(m_focused)].id;
+        m_hovered = m_state.marks[std::size_t(m_focused)].id;
         update();
     } else if (count > 0 && m_focused >= 0 && m_focused < count
                && (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter)) {
-        openMark(RooflineMark(m_marks[std::size_t(m_focused)]));
+        openMark(RooflineMark(m_state.marks[std::size_t(m_focused)]));
     } else {
         Picture::keyPressEvent(event);
     }

@@ -5,21 +5,9 @@
 #pragma once
 
 #include "app/pictures/picture.h"
-
-#include <QPointF>
-#include <QRectF>
-
-#include <vector>
+#include "app/pictures/roofline_layout.h"
 
 namespace memscape {
-
-struct RooflineMark
-{
-    QString id, label, experiment, format, level, bound;
-    ParameterChanges changes; ///< what its experiment is opened with
-    double intensity = 0, rate = 0, roof = 0;
-    bool isMeasured = false;
-};
 
 class RooflinePicture final : public Picture
 {
@@ -36,7 +24,8 @@ public:
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
 
-    const std::vector<RooflineMark>& marks() const { return m_marks; }
+    const std::vector<RooflineMark>& marks() const { return m_state.marks; }
+    const RooflineState& state() const { return m_state; }
     /// Where a mark is drawn in a picture of this size.
     QPointF placeOf(const RooflineMark& mark, const QRectF& rect) const;
 
@@ -48,34 +37,16 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    struct Roof
-    {
-        QString label;
-        double value = 0; ///< B/s of a level, FLOP/s of a format
-        bool isChosen = false;
-    };
-    struct Scales
-    {
-        QRectF area;
-        double left = -8, right = 14, bottom = 20, top = 50; ///< log2
-        double x(double intensity) const;
-        double y(double rate) const;
-        double intensityAt(double x) const;
-    };
-    Scales scalesFor(const QRectF& rect) const;
     const RooflineMark* markAt(const QPointF& at) const;
     static QString rateText(double rate, Unit unit);
-    QString roofText(const Roof& format, double dram) const;
-    QRectF roofLabel(const Scales& scales, const Roof& format, double dram) const;
-    void paintAxes(QPainter& painter, const Scales& scales, const Theme& theme) const;
-    void paintRoofs(QPainter& painter, const Scales& scales, const Theme& theme) const;
-    void paintMarks(QPainter& painter, const Scales& scales, const Theme& theme) const;
+    QColor levelColour(std::size_t index, const Theme& theme) const;
+    void paintAxes(QPainter& painter, const RooflineScales& scales, const Theme& theme) const;
+    void paintRoofs(QPainter& painter, const RooflineScales& scales, const Theme& theme) const;
+    void paintTexts(QPainter& painter, const RooflineScales& scales, const Theme& theme) const;
+    void paintMarks(QPainter& painter, const RooflineScales& scales, const Theme& theme) const;
     void openMark(const RooflineMark& mark);
 
-    QString m_device;
-    double m_intensity = 1;
-    std::vector<Roof> m_levels, m_formats;
-    std::vector<RooflineMark> m_marks;
+    RooflineState m_state;
     QString m_hovered; ///< id of a mark
     bool m_isDragging = false;
     int m_focused = -1; ///< mark under the keyboard

@@ -234,7 +234,7 @@ private slots:
         page->updateNow();
         QTRY_VERIFY(page->upToDate());
         QTRY_VERIFY2(names().contains("datasheet"), qPrintable(names().join(',')));
-        QVERIFY(names().contains("predicted (catalogue)"));
+        QVERIFY(names().contains("predicted (catalogue): useful bandwidth"));
         const auto& curves = page->plot()->view()->curves();
         QVERIFY(curves[0].y.front() > curves[1].y.front()); // the sheet knows of no derating
         m_fixture->settings.setShowBases(false);

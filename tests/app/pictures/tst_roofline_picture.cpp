@@ -52,6 +52,8 @@ class TestRooflinePicture : public QObject
 private slots:
     void everyKernelIsInsideThePicture_data();
     void everyKernelIsInsideThePicture();
+    void wordsTouchNothing_data();
+    void wordsTouchNothing();
     void aClickOpensTheExperiment();
     void theIntensityIsDragged();
     void measuredMarksStandBesideThePredictedOnes();
@@ -89,6 +91,46 @@ void TestRooflinePicture::everyKernelIsInsideThePicture()
         }
     }
     QVERIFY(picture.summary().contains("memory-bound"));
+}
+
+void TestRooflinePicture::wordsTouchNothing_data()
+{
+    everyKernelIsInsideThePicture_data();
+}
+
+void TestRooflinePicture::wordsTouchNothing()
+{
+    QFETCH(QString, device);
+    RooflinePicture picture;
+    show(picture, device.toStdString());
+    const RooflineState& state = picture.state();
+    for (const QSizeF size : {QSizeF(500, 240), QSizeF(756, 300), QSizeF(1396, 460)}) {
+        const RooflineScales scales = rooflineScales(state, QRectF(QPointF(0, 0), size));
+        const std::vector<RooflineText> texts = rooflineTexts(state, scales, {});
+        int levels = 0, chosen = 0;
+        for (std::size_t i = 0; i < texts.size(); ++i) {
+            levels += texts[i].kind == RooflineTextKind::Level;
+            chosen += texts[i].kind == RooflineTextKind::Format && state.formats[texts[i].index].isChosen;
+            for (std::size_t j = 0; j < i; ++j)
+                QVERIFY2(!texts[i].box.intersects(texts[j].box), qPrintable(texts[i].text + " on " + texts[j].text));
+            if (size.width() < 600 && texts[i].kind == RooflineTextKind::Format)
+                continue; // the chosen one is named even where there is no room
+            for (const RooflineMark& mark : state.marks)
+                QVERIFY2(!texts[i].box.containsPoint(scales.at(mark.intensity, mark.rate), Qt::OddEvenFill),
+                         qPrintable(texts[i].text + " on " + mark.label));
+        }
+        QCOMPARE(chosen, 1);
+        if (size.width() > 600)
+            QCOMPARE(levels, int(state.levels.size()));
+    }
+    // The kernel under the pointer always has its name.
+    const RooflineScales scales = rooflineScales(state, QRectF(0, 0, 500, 240));
+    for (const RooflineMark& mark : state.marks) {
+        const std::vector<RooflineText> texts = rooflineTexts(state, scales, mark.id);
+        QVERIFY(std::any_of(texts.begin(), texts.end(), [&](const RooflineText& text) {
+            return text.kind == RooflineTextKind::Mark && state.marks[text.index].id == mark.id;
+        }));
+    }
 }
 
 void TestRooflinePicture::aClickOpensTheExperiment()

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pictures/roofline_layout.h"
+
+#include "app/plots/plot_style.h"
+#include "core/base/number.h"
+
+#include <QCoreApplication>
+#include <QFontMetricsF>
+#include <QTransform>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+namespace memscape {
+
+namespace {
+
+QString quantity(double value, Unit unit)
+{
+    return QString::fromStdString(quantityText(value, unit));
+}
+
+/// The words as they are placed, one after the other.
+class Placing
+{
+public:
+    Placing(const RooflineState& state, const RooflineScales& scales)
+        : m_scales(scales)
+        , m_metrics(plotFont(0.75))
+    {
+        const double r = 6 * plotUnit();
+        for (const RooflineMark& mark : state.marks) {
+            const QPointF at = scales.at(mark.intensity, mark.rate);
+            m_marks.emplace_back(QPolygonF(QRectF(at.x() - r, at.y() - r, 2 * r, 2 * r)));
+        }
+    }
+
+    double width(const QString& text) const { return m_metrics.horizontalAdvance(text); }
+    double height() const { return m_metrics.height(); }
+
+    /// The text with its bottom left at `corner`, turned around it; nothing where that is not free.
+    std::optional<RooflineText> at(const QString& text, QPointF corner, double angle = 0) const
+    {
+        RooflineText placed = unchecked(text, corner, angle);
+        const QRectF bounds = placed.box.boundingRect();
+        if (!m_scales.area.adjusted(0, -height(), 0, 0).contains(bounds))
+            return std::nullopt;
+        const auto meets = [&](const QPolygonF& other) {
+            return other.boundingRect().intersects(bounds) && other.intersects(placed.box);
+        };
+        if (std::any_of(m_marks.begin(), m_marks.end(), meets)
+            || std::any_of(m_texts.begin(), m_texts.end(),
+                           [&](const RooflineText& other) { return meets(other.box); }))
+            return std::nullopt;
+        return placed;
+    }
+
+    RooflineText unchecked(const QString& text, QPointF corner, double angle = 0) const
+    {
+        QTransform turn;
+        turn.translate(corner.x(), corner.y());
+        turn.rotate(angle);
+        RooflineText placed;
+        placed.text = text;
+        placed.corner = corner;
+        placed.angle = angle;
+        placed.box = turn.map(QPolygonF(QRectF(0, -height(), width(text), height())));
+        return placed;
+    }
+
+    void take(RooflineText text, RooflineTextKind kind, std::size_t index)
+    {
+        text.kind = kind;
+        text.index = index;
+        m_texts.push_back(std::move(text));
+    }
+
+    std::vector<RooflineText> texts() && { return std::move(m_texts); }
+
+private:
+    const RooflineScales& m_scales;
+    QFontMetricsF m_metrics;
+    std::vector<QPolygonF> m_marks;
+    std::vector<RooflineText> m_texts;
+};
+
+/// On its roof, as far right as there is room; below it when above there is none.
+void placeFormat(const RooflineState& state, const RooflineScales& scales, std::size_t index, Placing& placing)
+{
+    const double u = plotUnit();
+    const RooflineRoof& format = state.formats[index];
+    const double dram = state.levels.back().value;
+    if (format.value <= 0 || dram <= 0)
+        return;
+    const QString text = QCoreApplication::translate("RooflinePicture", "%1 %2, ridge %3")
+                             .arg(format.label, quantity(format.value, Unit::FlopPerSecond))
+                             .arg(format.value / dram, 0, 'g', 3);
+    const double y = scales.y(format.value), last = scales.area.right() - placing.width(text) - 4 * u;
+    const double first = scales.x(format.value / state.levels.front().value);
+    for (double x = last; x > first; x -= 8 * u) {
+        for (const double bottom : {y - 2 * u, y + 2 * u + placing.height()}) {
+            if (auto placed = placing.at(text, {x, bottom}))
+                return placing.take(*placed, RooflineTextKind::Format, index);
+        }
+    }
+    if (format.isChosen)
+        placing.take(placing.unchecked(text, {last, y - 2 * u}), RooflineTextKind::Format, index);
+}
+
+/// Along its slope, above it, low enough that the flat roofs leave it room.
+void placeLevel(const RooflineState& state, const RooflineScales& scales, std::size_t index, Placing& placing)
+{
+    const double u = plotUnit();
+    const RooflineRoof& level = state.levels[index];
+    if (level.value <= 0)
+        return;
+    double flat = 0;
+    for (const RooflineRoof& format : state.formats)
+        flat = std::max(flat, format.value);
+    const QString text = level.label + u' ' + quantity(level.value, Unit::BytePerSecond);
+    const QPointF to = scales.at(flat / level.value, flat);
+    const double least = std::max(std::exp2(scales.left), std::exp2(scales.bottom) / level.value);
+    const QPointF from = scales.at(least, least * level.value);
+    const QPointF way = to - from;
+    const double length = std::hypot(way.x(), way.y());
+    const QPointF along = way / length, above(along.y() * 3 * u, -along.x() * 3 * u);
+    const double angle = std::atan2(way.y(), way.x()) * 180 / M_PI;
+    for (double done = 6 * u; done + placing.width(text) < length; done += 6 * u) {
+        if (auto placed = placing.at(text, from + done * along + above, angle))
+            return placing.take(*placed, RooflineTextKind::Level, index);
+    }
+}
+
+/// Beside, above or below its mark.
+void placeMark(const RooflineState& state, const RooflineScales& scales, std::size_t index, bool isLit,
+               Placing& placing)
+{
+    const double u = plotUnit(), height = placing.height();
+    const RooflineMark& mark = state.marks[index];
+    const QPointF at = scales.at(mark.intensity, mark.rate);
+    const double width = placing.width(mark.label), gap = 8 * u;
+    const QPointF right(at.x() + gap, at.y() + height / 2), left(at.x() - gap - width, right.y());
+    for (const QPointF corner :
+         {right, left, QPointF(right.x(), at.y() + height), QPointF(right.x(), at.y()),
+          QPointF(left.x(), at.y() + height), QPointF(left.x(), at.y()),
+          QPointF(at.x() - width / 2, at.y() + gap + height), QPointF(at.x() - width / 2, at.y() - gap)}) {
+        if (auto placed = placing.at(mark.label, corner))
+            return placing.take(*placed, RooflineTextKind::Mark, index);
+    }
+    if (isLit) {
+        const bool fits = right.x() + width < scales.area.right();
+        placing.take(placing.unchecked(mark.label, fits ? right : left), RooflineTextKind::Mark, index);
+    }
+}
+
+} // namespace
+
+double RooflineScales::x(double intensity) const
+{
+    return area.left() + (std::log2(intensity) - left) / (right - left) * area.width();
+}
+double RooflineScales::y(double rate) const
+{
+    return area.bottom() - (std::log2(rate) - bottom) / (top - bottom) * area.height();
+}
+double RooflineScales::intensityAt(double at) const
+{
+    return std::exp2(left + (at - area.left()) / area.width() * (right - left));
+}
+
+RooflineScales rooflineScales(const RooflineState& state, const QRectF& rect)
+{
+    const double u = plotUnit();
+    RooflineScales scales;
+    scales.area = rect.adjusted(74 * u, 30 * u, -16 * u, -34 * u);
+    double low = 1e300, high = 0;
+    for (const RooflineRoof& format : state.formats)
+        high = std::max(high, format.value);
+    for (const RooflineMark& mark : state.marks)
+        low = std::min(low, mark.rate);
+    for (const RooflineRoof& level : state.levels)
+        low = std::min(low, level.value * 0x1p-5);
+    if (high <= 0 || low > high)
+        return scales;
+    scales.top = std::ceil(std::log2(high)) + 1;
+    scales.bottom = std::floor(std::log2(low)) - 1;
+    for (const RooflineMark& mark : state.marks)
+        scales.left = std::min(scales.left, std::floor(std::log2(mark.intensity)) - 1);
+    return scales;
+}
+
+std::vector<RooflineText> rooflineTexts(const RooflineState& state, const RooflineScales& scales,
+                                        const QString& lit)
+{
+    if (state.empty())
+        return {};
+    Placing placing(state, scales);
+    const auto formats = [&](bool chosen) {
+        std::vector<std::size_t> order(state.formats.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return state.formats[a].value > state.formats[b].value;
+        });
+        for (const std::size_t index : order) {
+            if (state.formats[index].isChosen == chosen)
+                placeFormat(state, scales, index, placing);
+        }
+    };
+    formats(true);
+    for (std::size_t i = state.levels.size(); i-- > 0;) // DRAM first
+        placeLevel(state, scales, i, placing);
+    formats(false);
+    // A kernel that is both predicted and measured has its name once.
+    const auto isNamed = [&](std::size_t i) {
+        return std::any_of(state.marks.begin(), state.marks.begin() + std::ptrdiff_t(i),
+                           [&](const RooflineMark& mark) { return mark.id == state.marks[i].id; });
+    };
+    for (const bool isLit : {true, false}) {
+        for (std::size_t i = 0; i < state.marks.size(); ++i) {
+            if ((state.marks[i].id == lit) == isLit && !isNamed(i))
+                placeMark(state, scales, i, isLit, placing);
+        }
+    }
+    return std::move(placing).texts();
+}
+
+} // namespace memscape
