@@ -26,6 +26,7 @@ public:
         m_outer.note(level, code, text);
     }
     bool cancelled() const override { return m_outer.cancelled(); }
+    bool insists() const override { return m_outer.insists(); }
 
 private:
     RunSink& m_outer;
