@@ -40,6 +40,8 @@ PagePlot::PagePlot(QWidget* parent)
     m_logX = logButton(tr("log x"), tr("Logarithmic horizontal axis"), Qt::XAxis);
     m_logY = logButton(tr("log y"), tr("Logarithmic vertical axis"), Qt::YAxis);
     m_list->hide();
+    m_list->setMinimumWidth(120); // of a long name the end may go, of the buttons beside it nothing
+    m_list->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
     m_reset->setText(tr("reset view"));
     m_reset->setToolTip(tr("Show all of the data again (0)"));
     m_reset->setFocusPolicy(Qt::StrongFocus);

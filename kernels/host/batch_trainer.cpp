@@ -98,7 +98,7 @@ Result<std::unique_ptr<BatchTrainer>> BatchTrainer::make(HostSession& session, c
     const std::int64_t store = options.accumulation > 1
         ? 4 * options.batch * options.accumulation * (options.sizes.front() + options.sizes.back())
         : 0;
-    MEMSCAPE_CHECK(checkFits(double(bytes) + double(store)));
+    MEMSCAPE_CHECK(session.checkFits(double(bytes) + double(store)));
     std::unique_ptr<BatchTrainer> trainer(new BatchTrainer(session, options));
     MEMSCAPE_TRY(arena, allocate(std::size_t(bytes), Pages::Huge, session.memory()));
     trainer->m_arena = std::move(arena);
