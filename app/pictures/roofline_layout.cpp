@@ -66,7 +66,8 @@ public:
         placed.text = text;
         placed.corner = corner;
         placed.angle = angle;
-        placed.box = turn.map(QPolygonF(QRectF(0, -height(), width(text), height())));
+        const double gap = 3 * plotUnit(); // between words side by side
+        placed.box = turn.map(QPolygonF(QRectF(-gap, -height(), width(text) + 2 * gap, height())));
         return placed;
     }
 
@@ -86,16 +87,33 @@ private:
     std::vector<RooflineText> m_texts;
 };
 
+/// "FP16, BF16": a format with those of the same rate that come after it; empty for those.
+QString namesOf(const RooflineState& state, std::size_t index)
+{
+    QStringList names;
+    bool isFirst = true;
+    const RooflineRoof& format = state.formats[index];
+    for (std::size_t i = 0; i < state.formats.size(); ++i) {
+        const RooflineRoof& other = state.formats[i];
+        if (other.value != format.value)
+            continue;
+        isFirst &= other.isChosen ? i == index : format.isChosen || i >= index;
+        names << other.label;
+    }
+    return isFirst ? names.join(QStringLiteral(", ")) : QString();
+}
+
 /// On its roof, as far right as there is room; below it when above there is none.
 void placeFormat(const RooflineState& state, const RooflineScales& scales, std::size_t index, Placing& placing)
 {
     const double u = plotUnit();
     const RooflineRoof& format = state.formats[index];
     const double dram = state.levels.back().value;
-    if (format.value <= 0 || dram <= 0)
+    const QString names = namesOf(state, index);
+    if (format.value <= 0 || dram <= 0 || names.isEmpty())
         return;
     const QString text = QCoreApplication::translate("RooflinePicture", "%1 %2, ridge %3")
-                             .arg(format.label, quantity(format.value, Unit::FlopPerSecond))
+                             .arg(names, quantity(format.value, Unit::FlopPerSecond))
                              .arg(format.value / dram, 0, 'g', 3);
     const double y = scales.y(format.value), last = scales.area.right() - placing.width(text) - 4 * u;
     const double first = scales.x(format.value / state.levels.front().value);

@@ -134,7 +134,7 @@ Result<Tensors*> LayoutMeasurement::prepare(const LayoutCase& asked)
         return fail("run.skipped", "a tensor without elements takes no time to read", "use sizes above 0", "shape");
     const double storageBytes = double(asked.view.storage) * double(asked.itemBytes());
     const double denseBytes = asked.needsCopy() ? double(asked.view.elements()) * double(asked.itemBytes()) : 0;
-    MEMSCAPE_CHECK(checkFits(storageBytes + denseBytes));
+    MEMSCAPE_CHECK(m_session.checkFits(storageBytes + denseBytes));
     m_tensors.asked = asked;
     m_tensors.walk = asked.walk();
     m_tensors.denseWalk = asked.denseWalk();
