@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/claims_card.h"
 
+#include "app/pages/byte_words.h"
+
 #include "app/pictures/json_values.h"
 
 #include <nlohmann/json.hpp>
@@ -42,7 +44,7 @@ ClaimsCard::ClaimsCard(QWidget* parent)
     setVisible(false);
 }
 
-void ClaimsCard::setClaims(const std::vector<Claim>& claims)
+void ClaimsCard::setClaims(const std::vector<Claim>& claims, ByteStyle bytes)
 {
     while (m_lines.size() < claims.size()) {
         Lines lines{toneLabel({}, "dim", this, true), toneLabel({}, "good", this, true),
@@ -59,8 +61,8 @@ void ClaimsCard::setClaims(const std::vector<Claim>& claims)
             continue;
         const Claim& claim = claims[i];
         m_lines[i].quote->setText(QStringLiteral("“%1”").arg(QString::fromStdString(claim.quote)));
-        m_lines[i].verdict->setText(QString::fromStdString(
-            claim.ours.empty() ? claim.verdict : claim.verdict + ": " + claim.ours));
+        const std::string ours = claim.ours.empty() ? claim.verdict : claim.verdict + ": " + claim.ours;
+        m_lines[i].verdict->setText(bytesInStyle(QString::fromStdString(ours), bytes));
         setTone(m_lines[i].verdict, verdictTone(claim.verdict));
         m_lines[i].source->setText(QString::fromStdString(claim.source));
     }

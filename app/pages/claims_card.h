@@ -19,7 +19,7 @@ public:
     explicit ClaimsCard(QWidget* parent = nullptr);
 
     /// Hidden while there is no claim.
-    void setClaims(const std::vector<Claim>& claims);
+    void setClaims(const std::vector<Claim>& claims, ByteStyle bytes);
 
 private:
     struct Lines

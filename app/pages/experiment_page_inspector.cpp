@@ -84,7 +84,7 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
         fit = fitText(*predicted, *measured, currentGroup(seriesGroups(*predicted)), bytes);
     m_inspector->setFooting(basis, fit);
     m_inspector->setNote(noteFor(now));
-    m_inspector->setClaims(target && predicted ? m_claims : std::vector<Claim>());
+    m_inspector->setClaims(target && predicted ? m_claims : std::vector<Claim>(), bytes);
     m_inspector->setFormulas(m_memory && predicted ? m_memory->textbook()
                                                    : std::vector<TextbookFormula>(),
                              bytes);

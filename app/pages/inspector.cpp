@@ -124,9 +124,9 @@ void Inspector::showSeen()
         this->show(card, std::move(show));
 }
 
-void Inspector::setClaims(std::vector<Claim> claims)
+void Inspector::setClaims(std::vector<Claim> claims, ByteStyle bytes)
 {
-    show(m_claims, [this, claims = std::move(claims)] { m_claims->setClaims(claims); });
+    show(m_claims, [this, bytes, claims = std::move(claims)] { m_claims->setClaims(claims, bytes); });
 }
 
 void Inspector::setFormulas(std::vector<TextbookFormula> formulas, ByteStyle bytes)

@@ -55,7 +55,7 @@ public:
     void setFooting(const QString& basis, const QString& fit);
     void setNote(InspectorNote note);
     QString noteText() const;
-    void setClaims(std::vector<Claim> claims);
+    void setClaims(std::vector<Claim> claims, ByteStyle bytes);
     void setFormulas(std::vector<TextbookFormula> formulas, ByteStyle bytes);
     /// Cards out of sight show what they are to show, too.
     bool isComplete() const { return m_due.empty(); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/why_card.h"
 
+#include "app/pages/byte_words.h"
+
 namespace memscape {
 
 namespace {
@@ -58,10 +60,11 @@ void WhyCard::setFigure(const Figure* figure, ByteStyle bytes)
     }
     const Why& why = *figure->why;
     line(at++, "plain")->setText(QString::fromStdString(why.formula));
-    if (!why.with.empty())
-        line(at++, "predicted")->setText(QString::fromStdString(why.with));
+    const QString with = bytesInStyle(QString::fromStdString(why.with), bytes);
+    if (!with.isEmpty())
+        line(at++, "predicted")->setText(with);
     const QString result = QString::fromStdString(figure->text(bytes));
-    if (figure->isNumber() && !QString::fromStdString(why.with).contains(result))
+    if (figure->isNumber() && !with.contains(result))
         line(at++, "predicted")->setText(QStringLiteral("= ") + result);
     for (const Term& term : why.terms)
         line(at++, "faint")->setText(termText(term, bytes));

@@ -134,10 +134,12 @@ BatchLayout layoutBatch(const BatchState& state, const QRectF& rect)
     const QRectF inner = rect.adjusted(12 * u, 4 * u, -12 * u, -6 * u);
     layout.title = QRectF(inner.topLeft(), QSizeF(inner.width(), 22 * u));
     layout.reason = QRectF(inner.left(), inner.bottom() - 31 * u, inner.width(), 31 * u);
-    const double stripHeight = 72 * u;
+    layout.hasSchedule = rect.height() >= 350 * u;
+    const double stripHeight = layout.hasSchedule ? 72 * u : 0;
     const QRectF strip(inner.left(), layout.reason.top() - 3 * u - stripHeight, inner.width(), stripHeight);
     const double top = layout.title.bottom() + 4 * u;
-    const double height = (strip.top() - gap - top - gap) / 2, width = (inner.width() - gap) / 2;
+    const double bottom = layout.hasSchedule ? strip.top() - gap : layout.reason.top() - 3 * u;
+    const double height = (bottom - top - gap) / 2, width = (inner.width() - gap) / 2;
     const auto cell = [&](int row, int column) {
         return QRectF(inner.left() + column * (width + gap), top + row * (height + gap), width, height);
     };
@@ -145,13 +147,15 @@ BatchLayout layoutBatch(const BatchState& state, const QRectF& rect)
     layout.throughput = panelIn(cell(0, 1));
     layout.target = panelIn(cell(1, 0));
     layout.front = panelIn(cell(1, 1));
+    scaleBatches(state, layout);
+    scaleTarget(state, layout);
+    if (!layout.hasSchedule)
+        return layout;
     layout.schedule = panelIn(strip);
     layout.schedule.area = strip.adjusted(50 * u, 23 * u, -190 * u, -15 * u);
     layout.play = QRectF(strip.left() + 8 * u, strip.top() + 2 * u, 18 * u, 18 * u);
     layout.schedule.title.setLeft(layout.play.right() + 6 * u);
     layout.scheduleText = QRectF(layout.schedule.area.right() + 14 * u, strip.top() + 20 * u, 170 * u, strip.height() - 24 * u);
-    scaleBatches(state, layout);
-    scaleTarget(state, layout);
     Range steps, batches;
     for (const BatchSchedulePoint& point : state.schedule) {
         batches.add(std::max(1.0, point.batch));

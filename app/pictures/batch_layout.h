@@ -38,7 +38,8 @@ struct BatchLayout
     QRectF title;
     BatchPanel memory, throughput, target, front, schedule;
     QRectF play, scheduleText;
-    QRectF reason; ///< the line about the sweet spot
+    QRectF reason; ///< the lines about the sweet spot
+    bool hasSchedule = true; ///< there is room for its strip
 };
 
 BatchLayout layoutBatch(const BatchState& state, const QRectF& rect);

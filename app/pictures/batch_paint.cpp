@@ -409,7 +409,8 @@ void BatchPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& t
     paintThroughput(painter, layout.throughput, theme);
     paintTarget(painter, layout.target, theme);
     paintFront(painter, layout.front, theme);
-    paintSchedule(painter, layout, theme);
+    if (layout.hasSchedule)
+        paintSchedule(painter, layout, theme);
     paintReason(painter, layout.reason, theme);
     painter.restore();
 }

@@ -73,7 +73,7 @@ QSize BatchPicture::sizeHint() const
 
 QSize BatchPicture::minimumSizeHint() const
 {
-    return {int(460 * plotUnit()), int(360 * plotUnit())};
+    return {int(420 * plotUnit()), int(276 * plotUnit())};
 }
 
 void BatchPicture::paintEvent(QPaintEvent*)
@@ -154,7 +154,7 @@ void BatchPicture::mousePressEvent(QMouseEvent* event)
         return;
     const BatchLayout layout = layoutBatch(m_state, QRectF(rect()));
     const QPointF at = event->position();
-    if (layout.play.adjusted(-4, -4, 4, 4).contains(at))
+    if (layout.hasSchedule && layout.play.adjusted(-4, -4, 4, 4).contains(at))
         return togglePlay();
     if (layout.reason.contains(at) && m_state.sweetSpot > 0)
         return setBatch(m_state.sweetSpot);

@@ -151,7 +151,7 @@ Series paretoSeries(const BatchStudy& study)
     series.key = "pareto";
     series.label = "not beaten in memory, throughput and examples at once";
     series.x = {"peak_allocated", "memory", Unit::Byte, "log2", {}, {}};
-    series.yLabel = "throughput of the front (examples/s)";
+    series.yLabel = "the front (examples/s)";
     for (const ParetoPoint& point : study.front) {
         series.x.values.push_back(point.memory);
         series.y.push_back(point.throughput);

@@ -45,13 +45,20 @@ StepTime pointTime(const Device& device, const TrainingAnswer& answer)
     const auto rate = productRate(device, productFormat(answer.setup.step.plan.precision));
     if (rate && rate->dense.value > 0 && rate->reached.value > 0)
         options.efficiency = std::min(1.0, rate->reached.value / rate->dense.value);
-    if (!device.isGpu())
-        options.bandwidth = bandwidthOf(device, double(answer.simulation.allocatedBytes()), Operation::Copy, device.units).bytesPerSecond;
     std::vector<RecomputedRange> recomputed;
     for (const Segment& segment : segments(*answer.simulation.graph, answer.setup.step.checkpointing))
         recomputed.push_back({segment.first, segment.last});
     options.recomputed = recomputed;
-    const auto time = stepTime(*answer.simulation.graph, answer.simulation.parameters, answer.setup.step.plan, device, options);
+    const auto timed = [&] {
+        return stepTime(*answer.simulation.graph, answer.simulation.parameters, answer.setup.step.plan, device, options);
+    };
+    auto time = timed();
+    if (time && !device.isGpu()) { // a host: from the caches that hold the step, on as many cores as it is worth
+        const int cores = time->modelFlops < aloneFlops ? 1 : device.units;
+        options.bandwidth = bandwidthOf(device, double(answer.simulation.allocatedBytes()), Operation::Copy, cores).bytesPerSecond;
+        options.efficiency *= double(cores) / std::max(1, device.units);
+        time = timed();
+    }
     if (time)
         return *time;
     StepTime missing;
@@ -78,7 +85,7 @@ BatchPoint pointOf(const Device& device, const TrainingAnswer& answer)
 }
 
 /// The second micro-batch finds the gradients of the first, every later one finds what the second found: memory
-/// stays (within the rounding of the allocator's blocks), and each adds the time that the second added.
+/// stays (within the remainders of the allocator's blocks), and each adds the time that the second added.
 BatchPoint continued(const BatchPoint& one, const BatchPoint& two, std::int64_t accumulation)
 {
     BatchPoint many = two;

@@ -38,7 +38,7 @@ struct Request
     std::int64_t deviceContext = 0;
 };
 
-Result<Request> requestOf(const Parameters& parameters)
+Result<Request> requestOf(const Device& device, const Parameters& parameters)
 {
     Request request;
     MEMSCAPE_TRY(weights, storedFormFromText(parameters.choice("weight_precision")));
@@ -51,7 +51,7 @@ Result<Request> requestOf(const Parameters& parameters)
     request.context = parameters.integer("context");
     request.chunk = std::min(parameters.integer("sequence"), request.context);
     request.tensorParallel = parameters.integer("tensor_parallel");
-    request.deviceContext = parameters.integer("device_context");
+    request.deviceContext = device.isGpu() ? parameters.integer("device_context") : 0; // a processor has none
     return request;
 }
 
@@ -141,7 +141,7 @@ Result<Answer> answerOf(const Device& device, const Parameters& parameters)
 {
     Answer answer;
     MEMSCAPE_TRY(model, readModel(parameters.text("model")));
-    MEMSCAPE_TRY(request, requestOf(parameters));
+    MEMSCAPE_TRY(request, requestOf(device, parameters));
     MEMSCAPE_TRY(pass, passOf(device, model, parameters, request, request.batch));
     MEMSCAPE_TRY(weights, servedWeights(model, request.weights, elementBytes(request.computed), request.tensorParallel));
     answer.model = std::move(model);
@@ -247,7 +247,7 @@ Result<Figures> figuresOf(const Device& device, const Answer& answer, const Para
 Result<Figures> curveFigures(const Device& device, const Answer& own, const Parameters& parameters, const std::string& swept)
 {
     MEMSCAPE_CHECK(checkWanted());
-    MEMSCAPE_TRY(request, requestOf(parameters));
+    MEMSCAPE_TRY(request, requestOf(device, parameters));
     if (swept == "context" && request.chunk == own.request.chunk) {
         Answer there{own.model, request, {{}, {}, own.pass.activations}, own.weights, own.capacity};
         return directFigures(there);

@@ -209,7 +209,7 @@ std::vector<LeverOutcome> tryLevers(const Device& device, const Parameters& para
         const auto then = changed(parameters, one.changes);
         if (!then)
             continue;
-        const auto result = answerTraining(device, *then, answer.networks);
+        const auto result = answerBriefly(device, *then, answer.networks);
         if (!result) // not for this model: an attention that its family does not have, a split that does not divide
             continue;
         const LeverOutcome outcome = leverOutcome(one, answer, *result);

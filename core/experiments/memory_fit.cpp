@@ -243,7 +243,7 @@ FitOutcome makeItFit(const Device& device, const Parameters& parameters, const T
 
     const auto whole = [&](const Candidate& one) -> std::optional<LeverOutcome> {
         const auto then = changed(parameters, one.chosen.changes);
-        const auto result = then ? answerTraining(device, *then, answer.networks) : fail(then.error());
+        const auto result = then ? answerBriefly(device, *then, answer.networks) : fail(then.error());
         if (!result)
             return std::nullopt;
         Lever lever;

@@ -351,12 +351,18 @@ Result<StepTime> setupTime(const Device& device, const TrainingSetup& setup, con
     return stepTime(graph, parameters, setup.step.plan, device, {1, recomputed});
 }
 
-Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters,
-                                      const std::shared_ptr<RecordedNetworks>& networks)
+namespace {
+
+Result<TrainingAnswer> answered(const Device& device, const Parameters& parameters,
+                                const std::shared_ptr<RecordedNetworks>& networks, int mostMicroBatches)
 {
     MEMSCAPE_CHECK(checkWanted()); // advice asks for many of them
     MEMSCAPE_TRY(setup, trainingSetup(device, parameters));
+    const int accumulation = setup.step.plan.accumulation;
+    if (accumulation > mostMicroBatches)
+        setup.step.plan.accumulation = mostMicroBatches - (accumulation - mostMicroBatches) % 2;
     MEMSCAPE_TRY(simulation, simulate(*networks, setup));
+    setup.step.plan.accumulation = accumulation;
     TrainingAnswer answer;
     answer.model = networks->model();
     answer.networks = networks;
@@ -366,6 +372,20 @@ Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& pa
     fitInto(answer, device);
     timeIt(answer, device);
     return answer;
+}
+
+} // namespace
+
+Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters,
+                                      const std::shared_ptr<RecordedNetworks>& networks)
+{
+    return answered(device, parameters, networks, std::numeric_limits<int>::max());
+}
+
+Result<TrainingAnswer> answerBriefly(const Device& device, const Parameters& parameters,
+                                     const std::shared_ptr<RecordedNetworks>& networks)
+{
+    return answered(device, parameters, networks, 4);
 }
 
 bool trainingFits(const Device& device, const Parameters& parameters, RecordedNetworks& networks)

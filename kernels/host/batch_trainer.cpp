@@ -2,6 +2,7 @@
 #include "kernels/host/batch_trainer.h"
 
 #include "core/checkpoint/mlp_chain.h"
+#include "core/experiments/batch_size.h"
 #include "core/training/noisy_regression.h"
 #include "kernels/measure/mlp_numbers.h"
 
@@ -293,12 +294,11 @@ BatchStep BatchTrainer::step(double rate)
 
 void BatchTrainer::learn(double rate)
 {
-    constexpr double alone = 4e6; // FLOP
     double flops = 0;
     for (const Layer& layer : m_layers)
         flops += 6.0 * double(update()) * double(layer.inputs) * double(layer.outputs);
     BatchSums sums;
-    if (flops < alone)
+    if (flops < aloneFlops)
         m_step.runAlone(m_options.product, float(rate / double(m_options.accumulation)), false, sums);
     else
         static_cast<void>(step(rate));

@@ -149,17 +149,25 @@ private slots:
         const Shown shown;
         const QRectF rect(QPointF(), size);
         const BatchLayout layout = layoutBatch(shown.picture.state(), rect);
-        const std::vector<QRectF> parts{layout.title, layout.memory.frame, layout.throughput.frame, layout.target.frame,
-                                        layout.front.frame, layout.schedule.frame, layout.reason};
+        std::vector<QRectF> parts{layout.title, layout.memory.frame, layout.throughput.frame, layout.target.frame,
+                                  layout.front.frame, layout.reason};
+        if (layout.hasSchedule)
+            parts.push_back(layout.schedule.frame);
+        QCOMPARE(layout.hasSchedule, size.height() > 400);
         for (std::size_t i = 0; i < parts.size(); ++i) {
             QVERIFY(rect.contains(parts[i]));
             for (std::size_t j = 0; j < i; ++j)
                 QVERIFY2(!parts[i].intersects(parts[j]), qPrintable(QString("%1 %2").arg(i).arg(j)));
         }
-        for (const BatchPanel* panel : {&layout.memory, &layout.throughput, &layout.target, &layout.front, &layout.schedule}) {
+        std::vector<const BatchPanel*> panels{&layout.memory, &layout.throughput, &layout.target, &layout.front};
+        if (layout.hasSchedule)
+            panels.push_back(&layout.schedule);
+        for (const BatchPanel* panel : panels) {
             QVERIFY(panel->frame.contains(panel->area));
             QVERIFY(panel->area.height() > 20 && panel->area.width() > 100);
         }
+        if (!layout.hasSchedule)
+            return;
         QVERIFY(!layout.schedule.area.intersects(layout.scheduleText));
         QVERIFY(layout.schedule.frame.contains(layout.scheduleText));
     }

@@ -21,6 +21,8 @@ private slots:
     void theTreeAddsUpToThePeak();
     void theTreeSumsExpertsBeyondSixteen();
     void everyLeverIsWhatItsPredictionSays();
+    void aBriefAnswerIsTheWholeOne_data();
+    void aBriefAnswerIsTheWholeOne();
     void whatMakesItFitFits();
     void noSingleLeverThatFitsIsQuicker();
     void theLargestBatchFitsAndOneMoreDoesNot();
@@ -402,6 +404,39 @@ void TestTrainingMemory::aDeviceThatSaysLittle()
     QVERIFY(std::isnan(value(*prediction, "step_time")));
     QCOMPARE(value(*prediction, "fits"), 1.0);
     QVERIFY(prediction->detail["capacity"].is_null());
+}
+
+void TestTrainingMemory::aBriefAnswerIsTheWholeOne_data()
+{
+    QTest::addColumn<QStringList>("assignments");
+    QTest::addColumn<int>("accumulation");
+    for (const int accumulation : {1, 4, 5, 8, 13}) {
+        const auto row = [&](const char* name, const QStringList& assignments) {
+            QTest::addRow("%s, %d", name, accumulation) << assignments << accumulation;
+        };
+        row("GPT-2", {"model=gpt2", "batch=2", "sequence=256", "precision=bf16-autocast"});
+        row("LLaMA, checkpointed", {"model=llama-2-7b", "batch=1", "checkpointing=block", "sequence=512"});
+        row("ResNet, ZeRO", {"model=resnet-50", "batch=4", "zero=2", "data_parallel=4"});
+    }
+}
+
+void TestTrainingMemory::aBriefAnswerIsTheWholeOne()
+{
+    QFETCH(QStringList, assignments);
+    QFETCH(int, accumulation);
+    std::vector<std::string> texts{"accumulation=" + std::to_string(accumulation)};
+    for (const QString& text : assignments)
+        texts.push_back(text.toStdString());
+    const auto whole = answerTraining(gpu(), with(texts));
+    QVERIFY2(whole, whole ? "" : whole.error().text().c_str());
+    const auto brief = answerBriefly(gpu(), with(texts), whole->networks);
+    QVERIFY(brief);
+    QCOMPARE(brief->simulation.allocatedBytes(), whole->simulation.allocatedBytes());
+    QCOMPARE(brief->deviceBytes(), whole->deviceBytes());
+    QCOMPARE(brief->time.total, whole->time.total);
+    QCOMPARE(brief->fits, whole->fits);
+    if (accumulation > 4)
+        QVERIFY(brief->simulation.trace.events().size() < whole->simulation.trace.events().size());
 }
 
 QTEST_GUILESS_MAIN(TestTrainingMemory)
