@@ -117,10 +117,6 @@ struct BatchStudy
     const BatchPoint* at(std::int64_t batch) const;
 };
 
-/// A step of fewer operations runs on one core of a processor: waking the others, and waiting for them between its
-/// operations, takes longer than they would save.
-inline constexpr double aloneFlops = 4e6;
-
 /// `batches` (of a sweep) are points of the curve too. Errors: those of answerTraining(), batch.target.
 Result<BatchStudy> studyBatch(const Device& device, const Parameters& parameters,
                               const std::vector<std::int64_t>& batches, PredictionContext& context);

@@ -49,16 +49,9 @@ StepTime pointTime(const Device& device, const TrainingAnswer& answer)
     for (const Segment& segment : segments(*answer.simulation.graph, answer.setup.step.checkpointing))
         recomputed.push_back({segment.first, segment.last});
     options.recomputed = recomputed;
-    const auto timed = [&] {
-        return stepTime(*answer.simulation.graph, answer.simulation.parameters, answer.setup.step.plan, device, options);
-    };
-    auto time = timed();
-    if (time && !device.isGpu()) { // a host: from the caches that hold the step, on as many cores as it is worth
-        const int cores = time->modelFlops < aloneFlops ? 1 : device.units;
-        options.bandwidth = bandwidthOf(device, double(answer.simulation.allocatedBytes()), Operation::Copy, cores).bytesPerSecond;
-        options.efficiency *= double(cores) / std::max(1, device.units);
-        time = timed();
-    }
+    if (!device.isGpu())
+        options.bandwidth = bandwidthOf(device, double(answer.simulation.allocatedBytes()), Operation::Copy, device.units).bytesPerSecond;
+    const auto time = stepTime(*answer.simulation.graph, answer.simulation.parameters, answer.setup.step.plan, device, options);
     if (time)
         return *time;
     StepTime missing;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/batch_program.h"
 
-#include "core/experiments/batch_size.h"
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -191,22 +189,17 @@ double BatchProgram::run(HostSession& session, const ProductKernel& product, flo
                          BatchSums& sums) const
 {
     ThreadTeam& team = session.team();
-    double flops = 0;
-    for (const BatchOperation& op : operations)
-        flops += 2 * double(op.rows) * double(op.inputs) * double(op.outputs);
-    const int threads = flops < aloneFlops ? 1 : team.size();
-    std::vector<Worker> workers(static_cast<std::size_t>(threads));
-    SpinBarrier barrier(threads);
+    std::vector<Worker> workers(static_cast<std::size_t>(team.size()));
+    SpinBarrier barrier(team.size());
     const double seconds = team.run([&](int thread) {
         Worker& worker = workers[std::size_t(thread)];
         worker.thread = thread;
-        worker.threads = threads;
+        worker.threads = team.size();
         for (const BatchOperation& op : operations) {
             runOne(worker, op, product, rate, countsNorms);
-            if (threads > 1)
-                barrier.wait();
+            barrier.wait();
         }
-    }, threads);
+    });
     for (const Worker& worker : workers) {
         sums.loss += worker.sums.loss;
         sums.squaredNorms += worker.sums.squaredNorms;

@@ -41,7 +41,7 @@ class BatchProgram
 public:
     std::vector<BatchOperation> operations;
 
-    /// Seconds inside the threads, which are one when the step is not worth more (aloneFlops). `rate` is that of Update; `countsNorms` costs a pass over x and δ.
+    /// Seconds inside the threads. `rate` is that of Update; `countsNorms` costs a pass over x and δ.
     double run(HostSession& session, const ProductKernel& product, float rate, bool countsNorms, BatchSums& sums) const;
     /// The same on the calling thread, not timed: where waking the others takes longer than the step.
     void runAlone(const ProductKernel& product, float rate, bool countsNorms, BatchSums& sums) const;

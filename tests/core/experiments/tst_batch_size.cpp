@@ -130,6 +130,20 @@ private slots:
         }
     }
 
+    void moreMicroBatchesNeverTakeLessTimeEach()
+    {
+        // No way to split the same examples is quicker than what it is made of.
+        for (const char* model : {"model=mlp:256,512,64", "model=mlp:256,64", "model=gpt2"}) {
+            const BatchStudy study = studied({model, "sequence=256"}, *findDevice("cpu"));
+            const Parameters training = trainingParameters(with({model, "sequence=256"}));
+            for (const BatchPoint& point : study.curve) {
+                const BatchPoint many = *batchPoint(*findDevice("cpu"), training, point.batch, 16, *study.memory);
+                QVERIFY(!(many.throughput() > 1.6 * study.curve.back().throughput()));
+                QVERIFY(!(many.time.total < 16 * (point.time.forward + point.time.backward) * (1 - 1e-9)));
+            }
+        }
+    }
+
     void aProcessorHasNoContextAndKeepsNothingBack()
     {
         const Device processor = test::twoCores();
