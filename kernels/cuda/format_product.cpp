@@ -19,6 +19,7 @@ namespace memscape::cuda {
 namespace {
 
 constexpr std::uint64_t aSeed = 31, bSeed = 32;
+constexpr double shareOfMemory = 0.9; ///< the driver and the library need a little
 constexpr std::int64_t calibratedSize = 8192; ///< what product_rates.h calls large
 
 /// The format of B: no tensor core multiplies two matrices of E5M2.
@@ -66,6 +67,18 @@ Result<void> fillOperand(Session& session, Format format, Buffer& matrix, std::i
                                              std::uint64_t(count), seed, session.stream()),
                               "filling the matrices"));
     return session.synchronize("filling the matrices");
+}
+
+/// Refused before anything is allocated, unless somebody insists.
+Result<void> checkFits(const Session& session, const NumberFormat& numbers, const GemmShape& shape)
+{
+    const double bytes = gemmBytes(numbers, shape), free = double(session.freeBytes());
+    if (session.isInsisted() || bytes <= shareOfMemory * free)
+        return {};
+    return fail("run.memory",
+                fmt::format("the matrices take {}, and {} of the GPU's memory are available",
+                            quantityText(bytes, Unit::Byte), quantityText(free, Unit::Byte)),
+                "choose smaller m, n, k or a shorter format, or end what else uses this GPU");
 }
 
 bool libraryHas(Format format, double capability)
@@ -253,11 +266,9 @@ Result<GpuProduct> GpuProduct::make(Session& session, CublasLt* blas, Format for
     made.m_who = std::move(who);
     made.m_blas = blas != nullptr && libraryHas(format, capability) ? blas : nullptr;
     const NumberFormat& numbers = numberFormat(format);
-    const double largest = 0x1p62; // every size is at most 2^20: products of two stay far below
-    const double cells = double(shape.m) * double(shape.n);
-    if (!(cells * resultBytes(numbers) < largest))
-        return fail("run.memory", "the matrices are larger than memory addresses", "choose smaller m, n, k");
+    MEMSCAPE_CHECK(checkFits(session, numbers, shape));
     const auto bytes = std::uint64_t(numbers.bytes);
+    const double cells = double(shape.m) * double(shape.n); // every size is at most 2^20: exact
     MEMSCAPE_TRY(a, session.allocate(std::uint64_t(shape.m) * std::uint64_t(shape.k) * bytes));
     MEMSCAPE_TRY(b, session.allocate(std::uint64_t(shape.k) * std::uint64_t(shape.n) * bytes));
     MEMSCAPE_TRY(c, session.allocate(std::uint64_t(cells) * std::uint64_t(resultBytes(numbers))));

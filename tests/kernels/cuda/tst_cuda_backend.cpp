@@ -300,6 +300,10 @@ void TestCudaBackend::productsTakeTheirTime()
     QVERIFY(near(findFigure(run->measurement.figures, "speedup")->number(),
                  (2.5e-6 + flops / 40e12) / (2.5e-6 + flops / 400e12), 0.02));
     QCOMPARE(findFigure(run->measurement.figures, "stored_value")->number(), 0.10009765625); // BF16
+    const auto large = measure(*backend(), "precision", {"m=131072,262144"}, sink); // 96 GiB on a GPU of 8
+    QCOMPARE(large.error().code, std::string("run.memory"));
+    QVERIFY(large.error().message.find("96 GiB") != std::string::npos);
+    sink.notes.resize(1);
     QVERIFY(run->provenance["method"]["products"]["bf16"].get<std::string>().find("tensor cores") != std::string::npos);
     QCOMPARE(sink.notes, std::vector<std::string>{"cublaslt.missing"});
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
