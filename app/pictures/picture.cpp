@@ -10,6 +10,7 @@
 #include "app/pictures/moment_picture.h"
 #include "app/pictures/precision_picture.h"
 #include "app/pictures/roofline_picture.h"
+#include "app/pictures/tensor_picture.h"
 #include "app/pictures/warp_picture.h"
 #include "app/plots/plot_style.h"
 
@@ -105,6 +106,8 @@ Picture* makePicture(std::string_view pageId, QWidget* parent)
         return new RooflinePicture(parent);
     if (pageId == "bank-conflicts")
         return new BankPicture(parent);
+    if (pageId == "layout")
+        return new TensorPicture(parent);
     if (pageId == "stride")
         return new WarpPicture(parent);
     if (pageId == "hierarchy")

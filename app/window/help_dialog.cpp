@@ -3,6 +3,7 @@
 
 #include "app/pictures/attention_picture.h"
 #include "app/pictures/bank_picture.h"
+#include "app/pictures/tensor_picture.h"
 #include "app/pictures/checkpoint_picture.h"
 #include "app/plots/plot_view.h"
 #include "core/experiment/record.h"
@@ -64,6 +65,7 @@ QString shortcutsHelp(const Actions& actions)
     text += QStringLiteral("\n## %1\n\n%2\n")
                 .arg(tr("On attention's matrix"), AttentionPicture::shortcuts());
     text += QStringLiteral("\n## %1\n\n%2\n").arg(tr("On the banks"), BankPicture::shortcuts());
+    text += QStringLiteral("\n## %1\n\n%2\n").arg(tr("On a tensor and its storage"), TensorPicture::shortcuts());
     text += QStringLiteral("\n## %1\n\n%2\n\n## %3\n\n%4\n")
                 .arg(tr("On a plot"), PlotView::shortcuts(), tr("In the records"),
                      tr("P pins, N notes, F2 renames, Del deletes; Ctrl+click selects a second "

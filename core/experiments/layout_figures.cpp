@@ -186,9 +186,9 @@ Figures timedLayoutFigures(const Device& device, const LayoutAnswer& answer)
                                  why("bandwidth = bytes read + bytes written / time",
                                      fmt::format("= 2 × {} / {}", bytesText(bytes), secondsText(answer.copy.seconds)), "STREAM's convention")));
     figures.push_back(figure("pays_after", "copy pays after (reads)", Unit::One, pays, paysWhy(answer)));
-    figures.push_back(figure("view_total", fmt::format("{} × through the view", asked.reads), Unit::Second, answer.viewTotal(),
+    figures.push_back(figure("view_total", "all reads, through the view", Unit::Second, answer.viewTotal(),
                              why("reads × one pass through the view", fmt::format("= {} × {}", asked.reads, secondsText(answer.view.seconds)), "")));
-    figures.push_back(figure("contiguous_total", fmt::format("copy, then {} × contiguous", asked.reads), Unit::Second, answer.denseTotal(),
+    figures.push_back(figure("contiguous_total", "all reads, copied first", Unit::Second, answer.denseTotal(),
                              why("copy + reads × one pass over the copy",
                                  fmt::format("= {} + {} × {}", secondsText(answer.copy.seconds), asked.reads, secondsText(answer.dense.seconds)), "")));
     return figures;

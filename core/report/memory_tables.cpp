@@ -101,6 +101,42 @@ TextTable textbookTable(const Json& detail, ByteStyle style)
     return table;
 }
 
+/// A list of whole numbers as PyTorch prints it.
+std::string sizesOf(const Json& object, const char* key)
+{
+    std::string text;
+    for (const Json& one : listOf(object, key))
+        text += (text.empty() ? "" : ", ") + (one.is_number() ? numberText(one.get<double>()) : std::string("?"));
+    return "[" + text + "]";
+}
+
+/// The operations of `layout`.
+TextTable stepsTable(const Json& detail, ByteStyle style)
+{
+    TextTable table{{{"operation", false}, {"size", false}, {"stride", false}, {"what it is", false}}, {}};
+    for (const Json& step : listOf(detail, "steps")) {
+        std::string verdict = isTrue(step, "copied") ? "copy of " + bytesText(numberOf(step, "copied_bytes"), style) : "view";
+        if (!isTrue(step, "ok"))
+            verdict = "refused: " + wordOf(step, "message");
+        else if (isTrue(step, "contiguous"))
+            verdict += ", contiguous";
+        if (!wordOf(step, "text").empty())
+            table.rows.push_back({wordOf(step, "text"), sizesOf(step, "size"), sizesOf(step, "stride"), verdict});
+    }
+    return table;
+}
+
+TextTable copiesTable(const Json& detail)
+{
+    TextTable table{{{"version of the copy", true}, {"time", true}, {"bandwidth", true}, {"what it does", false}}, {}};
+    for (const Json& one : listOf(detail, "versions")) {
+        if (!wordOf(one, "lesson").empty())
+            table.rows.push_back({numberText(numberOf(one, "version")), quantityText(numberOf(one, "time"), Unit::Second),
+                                  quantityText(numberOf(one, "bandwidth"), Unit::BytePerSecond), wordOf(one, "lesson")});
+    }
+    return table;
+}
+
 } // namespace
 
 std::vector<NamedTable> memoryTables(const Record& record, ByteStyle style)
@@ -113,7 +149,9 @@ std::vector<NamedTable> memoryTables(const Record& record, ByteStyle style)
                            NamedTable{"What would help most", leversTable(detail, style)},
                            NamedTable{"Make it fit", fitTable(detail, style)},
                            NamedTable{"Who is alive at the peak", liveTable(detail, style)},
-                           NamedTable{"Formulas of textbooks", textbookTable(detail, style)}}) {
+                           NamedTable{"Formulas of textbooks", textbookTable(detail, style)},
+                           NamedTable{"Step by step", record.experiment == "layout" ? stepsTable(detail, style) : TextTable{}},
+                           NamedTable{"The copy, predicted", record.experiment == "layout" ? copiesTable(detail) : TextTable{}}}) {
         if (!one.table.empty())
             tables.push_back(std::move(one));
     }

@@ -19,6 +19,7 @@ Measure measureOf(const std::string& experiment)
     static const std::map<std::string, Measure> all{
         {"stride", measureStride},
         {"hierarchy", measureHierarchy},
+        {"layout", measureLayout},
         {"bank-conflicts", measureBankConflicts},
         {"attention", measureAttention},
         {"checkpoint", measureCheckpoint},

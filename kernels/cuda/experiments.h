@@ -11,6 +11,7 @@ namespace memscape::cuda {
 
 Result<MeasuredRun> measureStride(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureLayout(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureAttention(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureBankConflicts(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, RunSink& sink);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/banks.h"
+#include "kernels/cuda/layout_plan.h"
 #include "kernels/cuda/plan.h"
 
 #include <cstddef>
@@ -52,6 +53,23 @@ cudaError_t launchIndices(std::uint32_t* indices, std::uint64_t count, std::uint
                           std::uint32_t seed, cudaStream_t stream);
 KernelCheck checkStride(int version, int elementBytes, Act act, std::uint64_t step, bool gather,
                         int multiprocessors);
+
+// ---- layout.cu ---------------------------------------------------------------------------------
+
+constexpr int viewCopyVersions = 4;
+
+/// A walk over a view. Version 0 reads it, 1 to 4 copy it: target[i] is the i-th visit.
+struct ViewLaunch
+{
+    int version = viewCopyVersions;
+    int elementBytes = 4;
+    const void* source = nullptr; ///< the storage
+    void* target = nullptr;
+    ViewNest nest = {};
+    std::uint32_t* sum = nullptr; ///< read: where the check sum goes; null when timed
+};
+cudaError_t launchView(const ViewLaunch& launch, int multiprocessors, cudaStream_t stream);
+KernelCheck checkView(int version, int elementBytes, int multiprocessors);
 
 // ---- streams.cu --------------------------------------------------------------------------------
 

@@ -76,6 +76,14 @@ void addBanks(Checks& checks)
     }
 }
 
+void addViews(Checks& checks, int sms)
+{
+    for (int version = 0; version <= viewCopyVersions; ++version) {
+        for (int width : widths)
+            checks.push_back([=] { return checkView(version, width, sms); });
+    }
+}
+
 void addChases(Checks& checks)
 {
     for (ChaseKind kind :
@@ -175,6 +183,7 @@ std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
     addChases(checks);
     addStreams(checks, session.multiprocessors());
     addStride(checks, session.multiprocessors());
+    addViews(checks, session.multiprocessors());
     addBanks(checks);
     addProducts(checks);
     std::vector<SelftestLine> lines;

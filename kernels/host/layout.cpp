@@ -229,8 +229,8 @@ Result<Figures> LayoutMeasurement::figures(const Parameters& point, const Merged
     }
     figures.push_back({"pays_after", "copy pays after (reads)", Unit::One,
                        paysAfter(view.median, dense.median, answer.asked.needsCopy() ? copy.median : 0), {}, {}, {}});
-    figures.push_back(timeFigure("view_total", fmt::format("{} × through the view", answer.asked.reads), summaryOf("view_total"), false));
-    figures.push_back(timeFigure("contiguous_total", fmt::format("copy, then {} × contiguous", answer.asked.reads),
+    figures.push_back(timeFigure("view_total", "all reads, through the view", summaryOf("view_total"), false));
+    figures.push_back(timeFigure("contiguous_total", "all reads, copied first",
                                  summaryOf("contiguous_total"), false));
     return figures;
 }

@@ -325,6 +325,14 @@ cudaError_t launchStride(const StrideLaunch& launch, int, cudaStream_t)
     const double moved = double(launch.walk.touched) * std::max(share, 1.0);
     return run(moved * (launch.act == Act::Copy ? 2 : 1) / fakeGpu().sectorBytesPerSecond);
 }
+/// Sectors of 32 bytes for every element that is no neighbour of the one before; a copy in tiles moves each once.
+cudaError_t launchView(const ViewLaunch& launch, int, cudaStream_t)
+{
+    const double step = launch.nest.rank > 0 && launch.version < 2 ? double(launch.nest.stride[0]) : 1;
+    const double share = std::clamp<double>(step * launch.elementBytes, 1, 32);
+    const double written = launch.version > 0 ? launch.elementBytes : 0;
+    return run(double(launch.nest.elements) * (share + written) / fakeGpu().sectorBytesPerSecond);
+}
 cudaError_t launchFill(std::uint32_t*, std::uint64_t, std::uint64_t, cudaStream_t)
 {
     FakeGpu& gpu = fakeGpu();
@@ -535,6 +543,10 @@ static KernelCheck verdictOf(const char* name)
 KernelCheck checkStride(int, int, Act, std::uint64_t, bool, int)
 {
     return verdictOf("stride");
+}
+KernelCheck checkView(int, int, int)
+{
+    return verdictOf("view");
 }
 KernelCheck checkStream(int, int, Act, int)
 {

@@ -80,6 +80,7 @@ private slots:
     void describesTheGpu();
     void saysWhyThereIsNone_data();
     void saysWhyThereIsNone();
+    void aViewIsReadAndCopied();
     void aStrideCostsSectors();
     void aShortKernelIsBatchedOverCopies();
     void measuresTheSameFiguresAsItPredicts_data();
@@ -166,6 +167,27 @@ void TestCudaBackend::aStrideCostsSectors()
     QVERIFY(near(run->provenance["launch_period"].get<double>(), 2.5e-6, 0.01));
     QVERIFY(near(run->provenance["busy_clock"].get<double>(), 1.98e9, 0.01));
     QCOMPARE(int(sink.points.size()), 4 * 3); // every point in every pass
+    QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0)); // everything was given back
+}
+
+void TestCudaBackend::aViewIsReadAndCopied()
+{
+    // The fake moves a sector for each element of a transposed matrix, and tiles move each element once each way.
+    Sink sink;
+    const auto run = measure(*backend(), "layout", {"shape=8192,8192", "reads=1,8"}, sink);
+    QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
+    const auto figure = [&run](const char* key) { return findFigure(run->measurement.figures, key)->number(); };
+    const double elements = 8192.0 * 8192;
+    QVERIFY(near(figure("view_time"), elements * 32 / 4e12, 0.05));
+    QVERIFY(near(figure("copy_time"), elements * 8 / 4e12, 0.05));
+    QVERIFY(near(figure("contiguous_time"), elements * 4 / 4e12, 0.1));
+    QCOMPARE(figure("pays_after"), 1.0);
+    QCOMPARE(figure("sectors_per_request"), 32.0);
+    const Series* view = run->measurement.findSeries("view_total");
+    const Series* dense = run->measurement.findSeries("contiguous_total");
+    QVERIFY(view && dense);
+    QVERIFY(near(view->y[1], 8 * view->y[0], 0.05));
+    QVERIFY(dense->y[1] < view->y[1]);
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0)); // everything was given back
 }
 
@@ -512,10 +534,10 @@ void TestCudaBackend::selftestReportsEveryKernel()
     fakeGpu().computeCapability = 70; // too old for tensor cores: what needs them is skipped
     const auto lines = gpu->selftest(device, sink);
     // 4 chases, 3 versions × 5 widths × 4 streams, 6 laps, 2 versions × 5 widths × 3 × 3 strides,
-    // 8 formats multiplied, 4 converted; banks: 5 widths × 3 tiles × 2, latencies 3 × 3, 2 versions × 4 ways to read a product, its elements, the chain; attention in its formats:
+    // 5 ways to visit a view × 5 widths, 8 formats multiplied, 4 converted; banks: 5 widths × 3 tiles × 2, latencies 3 × 3, 2 versions × 4 ways to read a product, its elements, the chain; attention in its formats:
     // standard 3 versions × 3, flash one × 3 and five × 2
     constexpr int attention = 9 + 13;
-    QCOMPARE(int(lines.size()), 4 + 60 + 6 + 90 + 30 + 9 + 8 + 1 + 1 + 8 + 4 + attention);
+    QCOMPARE(int(lines.size()), 4 + 60 + 6 + 90 + 25 + 30 + 9 + 8 + 1 + 1 + 8 + 4 + attention);
     for (const SelftestLine& line : lines)
         QVERIFY2(line.passed != line.skipped, (line.kernel + ": " + line.detail).c_str());
     QCOMPARE(std::count_if(lines.begin(), lines.end(),
