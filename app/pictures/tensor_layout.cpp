@@ -59,8 +59,8 @@ double chipWidth(const OperationChip& chip, double most)
 {
     const double u = plotUnit();
     const double upper = QFontMetricsF(plotFont(0.88, true)).horizontalAdvance(chip.text) + 34 * u;
-    const double lower =
-        QFontMetricsF(plotFont(0.76)).horizontalAdvance(chip.strides + QStringLiteral(" · ") + chip.verdict) + 20 * u;
+    const double lower = QFontMetricsF(plotFont(0.76)).horizontalAdvance(chip.strides + QStringLiteral(" · "))
+        + QFontMetricsF(plotFont(0.76, true)).horizontalAdvance(chip.verdict) + 22 * u;
     return std::min(std::max({upper, lower, 84 * u}), most);
 }
 
