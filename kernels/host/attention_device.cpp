@@ -3,7 +3,7 @@
 
 #include "core/base/number.h"
 #include "core/checkpoint/mlp_chain.h"
-#include "kernels/host/half_rows.h"
+#include "kernels/host/convert.h"
 #include "kernels/measure/counting_pool.h"
 
 #include <algorithm>

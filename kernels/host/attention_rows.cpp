@@ -5,7 +5,7 @@
 // without sharing: a sweep over keys makes dK and dV, one over queries dQ, and each computes S and
 // dP again: seven products where five would do.
 #include "kernels/host/attention_work.h"
-#include "kernels/host/half_rows.h"
+#include "kernels/host/convert.h"
 
 #include <algorithm>
 #include <cmath>

@@ -10,7 +10,7 @@
 // Halves are converted block by block into floats, multiplied, and rounded when a block of the
 // result is complete: sums run in float over the whole length.
 #include "kernels/host/attention_work.h"
-#include "kernels/host/half_rows.h"
+#include "kernels/host/convert.h"
 #include "kernels/host/softmax.h"
 
 #include <algorithm>

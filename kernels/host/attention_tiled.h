@@ -5,7 +5,7 @@
 
 #include "kernels/host/attention_vectors.h"
 #include "kernels/host/attention_work.h"
-#include "kernels/host/half_rows.h"
+#include "kernels/host/convert.h"
 
 #include <cmath>
 #include <cstring>

@@ -2,11 +2,13 @@
 #include "kernels/host/convert.h"
 
 #include "kernels/host/wide.h"
+#include "kernels/measure/half.h"
 #include "kernels/measure/mlp_numbers.h"
 
 #include <bit>
 #include <cassert>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #if MEMSCAPE_X86
@@ -17,46 +19,45 @@ namespace memscape::host {
 
 namespace {
 
-std::uint16_t toBrain(float value)
+// Loops that are the compiler's to widen, each for several instruction sets.
+MEMSCAPE_INLINE void brainRow(const float* from, std::uint16_t* to, std::size_t count)
 {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    const std::uint32_t quiet = bits >> 16 | 0x40;
-    return std::uint16_t((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
+#pragma GCC ivdep
+    for (std::size_t i = 0; i < count; ++i)
+        to[i] = floatToBfloat16(from[i]);
 }
 
-void brainRow(const float* from, std::uint16_t* to, std::size_t count)
+MEMSCAPE_INLINE void brainRowUp(const std::uint16_t* from, float* to, std::size_t count)
 {
+#pragma GCC ivdep
     for (std::size_t i = 0; i < count; ++i)
-        to[i] = toBrain(from[i]);
-}
-
-void brainRowUp(const std::uint16_t* from, float* to, std::size_t count)
-{
-    for (std::size_t i = 0; i < count; ++i)
-        to[i] = std::bit_cast<float>(std::uint32_t(from[i]) << 16);
+        to[i] = bfloat16ToFloat(from[i]);
 }
 
 void halfRow(const float* from, std::uint16_t* to, std::size_t count)
 {
-    const NumberFormat& half = numberFormat(Format::Fp16);
     for (std::size_t i = 0; i < count; ++i)
-        to[i] = std::uint16_t(encode(half, double(from[i])));
+        to[i] = floatToFloat16(from[i]);
 }
 
 void halfRowUp(const std::uint16_t* from, float* to, std::size_t count)
 {
-    const NumberFormat& half = numberFormat(Format::Fp16);
     for (std::size_t i = 0; i < count; ++i)
-        to[i] = float(decode(half, from[i]));
+        to[i] = float16ToFloat(from[i]);
 }
 
 #if MEMSCAPE_X86
-// The loop is the compiler's to widen; only the instruction set differs.
 MEMSCAPE_AVX512 void brainRow64(const float* from, std::uint16_t* to, std::size_t count)
 {
-    for (std::size_t i = 0; i < count; ++i)
-        to[i] = toBrain(from[i]);
+    brainRow(from, to, count);
+}
+MEMSCAPE_AVX2 void brainRow32(const float* from, std::uint16_t* to, std::size_t count)
+{
+    brainRow(from, to, count);
+}
+MEMSCAPE_AVX2 void brainRowUp32(const std::uint16_t* from, float* to, std::size_t count)
+{
+    brainRowUp(from, to, count);
 }
 
 __attribute__((target("avx,f16c"))) void halfRow8(const float* from, std::uint16_t* to,
@@ -66,9 +67,7 @@ __attribute__((target("avx,f16c"))) void halfRow8(const float* from, std::uint16
     for (; i + 8 <= count; i += 8)
         _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i),
                          _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
-    for (; i < count; ++i)
-        to[i] = std::uint16_t(_mm_cvtsi128_si32(
-            _mm_cvtps_ph(_mm_set_ss(from[i]), _MM_FROUND_TO_NEAREST_INT)));
+    halfRow(from + i, to + i, count - i);
 }
 
 __attribute__((target("avx,f16c"))) void halfRowUp8(const std::uint16_t* from, float* to,
@@ -78,12 +77,16 @@ __attribute__((target("avx,f16c"))) void halfRowUp8(const std::uint16_t* from, f
     for (; i + 8 <= count; i += 8)
         _mm256_storeu_ps(
             to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
-    for (; i < count; ++i)
-        to[i] = _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(from[i])));
+    halfRowUp(from + i, to + i, count - i);
 }
 
 const bool hasF16c = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
 #endif
+
+Format formatOf(DType dtype)
+{
+    return dtype == DType::Float16 ? Format::Fp16 : Format::Bf16;
+}
 
 void compare(Check& check, const NumberFormat& format, std::size_t at, std::uint64_t found,
              std::uint64_t expected)
@@ -112,6 +115,8 @@ void narrowRow(Format format, const float* from, std::uint16_t* to, std::size_t 
         return halfRow8(from, to, count);
     if (format == Format::Bf16 && hasIsa(Isa::Bytes64))
         return brainRow64(from, to, count);
+    if (format == Format::Bf16 && hasIsa(Isa::Bytes32))
+        return brainRow32(from, to, count);
 #endif
     format == Format::Fp16 ? halfRow(from, to, count) : brainRow(from, to, count);
 }
@@ -122,8 +127,26 @@ void widenRow(Format format, const std::uint16_t* from, float* to, std::size_t c
 #if MEMSCAPE_X86
     if (format == Format::Fp16 && hasF16c)
         return halfRowUp8(from, to, count);
+    if (format == Format::Bf16 && hasIsa(Isa::Bytes32))
+        return brainRowUp32(from, to, count);
 #endif
     format == Format::Fp16 ? halfRowUp(from, to, count) : brainRowUp(from, to, count);
+}
+
+void narrowRow(const float* from, DType dtype, void* to, std::size_t count)
+{
+    if (dtype == DType::Float32)
+        std::memcpy(to, from, count * sizeof(float));
+    else
+        narrowRow(formatOf(dtype), from, static_cast<std::uint16_t*>(to), count);
+}
+
+void widenRow(const void* from, DType dtype, float* to, std::size_t count)
+{
+    if (dtype == DType::Float32)
+        std::memcpy(to, from, count * sizeof(float));
+    else
+        widenRow(formatOf(dtype), static_cast<const std::uint16_t*>(from), to, count);
 }
 
 Check checkConversions(Format format)

@@ -4,7 +4,7 @@
 #include "kernels/host/batch_trainer.h"
 #include "kernels/host/chase.h"
 #include "kernels/host/gelu.h"
-#include "kernels/host/half_rows.h"
+#include "kernels/host/convert.h"
 #include "kernels/host/layout_kernels.h"
 #include "kernels/host/host_backend.h"
 #include "kernels/host/mlp_device.h"
@@ -72,7 +72,7 @@ void addAttention(std::vector<SelftestLine>& lines, RunSink& sink)
     const Device described;
     HostSession session(described, sink);
     for (const DType dtype : {DType::Float16, DType::BFloat16})
-        lines.push_back(lineOf(fmt::format("rows of {}", dtypeText(dtype)), checkHalfRows(dtype)));
+        lines.push_back(lineOf(fmt::format("rows of {}", dtypeText(dtype)), checkConversions(dtype == DType::Float16 ? Format::Fp16 : Format::Bf16)));
     const auto makeDevice = [&](const AttentionTask& task) {
         return makeAttentionDevice(session, task, bestProduct());
     };

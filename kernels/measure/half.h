@@ -20,9 +20,8 @@ constexpr float bfloat16ToFloat(std::uint16_t bits)
 constexpr std::uint16_t floatToBfloat16(float value)
 {
     const auto bits = std::bit_cast<std::uint32_t>(value);
-    if ((bits & 0x7fffffffu) > 0x7f800000u)
-        return std::uint16_t(bits >> 16 | 0x40); // a quiet not-a-number
-    return std::uint16_t((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+    const bool isNumber = (bits & 0x7fffffffu) <= 0x7f800000u; // else a quiet not-a-number
+    return std::uint16_t(isNumber ? (bits + 0x7fffu + (bits >> 16 & 1)) >> 16 : bits >> 16 | 0x40);
 }
 
 constexpr float float16ToFloat(std::uint16_t bits)

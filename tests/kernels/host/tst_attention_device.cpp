@@ -3,7 +3,7 @@
 // that runs here, within the bounds of the reference; memory what the prediction says; the same
 // bits with one thread and with all; and what it answers when it can't.
 #include "kernels/host/attention_device.h"
-#include "kernels/host/half_rows.h"
+#include "kernels/host/convert.h"
 #include "kernels/host/softmax.h"
 #include "kernels/measure/attention_reference.h"
 
@@ -61,7 +61,7 @@ void TestAttentionDevice::init()
 void TestAttentionDevice::halvesAreConvertedBitForBit()
 {
     for (const DType dtype : {DType::Float16, DType::BFloat16}) {
-        const Check check = checkHalfRows(dtype);
+        const Check check = checkConversions(dtype == DType::Float16 ? Format::Fp16 : Format::Bf16);
         QVERIFY2(check.passed(), check.text().c_str());
     }
 }
