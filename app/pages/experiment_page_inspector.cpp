@@ -94,6 +94,8 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
 InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
 {
     auto* self = const_cast<ExperimentPage*>(this); // the actions run later, from a click
+    if (m_predictionError && m_predictionError->code.starts_with("device."))
+        return {QString::fromStdString(withBriefHint(*m_predictionError).text()), {}, {}};
     if (m_predictionError)
         return {QString::fromStdString(withBriefHint(*m_predictionError).text()),
                 tr("Reset parameters"), [self] { self->resetParameters(); }};

@@ -5,8 +5,10 @@
 
 #include <QFont>
 
+#include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace memscape {
 
@@ -44,14 +46,28 @@ QString grouped(QString text)
     return text;
 }
 
+/// "120.3 G" of 120 259 084 288: where two such numbers stand side by side there is no room for all
+/// their digits.
+QString brief(double value)
+{
+    constexpr std::array prefixes{"", " k", " M", " G", " T", " P"};
+    std::size_t thousands = 0;
+    for (; std::fabs(value) >= 1000 && thousands + 1 < prefixes.size(); ++thousands)
+        value /= 1000;
+    return QString::number(value, 'g', 4) + QString::fromLatin1(prefixes[thousands]);
+}
+
 /// A figure that says whether is 1 or 0 in documents, yes or no for people.
-QString figureText(const Figure& figure, ByteStyle bytes)
+QString figureText(const Figure& figure, ByteStyle bytes, bool isBrief)
 {
     const bool whether = figure.key == "fits" || figure.key == "feasible";
     if (whether && figure.isNumber() && std::isfinite(figure.number()))
         return figure.number() != 0 ? FiguresModel::tr("yes") : FiguresModel::tr("no");
     if (figure.key == "efficiency" && figure.isNumber())
         return QString::fromStdString(percentText(figure.number()));
+    const bool isLong = figure.isNumber() && figure.unit == Unit::One && std::fabs(figure.number()) >= 1e7;
+    if (isBrief && isLong && std::isfinite(figure.number()))
+        return brief(figure.number());
     return grouped(QString::fromStdString(figure.text(bytes)));
 }
 
@@ -119,6 +135,12 @@ void FiguresModel::setRows(std::vector<FigureRow> rows, ByteStyle bytes)
         emit dataChanged(index(0, 0), index(int(m_rows.size()) - 1, NUM_COLUMNS - 1));
 }
 
+void FiguresModel::setBrief(bool brief)
+{
+    if (std::exchange(m_isBrief, brief) != brief && !m_rows.empty())
+        emit dataChanged(index(0, PredictedColumn), index(int(m_rows.size()) - 1, MeasuredColumn));
+}
+
 int FiguresModel::rowCount(const QModelIndex& parent) const
 {
     return parent.isValid() ? 0 : int(m_rows.size());
@@ -136,9 +158,9 @@ QString FiguresModel::display(const FigureRow& row, int column) const
     case LabelColumn:
         return row.label;
     case PredictedColumn:
-        return row.predicted ? figureText(*row.predicted, m_bytes) : none;
+        return row.predicted ? figureText(*row.predicted, m_bytes, m_isBrief) : none;
     case MeasuredColumn:
-        return row.measured ? figureText(*row.measured, m_bytes) : none;
+        return row.measured ? figureText(*row.measured, m_bytes, m_isBrief) : none;
     default:
         if (std::isfinite(row.error))
             return signedPercent(row.error);
@@ -150,6 +172,8 @@ QString FiguresModel::display(const FigureRow& row, int column) const
 
 QString FiguresModel::toolTip(const FigureRow& row, int column) const
 {
+    if (column == PredictedColumn && row.predicted && m_isBrief && row.predicted->unit == Unit::One)
+        return figureText(*row.predicted, m_bytes, false);
     if (column == LabelColumn || column == PredictedColumn)
         return tr("Select the row to see why this number.");
     if (column == MeasuredColumn && !row.measured)

@@ -37,6 +37,8 @@ public:
 
     void setRows(std::vector<FigureRow> rows, ByteStyle bytes);
     const std::vector<FigureRow>& rows() const { return m_rows; }
+    /// Long counts with a prefix instead of all their digits.
+    void setBrief(bool brief);
     /// Tab-separated, with headers, in base units: what Ctrl+C copies.
     QString text() const;
 
@@ -51,6 +53,7 @@ private:
 
     std::vector<FigureRow> m_rows;
     ByteStyle m_bytes = ByteStyle::Binary;
+    bool m_isBrief = false;
 };
 
 /// Rows from both sides. `atX` is the point shown: the measured figure is the one of the same x.

@@ -120,6 +120,7 @@ FiguresTable::FiguresTable(QWidget* parent)
     horizontalHeader()->setMinimumSectionSize(20);
     setAccessibleName(tr("Figures: predicted, measured, error"));
     forget();
+    setCompared(false);
 }
 
 void FiguresTable::setRows(std::vector<FigureRow> rows, ByteStyle bytes)
@@ -182,6 +183,10 @@ void FiguresTable::changeEvent(QEvent* event)
 
 void FiguresTable::setCompared(bool compared)
 {
+    if (compared == !isColumnHidden(FiguresModel::MeasuredColumn))
+        return;
+    forget();
+    m_model->setBrief(compared);
     for (const int column : {FiguresModel::MeasuredColumn, FiguresModel::ErrorColumn})
         setColumnHidden(column, !compared);
     layoutColumns();

@@ -158,7 +158,7 @@ void placeMark(const RooflineState& state, const RooflineScales& scales, std::si
     const double u = plotUnit(), height = placing.height();
     const RooflineMark& mark = state.marks[index];
     const QPointF at = scales.at(mark.intensity, mark.rate);
-    const double width = placing.width(mark.label), gap = 8 * u;
+    const double width = placing.width(mark.label), gap = 9.5 * u;
     const QPointF right(at.x() + gap, at.y() + height / 2), left(at.x() - gap - width, right.y());
     for (const QPointF corner :
          {right, left, QPointF(right.x(), at.y() + height), QPointF(right.x(), at.y()),

@@ -173,8 +173,7 @@ bool StudyFiles::openPath(const QString& path)
         return true;
     }
     if (*format == "memscape-device") {
-        addDeviceFile(path);
-        return true;
+        return addDeviceFile(path);
     }
     const bool empty = m_document.records().empty() && m_document.fileName().isEmpty()
         && !m_document.isModified();
@@ -218,8 +217,12 @@ bool StudyFiles::addRecord(const QString& path)
     return true;
 }
 
-void StudyFiles::addDeviceFile(const QString& path)
+bool StudyFiles::addDeviceFile(const QString& path)
 {
+    if (const auto device = readDeviceFile(path); !device) {
+        m_banner.showError(device.error(), path);
+        return false;
+    }
     QStringList files = m_settings.deviceFiles();
     const QString absolute = QFileInfo(path).absoluteFilePath();
     if (!files.contains(absolute)) {
@@ -227,6 +230,7 @@ void StudyFiles::addDeviceFile(const QString& path)
         m_settings.setDeviceFiles(files);
     }
     emit deviceFileOpened(absolute);
+    return true;
 }
 
 void StudyFiles::showOpeningNotes()

@@ -59,7 +59,7 @@ private:
     void documentChanged(const ChangeEvent& event);
     bool openStudy(const QString& path);
     bool addRecord(const QString& path);
-    void addDeviceFile(const QString& path);
+    bool addDeviceFile(const QString& path);
     bool saveFailed(const Error& error);
     void saved();
     void discard(Autosave& autosave, const RecoverableStudy& study);

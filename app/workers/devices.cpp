@@ -17,13 +17,6 @@ Error workerError(const char* code, const QString& message, const QString& hint 
     return {code, message.toStdString(), {}, hint.toStdString()};
 }
 
-Result<Device> readDeviceFile(const QString& path)
-{
-    MEMSCAPE_TRY(text, readFile(std::filesystem::path(path.toStdString())));
-    MEMSCAPE_TRY(json, parseJson(text));
-    return deviceFromJson(json, path.toStdString());
-}
-
 /// Quotes that are opened must be closed: splitCommand takes the rest of the line otherwise.
 bool quotesBalanced(const QString& command)
 {
@@ -43,6 +36,13 @@ QString reasonOf(const WorkerClient& client)
 }
 
 } // namespace
+
+Result<Device> readDeviceFile(const QString& path)
+{
+    MEMSCAPE_TRY(text, readFile(std::filesystem::path(path.toStdString())));
+    MEMSCAPE_TRY(json, parseJson(text));
+    return deviceFromJson(json, path.toStdString());
+}
 
 Result<QStringList> checkWorkerCommand(const WorkerCommand& worker,
                                        const std::vector<WorkerCommand>& others)

@@ -47,6 +47,9 @@ struct DeviceEntry
     bool calibrated() const { return device.calibration.has_value(); }
 };
 
+/// Errors: those of reading the file, and the place of its first fault.
+Result<Device> readDeviceFile(const QString& path);
+
 class DeviceDirectory : public QObject
 {
     Q_OBJECT

@@ -52,6 +52,24 @@ private slots:
         QVERIFY(std::isnan(rows[1].error));
     }
 
+    void longCountsMayBeBrief()
+    {
+        Outcome predicted;
+        predicted.figures = {figure("flops", 120259084288.0, Unit::One), figure("ridge", 16.25, Unit::One),
+                             figure("bytes", 3e12, Unit::Byte)};
+        FiguresModel model;
+        model.setRows(figureRows(&predicted, nullptr, {}, false), ByteStyle::Decimal);
+        const auto shown = [&](int row) {
+            return model.index(row, FiguresModel::PredictedColumn).data().toString();
+        };
+        QVERIFY(shown(0).endsWith("288"));
+        model.setBrief(true);
+        QCOMPARE(shown(0), "120.3 G");
+        QCOMPARE(shown(1), "16.2"); // only what is long
+        QCOMPARE(shown(2), "3 TB");
+        QVERIFY(model.text().contains("120259084288")); // what is copied is whole
+    }
+
     void nothingIsInterpolated_data()
     {
         QTest::addColumn<double>("x");

@@ -124,6 +124,20 @@ private slots:
         m_window->settings().setDeviceFiles({});
     }
 
+    /// Its fault is told with its place, and the page keeps the device that it has.
+    void aBrokenDeviceFileChangesNothing()
+    {
+        const QString file = path("broken.json");
+        const std::string before = m_window->page()->deviceId();
+        writeFile(file, R"({"format":"memscape-device","version":1,"id":7})");
+        drop({file});
+        QCOMPARE(m_window->banner().texts().size(), 1);
+        QVERIFY2(m_window->banner().texts().first().contains("id"), qPrintable(m_window->banner().texts().first()));
+        QCOMPARE(m_window->page()->deviceId(), before);
+        QVERIFY(!m_window->devices().find(file.toStdString()));
+        QVERIFY(m_window->settings().deviceFiles().isEmpty());
+    }
+
     void whatWasDiscardedComesBack()
     {
         {
