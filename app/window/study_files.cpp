@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/study_files.h"
 
+#include "app/workers/devices.h"
 #include "core/base/file.h"
 
 #include <nlohmann/json.hpp>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -179,6 +180,52 @@ Result<void> supports(const AttentionVersion& version, const AttentionProblem& p
     return {};
 }
 
+namespace {
+
+/// Where no version answers: what could be asked instead, the pass alone, another format, or both.
+std::optional<Error> nearestQuestion(const AttentionProblem& problem, bool gpu, double computeCapability)
+{
+    const auto& all = attentionVersions(problem.kind, gpu);
+    const auto answers = [&](DType dtype, AttentionPass pass) {
+        AttentionProblem other = problem;
+        other.dtype = dtype;
+        other.pass = pass;
+        return std::any_of(all.begin(), all.end(), [&](const AttentionVersion& version) {
+            return supports(version, other, gpu, computeCapability).has_value();
+        });
+    };
+    Error error{"attention.unsupported",
+                fmt::format("no version of {} attention does {} in {} on this {}", attentionKindText(problem.kind),
+                            problem.pass == AttentionPass::Both ? "forward and backward"
+                                                                : attentionPassText(problem.pass),
+                            dtypeText(problem.dtype), gpu ? "GPU" : "host")};
+    for (const AttentionPass pass : {problem.pass, AttentionPass::Forward}) {
+        for (const DType dtype : {problem.dtype, DType::Float16, DType::BFloat16, DType::Float32}) {
+            if (!answers(dtype, pass))
+                continue;
+            std::vector<std::string> changes;
+            if (dtype != problem.dtype)
+                changes.push_back(fmt::format("dtype={}", dtypeText(dtype)));
+            if (pass != problem.pass)
+                changes.push_back("pass=forward");
+            error.hint = "choose " + join(changes, " and ");
+            error.place = dtype != problem.dtype ? "dtype" : "pass";
+            return error;
+        }
+    }
+    const auto oldest = std::min_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
+        return a.computeCapability < b.computeCapability;
+    });
+    if (!gpu || computeCapability <= 0 || computeCapability >= oldest->computeCapability)
+        return std::nullopt; // it is not the format or the pass
+    error.message = fmt::format("{} attention needs compute capability {}, this GPU has {}",
+                                attentionKindText(problem.kind), oldest->computeCapability, computeCapability);
+    error.hint = "choose a newer GPU";
+    return error;
+}
+
+} // namespace
+
 Result<AttentionVersion> attentionVersion(int number, const AttentionProblem& problem, bool gpu,
                                           double computeCapability)
 {
@@ -199,6 +246,8 @@ Result<AttentionVersion> attentionVersion(int number, const AttentionProblem& pr
         if (supports(*version, problem, gpu, computeCapability))
             return *version;
     }
+    if (auto error = nearestQuestion(problem, gpu, computeCapability))
+        return fail(std::move(*error));
     MEMSCAPE_CHECK(supports(all.back(), problem, gpu, computeCapability)); // its reason
     return all.back();
 }

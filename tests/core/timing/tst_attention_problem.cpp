@@ -33,6 +33,7 @@ private slots:
     void versionsAreNumberedFromOneWithALesson();
     void whatIsNotSupportedSaysWhatIs();
     void theBestVersionIsTheLastThatCan();
+    void whereNoVersionCanTheRemedyCan();
     void wrongShapesNameThePlaceAndARemedy();
     void standardKeepsTheMatrixAndFlashANumberARow();
     void everyArrayOfAPassIsCounted();
@@ -113,6 +114,37 @@ void TestAttentionProblem::theBestVersionIsTheLastThatCan()
     QCOMPARE(attentionVersion(0, problemOf(odd), false)->number, 1);
     QCOMPARE(attentionVersion(99, problemOf(odd), false).error().code,
              std::string("attention.version"));
+}
+
+/// On any GPU, in any format and pass: an answer, or a remedy that is one.
+void TestAttentionProblem::whereNoVersionCanTheRemedyCan()
+{
+    int remedies = 0;
+    for (const double capability : {7.5, 8.0, 8.6, 9.0, 12.0}) {
+        for (const DType dtype : {DType::Float16, DType::BFloat16, DType::Float32}) {
+            for (const AttentionPass pass :
+                 {AttentionPass::Forward, AttentionPass::Backward, AttentionPass::Both}) {
+                const auto found = attentionVersion(0, problemOf(square(64), dtype, pass), true, capability);
+                if (found)
+                    continue;
+                const std::string& hint = found.error().hint;
+                QVERIFY2(hint.starts_with("choose "), hint.c_str());
+                const DType other = hint.find("dtype=float16") != std::string::npos ? DType::Float16
+                    : hint.find("dtype=bfloat16") != std::string::npos              ? DType::BFloat16
+                    : hint.find("dtype=float32") != std::string::npos               ? DType::Float32
+                                                                                    : dtype;
+                const bool forward = hint.find("pass=forward") != std::string::npos;
+                const auto remedied =
+                    attentionVersion(0, problemOf(square(64), other, forward ? AttentionPass::Forward : pass), true, capability);
+                QVERIFY2(remedied.has_value(), hint.c_str());
+                ++remedies;
+            }
+        }
+    }
+    QVERIFY(remedies > 0);
+    // Older than all of them.
+    const auto old = attentionVersion(0, problemOf(square(64)), true, 7.0);
+    QVERIFY2(old.error().message.find("needs compute capability 7.5") != std::string::npos, old.error().message.c_str());
 }
 
 void TestAttentionProblem::wrongShapesNameThePlaceAndARemedy()
