@@ -23,13 +23,23 @@ tl::unexpected<Error> unknownDevice(const Device& device)
                 "calibrate it, or choose a device of the catalogue", device.id);
 }
 
+/// Lines per second that one core gets from DRAM. Far ones are not prefetched: each core waits for its own, so it
+/// has its share of what all cores reach.
+double coreLineRate(const Device& device, double pitch, std::string* source)
+{
+    const double one = dramLineRate(device, Operation::Read, pitch, 1, source);
+    if (pitch < pageBytes / 2)
+        return one;
+    return std::min(one, dramLineRate(device, Operation::Read, pitch, std::max(1, device.threads)) / std::max(1, device.units));
+}
+
 /// Seconds for which a line of a level holds up one core when neighbours in the walk are `pitch` bytes apart.
 /// `crowds`: so many of them are alive that far ones contend for sets of the caches.
 double lineSeconds(const Device& device, const MemoryLevel& level, double pitch, bool crowds, std::string* source)
 {
     const double far = std::max(device.lineBytes, pitch);
     if (!level.onChip())
-        return 1 / dramLineRate(device, Operation::Read, far, 1, source);
+        return 1 / coreLineRate(device, far, source);
     const double stream = levelRate(device, level, Operation::Read, 1) / device.lineBytes;
     if (pitch <= device.lineBytes)
         return 1 / stream;
@@ -42,7 +52,7 @@ double lineSeconds(const Device& device, const MemoryLevel& level, double pitch,
         seconds = std::max(1 / rate, fillClocks / device.clock.valueOr(1e9));
     // What a far walk misses in the caches of its own shares their sets: it waits as memory's lines do.
     if (crowds && &level == device.lastCache() && pitch >= pageBytes)
-        seconds = std::max(seconds, 1 / dramLineRate(device, Operation::Read, far, 1));
+        seconds = std::max(seconds, 1 / coreLineRate(device, far, nullptr));
     return seconds;
 }
 
@@ -172,6 +182,15 @@ double onceSeconds(const Device& device, double lines, double footprint, double 
     return seconds;
 }
 
+/// Version 4 stores whole lines of 4-byte elements: where a row of the target is a whole number of them and the
+/// storage has neighbours to turn (kernels/host/layout_kernels.cpp).
+bool storesPastCaches(const TensorWalk& walk)
+{
+    const bool turns = std::any_of(walk.loops.begin(), walk.loops.end(), [](const WalkLoop& loop) { return loop.stride == 1; })
+        && walk.loops.front().stride > 1;
+    return walk.itemBytes == 4 && turns && walk.loops.front().count % 16 == 0;
+}
+
 Result<CopyTime> hostCopy(const Device& device, const TensorWalk& walk, int version)
 {
     const double line = device.lineBytes;
@@ -187,6 +206,8 @@ Result<CopyTime> hostCopy(const Device& device, const TensorWalk& walk, int vers
         time.reads = onceSeconds(device, lines, footprint, double(walk.pitchBytes()), isScalar ? 1 : runLines);
     }
     time.writes = target / bandwidthOf(device, footprint, Operation::Write, 1).bytesPerSecond;
+    if (version == 4 && storesPastCaches(walk))
+        time.writes = target / levelRate(device, *device.dram(), Operation::Write, 1);
     const bool isRows = walk.loops.empty() || walk.loops.front().stride == 1;
     time.issue = isRows ? double(walk.elements) / issueRate(device, Operation::Copy, walk.itemBytes, true, 1)
                         : double(walk.elements) / (clockOf(device) * (isScalar ? 1 : 4));

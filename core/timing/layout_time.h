@@ -13,7 +13,8 @@
 //                  (core/timing/stride_time.h), which also bounds the last cache from a page's distance on
 // Host, copying:   version 1 reads as above; tiles fetch each line of the storage once, those in registers four
 //                  neighbours at a time, of which only the first is far. The target's lines
-//                  are added: t = max(elements / rate of the version, reads + writes).
+//                  are added: t = max(elements / rate of the version, reads + writes). Version 4 writes to memory
+//                  whatever fits the caches.
 // GPU, reading:    t = launch + max(DRAM, L2, L1)
 //   DRAM           distinct sectors, or all sectors of all requests where what must wait for its second
 //                  visit is more than L2 holds, over the read bandwidth
