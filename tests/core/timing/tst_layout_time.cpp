@@ -23,6 +23,7 @@ Device machine()
     Device device = test::twoCores();
     device.clock.value = 4e9;
     device.concurrency.linesInFlightPerUnit.value = 10;
+    device.levels[1].bandwidth.value = 400e9; // L2 streams faster than it fills L1 line by line
     return device;
 }
 
