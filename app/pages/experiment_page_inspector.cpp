@@ -94,7 +94,10 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
 InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
 {
     auto* self = const_cast<ExperimentPage*>(this); // the actions run later, from a click
-    if (m_predictionError && m_predictionError->code.starts_with("device."))
+    // The standard parameters help where others are at fault: not where the device is, or they are.
+    const auto standard = resolve(m_experiment.schema(), std::vector<std::string>{});
+    const bool mayReset = standard && parameters() != *standard;
+    if (m_predictionError && (!mayReset || m_predictionError->code.starts_with("device.")))
         return {QString::fromStdString(withBriefHint(*m_predictionError).text()), {}, {}};
     if (m_predictionError)
         return {QString::fromStdString(withBriefHint(*m_predictionError).text()),

@@ -212,7 +212,7 @@ int FiguresTable::layoutValues()
     const QFontMetrics values(relativeFont(m_valueSize, true));
     const QFontMetrics head(relativeFont(0.85, true));
     int rest = viewport()->width();
-    const int room = isColumnHidden(FiguresModel::MeasuredColumn) ? rest * 6 / 10 : 0; // of words
+    const int room = isColumnHidden(FiguresModel::MeasuredColumn) ? rest / 2 : 0; // of words
     for (int column = 1; column < FiguresModel::NUM_COLUMNS; ++column) {
         if (isColumnHidden(column))
             continue;

@@ -172,6 +172,7 @@ void MomentPicture::lookInto(const QStringList& path)
 {
     m_state.path = path;
     changed();
+    emit hoverText(textAt(m_pointer)); // another cell lies under the pointer now
 }
 
 MomentLayout MomentPicture::layoutIn(const QRectF& rect) const
@@ -288,6 +289,7 @@ void MomentPicture::paintEvent(QPaintEvent*)
 
 void MomentPicture::mousePressEvent(QMouseEvent* event)
 {
+    m_pointer = event->position();
     const MomentState& state = m_state;
     const MomentLayout& layout = layoutNow();
     for (const Crumb& crumb : layout.crumbs) {

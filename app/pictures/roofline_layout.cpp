@@ -116,8 +116,7 @@ void placeFormat(const RooflineState& state, const RooflineScales& scales, std::
                              .arg(names, quantity(format.value, Unit::FlopPerSecond))
                              .arg(format.value / dram, 0, 'g', 3);
     const double y = scales.y(format.value), last = scales.area.right() - placing.width(text) - 4 * u;
-    const double first = scales.x(format.value / state.levels.front().value);
-    for (double x = last; x > first; x -= 8 * u) {
+    for (double x = last; x > scales.area.left(); x -= 8 * u) {
         for (const double bottom : {y - 2 * u, y + 2 * u + placing.height()}) {
             if (auto placed = placing.at(text, {x, bottom}))
                 return placing.take(*placed, RooflineTextKind::Format, index);

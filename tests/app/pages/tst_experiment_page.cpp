@@ -320,6 +320,29 @@ private slots:
         QVERIFY(page->picture()->problem().isEmpty());
     }
 
+    /// A V100 multiplies no BF16, which is the standard: the note says what it can, and offers no reset
+    /// that would lead back here.
+    void aDeviceThatCannotDoTheStandardOffersNoReset()
+    {
+        auto page = open("precision", "nvidia-v100-sxm2");
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY(!page->prediction());
+        QVERIFY2(page->inspector()->noteText().contains("fp16"), qPrintable(page->inspector()->noteText()));
+        const auto offers = [&](const QString& words) {
+            for (const QPushButton* button : page->inspector()->findChildren<QPushButton*>()) {
+                if (button->text() == words && !button->isHidden())
+                    return true;
+            }
+            return false;
+        };
+        QVERIFY(!offers("Reset parameters"));
+        QVERIFY(page->setText("m", "512"));
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY(offers("Reset parameters")); // other parameters may be at fault too
+        QVERIFY(page->setText("format", "fp16"));
+        QTRY_VERIFY(page->upToDate() && page->prediction());
+    }
+
     void aLongPredictionIsStoppedByEscape()
     {
         auto page = open("checkpoint", "nvidia-h200");

@@ -13,6 +13,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QUndoStack>
@@ -292,8 +293,19 @@ private slots:
             std::find_if(layout.cells.begin(), layout.cells.end(),
                          [](const TreeCell& cell) { return cell.depth == 0 && !cell.leaf; });
         QVERIFY(module != layout.cells.end());
-        QTest::mouseClick(&picture, Qt::LeftButton, {}, module->rect.center().toPoint());
+        const QPoint at = (module->rect.topLeft() + QPointF(0.31 * module->rect.width(), 0.62 * module->rect.height())).toPoint();
+        QSignalSpy hovered(&picture, &Picture::hoverText);
+        QTest::mouseClick(&picture, Qt::LeftButton, {}, at);
         QCOMPARE(picture.state().path.mid(0, 1), module->path);
+        // The words are of what lies under the pointer now, not of what lay there.
+        QVERIFY(!hovered.isEmpty());
+        QString expected;
+        for (const TreeCell& cell : picture.layoutNow().cells) { // the innermost comes last
+            if (cell.rect.contains(QPointF(at)))
+                expected = cell.path.join(u'.');
+        }
+        QVERIFY(!expected.isEmpty());
+        QCOMPARE(hovered.last()[0].toString().section(u':', 0, 0), expected);
         QTest::mouseClick(&picture, Qt::LeftButton, {},
                           picture.layoutNow().crumbs.front().rect.center().toPoint());
         QVERIFY(picture.state().path.isEmpty());

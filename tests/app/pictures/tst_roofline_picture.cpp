@@ -18,6 +18,7 @@
 #include <QTest>
 
 #include <cmath>
+#include <set>
 
 using namespace memscape;
 
@@ -107,9 +108,13 @@ void TestRooflinePicture::wordsTouchNothing()
     for (const QSizeF size : {QSizeF(500, 240), QSizeF(756, 300), QSizeF(1396, 460)}) {
         const RooflineScales scales = rooflineScales(state, QRectF(QPointF(0, 0), size));
         const std::vector<RooflineText> texts = rooflineTexts(state, scales, {});
-        int levels = 0, chosen = 0;
+        int levels = 0, chosen = 0, formats = 0;
+        std::set<double> rates;
+        for (const RooflineRoof& format : state.formats)
+            rates.insert(format.value);
         for (std::size_t i = 0; i < texts.size(); ++i) {
             levels += texts[i].kind == RooflineTextKind::Level;
+            formats += texts[i].kind == RooflineTextKind::Format;
             chosen += texts[i].kind == RooflineTextKind::Format && state.formats[texts[i].index].isChosen;
             for (std::size_t j = 0; j < i; ++j)
                 QVERIFY2(!texts[i].box.intersects(texts[j].box), qPrintable(texts[i].text + " on " + texts[j].text));
@@ -122,6 +127,8 @@ void TestRooflinePicture::wordsTouchNothing()
         QCOMPARE(chosen, 1);
         if (size.width() > 600)
             QCOMPARE(levels, int(state.levels.size()));
+        if (size.width() > 600)
+            QCOMPARE(formats, int(rates.size())); // formats of one rate share a name
     }
     // The kernel under the pointer always has its name.
     const RooflineScales scales = rooflineScales(state, QRectF(0, 0, 500, 240));
