@@ -134,6 +134,9 @@ void PagePlot::makeChips(const std::vector<SeriesGroup>& groups)
         chip->setProperty("role", "chip");
         m_group->addButton(chip, int(i));
         m_chips->addWidget(chip);
+        // The layout would show it later, and until then count it as nothing.
+        chip->ensurePolished();
+        chip->show();
     }
     m_chips->addStretch(1);
 }

@@ -160,7 +160,7 @@ void PrecisionPicture::mousePressEvent(QMouseEvent* event)
 QString PrecisionPicture::hoverDescription(const QPointF& at, const PrecisionLayout& layout) const
 {
     if (layout.line.contains(at))
-        return tr("drag the value: %1").arg(valueWords(m_asked.value));
+        return tr("drag along the line to change the value");
     for (const FormatRow& row : layout.rows) {
         if (!row.area.contains(at))
             continue;

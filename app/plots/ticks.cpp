@@ -93,6 +93,24 @@ int decimalsFor(double step)
     return decimals;
 }
 
+QString superscript(int number)
+{
+    static const QString digits = QStringLiteral("⁰¹²³⁴⁵⁶⁷⁸⁹");
+    QString text = number < 0 ? QStringLiteral("⁻") : QString();
+    for (const QChar digit : QString::number(std::abs(number)))
+        text += digits[digit.digitValue()];
+    return text;
+}
+
+/// 0.000000002 as 2·10⁻⁹, all ticks with one power.
+QString withPower(double value, int power, int decimals)
+{
+    if (value == 0)
+        return QStringLiteral("0");
+    return fixed(value * std::pow(10.0, -power), decimals) + QStringLiteral("·10")
+        + superscript(power);
+}
+
 std::vector<Tick> linearTicks(const AxisSpec& axis, double low, double high, int wanted)
 {
     std::vector<Tick> ticks;
@@ -107,9 +125,12 @@ std::vector<Tick> linearTicks(const AxisSpec& axis, double low, double high, int
         prefix = prefixFor(axis, prefix.factor / 2); // 1024, 896, 768 GiB rather than 0.875 TiB
     const int decimals = decimalsFor(step / prefix.factor);
     const QString unit = unitWord(axis, prefix);
+    const bool tiny = axis.unit == Unit::One && largest > 0 && largest < 1e-3;
+    const int power = tiny ? int(std::floor(std::log10(largest) + 1e-9)) : 0;
     for (double i = first; i <= last + 0.5; ++i) {
         const double value = i * step;
-        QString text = fixed(value / prefix.factor, decimals);
+        QString text = tiny ? withPower(value, power, decimalsFor(step * std::pow(10.0, -power)))
+                            : fixed(value / prefix.factor, decimals);
         if (i > last - 0.5 && !unit.isEmpty())
             text += QLatin1Char(' ') + unit;
         ticks.push_back({value, text + axis.suffix});
@@ -121,11 +142,7 @@ constexpr double longestCount = 1e7; ///< as digits; what is longer is a power
 
 QString twoToThe(int exponent)
 {
-    static const QString superscripts = QStringLiteral("⁰¹²³⁴⁵⁶⁷⁸⁹");
-    QString text = exponent < 0 ? QStringLiteral("2⁻") : QStringLiteral("2");
-    for (const QChar digit : QString::number(std::abs(exponent)))
-        text += superscripts[digit.digitValue()];
-    return text;
+    return QStringLiteral("2") + superscript(exponent);
 }
 
 std::vector<Tick> powersOfTwo(const AxisSpec& axis, double low, double high, int wanted)

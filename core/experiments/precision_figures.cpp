@@ -179,11 +179,18 @@ Figures valueFigures(const PrecisionCase& asked)
                    format.spacing(asked.value), spacing)};
 }
 
+/// A bell's tail never ends: fewer than one number in 10¹² are none.
+LostShares countable(const LostShares& lost)
+{
+    const auto some = [](double share) { return share < 1e-12 ? 0 : share; };
+    return {some(lost.underflow), some(lost.subnormal), some(lost.overflow)};
+}
+
 Figures gradientFigures(const PrecisionCase& asked)
 {
     const NumberFormat& format = numberFormat(asked.format);
-    const LostShares plain = lostShares(format, asked.gradients, 1);
-    const LostShares lost = lostShares(format, asked.gradients, asked.lossScale);
+    const LostShares plain = countable(lostShares(format, asked.gradients, 1));
+    const LostShares lost = countable(lostShares(format, asked.gradients, asked.lossScale));
     const double scale = asked.lossScale;
     return {figure("unscaled_underflow_share", "gradients lost without scaling", Unit::One,
                    plain.underflow,

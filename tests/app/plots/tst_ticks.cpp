@@ -56,6 +56,10 @@ private slots:
             << byte << 0 << false << 0.0 << 2.6 * 0x1p40 << 6 << "0.0 | 0.5 | 1.0 | 1.5 | 2.0 | 2.5 TiB";
         QTest::newRow("decimal bytes") << byte << 2 << true << 4096.0 << 2e9 << 8
                                        << "10 kB | 100 kB | 1 MB | 10 MB | 100 MB | 1 GB";
+        QTest::newRow("tiny shares") << one << 0 << false << 0.0 << 4.2e-9 << 5
+                                     << "0 | 1·10⁻⁹ | 2·10⁻⁹ | 3·10⁻⁹ | 4·10⁻⁹";
+        QTest::newRow("tinier, with halves")
+            << one << 0 << false << 0.0 << 1.6e-12 << 4 << "0 | 0.5·10⁻¹² | 1.0·10⁻¹² | 1.5·10⁻¹²";
         QTest::newRow("strides") << one << 2 << false << 1.0 << 128.0 << 8
                                  << "1 | 2 | 4 | 8 | 16 | 32 | 64 | 128";
         QTest::newRow("large powers")
