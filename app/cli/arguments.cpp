@@ -110,7 +110,8 @@ void addExperiment(CLI::App& command, Arguments& arguments)
     command.add_option("EXPERIMENT", arguments.experiment, "what to ask; see `memscape-cli list`")
         ->type_name("")
         ->required();
-    command.add_option("KEY=VALUE", arguments.assignments, "parameters")->type_name("");
+    // CLI11 of Debian 13 takes no name with an equals sign.
+    command.add_option("PARAMETERS", arguments.assignments, "KEY=VALUE")->type_name("");
 }
 
 CLI::App& addCommand(CLI::App& app, const char* name, const char* what, const char* footer)
