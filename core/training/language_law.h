@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is published about the loss of language models over steps and batch: Kaplan, McCandlish et al. 2020,
-// "Scaling Laws for Neural Language Models" (arXiv:2001.08361), tables 3 and 5.
+// "Scaling Laws for Neural Language Models" (arXiv:2001.08361), tables 3 and 5; the constants are given from
+// memory and were not read again there.
 //
 //   L(N, S) = (N_c / N)^α_N + (S_c / S_min)^α_S     loss of N parameters without embeddings, nats per token
 //   B_crit(L) = B_* / L^(1/α_B)                     tokens
