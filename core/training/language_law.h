@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is published about the loss of language models over steps and batch: Kaplan, McCandlish et al. 2020,
-// "Scaling Laws for Neural Language Models" (arXiv:2001.08361), tables 3 and 5; the constants are given from
-// memory and were not read again there.
+// "Scaling Laws for Neural Language Models" (arXiv:2001.08361): equation 1.6 with the fit of table 3 (α_N 0.077,
+// α_S 0.76, N_c 6.5e13, S_c 2.1e3), and figure 10 with B_* 2.1e8 tokens and 1/α_B 4.8.
 //
 //   L(N, S) = (N_c / N)^α_N + (S_c / S_min)^α_S     loss of N parameters without embeddings, nats per token
 //   B_crit(L) = B_* / L^(1/α_B)                     tokens
