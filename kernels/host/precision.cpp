@@ -4,7 +4,7 @@
 #include "kernels/host/precision.h"
 
 #include "core/experiments/precision.h"
-#include "kernels/host/amp_training.h"
+#include "kernels/host/amp_device.h"
 #include "kernels/host/convert.h"
 #include "kernels/host/measurement.h"
 #include "kernels/host/onednn.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `precision` on the host: products in the formats that this processor can be asked for, and real
-// training steps of a small network (amp_training.h).
+// training steps of a small network (amp_device.h).
 #pragma once
 
 #include "kernels/host/gemm.h"

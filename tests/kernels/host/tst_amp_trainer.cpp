@@ -2,8 +2,7 @@
 // Training steps of the small classifier: gradients against differences of a loss in double, memory
 // against the step simulator, the scaler at work, a loss that falls.
 #include "core/device/catalogue.h"
-#include "kernels/host/amp_trainer.h"
-#include "kernels/host/amp_training.h"
+#include "kernels/host/amp_device.h"
 #include "tests/support/listener.h"
 
 #include <QtTest>
@@ -24,7 +23,8 @@ struct Bench
     std::unique_ptr<AmpTrainer> trainer(const TrainedNetwork& network, Format format,
                                         std::optional<LossScalerOptions> scaler = {})
     {
-        auto made = makeTrainer(session, {network, format, gemmKernels(format).front(), scaler});
+        auto made = makeTrainer(device, hostAmpDevices(session, gemmKernels(format).front()),
+                                {network, format, scaler});
         if (!made)
             qFatal("%s", made.error().text().c_str());
         return std::move(*made);
@@ -65,7 +65,8 @@ void TestAmpTrainer::gradientsAreThoseOfTheLoss()
     QFETCH(int, format);
     Bench bench;
     for (const GemmKernel& kernel : gemmKernels(Format(format))) {
-        const auto check = checkTrainer(bench.session, Format(format), kernel);
+        const auto check =
+            checkTrainer(bench.device, hostAmpDevices(bench.session, kernel), Format(format));
         QVERIFY2(check.has_value(), check ? "" : check.error().text().c_str());
         QVERIFY2(check->passed(), (kernel.name + ": " + check->text()).c_str());
         QVERIFY(check->compared() > 300);
@@ -84,11 +85,8 @@ void TestAmpTrainer::memoryIsThatOfTheStepSimulator()
     for (const TrainedNetwork& shape :
          {network, TrainedNetwork{512, 64, 32}, TrainedNetwork{8, 300, 200}}) {
         const auto trainer = bench.trainer(shape, Format(format));
-        TrainingBatch batch;
-        for (int i = 0; i < 2; ++i) {
-            fillBatch(bench.session, shape, std::uint64_t(i), batch);
-            QVERIFY(trainer->step(batch, nullptr).has_value());
-        }
+        for (std::uint64_t i = 0; i < 2; ++i)
+            QVERIFY(trainer->step(i, nullptr).has_value());
         const auto predicted =
             recipeStep(bench.device, shape, trainingRecipe(Format(format)).value());
         QCOMPARE(trainer->highWater(), predicted->peak);
@@ -99,11 +97,8 @@ void TestAmpTrainer::theSameSeedGivesTheSameLosses()
 {
     Bench bench;
     const auto first = bench.trainer(network, Format::Bf16), second = bench.trainer(network, Format::Bf16);
-    TrainingBatch batch;
-    for (int i = 0; i < 5; ++i) {
-        fillBatch(bench.session, network, std::uint64_t(i), batch);
-        QCOMPARE(first->step(batch, nullptr)->loss, second->step(batch, nullptr)->loss);
-    }
+    for (std::uint64_t i = 0; i < 5; ++i)
+        QCOMPARE(first->step(i, nullptr)->loss, second->step(i, nullptr)->loss);
 }
 
 void TestAmpTrainer::theLossFalls_data()
@@ -119,12 +114,9 @@ void TestAmpTrainer::theLossFalls()
     if (Format(format) == Format::Fp16)
         scaler.emplace();
     const auto trainer = bench.trainer(network, Format(format), scaler);
-    TrainingBatch batch;
     std::vector<double> losses;
-    for (int i = 0; i < 300; ++i) {
-        fillBatch(bench.session, network, std::uint64_t(i), batch);
-        losses.push_back(trainer->step(batch, nullptr)->loss);
-    }
+    for (std::uint64_t i = 0; i < 300; ++i)
+        losses.push_back(trainer->step(i, nullptr)->loss);
     QVERIFY(std::fabs(losses.front() - std::log(16.0)) < 0.2); // knows nothing yet
     double last = 0;
     for (std::size_t i = 280; i < 300; ++i)
@@ -138,32 +130,28 @@ void TestAmpTrainer::overflowSkipsTheStepAndHalvesTheScale()
     LossScalerOptions options;
     options.initialScale = 0x1p30F;
     const auto trainer = bench.trainer(network, Format::Fp16, options);
-    TrainingBatch batch;
-    fillBatch(bench.session, network, 0, batch);
-    const std::vector<float> before = trainer->parameters();
+    const std::vector<float> before = trainer->parameters().value();
     float scale = options.initialScale;
     int skipped = 0;
     for (; skipped < 40; ++skipped) {
-        const auto step = trainer->step(batch, nullptr);
+        const auto step = trainer->step(0, nullptr);
         QCOMPARE(step->scale, scale);
         if (!step->isSkipped)
             break;
-        QVERIFY(trainer->parameters() == before); // nothing moved
+        QVERIFY(trainer->parameters().value() == before); // nothing moved
         scale /= 2;
     }
     QVERIFY2(skipped > 5 && skipped < 30, qPrintable(QString::number(skipped)));
-    QVERIFY(trainer->parameters() != before);
+    QVERIFY(trainer->parameters().value() != before);
 }
 
 void TestAmpTrainer::theScaleGrows()
 {
     Bench bench;
     const auto trainer = bench.trainer(network, Format::Fp16, LossScalerOptions{8, 2, 0.5, 3});
-    TrainingBatch batch;
-    fillBatch(bench.session, network, 0, batch);
     std::vector<float> scales;
     for (int i = 0; i < 7; ++i)
-        scales.push_back(trainer->step(batch, nullptr)->scale);
+        scales.push_back(trainer->step(0, nullptr)->scale);
     QCOMPARE(scales, (std::vector<float>{8, 8, 8, 16, 16, 16, 32}));
 }
 
@@ -191,7 +179,7 @@ void TestAmpTrainer::aRunAnswersWithFiguresAndCurves()
     const auto parameters = resolve(precision.schema(),
                                     {"operation=train", "format=fp16", "m=64", "n=96", "k=48",
                                      "steps=40", "loss_scale=1048576"});
-    const auto run = measureTraining(bench.session, precision, *parameters);
+    const auto run = host::measureTraining(bench.session, precision, *parameters);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     const Outcome predicted = precision.predict(bench.device, *parameters).value();
     const auto measured = [&](const char* key) {

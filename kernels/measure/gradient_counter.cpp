@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/host/gradient_counter.h"
+#include "kernels/measure/gradient_counter.h"
+
+#include "kernels/measure/amp_numbers.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace memscape::host {
+namespace memscape {
+
+static_assert(ampFirstBar == histogramFirst && ampBars == histogramBars);
 
 void GradientCounter::add(std::span<const float> gradients, double scale)
 {
-    const double shift = std::log2(scale);
     for (const float gradient : gradients) {
         if (!std::isfinite(gradient))
             continue;
@@ -17,13 +20,25 @@ void GradientCounter::add(std::span<const float> gradients, double scale)
             ++m_zeros;
             continue;
         }
-        const double magnitude = std::log2(std::fabs(double(gradient))) - shift;
-        m_sum += magnitude;
-        m_squares += magnitude * magnitude;
-        m_largest = std::max(m_largest, std::fabs(double(gradient)) / scale);
-        const int bar = int(std::floor(magnitude)) - histogramFirst;
-        ++m_bars[std::size_t(std::clamp(bar, 0, histogramBars - 1))];
+        const double magnitude = std::fabs(double(gradient)) / scale, log = std::log2(magnitude);
+        m_sum += log;
+        m_squares += log * log;
+        m_largest = std::max(m_largest, magnitude);
+        ++m_bars[std::size_t(ampBarOf(magnitude))];
     }
+}
+
+void GradientCounter::add(const GradientCounts& counts)
+{
+    for (std::size_t i = 0; i < m_bars.size() && i < counts.bars.size(); ++i) {
+        m_bars[i] += double(counts.bars[i]);
+        m_count += double(counts.bars[i]);
+    }
+    m_count += double(counts.zeros);
+    m_zeros += double(counts.zeros);
+    m_largest = std::max(m_largest, counts.largest);
+    m_sum += counts.sum;
+    m_squares += counts.squares;
 }
 
 MagnitudeHistogram GradientCounter::histogram() const
@@ -55,4 +70,4 @@ double GradientCounter::spreadBits() const
     return std::sqrt(std::max(0.0, m_squares / count - mean * mean));
 }
 
-} // namespace memscape::host
+} // namespace memscape

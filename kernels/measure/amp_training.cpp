@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/host/amp_training.h"
+#include "kernels/measure/amp_training.h"
 
-#include "kernels/host/amp_trainer.h"
-#include "kernels/host/measurement.h"
-#include "kernels/host/precision.h"
-#include "kernels/measure/quality.h"
+#include "kernels/measure/statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace memscape::host {
+namespace memscape {
 
 namespace {
 
@@ -48,8 +45,8 @@ struct Course
 class TrainingRun
 {
 public:
-    TrainingRun(HostSession& session, const PrecisionCase& asked)
-        : m_session(session)
+    TrainingRun(TrainingMachine& machine, const PrecisionCase& asked)
+        : m_machine(machine)
         , m_asked(asked)
         , m_network(trainedNetwork(asked.shape))
     {
@@ -73,7 +70,7 @@ private:
     const Course& single() const { return m_courses.front(); }
     const Course& chosen() const { return m_courses[m_courses.size() > 1 ? 1 : 0]; }
 
-    HostSession& m_session;
+    TrainingMachine& m_machine;
     PrecisionCase m_asked;
     TrainedNetwork m_network;
     std::vector<Course> m_courses;
@@ -86,16 +83,17 @@ private:
 Result<void> TrainingRun::add(const std::string& key, const std::string& label, Format format,
                               bool isScaled)
 {
-    MEMSCAPE_TRY(choice, fastestGemm(m_session, format));
-    MEMSCAPE_TRY(check, checkTrainer(m_session, format, choice.kernel));
+    MEMSCAPE_TRY(products, m_machine.products(format));
+    MEMSCAPE_TRY(check, checkTrainer(m_machine.device(), products.devices, format));
     MEMSCAPE_CHECK(check.result("training in " + label));
-    TrainerOptions options{m_network, format, choice.kernel, {}};
+    TrainerOptions options{m_network, format};
     if (isScaled)
         options.scaler = m_asked.scaler();
-    MEMSCAPE_TRY(trainer, makeTrainer(m_session, options));
+    MEMSCAPE_TRY(trainer, makeTrainer(m_machine.device(), products.devices, options));
     m_courses.push_back({key, label, std::move(trainer), {}});
-    m_method["products"][key] = choice.kernel.name;
-    m_method["tried"][std::string(numberFormat(format).key)] = choice.tried;
+    m_method["products"][key] = products.name;
+    if (!products.tried.is_null())
+        m_method["tried"][std::string(numberFormat(format).key)] = products.tried;
     m_method["checks"][key] = check.text();
     return {};
 }
@@ -117,17 +115,16 @@ Result<void> TrainingRun::open()
 
 Result<void> TrainingRun::takeSteps()
 {
-    TrainingBatch batch;
     const int every = std::max(1, m_asked.steps / countedSteps);
+    RunSink& sink = m_machine.sink();
     for (int i = 0; i < m_asked.steps; ++i) {
-        m_session.sink().progress(i, m_asked.steps, fmt::format("step {} of {}", i + 1, m_asked.steps));
-        fillBatch(m_session, m_network, std::uint64_t(i), batch);
-        MEMSCAPE_CHECK(m_session.checkStopped());
+        sink.progress(i, m_asked.steps, fmt::format("step {} of {}", i + 1, m_asked.steps));
         for (Course& course : m_courses) {
             const bool isCounted = &course == &m_courses.front() && i % every == every - 1;
-            MEMSCAPE_TRY(step, course.trainer->step(batch, isCounted ? &m_gradients : nullptr));
+            MEMSCAPE_TRY(step, course.trainer->step(std::uint64_t(i), isCounted ? &m_gradients : nullptr));
             course.steps.push_back(step);
         }
+        m_machine.look();
     }
     return {};
 }
@@ -135,25 +132,28 @@ Result<void> TrainingRun::takeSteps()
 Result<void> TrainingRun::run()
 {
     MEMSCAPE_CHECK(open());
-    ContentionWatch watch(m_session.watch().fastestClock());
-    watch.start(m_session.readTicks());
-    watch.add(m_session.readCanary());
+    m_machine.beginWatch();
     if (auto taken = takeSteps(); !taken) {
         if (taken.error().code != "run.cancelled" || m_courses.back().steps.size() < 2)
             return fail(std::move(taken).error());
         m_complete = false;
     }
-    watch.add(m_session.readCanary());
     const Summary seconds = chosen().seconds();
-    m_quality = gradeOf(seconds, watch.circumstances(m_session.readTicks(), seconds.count));
-    m_method["threads"] = m_session.team().size();
-    m_method["instructions"] = numberInstructions();
+    m_quality = gradeOf(seconds, m_machine.seen(seconds.count));
+    m_method.update(m_machine.method());
     m_method["task"] = fmt::format("{} → {} → {} → {} classes, new batches of {}: which of {} random "
                                    "directions the input points along most",
                                    m_network.inputs, m_network.hidden, m_network.hidden,
                                    TrainedNetwork::classes, m_network.batch,
                                    TrainedNetwork::classes);
     return {};
+}
+
+Figure timeFigure(std::string key, std::string label, const Summary& seconds)
+{
+    if (seconds.empty())
+        return {std::move(key), std::move(label), Unit::Second, std::numeric_limits<double>::quiet_NaN(), {}, {}, {}};
+    return {std::move(key), std::move(label), Unit::Second, seconds.median, seconds.minimum, seconds.q3, {}};
 }
 
 Figure counted(std::string key, std::string label, double value)
@@ -174,8 +174,8 @@ Figures TrainingRun::figures(double lossScale) const
     const auto singlePeak = double(single().trainer->highWater());
     const double gain =
         seconds.median > 0 ? first.median / seconds.median : std::numeric_limits<double>::quiet_NaN();
-    Figures figures{timeFigure("step_time", "step", seconds, false),
-                    timeFigure("fp32_step_time", "step in FP32", first, false),
+    Figures figures{timeFigure("step_time", "step", seconds),
+                    timeFigure("fp32_step_time", "step in FP32", first),
                     counted("speedup", "speedup", gain),
                     {"peak_memory", "peak memory", Unit::Byte, peak, {}, {}, {}},
                     {"fp32_peak_memory", "peak memory in FP32", Unit::Byte, singlePeak, {}, {}, {}},
@@ -194,7 +194,7 @@ Figures TrainingRun::figures(double lossScale) const
         figures.push_back(counted(fmt::format("{}_final_loss", course.key),
                                   fmt::format("loss at the end, {}", course.label),
                                   course.finalLoss()));
-    if (auto stored = storedFigure(m_asked.format, m_asked.value))
+    if (auto stored = m_machine.stored(m_asked.format, m_asked.value))
         figures.push_back(std::move(*stored));
     return figures;
 }
@@ -276,7 +276,7 @@ void addRun(MeasuredRun& record, const TrainingRun& run, const Experiment& exper
     record.measurement.detail = run.detail();
 }
 
-Result<MeasuredRun> sweepOfRuns(HostSession& session, const Experiment& experiment,
+Result<MeasuredRun> sweepOfRuns(TrainingMachine& machine, const Experiment& experiment,
                                 const Parameters& parameters)
 {
     const Sweep& sweep = *parameters.sweep();
@@ -287,7 +287,7 @@ Result<MeasuredRun> sweepOfRuns(HostSession& session, const Experiment& experime
     bool isComplete = true;
     for (std::size_t i = 0; i < sweep.values.size() && isComplete; ++i) {
         const Parameters own = parameters.at(sweep.key, sweep.values[i]);
-        TrainingRun run(session, precisionCase(own));
+        TrainingRun run(machine, precisionCase(own));
         if (auto taken = run.run(); !taken) {
             if (points.empty() || taken.error().code != "run.cancelled")
                 return fail(std::move(taken).error());
@@ -296,7 +296,7 @@ Result<MeasuredRun> sweepOfRuns(HostSession& session, const Experiment& experime
         }
         points.push_back({axis.values[i], valueText(sweep.values[i]),
                           run.figures(own.number("loss_scale")), {}});
-        session.sink().point(sweep.key, points.back());
+        machine.sink().point(sweep.key, points.back());
         Json detail = run.detail();
         detail["x"] = jsonNumber(axis.values[i]);
         detail["name"] = valueText(sweep.values[i]);
@@ -309,9 +309,9 @@ Result<MeasuredRun> sweepOfRuns(HostSession& session, const Experiment& experime
     MeasuredRun record;
     record.complete = isComplete;
     record.measurement =
-        outcomeFromPoints(experiment, session.device(), parameters, std::move(points));
+        outcomeFromPoints(experiment, machine.device(), parameters, std::move(points));
     record.measurement.detail["points"] = std::move(details);
-    record.provenance = provenanceOf(session);
+    record.provenance = machine.provenance();
     record.provenance.update({{"method", std::move(method)},
                               {"samples", std::move(samples)},
                               {"grade", std::string(1, worst.grade)},
@@ -322,7 +322,7 @@ Result<MeasuredRun> sweepOfRuns(HostSession& session, const Experiment& experime
 
 } // namespace
 
-Result<MeasuredRun> measureTraining(HostSession& session, const Experiment& experiment,
+Result<MeasuredRun> measureTraining(TrainingMachine& machine, const Experiment& experiment,
                                     const Parameters& parameters)
 {
     if (auto recipe = trainingRecipe(precisionCase(parameters).format); !recipe) {
@@ -331,13 +331,13 @@ Result<MeasuredRun> measureTraining(HostSession& session, const Experiment& expe
         return fail(std::move(error));
     }
     if (parameters.sweep())
-        return sweepOfRuns(session, experiment, parameters);
-    TrainingRun run(session, precisionCase(parameters));
+        return sweepOfRuns(machine, experiment, parameters);
+    TrainingRun run(machine, precisionCase(parameters));
     MEMSCAPE_CHECK(run.run());
     MeasuredRun record;
     record.complete = run.isComplete();
-    addRun(record, run, experiment, session.device(), parameters);
-    record.provenance = provenanceOf(session);
+    addRun(record, run, experiment, machine.device(), parameters);
+    record.provenance = machine.provenance();
     record.provenance.update({{"method", run.method()},
                               {"samples", run.samples()},
                               {"grade", std::string(1, run.quality().grade)},
@@ -346,4 +346,4 @@ Result<MeasuredRun> measureTraining(HostSession& session, const Experiment& expe
     return record;
 }
 
-} // namespace memscape::host
+} // namespace memscape

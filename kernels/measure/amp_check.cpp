@@ -1,17 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trainer's gradients against differences of a loss that is computed here, plainly, in double.
-#include "kernels/host/amp_trainer.h"
+#include "kernels/measure/amp_trainer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
-namespace memscape::host {
+namespace memscape {
 
 namespace {
 
+struct PlainBatch
+{
+    std::vector<float> inputs;
+    std::vector<int> labels;
+};
+
+PlainBatch plainBatch(const TrainedNetwork& network, std::uint64_t index)
+{
+    const auto inputs = std::uint64_t(network.inputs);
+    std::vector<float> directions;
+    for (std::uint64_t i = 0; i < inputs * ampClasses; ++i)
+        directions.push_back(ampDirection(inputs, i / ampClasses, int(i % ampClasses)));
+    PlainBatch batch;
+    batch.inputs.resize(std::size_t(network.batch * network.inputs));
+    for (std::uint64_t row = 0; row < std::uint64_t(network.batch); ++row)
+        batch.labels.push_back(
+            ampExample(index, row, inputs, directions.data(), batch.inputs.data() + row * inputs));
+    return batch;
+}
+
 /// The mean loss of a batch; `parameters` as AmpTrainer::parameters().
 double plainLoss(const TrainedNetwork& network, const std::vector<double>& parameters,
-                 const TrainingBatch& batch)
+                 const PlainBatch& batch)
 {
     const std::array<std::size_t, 4> widths{std::size_t(network.inputs), std::size_t(network.hidden),
                                             std::size_t(network.hidden),
@@ -45,20 +66,19 @@ double plainLoss(const TrainedNetwork& network, const std::vector<double>& param
 
 } // namespace
 
-Result<Check> checkTrainer(HostSession& session, Format format, const GemmKernel& kernel)
+Result<Check> checkTrainer(const Device& machine, const AmpDeviceFactory& devices, Format format)
 {
     const TrainedNetwork network{9, 7, 11};
     // BF16 and FP16 round every array of the step; gradients are about as exact as their format.
     const double place = format == Format::Fp32 ? 1e-5 : 6 * numberFormat(format).epsilon();
-    TrainerOptions options{network, format, kernel, {}};
+    TrainerOptions options{network, format, {}, true};
     if (format == Format::Fp16)
         options.scaler = LossScalerOptions{1024, 2, 0.5, 2000};
-    MEMSCAPE_TRY(trainer, makeTrainer(session, options));
-    TrainingBatch batch;
-    fillBatch(session, network, 0, batch);
-    const std::vector<float> before = trainer->parameters();
+    MEMSCAPE_TRY(trainer, makeTrainer(machine, devices, options));
+    const PlainBatch batch = plainBatch(network, 0);
+    MEMSCAPE_TRY(before, trainer->parameters());
     std::vector<double> parameters(before.begin(), before.end());
-    MEMSCAPE_TRY(step, trainer->step(batch, nullptr));
+    MEMSCAPE_TRY(step, trainer->step(0, nullptr));
     const std::vector<float>& found = trainer->lastGradients();
     std::vector<double> expected;
     double largest = 0;
@@ -80,4 +100,4 @@ Result<Check> checkTrainer(HostSession& session, Format format, const GemmKernel
     return check;
 }
 
-} // namespace memscape::host
+} // namespace memscape

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/host/amp_trainer.h"
+#include "kernels/measure/amp_trainer.h"
 
-#include "core/checkpoint/mlp_chain.h"
-#include "kernels/host/amp_arrays.h"
-#include "kernels/measure/mlp_numbers.h"
+#include "kernels/measure/amp_pool.h"
 
-#include <algorithm>
+#include <array>
 #include <cmath>
-#include <numeric>
 
-namespace memscape::host {
+namespace memscape {
+
+static_assert(ampClasses == TrainedNetwork::classes);
 
 namespace {
 
@@ -26,14 +25,14 @@ struct Layer
     PooledArray weightStep, biasStep; ///< its counts: the fused kernel keeps them on the device
     PooledArray weightCast, biasCast, inputCast;
     PooledArray weightGradient, biasGradient; ///< FP32
-    std::optional<TeamGemm> forward, inputProduct, weightProduct;
+    int forward = 0, inputProduct = 0, weightProduct = 0;
 };
 
-class HostAmpTrainer final : public AmpTrainer
+class ProgrammedTrainer final : public AmpTrainer
 {
 public:
-    HostAmpTrainer(HostSession& session, const TrainerOptions& options)
-        : m_session(session)
+    ProgrammedTrainer(const Device& machine, const TrainerOptions& options)
+        : m_machine(machine)
         , m_options(options)
         , m_batch(options.network.batch)
         , m_isShort(options.format != Format::Fp32)
@@ -41,35 +40,40 @@ public:
     {
     }
 
-    Result<void> open();
-    Result<TrainedStep> step(const TrainingBatch& batch, GradientCounter* counter) override;
+    Result<void> open(const AmpDeviceFactory& devices);
+    Result<TrainedStep> step(std::uint64_t batch, GradientCounter* counter) override;
     std::int64_t highWater() const override { return m_pool->pool.highWater(); }
-    std::vector<float> parameters() const override;
+    Result<std::vector<float>> parameters() override;
     const std::vector<float>& lastGradients() const override { return m_lastGradients; }
 
 private:
     Result<void> prepare(Layer& layer, int index);
-    Result<PooledArray> take(std::int64_t elements, Format format)
-    {
-        return PooledArray::take(*m_pool, elements, format);
-    }
+    Result<PooledArray> take(std::int64_t elements, Format format);
     Result<PooledArray> cast(const PooledArray& from, Format to);
+    /// The products' sums of a layer, without the bias.
     Result<PooledArray> linear(Layer& layer, const PooledArray& input);
-    Result<double> forward();
-    Result<void> backward(double scale, GradientCounter* counter);
+    const PooledArray& biasOf(const Layer& layer) const { return m_isShort ? layer.biasCast : layer.bias; }
+    const PooledArray& weightOf(const Layer& layer) const
+    {
+        return m_isShort ? layer.weightCast : layer.weight;
+    }
+    Result<void> forward();
+    Result<void> backward(GradientCounter* counter);
     Result<PooledArray> layerBackward(Layer& layer, PooledArray gradient, const PooledArray& input,
                                       bool wantsInput, GradientCounter* counter);
-    Result<PooledArray> lossBackward(double scale, GradientCounter* counter);
-    bool unscale(double scale);
-    void update();
-    void count(const PooledArray& gradients, GradientCounter* counter) const;
+    Result<PooledArray> lossBackward(GradientCounter* counter);
+    /// Whether the optimizer may step.
+    Result<bool> unscale();
+    Result<void> update();
+    Result<void> count(const PooledArray& gradients, GradientCounter* counter);
+    Result<void> keep(const PooledArray& gradient);
 
-    HostSession& m_session;
+    const Device& m_machine;
     TrainerOptions m_options;
     std::int64_t m_batch;
     bool m_isShort;
     LossScaler m_scaler;
-    Buffer m_arena;
+    std::unique_ptr<AmpDevice> m_device;
     std::unique_ptr<ArrayPool> m_pool;
     std::array<Layer, layers> m_layers;
     PooledArray m_input, m_labels;
@@ -80,17 +84,16 @@ private:
     std::vector<float> m_lastGradients;
 };
 
-Result<void> HostAmpTrainer::open()
+Result<void> ProgrammedTrainer::open(const AmpDeviceFactory& devices)
 {
     const TrainedNetwork& network = m_options.network;
     // Half as much again as predicted: more than predicted would be counted and shown, not refused.
     MEMSCAPE_TRY(recipe, trainingRecipe(m_options.format));
-    MEMSCAPE_TRY(predicted, recipeStep(m_session.device(), network, recipe));
+    MEMSCAPE_TRY(predicted, recipeStep(m_machine, network, recipe));
     const std::int64_t bytes = predicted.peak + predicted.peak / 2 + (1 << 20);
-    MEMSCAPE_CHECK(m_session.checkFits(double(bytes)));
-    MEMSCAPE_TRY(arena, allocate(std::size_t(bytes), Pages::Huge, m_session.memory()));
-    m_arena = std::move(arena);
-    m_pool = std::make_unique<ArrayPool>(ArrayPool{CountingPool(bytes), m_arena.data()});
+    MEMSCAPE_TRY(device, devices(bytes));
+    m_device = std::move(device);
+    m_pool = std::make_unique<ArrayPool>(ArrayPool{CountingPool(bytes), m_device->arena()});
     const std::array<std::int64_t, layers + 1> widths{network.inputs, network.hidden,
                                                       network.hidden, TrainedNetwork::classes};
     for (int i = 0; i < layers; ++i) {
@@ -102,10 +105,18 @@ Result<void> HostAmpTrainer::open()
     MEMSCAPE_TRY(labels, take(m_batch * 2, Format::Fp32)); // 8 B each
     m_input = std::move(input);
     m_labels = std::move(labels);
-    return m_session.checkStopped();
+    return m_device->checkStopped();
 }
 
-Result<void> HostAmpTrainer::prepare(Layer& layer, int index)
+Result<PooledArray> ProgrammedTrainer::take(std::int64_t elements, Format format)
+{
+    MEMSCAPE_TRY(taken, PooledArray::take(*m_pool, elements, format));
+    if (m_options.isChecked)
+        MEMSCAPE_CHECK(m_device->poison(taken));
+    return taken;
+}
+
+Result<void> ProgrammedTrainer::prepare(Layer& layer, int index)
 {
     const std::int64_t in = layer.inputs, out = layer.outputs;
     struct Wanted
@@ -123,37 +134,32 @@ Result<void> HostAmpTrainer::prepare(Layer& layer, int index)
                                         {layer.biasStep, 1}}};
     for (const Wanted& one : wanted) {
         MEMSCAPE_TRY(array, take(one.elements, Format::Fp32));
-        std::fill_n(array.floats(), one.elements, 0.0F);
+        MEMSCAPE_CHECK(m_device->clear(array));
         one.array = std::move(array);
     }
     const float bound = 1 / std::sqrt(float(in)); // torch.nn.Linear's
-    for (std::int64_t i = 0; i < in * out; ++i)
-        layer.weight.floats()[i] = bound * mlpUniform(mlpWeightSeed(index), std::uint64_t(i));
-    for (std::int64_t i = 0; i < out; ++i)
-        layer.bias.floats()[i] = bound * mlpUniform(mlpBiasSeed(index), std::uint64_t(i));
-    const auto plan = [&](GemmTask task) {
-        return TeamGemm::make(m_session, m_options.kernel, task);
-    };
+    MEMSCAPE_CHECK(m_device->uniform(layer.weight, mlpWeightSeed(index), bound));
+    MEMSCAPE_CHECK(m_device->uniform(layer.bias, mlpBiasSeed(index), bound));
     const Format format = m_options.format;
     // h (batch × out) = x · Wᵀ, W is (out × in) as in PyTorch.
-    MEMSCAPE_TRY(forward, plan({{m_batch, out, in}, format, format, in, in, out, false, true}));
+    MEMSCAPE_TRY(forward, m_device->prepare({{m_batch, out, in}, format, false, true}));
     // dx (batch × in) = dh · W;  dW (out × in) = dhᵀ · x
-    MEMSCAPE_TRY(input, plan({{m_batch, in, out}, format, format, out, in, in, false, false}));
-    MEMSCAPE_TRY(weight, plan({{out, in, m_batch}, format, format, out, in, in, true, false}));
-    layer.forward = std::move(forward);
-    layer.inputProduct = std::move(input);
-    layer.weightProduct = std::move(weight);
+    MEMSCAPE_TRY(input, m_device->prepare({{m_batch, in, out}, format, false, false}));
+    MEMSCAPE_TRY(weight, m_device->prepare({{out, in, m_batch}, format, true, false}));
+    layer.forward = forward;
+    layer.inputProduct = input;
+    layer.weightProduct = weight;
     return {};
 }
 
-Result<PooledArray> HostAmpTrainer::cast(const PooledArray& from, Format to)
+Result<PooledArray> ProgrammedTrainer::cast(const PooledArray& from, Format to)
 {
     MEMSCAPE_TRY(made, take(from.elements(), to));
-    convertArray(m_session.team(), from, made);
+    MEMSCAPE_CHECK(m_device->convert(from, made));
     return made;
 }
 
-Result<PooledArray> HostAmpTrainer::linear(Layer& layer, const PooledArray& input)
+Result<PooledArray> ProgrammedTrainer::linear(Layer& layer, const PooledArray& input)
 {
     const Format format = m_options.format;
     const PooledArray* operand = &input;
@@ -169,26 +175,25 @@ Result<PooledArray> HostAmpTrainer::linear(Layer& layer, const PooledArray& inpu
         }
     }
     MEMSCAPE_TRY(result, take(m_batch * layer.outputs, format));
-    const PooledArray& weight = m_isShort ? layer.weightCast : layer.weight;
-    layer.forward->run(operand->data(), weight.data(), result.data());
-    addBias(m_session.team(), m_isShort ? layer.biasCast : layer.bias, result);
-    MEMSCAPE_CHECK(m_session.checkStopped());
+    MEMSCAPE_CHECK(m_device->multiply(layer.forward, *operand, weightOf(layer), result));
+    MEMSCAPE_CHECK(m_device->checkStopped());
     return result;
 }
 
-Result<double> HostAmpTrainer::forward()
+Result<void> ProgrammedTrainer::forward()
 {
     const PooledArray* input = &m_input;
     for (std::size_t i = 0; i < m_activations.size(); ++i) {
         MEMSCAPE_TRY(sums, linear(m_layers[i], *input));
         MEMSCAPE_TRY(activation, take(sums.elements(), sums.format()));
-        reluArray(m_session.team(), sums, activation);
+        MEMSCAPE_CHECK(m_device->biasRelu(biasOf(m_layers[i]), sums, activation));
         m_activations[i] = std::move(activation);
         input = &m_activations[i];
     }
     MEMSCAPE_TRY(logits, linear(m_layers[2], *input));
+    MEMSCAPE_CHECK(m_device->addBias(biasOf(m_layers[2]), logits));
     MEMSCAPE_TRY(logs, take(logits.elements(), m_options.format));
-    logSoftmax(logits, logs, TrainedNetwork::classes);
+    MEMSCAPE_CHECK(m_device->logSoftmax(logits, logs));
     PooledArray wide; // nll_loss is on autocast's list of FP32; log_softmax within it is not
     if (m_isShort) {
         MEMSCAPE_TRY(made, cast(logs, Format::Fp32));
@@ -199,25 +204,24 @@ Result<double> HostAmpTrainer::forward()
     m_logProbabilities = std::move(logs);
     m_loss = std::move(loss);
     m_labelWeight = std::move(labelWeight);
-    const double mean =
-        meanLoss(m_isShort ? wide : m_logProbabilities, m_labels, TrainedNetwork::classes);
+    MEMSCAPE_CHECK(m_device->meanLoss(m_isShort ? wide : m_logProbabilities, m_labels, m_loss));
     m_wideLogs = std::move(wide);
     for (Layer& layer : m_layers)
         layer.biasCast.give(); // autocast's end; products keep the weights that backward needs
     m_layers[0].weightCast.give();
-    return mean;
+    return {};
 }
 
-void HostAmpTrainer::count(const PooledArray& gradients, GradientCounter* counter) const
+Result<void> ProgrammedTrainer::count(const PooledArray& gradients, GradientCounter* counter)
 {
-    if (counter != nullptr)
-        eachChunk(gradients, [&](std::span<const float> part) { counter->add(part, m_scale); });
+    return counter != nullptr ? m_device->count(gradients, m_scale, *counter) : Result<void>();
 }
 
-Result<PooledArray> HostAmpTrainer::lossBackward(double scale, GradientCounter* counter)
+Result<PooledArray> ProgrammedTrainer::lossBackward(GradientCounter* counter)
 {
     const auto elements = m_logProbabilities.elements();
-    MEMSCAPE_TRY(ofLabels, take(elements, Format::Fp32)); // nll_loss's
+    MEMSCAPE_TRY(ofLabels, take(elements, Format::Fp32)); // nll_loss's, zero but at the labels
+    MEMSCAPE_CHECK(m_device->clear(ofLabels));
     m_wideLogs.give();
     m_labelWeight.give();
     if (m_isShort) {
@@ -226,18 +230,17 @@ Result<PooledArray> HostAmpTrainer::lossBackward(double scale, GradientCounter* 
     }
     MEMSCAPE_TRY(gradient, take(elements, m_options.format));
     // At a label −scale / batch came from nll_loss, in the format.
-    const double factor = rounded(numberFormat(m_options.format), scale / double(m_batch));
-    memscape::host::lossBackward(m_logProbabilities, m_labels, gradient, TrainedNetwork::classes,
-                                 factor);
+    const double factor = rounded(numberFormat(m_options.format), m_scale / double(m_batch));
+    MEMSCAPE_CHECK(m_device->lossBackward(m_logProbabilities, m_labels, gradient, factor));
     ofLabels.give();
     m_logProbabilities.give();
-    count(gradient, counter);
+    MEMSCAPE_CHECK(count(gradient, counter));
     return gradient;
 }
 
-Result<PooledArray> HostAmpTrainer::layerBackward(Layer& layer, PooledArray gradient,
-                                                  const PooledArray& input, bool wantsInput,
-                                                  GradientCounter* counter)
+Result<PooledArray> ProgrammedTrainer::layerBackward(Layer& layer, PooledArray gradient,
+                                                     const PooledArray& input, bool wantsInput,
+                                                     GradientCounter* counter)
 {
     const Format format = m_options.format;
     const auto asFloat = [&](PooledArray& made) -> Result<PooledArray> {
@@ -250,16 +253,15 @@ Result<PooledArray> HostAmpTrainer::layerBackward(Layer& layer, PooledArray grad
     PooledArray result;
     if (wantsInput) {
         MEMSCAPE_TRY(made, take(m_batch * layer.inputs, format));
-        layer.inputProduct->run(gradient.data(),
-                                (m_isShort ? layer.weightCast : layer.weight).data(), made.data());
-        count(made, counter);
+        MEMSCAPE_CHECK(m_device->multiply(layer.inputProduct, gradient, weightOf(layer), made));
+        MEMSCAPE_CHECK(count(made, counter));
         result = std::move(made);
     }
     MEMSCAPE_TRY(weight, take(layer.inputs * layer.outputs, format));
-    layer.weightProduct->run(gradient.data(), input.data(), weight.data());
-    count(weight, counter);
+    MEMSCAPE_CHECK(m_device->multiply(layer.weightProduct, gradient, input, weight));
+    MEMSCAPE_CHECK(count(weight, counter));
     MEMSCAPE_TRY(bias, take(layer.outputs, format));
-    sumRows(gradient, bias);
+    MEMSCAPE_CHECK(m_device->sumRows(gradient, bias));
     gradient.give();
     layer.weightCast.give();
     layer.inputCast.give();
@@ -267,14 +269,14 @@ Result<PooledArray> HostAmpTrainer::layerBackward(Layer& layer, PooledArray grad
     layer.weightGradient = std::move(weightGradient);
     MEMSCAPE_TRY(biasGradient, asFloat(bias));
     layer.biasGradient = std::move(biasGradient);
-    MEMSCAPE_CHECK(m_session.checkStopped());
+    MEMSCAPE_CHECK(m_device->checkStopped());
     return result;
 }
 
-Result<void> HostAmpTrainer::backward(double scale, GradientCounter* counter)
+Result<void> ProgrammedTrainer::backward(GradientCounter* counter)
 {
     MEMSCAPE_TRY(ofLoss, take(1, Format::Fp32)); // 1, as long as backward runs
-    MEMSCAPE_TRY(gradient, lossBackward(scale, counter));
+    MEMSCAPE_TRY(gradient, lossBackward(counter));
     for (std::size_t i = layers; i-- > 0;) {
         const PooledArray& batch = m_isShort ? m_layers[0].inputCast : m_input;
         const PooledArray& input = i > 0 ? m_activations[i - 1] : batch;
@@ -282,115 +284,100 @@ Result<void> HostAmpTrainer::backward(double scale, GradientCounter* counter)
         if (i == 0)
             break;
         MEMSCAPE_TRY(masked, take(below.elements(), below.format()));
-        reluBackward(m_session.team(), m_activations[i - 1], below, masked);
+        MEMSCAPE_CHECK(m_device->reluBackward(m_activations[i - 1], below, masked));
         m_activations[i - 1].give();
         gradient = std::move(masked);
     }
     return {};
 }
 
-bool HostAmpTrainer::unscale(double scale)
+Result<bool> ProgrammedTrainer::unscale()
 {
-    bool isFinite = true;
-    m_lastGradients.clear();
-    for (Layer& layer : m_layers) {
-        for (PooledArray* gradient : {&layer.weightGradient, &layer.biasGradient}) {
-            isFinite &= scaleArray(m_session.team(), *gradient, float(1 / scale));
-            if (m_options.network.parameters() < 4096) // kept for the check alone
-                m_lastGradients.insert(m_lastGradients.end(), gradient->floats(),
-                                       gradient->floats() + gradient->elements());
-        }
+    if (!m_options.scaler)
+        return true;
+    std::vector<AmpArray> gradients;
+    for (const Layer& layer : m_layers) {
+        gradients.push_back(layer.weightGradient);
+        gradients.push_back(layer.biasGradient);
     }
-    return isFinite;
+    MEMSCAPE_CHECK(m_device->unscale(gradients, float(1 / m_scale)));
+    MEMSCAPE_TRY(isInfinite, m_device->foundInfinite());
+    return m_scaler.update(isInfinite);
 }
 
-void HostAmpTrainer::update()
+Result<void> ProgrammedTrainer::update()
 {
     ++m_updates;
     const AdamStep adam{learningRate, beta1, beta2, epsilon, decay,
                         1 - std::pow(beta1, float(m_updates)),
                         std::sqrt(1 - std::pow(beta2, float(m_updates)))};
-    for (Layer& layer : m_layers) {
-        adamArray(m_session.team(), adam, layer.weight, layer.weightGradient,
-                  layer.weightMoment.floats(), layer.weightSquare.floats());
-        adamArray(m_session.team(), adam, layer.bias, layer.biasGradient,
-                  layer.biasMoment.floats(), layer.biasSquare.floats());
+    std::vector<AmpParameter> parameters;
+    for (const Layer& layer : m_layers) {
+        parameters.push_back(
+            {layer.weight, layer.weightGradient, layer.weightMoment, layer.weightSquare});
+        parameters.push_back({layer.bias, layer.biasGradient, layer.biasMoment, layer.biasSquare});
     }
+    return m_device->adam(adam, parameters);
 }
 
-Result<TrainedStep> HostAmpTrainer::step(const TrainingBatch& batch, GradientCounter* counter)
+Result<void> ProgrammedTrainer::keep(const PooledArray& gradient)
 {
-    std::copy(batch.inputs.begin(), batch.inputs.end(), m_input.floats());
-    std::copy(batch.labels.begin(), batch.labels.end(), m_labels.as<std::int64_t>());
+    MEMSCAPE_TRY(values, m_device->read(gradient));
+    m_lastGradients.insert(m_lastGradients.end(), values.begin(), values.end());
+    return {};
+}
+
+Result<TrainedStep> ProgrammedTrainer::step(std::uint64_t batch, GradientCounter* counter)
+{
+    MEMSCAPE_CHECK(m_device->batch(m_options.network, batch, m_input, m_labels));
     TrainedStep step;
     m_scale = m_options.scaler ? double(m_scaler.scale()) : 1;
     step.scale = float(m_scale);
-    const double begin = m_session.clock().now();
-    MEMSCAPE_TRY(loss, forward());
-    step.loss = loss;
-    MEMSCAPE_CHECK(backward(m_scale, counter));
-    const bool isFinite = unscale(m_scale);
-    const bool steps = m_options.scaler ? m_scaler.update(!isFinite) : true;
+    MEMSCAPE_CHECK(m_device->begin());
+    MEMSCAPE_CHECK(forward());
+    MEMSCAPE_CHECK(backward(counter));
+    MEMSCAPE_TRY(steps, unscale());
     step.isSkipped = !steps;
     if (steps)
-        update();
+        MEMSCAPE_CHECK(update());
+    m_lastGradients.clear();
     m_loss.give();
     for (Layer& layer : m_layers) { // zero_grad(set_to_none=True)
+        if (m_options.isChecked) {
+            MEMSCAPE_CHECK(keep(layer.weightGradient));
+            MEMSCAPE_CHECK(keep(layer.biasGradient));
+        }
         layer.weightGradient.give();
         layer.biasGradient.give();
     }
-    step.seconds = m_session.clock().now() - begin;
-    MEMSCAPE_CHECK(m_session.checkStopped());
+    MEMSCAPE_TRY(seconds, m_device->end());
+    MEMSCAPE_TRY(loss, m_device->loss());
+    step.seconds = seconds;
+    step.loss = loss;
+    MEMSCAPE_CHECK(m_device->checkStopped());
     return step;
 }
 
-std::vector<float> HostAmpTrainer::parameters() const
+Result<std::vector<float>> ProgrammedTrainer::parameters()
 {
     std::vector<float> all;
     for (const Layer& layer : m_layers) {
-        for (const PooledArray* array : {&layer.weight, &layer.bias})
-            all.insert(all.end(), array->floats(), array->floats() + array->elements());
+        for (const PooledArray* array : {&layer.weight, &layer.bias}) {
+            MEMSCAPE_TRY(values, m_device->read(*array));
+            all.insert(all.end(), values.begin(), values.end());
+        }
     }
     return all;
 }
 
 } // namespace
 
-Result<std::unique_ptr<AmpTrainer>> makeTrainer(HostSession& session, const TrainerOptions& options)
+Result<std::unique_ptr<AmpTrainer>> makeTrainer(const Device& machine, const AmpDeviceFactory& devices,
+                                                const TrainerOptions& options)
 {
-    auto trainer = std::make_unique<HostAmpTrainer>(session, options);
-    MEMSCAPE_CHECK(trainer->open());
+    auto trainer = std::make_unique<ProgrammedTrainer>(machine, options);
+    MEMSCAPE_CHECK(trainer->open(devices));
     return std::unique_ptr<AmpTrainer>(std::move(trainer));
 }
 
-void fillBatch(HostSession& session, const TrainedNetwork& network, std::uint64_t index,
-               TrainingBatch& batch)
-{
-    constexpr float unitVariance = 1.7320508F; // of uniform numbers in ±√3
-    constexpr std::uint64_t directions = 900, first = 1000;
-    const auto k = std::size_t(network.inputs), classes = std::size_t(TrainedNetwork::classes);
-    batch.inputs.resize(std::size_t(network.batch) * k);
-    batch.labels.resize(std::size_t(network.batch));
-    std::vector<float> towards(classes * k);
-    for (std::size_t i = 0; i < towards.size(); ++i)
-        towards[i] = mlpUniform(directions, i);
-    session.team().run([&](int thread) {
-        const Part rows = partOf(batch.labels.size(), thread, session.team().size());
-        for (std::size_t row = rows.begin; row < rows.end && !session.team().stopping(); ++row) {
-            float* x = batch.inputs.data() + row * k;
-            for (std::size_t j = 0; j < k; ++j)
-                x[j] = unitVariance * mlpUniform(first + index, row * k + j);
-            float best = 0;
-            for (std::size_t c = 0; c < classes; ++c) {
-                const float along =
-                    std::inner_product(x, x + k, towards.data() + c * k, 0.0F);
-                if (c == 0 || along > best) {
-                    best = along;
-                    batch.labels[row] = std::int64_t(c);
-                }
-            }
-        }
-    });
-}
-
-} // namespace memscape::host
+} // namespace memscape
