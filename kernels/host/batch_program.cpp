@@ -185,8 +185,8 @@ void runOne(Worker& worker, const BatchOperation& op, const ProductKernel& produ
 
 } // namespace
 
-double BatchProgram::run(HostSession& session, const ProductKernel& product, float rate, bool countsNorms,
-                         BatchSums& sums) const
+double runBatchStep(HostSession& session, const ProductKernel& product, const BatchOperations& step, float rate,
+                    bool countsNorms, BatchSums& sums)
 {
     ThreadTeam& team = session.team();
     std::vector<Worker> workers(static_cast<std::size_t>(team.size()));
@@ -195,7 +195,7 @@ double BatchProgram::run(HostSession& session, const ProductKernel& product, flo
         Worker& worker = workers[std::size_t(thread)];
         worker.thread = thread;
         worker.threads = team.size();
-        for (const BatchOperation& op : operations) {
+        for (const BatchOperation& op : step) {
             runOne(worker, op, product, rate, countsNorms);
             barrier.wait();
         }
@@ -207,13 +207,11 @@ double BatchProgram::run(HostSession& session, const ProductKernel& product, flo
     return seconds;
 }
 
-void BatchProgram::runAlone(const ProductKernel& product, float rate, bool countsNorms, BatchSums& sums) const
+void runBatchStepAlone(const ProductKernel& product, const BatchOperations& step, float rate)
 {
     Worker worker;
-    for (const BatchOperation& op : operations)
-        runOne(worker, op, product, rate, countsNorms);
-    sums.loss += worker.sums.loss;
-    sums.squaredNorms += worker.sums.squaredNorms;
+    for (const BatchOperation& op : step)
+        runOne(worker, op, product, rate, false);
 }
 
 } // namespace memscape::host

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `batch-size` on the host: steps of a real chain of linear layers over the batch (time, allocations), the same
-// chain trained to the target loss at each batch, the noise of its gradients, accumulation against the whole batch.
+// `batch-size` on the host: see kernels/measure/batch_measurement.h for what is done.
 #pragma once
 
 #include "kernels/host/session.h"

@@ -6,6 +6,7 @@
 
 #include "kernels/host/session.h"
 #include "kernels/measure/sweep.h"
+#include "kernels/measure/timed_figures.h"
 
 #include <map>
 #include <memory>
@@ -44,10 +45,5 @@ inline constexpr int sweepPasses = 3;
 /// not complete; one without is run.cancelled.
 Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& parameters,
                              HostMeasurement& measurement, HostSession& session);
-
-/// A figure whose value is `scale` × the median (or, for latencies, the minimum) of the samples.
-Figure timeFigure(std::string key, std::string label, const Summary& seconds, bool fromMinimum);
-/// `amount` / seconds: the median, and the band turned round.
-Figure rateFigure(std::string key, std::string label, double amount, const Summary& seconds);
 
 } // namespace memscape::host

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every host kernel, in every version, element size and operation, against its reference.
 #include "kernels/host/attention_device.h"
-#include "kernels/host/batch_trainer.h"
+#include "kernels/host/batch_device.h"
 #include "kernels/host/chase.h"
 #include "kernels/host/gelu.h"
 #include "kernels/host/convert.h"
@@ -11,6 +11,7 @@
 #include "kernels/host/stride_kernels.h"
 #include "kernels/host/streams.h"
 #include "kernels/measure/attention_reference.h"
+#include "kernels/measure/batch_trainer.h"
 #include "kernels/measure/mlp_reference.h"
 
 #include <vector>
@@ -60,7 +61,7 @@ void addChains(std::vector<SelftestLine>& lines, RunSink& sink)
         });
         const std::string name = "MLP chain, " + kernel.name;
         lines.push_back(check ? lineOf(name, *check) : SelftestLine{name, false, false, check.error().text()});
-        const auto step = checkBatchTrainer(session, kernel);
+        const auto step = checkBatchTrainer(batchDevices(session, kernel));
         const std::string training = "training step, " + kernel.name;
         lines.push_back(step ? lineOf(training, *step) : SelftestLine{training, false, false, step.error().text()});
     }

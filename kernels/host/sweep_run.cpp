@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -294,32 +293,6 @@ Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& par
                              HostMeasurement& measurement, HostSession& session)
 {
     return SweepRun(experiment, parameters, measurement, session).run();
-}
-
-Figure timeFigure(std::string key, std::string label, const Summary& seconds, bool fromMinimum)
-{
-    Figure figure {std::move(key), std::move(label), Unit::Second};
-    if (seconds.empty()) {
-        figure.value = std::numeric_limits<double>::quiet_NaN();
-        return figure;
-    }
-    figure.value = fromMinimum ? seconds.minimum : seconds.median;
-    figure.low = seconds.minimum;
-    figure.high = seconds.q3;
-    return figure;
-}
-
-Figure rateFigure(std::string key, std::string label, double amount, const Summary& seconds)
-{
-    Figure figure {std::move(key), std::move(label), Unit::BytePerSecond};
-    if (seconds.empty() || seconds.minimum <= 0) {
-        figure.value = std::numeric_limits<double>::quiet_NaN();
-        return figure;
-    }
-    figure.value = amount / seconds.median;
-    figure.low = amount / seconds.q3;
-    figure.high = amount / seconds.minimum;
-    return figure;
 }
 
 } // namespace memscape::host

@@ -4,9 +4,10 @@
 #include "core/device/catalogue.h"
 #include "core/experiments/batch_size.h"
 #include "core/training/noisy_regression.h"
-#include "kernels/host/batch_course.h"
 #include "core/trace/allocator_replay.h"
+#include "kernels/host/batch_device.h"
 #include "kernels/host/batch_size.h"
+#include "kernels/measure/batch_course.h"
 #include "tests/support/listener.h"
 
 #include <QtTest>
@@ -24,6 +25,7 @@ public:
     Device device = findDevice("cpu").value();
     test::Listener sink;
     HostSession session{device, sink};
+    BatchDeviceFactory devices = batchDevices(session, bestProduct());
 };
 
 Parameters with(const std::vector<std::string>& assignments)
@@ -45,7 +47,7 @@ private slots:
     {
         Fixture fixture;
         for (const ProductKernel& kernel : productKernels()) {
-            const auto check = checkBatchTrainer(fixture.session, kernel);
+            const auto check = checkBatchTrainer(batchDevices(fixture.session, kernel));
             QVERIFY2(check && check->passed(), check ? check->text().c_str() : check.error().text().c_str());
         }
     }
@@ -71,7 +73,7 @@ private slots:
         const Parameters parameters = with({"model=" + model.toStdString(), "batch=" + std::to_string(batch), "accumulation=" + std::to_string(accumulation)});
         const auto answer = answerTraining(fixture.device, trainingParameters(parameters));
         QVERIFY(answer);
-        const auto trainer = BatchTrainer::make(fixture.session, {answer->model.mlpSizes, batch, accumulation, bestProduct()});
+        const auto trainer = BatchTrainer::make(fixture.devices, {answer->model.mlpSizes, batch, accumulation});
         QVERIFY(trainer);
         const auto &ran = (*trainer)->trace().events(), &simulated = answer->simulation.trace.events();
         std::size_t i = 0;
@@ -91,18 +93,18 @@ private slots:
     {
         Fixture fixture;
         const std::vector<std::int64_t> sizes{64, 96, 32};
-        const auto whole = BatchTrainer::make(fixture.session, {sizes, 48, 1, bestProduct()});
-        const auto parts = BatchTrainer::make(fixture.session, {sizes, 6, 8, bestProduct()});
+        const auto whole = BatchTrainer::make(fixture.devices, {sizes, 48, 1});
+        const auto parts = BatchTrainer::make(fixture.devices, {sizes, 6, 8});
         QVERIFY(whole && parts);
         for (const auto* trainer : {&*whole, &*parts}) {
-            (*trainer)->load(1000);
+            QVERIFY((*trainer)->load(1000));
             for (int step = 0; step < 5; ++step)
-                static_cast<void>((*trainer)->step(2));
+                QVERIFY((*trainer)->step(2));
         }
-        const auto a = (*whole)->parameters(), b = (*parts)->parameters();
+        const auto a = (*whole)->parameters().value(), b = (*parts)->parameters().value();
         double apart = 0, moved = 0;
-        const auto start = BatchTrainer::make(fixture.session, {sizes, 1, 1, bestProduct()});
-        const auto before = (*start)->parameters();
+        const auto start = BatchTrainer::make(fixture.devices, {sizes, 1, 1});
+        const auto before = (*start)->parameters().value();
         for (std::size_t i = 0; i < a.size(); ++i) {
             apart = std::max(apart, double(std::fabs(a[i] - b[i])));
             moved = std::max(moved, double(std::fabs(a[i] - before[i])));
@@ -114,12 +116,12 @@ private slots:
     {
         // At the start, weights zero: the closed form against real gradients of the chain.
         Fixture fixture;
-        const auto trainer = BatchTrainer::make(fixture.session, {{128, 32}, 512, 1, bestProduct()});
+        const auto trainer = BatchTrainer::make(fixture.devices, {{128, 32}, 512, 1});
         QVERIFY(trainer);
         std::vector<GradientNoise> measurements;
         for (int i = 0; i < 40; ++i) {
-            (*trainer)->load(std::uint64_t(i) * 512);
-            measurements.push_back((*trainer)->gradients(true).noise);
+            QVERIFY((*trainer)->load(std::uint64_t(i) * 512));
+            measurements.push_back((*trainer)->gradients(true).value().noise);
         }
         const NoiseScale scale = noiseScaleOf(measurements);
         const NoisyRegression problem(128, 32);
@@ -127,7 +129,7 @@ private slots:
                  qPrintable(QString("%1 ± %2, not %3").arg(scale.corrected).arg(scale.standardError).arg(problem.simpleNoise())));
         QVERIFY(scale.standardError < 0.1 * scale.corrected);
         // The same of two batch sizes: mean gradients of 512 and of the 20480 together.
-        QVERIFY(std::abs((*trainer)->risk() - problem.loss()) < 1e-5);
+        QVERIFY(std::abs((*trainer)->risk().value() - problem.loss()) < 1e-5);
     }
 
     void trainingTakesThePredictedSteps_data()
@@ -141,7 +143,7 @@ private slots:
     {
         QFETCH(int, batch);
         Fixture fixture;
-        const auto result = trainTo(fixture.session, bestProduct(), {{64, 16}, batch, 0.2, 200000, 30, true});
+        const auto result = trainTo(fixture.devices, fixture.session.clock(), {{64, 16}, batch, 0.2, 200000, 30, true});
         QVERIFY(result && result->isReached);
         QCOMPARE(result->noise.size(), std::size_t(noiseMeasurements));
         const double expected = regressionSteps(64, 16, 0.2, {double(batch)}).front().steps;
@@ -151,12 +153,12 @@ private slots:
     void aDeeperChainLearnsToo()
     {
         Fixture fixture;
-        const auto small = trainTo(fixture.session, bestProduct(), {{32, 64, 8}, 16, 0.6, 200000, 30, false});
-        const auto large = trainTo(fixture.session, bestProduct(), {{32, 64, 8}, 256, 0.6, 200000, 30, false});
+        const auto small = trainTo(fixture.devices, fixture.session.clock(), {{32, 64, 8}, 16, 0.6, 200000, 30, false});
+        const auto large = trainTo(fixture.devices, fixture.session.clock(), {{32, 64, 8}, 256, 0.6, 200000, 30, false});
         QVERIFY2(small && small->isReached, small ? small->stop.c_str() : small.error().text().c_str());
         QVERIFY2(large && large->isReached, large ? large->stop.c_str() : large.error().text().c_str());
         QVERIFY2(small->steps > large->steps, qPrintable(QString("%1 %2").arg(small->steps).arg(large->steps)));
-        const auto never = trainTo(fixture.session, bestProduct(), {{32, 64, 8}, 16, 0.01, 50, 30, false});
+        const auto never = trainTo(fixture.devices, fixture.session.clock(), {{32, 64, 8}, 16, 0.01, 50, 30, false});
         QVERIFY(never && !never->isReached);
         QVERIFY(never->stop.find("50 steps") != std::string::npos);
     }

@@ -7,9 +7,10 @@
 // ε = |G|²/(GᵀHG) / (1 + B_noise/B), halved.
 #pragma once
 
-#include "kernels/host/batch_trainer.h"
+#include "kernels/measure/batch_trainer.h"
+#include "kernels/measure/clock.h"
 
-namespace memscape::host {
+namespace memscape {
 
 struct BatchCourseTask
 {
@@ -33,7 +34,7 @@ struct BatchCourseResult
 inline constexpr std::int64_t noiseBatch = 512;
 inline constexpr int noiseMeasurements = 24;
 
-/// Errors: run.memory, run.cancelled.
-Result<BatchCourseResult> trainTo(HostSession& session, const ProductKernel& product, const BatchCourseTask& task);
+/// Errors: run.memory, run.cancelled, those of the device.
+Result<BatchCourseResult> trainTo(const BatchDeviceFactory& makeDevice, const Clock& clock, const BatchCourseTask& task);
 
-} // namespace memscape::host
+} // namespace memscape

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/host/batch_course.h"
+#include "kernels/measure/batch_course.h"
 
+#include "core/base/number.h"
 #include "core/training/noisy_regression.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace memscape::host {
+namespace memscape {
 
 namespace {
 
@@ -26,9 +27,9 @@ double dot(const std::vector<float>& a, const std::vector<float>& b)
 class Course
 {
 public:
-    Course(HostSession& session, const ProductKernel& product, const BatchCourseTask& task)
-        : m_session(session)
-        , m_product(product)
+    Course(const BatchDeviceFactory& makeDevice, const Clock& clock, const BatchCourseTask& task)
+        : m_makeDevice(makeDevice)
+        , m_clock(clock)
         , m_task(task)
     {
     }
@@ -39,11 +40,11 @@ private:
     bool isLinear() const { return m_task.sizes.size() == 2; }
     /// The loss now; sets the rate of the steps until the next look.
     Result<double> look(double steps);
-    void probe();
+    Result<void> probe();
     Result<void> measureNoise(BatchCourseResult& result);
 
-    HostSession& m_session;
-    const ProductKernel& m_product;
+    const BatchDeviceFactory& m_makeDevice;
+    const Clock& m_clock;
     const BatchCourseTask& m_task;
     std::unique_ptr<BatchTrainer> m_trainer, m_probe;
     std::optional<NoisyRegression> m_problem;
@@ -53,34 +54,36 @@ private:
 
 Result<void> Course::open()
 {
-    MEMSCAPE_TRY(trainer, BatchTrainer::make(m_session, {m_task.sizes, m_task.batch, 1, m_product}));
+    MEMSCAPE_TRY(trainer, BatchTrainer::make(m_makeDevice, {m_task.sizes, m_task.batch, 1}));
     m_trainer = std::move(trainer);
-    MEMSCAPE_TRY(probe, BatchTrainer::make(m_session, {m_task.sizes, noiseBatch, 1, m_product}));
+    MEMSCAPE_TRY(probe, BatchTrainer::make(m_makeDevice, {m_task.sizes, noiseBatch, 1}));
     m_probe = std::move(probe);
     if (isLinear())
         m_problem.emplace(m_task.sizes[0], m_task.sizes[1]);
     return {};
 }
 
-void Course::probe()
+Result<void> Course::probe()
 {
-    const std::vector<float> weights = m_trainer->parameters();
-    m_probe->setParameters(weights);
-    m_probe->load(probeExamples + m_probed++ * noiseBatch);
-    const BatchStep here = m_probe->gradients(true);
+    MEMSCAPE_TRY(weights, m_trainer->parameters());
+    MEMSCAPE_CHECK(m_probe->setParameters(weights));
+    MEMSCAPE_CHECK(m_probe->load(probeExamples + m_probed++ * noiseBatch));
+    MEMSCAPE_TRY(here, m_probe->gradients(true));
     m_loss = here.loss;
-    const std::vector<float> gradient = m_probe->lastGradients();
+    MEMSCAPE_TRY(gradient, m_probe->lastGradients());
     const double squared = dot(gradient, gradient);
     const double step = 0.01 * std::sqrt(std::max(1e-12, dot(weights, weights)) / std::max(1e-30, squared));
     std::vector<float> moved = weights;
     for (std::size_t i = 0; i < moved.size(); ++i)
         moved[i] += float(step) * gradient[i];
-    m_probe->setParameters(moved);
-    static_cast<void>(m_probe->gradients(false));
-    const double curvature = (dot(gradient, m_probe->lastGradients()) - squared) / step;
+    MEMSCAPE_CHECK(m_probe->setParameters(moved));
+    MEMSCAPE_CHECK(m_probe->gradients(false));
+    MEMSCAPE_TRY(movedGradient, m_probe->lastGradients());
+    const double curvature = (dot(gradient, movedGradient) - squared) / step;
     const double noise = here.noise.signal > 0 ? here.noise.trace / here.noise.signal : double(noiseBatch);
     if (curvature > 0)
         m_rate = 0.5 * squared / curvature * stepProgress(double(m_task.batch), noise);
+    return {};
 }
 
 Result<double> Course::look(double steps)
@@ -91,7 +94,7 @@ Result<double> Course::look(double steps)
         return m_trainer->risk();
     }
     if (steps >= m_nextLook) {
-        probe();
+        MEMSCAPE_CHECK(probe());
         m_nextLook = steps + std::max(1.0, std::floor(steps / 20));
     }
     return m_loss;
@@ -99,11 +102,13 @@ Result<double> Course::look(double steps)
 
 Result<void> Course::measureNoise(BatchCourseResult& result)
 {
-    m_probe->setParameters(m_trainer->parameters());
+    MEMSCAPE_TRY(weights, m_trainer->parameters());
+    MEMSCAPE_CHECK(m_probe->setParameters(weights));
     for (int i = 0; i < noiseMeasurements; ++i) {
-        m_probe->load(noiseExamples + std::uint64_t(i) * noiseBatch);
-        result.noise.push_back(m_probe->gradients(true).noise);
-        MEMSCAPE_CHECK(m_session.checkStopped());
+        MEMSCAPE_CHECK(m_probe->load(noiseExamples + std::uint64_t(i) * noiseBatch));
+        MEMSCAPE_TRY(step, m_probe->gradients(true));
+        result.noise.push_back(step.noise);
+        MEMSCAPE_CHECK(m_probe->checkStopped());
     }
     return {};
 }
@@ -112,7 +117,7 @@ Result<BatchCourseResult> Course::run()
 {
     MEMSCAPE_CHECK(open());
     BatchCourseResult result;
-    const double begin = m_session.clock().now();
+    const double begin = m_clock.now();
     std::uint64_t example = trainingExamples;
     while (true) {
         MEMSCAPE_TRY(loss, look(result.steps));
@@ -125,7 +130,7 @@ Result<BatchCourseResult> Course::run()
             result.stop = fmt::format("the loss grew to {} in {} steps", numberText(loss), result.steps);
             break;
         }
-        const bool isLate = m_session.clock().now() - begin > m_task.mostSeconds;
+        const bool isLate = m_clock.now() - begin > m_task.mostSeconds;
         if (isLate || result.steps >= double(m_task.mostSteps)) {
             result.stop = fmt::format("stopped after {} steps at a loss of {}: {}", result.steps,
                                       quantityText(loss, Unit::One),
@@ -133,11 +138,11 @@ Result<BatchCourseResult> Course::run()
                                              : std::string("that many steps are the limit"));
             break;
         }
-        m_trainer->load(example);
+        MEMSCAPE_CHECK(m_trainer->load(example));
         example += std::uint64_t(m_task.batch);
-        m_trainer->learn(m_rate);
+        MEMSCAPE_CHECK(m_trainer->learn(m_rate));
         ++result.steps;
-        MEMSCAPE_CHECK(m_session.checkStopped());
+        MEMSCAPE_CHECK(m_trainer->checkStopped());
     }
     if (m_task.wantsNoise)
         MEMSCAPE_CHECK(measureNoise(result));
@@ -146,9 +151,9 @@ Result<BatchCourseResult> Course::run()
 
 } // namespace
 
-Result<BatchCourseResult> trainTo(HostSession& session, const ProductKernel& product, const BatchCourseTask& task)
+Result<BatchCourseResult> trainTo(const BatchDeviceFactory& makeDevice, const Clock& clock, const BatchCourseTask& task)
 {
-    return Course(session, product, task).run();
+    return Course(makeDevice, clock, task).run();
 }
 
-} // namespace memscape::host
+} // namespace memscape
