@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `precision`, operation=matmul, on a GPU: one product in a format and the same in FP32 in turn with it, so
 // that a clock that sinks meets both. Warm: products are measured back to back, as they run in training; a
-// short one several times within a sample. NVIDIA's library multiplies where it is installed. A training
-// step in half precision is measured on the CPU.
+// short one several times within a sample. NVIDIA's library multiplies where it is installed. For
+// operation=train see measure_training.cpp.
 #include "kernels/cuda/experiments.h"
 
+#include "kernels/cuda/amp_device.h"
 #include "kernels/cuda/attention/attention_work.h"
 #include "kernels/cuda/errors.h"
 #include "kernels/cuda/format_product.h"
@@ -40,9 +41,6 @@ public:
     {
         PerPoint& point = m_points[index];
         point.asked = precisionCase(at);
-        if (point.asked.trains())
-            return fail("run.skipped", "a training step in other formats is measured on the CPU",
-                        "choose --device cpu, or operation=matmul", "operation");
         std::vector<GpuProduct> products;
         for (const Format format : {point.asked.format, Format::Fp32}) {
             if (!products.empty() && format == point.asked.format)
@@ -158,6 +156,8 @@ private:
 
 Result<MeasuredRun> measurePrecision(Session& session, const SweepPlan& plan, RunSink& sink)
 {
+    if (precisionCase(plan.parameters).trains())
+        return measureTrainingOnGpu(session, plan, sink);
     MEMSCAPE_TRY(circumstance, beginRun(session, sink));
     PrecisionMeasurer measurer(session, plan, circumstance, sink);
     MEMSCAPE_TRY(run, runSweep(session, circumstance, plan, measurer, sink));

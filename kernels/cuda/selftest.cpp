@@ -3,6 +3,8 @@
 // context the rest is reported as skipped, not as passed.
 #include "kernels/cuda/experiments.h"
 
+#include "kernels/cuda/amp.h"
+#include "kernels/cuda/amp_device.h"
 #include "kernels/cuda/attention/attention_device.h"
 #include "kernels/cuda/attention/attention_work.h"
 #include "kernels/cuda/errors.h"
@@ -100,6 +102,8 @@ void addProducts(Checks& checks)
         }
     }
     checks.push_back([] { return checkMlpElements(); });
+    for (const ElementFormat format : {ElementFormat::Float32, ElementFormat::Float16, ElementFormat::BFloat16})
+        checks.push_back([format] { return checkAmpElements(format); });
 }
 
 /// The chain that checkpoint runs, in every way to forget and make again.
@@ -175,6 +179,23 @@ void addFormats(Session& session, CublasLt* blas, RunSink& sink, std::vector<Sel
                                    checkConversions(session, format)));
 }
 
+/// A whole training step in each format, by the library's products where there is one, and by ours.
+void addTraining(Session& session, CublasLt* blas, RunSink& sink, std::vector<SelftestLine>& lines)
+{
+    std::vector<CublasLt*> all{nullptr};
+    if (blas != nullptr)
+        all.insert(all.begin(), blas);
+    for (CublasLt* const products : all) {
+        for (const Format format : {Format::Fp32, Format::Fp16, Format::Bf16}) {
+            if (sink.cancelled())
+                return;
+            lines.push_back(formatLine(fmt::format("training step in {}, {}", numberFormat(format).label,
+                                                   products != nullptr ? products->name() : "our products"),
+                                       checkGpuTraining(session, products, format)));
+        }
+    }
+}
+
 } // namespace
 
 std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
@@ -206,6 +227,7 @@ std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
         lines.push_back(chainLine(session, blas.get(), sink));
     lines.push_back(chainLine(session, nullptr, sink));
     addFormats(session, blas.get(), sink, lines);
+    addTraining(session, blas.get(), sink, lines);
     addAttention(session, blas.get(), sink, lines);
     return lines;
 }

@@ -41,6 +41,7 @@ struct TrainedStep
     double seconds = 0; ///< without making the batch and counting gradients
     float scale = 1;    ///< that the loss was multiplied by
     bool isSkipped = false;
+    bool isCounted = false; ///< its gradients were
 };
 
 class AmpTrainer

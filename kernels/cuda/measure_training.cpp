@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// `precision`, operation=train, on a GPU: kernels/measure/amp_training.h on this session's device. Products by
+// cuBLASLt where it is installed, else by our own kernels, on tensor cores for FP16 and BF16; sums in FP32
+// either way, without TF32, without a workspace.
+#include "kernels/cuda/amp_device.h"
+
+#include "kernels/cuda/amp.h"
+#include "kernels/cuda/attention/attention_device.h"
+#include "kernels/cuda/errors.h"
+#include "kernels/cuda/format_product.h"
+#include "kernels/measure/amp_training.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+namespace memscape::cuda {
+
+namespace {
+
+class GpuTrainingMachine final : public TrainingMachine
+{
+public:
+    GpuTrainingMachine(Session& session, const SweepPlan& plan, const Circumstance& circumstance,
+                       RunSink& sink)
+        : m_session(session)
+        , m_plan(plan)
+        , m_circumstance(circumstance)
+        , m_sink(sink)
+        , m_blas(CublasLt::open())
+    {
+        if (!m_blas)
+            sink.note("info", "cublaslt.missing",
+                      "libcublasLt was not found: products by our own kernels, slower than NVIDIA's; "
+                      "install the CUDA toolkit's cuBLAS");
+    }
+
+    const Device& device() const override { return m_plan.device.device; }
+    RunSink& sink() override { return m_sink; }
+
+    Result<TrainingProducts> products(Format format) override
+    {
+        MEMSCAPE_TRY(who, whoMultiplies(format, m_blas.get(), computeCapability()));
+        const KernelCheck check = checkAmpElements(format == Format::Fp32 ? ElementFormat::Float32
+                                                       : format == Format::Fp16
+                                                       ? ElementFormat::Float16
+                                                       : ElementFormat::BFloat16);
+        MEMSCAPE_CHECK(cudaResult(check.error, "checking the kernels"));
+        if (!check.passed)
+            return fail("check.failed", std::string(check.kernel) + ": " + check.detail,
+                        "a kernel that is wrong is not timed; run memscape-cli selftest");
+        return TrainingProducts{gpuAmpDevices(m_session, m_blas.get(), [this] { return m_sink.cancelled(); },
+                                              m_fallbacks),
+                                who, {}};
+    }
+
+    void beginWatch() override { m_clock = std::numeric_limits<double>::infinity(); }
+    void look() override
+    {
+        // A reading keeps the GPU busy for a while: now and then is enough.
+        if (m_looks++ % looksApart != 0)
+            return;
+        if (const auto clock = m_session.warmClock(0.01); clock && *clock > 0)
+            m_clock = std::min(m_clock, *clock);
+    }
+    Circumstances seen(std::size_t) override
+    {
+        Circumstances seen;
+        if (m_circumstance.referenceClock > 0 && m_clock < std::numeric_limits<double>::infinity())
+            seen.clockShare = m_clock / m_circumstance.referenceClock;
+        return seen;
+    }
+
+    Json method() const override
+    {
+        Json method{{"timing", "events of the GPU around a step; counts of gradients left out"},
+                    {"sums", "in FP32, without TF32, without a workspace"},
+                    {"passes", "our own kernels; AdamW and unscaling over all arrays in one launch"}};
+        if (!m_fallbacks.empty())
+            method["multiplied_by_our_kernels"] = m_fallbacks;
+        return method;
+    }
+    Json provenance() override
+    {
+        Json provenance = provenanceOf(m_session, m_circumstance, m_plan.device);
+        provenance["state_after"] = stateToJson(readGpuState(m_session.pciBusId()));
+        return provenance;
+    }
+    std::optional<Figure> stored(Format format, double value) override
+    {
+        if (format == Format::Fp32)
+            return {};
+        const auto found = gpuStored(m_session, format, value);
+        if (!found)
+            return {};
+        return Figure{"stored_value", "value as stored", Unit::One, *found, {}, {}, {}};
+    }
+
+private:
+    static constexpr int looksApart = 16; ///< steps
+
+    Session& m_session;
+    const SweepPlan& m_plan;
+    const Circumstance& m_circumstance;
+    RunSink& m_sink;
+    std::unique_ptr<CublasLt> m_blas;
+    AmpFallbacks m_fallbacks;
+    double m_clock = std::numeric_limits<double>::infinity(); ///< Hz, the lowest
+    int m_looks = 0;
+};
+
+} // namespace
+
+Result<MeasuredRun> measureTrainingOnGpu(Session& session, const SweepPlan& plan, RunSink& sink)
+{
+    MEMSCAPE_TRY(circumstance, beginRun(session, sink));
+    GpuTrainingMachine machine(session, plan, circumstance, sink);
+    return measureTraining(machine, plan.experiment, plan.parameters);
+}
+
+Result<Check> checkGpuTraining(Session& session, CublasLt* blas, Format format)
+{
+    MEMSCAPE_CHECK(whoMultiplies(format, blas, computeCapability()));
+    AmpFallbacks fallbacks;
+    const Device machine; // its memory is predicted alike everywhere
+    return checkTrainer(machine, gpuAmpDevices(session, blas, [] { return false; }, fallbacks), format);
+}
+
+} // namespace memscape::cuda
