@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/measure/amp_training.h"
 
-#include "kernels/measure/statistics.h"
+#include "kernels/measure/timed_figures.h"
 
 #include <algorithm>
 #include <cmath>
@@ -150,13 +150,6 @@ Result<void> TrainingRun::run()
     return {};
 }
 
-Figure timeFigure(std::string key, std::string label, const Summary& seconds)
-{
-    if (seconds.empty())
-        return {std::move(key), std::move(label), Unit::Second, std::numeric_limits<double>::quiet_NaN(), {}, {}, {}};
-    return {std::move(key), std::move(label), Unit::Second, seconds.median, seconds.minimum, seconds.q3, {}};
-}
-
 Figure counted(std::string key, std::string label, double value)
 {
     return {std::move(key), std::move(label), Unit::One, value, {}, {}, {}};
@@ -175,8 +168,8 @@ Figures TrainingRun::figures(double lossScale) const
     const auto singlePeak = double(single().trainer->highWater());
     const double gain =
         seconds.median > 0 ? first.median / seconds.median : std::numeric_limits<double>::quiet_NaN();
-    Figures figures{timeFigure("step_time", "step", seconds),
-                    timeFigure("fp32_step_time", "step in FP32", first),
+    Figures figures{timeFigure("step_time", "step", seconds, false),
+                    timeFigure("fp32_step_time", "step in FP32", first, false),
                     counted("speedup", "speedup", gain),
                     {"peak_memory", "peak memory", Unit::Byte, peak, {}, {}, {}},
                     {"fp32_peak_memory", "peak memory in FP32", Unit::Byte, singlePeak, {}, {}, {}},
