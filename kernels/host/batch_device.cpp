@@ -85,7 +85,7 @@ class HostBatchDevice final : public BatchDevice
 public:
     HostBatchDevice(HostSession& session, const ProductKernel& product, const BatchShape& shape)
         : m_session(session)
-        , m_product(product)
+        , m_team(session, product)
         , m_shape(shape)
         , m_data(shape, product)
     {
@@ -110,7 +110,7 @@ public:
     Result<BatchSums> run(const BatchOperations& step, float rate, bool countsNorms) override
     {
         BatchSums sums;
-        runBatchStep(m_session, m_product, step, rate, countsNorms, sums);
+        m_team.run(step, rate, countsNorms, sums);
         return sums;
     }
     Result<void> learn(const BatchOperations& step, float rate) override
@@ -120,9 +120,9 @@ public:
             flops += 6.0 * double(m_shape.update()) * double(m_shape.sizes[i]) * double(m_shape.sizes[i + 1]);
         BatchSums unwanted;
         if (flops < aloneFlops)
-            runBatchStepAlone(m_product, step, rate);
+            m_team.runAlone(step, rate);
         else
-            runBatchStep(m_session, m_product, step, rate, false, unwanted);
+            m_team.run(step, rate, false, unwanted);
         return {};
     }
     Result<double> sample(const BatchOperations& step, int repeats) override
@@ -130,7 +130,7 @@ public:
         double seconds = 0;
         BatchSums unwanted;
         for (int i = 0; i < repeats; ++i)
-            seconds += runBatchStep(m_session, m_product, step, 0, false, unwanted);
+            seconds += m_team.run(step, 0, false, unwanted);
         return seconds / repeats;
     }
     int repeatsFor(double seconds) const override
@@ -153,7 +153,7 @@ public:
 
 private:
     HostSession& m_session;
-    ProductKernel m_product;
+    BatchTeam m_team;
     BatchShape m_shape;
     BatchData m_data;
     Buffer m_arena;

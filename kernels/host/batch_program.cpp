@@ -44,7 +44,7 @@ private:
 struct alignas(64) Worker
 {
     BatchSums sums;
-    ProductScratch scratch;
+    ProductScratch* scratch = nullptr;
     int thread = 0, threads = 1;
 
     Part part(std::int64_t count) const { return partOf(std::size_t(count), thread, threads, grain); }
@@ -63,7 +63,7 @@ Slabs slabsOf(const Worker& worker, std::int64_t rows, std::int64_t columns)
     return {worker.rowsOf(rows), {0, std::size_t(columns)}};
 }
 
-void linear(Worker& worker, const BatchOperation& op, const ProductKernel& product)
+MEMSCAPE_INLINE void linear(Worker& worker, const BatchOperation& op, const ProductKernel& product)
 {
     const auto in = std::size_t(op.inputs), out = std::size_t(op.outputs);
     const Slabs slabs = slabsOf(worker, op.rows, op.outputs);
@@ -72,7 +72,7 @@ void linear(Worker& worker, const BatchOperation& op, const ProductKernel& produ
     float* const y = op.result + slabs.rows.begin * out + slabs.columns.begin;
     product.run({slabs.rows.size(), slabs.columns.size(), in, op.a + slabs.rows.begin * in, in, false,
                  op.b + slabs.columns.begin * in, in, true, y, out, false},
-                worker.scratch);
+                *worker.scratch);
     const float* const bias = op.c + slabs.columns.begin;
     for (std::size_t row = 0; row < slabs.rows.size(); ++row) {
         for (std::size_t k = 0; k < slabs.columns.size(); ++k)
@@ -80,7 +80,7 @@ void linear(Worker& worker, const BatchOperation& op, const ProductKernel& produ
     }
 }
 
-void inputGradient(Worker& worker, const BatchOperation& op, const ProductKernel& product)
+MEMSCAPE_INLINE void inputGradient(Worker& worker, const BatchOperation& op, const ProductKernel& product)
 {
     const auto in = std::size_t(op.inputs), out = std::size_t(op.outputs);
     const Slabs slabs = slabsOf(worker, op.rows, op.inputs);
@@ -88,18 +88,19 @@ void inputGradient(Worker& worker, const BatchOperation& op, const ProductKernel
         return;
     product.run({slabs.rows.size(), slabs.columns.size(), out, op.a + slabs.rows.begin * out, out, false,
                  op.b + slabs.columns.begin, in, false, op.result + slabs.rows.begin * in + slabs.columns.begin, in, false},
-                worker.scratch);
+                *worker.scratch);
 }
 
-/// dW rows of this thread, and the same entries of db.
-void weightGradient(Worker& worker, const BatchOperation& op, const ProductKernel& product)
+/// dW in slabs like the others; db by its entries.
+MEMSCAPE_INLINE void weightGradient(Worker& worker, const BatchOperation& op, const ProductKernel& product)
 {
     const auto in = std::size_t(op.inputs), out = std::size_t(op.outputs), rows = std::size_t(op.rows);
+    const Slabs slabs = slabsOf(worker, op.outputs, op.inputs);
+    if (slabs.rows.size() > 0 && slabs.columns.size() > 0)
+        product.run({slabs.rows.size(), slabs.columns.size(), rows, op.a + slabs.rows.begin, out, true,
+                     op.b + slabs.columns.begin, in, false, op.result + slabs.rows.begin * in + slabs.columns.begin, in, false},
+                    *worker.scratch);
     const Part part = worker.part(op.outputs);
-    if (part.size() == 0)
-        return;
-    product.run({part.size(), in, rows, op.a + part.begin, out, true, op.b, in, false, op.result + part.begin * in, in, false},
-                worker.scratch);
     std::fill(op.second + part.begin, op.second + part.end, 0.0F);
     for (std::size_t row = 0; row < rows; ++row) {
         for (std::size_t k = part.begin; k < part.end; ++k)
@@ -107,7 +108,7 @@ void weightGradient(Worker& worker, const BatchOperation& op, const ProductKerne
     }
 }
 
-float squares(const float* values, std::size_t count)
+MEMSCAPE_INLINE float squares(const float* values, std::size_t count)
 {
     float sum = 0;
     for (std::size_t i = 0; i < count; ++i)
@@ -115,7 +116,7 @@ float squares(const float* values, std::size_t count)
     return sum;
 }
 
-void countNorms(Worker& worker, const BatchOperation& op)
+MEMSCAPE_INLINE void countNorms(Worker& worker, const BatchOperation& op)
 {
     const auto in = std::size_t(op.inputs), out = std::size_t(op.outputs);
     const Part rows = worker.rowsOf(op.rows);
@@ -123,7 +124,25 @@ void countNorms(Worker& worker, const BatchOperation& op)
         worker.sums.squaredNorms += (double(squares(op.b + row * in, in)) + 1) * double(squares(op.a + row * out, out));
 }
 
-void elementwise(Worker& worker, const BatchOperation& op, float rate)
+/// Σ (a − b)² in doubles, in as many sums as hide that one addition waits for the other.
+MEMSCAPE_INLINE double squaredDifference(const float* a, const float* b, std::size_t count)
+{
+    constexpr std::size_t lanes = 16;
+    double sums[lanes] = {};
+    std::size_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+        for (std::size_t lane = 0; lane < lanes; ++lane)
+            sums[lane] += double((a[i + lane] - b[i + lane]) * (a[i + lane] - b[i + lane]));
+    }
+    for (; i < count; ++i)
+        sums[0] += double((a[i] - b[i]) * (a[i] - b[i]));
+    double sum = 0;
+    for (const double one : sums)
+        sum += one;
+    return sum;
+}
+
+MEMSCAPE_INLINE void elementwise(Worker& worker, const BatchOperation& op, float rate)
 {
     const std::int64_t count = op.rows * op.outputs;
     const Part part = worker.part(count);
@@ -139,10 +158,7 @@ void elementwise(Worker& worker, const BatchOperation& op, float rate)
             result[i] = b[i] > 0 ? a[i] : 0.0F;
         break;
     case BatchOperation::Kind::Loss: {
-        double sum = 0;
-        for (std::size_t i = part.begin; i < part.end; ++i)
-            sum += double((a[i] - b[i]) * (a[i] - b[i]));
-        worker.sums.loss += sum;
+        worker.sums.loss += squaredDifference(a + part.begin, b + part.begin, part.size());
         break;
     }
     case BatchOperation::Kind::LossGradient: {
@@ -167,7 +183,7 @@ void elementwise(Worker& worker, const BatchOperation& op, float rate)
     }
 }
 
-void runOne(Worker& worker, const BatchOperation& op, const ProductKernel& product, float rate, bool countsNorms)
+MEMSCAPE_INLINE void runWith(Worker& worker, const BatchOperation& op, const ProductKernel& product, float rate, bool countsNorms)
 {
     switch (op.kind) {
     case BatchOperation::Kind::Linear:
@@ -183,20 +199,50 @@ void runOne(Worker& worker, const BatchOperation& op, const ProductKernel& produ
     }
 }
 
+using RunOne = void (*)(Worker&, const BatchOperation&, const ProductKernel&, float, bool);
+void runOne16(Worker& worker, const BatchOperation& op, const ProductKernel& product, float rate, bool countsNorms)
+{
+    runWith(worker, op, product, rate, countsNorms);
+}
+#if MEMSCAPE_X86
+MEMSCAPE_AVX2 void runOne32(Worker& worker, const BatchOperation& op, const ProductKernel& product, float rate, bool countsNorms)
+{
+    runWith(worker, op, product, rate, countsNorms);
+}
+#endif
+
+/// The loops as wide as this processor runs them.
+RunOne widestRun()
+{
+#if MEMSCAPE_X86
+    if (hasIsa(Isa::Bytes32))
+        return runOne32;
+#endif
+    return runOne16;
+}
+
 } // namespace
 
-double runBatchStep(HostSession& session, const ProductKernel& product, const BatchOperations& step, float rate,
-                    bool countsNorms, BatchSums& sums)
+BatchTeam::BatchTeam(HostSession& session, ProductKernel product)
+    : m_session(session)
+    , m_product(std::move(product))
+    , m_scratch(std::size_t(session.team().size()))
 {
-    ThreadTeam& team = session.team();
-    std::vector<Worker> workers(static_cast<std::size_t>(team.size()));
+}
+
+double BatchTeam::run(const BatchOperations& step, float rate, bool countsNorms, BatchSums& sums)
+{
+    ThreadTeam& team = m_session.team();
+    std::vector<Worker> workers(m_scratch.size());
     SpinBarrier barrier(team.size());
+    const RunOne runOne = widestRun();
     const double seconds = team.run([&](int thread) {
         Worker& worker = workers[std::size_t(thread)];
+        worker.scratch = &m_scratch[std::size_t(thread)];
         worker.thread = thread;
         worker.threads = team.size();
         for (const BatchOperation& op : step) {
-            runOne(worker, op, product, rate, countsNorms);
+            runOne(worker, op, m_product, rate, countsNorms);
             barrier.wait();
         }
     });
@@ -207,11 +253,13 @@ double runBatchStep(HostSession& session, const ProductKernel& product, const Ba
     return seconds;
 }
 
-void runBatchStepAlone(const ProductKernel& product, const BatchOperations& step, float rate)
+void BatchTeam::runAlone(const BatchOperations& step, float rate)
 {
     Worker worker;
+    worker.scratch = &m_scratch.front();
+    const RunOne runOne = widestRun();
     for (const BatchOperation& op : step)
-        runOne(worker, op, product, rate, false);
+        runOne(worker, op, m_product, rate, false);
 }
 
 } // namespace memscape::host

@@ -10,10 +10,22 @@
 
 namespace memscape::host {
 
-/// Seconds inside the threads. `rate` is that of Update; `countsNorms` costs a pass over x and δ.
-double runBatchStep(HostSession& session, const ProductKernel& product, const BatchOperations& step, float rate,
-                    bool countsNorms, BatchSums& sums);
-/// The same on the calling thread, not timed: where waking the others takes longer than the step.
-void runBatchStepAlone(const ProductKernel& product, const BatchOperations& step, float rate);
+class BatchTeam
+{
+public:
+    /// `session` must outlive it.
+    BatchTeam(HostSession& session, ProductKernel product);
+
+    /// Seconds inside the threads. `rate` is that of Update; `countsNorms` costs a pass over x and δ.
+    double run(const BatchOperations& step, float rate, bool countsNorms, BatchSums& sums);
+    /// The same on the calling thread, not timed: where waking the others takes longer than the step.
+    void runAlone(const BatchOperations& step, float rate);
+    const ProductKernel& product() const { return m_product; }
+
+private:
+    HostSession& m_session;
+    ProductKernel m_product;
+    std::vector<ProductScratch> m_scratch; ///< by thread, kept: taking it anew costs more than a small step
+};
 
 } // namespace memscape::host

@@ -25,6 +25,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -57,6 +58,7 @@ void product_v1(const ProductWork& w, ProductScratch&)
 // --- v2 ------------------------------------------------------------------------------------------
 
 constexpr std::size_t innerBlock = 256, columnBlock = 2048, rowTiles = 12;
+constexpr std::size_t packedRows = 2; ///< tiles of rows from which on a rearranged B pays
 
 /// Rows [row, row + tile) and terms [term, term + terms) of A, term by term; zeros below the last
 /// row.
@@ -70,13 +72,37 @@ void packRows(const ProductWork& w, std::size_t row, std::size_t term, std::size
     }
 }
 
+/// Four lines of four numbers each, turned round: line i of `from` becomes column i of `to`.
+MEMSCAPE_INLINE void turnFour(const float* from, std::size_t fromStride, float* to, std::size_t toStride)
+{
+    using Four = Wide16::Floats;
+    using Indices = Wide16::Ints;
+    const auto line = [&](std::size_t i) { return *reinterpret_cast<const Four*>(from + i * fromStride); };
+    const Four low0 = __builtin_shuffle(line(0), line(1), Indices{0, 4, 1, 5});
+    const Four high0 = __builtin_shuffle(line(0), line(1), Indices{2, 6, 3, 7});
+    const Four low1 = __builtin_shuffle(line(2), line(3), Indices{0, 4, 1, 5});
+    const Four high1 = __builtin_shuffle(line(2), line(3), Indices{2, 6, 3, 7});
+    const auto out = [&](std::size_t i) -> Four& { return *reinterpret_cast<Four*>(to + i * toStride); };
+    out(0) = __builtin_shuffle(low0, low1, Indices{0, 1, 4, 5});
+    out(1) = __builtin_shuffle(low0, low1, Indices{2, 3, 6, 7});
+    out(2) = __builtin_shuffle(high0, high1, Indices{0, 1, 4, 5});
+    out(3) = __builtin_shuffle(high0, high1, Indices{2, 3, 6, 7});
+}
+
 /// Columns [column, column + tile) of B, term by term; zeros right of the last column.
 template <std::size_t tile>
 void packColumns(const ProductWork& w, std::size_t column, std::size_t term, std::size_t terms,
                  float* to)
 {
     const std::size_t columns = std::min(tile, w.columns - column);
-    for (std::size_t k = 0; k < terms; ++k, to += tile) {
+    std::size_t k = 0;
+    if (w.bTransposed && columns == tile) {
+        for (; k + 4 <= terms; k += 4, to += 4 * tile) {
+            for (std::size_t j = 0; j < tile; j += 4)
+                turnFour(w.b + (column + j) * w.bStride + term + k, w.bStride, to + j, tile);
+        }
+    }
+    for (; k < terms; ++k, to += tile) {
         if (!w.bTransposed && columns == tile) {
             std::memcpy(to, w.b + (term + k) * w.bStride + column, tile * sizeof(float));
             continue;
@@ -87,11 +113,12 @@ void packColumns(const ProductWork& w, std::size_t column, std::size_t term, std
     }
 }
 
-/// One tile of C from packed strips; `keep` says how much of it lies inside C.
+/// One tile of C from strips; `rows` and `columns` say how much of it lies inside C.
 struct TileWork
 {
     const float* a = nullptr;
     const float* b = nullptr;
+    std::size_t bStride = 0; ///< from one term to the next
     std::size_t terms = 0;
     float* c = nullptr;
     std::size_t cStride = 0;
@@ -106,7 +133,7 @@ template <typename Wide, int rows> MEMSCAPE_INLINE void tileOf(const TileWork& w
     Vector sums[rows][2] = {};
     const float* a = w.a;
     const float* b = w.b;
-    for (std::size_t k = 0; k < w.terms; ++k, a += rows, b += 2 * lanes) {
+    for (std::size_t k = 0; k < w.terms; ++k, a += rows, b += w.bStride) {
         const Vector left = *reinterpret_cast<const Vector*>(b);
         const Vector right = *reinterpret_cast<const Vector*>(b + lanes);
 #pragma GCC unroll 16
@@ -115,8 +142,11 @@ template <typename Wide, int rows> MEMSCAPE_INLINE void tileOf(const TileWork& w
             sums[i][1] += a[i] * right;
         }
     }
-    if (w.rows == rows && w.columns == 2 * lanes) {
+    if (w.columns == 2 * lanes) {
+#pragma GCC unroll 16
         for (int i = 0; i < rows; ++i) {
+            if (std::size_t(i) >= w.rows)
+                return;
             Vector* c = reinterpret_cast<Vector*>(w.c + std::size_t(i) * w.cStride);
             c[0] = w.adds ? c[0] + sums[i][0] : sums[i][0];
             c[1] = w.adds ? c[1] + sums[i][1] : sums[i][1];
@@ -132,31 +162,71 @@ template <typename Wide, int rows> MEMSCAPE_INLINE void tileOf(const TileWork& w
     }
 }
 
-/// The blocks around a tile of `rows` × two vectors.
+/// Where blocks are kept: no more than this product needs, and nothing is cleared.
+struct Blocks
+{
+    float *a = nullptr, *b = nullptr;
+    static Blocks of(const ProductWork& w, ProductScratch& scratch, std::size_t rows, std::size_t width)
+    {
+        const std::size_t terms = std::min(innerBlock, w.inner);
+        const auto whole = [](std::size_t count, std::size_t tile) { return (count + tile - 1) / tile * tile; };
+        const std::size_t a = terms * std::min(rows * rowTiles, whole(w.rows, rows));
+        const std::size_t b = terms * std::min(columnBlock, whole(w.columns, width));
+        if (scratch.size() < a + b)
+            scratch.resize(a + b);
+        return {scratch.data() + b, scratch.data()};
+    }
+};
+
+/// The rows of a block in tiles of `rows`, the last in one of as few thirds as hold it.
+template <int rows, typename Visit> void forTiles(std::size_t begin, std::size_t end, Visit visit)
+{
+    constexpr std::size_t third = rows / 3;
+    for (std::size_t i = begin; i < end; i += rows) {
+        const std::size_t left = end - i;
+        if (left > 2 * third)
+            visit(i, std::integral_constant<int, rows>());
+        else if (left > third)
+            visit(i, std::integral_constant<int, 2 * rows / 3>());
+        else
+            visit(i, std::integral_constant<int, rows / 3>());
+    }
+}
+
+/// The blocks around a tile of `rows` × two vectors. A B that is read by one tile of rows only, or by two, is
+/// read where it lies when its columns are neighbours.
 template <typename Wide, int rows, typename Tile>
 void blocked(const ProductWork& w, ProductScratch& scratch, const Tile& tile)
 {
     constexpr std::size_t width = 2 * sizeof(typename Wide::Floats) / sizeof(float);
     constexpr std::size_t rowBlock = rows * rowTiles;
-    scratch.resize(innerBlock * (columnBlock + rowBlock));
-    float* const packedB = scratch.data();
-    float* const packedA = packedB + innerBlock * columnBlock;
+    const Blocks blocks = Blocks::of(w, scratch, rows, width);
+    const bool isDirect = !w.bTransposed && w.rows <= packedRows * rows;
     for (std::size_t column = 0; column < w.columns; column += columnBlock) {
         const std::size_t columnEnd = std::min(column + columnBlock, w.columns);
         for (std::size_t term = 0; term < w.inner; term += innerBlock) {
             const std::size_t terms = std::min(innerBlock, w.inner - term);
-            for (std::size_t j = column; j < columnEnd; j += width)
-                packColumns<width>(w, j, term, terms, packedB + (j - column) * terms);
+            const auto stripOf = [&](std::size_t j) { return blocks.b + (j - column) * terms; };
+            const auto readsInPlace = [&](std::size_t j) { return isDirect && j + width <= columnEnd; };
+            for (std::size_t j = column; j < columnEnd; j += width) {
+                if (!readsInPlace(j))
+                    packColumns<width>(w, j, term, terms, stripOf(j));
+            }
             for (std::size_t row = 0; row < w.rows; row += rowBlock) {
                 const std::size_t rowEnd = std::min(row + rowBlock, w.rows);
-                for (std::size_t i = row; i < rowEnd; i += rows)
-                    packRows<rows>(w, i, term, terms, packedA + (i - row) * terms);
+                forTiles<rows>(row, rowEnd, [&](std::size_t i, auto size) {
+                    packRows<std::size_t(size)>(w, i, term, terms, blocks.a + (i - row) * terms);
+                });
                 for (std::size_t j = column; j < columnEnd; j += width) {
-                    for (std::size_t i = row; i < rowEnd; i += rows)
-                        tile({packedA + (i - row) * terms, packedB + (j - column) * terms, terms,
+                    const bool inPlace = readsInPlace(j);
+                    const float* const b = inPlace ? w.b + term * w.bStride + j : stripOf(j);
+                    forTiles<rows>(row, rowEnd, [&](std::size_t i, auto size) {
+                        tile({blocks.a + (i - row) * terms, b, inPlace ? w.bStride : width, terms,
                               w.c + i * w.cStride + j, w.cStride,
-                              std::min<std::size_t>(rows, rowEnd - i),
-                              std::min(width, columnEnd - j), w.adds || term > 0});
+                              std::min<std::size_t>(size, rowEnd - i),
+                              std::min(width, columnEnd - j), w.adds || term > 0},
+                             size);
+                    });
                 }
             }
         }
@@ -165,25 +235,33 @@ void blocked(const ProductWork& w, ProductScratch& scratch, const Tile& tile)
 
 void product_v2_16(const ProductWork& w, ProductScratch& scratch)
 {
-    blocked<Wide16, 6>(w, scratch, [](const TileWork& tile) { tileOf<Wide16, 6>(tile); });
+    blocked<Wide16, 6>(w, scratch, [](const TileWork& tile, auto rows) { tileOf<Wide16, rows>(tile); });
 }
 
 #if MEMSCAPE_X86
-__attribute__((target("avx2,fma"))) void tile32(const TileWork& tile)
+struct Tile32
 {
-    tileOf<Wide32, 6>(tile);
-}
-__attribute__((target("avx512f"))) void tile64(const TileWork& tile)
+    template <int rows>
+    __attribute__((target("avx2,fma"))) void operator()(const TileWork& tile, std::integral_constant<int, rows>) const
+    {
+        tileOf<Wide32, rows>(tile);
+    }
+};
+struct Tile64
 {
-    tileOf<Wide64, 12>(tile);
-}
+    template <int rows>
+    __attribute__((target("avx512f"))) void operator()(const TileWork& tile, std::integral_constant<int, rows>) const
+    {
+        tileOf<Wide64, rows>(tile);
+    }
+};
 void product_v2_32(const ProductWork& w, ProductScratch& scratch)
 {
-    blocked<Wide32, 6>(w, scratch, tile32);
+    blocked<Wide32, 6>(w, scratch, Tile32());
 }
 void product_v2_64(const ProductWork& w, ProductScratch& scratch)
 {
-    blocked<Wide64, 12>(w, scratch, tile64);
+    blocked<Wide64, 12>(w, scratch, Tile64());
 }
 #endif
 
