@@ -49,8 +49,11 @@ StepTime pointTime(const Device& device, const TrainingAnswer& answer)
     for (const Segment& segment : segments(*answer.simulation.graph, answer.setup.step.checkpointing))
         recomputed.push_back({segment.first, segment.last});
     options.recomputed = recomputed;
-    if (!device.isGpu())
+    const HostOperations host = device.isGpu() ? HostOperations() : hostOperations(device);
+    if (!device.isGpu()) {
+        options.host = &host;
         options.bandwidth = bandwidthOf(device, double(answer.simulation.allocatedBytes()), Operation::Copy, device.units).bytesPerSecond;
+    }
     const auto time = stepTime(*answer.simulation.graph, answer.simulation.parameters, answer.setup.step.plan, device, options);
     if (time)
         return *time;

@@ -182,6 +182,10 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
     calibration.issueRates = probes.issueRates;
     calibration.machine = described.name;
     calibration.raw = probesToJson(probes);
+    if (!probes.operations.empty()) {
+        MEMSCAPE_TRY(operations, fitHostOperations(probes.operations, device.units, probes.tileRows, probes.tileColumns));
+        calibration.raw["operations"] = hostOperationsToJson(operations);
+    }
     device.calibration = std::move(calibration);
     for (const std::string& note : probes.notes)
         device.notes.push_back(note);
@@ -208,6 +212,11 @@ Json probesToJson(const HostProbes& probes)
                               {"threads", set.threads},
                               {"points", curveToJson(set.points)}});
     }
+    Json operations = Json::array();
+    for (const OperationProbe& probe : probes.operations) {
+        const ProductShape& shape = probe.shape;
+        operations.push_back({hostOperationText(probe.operation), shape.m, shape.n, shape.k, jsonNumber(probe.seconds)});
+    }
     return {{"columns", {"x", "value", "low", "high"}},
             {"clock", jsonNumber(probes.clockHz)},
             {"threads", probes.threads},
@@ -215,7 +224,9 @@ Json probesToJson(const HostProbes& probes)
             {"latency_4k", curveToJson(probes.latency4k)},
             {"latency_huge", curveToJson(probes.latencyHuge)},
             {"latency_window", curveToJson(probes.latencyWindow)},
-            {"bandwidth", std::move(bandwidths)}};
+            {"bandwidth", std::move(bandwidths)},
+            {"operation_columns", {"operation", "m", "n", "k", "seconds"}},
+            {"operation_probes", std::move(operations)}};
 }
 
 } // namespace memscape

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "core/device/device.h"
+#include "core/timing/host_operations.h"
 
 #include <map>
 #include <string>
@@ -45,6 +46,8 @@ struct HostProbes
     std::vector<LineRate> randomRates; ///< strideBytes = footprint; accesses per second
     std::vector<IssueRate> issueRates; ///< from L1
     std::map<std::string, double> productRates; ///< FLOP/s of large products by format, all cores
+    std::vector<OperationProbe> operations; ///< of a training step; empty when they were not measured
+    double tileRows = 4, tileColumns = 32;  ///< of the product that they ran
     std::string grade = "D";
     std::vector<std::string> notes;
 };

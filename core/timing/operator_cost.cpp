@@ -72,6 +72,27 @@ double productFlops(const Graph& graph, const Operator& op)
     return 2 * results * double(x.shape.last());
 }
 
+/// A matrix product C (m × n) = A (m × k) · B; batched ones many times.
+ProductPart productPart(const Graph& graph, const Operator& op)
+{
+    if (!isMatrixProduct(op.kind))
+        return {};
+    const Layout& x = graph.layoutOf(graph.inputs(op)[0]);
+    const Layout& result = graph.layoutOf(graph.outputs(op)[0]);
+    const double count = op.kind == OperatorKind::Bmm ? double(std::max<std::int64_t>(result[0], 1)) : 1;
+    const double n = double(std::max<std::int64_t>(result.shape.last(), 1));
+    return {HostOperation::Forward, {double(result.elements()) / n / count, n, double(x.shape.last())}, count};
+}
+
+/// dA = dC · Bᵀ for the first operand, dB = Aᵀ · dC (the transpose for weights) for the second.
+ProductPart gradientPart(const ProductPart& forward, std::size_t operand)
+{
+    const auto& [m, n, k] = forward.shape;
+    if (operand == 0)
+        return {HostOperation::InputGradient, {m, k, n}, forward.count};
+    return {HostOperation::WeightGradient, {n, k, m}, forward.count};
+}
+
 /// Operands that a product's backward makes gradients of, a bias apart.
 int wantedOperands(const Graph& graph, const Operator& op)
 {
@@ -88,7 +109,7 @@ OperatorCost productBackward(const Graph& graph, const Operator& op)
     const auto inputs = graph.inputs(op);
     const double given = bytesOf(graph, graph.outputs(op)[0]);
     OperatorCost cost{
-        0, 0, 0, true, op.kind == OperatorKind::Convolution, graph.tensors[inputs[0]].dtype};
+        0, 0, 0, true, op.kind == OperatorKind::Convolution, graph.tensors[inputs[0]].dtype, {}};
     const int wanted = wantedOperands(graph, op);
     if (wanted == 0)
         return cost;
@@ -102,6 +123,7 @@ OperatorCost productBackward(const Graph& graph, const Operator& op)
         if (!graph.tensors[inputs[i]].needsGradient)
             continue;
         cost.flops += productFlops(graph, op);
+        cost.products[i] = gradientPart(productPart(graph, op), i);
         cost.bytes += given + bytesOf(graph, inputs[0]) + bytesOf(graph, inputs[1]);
         ++cost.kernels;
     }
@@ -127,6 +149,7 @@ OperatorCost forwardCost(const Graph& graph, const Operator& op)
         cost.flops = productFlops(graph, op);
         cost.bytes += bytesOf(graph, inputs);
         cost.isProduct = true;
+        cost.products[0] = productPart(graph, op);
         cost.allowsTensorFloat32 = op.kind == OperatorKind::Convolution;
         cost.dtype = graph.tensors[inputs[0]].dtype;
         return cost;

@@ -13,8 +13,19 @@
 #pragma once
 
 #include "core/network/graph.h"
+#include "core/timing/host_operations.h"
+
+#include <array>
 
 namespace memscape {
+
+/// Matrix products of one shape, as a processor's threads see them.
+struct ProductPart
+{
+    HostOperation way = HostOperation::Forward;
+    ProductShape shape;
+    double count = 0; ///< 0: none
+};
 
 struct OperatorCost
 {
@@ -24,6 +35,7 @@ struct OperatorCost
     bool isProduct = false; ///< runs on matrix units in `dtype`
     bool allowsTensorFloat32 = false; ///< fp32 convolutions, as PyTorch sets cuDNN by default
     DType dtype = DType::Float32;
+    std::array<ProductPart, 2> products = {}; ///< of matrix products; convolutions and attention have none
 };
 
 OperatorCost forwardCost(const Graph& graph, const Operator& op);

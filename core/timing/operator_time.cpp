@@ -23,18 +23,56 @@ double linkRate(const Device& device, std::string_view id)
     return 0;
 }
 
+/// What takes an operator's time.
+struct Parts
+{
+    double calls = 0, memory = 0, arithmetic = 0; ///< s, added up
+    double total() const { return calls + memory + arithmetic; }
+};
+
+/// On a processor. `rates` are those of the plan's formats; other formats than FP32 run as much faster.
+Parts hostParts(const HostOperations& host, const DeviceRates& rates, const OperatorCost& cost, double efficiency)
+{
+    Parts parts;
+    double pieces = 0;
+    for (const ProductPart& product : cost.products) {
+        const HostProductTime time = host.productTime(product.way, product.shape);
+        parts.calls += product.count * (host.call + time.constant);
+        parts.memory += product.count * time.moving;
+        parts.arithmetic += product.count * time.arithmetic * rates.float32 / rates.rate(cost);
+        pieces += product.count;
+    }
+    const double least = cost.bytes / rates.bandwidth;
+    if (pieces > 0) {
+        parts.memory += std::max(0.0, least - parts.memory - parts.arithmetic); // what memory makes it wait
+        return parts;
+    }
+    parts.calls = cost.kernels * host.call;
+    if (cost.isProduct) { // convolutions, attention
+        const double arithmetic = cost.flops / (rates.rate(cost) * efficiency);
+        (arithmetic > least ? parts.arithmetic : parts.memory) = std::max(arithmetic, least);
+        return parts;
+    }
+    parts.memory = std::max(cost.bytes * host.perByte, least);
+    return parts;
+}
+
 class Clock
 {
 public:
-    Clock(const DeviceRates& rates, double efficiency, StepTime& time)
+    Clock(const DeviceRates& rates, const StepTimeOptions& options, StepTime& time)
         : m_rates(rates)
-        , m_efficiency(efficiency)
+        , m_efficiency(options.efficiency)
+        , m_host(options.host)
         , m_time(time)
     {
     }
     /// Seconds of one run, booked under what holds it.
     double run(const OperatorCost& cost, double times)
     {
+        m_time.executedFlops += cost.isProduct ? cost.flops * times : 0;
+        if (m_host != nullptr)
+            return onHost(cost, times);
         const double arithmetic =
             cost.flops / (m_rates.rate(cost) * (cost.isProduct ? m_efficiency : 1));
         const double memory = cost.bytes / m_rates.bandwidth;
@@ -44,13 +82,22 @@ public:
             m_time.launchBound += seconds;
         else
             (memory > arithmetic ? m_time.memoryBound : m_time.arithmeticBound) += seconds;
-        m_time.executedFlops += cost.isProduct ? cost.flops * times : 0;
         return seconds;
     }
 
 private:
+    double onHost(const OperatorCost& cost, double times)
+    {
+        const Parts parts = hostParts(*m_host, m_rates, cost, m_efficiency);
+        m_time.launchBound += times * parts.calls;
+        m_time.memoryBound += times * parts.memory;
+        m_time.arithmeticBound += times * parts.arithmetic;
+        return times * parts.total();
+    }
+
     const DeviceRates& m_rates;
     double m_efficiency;
+    const HostOperations* m_host;
     StepTime& m_time;
 };
 
@@ -97,6 +144,27 @@ Result<void> addCommunication(StepTime& time, const Graph& graph,
     time.communication = dataSeconds + tensorSeconds + hostSeconds;
     time.exposed = std::max(0.0, dataSeconds - cover) + tensorSeconds + hostSeconds;
     return {};
+}
+
+/// Later gradients added into the first, one operation for each parameter.
+double additionSeconds(const HostOperations& host, double gradientBytes, const std::vector<ParameterTensor>& parameters,
+                       const DeviceRates& rates)
+{
+    const auto trained = std::count_if(parameters.begin(), parameters.end(), [](const auto& one) { return one.isTrained; });
+    return hostParts(host, rates, {0, 3 * gradientBytes, double(trained)}, 1).total();
+}
+
+double optimizerSeconds(const std::vector<ParameterTensor>& parameters, const Plan& plan, const DeviceRates& rates,
+                        const StepTimeOptions& options)
+{
+    if (options.host == nullptr)
+        return operatorSeconds(rates, updateCost(parameters, plan), options.efficiency);
+    if (!plan.hasOptimizer() || plan.offload != Offload::None)
+        return 0;
+    Plan looped = plan; // a processor has no kernels that take many tensors at once
+    if (looped.update == UpdateStyle::Foreach)
+        looped.update = UpdateStyle::Loop;
+    return hostParts(*options.host, rates, updateCost(parameters, looped), options.efficiency).total();
 }
 
 } // namespace
@@ -161,7 +229,7 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
     if (options.bandwidth > 0)
         rates.bandwidth = options.bandwidth;
     StepTime time;
-    Clock clock(rates, options.efficiency, time);
+    Clock clock(rates, options, time);
     const bool isTraining = plan.phase == StepPhase::Training;
     const double times = isTraining ? plan.accumulation : 1;
     for (const Operator& op : graph.operators) {
@@ -177,12 +245,14 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
                     clock.run(inRecipe(forwardCost(graph, graph.operators[i]), plan), times);
     if (isTraining && plan.accumulation > 1) { // later gradients are added into the first
         const double gradients = double(trainedCount(parameters)) * double(plan.gradientBytes());
-        time.backward += (plan.accumulation - 1) * 3 * gradients / rates.bandwidth;
+        time.backward += (plan.accumulation - 1)
+            * (options.host != nullptr ? additionSeconds(*options.host, gradients, parameters, rates)
+                                       : 3 * gradients / rates.bandwidth);
     }
-    const OperatorCost update = updateCost(parameters, plan);
-    time.optimizer = operatorSeconds(rates, update, options.efficiency);
+    time.optimizer = optimizerSeconds(parameters, plan, rates, options);
     MEMSCAPE_CHECK(addCommunication(time, graph, parameters, plan, rates));
-    time.total = time.forward + time.backward + time.recomputation + time.optimizer + time.exposed;
+    time.total = time.forward + time.backward + time.recomputation + time.optimizer + time.exposed
+        + (options.host != nullptr ? options.host->start : 0);
     return time;
 }
 

@@ -11,11 +11,15 @@
 // forward and backward run, so only what does not fit behind them is exposed; tensor parallelism's
 // collectives wait for their operands and are all exposed, as are the host's copies under offload.
 //
+// On a processor, when the caller gives its `HostOperations`, products and passes take what those say
+// instead (host_operations.h): a call for each operation, and what small products lose.
+//
 // Left out: Python and dispatch on the host (an eager step of small operators waits for them),
 // cache hits between operators, overlap of kernels, power limits, stragglers, pipeline bubbles.
 #pragma once
 
 #include "core/device/device.h"
+#include "core/timing/host_operations.h"
 #include "core/timing/operator_cost.h"
 #include "core/training/communication.h"
 #include "core/training/optimizer_state.h"
@@ -55,6 +59,7 @@ struct StepTimeOptions
     double efficiency = 1; ///< share of the dense rate that products reach
     std::span<const RecomputedRange> recomputed = {};
     double bandwidth = 0; ///< B/s of what holds the step when it is not DRAM; 0: DRAM's copy
+    const HostOperations* host = nullptr; ///< of a processor
 };
 
 struct StepTime

@@ -13,8 +13,10 @@
 //
 // Left out: more than one socket, pages of 1 GiB, frequencies that depend on how many cores work.
 #include "kernels/host/bandwidth.h"
+#include "kernels/host/checkpoint.h"
 #include "kernels/host/host_backend.h"
 #include "kernels/host/latency.h"
+#include "kernels/host/operation_probes.h"
 #include "kernels/host/precision.h"
 #include "kernels/host/stride_walk.h"
 #include "kernels/measure/quality.h"
@@ -96,7 +98,7 @@ public:
     {
         MEMSCAPE_CHECK(checkFits(3 * m_end));
         const auto visits = interleaved(m_tasks.size(), 2, 17);
-        int total = 1, done = 0; // the last step: products
+        int total = 2, done = 0; // the last two: products, and a training step's operations
         for (const Task& task : m_tasks)
             total += task.passes;
         for (const Visit& visit : visits) {
@@ -113,6 +115,12 @@ public:
         m_session.sink().progress(done, total, "matrix products");
         MEMSCAPE_TRY(rates, productRates(m_session));
         m_probes.productRates = std::move(rates);
+        m_session.sink().progress(done + 1, total, "operations of a training step");
+        const ProductChoice product = fastestProduct(m_session);
+        MEMSCAPE_TRY(operations, probeOperations(m_session, product.kernel));
+        m_probes.operations = std::move(operations);
+        m_probes.tileRows = product.kernel.tileRows;
+        m_probes.tileColumns = product.kernel.tileColumns;
         finish();
         return std::move(m_probes);
     }

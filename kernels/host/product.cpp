@@ -317,13 +317,13 @@ void compareProduct(Check& check, const ProductKernel& kernel, ProductWork w)
 
 std::vector<ProductKernel> productKernels()
 {
-    std::vector<ProductKernel> kernels{{"product v1 scalar", product_v1},
-                                       {"product v2 " + isaText(Isa::Bytes16), product_v2_16}};
+    std::vector<ProductKernel> kernels{{"product v1 scalar", product_v1, 1, 1},
+                                       {"product v2 " + isaText(Isa::Bytes16), product_v2_16, 2, 8}};
 #if MEMSCAPE_X86
     if (hasIsa(Isa::Bytes32) && __builtin_cpu_supports("fma"))
-        kernels.push_back({"product v2 " + isaText(Isa::Bytes32), product_v2_32});
+        kernels.push_back({"product v2 " + isaText(Isa::Bytes32), product_v2_32, 2, 16});
     if (hasIsa(Isa::Bytes64))
-        kernels.push_back({"product v2 " + isaText(Isa::Bytes64), product_v2_64});
+        kernels.push_back({"product v2 " + isaText(Isa::Bytes64), product_v2_64, 4, 32});
 #endif
     if (auto blas = openBlas())
         kernels.push_back(std::move(*blas));

@@ -37,6 +37,7 @@ struct ProductKernel
 {
     std::string name; ///< "product v2 AVX-512", "product OpenBLAS 0.3.21"
     ProductFunction run;
+    int tileRows = 4, tileColumns = 16; ///< sides of a result are rounded up to these; a guess for libraries
 };
 
 /// Every version that this processor runs, naive first, OpenBLAS last when it is here.
