@@ -4,8 +4,9 @@
 //
 //   memory        each batch is the training step simulated (training_memory.h), the largest that fits the one
 //                 that the memory budget finds
-//   throughput    examples / time of the step (core/timing), products at the rate that large ones reach; which
-//                 of launches, memory and arithmetic holds most of the time
+//   throughput    examples / time of the step (core/timing): on GPUs products at the rate that large ones reach,
+//                 on processors by what calls, rearranging and arithmetic cost there (host_operations.h); which
+//                 of launches or calls, memory and arithmetic holds most of the time
 //   to a target   S = S_min + E_min / B steps (core/training/noise_scale.h): from a closed form for one linear
 //                 layer, from a published law for decoders, from given values for the rest
 //   sweet spot    the batch that reaches the target soonest on this device: fewest seconds, not fewest steps
@@ -43,7 +44,8 @@ BatchCase batchCase(const Parameters& parameters);
 Parameters trainingParameters(const Parameters& parameters);
 
 enum class BatchBound { Launch, Memory, Arithmetic };
-std::string_view boundText(BatchBound bound); ///< "launch-bound", "memory-bound", "compute-bound"
+/// "launch-bound" ("call-bound" on a host, which launches nothing), "memory-bound", "compute-bound".
+std::string_view boundText(BatchBound bound, bool isHost);
 
 /// One batch (and accumulation) on the device.
 struct BatchPoint
@@ -54,6 +56,7 @@ struct BatchPoint
     StepTime time; ///< total is NaN when the device lacks a rate
     double examples = 0; ///< of one update, all replicas
     BatchBound bound = BatchBound::Memory; ///< what holds most of forward and backward
+    bool isHost = false; ///< a processor: threads meet at calls
 
     double throughput() const { return examples / time.total; } ///< examples/s
     double secondsPerExample() const { return time.total / examples; }

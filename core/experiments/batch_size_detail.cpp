@@ -25,7 +25,7 @@ Json pointJson(const BatchStudy& study, const BatchPoint& point)
             {"fits", point.fits},
             {"step_time", jsonNumber(point.time.total)},
             {"throughput", jsonNumber(point.throughput())},
-            {"bound", boundText(point.bound)},
+            {"bound", boundText(point.bound, point.isHost)},
             {"steps", jsonNumber(known ? study.noise.hyperbola.steps(point.examples) : nan)},
             {"examples", jsonNumber(known ? study.noise.hyperbola.examples(point.examples) : nan)}};
 }
@@ -37,8 +37,8 @@ Json regimesJson(const BatchStudy& study)
     for (const BatchPoint& point : study.curve) {
         if (!(point.time.total > 0))
             continue;
-        if (regimes.empty() || regimes.back()["bound"] != boundText(point.bound))
-            regimes.push_back({{"bound", boundText(point.bound)}, {"from", point.batch}, {"to", point.batch}});
+        if (regimes.empty() || regimes.back()["bound"] != boundText(point.bound, point.isHost))
+            regimes.push_back({{"bound", boundText(point.bound, point.isHost)}, {"from", point.batch}, {"to", point.batch}});
         regimes.back()["to"] = point.batch;
     }
     return regimes;

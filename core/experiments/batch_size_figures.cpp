@@ -70,7 +70,24 @@ Why noiseWhy(const BatchNoise& noise, std::string formula)
     return why;
 }
 
-Why throughputWhy(const BatchPoint& point)
+/// What a processor's operations cost, and who says so.
+void sayHost(Why& why, const Device& device, const StepTime& time)
+{
+    const HostOperations host = hostOperations(device);
+    const char* const source = host.evidence == Evidence::Measured ? "calibration of this machine" : "typical value, until calibrated";
+    why.terms = {{"calls", time.launchBound, Unit::Second, "threads that meet, and products that begin", source},
+                 {"memory", time.memoryBound, Unit::Second, "rearranging operands, writing results, passes over arrays", source},
+                 {"arithmetic", time.arithmeticBound, Unit::Second, "multiply-adds, edge tiles included", source},
+                 {"update", time.optimizer, Unit::Second, "the optimizer's, an operation for each parameter", "bytes of its rule"},
+                 {"call", host.call, Unit::Second, "one operation that does next to nothing", source},
+                 {"start", host.start, Unit::Second, "a step without operations", source}};
+    why.source = host.evidence == Evidence::Measured
+        ? fmt::format("operations of this machine's calibration; its fit is within {} of half of the probes", percentText(host.misfit))
+        : std::string("typical costs of a core of the 2020s: memscape-cli calibrate measures this machine's");
+    why.omits = {"dispatch of a framework", "time that the system takes away", "reading the data"};
+}
+
+Why throughputWhy(const Device& device, const BatchPoint& point)
 {
     Why why;
     const StepTime& time = point.time;
@@ -83,6 +100,8 @@ Why throughputWhy(const BatchPoint& point)
     why.source = "each operator max(FLOPs / rate, bytes / bandwidth) + launch: Williams, Waterman, Patterson 2009; "
                  "products at the rate that large ones reach";
     why.omits = {"Python and dispatch on the host", "what small products miss of that rate", "reading the data"};
+    if (!device.isGpu())
+        sayHost(why, device, time);
     return why;
 }
 
@@ -137,11 +156,11 @@ Figures batchFigures(const Device& device, const BatchStudy& study, const BatchP
                               device.isGpu() ? "the caching allocator replayed; the context is a setting (device_context)" : "the simulated step",
                               {}}));
     figures.push_back(figure("peak_allocated", "peak allocated", Unit::Byte, double(point.allocated), memoryWhy(study, point)));
-    figures.push_back(figure("throughput", "throughput (examples/s)", Unit::One, point.throughput(), throughputWhy(point)));
+    figures.push_back(figure("throughput", "throughput (examples/s)", Unit::One, point.throughput(), throughputWhy(device, point)));
     addNoise(figures, study, point);
-    figures.push_back(figure("step_time", "time of a step", Unit::Second, point.time.total, throughputWhy(point)));
-    figures.push_back(figure("time_per_example", "time per example", Unit::Second, point.secondsPerExample(), throughputWhy(point)));
-    figures.push_back({"bound", "held by", Unit::One, std::string(boundText(point.bound)), {}, {}, throughputWhy(point)});
+    figures.push_back(figure("step_time", "time of a step", Unit::Second, point.time.total, throughputWhy(device, point)));
+    figures.push_back(figure("time_per_example", "time per example", Unit::Second, point.secondsPerExample(), throughputWhy(device, point)));
+    figures.push_back({"bound", "held by", Unit::One, std::string(boundText(point.bound, point.isHost)), {}, {}, throughputWhy(device, point)});
     return figures;
 }
 

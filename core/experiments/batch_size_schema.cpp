@@ -108,11 +108,11 @@ Parameters trainingParameters(const Parameters& parameters)
     return training;
 }
 
-std::string_view boundText(BatchBound bound)
+std::string_view boundText(BatchBound bound, bool isHost)
 {
     switch (bound) {
     case BatchBound::Launch:
-        return "launch-bound";
+        return isHost ? "call-bound" : "launch-bound";
     case BatchBound::Memory:
         return "memory-bound";
     case BatchBound::Arithmetic:

@@ -70,6 +70,7 @@ BatchPoint pointOf(const Device& device, const TrainingAnswer& answer)
     point.accumulation = plan.accumulation;
     point.allocated = answer.simulation.allocatedBytes();
     point.device = answer.deviceBytes();
+    point.isHost = !device.isGpu();
     point.fits = answer.fits;
     point.time = pointTime(device, answer);
     point.examples = double(point.batch) * double(point.accumulation) * double(plan.dataParallel);

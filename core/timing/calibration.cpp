@@ -183,8 +183,11 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
     calibration.machine = described.name;
     calibration.raw = probesToJson(probes);
     if (!probes.operations.empty()) {
-        MEMSCAPE_TRY(operations, fitHostOperations(probes.operations, device.units, probes.tileRows, probes.tileColumns));
-        calibration.raw["operations"] = hostOperationsToJson(operations);
+        const auto operations = fitHostOperations(probes.operations, device.units, probes.tileRows, probes.tileColumns);
+        if (operations)
+            calibration.raw["operations"] = hostOperationsToJson(*operations);
+        else
+            device.notes.push_back(operations.error().message + ": small training steps are predicted with typical values");
     }
     device.calibration = std::move(calibration);
     for (const std::string& note : probes.notes)

@@ -277,7 +277,7 @@ Result<HostOperations> fitHostOperations(const std::vector<OperationProbe>& prob
     if (calls.empty())
         return notMeasured(HostOperation::Call);
     host.call = medianOf(calls);
-    host.start = starts.empty() ? 0 : std::max(0.0, medianOf(starts) - host.call);
+    host.start = starts.empty() ? 0 : medianOf(starts);
     MEMSCAPE_TRY(perByte, passCost(host, probes));
     host.perByte = perByte;
     for (const auto operation : {HostOperation::Forward, HostOperation::InputGradient, HostOperation::WeightGradient}) {

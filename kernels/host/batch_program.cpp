@@ -91,6 +91,24 @@ MEMSCAPE_INLINE void inputGradient(Worker& worker, const BatchOperation& op, con
                 *worker.scratch);
 }
 
+/// Sums of a few columns, in registers.
+MEMSCAPE_INLINE void sumRows(const float* from, std::size_t stride, std::size_t rows, std::size_t columns, float* to)
+{
+    float sums[grain] = {};
+    if (columns == grain) {
+        for (std::size_t row = 0; row < rows; ++row) {
+            for (std::size_t k = 0; k < grain; ++k)
+                sums[k] += from[row * stride + k];
+        }
+    } else {
+        for (std::size_t row = 0; row < rows; ++row) {
+            for (std::size_t k = 0; k < columns; ++k)
+                sums[k] += from[row * stride + k];
+        }
+    }
+    std::copy_n(sums, columns, to);
+}
+
 /// dW in slabs like the others; db by its entries.
 MEMSCAPE_INLINE void weightGradient(Worker& worker, const BatchOperation& op, const ProductKernel& product)
 {
@@ -101,11 +119,8 @@ MEMSCAPE_INLINE void weightGradient(Worker& worker, const BatchOperation& op, co
                      op.b + slabs.columns.begin, in, false, op.result + slabs.rows.begin * in + slabs.columns.begin, in, false},
                     *worker.scratch);
     const Part part = worker.part(op.outputs);
-    std::fill(op.second + part.begin, op.second + part.end, 0.0F);
-    for (std::size_t row = 0; row < rows; ++row) {
-        for (std::size_t k = part.begin; k < part.end; ++k)
-            op.second[k] += op.a[row * out + k];
-    }
+    for (std::size_t k = part.begin; k < part.end; k += grain)
+        sumRows(op.a + k, out, rows, std::min(grain, part.end - k), op.second + k);
 }
 
 MEMSCAPE_INLINE float squares(const float* values, std::size_t count)
@@ -124,21 +139,25 @@ MEMSCAPE_INLINE void countNorms(Worker& worker, const BatchOperation& op)
         worker.sums.squaredNorms += (double(squares(op.b + row * in, in)) + 1) * double(squares(op.a + row * out, out));
 }
 
-/// Σ (a − b)² in doubles, in as many sums as hide that one addition waits for the other.
+/// Σ (a − b)²: floats within a block, in as many sums as hide that one addition waits for the other; doubles over
+/// the blocks.
 MEMSCAPE_INLINE double squaredDifference(const float* a, const float* b, std::size_t count)
 {
-    constexpr std::size_t lanes = 16;
-    double sums[lanes] = {};
-    std::size_t i = 0;
-    for (; i + lanes <= count; i += lanes) {
-        for (std::size_t lane = 0; lane < lanes; ++lane)
-            sums[lane] += double((a[i + lane] - b[i + lane]) * (a[i + lane] - b[i + lane]));
-    }
-    for (; i < count; ++i)
-        sums[0] += double((a[i] - b[i]) * (a[i] - b[i]));
+    constexpr std::size_t lanes = 32, block = 64 * lanes;
     double sum = 0;
-    for (const double one : sums)
-        sum += one;
+    for (std::size_t begin = 0; begin < count; begin += block) {
+        const std::size_t end = std::min(count, begin + block);
+        float sums[lanes] = {};
+        std::size_t i = begin;
+        for (; i + lanes <= end; i += lanes) {
+            for (std::size_t lane = 0; lane < lanes; ++lane)
+                sums[lane] += (a[i + lane] - b[i + lane]) * (a[i + lane] - b[i + lane]);
+        }
+        for (; i < end; ++i)
+            sums[i % lanes] += (a[i] - b[i]) * (a[i] - b[i]);
+        for (const float one : sums)
+            sum += double(one);
+    }
     return sum;
 }
 

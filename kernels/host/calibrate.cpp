@@ -58,6 +58,8 @@ std::vector<double> sizesBetween(double begin, double end, int steps)
     }
 }
 
+constexpr int operationPasses = 8; ///< of a training step's operations, between the other probes
+
 StoppingOptions probeOptions(double wallLimit)
 {
     StoppingOptions options;
@@ -84,6 +86,7 @@ public:
     explicit Calibrator(HostSession& session)
         : m_session(session)
         , m_lastCache(session.largestCache())
+        , m_operations(session, fastestProduct(session).kernel)
     {
         m_end = std::clamp(8 * m_lastCache, 0x1p26, 0x1p30);
         m_probes.threads = std::max(1, session.device().threads);
@@ -98,13 +101,15 @@ public:
     {
         MEMSCAPE_CHECK(checkFits(3 * m_end));
         const auto visits = interleaved(m_tasks.size(), 2, 17);
-        int total = 2, done = 0; // the last two: products, and a training step's operations
+        int total = 1, done = 0; // the last step: products
         for (const Task& task : m_tasks)
             total += task.passes;
         for (const Visit& visit : visits) {
             Task& task = m_tasks[visit.point];
             if (visit.pass >= task.passes)
                 continue;
+            if (done % std::max(1, total / operationPasses) == 0)
+                MEMSCAPE_CHECK(m_operations.pass());
             m_session.sink().progress(done++, total, task.label);
             m_session.readCanary();
             MEMSCAPE_TRY(seconds, task.measure(visit.pass));
@@ -115,12 +120,9 @@ public:
         m_session.sink().progress(done, total, "matrix products");
         MEMSCAPE_TRY(rates, productRates(m_session));
         m_probes.productRates = std::move(rates);
-        m_session.sink().progress(done + 1, total, "operations of a training step");
-        const ProductChoice product = fastestProduct(m_session);
-        MEMSCAPE_TRY(operations, probeOperations(m_session, product.kernel));
-        m_probes.operations = std::move(operations);
-        m_probes.tileRows = product.kernel.tileRows;
-        m_probes.tileColumns = product.kernel.tileColumns;
+        m_probes.operations = m_operations.probes();
+        m_probes.tileRows = m_operations.product().tileRows;
+        m_probes.tileColumns = m_operations.product().tileColumns;
         finish();
         return std::move(m_probes);
     }
@@ -311,6 +313,7 @@ private:
     double m_lastCache;
     double m_end = 0; ///< the largest working set
     HostProbes m_probes;
+    OperationProber m_operations;
     std::vector<Task> m_tasks;
     std::array<StrideArrays, 2> m_arrays; ///< of walks with one array and with two
 };

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/operation_probes.h"
 
-#include "kernels/host/batch_program.h"
 #include "kernels/measure/statistics.h"
-#include "kernels/measure/sweep.h"
 
 #include <algorithm>
 #include <array>
@@ -12,16 +10,16 @@ namespace memscape::host {
 
 namespace {
 
-constexpr double sampleSeconds = 3e-4;
-constexpr int mostRepeats = 2000, passes = 3, samplesPerPass = 4;
+constexpr double sampleSeconds = 1e-3; // of a pass
+constexpr int fewestRuns = 3, mostRuns = 12;
+constexpr int copies = 4; ///< operations of a step that is timed: few, as in a real one
 
 struct Layer
 {
     std::int64_t inputs, outputs;
 };
-// No powers of two, but for columns that fill whole tiles.
-constexpr Layer layers[] = {{96, 96}, {384, 96}, {96, 384}, {768, 384}};
-constexpr std::int64_t batches[] = {1, 3, 6, 12, 24, 48, 96, 192, 384};
+constexpr Layer layers[] = {{96, 96}, {320, 96}, {96, 320}, {160, 160}, {640, 320}};
+constexpr std::int64_t batches[] = {1, 3, 6, 12, 24, 48, 96, 192, 384, 768};
 constexpr std::int64_t passElements[] = {3000, 6000, 12000, 24000};
 constexpr std::int64_t nothing = 16; ///< elements of a call that does next to nothing
 
@@ -77,84 +75,84 @@ ProductShape shapeOf(HostOperation kind, std::int64_t batch, const Layer& layer)
     }
 }
 
-struct Task
+/// `copies` operations after each other; for calls one of each kind of pass, which do next to nothing.
+BatchOperations callsOf(const Arrays& arrays)
+{
+    using Kind = BatchOperation::Kind;
+    return {{Kind::Relu, 1, 0, nothing, arrays.at(0), nullptr, nullptr, arrays.at(2)},
+            {Kind::Loss, 1, 0, nothing, arrays.at(2), arrays.at(1)},
+            {Kind::LossGradient, 1, 0, nothing, arrays.at(2), arrays.at(1), nullptr, arrays.at(3)},
+            {Kind::Update, 1, 0, nothing, arrays.at(3), nullptr, nullptr, arrays.at(0)}};
+}
+
+BatchOperations stepOf(HostOperation kind, std::int64_t batch, const Layer& layer, const Arrays& arrays)
+{
+    if (kind == HostOperation::Start)
+        return {};
+    if (kind == HostOperation::Call)
+        return callsOf(arrays);
+    return BatchOperations(std::size_t(copies), operationOf(kind, batch, layer, arrays));
+}
+
+} // namespace
+
+struct OperationProber::Task
 {
     HostOperation kind;
     std::int64_t batch;
     Layer layer;
+    std::vector<double> samples = {}; ///< s of a step
 };
 
-std::vector<Task> tasks()
+OperationProber::OperationProber(HostSession& session, const ProductKernel& product)
+    : m_session(session)
+    , m_team(session, product)
+    , m_tasks{{HostOperation::Start, 1, {1, nothing}}, {HostOperation::Call, 1, {1, nothing}}}
 {
-    std::vector<Task> all{{HostOperation::Start, 1, {1, nothing}}, {HostOperation::Call, 1, {1, nothing}}};
     for (const std::int64_t elements : passElements)
-        all.push_back({HostOperation::Elementwise, 1, {1, elements}});
+        m_tasks.push_back({HostOperation::Elementwise, 1, {1, elements}});
     for (const Layer& layer : layers) {
         for (const std::int64_t batch : batches) {
             for (const auto kind : {HostOperation::Forward, HostOperation::InputGradient, HostOperation::WeightGradient})
-                all.push_back({kind, batch, layer});
+                m_tasks.push_back({kind, batch, layer});
         }
     }
-    return all;
 }
 
-class Prober
-{
-public:
-    Prober(HostSession& session, const ProductKernel& product)
-        : m_session(session)
-        , m_product(product)
-    {
-    }
+OperationProber::~OperationProber() = default;
 
-    /// Samples of one task, s per operation.
-    Result<std::vector<double>> sample(const Task& task)
-    {
-        const auto largest = std::max({task.batch * task.layer.inputs, task.batch * task.layer.outputs,
-                                       task.layer.inputs * task.layer.outputs});
+Result<void> OperationProber::pass()
+{
+    for (Task& task : m_tasks) {
+        const auto [in, out] = task.layer;
+        const std::int64_t largest = std::max({task.batch * in, task.batch * out, in * out, nothing});
         MEMSCAPE_TRY(arrays, Arrays::make(m_session, (largest + 63) / 64 * 64));
-        BatchProgram program;
-        program.operations = {operationOf(task.kind, task.batch, task.layer, arrays)};
-        static_cast<void>(run(program)); // meets new pages
-        const double once = run(program);
-        if (task.kind != HostOperation::Start) {
-            const int repeats = std::clamp(int(sampleSeconds / possibleSeconds(once, 0)), 1, mostRepeats);
-            program.operations.assign(std::size_t(repeats), program.operations.front());
-        }
-        const double operations = double(program.operations.size());
-        std::vector<double> seconds;
-        for (int i = 0; i < samplesPerPass; ++i)
-            seconds.push_back(run(program) / operations);
+        const BatchOperations step = stepOf(task.kind, task.batch, task.layer, arrays);
+        static_cast<void>(secondsOf(step)); // meets new pages
+        const double once = possibleSeconds(secondsOf(step), 0);
+        const int runs = std::clamp(int(sampleSeconds / once), fewestRuns, mostRuns);
+        for (int i = 0; i < runs; ++i)
+            task.samples.push_back(secondsOf(step));
         MEMSCAPE_CHECK(m_session.checkStopped());
-        return seconds;
     }
+    return {};
+}
 
-private:
-    double run(const BatchProgram& program)
-    {
-        BatchSums sums;
-        return program.run(m_session, m_product, 0, false, sums);
-    }
-
-    HostSession& m_session;
-    ProductKernel m_product;
-};
-
-} // namespace
-
-Result<std::vector<OperationProbe>> probeOperations(HostSession& session, const ProductKernel& product)
+double OperationProber::secondsOf(const BatchOperations& step)
 {
-    const std::vector<Task> all = tasks();
-    std::vector<std::vector<double>> samples(all.size());
-    Prober prober(session, product);
-    for (const Visit& visit : interleaved(all.size(), passes, 23)) {
-        MEMSCAPE_TRY(seconds, prober.sample(all[visit.point]));
-        auto& kept = samples[visit.point];
-        kept.insert(kept.end(), seconds.begin(), seconds.end());
-    }
+    BatchSums unwanted;
+    return m_team.run(step, 0, false, unwanted);
+}
+
+std::vector<OperationProbe> OperationProber::probes() const
+{
     std::vector<OperationProbe> probes;
-    for (std::size_t i = 0; i < all.size(); ++i)
-        probes.push_back({all[i].kind, shapeOf(all[i].kind, all[i].batch, all[i].layer), summarize(samples[i]).median});
+    const double start = summarize(m_tasks.front().samples).median; // of a step without operations
+    for (const Task& task : m_tasks) {
+        const double seconds = summarize(task.samples).median;
+        probes.push_back({task.kind, shapeOf(task.kind, task.batch, task.layer),
+                          task.kind == HostOperation::Start ? seconds : std::max(0.0, seconds - start) / copies});
+    }
     return probes;
 }
 

@@ -60,18 +60,6 @@ void product_v1(const ProductWork& w, ProductScratch&)
 constexpr std::size_t innerBlock = 256, columnBlock = 2048, rowTiles = 12;
 constexpr std::size_t packedRows = 2; ///< tiles of rows from which on a rearranged B pays
 
-/// Rows [row, row + tile) and terms [term, term + terms) of A, term by term; zeros below the last
-/// row.
-template <std::size_t tile>
-void packRows(const ProductWork& w, std::size_t row, std::size_t term, std::size_t terms, float* to)
-{
-    const std::size_t rows = std::min(tile, w.rows - row);
-    for (std::size_t k = 0; k < terms; ++k, to += tile) {
-        for (std::size_t i = 0; i < tile; ++i)
-            to[i] = i < rows ? elementOf(w.a, w.aStride, w.aTransposed, row + i, term + k) : 0.0F;
-    }
-}
-
 /// Four lines of four numbers each, turned round: line i of `from` becomes column i of `to`.
 MEMSCAPE_INLINE void turnFour(const float* from, std::size_t fromStride, float* to, std::size_t toStride)
 {
@@ -89,27 +77,54 @@ MEMSCAPE_INLINE void turnFour(const float* from, std::size_t fromStride, float* 
     out(3) = __builtin_shuffle(high0, high1, Indices{2, 3, 6, 7});
 }
 
-/// Columns [column, column + tile) of B, term by term; zeros right of the last column.
-template <std::size_t tile>
-void packColumns(const ProductWork& w, std::size_t column, std::size_t term, std::size_t terms,
-                 float* to)
+/// Lines of a matrix that a tile reads together: `count` rows of A, or columns of B. A line's terms are neighbours
+/// in memory, or a term's lines are.
+struct Strip
 {
-    const std::size_t columns = std::min(tile, w.columns - column);
-    std::size_t k = 0;
-    if (w.bTransposed && columns == tile) {
-        for (; k + 4 <= terms; k += 4, to += 4 * tile) {
-            for (std::size_t j = 0; j < tile; j += 4)
-                turnFour(w.b + (column + j) * w.bStride + term + k, w.bStride, to + j, tile);
-        }
+    const float* from = nullptr;
+    std::size_t stride = 0; ///< from line to line, or from term to term
+    bool termsAreNeighbours = false;
+    std::size_t count = 0;
+};
+
+Strip rowsOf(const ProductWork& w, std::size_t row, std::size_t term, std::size_t count)
+{
+    const float* const from = w.aTransposed ? w.a + term * w.aStride + row : w.a + row * w.aStride + term;
+    return {from, w.aStride, !w.aTransposed, count};
+}
+
+Strip columnsOf(const ProductWork& w, std::size_t column, std::size_t term, std::size_t count)
+{
+    const float* const from = w.bTransposed ? w.b + column * w.bStride + term : w.b + term * w.bStride + column;
+    return {from, w.bStride, w.bTransposed, count};
+}
+
+/// Term by term, `tile` numbers each; zeros behind the last line.
+template <std::size_t tile> void pack(const Strip& strip, std::size_t terms, float* to)
+{
+    const std::size_t count = std::min(tile, strip.count);
+    if (count < tile) {
+        for (std::size_t k = 0; k < terms; ++k)
+            std::fill(to + k * tile + count, to + (k + 1) * tile, 0.0F);
     }
-    for (; k < terms; ++k, to += tile) {
-        if (!w.bTransposed && columns == tile) {
-            std::memcpy(to, w.b + (term + k) * w.bStride + column, tile * sizeof(float));
-            continue;
+    if (!strip.termsAreNeighbours) {
+        for (std::size_t k = 0; k < terms; ++k) {
+            const float* const from = strip.from + k * strip.stride;
+            if (count == tile)
+                std::memcpy(to + k * tile, from, tile * sizeof(float));
+            else
+                std::copy_n(from, count, to + k * tile);
         }
-        for (std::size_t j = 0; j < tile; ++j)
-            to[j] =
-                j < columns ? elementOf(w.b, w.bStride, w.bTransposed, term + k, column + j) : 0.0F;
+        return;
+    }
+    const std::size_t wholeLines = count / 4 * 4, wholeTerms = terms / 4 * 4;
+    for (std::size_t k = 0; k < wholeTerms; k += 4) {
+        for (std::size_t i = 0; i < wholeLines; i += 4)
+            turnFour(strip.from + i * strip.stride + k, strip.stride, to + k * tile + i, tile);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t k = i < wholeLines ? wholeTerms : 0; k < terms; ++k)
+            to[k * tile + i] = strip.from[i * strip.stride + k];
     }
 }
 
@@ -142,23 +157,32 @@ template <typename Wide, int rows> MEMSCAPE_INLINE void tileOf(const TileWork& w
             sums[i][1] += a[i] * right;
         }
     }
-    if (w.columns == 2 * lanes) {
+    // Only constants index the sums, or they would live in memory.
+    if (w.columns == 2 * lanes && w.rows == rows) {
 #pragma GCC unroll 16
         for (int i = 0; i < rows; ++i) {
-            if (std::size_t(i) >= w.rows)
-                return;
             Vector* c = reinterpret_cast<Vector*>(w.c + std::size_t(i) * w.cStride);
             c[0] = w.adds ? c[0] + sums[i][0] : sums[i][0];
             c[1] = w.adds ? c[1] + sums[i][1] : sums[i][1];
         }
         return;
     }
+    alignas(64) float edge[rows][2 * lanes];
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; ++i) {
+        *reinterpret_cast<Vector*>(edge[i]) = sums[i][0];
+        *reinterpret_cast<Vector*>(edge[i] + lanes) = sums[i][1];
+    }
     for (std::size_t i = 0; i < w.rows; ++i) {
-        float line[2 * lanes];
-        std::memcpy(line, sums[i], sizeof line);
         float* c = w.c + i * w.cStride;
-        for (std::size_t j = 0; j < w.columns; ++j)
-            c[j] = w.adds ? c[j] + line[j] : line[j];
+        std::size_t j = 0;
+        for (; j + lanes <= w.columns; j += lanes) {
+            Vector& to = *reinterpret_cast<Vector*>(c + j);
+            const Vector from = *reinterpret_cast<const Vector*>(edge[i] + j);
+            to = w.adds ? to + from : from;
+        }
+        for (; j < w.columns; ++j)
+            c[j] = w.adds ? c[j] + edge[i][j] : edge[i][j];
     }
 }
 
@@ -210,24 +234,23 @@ void blocked(const ProductWork& w, ProductScratch& scratch, const Tile& tile)
             const auto readsInPlace = [&](std::size_t j) { return isDirect && j + width <= columnEnd; };
             for (std::size_t j = column; j < columnEnd; j += width) {
                 if (!readsInPlace(j))
-                    packColumns<width>(w, j, term, terms, stripOf(j));
+                    pack<width>(columnsOf(w, j, term, columnEnd - j), terms, stripOf(j));
             }
             for (std::size_t row = 0; row < w.rows; row += rowBlock) {
                 const std::size_t rowEnd = std::min(row + rowBlock, w.rows);
                 forTiles<rows>(row, rowEnd, [&](std::size_t i, auto size) {
-                    packRows<std::size_t(size)>(w, i, term, terms, blocks.a + (i - row) * terms);
+                    pack<std::size_t(size)>(rowsOf(w, i, term, rowEnd - i), terms, blocks.a + (i - row) * terms);
                 });
-                for (std::size_t j = column; j < columnEnd; j += width) {
+                const auto visit = [&](std::size_t i, std::size_t j, auto size) {
                     const bool inPlace = readsInPlace(j);
-                    const float* const b = inPlace ? w.b + term * w.bStride + j : stripOf(j);
-                    forTiles<rows>(row, rowEnd, [&](std::size_t i, auto size) {
-                        tile({blocks.a + (i - row) * terms, b, inPlace ? w.bStride : width, terms,
-                              w.c + i * w.cStride + j, w.cStride,
-                              std::min<std::size_t>(size, rowEnd - i),
-                              std::min(width, columnEnd - j), w.adds || term > 0},
-                             size);
-                    });
-                }
+                    tile({blocks.a + (i - row) * terms, inPlace ? w.b + term * w.bStride + j : stripOf(j),
+                          inPlace ? w.bStride : width, terms, w.c + i * w.cStride + j, w.cStride,
+                          std::min<std::size_t>(size, rowEnd - i), std::min(width, columnEnd - j),
+                          w.adds || term > 0},
+                         size);
+                };
+                for (std::size_t j = column; j < columnEnd; j += width)
+                    forTiles<rows>(row, rowEnd, [&](std::size_t i, auto size) { visit(i, j, size); });
             }
         }
     }
