@@ -10,6 +10,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -96,31 +97,47 @@ bool libraryHas(Format format, double capability)
     return true;
 }
 
-const char* ownProduct(Format format, double capability)
+/// The first compute capability with our own products in the format.
+double ownProductsFrom(Format format)
 {
-    if (format == Format::Fp32)
-        return "our product v2 in floats";
-    const bool hasCores = format == Format::Fp16 ? capability >= 7.5 : capability >= 8.0;
-    return (format == Format::Fp16 || format == Format::Bf16) && hasCores
-        ? "our product on tensor cores (mma.sync)"
-        : nullptr;
+    switch (format) {
+    case Format::Fp32: return 0;
+    case Format::Fp16:
+    case Format::Int8: return 7.5;
+    case Format::Fp8E4M3:
+    case Format::Fp8E5M2: // newer compilers know them
+        return CUDART_VERSION >= MEMSCAPE_CUDA_FP8 ? 8.9 : std::numeric_limits<double>::infinity();
+    case Format::Fp64:
+    case Format::Tf32:
+    case Format::Bf16: break;
+    }
+    return 8.0;
 }
 
-Result<void> launchOwn(Session& session, Format format, const GemmShape& shape, const Buffer& a,
-                       const Buffer& b, const Buffer& c)
+const char* ownProduct(Format format, double capability)
 {
-    if (format == Format::Fp32) {
-        ProductLaunch w;
-        w.rows = std::uint64_t(shape.m);
-        w.columns = w.bStride = w.cStride = std::uint64_t(shape.n);
-        w.inner = w.aStride = std::uint64_t(shape.k);
-        w.a = reinterpret_cast<const float*>(a.get());
-        w.b = reinterpret_cast<const float*>(b.get());
-        w.c = reinterpret_cast<float*>(c.get());
-        return cudaResult(launchProduct(w, session.stream()), "multiplying matrices");
-    }
+    if (capability < ownProductsFrom(format))
+        return nullptr;
+    return format == Format::Fp32 ? "our product v2 in floats" : "our product on tensor cores (mma.sync)";
+}
+
+Result<void> launchFloats(Session& session, const GemmShape& shape, const Buffer& a, const Buffer& b, const Buffer& c)
+{
+    ProductLaunch w;
+    w.rows = std::uint64_t(shape.m);
+    w.columns = w.bStride = w.cStride = std::uint64_t(shape.n);
+    w.inner = w.aStride = std::uint64_t(shape.k);
+    w.a = reinterpret_cast<const float*>(a.get());
+    w.b = reinterpret_cast<const float*>(b.get());
+    w.c = reinterpret_cast<float*>(c.get());
+    return cudaResult(launchProduct(w, session.stream()), "multiplying matrices");
+}
+
+Result<void> launchHalves(Session& session, ElementFormat format, const GemmShape& shape, const Buffer& a,
+                          const Buffer& b, const Buffer& c)
+{
     TensorProductLaunch w;
-    w.format = format == Format::Fp16 ? ElementFormat::Float16 : ElementFormat::BFloat16;
+    w.format = format;
     w.rows = int(shape.m);
     w.columns = int(shape.n);
     w.inner = int(shape.k);
@@ -128,6 +145,35 @@ Result<void> launchOwn(Session& session, Format format, const GemmShape& shape, 
     w.b = b.get();
     w.c = c.get();
     return cudaResult(launchTensorProduct(w, session.stream()), "multiplying matrices");
+}
+
+TensorFormat tensorFormat(Format format)
+{
+    switch (format) {
+    case Format::Fp64: return TensorFormat::Fp64;
+    case Format::Fp8E4M3: return TensorFormat::E4M3;
+    case Format::Fp8E5M2: return TensorFormat::E5M2;
+    case Format::Int8: return TensorFormat::Int8;
+    case Format::Fp32:
+    case Format::Tf32:
+    case Format::Fp16:
+    case Format::Bf16: break;
+    }
+    return TensorFormat::Tf32;
+}
+
+Result<void> launchOwn(Session& session, Format format, const GemmShape& shape, const Buffer& a,
+                       const Buffer& b, const Buffer& c)
+{
+    switch (format) {
+    case Format::Fp32: return launchFloats(session, shape, a, b, c);
+    case Format::Fp16: return launchHalves(session, ElementFormat::Float16, shape, a, b, c);
+    case Format::Bf16: return launchHalves(session, ElementFormat::BFloat16, shape, a, b, c);
+    default: break;
+    }
+    const FormatProductLaunch w{tensorFormat(format), int(shape.m), int(shape.n), int(shape.k),
+                                a.get(), b.get(), c.get()};
+    return cudaResult(launchFormatProduct(w, session.stream()), "multiplying matrices");
 }
 
 double resultAt(Format format, const std::vector<std::byte>& bytes, std::size_t index)
@@ -241,7 +287,8 @@ Result<std::string> whoMultiplies(Format format, const CublasLt* blas, double ca
         return fail("run.skipped",
                     fmt::format("a GPU of compute capability {:.1f} has no products in {}", capability, numbers.label),
                     "this one multiplies " + known, "format");
-    return fail("run.skipped", fmt::format("products in {} need cuBLASLt, and libcublasLt was not found", numbers.label),
+    return fail("run.skipped",
+                fmt::format("products in {} need cuBLASLt on this GPU, and libcublasLt was not found", numbers.label),
                 "install the CUDA toolkit's cuBLAS; without it this GPU multiplies " + known, "format");
 }
 
@@ -314,7 +361,7 @@ Result<Check> checkGpuProduct(Session& session, CublasLt* blas, Format format)
 {
     Check check(toleranceOf(format));
     std::vector<GemmShape> shapes{{16, 32, 16}, {64, 96, 128}, {144, 128, 80}};
-    if (format == Format::Fp32 || (blas == nullptr && numberFormat(format).bytes == 2))
+    if (format == Format::Fp32 || blas == nullptr) // the library wants whole 16 bytes
         shapes.push_back({33, 65, 131});
     for (const GemmShape& shape : shapes) {
         MEMSCAPE_TRY(product, GpuProduct::make(session, blas, format, shape));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One matrix product in any of the number formats, on this GPU: NVIDIA's where cuBLASLt is installed, else
-// our own kernels (floats: product.cu; halves and bfloat16 on tensor cores: attention/tensor_product.h).
+// our own kernels (floats: product.cu; on tensor cores: attention/tensor_product.h for halves and bfloat16,
+// format_tiles.h for the others).
 // Operands are drawn from a table of numbers that the format holds exactly, so the reference knows them.
 #pragma once
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/banks.h"
+#include "kernels/cuda/format_tags.h"
 #include "kernels/cuda/layout_plan.h"
 #include "kernels/cuda/plan.h"
 
@@ -196,6 +197,11 @@ cudaError_t launchBanks(const BankLaunch& launch, cudaStream_t stream);
 cudaError_t launchBankLatency(const BankLaunch& launch, cudaStream_t stream);
 KernelCheck checkBanks(const BankWork& work, bool isWrite);
 KernelCheck checkBankLatency(const BankWork& work);
+
+// ---- format_product.cu -------------------------------------------------------------------------
+
+/// On tensor cores, in the formats of format_tags.h. Queues it; cudaErrorInvalidValue for sizes below 1.
+cudaError_t launchFormatProduct(const FormatProductLaunch& launch, cudaStream_t stream);
 
 // ---- formats.cu --------------------------------------------------------------------------------
 

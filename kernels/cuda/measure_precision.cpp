@@ -33,8 +33,8 @@ public:
     {
         if (!m_blas)
             sink.note("info", "cublaslt.missing",
-                      "libcublasLt was not found: FP32, FP16 and BF16 are multiplied by our own kernels, slower "
-                      "than NVIDIA's, the other formats not at all; install the CUDA toolkit's cuBLAS");
+                      "libcublasLt was not found: our own kernels multiply, slower than NVIDIA's; install the CUDA "
+                      "toolkit's cuBLAS");
     }
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override

@@ -16,7 +16,7 @@
 // Left out: the memory model inside a warp beyond __syncwarp, time, the order of blocks (one by one).
 #pragma once
 
-#include "kernels/cuda/attention/shape.h"
+#include "kernels/cuda/format_tags.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -157,6 +157,13 @@ public:
     {
         multiplyWords(d, a, b0, b1, std::is_same_v<Element, Bfloat>);
     }
+    template <typename Numbers>
+    void multiplyNumbers(typename Numbers::Sum (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                         std::uint32_t b1)
+    {
+        multiplyFormat(Numbers::format, d, a, b0, b1);
+    }
+    void multiplyDoubles(double (&d)[2], double a, double b);
     float shuffleXor(float value, int distance);
     void syncThreads();
     void syncWarp();
@@ -179,6 +186,8 @@ private:
     void writeShared(std::uint32_t at, const void* value, std::uint32_t bytes);
     void waitFor(int pending);
     void matrices(std::uint32_t (&r)[4], std::uint32_t at, bool transposed);
+    void multiplyFormat(cuda::TensorFormat format, void* d, const std::uint32_t (&a)[4], std::uint32_t b0,
+                        std::uint32_t b1);
     void multiplyWords(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                        std::uint32_t b1, bool isBfloat);
 

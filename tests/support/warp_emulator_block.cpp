@@ -19,6 +19,8 @@ const char* nameOf(Meeting meeting)
         return "ldmatrix.trans";
     case Meeting::MultiplyHalf:
     case Meeting::MultiplyBfloat:
+    case Meeting::MultiplyFormat:
+    case Meeting::MultiplyDoubles:
         return "mma";
     case Meeting::Shuffle:
         return "shuffle";
@@ -159,6 +161,10 @@ void Block::hold(int warp)
     case Meeting::MultiplyHalf:
     case Meeting::MultiplyBfloat:
         return multiply(warp, meeting == Meeting::MultiplyBfloat);
+    case Meeting::MultiplyFormat:
+        return multiplyFormat(warp);
+    case Meeting::MultiplyDoubles:
+        return multiplyDoubles(warp);
     case Meeting::Shuffle:
         return shuffle(warp);
     case Meeting::SyncWarp:

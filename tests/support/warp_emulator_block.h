@@ -16,7 +16,9 @@ constexpr int lanes = 32;
 
 /// Where a thread stands.
 enum class Standing { Running, AtWarp, AtBlock, Done };
-enum class Meeting { Matrices, MatricesTransposed, MultiplyHalf, MultiplyBfloat, Shuffle, SyncWarp };
+enum class Meeting {
+    Matrices, MatricesTransposed, MultiplyHalf, MultiplyBfloat, MultiplyFormat, MultiplyDoubles, Shuffle, SyncWarp
+};
 
 /// What a lane brings to a meeting of its warp and takes from it.
 struct Brought
@@ -29,6 +31,9 @@ struct Brought
     std::uint32_t b[2] = {};
     float value = 0;
     int distance = 0;
+    cuda::TensorFormat format = cuda::TensorFormat::Tf32;
+    void* numbers = nullptr; ///< four floats or integers, or two doubles
+    double left = 0, right = 0;
 };
 
 struct PendingCopy
@@ -99,6 +104,8 @@ private:
     void hold(int warp);
     void matrices(int warp, bool transposed);
     void multiply(int warp, bool isBfloat);
+    void multiplyFormat(int warp);
+    void multiplyDoubles(int warp);
     void shuffle(int warp);
     void countAccesses(int warp);
     void checkAddress(int thread, std::uint32_t at, std::uint32_t bytes) const;

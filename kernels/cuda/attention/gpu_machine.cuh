@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The instructions that the kernel templates of this folder are written in, on a real GPU. The tests
 // have the same names on the host (tests/support/warp_emulator.h). Addresses in shared memory are
-// bytes from the block's start. Source: PTX ISA, mma.sync, ldmatrix, cp.async.
+// bytes from the block's start. Source: PTX ISA, mma.sync, ldmatrix, cp.async. Products of FP8 on tensor
+// cores came with Ada (sm_89), and with CUDA 12.4.
 //
 // Turing multiplies 16 × 8 × 8 at a time and has neither bfloat16 products nor asynchronous copies;
 // the launchers keep kernels that need them away from it.
 #pragma once
 
-#include "kernels/cuda/attention/shape.h"
+#include "kernels/cuda/format_tags.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -109,6 +110,54 @@ public:
 #endif
     }
 
+    /// D += A · B in a format of format_tags.h: 16 rows × 32 bytes times 32 bytes × 8 columns.
+    template <typename Numbers>
+    __device__ __forceinline__ void multiplyNumbers(typename Numbers::Sum (&d)[4], const std::uint32_t (&a)[4],
+                                                    std::uint32_t b0, std::uint32_t b1)
+    {
+        if constexpr (Numbers::format == TensorFormat::Int8) {
+#if __CUDA_ARCH__ >= 800
+            asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, "
+                "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else
+            multiplyEightBytes(d[0], d[1], a[0], b0);
+            multiplyEightBytes(d[0], d[1], a[2], b1);
+            multiplyEightBytes(d[2], d[3], a[1], b0);
+            multiplyEightBytes(d[2], d[3], a[3], b1);
+#endif
+        }
+#if __CUDA_ARCH__ >= 800
+        if constexpr (Numbers::format == TensorFormat::Tf32)
+            asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, "
+                "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#endif
+#if __CUDA_ARCH__ >= 890 && CUDART_VERSION >= MEMSCAPE_CUDA_FP8
+        if constexpr (Numbers::format == TensorFormat::E4M3)
+            asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, "
+                "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+        if constexpr (Numbers::format == TensorFormat::E5M2)
+            asm("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e4m3.f32 {%0, %1, %2, %3}, "
+                "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#endif
+    }
+    /// D (8 × 8) += A (8 × 4) · B (4 × 8): lane 4 i + j holds A[i][j], B[j][i], D[i][2 j] and D[i][2 j + 1].
+    __device__ __forceinline__ void multiplyDoubles(double (&d)[2], double a, double b)
+    {
+#if __CUDA_ARCH__ >= 800
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+            : "+d"(d[0]), "+d"(d[1])
+            : "d"(a), "d"(b));
+#endif
+    }
+
     __device__ __forceinline__ float shuffleXor(float value, int distance)
     {
         return __shfl_xor_sync(0xffffffffU, value, distance);
@@ -163,6 +212,14 @@ private:
                      "{%4, %5}, {%6}, {%0, %1, %2, %3};"
                      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                      : "r"(a0), "r"(a1), "r"(b));
+    }
+
+    __device__ __forceinline__ static void multiplyEightBytes(std::int32_t& d0, std::int32_t& d1, std::uint32_t a,
+                                                              std::uint32_t b)
+    {
+        asm("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+            : "+r"(d0), "+r"(d1)
+            : "r"(a), "r"(b));
     }
 
     char* m_shared;

@@ -218,7 +218,7 @@ private slots:
     {
         QFETCH(int, seconds);
         QFETCH(QString, text);
-        const QDateTime now(QDate(2026, 5, 5), QTime(12, 0), Qt::UTC);
+        const QDateTime now = QDateTime::fromString(QStringLiteral("2026-05-05T12:00:00Z"), Qt::ISODate);
         QCOMPARE(ageText(now.addSecs(-seconds), now), text);
     }
 

@@ -157,7 +157,7 @@ static void storeAt(Format format, void* data, std::uint64_t index, double value
 }
 
 /// B lies as rows of the inner dimension for FP8 and INT8; of E5M2 it is E4M3.
-Result<void> CublasLt::launch(const FormatProduct& w, cudaStream_t)
+static cudaError_t multiplied(const FormatProduct& w)
 {
     const Format right = w.format == Format::Fp8E5M2 ? Format::Fp8E4M3 : w.format;
     const bool isByte = w.format == Format::Fp8E4M3 || w.format == Format::Fp8E5M2 || w.format == Format::Int8;
@@ -172,7 +172,33 @@ Result<void> CublasLt::launch(const FormatProduct& w, cudaStream_t)
         }
     }
     const bool onCores = w.format != Format::Fp32 && w.format != Format::Fp64;
-    return launched(fakeLaunch(2 * terms / (onCores ? fakeGpu().tensorFlopsPerSecond : fakeGpu().flopsPerSecond)));
+    return fakeLaunch(2 * terms / (onCores ? fakeGpu().tensorFlopsPerSecond : fakeGpu().flopsPerSecond));
+}
+
+Result<void> CublasLt::launch(const FormatProduct& w, cudaStream_t)
+{
+    return launched(multiplied(w));
+}
+
+// ---- our own ----------------------------------------------------------------------------------
+
+cudaError_t launchFormatProduct(const FormatProductLaunch& w, cudaStream_t)
+{
+    FormatProduct product;
+    switch (w.format) {
+    case TensorFormat::Fp64: product.format = Format::Fp64; break;
+    case TensorFormat::Tf32: product.format = Format::Tf32; break;
+    case TensorFormat::E4M3: product.format = Format::Fp8E4M3; break;
+    case TensorFormat::E5M2: product.format = Format::Fp8E5M2; break;
+    case TensorFormat::Int8: product.format = Format::Int8; break;
+    }
+    product.rows = std::uint64_t(w.rows);
+    product.columns = std::uint64_t(w.columns);
+    product.inner = std::uint64_t(w.inner);
+    product.a = w.a;
+    product.b = w.b;
+    product.c = w.c;
+    return multiplied(product);
 }
 
 } // namespace memscape::cuda
