@@ -53,7 +53,7 @@ std::string rooflineBound(const Device& device, Format format, const std::string
 /// min(dense rate, intensity × bandwidth of the level); NaN where one is not known.
 double rooflineRoof(const Device& device, Format format, const std::string& level, double intensity);
 
-/// The figures "…_rate" and "…_bound" of a kernel's point.
+/// The figure "…_rate" of a kernel's point, which says what bounds it.
 void addRooflineFigures(Figures& figures, const Device& device, const RooflineKernel& kernel,
                         const RooflinePoint& point);
 /// One entry of `detail.points`.

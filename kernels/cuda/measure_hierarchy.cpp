@@ -3,7 +3,7 @@
 // chains in every pass. Bandwidth: up to 1.25 × L1 every SM goes over a slice of that size of its
 // own; beyond, all SMs share the working set in chunks that are dealt anew in every round; from 4 ×
 // L2 on it is a stream over the whole of it, by the launch that is fastest on this GPU. A chosen
-// occupancy or width, and triad, are that stream at any size.
+// occupancy or width, and triad, are a stream at any size.
 //
 // A GPU has no page sizes to choose from, so the page variants stay empty. Left out: latency seen
 // from one chosen SM (near and far halves of L2), latency under load.
@@ -48,8 +48,7 @@ std::uint64_t arraysOf(Act act)
 /// at any size.
 bool isChosen(const Parameters& parameters)
 {
-    return askedAct(parameters) == Act::Triad || parameters.integer("occupancy") > 0
-        || parameters.integer("width") != 16;
+    return parameters.integer("occupancy") > 0 || parameters.integer("width") != 16;
 }
 
 /// Those of the kernels that will run at any point of the sweep.
@@ -120,10 +119,10 @@ public:
         if (m_sink.cancelled())
             return {};
         const Act act = askedAct(at);
-        if (isChosen(at))
+        const bool isLarge = bytes > 4 * m_session.l2Bytes();
+        if (isChosen(at) || (act == Act::Triad && !isLarge)) // there are no laps of three arrays
             return visitChosen(point, bytes, at, pass);
-        return bytes > 4 * m_session.l2Bytes() ? visitStream(point, bytes, act, pass)
-                                               : visitLaps(point, bytes, act, pass);
+        return isLarge ? visitStream(point, bytes, act, pass) : visitLaps(point, bytes, act, pass);
     }
 
     Point point(std::size_t index) const override

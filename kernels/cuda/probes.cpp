@@ -111,11 +111,13 @@ Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind,
 
 Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBytes)
 {
-    Buffer source, target;
-    if (act != Act::Write) {
+    Buffer source, second, target;
+    for (Buffer* from : {&source, &second}) {
+        if (act == Act::Write || (from == &second && act != Act::Triad))
+            continue;
         MEMSCAPE_TRY(buffer, session.allocateExtra(arrayBytes));
         MEMSCAPE_CHECK(session.fill(buffer.get(), arrayBytes));
-        source = std::move(buffer);
+        *from = std::move(buffer);
     }
     if (act != Act::Read) {
         MEMSCAPE_TRY(buffer, session.allocateExtra(arrayBytes));
@@ -130,6 +132,7 @@ Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBy
         launch.threads = candidate.threads;
         launch.act = act;
         launch.first = source.get();
+        launch.second = second.get();
         launch.target = target.get();
         launch.bytes = arrayBytes;
         const Work work{[&session, launch](int) {
@@ -138,7 +141,8 @@ Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBy
                         },
                         "a stream"};
         MEMSCAPE_TRY(seconds, warmUp(session, work));
-        const double rate = double(arrayBytes) * (act == Act::Copy ? 2 : 1) / seconds;
+        const int arrays = act == Act::Triad ? 3 : act == Act::Copy ? 2 : 1;
+        const double rate = double(arrayBytes) * arrays / seconds;
         if (rate > best.bytesPerSecond)
             best = {candidate.version, candidate.threads, rate};
     }

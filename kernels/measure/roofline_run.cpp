@@ -4,6 +4,10 @@
 #include "core/experiments/roofline.h"
 #include "kernels/measure/quality.h"
 
+#include <set>
+#include <tuple>
+#include <vector>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -11,7 +15,17 @@ namespace memscape {
 
 namespace {
 
-/// Who listens while one kernel is measured: Stop is heard, its own progress and points are not told.
+struct Note
+{
+    std::string level, code, text;
+    bool operator<(const Note& other) const
+    {
+        return std::tie(level, code, text) < std::tie(other.level, other.code, other.text);
+    }
+};
+
+/// Who listens while one kernel is measured: Stop is heard, its own progress and points are not told, and
+/// its notes are kept until it is known how it ended.
 class KernelSink final : public RunSink
 {
 public:
@@ -23,13 +37,23 @@ public:
     void point(const std::string&, const Point&) override {}
     void note(const std::string& level, const std::string& code, const std::string& text) override
     {
-        m_outer.note(level, code, text);
+        m_notes.push_back({level, code, text});
     }
     bool cancelled() const override { return m_outer.cancelled(); }
     bool insists() const override { return m_outer.insists(); }
 
+    /// Tells what no kernel before has said, but not what the kernel's own error says again.
+    void tell(const std::string& failure, std::set<Note>& told)
+    {
+        for (const Note& note : m_notes) {
+            if (note.code != failure && told.insert(note).second)
+                m_outer.note(note.level, note.code, note.text);
+        }
+    }
+
 private:
     RunSink& m_outer;
+    std::vector<Note> m_notes;
 };
 
 /// A host's reason is called so, a GPU's grade_reason.
@@ -45,7 +69,23 @@ struct Measured
     Figures figures;
     Json points = Json::array(), samples = Json::array(), methods = Json::object();
     Quality worst{'A', "every kernel"};
+    std::set<Note> told;
 };
+
+/// What no machine counts, the bytes of attention, is the model's.
+Result<Figures> withModelledBytes(const Device& device, const RooflineKernel& kernel,
+                                  const Experiment& experiment, Parameters parameters, Figures measured)
+{
+    const std::string key = kernel.prefix + "hbm_bytes";
+    if (kernel.experiment != "attention" || findFigure(measured, key) != nullptr)
+        return measured;
+    if (const auto& sweep = parameters.sweep()) // its one value
+        parameters = parameters.at(sweep->key, sweep->values.front());
+    MEMSCAPE_TRY(predicted, experiment.predictPoint(device, parameters));
+    if (const Figure* bytes = findFigure(predicted, key))
+        measured.push_back(*bytes);
+    return measured;
+}
 
 /// Raw samples of a host are in the provenance, a GPU's beside its points.
 Json samplesOf(const MeasuredRun& run)
@@ -65,12 +105,15 @@ Result<void> measureKernel(const Device& device, const RooflineKernel& kernel, R
     if (kernel.experiment == "checkpoint") // a chain's point is its own, without a sweep
         parameters.setSweep({});
     KernelSink quiet(sink);
-    MEMSCAPE_TRY(run, measure(*experiment, parameters, quiet));
+    auto measured = measure(*experiment, parameters, quiet);
+    quiet.tell(measured ? std::string() : measured.error().code, all.told);
+    MEMSCAPE_TRY(run, std::move(measured));
     if (!run.complete)
         return fail("run.cancelled", "the measurement was stopped");
-    const auto point = rooflinePoint(kernel, run.measurement.figures);
+    MEMSCAPE_TRY(figures, withModelledBytes(device, kernel, *experiment, parameters, run.measurement.figures));
+    const auto point = rooflinePoint(kernel, figures);
     if (!point)
-        return fail("run.failed", "the measurement has no time");
+        return fail("run.failed", "the measurement lacks its time, operations or bytes");
     addRooflineFigures(all.figures, device, kernel, *point);
     Json entry = rooflineJson(device, kernel, *point);
     const Quality quality = qualityOf(run.provenance);

@@ -353,8 +353,8 @@ cudaError_t launchIndices(std::uint32_t*, std::uint64_t, std::uint64_t, std::uin
 cudaError_t launchStream(const StreamLaunch& launch, int, cudaStream_t)
 {
     const double slower = launch.version == 3 && launch.threads == 512 ? 1 : 1.1;
-    return run(slower * double(launch.bytes) * (launch.act == Act::Copy ? 2 : 1)
-               / fakeGpu().streamBytesPerSecond);
+    const int arrays = launch.act == Act::Triad ? 3 : launch.act == Act::Copy ? 2 : 1;
+    return run(slower * double(launch.bytes) * arrays / fakeGpu().streamBytesPerSecond);
 }
 cudaError_t launchLaps(const LapsLaunch& launch, cudaStream_t)
 {
@@ -447,10 +447,17 @@ cudaError_t launchProduct(const ProductLaunch& w, cudaStream_t)
             w.c[row * w.cStride + column] = sum;
         }
     }
+    if (!isSmall && w.cStride == w.columns && w.rows * w.columns <= (1U << 20)) // nobody's, but numbers
+        std::fill_n(w.c, w.rows * w.columns, 0.0F);
     FakeGpu& gpu = fakeGpu();
     if (isSmall && gpu.productsUntilWrong >= 0 && gpu.productsUntilWrong-- == 0)
         *w.c += 1;
     return run(2.0 * double(w.rows) * double(w.columns) * double(w.inner) / gpu.flopsPerSecond);
+}
+/// Of arrays this large the elements are nobody's: they become numbers, whichever, in no time.
+static bool isLarge(std::uint64_t elements)
+{
+    return elements >= (1U << 18);
 }
 /// A pass over so many floats.
 static cudaError_t elements(std::uint64_t floats)
@@ -460,7 +467,11 @@ static cudaError_t elements(std::uint64_t floats)
 cudaError_t launchGelu(const float* sums, const float* bias, float* z, float* x, std::uint64_t rows,
                        std::uint64_t width, cudaStream_t)
 {
-    for (std::uint64_t i = 0; i < rows * width && lost == cudaSuccess; ++i) {
+    for (float* result : {z, x}) {
+        if (result != nullptr && isLarge(rows * width))
+            std::fill_n(result, rows * width, 0.0F);
+    }
+    for (std::uint64_t i = 0; i < rows * width && !isLarge(rows * width) && lost == cudaSuccess; ++i) {
         const float value = sums[i] + bias[i % width];
         if (z != nullptr)
             z[i] = value;
@@ -471,7 +482,7 @@ cudaError_t launchGelu(const float* sums, const float* bias, float* z, float* x,
 }
 cudaError_t launchGeluSlope(const float* z, float* y, std::uint64_t count, cudaStream_t)
 {
-    for (std::uint64_t i = 0; i < count && lost == cudaSuccess; ++i)
+    for (std::uint64_t i = 0; i < count && !isLarge(count) && lost == cudaSuccess; ++i)
         y[i] *= static_cast<float>(geluSlopeReference(double(z[i])));
     return elements(3 * count);
 }
@@ -480,7 +491,7 @@ cudaError_t launchColumnSums(const float* y, float* sums, std::uint64_t rows, st
 {
     for (std::uint64_t column = 0; column < width && lost == cudaSuccess; ++column) {
         sums[column] = 0;
-        for (std::uint64_t row = 0; row < rows; ++row)
+        for (std::uint64_t row = 0; row < rows && !isLarge(rows * width); ++row)
             sums[column] += y[row * width + column];
     }
     return elements(rows * width);

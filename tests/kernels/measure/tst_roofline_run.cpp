@@ -71,6 +71,8 @@ class TestRooflineRun : public QObject
 private slots:
     void everyKernelIsAPoint();
     void whatCannotBeMeasuredIsNamed();
+    void bytesThatNoMachineCountsAreTheModels();
+    void aNoteIsToldOnce();
     void stopAndLossEndIt();
 };
 
@@ -121,6 +123,42 @@ void TestRooflineRun::whatCannotBeMeasuredIsNamed()
         return Result<MeasuredRun>(fail("run.skipped", "nothing"));
     });
     QCOMPARE(none.error().code, std::string("run.failed"));
+}
+
+/// No device counts the traffic of attention, so no measurement of it has that figure.
+void TestRooflineRun::bytesThatNoMachineCountsAreTheModels()
+{
+    Sink sink;
+    const auto uncounted = [](const Experiment& experiment, const Parameters& parameters, RunSink& quiet) {
+        auto run = halfAsFast(experiment, parameters, quiet);
+        if (run)
+            std::erase_if(run->measurement.figures,
+                          [](const Figure& figure) { return figure.key.ends_with("hbm_bytes"); });
+        return run;
+    };
+    const auto run = runRoofline(gpu(), sink, uncounted);
+    QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
+    QVERIFY2(sink.notes.empty(), sink.notes.empty() ? "" : sink.notes.front().c_str());
+    const auto counted = runRoofline(gpu(), sink, halfAsFast);
+    QCOMPARE(run->measurement.detail["points"].dump(), counted->measurement.detail["points"].dump());
+    QVERIFY(findFigure(run->measurement.figures, "attention_flash_rate") != nullptr);
+}
+
+void TestRooflineRun::aNoteIsToldOnce()
+{
+    Sink sink;
+    const auto talks = [](const Experiment& experiment, const Parameters& parameters, RunSink& quiet) {
+        quiet.note("info", "library.missing", "there is no library");
+        if (experiment.id() == "stride") {
+            quiet.note("warning", "run.skipped", "at its one point: no strides here");
+            return Result<MeasuredRun>(fail("run.skipped", "no strides here"));
+        }
+        return halfAsFast(experiment, parameters, quiet);
+    };
+    QVERIFY(runRoofline(gpu(), sink, talks).has_value());
+    QCOMPARE(sink.notes, (std::vector<std::string>{"library.missing: there is no library",
+                                                   "run.skipped: reading with stride 1: no strides here",
+                                                   "run.skipped: reading with stride 16: no strides here"}));
 }
 
 void TestRooflineRun::stopAndLossEndIt()
