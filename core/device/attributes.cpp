@@ -218,7 +218,7 @@ void deriveRates(Device& device, const Architecture& architecture, bool known, b
     for (auto& [name, rate] : device.rates) {
         rate.exception.clear();
         rate.atTensorClock = false; // only the one clock is reported
-        if (name != "fp32" && !gamer)
+        if (name != "fp32" && name != "fp64" && !gamer)
             rate.fmaPerClockPerUnit *= architecture.tensorFactor;
         rate.flops = {device.units * rate.fmaPerClockPerUnit * 2 * device.clock.value,
                       known ? Evidence::Derived : Evidence::Unverified,
