@@ -248,14 +248,16 @@ std::unique_ptr<CublasLt> CublasLt::open()
     return blas;
 }
 
-Result<void> CublasLt::launch(const ProductLaunch& w, cudaStream_t stream)
+Result<void> CublasLt::launch(const ProductLaunch& w, cudaStream_t stream, void* workspace,
+                              std::uint64_t workspaceBytes)
 {
     return multiply({{sameTypes(float32), w.rows, w.columns, w.inner, w.aStride, w.bStride, w.cStride,
-                      w.aTransposed, w.bTransposed, 1},
+                      w.aTransposed, w.bTransposed, 1, workspaceBytes},
                      w.a,
                      w.b,
                      w.c,
-                     1},
+                     1,
+                     workspace},
                     stream);
 }
 

@@ -2,8 +2,8 @@
 // NVIDIA's matrix products, cuBLASLt, opened at run time: half a gigabyte that nobody has to install. Its
 // few functions are declared here; without the library our own kernel of product.cu multiplies. Float without
 // TF32, no workspace and no split of the inner dimension: the same sizes give the same bits, and no
-// memory is used beside the pool. Products of `precision` are the exception: they are what the library
-// does best, with a workspace, in any format it has.
+// memory is used beside the pool. The exceptions: products of `precision` are what the library does best, with a
+// workspace, in any format it has; steps of `batch-size` have the workspace that PyTorch gives the library.
 #pragma once
 
 #include "core/base/result.h"
@@ -49,7 +49,9 @@ public:
     const std::string& name() const { return m_name; }
     /// Queues the product; `version` is not looked at. The algorithm of a shape is chosen once. Errors:
     /// run.failed when the library has none for it or refuses.
-    Result<void> launch(const ProductLaunch& launch, cudaStream_t stream);
+    /// With a workspace the inner dimension may be split.
+    Result<void> launch(const ProductLaunch& launch, cudaStream_t stream, void* workspace = nullptr,
+                        std::uint64_t workspaceBytes = 0);
     /// The same for a batch, in any of its formats, with sums in float.
     Result<void> launch(const TensorProductLaunch& launch, cudaStream_t stream);
     Result<void> launch(const FormatProduct& launch, cudaStream_t stream);

@@ -22,6 +22,7 @@ Measure measureOf(const std::string& experiment)
         {"layout", measureLayout},
         {"bank-conflicts", measureBankConflicts},
         {"attention", measureAttention},
+        {"batch-size", measureBatchSize},
         {"checkpoint", measureCheckpoint},
         {"precision", measurePrecision},
         {"roofline", measureRoofline},

@@ -14,6 +14,7 @@ Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, Ru
 Result<MeasuredRun> measureLayout(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureAttention(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureBankConflicts(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureBatchSize(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measurePrecision(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureRoofline(Session& session, const SweepPlan& plan, RunSink& sink);

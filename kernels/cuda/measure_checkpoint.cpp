@@ -3,8 +3,7 @@
 // where it is installed, else by our own kernel, which is checked first.
 #include "kernels/cuda/experiments.h"
 
-#include "kernels/cuda/cublas_lt.h"
-#include "kernels/cuda/errors.h"
+#include "kernels/cuda/float_products.h"
 #include "kernels/cuda/mlp_device.h"
 #include "kernels/measure/checkpoint_measurement.h"
 
@@ -16,15 +15,6 @@
 namespace memscape::cuda {
 
 namespace {
-
-Result<void> passedCheck(const KernelCheck& check)
-{
-    MEMSCAPE_CHECK(cudaResult(check.error, "checking the kernel"));
-    if (!check.passed)
-        return fail("check.failed", std::string(check.kernel) + ": " + check.detail,
-                    "a kernel that is wrong is not timed; run memscape-cli selftest");
-    return {};
-}
 
 /// The lowest SM clock between operations, as a share of what it reaches when busy.
 class ClockWatch
@@ -60,15 +50,7 @@ Result<ChainRun> runChainOnGpu(Session& session, const Circumstance& circumstanc
                                const ChainTask& task, RunSink& sink)
 {
     MEMSCAPE_CHECK(passedCheck(checkMlpElements()));
-    const std::unique_ptr<CublasLt> blas = CublasLt::open();
-    if (!blas) {
-        for (const bool aTransposed : {false, true})
-            MEMSCAPE_CHECK(passedCheck(checkProduct(productVersions, aTransposed, !aTransposed)));
-        MEMSCAPE_CHECK(passedCheck(checkProduct(productVersions, false, false)));
-        sink.note("info", "cublaslt.missing",
-                  "libcublasLt was not found: products by our own kernel, slower than NVIDIA's; "
-                  "install the CUDA toolkit's cuBLAS");
-    }
+    MEMSCAPE_TRY(blas, openProducts(sink));
     ClockWatch watch(session, circumstance.referenceClock);
     const SteadyClock clock;
     const auto cancelled = [&sink] { return sink.cancelled(); };

@@ -2,6 +2,7 @@
 #include "kernels/cuda/mlp_device.h"
 
 #include "kernels/cuda/errors.h"
+#include "kernels/cuda/float_products.h"
 
 #include "core/base/number.h"
 
@@ -256,9 +257,7 @@ Result<double> CudaMlpDevice::loss()
 
 Json CudaMlpDevice::method() const
 {
-    return {{"product",
-             m_blas != nullptr ? m_blas->name() + ", float without TF32, no workspace"
-                               : fmt::format("product v{} of Memscape", productVersions)},
+    return {{"product", productsText(m_blas)},
             {"timing", "events of the GPU between operations"}};
 }
 

@@ -53,8 +53,9 @@ double quantileOf(std::vector<double> values, double q)
 Result<void> queueBetweenStamps(Session& session, const Work& work, int batch)
 {
     cudaStream_t stream = session.stream();
-    MEMSCAPE_CHECK(
-        cudaResult(launchGate(session.deviceGate(), gateLimitNs, stream), "holding the stream"));
+    if (work.isHeld)
+        MEMSCAPE_CHECK(
+            cudaResult(launchGate(session.deviceGate(), gateLimitNs, stream), "holding the stream"));
     MEMSCAPE_CHECK(
         cudaResult(launchStamp(session.deviceStamps(), session.multiprocessors(), stream),
                    "reading the clock"));

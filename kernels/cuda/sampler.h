@@ -25,6 +25,8 @@ struct Work
 {
     std::function<cudaError_t(int turn)> launch;
     std::string name; ///< "the strided read", for errors
+    /// False: more kernels than a stream's queue holds; the first runs while the last is being queued.
+    bool isHeld = true;
 };
 
 struct Sample

@@ -7,10 +7,13 @@
 #include "kernels/cuda/amp_device.h"
 #include "kernels/cuda/attention/attention_device.h"
 #include "kernels/cuda/attention/attention_work.h"
+#include "kernels/cuda/batch_device.h"
+#include "kernels/cuda/batch_kernels.h"
 #include "kernels/cuda/errors.h"
 #include "kernels/cuda/format_product.h"
 #include "kernels/cuda/mlp_device.h"
 #include "kernels/measure/attention_reference.h"
+#include "kernels/measure/batch_trainer.h"
 #include "kernels/measure/mlp_reference.h"
 
 #include "core/access/banks.h"
@@ -104,6 +107,7 @@ void addProducts(Checks& checks)
     checks.push_back([] { return checkMlpElements(); });
     for (const ElementFormat format : {ElementFormat::Float32, ElementFormat::Float16, ElementFormat::BFloat16})
         checks.push_back([format] { return checkAmpElements(format); });
+    checks.push_back([] { return checkBatchElements(); });
 }
 
 /// The chain that checkpoint runs, in every way to forget and make again.
@@ -115,6 +119,17 @@ SelftestLine chainLine(Session& session, CublasLt* blas, RunSink& sink)
     });
     const std::string name =
         "MLP chain, " + (blas != nullptr ? blas->name() : std::string("our products"));
+    return check ? SelftestLine{name, check->passed(), false, check->text()}
+                 : SelftestLine{name, false, false, check.error().text()};
+}
+
+/// The step that batch-size trains with: gradients, norms, accumulation, update.
+SelftestLine trainingLine(Session& session, CublasLt* blas, RunSink& sink)
+{
+    const auto check = checkBatchTrainer(
+        batchDevices(session, blas, [&sink] { return sink.cancelled(); }, nullptr));
+    const std::string name =
+        "training step, " + (blas != nullptr ? blas->name() : std::string("our products"));
     return check ? SelftestLine{name, check->passed(), false, check->text()}
                  : SelftestLine{name, false, false, check.error().text()};
 }
@@ -223,9 +238,12 @@ std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
         }
     }
     const std::unique_ptr<CublasLt> blas = CublasLt::open();
-    if (blas)
+    if (blas) {
         lines.push_back(chainLine(session, blas.get(), sink));
+        lines.push_back(trainingLine(session, blas.get(), sink));
+    }
     lines.push_back(chainLine(session, nullptr, sink));
+    lines.push_back(trainingLine(session, nullptr, sink));
     addFormats(session, blas.get(), sink, lines);
     addTraining(session, blas.get(), sink, lines);
     addAttention(session, blas.get(), sink, lines);

@@ -165,7 +165,7 @@ private:
 BatchDeviceFactory batchDevices(HostSession& session, const ProductKernel& product)
 {
     return [&session, product](const BatchShape& shape, std::int64_t arenaBytes) -> Result<std::unique_ptr<BatchDevice>> {
-        const std::int64_t store = shape.accumulation > 1 ? 4 * shape.update() * (shape.inputs() + shape.outputs()) : 0;
+        const std::int64_t store = shape.storeBytes();
         MEMSCAPE_CHECK(session.checkFits(double(arenaBytes) + double(store)));
         auto device = std::make_unique<HostBatchDevice>(session, product, shape);
         MEMSCAPE_CHECK(device->open(arenaBytes, store));

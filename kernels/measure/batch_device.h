@@ -33,6 +33,7 @@ struct BatchOperation
     /// ReluGradient: δ, x. WeightGradient: δ, x.
     const float *a = nullptr, *b = nullptr, *c = nullptr;
     float *result = nullptr, *second = nullptr; ///< second: the gradient of the bias
+    float* workspace = nullptr; ///< of a product, BatchShape::workspace bytes, if there is one
 };
 using BatchOperations = std::vector<BatchOperation>;
 
@@ -49,11 +50,17 @@ struct BatchShape
     std::vector<std::int64_t> sizes; ///< at least two
     std::int64_t batch = 1;          ///< examples at once
     std::int64_t accumulation = 1;
+    /// B of the workspace that PyTorch gives the library of products, once for forward and once for backward
+    /// (core/training/blas_workspace.h); 0: none.
+    std::int64_t workspace = 0;
 
     std::int64_t inputs() const { return sizes.front(); }
     std::int64_t outputs() const { return sizes.back(); }
     std::int64_t update() const { return batch * accumulation; } ///< examples
     bool isLinear() const { return sizes.size() == 2; }
+    /// Of the store: elements before the targets, a whole number of 512 B so that products find them aligned.
+    std::int64_t storedInputs() const { return (update() * inputs() + 127) / 128 * 128; }
+    std::int64_t storeBytes() const { return accumulation > 1 ? 4 * (storedInputs() + update() * outputs()) : 0; }
 };
 
 /// √λ_j of every input, and |W*|.
@@ -68,7 +75,7 @@ public:
 
     /// arenaBytes as asked for when the device was made, aligned to poolGranularity.
     virtual float* arena() = 0;
-    /// Examples of an update, inputs and behind them targets; null when an update is one micro-batch.
+    /// Examples of an update: inputs, and targets from storedInputs() on; null when an update is one micro-batch.
     virtual float* store() = 0;
 
     /// Examples [first, first + count): x is count × inputs, t count × outputs.

@@ -53,7 +53,8 @@ Result<BatchTask> batchTask(const Device& device, const Parameters& parameters)
         return skipped("checkpointing", plain, "choose checkpointing=none; the experiment checkpoint runs schedules");
     if (plan.accumulation > mostAccumulation)
         return skipped("accumulation", fmt::format("at most {} micro-batches are run", mostAccumulation), "choose fewer");
-    BatchTask task{model.mlpSizes, batchCase(parameters), answer.setup.allocator, 0};
+    BatchTask task{model.mlpSizes, batchCase(parameters), answer.setup.allocator, answer.setup.context,
+                   answer.setup.step.blasWorkspace, 0};
     const BatchNoise noise = batchNoise(model, task.asked);
     if (!noise.isReached)
         return fail("run.skipped", noise.reason, noise.remedy, "target_loss");
@@ -106,9 +107,13 @@ Result<void> BatchMeasurement::train(const BatchTask& task)
 Result<StoppingRule> BatchMeasurement::visit(const Parameters& point, int pass, int passes)
 {
     MEMSCAPE_TRY(task, batchTask(m_runner.device, point));
-    MEMSCAPE_TRY(trainer, BatchTrainer::make(m_runner.makeDevice, {task.sizes, task.asked.batch, task.asked.accumulation}));
+    MEMSCAPE_TRY(trainer, BatchTrainer::make(m_runner.makeDevice, task.shape(task.asked.batch, task.asked.accumulation)));
     MEMSCAPE_CHECK(trainer->load(0));
-    m_allocated[{task.asked.batch, task.asked.accumulation}] = allocatedBytes(*trainer, task);
+    const AllocatorReplay replay = replayTrace(trainer->trace(), task.allocator);
+    const auto& peak = replay.statistics.peak;
+    // A processor's allocator keeps nothing back.
+    m_memory[{task.asked.batch, task.asked.accumulation}] = {
+        peak.allocated, m_runner.device.isGpu() ? peak.reserved + task.context : peak.allocated};
     MEMSCAPE_TRY(samples, sample(*trainer, passes));
     trainer.reset(); // its arena first
     if (pass == 0)
@@ -116,25 +121,20 @@ Result<StoppingRule> BatchMeasurement::visit(const Parameters& point, int pass, 
     return samples;
 }
 
-std::int64_t BatchMeasurement::allocated(const Parameters& point) const
-{
-    const BatchCase asked = batchCase(point);
-    return m_allocated.at({asked.batch, asked.accumulation});
-}
-
 Figures BatchMeasurement::figures(const Parameters& point, const Summary& seconds) const
 {
     const BatchCase asked = batchCase(point);
     const double update = asked.update(double(asked.batch));
-    const auto memory = [&](const char* key, const char* label) {
-        return Figure{key, label, Unit::Byte, double(allocated(point)), {}, {}, {}};
+    const Memory memory = m_memory.at({asked.batch, asked.accumulation});
+    const auto bytes = [&](const char* key, const char* label, std::int64_t value) {
+        return Figure{key, label, Unit::Byte, double(value), {}, {}, {}};
     };
     Figure throughput = rateFigure("throughput", "throughput (examples/s)", update, seconds);
     throughput.unit = Unit::One;
     Summary each = seconds;
     for (double* value : {&each.median, &each.minimum, &each.q3})
         *value /= update;
-    Figures figures{memory("peak_allocated", "peak allocated"), memory("memory", "memory"),
+    Figures figures{bytes("peak_allocated", "peak allocated", memory.allocated), bytes("memory", "memory", memory.device),
                     std::move(throughput), timeFigure("step_time", "time of a step", seconds, false),
                     timeFigure("time_per_example", "time per example", each, false)};
     const auto course = m_courses.find(update);
@@ -153,8 +153,8 @@ Result<Json> BatchMeasurement::compareAccumulation(const BatchTask& task) const
     const std::int64_t parts = update % 4 == 0 ? 4 : update % 2 == 0 ? 2 : 1;
     if (parts == 1)
         return Json();
-    MEMSCAPE_TRY(whole, BatchTrainer::make(m_runner.makeDevice, {task.sizes, update, 1}));
-    MEMSCAPE_TRY(split, BatchTrainer::make(m_runner.makeDevice, {task.sizes, update / parts, parts}));
+    MEMSCAPE_TRY(whole, BatchTrainer::make(m_runner.makeDevice, task.shape(update, 1)));
+    MEMSCAPE_TRY(split, BatchTrainer::make(m_runner.makeDevice, task.shape(update / parts, parts)));
     std::vector<double> wholeSeconds, splitSeconds;
     for (BatchTrainer* trainer : {whole.get(), split.get()}) {
         MEMSCAPE_CHECK(trainer->load(0));

@@ -24,7 +24,11 @@ struct BatchTask
     std::vector<std::int64_t> sizes;
     BatchCase asked;
     AllocatorOptions allocator;
+    std::int64_t context = 0; ///< B outside of the allocator, as it is set
+    std::int64_t workspace = 0; ///< B, see BatchShape
     double target = 0; ///< loss
+
+    BatchShape shape(std::int64_t batch, std::int64_t accumulation) const { return {sizes, batch, accumulation, workspace}; }
 };
 
 /// Errors: run.skipped for models and plans that are not trained here, naming the parameter.
@@ -52,8 +56,6 @@ public:
     /// run.cancelled, run.skipped, those of the device.
     Result<StoppingRule> visit(const Parameters& point, int pass, int passes);
     int repeats() const { return m_repeats; } ///< runs in each of the last visit's samples
-    /// The peak of the allocations at a point that was visited, B.
-    std::int64_t allocated(const Parameters& point) const;
     /// In the keys of the prediction.
     Figures figures(const Parameters& point, const Summary& seconds) const;
 
@@ -71,7 +73,12 @@ private:
     std::int64_t m_own; ///< the batch whose noise is measured
     int m_repeats = 1;
     std::string m_checked;
-    std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> m_allocated; ///< B, by batch and accumulation
+    struct Memory
+    {
+        std::int64_t allocated = 0; ///< B, the peak
+        std::int64_t device = 0;    ///< B: what the allocator reserves for it, and the context
+    };
+    std::map<std::pair<std::int64_t, std::int64_t>, Memory> m_memory; ///< by batch and accumulation
     std::map<double, BatchCourseResult> m_courses; ///< by examples of an update
 };
 

@@ -19,7 +19,7 @@ std::int64_t arenaBytes(const BatchShape& shape)
         parameters += pooledBytes(4 * shape.sizes[i] * shape.sizes[i + 1]) + pooledBytes(4 * shape.sizes[i + 1]);
         activations += pooledBytes(4 * shape.batch * shape.sizes[i]) + pooledBytes(4 * shape.batch * shape.sizes[i + 1]);
     }
-    return 3 * parameters + 3 * activations + (1 << 16);
+    return 3 * parameters + 3 * activations + 2 * pooledBytes(shape.workspace) + (1 << 16);
 }
 
 std::uint16_t phaseNumber(std::int64_t micro)
@@ -58,6 +58,15 @@ void BatchTrainer::give(Taken& taken)
     m_pool.give(taken.offset);
     m_trace.free(taken.block);
     taken = {};
+}
+
+Result<float*> BatchTrainer::workspace(Taken& ofPass)
+{
+    if (m_shape.workspace > 0 && ofPass.block == noBlock) {
+        MEMSCAPE_TRY(taken, take(m_shape.workspace / 4, Category::Workspace));
+        ofPass = taken;
+    }
+    return ofPass.data;
 }
 
 Result<void> BatchTrainer::place()
@@ -122,12 +131,13 @@ Result<void> BatchTrainer::placeMicroBatch(std::int64_t micro)
         const float* const stored = m_device->store();
         ops.push_back({BatchOperation::Kind::Load, batch, 0, m_shape.inputs(), stored + micro * batch * m_shape.inputs(), nullptr, nullptr, m_input.data});
         ops.push_back({BatchOperation::Kind::Load, batch, 0, m_shape.outputs(),
-                       stored + update() * m_shape.inputs() + micro * batch * m_shape.outputs(), nullptr, nullptr, m_target.data});
+                       stored + m_shape.storedInputs() + micro * batch * m_shape.outputs(), nullptr, nullptr, m_target.data});
     }
     for (std::size_t i = 0; i < m_layers.size(); ++i) {
         const Layer& layer = m_layers[i];
         MEMSCAPE_TRY(sums, take(batch * layer.outputs, Category::Activations));
-        ops.push_back({BatchOperation::Kind::Linear, batch, layer.inputs, layer.outputs, x, layer.weight, layer.bias, sums.data});
+        MEMSCAPE_TRY(scratch, workspace(m_forwardWorkspace));
+        ops.push_back({BatchOperation::Kind::Linear, batch, layer.inputs, layer.outputs, x, layer.weight, layer.bias, sums.data, nullptr, scratch});
         if (i + 1 == m_layers.size()) {
             output = sums;
             break;
@@ -164,12 +174,14 @@ Result<void> BatchTrainer::placeBackward(const std::vector<Taken>& saved, const 
         if (i > 0) {
             MEMSCAPE_TRY(made, take(batch * layer.inputs, Category::Temporary));
             below = made;
-            ops.push_back({BatchOperation::Kind::InputGradient, batch, layer.inputs, layer.outputs, gradient.data, layer.weight, nullptr, below.data});
+            MEMSCAPE_TRY(scratch, workspace(m_backwardWorkspace));
+            ops.push_back({BatchOperation::Kind::InputGradient, batch, layer.inputs, layer.outputs, gradient.data, layer.weight, nullptr, below.data, nullptr, scratch});
         }
         const Category category = isFirst ? Category::Gradients : Category::Temporary;
         MEMSCAPE_TRY(weight, take(layer.inputs * layer.outputs, category));
+        MEMSCAPE_TRY(scratch, workspace(m_backwardWorkspace));
         MEMSCAPE_TRY(bias, take(layer.outputs, category));
-        ops.push_back({BatchOperation::Kind::WeightGradient, batch, layer.inputs, layer.outputs, gradient.data, x, nullptr, weight.data, bias.data});
+        ops.push_back({BatchOperation::Kind::WeightGradient, batch, layer.inputs, layer.outputs, gradient.data, x, nullptr, weight.data, bias.data, scratch});
         give(gradient);
         if (isFirst) {
             layer.weightGradient = weight.data;
@@ -199,7 +211,7 @@ Result<void> BatchTrainer::load(std::uint64_t first)
     float* const store = m_device->store();
     if (store == nullptr)
         return m_device->fill(first, m_shape.batch, m_input.data, m_target.data);
-    return m_device->fill(first, update(), store, store + update() * m_shape.inputs());
+    return m_device->fill(first, update(), store, store + m_shape.storedInputs());
 }
 
 Result<BatchStep> BatchTrainer::finished(const BatchSums& sums, bool countsNorms) const

@@ -74,6 +74,8 @@ private:
     Result<std::vector<float>> placeLayers();
     Result<Taken> take(std::int64_t elements, Category category);
     void give(Taken& taken);
+    /// The workspace of a pass, taken by its first product.
+    Result<float*> workspace(Taken& ofPass);
     Result<void> placeMicroBatch(std::int64_t micro);
     Result<void> placeBackward(const std::vector<Taken>& activations, const Taken& output, std::int64_t micro);
     void addUpdate();
@@ -87,7 +89,7 @@ private:
     BatchOperations m_passes, m_step; ///< without and with the update
     std::vector<Layer> m_layers;
     std::vector<Taken> m_gradients; ///< of the step, W and b in turn
-    Taken m_input, m_target, m_output, m_loss;
+    Taken m_input, m_target, m_output, m_loss, m_forwardWorkspace, m_backwardWorkspace;
 };
 
 /// A tiny chain: examples against their formulas, gradients against differences of a loss in double, per-example

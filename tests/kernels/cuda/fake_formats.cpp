@@ -106,7 +106,7 @@ static Result<void> launched(cudaError_t error)
         return fail("run.failed", "the library refused");
     return {};
 }
-Result<void> CublasLt::launch(const ProductLaunch& launch, cudaStream_t stream)
+Result<void> CublasLt::launch(const ProductLaunch& launch, cudaStream_t stream, void*, std::uint64_t)
 {
     return launched(launchProduct(launch, stream));
 }

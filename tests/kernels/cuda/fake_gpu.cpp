@@ -25,6 +25,7 @@ struct Allocation
 std::map<void*, Allocation> allocations;
 std::uint64_t poolUsed = 0, poolHigh = 0;
 std::uint64_t chainBytes = 0;
+const memscape::cuda::Gate* held = nullptr; // what the stream waits for
 
 void pass(double seconds, double clock)
 {
@@ -37,6 +38,8 @@ cudaError_t run(double seconds)
 {
     FakeGpu& gpu = fakeGpu();
     ++gpu.launches;
+    gpu.behindGate += held != nullptr && held->open == 0;
+    gpu.mostBehindGate = std::max(gpu.mostBehindGate, gpu.behindGate);
     pass(gpu.launchSeconds + seconds, gpu.clockHz * gpu.clockSag);
     return lost;
 }
@@ -289,6 +292,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t)
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t)
 {
+    held = nullptr;
     return lost;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event)
@@ -534,6 +538,8 @@ cudaError_t launchGate(Gate* gate, std::uint64_t, cudaStream_t)
 {
     if (fakeGpu().gateTimesOut)
         gate->timedOut = 1;
+    held = gate;
+    fakeGpu().behindGate = 0;
     return lost;
 }
 cudaError_t launchStamp(Stamp* stamp, int, cudaStream_t)

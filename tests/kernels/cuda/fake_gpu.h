@@ -47,6 +47,7 @@ struct FakeGpu
 
     // What it saw.
     int launches = 0;
+    int behindGate = 0, mostBehindGate = 0; ///< kernels queued while the stream was held
     std::uint64_t usedBytes = 0;
 };
 

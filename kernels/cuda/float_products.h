@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who multiplies float matrices for the chains: cuBLASLt where it is installed, else our own kernel, which is
+// checked first.
+#pragma once
+
+#include "kernels/cuda/cublas_lt.h"
+#include "kernels/measure/backend.h"
+
+#include <memory>
+#include <string>
+
+namespace memscape::cuda {
+
+/// Null: our own products, right, with a note. Errors: check.failed, those of CUDA.
+Result<std::unique_ptr<CublasLt>> openProducts(RunSink& sink);
+/// For records and the self-test; `blas` may be null.
+std::string productsText(const CublasLt* blas);
+
+/// check.failed, or the error that the check ended with.
+Result<void> passedCheck(const KernelCheck& check);
+
+} // namespace memscape::cuda
