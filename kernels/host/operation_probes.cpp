@@ -13,6 +13,7 @@ namespace {
 constexpr double sampleSeconds = 1e-3; // of a pass
 constexpr int fewestRuns = 3, mostRuns = 12;
 constexpr int copies = 4; ///< operations of a step that is timed: few, as in a real one
+constexpr int sets = 2; ///< of arrays that they take in turn
 
 struct Layer
 {
@@ -30,34 +31,40 @@ public:
     static Result<Arrays> make(HostSession& session, std::int64_t elements)
     {
         Arrays arrays;
-        MEMSCAPE_TRY(buffer, allocate(std::size_t(5 * elements * 4), Pages::Huge, session.memory()));
+        MEMSCAPE_TRY(buffer, allocate(std::size_t(count * elements * 4), Pages::Huge, session.memory()));
         arrays.m_buffer = std::move(buffer);
         arrays.m_elements = elements;
-        std::fill_n(arrays.at(0), 5 * elements, 0.5F);
+        std::fill_n(arrays.at(0), count * elements, 0.5F);
         return arrays;
     }
     float* at(int index) const { return m_buffer.as<float>() + index * m_elements; }
+    /// What was just written, what lies there since the last step, what is written now.
+    float* fresh() const { return at(1); }
+    float* kept(int set) const { return at(3 + 2 * (set % sets)); }
+    float* result(int set) const { return at(4 + 2 * (set % sets)); }
+    float* bias() const { return at(2); }
 
 private:
+    static constexpr int count = 3 + 2 * sets;
     Buffer m_buffer;
     std::int64_t m_elements = 0;
 };
 
-BatchOperation operationOf(HostOperation kind, std::int64_t batch, const Layer& layer, const Arrays& arrays)
+BatchOperation productOf(HostOperation kind, std::int64_t batch, const Layer& layer, const Arrays& arrays, int set)
 {
     using Kind = BatchOperation::Kind;
     const auto [in, out] = layer;
-    float *const first = arrays.at(0), *const second = arrays.at(1), *const result = arrays.at(2);
-    switch (kind) {
-    case HostOperation::Forward:
-        return {Kind::Linear, batch, in, out, first, second, arrays.at(3), result};
-    case HostOperation::InputGradient:
-        return {Kind::InputGradient, batch, in, out, first, second, nullptr, result};
-    case HostOperation::WeightGradient:
-        return {Kind::WeightGradient, batch, in, out, first, second, nullptr, result, arrays.at(3)};
-    default:
-        return {Kind::Relu, batch, 0, out, first, nullptr, nullptr, result};
-    }
+    float *const fresh = arrays.fresh(), *const kept = arrays.kept(set), *const result = arrays.result(set);
+    if (kind == HostOperation::Forward)
+        return {Kind::Linear, batch, in, out, fresh, kept, arrays.bias(), result};
+    if (kind == HostOperation::InputGradient)
+        return {Kind::InputGradient, batch, in, out, fresh, kept, nullptr, result};
+    return {Kind::WeightGradient, batch, in, out, fresh, kept, nullptr, result, arrays.bias()};
+}
+
+BatchOperation passOf(std::int64_t elements, const float* from, float* to)
+{
+    return {BatchOperation::Kind::Relu, 1, 0, elements, from, nullptr, nullptr, to};
 }
 
 ProductShape shapeOf(HostOperation kind, std::int64_t batch, const Layer& layer)
@@ -85,13 +92,27 @@ BatchOperations callsOf(const Arrays& arrays)
             {Kind::Update, 1, 0, nothing, arrays.at(3), nullptr, nullptr, arrays.at(0)}};
 }
 
-BatchOperations stepOf(HostOperation kind, std::int64_t batch, const Layer& layer, const Arrays& arrays)
+/// A product reads what all threads have just written, their parts lying in each other's caches: each follows a pass
+/// that writes its operand. `alone` is the step without the products, whose time is taken off.
+BatchOperations stepOf(HostOperation kind, std::int64_t batch, const Layer& layer, const Arrays& arrays, bool alone)
 {
     if (kind == HostOperation::Start)
         return {};
     if (kind == HostOperation::Call)
-        return callsOf(arrays);
-    return BatchOperations(std::size_t(copies), operationOf(kind, batch, layer, arrays));
+        return alone ? BatchOperations() : callsOf(arrays);
+    BatchOperations step;
+    for (int i = 0; i < copies; ++i) {
+        if (kind == HostOperation::Elementwise) {
+            if (!alone)
+                step.push_back(passOf(layer.outputs, arrays.kept(i), arrays.result(i)));
+            continue;
+        }
+        const std::int64_t operand = batch * (kind == HostOperation::Forward ? layer.inputs : layer.outputs);
+        step.push_back(passOf(operand, arrays.at(0), arrays.fresh()));
+        if (!alone)
+            step.push_back(productOf(kind, batch, layer, arrays, i));
+    }
+    return step;
 }
 
 } // namespace
@@ -101,7 +122,7 @@ struct OperationProber::Task
     HostOperation kind;
     std::int64_t batch;
     Layer layer;
-    std::vector<double> samples = {}; ///< s of a step
+    std::vector<double> samples = {}; ///< s of a step, less what it takes without its operations
 };
 
 OperationProber::OperationProber(HostSession& session, const ProductKernel& product)
@@ -127,12 +148,15 @@ Result<void> OperationProber::pass()
         const auto [in, out] = task.layer;
         const std::int64_t largest = std::max({task.batch * in, task.batch * out, in * out, nothing});
         MEMSCAPE_TRY(arrays, Arrays::make(m_session, (largest + 63) / 64 * 64));
-        const BatchOperations step = stepOf(task.kind, task.batch, task.layer, arrays);
+        const BatchOperations step = stepOf(task.kind, task.batch, task.layer, arrays, false);
+        const BatchOperations alone = stepOf(task.kind, task.batch, task.layer, arrays, true);
         static_cast<void>(secondsOf(step)); // meets new pages
         const double once = possibleSeconds(secondsOf(step), 0);
         const int runs = std::clamp(int(sampleSeconds / once), fewestRuns, mostRuns);
-        for (int i = 0; i < runs; ++i)
-            task.samples.push_back(secondsOf(step));
+        for (int i = 0; i < runs; ++i) {
+            const double seconds = secondsOf(step);
+            task.samples.push_back(task.kind == HostOperation::Start ? seconds : (seconds - secondsOf(alone)) / copies);
+        }
         MEMSCAPE_CHECK(m_session.checkStopped());
     }
     return {};
@@ -147,12 +171,8 @@ double OperationProber::secondsOf(const BatchOperations& step)
 std::vector<OperationProbe> OperationProber::probes() const
 {
     std::vector<OperationProbe> probes;
-    const double start = summarize(m_tasks.front().samples).median; // of a step without operations
-    for (const Task& task : m_tasks) {
-        const double seconds = summarize(task.samples).median;
-        probes.push_back({task.kind, shapeOf(task.kind, task.batch, task.layer),
-                          task.kind == HostOperation::Start ? seconds : std::max(0.0, seconds - start) / copies});
-    }
+    for (const Task& task : m_tasks)
+        probes.push_back({task.kind, shapeOf(task.kind, task.batch, task.layer), std::max(0.0, summarize(task.samples).median)});
     return probes;
 }
 
