@@ -58,7 +58,7 @@ std::vector<double> sizesBetween(double begin, double end, int steps)
     }
 }
 
-constexpr int operationPasses = 8; ///< of a training step's operations, between the other probes
+constexpr int operationPasses = 6; ///< of a training step's operations, between the other probes
 
 StoppingOptions probeOptions(double wallLimit)
 {

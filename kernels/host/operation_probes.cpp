@@ -11,7 +11,7 @@ namespace memscape::host {
 namespace {
 
 constexpr double sampleSeconds = 1e-3; // of a pass
-constexpr int fewestRuns = 3, mostRuns = 12;
+constexpr int fewestRuns = 2, mostRuns = 12;
 constexpr int copies = 4; ///< operations of a step that is timed: few, as in a real one
 constexpr int sets = 2; ///< of arrays that they take in turn
 
@@ -28,15 +28,17 @@ constexpr std::int64_t nothing = 16; ///< elements of a call that does next to n
 class Arrays
 {
 public:
-    static Result<Arrays> make(HostSession& session, std::int64_t elements)
+    static Result<Arrays> make(HostSession& session, std::int64_t most)
     {
         Arrays arrays;
-        MEMSCAPE_TRY(buffer, allocate(std::size_t(count * elements * 4), Pages::Huge, session.memory()));
+        MEMSCAPE_TRY(buffer, allocate(std::size_t(count * most * 4), Pages::Huge, session.memory()));
         arrays.m_buffer = std::move(buffer);
-        arrays.m_elements = elements;
-        std::fill_n(arrays.at(0), count * elements, 0.5F);
+        arrays.m_elements = most;
+        std::fill_n(arrays.at(0), count * most, 0.5F);
         return arrays;
     }
+    /// Of so many elements each, close together as in a pool.
+    void shrink(std::int64_t elements) { m_elements = (elements + 127) / 128 * 128; }
     float* at(int index) const { return m_buffer.as<float>() + index * m_elements; }
     /// What was just written, what lies there since the last step, what is written now.
     float* fresh() const { return at(1); }
@@ -144,10 +146,16 @@ OperationProber::~OperationProber() = default;
 
 Result<void> OperationProber::pass()
 {
-    for (Task& task : m_tasks) {
+    const auto largestOf = [](const Task& task) {
         const auto [in, out] = task.layer;
-        const std::int64_t largest = std::max({task.batch * in, task.batch * out, in * out, nothing});
-        MEMSCAPE_TRY(arrays, Arrays::make(m_session, (largest + 63) / 64 * 64));
+        return std::max({task.batch * in, task.batch * out, in * out, nothing});
+    };
+    std::int64_t most = 0;
+    for (const Task& task : m_tasks)
+        most = std::max(most, largestOf(task));
+    MEMSCAPE_TRY(arrays, Arrays::make(m_session, most + 128));
+    for (Task& task : m_tasks) {
+        arrays.shrink(largestOf(task));
         const BatchOperations step = stepOf(task.kind, task.batch, task.layer, arrays, false);
         const BatchOperations alone = stepOf(task.kind, task.batch, task.layer, arrays, true);
         static_cast<void>(secondsOf(step)); // meets new pages

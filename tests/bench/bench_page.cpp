@@ -96,10 +96,10 @@ void draggedParameter(benchmark::State& state, const char* experiment, const cha
     Frames frames(shown);
     std::size_t next = 0;
     for (auto _ : state) {
-        const Record* before = shown.prediction();
+        const auto before = shown.prediction()->parameters.values(); // a new answer may lie where the old one did
         if (!shown.setText(key, values[next++ % values.size()]))
             state.SkipWithError("refused");
-        frames.next([&] { return shown.prediction() != before; });
+        frames.next([&] { return shown.prediction() != nullptr && shown.prediction()->parameters.values() != before; });
     }
 }
 
@@ -119,6 +119,18 @@ BENCHMARK_CAPTURE(draggedParameter, timeline_of_gpt2_xl, "training-memory", "ste
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedParameter, inference_of_llama_2_7b, "inference-memory", "", "llama-2-7b", "context", contexts)
     ->Unit(benchmark::kMillisecond);
+
+const std::vector<QString> views{"transpose(0,1)", "transpose(0,1);narrow(0,8,32)", "narrow(1,4,16)", "flatten(0,1)",
+                                 "transpose(0,1);narrow(0,16,32)", "slice(0,0,64,2)"};
+const std::vector<QString> reads{"1", "2", "3", "5", "8", "13", "16"};
+const std::vector<QString> shapes{"64,64", "96,64", "128,96", "256,128", "512,256", "1024,768", "2048,2048"};
+BENCHMARK_CAPTURE(draggedParameter, batch_of_mlp, "batch-size", "", "", "batch", batches)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, batch_of_gpt2, "batch-size", "", "gpt2", "batch", batches)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, batch_of_llama_2_7b, "batch-size", "", "llama-2-7b", "batch", batches)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, layout_views, "layout", "", "", "views", views)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, layout_reads, "layout", "", "", "reads", reads)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, layout_shape, "layout", "", "", "shape", shapes)->Unit(benchmark::kMillisecond);
 
 /// The budget of a checkpoint schedule while it is dragged: from the edit to the schedule on screen.
 void draggedBudget(benchmark::State& state, const char* chain, std::vector<double> shares)
