@@ -98,6 +98,8 @@ void NumberField::commit()
         m_edit->setModified(false);
         if (!offer(m_edit->text()))
             return;
+    } else if (m_edit->isModified()) {
+        clearError(); // what was refused in between is gone
     }
     if (errorText().isEmpty())
         showText();

@@ -73,8 +73,10 @@ QToolButton* TextField::addFileButton(const QString& text, const QString& tip)
 
 void TextField::commit()
 {
-    if (!m_edit->isModified() || m_edit->text() == m_shown)
+    if (!m_edit->isModified())
         return;
+    if (m_edit->text() == m_shown) // what was refused in between is gone
+        return clearError();
     propose(m_edit->text());
 }
 

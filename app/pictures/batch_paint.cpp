@@ -92,9 +92,9 @@ void BatchPicture::paintSchedule(QPainter& painter, const BatchLayout& layout, c
     const BatchPanel& panel = layout.schedule;
     const QString kind = m_state.scheduleKind == QLatin1String("linear") ? tr("grows linearly")
         : m_state.scheduleKind == QLatin1String("adaptive")              ? tr("follows the noise scale")
-                                                                         : tr("constant");
-    paintPanel(painter, panel, theme, tr("Schedule"), m_state.schedule.empty() ? tr("%1 · no steps are known to run it by").arg(kind)
-                                                                               : tr("the update, %1, and the noise scale (thin), over steps").arg(kind));
+                                                                         : tr("stays constant");
+    paintPanel(painter, panel, theme, tr("Schedule"), m_state.schedule.empty() ? tr("%1; no steps are known to run it by").arg(kind)
+                                                                               : tr("over steps: the update, which %1; the noise scale, thin").arg(kind));
     const bool hasSteps = !m_state.schedule.empty();
     const QPointF centre = layout.play.center();
     painter.setPen(Qt::NoPen);
@@ -129,7 +129,7 @@ void BatchPicture::paintSchedule(QPainter& painter, const BatchLayout& layout, c
     painter.drawEllipse(QPointF(x, panel.at(0, now.batch).y()), 4 * u, 4 * u);
     painter.setFont(plotFont(0.78));
     QStringList lines;
-    lines << tr("step %1 · update %2").arg(countText(m_moment * m_state.scheduleSteps), countText(now.batch));
+    lines << tr("step %1 · update %2").arg(countText(std::round(m_moment * m_state.scheduleSteps)), countText(now.batch));
     lines << (std::isfinite(now.loss) ? tr("loss %1, %2 examples").arg(QString::fromStdString(quantityText(now.loss, Unit::One)), countText(now.examples))
                                       : tr("%1 examples").arg(countText(now.examples)));
     if (!m_state.isScheduleReached)

@@ -77,8 +77,10 @@ void BatchPicture::paintThroughput(QPainter& painter, const BatchPanel& panel, c
         painter.setPen(theme.text);
         if (band.width() < 46 * u)
             continue; // the pointer says it
-        painter.drawText(band.adjusted(3 * u, 0, -3 * u, 0), Qt::AlignCenter,
-                         QFontMetricsF(painter.font()).elidedText(regime.bound, Qt::ElideRight, std::max(0.0, band.width() - 6 * u)));
+        const QFontMetricsF metrics(painter.font());
+        const double width = std::max(0.0, band.width() - 6 * u);
+        const QString text = metrics.horizontalAdvance(regime.bound) <= width ? regime.bound : regime.bound.section(QLatin1Char('-'), 0, 0);
+        painter.drawText(band.adjusted(3 * u, 0, -3 * u, 0), Qt::AlignCenter, metrics.elidedText(text, Qt::ElideRight, width));
     }
     std::vector<QPointF> points;
     for (const BatchMark& mark : m_state.curve) {

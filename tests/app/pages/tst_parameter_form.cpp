@@ -199,6 +199,20 @@ private slots:
         QCOMPARE(line->text(), "4");
     }
 
+    void typingTheShownValueAgainForgetsWhatWasRefused()
+    {
+        ParameterForm form(schema());
+        form.display(standard());
+        form.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&form));
+        for (const auto& [key, wrong, shown] : {std::tuple{"stride", "many", "4"}, {"model", "nosuchmodel", "gpt2"}}) {
+            type(edit(form, key), wrong);
+            QVERIFY2(!form.field(key)->errorText().isEmpty(), key);
+            type(edit(form, key), shown);
+            QVERIFY2(form.field(key)->errorText().isEmpty(), key);
+        }
+    }
+
     void leavingAFieldUntouchedChangesNothing()
     {
         ParameterForm form(schema());
