@@ -106,8 +106,11 @@ static Result<void> launched(cudaError_t error)
         return fail("run.failed", "the library refused");
     return {};
 }
-Result<void> CublasLt::launch(const ProductLaunch& launch, cudaStream_t stream, void*, std::uint64_t)
+Result<void> CublasLt::launch(const ProductLaunch& launch, cudaStream_t stream, void* workspace,
+                              std::uint64_t workspaceBytes)
 {
+    if (workspace != nullptr)
+        fakeGpu().largestWorkspace = std::max(fakeGpu().largestWorkspace, workspaceBytes);
     return launched(launchProduct(launch, stream));
 }
 Result<void> CublasLt::launch(const TensorProductLaunch& launch, cudaStream_t stream)

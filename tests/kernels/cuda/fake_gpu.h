@@ -49,6 +49,7 @@ struct FakeGpu
     int launches = 0;
     int behindGate = 0, mostBehindGate = 0; ///< kernels queued while the stream was held
     std::uint64_t usedBytes = 0;
+    std::uint64_t largestWorkspace = 0; ///< that the library was given, B
 };
 
 /// The clock moves by a launch and `seconds`; the sticky error.

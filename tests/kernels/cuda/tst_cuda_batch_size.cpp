@@ -66,6 +66,7 @@ private slots:
     void aStepOfMoreKernelsThanAQueueHoldsIsTimedToo();
     void trainingMeetsTheClosedForm();
     void aDeepChainIsTrainedByProbes();
+    void theLibraryGetsTheWorkspace();
     void aWrongProductIsFound();
     void aWrongKernelIsNotTimed();
     void aStepThatDoesNotFitSaysWhatItNeeds();
@@ -163,6 +164,18 @@ void TestCudaBatchSize::aDeepChainIsTrainedByProbes()
     const auto& examples = run->measurement.findSeries("examples_to_target")->y;
     QVERIFY(std::isfinite(examples[0]) && std::isfinite(examples[1]));
     QVERIFY2(examples[0] / 16 > examples[1] / 128, "a larger batch needs fewer steps");
+}
+
+void TestCudaBatchSize::theLibraryGetsTheWorkspace()
+{
+    fakeGpu().hasLibrary = true;
+    test::Listener listener;
+    const auto run = measure({"model=mlp:12,24,4", "batch=4,16", "target_loss=0.9"}, listener).run;
+    QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
+    const auto products = run->provenance.at("method").at("products").get<std::string>();
+    QVERIFY2(products.find("workspace") != std::string::npos, products.c_str());
+    QCOMPARE(listener.count("cublaslt.missing"), 0);
+    QCOMPARE(fakeGpu().largestWorkspace, std::uint64_t(32) << 20); // PyTorch's on compute capability 9.0
 }
 
 void TestCudaBatchSize::aWrongProductIsFound()

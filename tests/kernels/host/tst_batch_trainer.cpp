@@ -57,11 +57,15 @@ private slots:
         QTest::addColumn<QString>("model");
         QTest::addColumn<int>("batch");
         QTest::addColumn<int>("accumulation");
-        QTest::newRow("one layer") << "mlp:256,64" << 32 << 1;
-        QTest::newRow("one layer, accumulated") << "mlp:256,64" << 8 << 4;
-        QTest::newRow("three layers") << "mlp:100,300,200,10" << 17 << 1;
-        QTest::newRow("three layers, accumulated") << "mlp:100,300,200,10" << 17 << 3;
-        QTest::newRow("large: blocks with remainders") << "mlp:1200,1500,900" << 700 << 2;
+        QTest::addColumn<QString>("device"); // whose allocations; the host runs them
+        QTest::newRow("one layer") << "mlp:256,64" << 32 << 1 << "cpu";
+        QTest::newRow("one layer, accumulated") << "mlp:256,64" << 8 << 4 << "cpu";
+        QTest::newRow("three layers") << "mlp:100,300,200,10" << 17 << 1 << "cpu";
+        QTest::newRow("three layers, accumulated") << "mlp:100,300,200,10" << 17 << 3 << "cpu";
+        QTest::newRow("large: blocks with remainders") << "mlp:1200,1500,900" << 700 << 2 << "cpu";
+        QTest::newRow("a GPU's workspaces, one layer") << "mlp:256,64" << 32 << 1 << "nvidia-h200";
+        QTest::newRow("a GPU's workspaces, accumulated") << "mlp:100,300,200,10" << 17 << 3 << "nvidia-h200";
+        QTest::newRow("smaller workspaces") << "mlp:100,300,10" << 17 << 1 << "nvidia-a100-40gb";
     }
 
     void everyAllocationIsTheSimulators()
@@ -69,11 +73,16 @@ private slots:
         QFETCH(QString, model);
         QFETCH(int, batch);
         QFETCH(int, accumulation);
+        QFETCH(QString, device);
         Fixture fixture;
+        const auto described = findDevice(device.toStdString());
+        QVERIFY(described);
         const Parameters parameters = with({"model=" + model.toStdString(), "batch=" + std::to_string(batch), "accumulation=" + std::to_string(accumulation)});
-        const auto answer = answerTraining(fixture.device, trainingParameters(parameters));
+        const auto answer = answerTraining(*described, trainingParameters(parameters));
         QVERIFY(answer);
-        const auto trainer = BatchTrainer::make(fixture.devices, {answer->model.mlpSizes, batch, accumulation});
+        const std::int64_t workspace = answer->setup.step.blasWorkspace;
+        QCOMPARE(workspace > 0, described->isGpu());
+        const auto trainer = BatchTrainer::make(fixture.devices, {answer->model.mlpSizes, batch, accumulation, workspace});
         QVERIFY(trainer);
         const auto &ran = (*trainer)->trace().events(), &simulated = answer->simulation.trace.events();
         std::size_t i = 0;
