@@ -8,61 +8,28 @@
 //            the block in order. One partial sum a block, no atomics, so the same sizes give the same bits
 //
 // Left out: fusing (bias into the product, relu into the bias): a step is what eager PyTorch runs, array by array.
-#include "kernels/cuda/batch_kernels.h"
+#include "kernels/cuda/batch_threads.h"
 #include "kernels/cuda/check.cuh"
 
-#include "kernels/measure/batch_numbers.h"
-
-#include <algorithm>
 #include <cstdio>
 #include <vector>
 
 namespace memscape::cuda {
 
-// ---- 3. Kernels -------------------------------------------------------------------------------
+// ---- 3. Kernels: what a thread does is in batch_threads.h --------------------------------------
 
-constexpr unsigned threadsOfBatch = 256, warpsOfBatch = threadsOfBatch / 32;
-constexpr unsigned columnsOfBlock = 32, rowsOfBlock = 8;
-
-__device__ __forceinline__ std::uint64_t firstOf()
+__device__ __forceinline__ BatchPlace ofGrid()
 {
-    return blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x;
+    return {blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x, std::uint64_t(gridDim.x) * blockDim.x};
 }
-__device__ __forceinline__ std::uint64_t strideOf()
+/// In blocks of 32 columns × 8 rows.
+__device__ __forceinline__ BatchCell cellOfGrid()
 {
-    return std::uint64_t(gridDim.x) * blockDim.x;
-}
-
-template <BatchPass pass> __global__ void batchElements_v1(BatchElements w)
-{
-    for (std::uint64_t i = firstOf(); i < w.count; i += strideOf()) {
-        const float a = w.a[i];
-        if constexpr (pass == BatchPass::Relu)
-            w.result[i] = a < 0 ? 0.0F : a;
-        else if constexpr (pass == BatchPass::ReluGradient)
-            w.result[i] = w.b[i] > 0 ? a : 0.0F;
-        else if constexpr (pass == BatchPass::LossGradient)
-            w.result[i] = w.factor * (a - w.b[i]);
-        else if constexpr (pass == BatchPass::Add)
-            w.result[i] += a;
-        else
-            w.result[i] -= w.factor * a;
-    }
+    return {blockIdx.x * std::uint64_t(batchColumns) + threadIdx.x,
+            blockIdx.y * std::uint64_t(batchRows) + threadIdx.y, std::uint64_t(gridDim.y) * batchRows};
 }
 
-/// Blocks of 32 columns × 8 rows.
-__global__ void bias_v1(float* y, const float* bias, std::uint64_t rows, std::uint64_t width)
-{
-    const std::uint64_t column = blockIdx.x * std::uint64_t(columnsOfBlock) + threadIdx.x;
-    if (column >= width)
-        return;
-    const float own = bias[column];
-    for (std::uint64_t row = blockIdx.y * std::uint64_t(rowsOfBlock) + threadIdx.y; row < rows;
-         row += std::uint64_t(gridDim.y) * rowsOfBlock)
-        y[row * width + column] += own;
-}
-
-__device__ __forceinline__ float warpSum(float value)
+template <typename Number> __device__ __forceinline__ Number warpSum(Number value)
 {
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2)
@@ -70,39 +37,36 @@ __device__ __forceinline__ float warpSum(float value)
     return value;
 }
 
-/// Of the block, in the first thread.
-__device__ __forceinline__ double blockSum(double value)
+/// The sum over the block, kept by its first thread.
+__device__ __forceinline__ void keep(double value, bool isFirst, double* partial)
 {
-    __shared__ double ofWarp[warpsOfBatch];
-#pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2)
-        value += __shfl_xor_sync(0xffffffffU, value, distance);
+    __shared__ double ofWarp[batchWarps];
+    value = warpSum(value);
     if (threadIdx.x % 32 == 0)
         ofWarp[threadIdx.x / 32] = value;
     __syncthreads();
+    if (threadIdx.x != 0)
+        return;
     double sum = 0;
-    if (threadIdx.x == 0) {
-        for (unsigned warp = 0; warp < warpsOfBatch; ++warp)
-            sum += ofWarp[warp];
-    }
-    return sum;
+    for (unsigned warp = 0; warp < batchWarps; ++warp)
+        sum += ofWarp[warp];
+    partial[blockIdx.x] = isFirst ? sum : partial[blockIdx.x] + sum;
 }
 
-__device__ __forceinline__ void keep(double sum, bool isFirst, double* partial)
+template <BatchPass pass> __global__ void batchElements_v1(BatchElements w)
 {
-    if (threadIdx.x == 0)
-        partial[blockIdx.x] = isFirst ? sum : partial[blockIdx.x] + sum;
+    batchElementsThread<pass>(ofGrid(), w);
+}
+
+__global__ void bias_v1(float* y, const float* bias, std::uint64_t rows, std::uint64_t width)
+{
+    biasThread(cellOfGrid(), y, bias, rows, width);
 }
 
 __global__ void batchLoss_v1(const float* y, const float* t, std::uint64_t count, bool isFirst,
                              double* partial)
 {
-    double sum = 0;
-    for (std::uint64_t i = firstOf(); i < count; i += strideOf()) {
-        const float difference = y[i] - t[i];
-        sum += double(difference * difference);
-    }
-    keep(blockSum(sum), isFirst, partial);
+    keep(batchLossThread(ofGrid(), y, t, count), isFirst, partial);
 }
 
 /// A warp takes an example.
@@ -110,20 +74,15 @@ __global__ void exampleNorms_v1(const float* x, std::uint64_t inputs, const floa
                                 std::uint64_t outputs, std::uint64_t rows, bool isFirst,
                                 double* partial)
 {
-    const unsigned lane = threadIdx.x % 32;
+    const BatchPlace place = ofGrid(), lane{threadIdx.x % 32, 32};
     double sum = 0;
-    for (std::uint64_t row = firstOf() / 32; row < rows; row += strideOf() / 32) {
-        float ofInput = 0, ofDelta = 0;
-        for (std::uint64_t j = lane; j < inputs; j += 32)
-            ofInput += x[row * inputs + j] * x[row * inputs + j];
-        for (std::uint64_t k = lane; k < outputs; k += 32)
-            ofDelta += delta[row * outputs + k] * delta[row * outputs + k];
-        ofInput = warpSum(ofInput);
-        ofDelta = warpSum(ofDelta);
-        if (lane == 0)
+    for (std::uint64_t row = place.first / 32; row < rows; row += place.all / 32) {
+        const float ofInput = warpSum(squaresLane(lane, x + row * inputs, inputs));
+        const float ofDelta = warpSum(squaresLane(lane, delta + row * outputs, outputs));
+        if (lane.first == 0)
             sum += (double(ofInput) + 1) * double(ofDelta);
     }
-    keep(blockSum(sum), isFirst, partial);
+    keep(sum, isFirst, partial);
 }
 
 /// A block takes an output.
@@ -132,64 +91,39 @@ __global__ void batchRisk_v1(const float* weights, const float* bias, const floa
                              double* partial)
 {
     double sum = 0;
-    for (std::uint64_t k = blockIdx.x; k < outputs; k += gridDim.x) {
-        for (std::uint64_t j = threadIdx.x; j < inputs; j += threadsOfBatch) {
-            const std::uint64_t at = k * inputs + j;
-            const float off = (weights[at] - batchTruth(at, magnitude)) * scales[j];
-            sum += double(off * off);
-        }
-        if (threadIdx.x == 0)
-            sum += double(bias[k]) * double(bias[k]);
-    }
-    keep(blockSum(sum), true, partial);
+    for (std::uint64_t k = blockIdx.x; k < outputs; k += gridDim.x)
+        sum += batchRiskThread({threadIdx.x, batchThreads}, weights, bias, scales, magnitude, inputs, k);
+    keep(sum, true, partial);
 }
 
-/// Blocks of 32 columns × 8 rows.
 __global__ void batchInputs_v1(float* x, const float* scales, std::uint64_t first,
                                std::uint64_t rows, std::uint64_t inputs)
 {
-    const std::uint64_t column = blockIdx.x * std::uint64_t(columnsOfBlock) + threadIdx.x;
-    if (column >= inputs)
-        return;
-    const float scale = scales[column];
-    for (std::uint64_t row = blockIdx.y * std::uint64_t(rowsOfBlock) + threadIdx.y; row < rows;
-         row += std::uint64_t(gridDim.y) * rowsOfBlock)
-        x[row * inputs + column] = batchInput((first + row) * inputs + column, scale);
+    batchInputsThread(cellOfGrid(), x, scales, first, rows, inputs);
 }
 
 __global__ void batchTruth_v1(float* truth, std::uint64_t count, float magnitude)
 {
-    for (std::uint64_t i = firstOf(); i < count; i += strideOf())
-        truth[i] = batchTruth(i, magnitude);
+    batchTruthThread(ofGrid(), truth, count, magnitude);
 }
 
 __global__ void batchTargets_v1(float* t, std::uint64_t first, std::uint64_t count, bool isLinear,
                                 float noise)
 {
-    for (std::uint64_t i = firstOf(); i < count; i += strideOf())
-        t[i] = batchTarget(first + i, t[i], isLinear, noise);
+    batchTargetsThread(ofGrid(), t, first, count, isLinear, noise);
 }
 
 // ---- 4. Launchers -----------------------------------------------------------------------------
 
-/// Blocks of a grid-stride loop, enough for every GPU we know.
-static unsigned blocksFor(std::uint64_t count)
+static dim3 gridOf(std::uint64_t rows, std::uint64_t width)
 {
-    return static_cast<unsigned>(
-        std::clamp<std::uint64_t>((count + threadsOfBatch - 1) / threadsOfBatch, 1, 4096));
-}
-
-static dim3 gridOfRows(std::uint64_t rows, std::uint64_t width)
-{
-    constexpr std::uint64_t rowsOfThread = 4;
-    const std::uint64_t high = (rows + rowsOfBlock * rowsOfThread - 1) / (rowsOfBlock * rowsOfThread);
-    return dim3(static_cast<unsigned>((width + columnsOfBlock - 1) / columnsOfBlock),
-                static_cast<unsigned>(std::clamp<std::uint64_t>(high, 1, 1024)));
+    const BatchGrid grid = batchGrid(rows, width);
+    return dim3(grid.columns, grid.rows);
 }
 
 template <BatchPass pass> static cudaError_t launchPass(const BatchElements& w, cudaStream_t stream)
 {
-    batchElements_v1<pass><<<blocksFor(w.count), threadsOfBatch, 0, stream>>>(w);
+    batchElements_v1<pass><<<batchBlocks(w.count), batchThreads, 0, stream>>>(w);
     return cudaGetLastError();
 }
 
@@ -213,7 +147,7 @@ cudaError_t launchBatchElements(const BatchElements& w, cudaStream_t stream)
 cudaError_t launchBias(float* y, const float* bias, std::uint64_t rows, std::uint64_t width,
                        cudaStream_t stream)
 {
-    bias_v1<<<gridOfRows(rows, width), dim3(columnsOfBlock, rowsOfBlock), 0, stream>>>(y, bias, rows,
+    bias_v1<<<gridOf(rows, width), dim3(batchColumns, batchRows), 0, stream>>>(y, bias, rows,
                                                                                        width);
     return cudaGetLastError();
 }
@@ -221,7 +155,7 @@ cudaError_t launchBias(float* y, const float* bias, std::uint64_t rows, std::uin
 cudaError_t launchBatchLoss(const float* y, const float* t, std::uint64_t count, bool isFirst,
                             double* partial, cudaStream_t stream)
 {
-    batchLoss_v1<<<batchLossPartials(count), threadsOfBatch, 0, stream>>>(y, t, count, isFirst, partial);
+    batchLoss_v1<<<batchLossPartials(count), batchThreads, 0, stream>>>(y, t, count, isFirst, partial);
     return cudaGetLastError();
 }
 
@@ -229,7 +163,7 @@ cudaError_t launchExampleNorms(const float* x, std::uint64_t inputs, const float
                                std::uint64_t outputs, std::uint64_t rows, bool isFirst,
                                double* partial, cudaStream_t stream)
 {
-    exampleNorms_v1<<<batchNormPartials(rows), threadsOfBatch, 0, stream>>>(x, inputs, delta, outputs,
+    exampleNorms_v1<<<batchNormPartials(rows), batchThreads, 0, stream>>>(x, inputs, delta, outputs,
                                                                        rows, isFirst, partial);
     return cudaGetLastError();
 }
@@ -238,7 +172,7 @@ cudaError_t launchBatchRisk(const float* weights, const float* bias, const float
                             float magnitude, std::uint64_t inputs, std::uint64_t outputs,
                             double* partial, cudaStream_t stream)
 {
-    batchRisk_v1<<<batchRiskPartials(outputs), threadsOfBatch, 0, stream>>>(
+    batchRisk_v1<<<batchRiskPartials(outputs), batchThreads, 0, stream>>>(
         weights, bias, scales, magnitude, inputs, outputs, partial);
     return cudaGetLastError();
 }
@@ -246,21 +180,21 @@ cudaError_t launchBatchRisk(const float* weights, const float* bias, const float
 cudaError_t launchBatchInputs(float* x, const float* scales, std::uint64_t first, std::uint64_t rows,
                               std::uint64_t inputs, cudaStream_t stream)
 {
-    batchInputs_v1<<<gridOfRows(rows, inputs), dim3(columnsOfBlock, rowsOfBlock), 0, stream>>>(
+    batchInputs_v1<<<gridOf(rows, inputs), dim3(batchColumns, batchRows), 0, stream>>>(
         x, scales, first, rows, inputs);
     return cudaGetLastError();
 }
 
 cudaError_t launchBatchTruth(float* truth, std::uint64_t count, float magnitude, cudaStream_t stream)
 {
-    batchTruth_v1<<<blocksFor(count), threadsOfBatch, 0, stream>>>(truth, count, magnitude);
+    batchTruth_v1<<<batchBlocks(count), batchThreads, 0, stream>>>(truth, count, magnitude);
     return cudaGetLastError();
 }
 
 cudaError_t launchBatchTargets(float* t, std::uint64_t first, std::uint64_t count, bool isLinear,
                                float noise, cudaStream_t stream)
 {
-    batchTargets_v1<<<blocksFor(count), threadsOfBatch, 0, stream>>>(t, first, count, isLinear,
+    batchTargets_v1<<<batchBlocks(count), batchThreads, 0, stream>>>(t, first, count, isLinear,
                                                                      noise);
     return cudaGetLastError();
 }
