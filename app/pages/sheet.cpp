@@ -16,7 +16,7 @@ namespace memscape {
 
 namespace {
 
-constexpr double margin = 24;
+constexpr double margin = 24, leastPlot = 210;
 
 QString parametersText(const ExperimentPage& page)
 {
@@ -182,7 +182,8 @@ void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const
     if (sheet.picture) {
         QRectF picture = inner;
         const double wanted = sheet.picture->sizeHint().height();
-        picture.setHeight(std::min(wanted > 0 ? wanted : 200, inner.height() * 0.42));
+        const double most = std::max(inner.height() * 0.42, inner.height() - leastPlot); // panels need more than a strip
+        picture.setHeight(std::min(wanted > 0 ? wanted : 200, sheet.plot ? most : inner.height()));
         sheet.picture->paintTo(painter, picture, theme);
         inner.setTop(picture.bottom() + 8);
     }
