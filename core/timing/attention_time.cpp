@@ -51,7 +51,7 @@ constexpr double standardShort = 250, forwardShort = 100, backwardShort = 240;
 constexpr double causalShare = 0.93, causalShort = 270;
 
 /// Of the host's fp32 rate, and clocks of a core per score: measured with our kernels.
-constexpr double hostProducts = 0.78, hostProductsBackward = 0.68, hostTiles = 0.815;
+constexpr double hostProducts = 0.87, hostProductsBackward = 0.73, hostTiles = 0.815;
 constexpr double hostSoftmaxClocks = 3.0, hostTileClocks = 0.85, hostConversionClocks = 0.12;
 /// A row at a time: operations per clock of a core, and clocks per score and its power.
 constexpr double hostRowFlops = 1.3, hostRowClocks = 50;
