@@ -5,16 +5,13 @@
 #include "kernels/cuda/attention/attention_device.h"
 
 #include "core/experiment/experiment.h"
-#include "kernels/cuda/module.h"
 #include "kernels/measure/attention_reference.h"
-#include "tests/kernels/cuda/fake_gpu.h"
+#include "tests/kernels/cuda/fake_run.h"
 #include "tests/support/listener.h"
 
 #include <QtTest>
 
 #include <nlohmann/json.hpp>
-
-extern "C" const memscape::cuda::Module* memscape_cuda_module();
 
 using namespace memscape;
 
@@ -37,23 +34,9 @@ AttentionTask taskOf(AttentionKind kind, int version, DType dtype, AttentionShap
     return task;
 }
 
-struct Measured
+FakeRun measure(const std::vector<std::string>& given, RunSink& sink)
 {
-    Result<MeasuredRun> run;
-    Prediction predicted;
-};
-
-Measured measure(const std::vector<std::string>& given, RunSink& sink)
-{
-    const std::unique_ptr<Backend> backend(memscape_cuda_module()->makeBackend());
-    const auto experiment = findExperiment("attention");
-    const auto parameters = resolve((*experiment)->schema(), given);
-    if (!parameters)
-        return {fail(parameters.error()), {}};
-    const BackendDevice device = backend->devices().front();
-    const auto predicted = (*experiment)->predict(device.device, *parameters);
-    return {backend->measure(**experiment, device, *parameters, sink),
-            predicted ? *predicted : Prediction()};
+    return runOnFake("attention", given, sink);
 }
 
 } // namespace

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `batch-size` on a GPU of the test's own making (fake_gpu.h): its products and passes really run, on the host,
 // and take the time of the fake's model. What a real GPU computes is not tested here.
-#include "kernels/cuda/module.h"
-
 #include "core/training/noisy_regression.h"
-#include "tests/kernels/cuda/fake_gpu.h"
+#include "tests/kernels/cuda/fake_run.h"
 #include "tests/support/listener.h"
 
 #include <QtTest>
@@ -13,28 +11,13 @@
 
 #include <nlohmann/json.hpp>
 
-extern "C" const memscape::cuda::Module* memscape_cuda_module();
-
 using namespace memscape;
 
 namespace {
 
-struct Measured
+FakeRun measure(const std::vector<std::string>& given, RunSink& sink)
 {
-    Result<MeasuredRun> run;
-    Prediction predicted;
-};
-
-Measured measure(const std::vector<std::string>& given, RunSink& sink)
-{
-    const std::unique_ptr<Backend> backend(memscape_cuda_module()->makeBackend());
-    const auto experiment = findExperiment("batch-size");
-    const auto parameters = resolve((*experiment)->schema(), given);
-    if (!parameters)
-        return {fail(parameters.error()), {}};
-    const BackendDevice device = backend->devices().front();
-    const auto predicted = (*experiment)->predict(device.device, *parameters);
-    return {backend->measure(**experiment, device, *parameters, sink), predicted ? *predicted : Prediction()};
+    return runOnFake("batch-size", given, sink);
 }
 
 bool near(double found, double expected, double tolerance)
