@@ -193,7 +193,7 @@ private:
     CublasLt* m_blas;
     std::function<bool()> m_cancelled;
     AmpFallbacks& m_fallbacks;
-    Buffer m_arena, m_scalars, m_partial, m_directions, m_counts;
+    Buffer m_arena, m_workspace, m_scalars, m_partial, m_directions, m_counts;
     std::int64_t m_partialWidth = 0, m_directionInputs = 0;
     std::vector<Product> m_products;
     std::array<cudaEvent_t, 4> m_events = {}; ///< begin and end of a step, and of a count within it
@@ -211,6 +211,10 @@ Result<void> CudaAmpDevice::open(std::int64_t arenaBytes)
                     "choose smaller m, n or k, or end what else uses the GPU's memory");
     MEMSCAPE_TRY(arena, m_session.allocate(std::uint64_t(arenaBytes)));
     m_arena = std::move(arena);
+    if (m_blas != nullptr) {
+        MEMSCAPE_TRY(workspace, m_session.allocateExtra(formatWorkspace));
+        m_workspace = std::move(workspace);
+    }
     MEMSCAPE_TRY(scalars, m_session.allocateExtra(sizeof(Scalars)));
     m_scalars = std::move(scalars);
     for (cudaEvent_t& event : m_events)
@@ -262,7 +266,7 @@ Result<void> CudaAmpDevice::multiply(int index, const AmpArray& a, const AmpArra
     w.b = b.data;
     w.bTransposed = asked.bTransposed;
     w.c = c.data;
-    if (!product.isOurs && m_blas->launch(w, stream()))
+    if (!product.isOurs && m_blas->launch(w, stream(), m_workspace.get()))
         return {};
     if (!product.isOurs)
         m_fallbacks.insert(fmt::format("{} × {} × {}", w.rows, w.columns, w.inner));

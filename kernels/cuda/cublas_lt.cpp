@@ -261,21 +261,17 @@ Result<void> CublasLt::launch(const ProductLaunch& w, cudaStream_t stream, void*
                     stream);
 }
 
-Result<void> CublasLt::launch(const TensorProductLaunch& w, cudaStream_t stream)
+Result<void> CublasLt::launch(const TensorProductLaunch& w, cudaStream_t stream, void* workspace)
 {
     const int type = w.format == ElementFormat::Float32 ? float32
         : w.format == ElementFormat::Float16            ? float16
                                                         : bfloat16;
     const auto rows = std::uint64_t(w.rows), columns = std::uint64_t(w.columns),
                inner = std::uint64_t(w.inner);
-    return multiply({{sameTypes(type), rows, columns, inner, w.aTransposed ? rows : inner,
-                      w.bTransposed ? inner : columns, columns, w.aTransposed, w.bTransposed,
-                      w.batch},
-                     w.a,
-                     w.b,
-                     w.c,
-                     w.factor},
-                    stream);
+    Shape shape{sameTypes(type), rows, columns, inner, w.aTransposed ? rows : inner,
+                w.bTransposed ? inner : columns, columns, w.aTransposed, w.bTransposed, w.batch};
+    shape.workspace = workspace != nullptr ? formatWorkspace : 0;
+    return multiply({shape, w.a, w.b, w.c, w.factor, workspace}, stream);
 }
 
 Result<void> CublasLt::launch(const FormatProduct& w, cudaStream_t stream)

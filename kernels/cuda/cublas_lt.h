@@ -3,7 +3,8 @@
 // few functions are declared here; without the library our own kernel of product.cu multiplies. Float without
 // TF32, no workspace and no split of the inner dimension: the same sizes give the same bits, and no
 // memory is used beside the pool. The exceptions: products of `precision` are what the library does best, with a
-// workspace, in any format it has; steps of `batch-size` have the workspace that PyTorch gives the library.
+// workspace, in any format it has; its training steps and those of `batch-size` have the workspace that PyTorch
+// gives the library.
 #pragma once
 
 #include "core/base/result.h"
@@ -52,8 +53,8 @@ public:
     /// With a workspace the inner dimension may be split.
     Result<void> launch(const ProductLaunch& launch, cudaStream_t stream, void* workspace = nullptr,
                         std::uint64_t workspaceBytes = 0);
-    /// The same for a batch, in any of its formats, with sums in float.
-    Result<void> launch(const TensorProductLaunch& launch, cudaStream_t stream);
+    /// The same for a batch, in any of its formats, with sums in float; a workspace is of formatWorkspace bytes.
+    Result<void> launch(const TensorProductLaunch& launch, cudaStream_t stream, void* workspace = nullptr);
     Result<void> launch(const FormatProduct& launch, cudaStream_t stream);
 
 private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `precision`, operation=train, on a GPU: kernels/measure/amp_training.h on this session's device. Products by
-// cuBLASLt where it is installed, else by our own kernels, on tensor cores for FP16 and BF16; sums in FP32
-// either way, without TF32, without a workspace.
+// cuBLASLt where it is installed, with a workspace that the step's memory does not count (the step simulator
+// leaves PyTorch's out as well), else by our own kernels, on tensor cores for FP16 and BF16; sums in FP32
+// either way, without TF32.
 #include "kernels/cuda/amp_device.h"
 
 #include "kernels/cuda/amp.h"
@@ -75,7 +76,8 @@ public:
     Json method() const override
     {
         Json method{{"timing", "events of the GPU around a step; counts of gradients left out"},
-                    {"sums", "in FP32, without TF32, without a workspace"},
+                    {"sums", m_blas ? "in FP32, without TF32; a workspace of 32 MiB is not counted"
+                                     : "in FP32, without TF32"},
                     {"passes", "our own kernels; AdamW and unscaling over all arrays in one launch"}};
         if (!m_fallbacks.empty())
             method["multiplied_by_our_kernels"] = m_fallbacks;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Registers, shared memory and spills of the attention kernels, for every GPU they are compiled for.
+"""Registers and spills of the kernels of attention and of a training step, for every GPU they are compiled for.
 
     kernel_resources.py [--arch 75 80 …] [--jobs N] [--out FILE]
 
@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FILES = ("flash.cu", "flash_wide.cu", "flash_backward.cu", "standard.cu")
+FILES = ("attention/flash.cu", "attention/flash_wide.cu", "attention/flash_backward.cu", "attention/standard.cu", "amp.cu")
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 # Bytes by kernel. Of version 6's 255 registers 192 are sums: a few addresses go to memory and come back once a tile. On
 # Turing a product's copies pass registers, beside 128 that are sums.
@@ -52,7 +52,7 @@ def words(mangled):
 def compile_one(nvcc, architecture, file):
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([nvcc, "-std=c++17", "-O3", "-Werror=all-warnings", f"-arch=sm_{architecture}", f"-I{ROOT}", "-Xptxas", "-v",
-                               "-cubin", "-o", f"{folder}/out.cubin", str(ROOT / "kernels/cuda/attention" / file)],
+                               "-cubin", "-o", f"{folder}/out.cubin", str(ROOT / "kernels/cuda" / file)],
                               capture_output=True, text=True, check=False)
     return architecture, file, done.returncode, done.stderr
 

@@ -113,8 +113,10 @@ Result<void> CublasLt::launch(const ProductLaunch& launch, cudaStream_t stream, 
         fakeGpu().largestWorkspace = std::max(fakeGpu().largestWorkspace, workspaceBytes);
     return launched(launchProduct(launch, stream));
 }
-Result<void> CublasLt::launch(const TensorProductLaunch& launch, cudaStream_t stream)
+Result<void> CublasLt::launch(const TensorProductLaunch& launch, cudaStream_t stream, void* workspace)
 {
+    if (workspace != nullptr) // it may be written at any time
+        std::memset(workspace, 0xff, formatWorkspace >> 10);
     if (fakeGpu().libraryLacksOdd && (launch.rows | launch.columns | launch.inner) % 2 != 0)
         return fail("run.failed", "the library has no such product");
     return ownProducts(stream)(launch);
