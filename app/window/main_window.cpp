@@ -21,6 +21,8 @@
 #include <QToolBar>
 #include <QUndoStack>
 
+#include <utility>
+
 namespace memscape {
 
 namespace {
@@ -294,21 +296,25 @@ void MainWindow::startLate()
 
 void MainWindow::closeEvent(QCloseEvent* event)
 {
-    if (m_runs.current() && !m_closing) {
+    event->ignore();
+    if (m_asking)
+        return; // asked already: whoever closes again has not answered yet
+    if (m_runs.current()) {
         // What is measured so far becomes a record first, so that it can be saved.
-        event->ignore();
-        m_closing = true;
-        connect(&m_runs, &RunController::finished, this, [this] { close(); },
-                Qt::ConnectionType(Qt::QueuedConnection | Qt::SingleShotConnection));
-        m_runs.stop();
+        if (!std::exchange(m_closing, true)) {
+            connect(&m_runs, &RunController::finished, this, [this] {
+                m_closing = false;
+                close();
+            }, Qt::ConnectionType(Qt::QueuedConnection | Qt::SingleShotConnection));
+            m_runs.stop();
+        }
         return;
     }
-    m_closing = false;
-    if (!m_files->mayClose()) {
-        event->ignore();
+    m_asking = true;
+    const bool mayClose = m_files->mayClose();
+    m_asking = false;
+    if (!mayClose)
         return;
-    }
-    m_runs.stop(); // a worker that does not stop is ended with its client
     if (m_options.remember)
         rememberLayout();
     event->accept();

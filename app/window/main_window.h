@@ -127,6 +127,7 @@ private:
     QString m_page;
     bool m_started = false;
     bool m_closing = false; ///< as soon as the run has stopped
+    bool m_asking = false;  ///< whether to save, before it closes
 };
 
 } // namespace memscape

@@ -287,6 +287,29 @@ private slots:
                                      || isZombie(pid), 3000);
     }
 
+    /// Alt+F4 pressed twice: the second must not pass by the question that the first will ask.
+    void closingTwiceDuringARunStillAsksAboutItsRecord()
+    {
+        MainWindow window(withWorker("slow"));
+        int asked = 0;
+        window.files().askSave = [&] {
+            ++asked;
+            window.close(); // and a third while the question stands
+            return SaveAnswer::Cancel;
+        };
+        openOnCpu(window);
+        window.page()->measure();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current()->points.empty(), 10000);
+        QVERIFY(!window.close());
+        QVERIFY(!window.close());
+        QVERIFY(window.isVisible());
+        QTRY_COMPARE_WITH_TIMEOUT(asked, 1, 5000);
+        QVERIFY(window.isVisible());
+        QCOMPARE(window.document().records().size(), std::size_t(1));
+        window.files().askSave = [] { return SaveAnswer::Discard; };
+        QVERIFY(window.close()); // asked anew
+    }
+
     void aCalibrationOfAnotherMachineIsKeptUnderItsName()
     {
         QTemporaryDir folder;
