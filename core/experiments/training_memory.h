@@ -43,6 +43,8 @@ Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& pa
 /// the trace is shorter. The time is that of all.
 Result<TrainingAnswer> answerBriefly(const Device& device, const Parameters& parameters,
                                      const std::shared_ptr<RecordedNetworks>& networks);
+/// Its figures, each with its why. Errors: those of inventory().
+Result<Figures> trainingFigures(const TrainingAnswer& answer);
 /// What that answer would say of `fits`, and nothing else; false where there is no answer.
 bool trainingFits(const Device& device, const Parameters& parameters, RecordedNetworks& networks);
 
