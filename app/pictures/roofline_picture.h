@@ -21,6 +21,7 @@ public:
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override;
     QString summary() const override;
+    bool sharesHeight() const override { return true; } // it is the plot of this page, and more
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
 

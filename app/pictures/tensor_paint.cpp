@@ -68,8 +68,13 @@ void Pen::line(const QRectF& box, const QString& words, double size, const QColo
 void Pen::head() const
 {
     line(layout.title, state.title(), 1.1, theme.text, true);
-    line(layout.hint, tr("click an operation to edit, drag to move · space plays"), 0.85, theme.textFaint, false,
-         Qt::AlignRight | Qt::AlignVCenter);
+    QRectF rest = layout.hint;
+    rest.setLeft(layout.title.left() + QFontMetricsF(plotFont(1.1, true)).horizontalAdvance(state.title()) + 20 * plotUnit());
+    if (const QString refusal = state.refusal(); !refusal.isEmpty())
+        line(rest, refusal, 0.85, theme.bad, false, Qt::AlignRight | Qt::AlignVCenter);
+    else
+        line(layout.hint, tr("click an operation to edit, drag to move · space plays"), 0.85, theme.textFaint, false,
+             Qt::AlignRight | Qt::AlignVCenter);
 }
 
 void Pen::chip(const QRectF& rect, const OperationChip& chip, int index) const

@@ -216,6 +216,12 @@ QString TensorState::title() const
     return isWhole ? tr("x: %1").arg(size) : tr("x: a corner of %1").arg(size);
 }
 
+QString TensorState::refusal() const
+{
+    const auto refused = std::find_if(asked.steps.begin(), asked.steps.end(), [](const ViewStep& step) { return !step.ok; });
+    return refused == asked.steps.end() ? QString() : tr("refused: %1").arg(plain(refused->message));
+}
+
 QString TensorState::cellWords(int cell) const
 {
     if (cell < 0 || cell >= int(cells.size()))

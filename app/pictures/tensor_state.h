@@ -67,6 +67,7 @@ struct TensorState
     std::vector<std::int64_t> cachedAfter(int step) const; ///< granules in the small cache, ascending
     QString granuleWord() const; ///< "line", "sector"
     QString title() const;
+    QString refusal() const; ///< why the first operation that is refused is; empty where all are taken
     QString cellWords(int cell) const; ///< "x[1, 0] · byte 8192, line 128, with x[1, 1] …"
     QString stepWords(int step) const;
 };

@@ -87,6 +87,8 @@ private slots:
         QCOMPARE(state.chips[0].strides, QStringLiteral("[1, 8]"));
         QCOMPARE(state.chips[0].verdict, QStringLiteral("view"));
         QVERIFY(state.chips[1].isRefused && state.chips[1].tip.contains(QStringLiteral("not compatible")));
+        QVERIFY(state.refusal().contains(QStringLiteral("not compatible"))); // in words, not only by its edge
+        QVERIFY(shown(window, {"shape=6,8", "views=t()"})->state().refusal().isEmpty());
         QVERIFY(state.chips[2].isCopy);
         QVERIFY(state.pytorch.startsWith(QStringLiteral("x.t().reshape(48)")));
     }
