@@ -12,6 +12,8 @@ void ExperimentPage::refreshInputs()
     const Parameters now = parameters();
     m_inspector->form()->display(now, byteStyle());
     m_header->setDevice(deviceId());
+    if (const Device* target = device())
+        m_inspector->form()->setDevice(target->isGpu());
     const bool bases = m_services.settings.showBases();
     m_plot->setBases(bases);
     if (const DeviceEntry* target = m_services.devices.find(deviceId())) {

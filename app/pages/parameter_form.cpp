@@ -40,6 +40,17 @@ void ParameterForm::display(const Parameters& parameters, ByteStyle bytes)
     m_bytes = bytes;
 }
 
+void ParameterForm::setDevice(bool isGpu)
+{
+    const AppliesTo elsewhere = isGpu ? AppliesTo::Hosts : AppliesTo::Gpus;
+    for (ParameterField* field : m_fields) {
+        const ParameterSpec& spec = field->spec();
+        const bool isSwept = m_shown.sweep() && m_shown.sweep()->key == spec.key; // the plot is over it
+        if (spec.appliesTo != AppliesTo::Everywhere)
+            field->setVisible(spec.appliesTo != elsewhere || isSwept);
+    }
+}
+
 ParameterField* ParameterForm::field(const QString& key) const
 {
     for (ParameterField* field : m_fields) {

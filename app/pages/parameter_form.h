@@ -17,6 +17,8 @@ public:
     explicit ParameterForm(const Schema& schema, QWidget* parent = nullptr);
 
     void display(const Parameters& parameters, ByteStyle bytes = ByteStyle::Binary);
+    /// Of what is displayed, leaves out what means nothing on a GPU, or on a host, unless it is swept.
+    void setDevice(bool isGpu);
     ParameterField* field(const QString& key) const;
 
 signals:

@@ -64,8 +64,12 @@ QString RunController::obstacle(const std::string& deviceId) const
 QString RunController::obstacle(const std::string& experiment, const std::string& deviceId) const
 {
     const auto known = findExperiment(experiment);
-    if (known && !(*known)->notMeasured().empty())
-        return QString::fromStdString((*known)->notMeasured());
+    const DeviceEntry* entry = m_devices.find(deviceId);
+    if (known) {
+        const std::string reason = entry ? (*known)->notMeasuredOn(entry->device) : (*known)->notMeasured();
+        if (!reason.empty())
+            return QString::fromStdString(reason);
+    }
     return obstacle(deviceId);
 }
 

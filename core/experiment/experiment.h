@@ -50,6 +50,8 @@ public:
 
     /// Why no machine is asked: a sentence. Empty where kernels/ measures it.
     virtual std::string notMeasured() const { return {}; }
+    /// The same of a kind of device: what it lacks, and where to go instead. Empty where it can be asked.
+    virtual std::string notMeasuredOn(const Device&) const { return notMeasured(); }
 
     virtual const Schema& schema() const = 0;
     /// Which figures become curves; the first is the headline.

@@ -18,6 +18,8 @@ namespace memscape {
 /// A Text is free: the name of a model, a path. Its commas and colons are its own.
 enum class ParameterKind { Integer, Real, Choice, Flag, Text };
 enum class Scale { Linear, Log2 };
+/// The devices on which a parameter means something.
+enum class AppliesTo { Everywhere, Hosts, Gpus };
 
 struct ChoiceValue
 {
@@ -45,6 +47,8 @@ struct ParameterSpec
     std::string suffix = {};          ///< shown after a number without unit: "elements"
     /// A Choice may have a counted form besides its keys: "every" allows every:K, K = 1 to 65536.
     std::string counted = {};
+    /// Elsewhere it is accepted and changes nothing; a form leaves it out.
+    AppliesTo appliesTo = AppliesTo::Everywhere;
 };
 
 using Schema = std::vector<ParameterSpec>;

@@ -111,6 +111,8 @@ Json schemaToJson(const Schema& schema)
         }
         if (!spec.counted.empty())
             json["counted"] = spec.counted;
+        if (spec.appliesTo != AppliesTo::Everywhere)
+            json["applies_to"] = spec.appliesTo == AppliesTo::Gpus ? "gpu" : "host";
         for (const ChoiceValue& choice : spec.choices)
             json["choices"].push_back({{"key", choice.key}, {"label", choice.label}, {"help", choice.help}});
         parameters.push_back(std::move(json));

@@ -171,6 +171,13 @@ public:
                "between the requests, and what NVIDIA does not document of the order. A CPU has no such banks: its "
                "prediction counts what a GPU's warp would need, and only a GPU can measure it.";
     }
+    std::string notMeasuredOn(const Device& device) const override
+    {
+        if (device.isGpu())
+            return {};
+        return "A CPU has no shared memory in banks to measure. Choose a GPU: a live one to measure, or one of the "
+               "catalogue to predict its cycles.";
+    }
     const Schema& schema() const override { return m_schema; }
     std::vector<SeriesSpec> series() const override
     {

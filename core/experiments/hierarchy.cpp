@@ -175,7 +175,7 @@ Hierarchy::Hierarchy()
          {{"huge", "huge, 2 MiB", "madvise(MADV_HUGEPAGE)"},
           {"4k", "small, 4 KiB", "madvise(MADV_NOHUGEPAGE)"},
           {"window", "windows", "random inside windows that the first TLB covers"}},
-         "huge"},
+         "huge", {}, {}, AppliesTo::Hosts},
         {"operation", "operation", "What the streams do for the bandwidth.", ParameterKind::Choice, Unit::One, 0, 0,
          Scale::Linear,
          {{"read", "read", "loads only"}, {"write", "write", "stores only"}, {"copy", "copy", "loads and stores; both count"},
@@ -183,15 +183,16 @@ Hierarchy::Hierarchy()
          "read"},
         {"threads", "threads", "CPU threads that stream for the bandwidth; 0 is all of them. Latency always takes one. A sweep shows "
          "Little's law: each core keeps so many bytes on their way, until the memory has no more to give.",
-         ParameterKind::Integer, Unit::One, 0, 1024, Scale::Linear, {{"0", "all", "every thread that the device has"}}, "0"},
+         ParameterKind::Integer, Unit::One, 0, 1024, Scale::Linear, {{"0", "all", "every thread that the device has"}}, "0", {}, {}, AppliesTo::Hosts},
         {"occupancy", "occupancy",
          "Warps that stream on each multiprocessor of a GPU; 0 is as many as fit. A sweep shows Little's law: bandwidth "
          "is at most bytes in flight / latency. CPUs: no effect, sweep threads.",
-         ParameterKind::Integer, Unit::One, 0, 64, Scale::Linear, {{"0", "as many as fit", "the most warps that a multiprocessor holds"}}, "0", "warps"},
+         ParameterKind::Integer, Unit::One, 0, 64, Scale::Linear, {{"0", "as many as fit", "the most warps that a multiprocessor holds"}}, "0", "warps", {},
+         AppliesTo::Gpus},
         {"width", "width",
          "Bytes that each GPU thread loads at a time: narrow loads keep fewer bytes in flight. CPUs: no effect, they "
          "use their widest vectors.",
-         ParameterKind::Integer, Unit::Byte, 1, 16, Scale::Log2, {}, "16"},
+         ParameterKind::Integer, Unit::Byte, 1, 16, Scale::Log2, {}, "16", {}, {}, AppliesTo::Gpus},
     };
 }
 

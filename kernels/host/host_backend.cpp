@@ -36,9 +36,8 @@ Result<MeasuredRun> measureExperiment(host::HostSession& session, const Experime
         measurement = host::makeAttentionMeasurement(session);
     else if (experiment.id() == "layout")
         measurement = host::makeLayoutMeasurement(session);
-    else if (experiment.id() == "bank-conflicts")
-        return fail("run.skipped", "a CPU has no shared memory in banks to measure",
-                    "choose a GPU: cuda:0 to measure, or one of the catalogue to predict its cycles");
+    else if (const std::string reason = experiment.notMeasuredOn(session.device()); !reason.empty())
+        return fail("run.skipped", reason, "look at the prediction, or choose another device");
     else
         return fail("run.skipped",
                     "this CPU cannot answer \"" + experiment.question() + "\" by a measurement",

@@ -144,6 +144,26 @@ private slots:
         QVERIFY(!page->header()->measureButton()->toolTip().isEmpty());
     }
 
+    void whatADeviceLacksIsSaidBeforeItIsAsked()
+    {
+        auto page = open("bank-conflicts", "cpu");
+        QVERIFY(!page->header()->measureButton()->isEnabled());
+        QVERIFY2(page->header()->measureButton()->toolTip().contains("no shared memory in banks"),
+                 qPrintable(page->header()->measureButton()->toolTip()));
+        QVERIFY2(page->inspector()->noteText().contains("no shared memory in banks"), qPrintable(page->inspector()->noteText()));
+    }
+
+    void parametersOfOtherDevicesAreLeftOut()
+    {
+        auto page = open("hierarchy", "cpu");
+        QVERIFY(page->inspector()->form()->field("occupancy")->isHidden());
+        QVERIFY(page->inspector()->form()->field("width")->isHidden());
+        QVERIFY(!page->inspector()->form()->field("threads")->isHidden());
+        m_fixture->document.setDevice("hierarchy", "nvidia-h200");
+        QTRY_VERIFY(!page->inspector()->form()->field("occupancy")->isHidden());
+        QVERIFY(page->inspector()->form()->field("threads")->isHidden());
+    }
+
     void aMeasurementIsComparedAndItsErrorShown()
     {
         m_fixture->document.addRecord(sampleRecord("stride", {"stride=4"}, 1.25));

@@ -122,6 +122,25 @@ private slots:
         QCOMPARE(form.field("no such"), nullptr);
     }
 
+    void whatMeansNothingOnADeviceIsLeftOut()
+    {
+        Schema both = schema();
+        both[0].appliesTo = AppliesTo::Hosts;
+        both[1].appliesTo = AppliesTo::Gpus;
+        ParameterForm form(both);
+        form.display(standard());
+        form.setDevice(false);
+        QVERIFY(!form.field("bytes")->isHidden() && form.field("stride")->isHidden());
+        form.setDevice(true);
+        QVERIFY(form.field("bytes")->isHidden() && !form.field("stride")->isHidden());
+        QVERIFY(!form.field("operation")->isHidden());
+        Parameters swept = standard();
+        swept.setSweep(Sweep{"bytes", {1024.0, 2048.0}});
+        form.display(swept);
+        form.setDevice(true);
+        QVERIFY(!form.field("bytes")->isHidden()); // or nothing says what the plot is over
+    }
+
     void itShowsValuesForPeople()
     {
         ParameterForm form(schema());
