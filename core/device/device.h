@@ -134,6 +134,15 @@ struct IssueRate
     double elementsPerSecond = 0;
 };
 
+/// Calibrated: what one core needs for its walks over tensors; core/timing/walk_rates.h says which and why.
+struct WalkRate
+{
+    std::string kind;        ///< "read neighbours", "tiles 3", "column L2" …
+    double elementBytes = 4;
+    double at = 0;           ///< elements of a run, or bytes of a footprint or a distance
+    double seconds = 0;      ///< of a run, an element or a visit
+};
+
 struct Calibration
 {
     std::string time;    ///< ISO 8601, UTC
@@ -143,6 +152,7 @@ struct Calibration
     std::vector<LineRate> lineRates;
     std::vector<LineRate> randomRates; ///< strideBytes holds the footprint instead
     std::vector<IssueRate> issueRates;
+    std::vector<WalkRate> walkRates; ///< hosts
     Json raw; ///< the measurements the fits were made from
 };
 

@@ -174,6 +174,14 @@ void readCalibration(const Fields& fields, Device& device)
             rate.elementsPerSecond = entry.number("elements_per_second", rateRange, 0);
             calibration.issueRates.push_back(rate);
         });
+        inner.each("walk_rates", 100'000, [&](const Fields& entry) {
+            WalkRate rate;
+            rate.kind = entry.text("kind");
+            rate.elementBytes = entry.number("element_bytes", {1e6}, rate.elementBytes);
+            rate.at = entry.number("at", bytesRange, 0);
+            rate.seconds = entry.number("seconds", {1e6}, 0);
+            calibration.walkRates.push_back(std::move(rate));
+        });
         if (inner.has("raw"))
             calibration.raw = inner.node().node()["raw"];
         device.calibration = std::move(calibration);

@@ -123,6 +123,13 @@ Json calibrationJson(const Calibration& calibration)
                               {"contiguous", rate.contiguous},
                               {"elements_per_second", jsonNumber(rate.elementsPerSecond)}});
     }
+    Json walkRates = Json::array();
+    for (const WalkRate& rate : calibration.walkRates) {
+        walkRates.push_back({{"kind", rate.kind},
+                             {"element_bytes", jsonNumber(rate.elementBytes)},
+                             {"at", jsonNumber(rate.at)},
+                             {"seconds", jsonNumber(rate.seconds)}});
+    }
     return {{"time", calibration.time},
             {"program", calibration.program},
             {"machine", calibration.machine},
@@ -130,6 +137,7 @@ Json calibrationJson(const Calibration& calibration)
             {"line_rates", lineRatesJson(calibration.lineRates)},
             {"random_rates", lineRatesJson(calibration.randomRates)},
             {"issue_rates", std::move(issueRates)},
+            {"walk_rates", std::move(walkRates)},
             {"raw", calibration.raw}};
 }
 

@@ -78,9 +78,20 @@ Why passWhy(const Device& device, const WalkTime& time, const TensorWalk& walk)
         made.with = fmt::format("held by {}: launch {} + {}", time.limit, secondsText(device.launch.valueOr(0)),
                                 secondsText(std::max(time.memory, time.issue)));
     } else {
-        made.formula = "t = max(visits / issue rate, Σ lines served by a level / its line rate)";
-        made.with = fmt::format("= max({}, {}) = {}", secondsText(time.issue), secondsText(time.memory), secondsText(time.seconds));
-        made.omits = {"page walks: huge pages are asked for", "hashed cache sets", "ends of short loops"};
+        const bool isCalibrated = time.runs > 0;
+        made.formula = !isCalibrated ? "t = max(visits / issue rate, Σ lines served by a level / its line rate)"
+            : time.adds              ? "t = runs × seconds of a run + Σ lines served by a level × its stall"
+                                     : "t = max(runs × seconds of a run, stream of the lines)";
+        made.with = fmt::format("= {}{}{}{}{}", time.adds ? "" : "max(", secondsText(time.issue), time.adds ? " + " : ", ",
+                                secondsText(time.memory), time.adds ? "" : ")");
+        made.with += " = " + secondsText(time.seconds);
+        made.omits = {"hashed cache sets"};
+        if (isCalibrated)
+            made.terms.push_back({"runs", time.runs, Unit::One,
+                                  fmt::format("of the innermost loop, {} each with its end", secondsText(time.issue / time.runs)),
+                                  time.source});
+        else
+            made.omits.insert(made.omits.begin(), {"page walks: huge pages are asked for", "ends of short loops"});
         if (!time.isWhole)
             made.omits.push_back("the caches were played for the first visits only");
     }
@@ -101,6 +112,11 @@ Why copyWhy(const Device& device, const LayoutAnswer& answer)
                    fmt::format("= reads {} + writes {}, issue {}: {}", secondsText(copy.reads), secondsText(copy.writes),
                                secondsText(copy.issue), secondsText(copy.seconds)),
                    answer.view.source);
+    if (copy.isCalibrated) {
+        made.formula = copy.formula;
+        made.with = fmt::format("elements {}, ends {}, reads {}, stream {}: {}", secondsText(copy.issue), secondsText(copy.ends),
+                                secondsText(copy.reads), secondsText(copy.writes), secondsText(copy.seconds));
+    }
     made.terms = {{"version", double(version), Unit::One, copyLesson(device.isGpu(), version), "parameter"}};
     made.omits = {"allocating the target, which PyTorch's allocator keeps"};
     return made;

@@ -180,6 +180,7 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
     calibration.lineRates = probes.lineRates;
     calibration.randomRates = probes.randomRates;
     calibration.issueRates = probes.issueRates;
+    calibration.walkRates = probes.walkRates;
     calibration.machine = described.name;
     calibration.raw = probesToJson(probes);
     if (!probes.operations.empty()) {

@@ -45,6 +45,7 @@ struct HostProbes
     std::vector<LineRate> lineRates;   ///< from DRAM; lines of the walked array per second
     std::vector<LineRate> randomRates; ///< strideBytes = footprint; accesses per second
     std::vector<IssueRate> issueRates; ///< from L1
+    std::vector<WalkRate> walkRates;   ///< of one core; see walk_rates.h
     std::map<std::string, double> productRates; ///< FLOP/s of large products by format, all cores
     std::vector<OperationProbe> operations; ///< of a training step; empty when they were not measured
     double tileRows = 4, tileColumns = 32;  ///< of the product that they ran

@@ -24,8 +24,15 @@
 //                  rate of a copy. Version 2 is held by 32-way bank conflicts when its tile is not padded:
 //                  a wavefront for each element and multiprocessor.
 //
-// Left out: page walks (huge pages are asked for), hashed cache sets, loops so short that their ends cost
-// more than what is in them, other work.
+// A calibrated host says more (walk_rates.h): what a run of so many elements takes, its end included; what a line of
+// each level holds up a column, by how few sets its rows share; tiles and streams by footprint. Then
+//   reading        t = runs × seconds of a run + Σ lines × stall of their level    rows more than a line apart
+//                  t = max(runs × seconds of a run, stream of that footprint)      else
+//   copying rows   t = runs × end + max(elements × bulk, stream)
+//   copying tiles  t = max(elements in tiles × seconds of one + runs at the edges × seconds of a run, stream)
+//
+// Left out: hashed cache sets, other work; uncalibrated, also page walks (huge pages are asked for) and loops so
+// short that their ends cost more than what is in them.
 // Sources: the two clocks were measured with kernels/host/layout_kernels.cpp on a Zen 5 EPYC (0.48 ns at
 // 4.1 GHz, seven shapes) and are what AMD documents for Zen, 32 B a clock; the four look-ups per clock were fitted to gpu-benches' strides on GH200 (RRZE); Ruetsch and
 // Micikevicius, Optimizing Matrix Transpose in CUDA (2009), for the tiles.
@@ -54,6 +61,8 @@ struct WalkTime
     std::vector<double> misses;      ///< lines, by cache; hosts only
     std::vector<std::string> caches; ///< their names
     bool isWhole = true;             ///< every visit was played through the caches
+    double runs = 0;                 ///< of the innermost loop; where the device's walks are calibrated
+    bool adds = false;               ///< far lines hold the loop up: seconds = issue + memory, not the larger
     std::string limit;               ///< "L3", "issue", "L2": what holds it
     std::string source;              ///< of the rates
 };
@@ -68,6 +77,9 @@ struct CopyTime
 {
     double seconds = 0;
     double reads = 0, writes = 0, issue = 0; ///< s
+    double ends = 0, call = 0;               ///< s, of rows; of the pass; where the device's walks are calibrated
+    bool isCalibrated = false;
+    std::string formula; ///< of a calibrated device
     std::string limit;
 };
 /// The walk's elements written one after the other. `version` 0 is the best. Errors as above.

@@ -6,6 +6,7 @@
 //     lines a second arrive when the prefetchers can help, and when they cannot;
 //   - random elements of arrays of growing size;
 //   - walks within L1: how many elements a second a core starts;
+//   - runs, columns and transpositions as `layout` makes them (calibrate_walks.cpp);
 //   - a matrix product of 1536³ in each format: what all cores reach.
 // The order is random and the cached sizes come twice, so that a neighbour who comes and goes becomes
 // spread, not shape. Values are of this program's own kernels, which is what predictions are compared
@@ -13,6 +14,7 @@
 //
 // Left out: more than one socket, pages of 1 GiB, frequencies that depend on how many cores work.
 #include "kernels/host/bandwidth.h"
+#include "kernels/host/calibrate_walks.h"
 #include "kernels/host/checkpoint.h"
 #include "kernels/host/host_backend.h"
 #include "kernels/host/latency.h"
@@ -95,6 +97,7 @@ public:
         planLineRates();
         planRandomRates();
         planIssueRates();
+        planWalks();
     }
 
     Result<HostProbes> run()
@@ -283,6 +286,29 @@ private:
         }
     }
 
+    void planWalks()
+    {
+        for (WalkProbe& probe : walkProbes(m_session.device(), m_end)) {
+            Task task;
+            task.part = "walks";
+            task.label = probe.label;
+            task.passes = probe.storageBytes() + probe.targetBytes() <= m_lastCache ? 2 : 1;
+            const std::size_t index = m_probes.walkRates.size();
+            m_probes.walkRates.push_back(probe.rate);
+            // As of the chase: noise only adds. Streams and tiles share the memory with others and take what is usual.
+            const bool isShared = probe.rate.kind.find("stream") != std::string::npos || probe.rate.kind.starts_with("tiles");
+            task.measure = [this, probe = std::move(probe)](int) {
+                StoppingOptions options = probeOptions(0.02);
+                options.minimumSamples = 3;
+                return measureWalk(m_session, m_walkArrays, probe, options);
+            };
+            task.store = [this, index, isShared](const Summary& s) {
+                m_probes.walkRates[index].seconds = std::max(0.0, isShared ? s.median : s.minimum);
+            };
+            m_tasks.push_back(std::move(task));
+        }
+    }
+
     /// Curves in ascending order, the clock, and a grade: the worst part's typical probe.
     void finish()
     {
@@ -315,6 +341,7 @@ private:
     HostProbes m_probes;
     OperationProber m_operations;
     std::vector<Task> m_tasks;
+    WalkArrays m_walkArrays;
     std::array<StrideArrays, 2> m_arrays; ///< of walks with one array and with two
 };
 

@@ -51,7 +51,7 @@ private:
     Result<void> checkOnce(const CopyKernel& kernel);
     Result<void> checkCopied(Tensors& tensors);
     double passes(const TensorWalk& walk, const std::byte* storage, std::int64_t reads);
-    double copied(Tensors& tensors);
+    double copied(Tensors& tensors, std::int64_t repeats = 1);
     /// Calls work(part, elements before it) for parts of the walk until all are done or the run is stopped.
     template <typename Work> void inParts(const TensorWalk& walk, Work&& work);
 
@@ -85,14 +85,17 @@ double LayoutMeasurement::passes(const TensorWalk& walk, const std::byte* storag
         1);
 }
 
-double LayoutMeasurement::copied(Tensors& tensors)
+double LayoutMeasurement::copied(Tensors& tensors, std::int64_t repeats)
 {
     return m_session.team().run(
         [&](int) {
-            inParts(tensors.copyWalk, [&](const TensorWalk& part, std::int64_t before) {
-                tensors.copy.run(part, tensors.storage.data(),
-                                 tensors.dense.data() + std::size_t(before) * tensors.copyWalk.itemBytes);
-            });
+            for (std::int64_t i = 0; i < repeats; ++i) {
+                inParts(tensors.copyWalk, [&](const TensorWalk& part, std::int64_t before) {
+                    tensors.copy.run(part, tensors.storage.data(),
+                                     tensors.dense.data() + std::size_t(before) * tensors.copyWalk.itemBytes);
+                });
+                memoryBarrier();
+            }
         },
         1);
 }
@@ -185,12 +188,19 @@ Result<SampleSets> LayoutMeasurement::visit(const Parameters& point, int)
     MEMSCAPE_CHECK(m_session.checkStopped());
     StoppingRule rule(StoppingOptions::live().perPass(sweepPasses), m_session.clock());
     SampleSets sets;
+    // A pass follows those of its own kind: what lies in the caches is their doing, not that of the others in between. A
+    // shared cache takes in only a part of what passes by, so one is not enough where all might stay.
+    const std::int64_t before = bytes <= 2 * m_session.largestCache() ? 4 : 1;
+    const auto few = [before](std::int64_t passesInSample) { return passesInSample < 8 * before; };
     while (!rule.finished()) {
+        if (few(asked.reads * viewRepeats))
+            passes(tensors->walk, tensors->storage.data(), before);
         const double view = passes(tensors->walk, tensors->storage.data(), asked.reads * viewRepeats) / double(viewRepeats);
-        double copy = 0;
-        for (std::int64_t i = 0; i < copyRepeats; ++i)
-            copy += copied(*tensors);
-        copy /= double(std::max<std::int64_t>(1, copyRepeats));
+        if (copies && few(copyRepeats))
+            copied(*tensors, before);
+        const double copy = copies ? copied(*tensors, copyRepeats) / double(copyRepeats) : 0;
+        if (few(asked.reads * denseRepeats))
+            passes(tensors->denseWalk, dense, before);
         const double read = passes(tensors->denseWalk, dense, asked.reads * denseRepeats) / double(denseRepeats);
         MEMSCAPE_CHECK(m_session.checkStopped()); // a stopped sample is not whole
         rule.add(view);

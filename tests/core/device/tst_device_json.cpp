@@ -56,6 +56,7 @@ private slots:
         calibration.lineRates = {{Operation::Copy, 128, 1.5e9}};
         calibration.randomRates = {{Operation::Read, 1e9, 2e7}};
         calibration.issueRates = {{Operation::Write, 8, true, 3e9}};
+        calibration.walkRates = {{"tiles 4", 2, 65536, 3e-10}};
         calibration.raw = {{"chase", {1, 2.5, nullptr}}};
         device.calibration = calibration;
         const Json json = deviceToJson(device);
@@ -63,6 +64,8 @@ private slots:
         QVERIFY(again.calibration.has_value());
         QVERIFY(again.calibration->lineRates.front().operation == Operation::Copy);
         QCOMPARE(again.calibration->issueRates.front().elementsPerSecond, 3e9);
+        QCOMPARE(again.calibration->walkRates.front().kind, std::string("tiles 4"));
+        QCOMPARE(again.calibration->walkRates.front().seconds, 3e-10);
         QCOMPARE(jsonText(deviceToJson(again)), jsonText(json));
     }
 

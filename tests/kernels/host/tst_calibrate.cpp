@@ -102,6 +102,14 @@ private slots:
         }
         for (const LineRate& rate : m_probes.randomRates)
             QCOMPARE(rate.linesPerSecond, rate.strideBytes / 64 / step); // a draw for every line
+        for (const char* kind : {"read neighbours", "copy apart", "copy edges", "tiles 3", "tiles 3 crowded", "read stream",
+                                 "column L2", "column DRAM"}) {
+            const auto found = std::find_if(m_probes.walkRates.begin(), m_probes.walkRates.end(),
+                                            [kind](const WalkRate& rate) { return rate.kind == kind; });
+            QVERIFY2(found != m_probes.walkRates.end(), kind);
+        }
+        for (const WalkRate& rate : m_probes.walkRates)
+            QVERIFY2(rate.seconds > 0 && rate.seconds <= step && rate.at > 0, rate.kind.c_str());
     }
 
     void theClockIsTheCanarys()
