@@ -295,8 +295,8 @@ private:
             task.passes = probe.storageBytes() + probe.targetBytes() <= m_lastCache ? 2 : 1;
             const std::size_t index = m_probes.walkRates.size();
             m_probes.walkRates.push_back(probe.rate);
-            // As of the chase: noise only adds. Streams and tiles share the memory with others and take what is usual.
-            const bool isShared = probe.rate.kind.find("stream") != std::string::npos || probe.rate.kind.starts_with("tiles");
+            // As of the chase: noise only adds. What stores shares the memory with others and takes what is usual.
+            const bool isShared = probe.rate.kind == "copy stream" || probe.rate.kind.starts_with("tiles");
             task.measure = [this, probe = std::move(probe)](int) {
                 StoppingOptions options = probeOptions(0.02);
                 options.minimumSamples = 3;
