@@ -148,7 +148,11 @@ Result<CopyTime> hostCopyTime(const Device& device, const TensorWalk& walk, int 
     const double footprint = lines * line + target;
     const bool isScalar = version < 3 || walk.itemBytes != 4; // tiles in registers move several elements at once
     CopyTime time;
-    MEMSCAPE_TRY(read, walkTime(device, walk));
+    WalkTime read;
+    if (version == 1 || (copyPlane(walk).b == 0 && walk.pitchBytes() != walk.itemBytes)) { // visited one by one
+        MEMSCAPE_TRY(walked, walkTime(device, walk));
+        read = std::move(walked);
+    }
     if (const auto calibrated = calibratedCopyTime(device, walk, version, read))
         return *calibrated;
     if (version == 1) {
