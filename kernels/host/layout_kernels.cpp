@@ -14,6 +14,8 @@
 // Left out: several threads, 1- and 2-byte elements turned in registers.
 #include "kernels/host/layout_kernels.h"
 
+#include "core/timing/layout_time_host.h"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -148,38 +150,6 @@ template <typename T> void copy_v1(const TensorWalk& walk, const std::byte* stor
     });
 }
 
-/// Two loops of a copy: `a` is fastest in the target (step 1 there), `b` in the storage.
-struct Plane
-{
-    std::int64_t aCount = 1, aFrom = 0;           ///< elements, stride in the storage
-    std::int64_t bCount = 1, bFrom = 0, bTo = 0;  ///< strides in storage and target
-    std::size_t b = 0;                            ///< its loop
-};
-
-/// The plane to turn; b is 0 when there is none (the fastest loops are the same).
-Plane planeOf(const TensorWalk& walk)
-{
-    Plane plane;
-    if (walk.loops.empty())
-        return plane;
-    plane.aCount = walk.loops[0].count;
-    plane.aFrom = walk.loops[0].stride;
-    std::int64_t step = walk.loops[0].count;
-    std::int64_t best = plane.aFrom == 0 ? 0 : plane.aFrom; // a broadcast is read in one place anyway
-    for (std::size_t i = 1; i < walk.loops.size(); ++i) {
-        const WalkLoop& loop = walk.loops[i];
-        if (loop.stride > 0 && loop.stride < best) {
-            best = loop.stride;
-            plane.b = i;
-            plane.bCount = loop.count;
-            plane.bFrom = loop.stride;
-            plane.bTo = step;
-        }
-        step *= loop.count;
-    }
-    return plane;
-}
-
 /// Elements of a tile's side: two lines of the storage.
 template <typename T> constexpr std::int64_t tileSide()
 {
@@ -187,7 +157,7 @@ template <typename T> constexpr std::int64_t tileSide()
 }
 
 template <typename T>
-MEMSCAPE_INLINE void turnEdges(const Plane& plane, const T* in, T* out, std::int64_t aBegin, std::int64_t aEnd,
+MEMSCAPE_INLINE void turnEdges(const CopyPlane& plane, const T* in, T* out, std::int64_t aBegin, std::int64_t aEnd,
                                std::int64_t bBegin, std::int64_t bEnd)
 {
     for (std::int64_t b = bBegin; b < bEnd; ++b) {
@@ -202,7 +172,7 @@ template <typename T, typename Block>
 MEMSCAPE_INLINE void turnPlanes(const TensorWalk& walk, const std::byte* storage, std::byte* target, std::int64_t aSide,
                                 std::int64_t bSide, Block&& block)
 {
-    const Plane plane = planeOf(walk);
+    const CopyPlane plane = copyPlane(walk);
     if (plane.b == 0)
         return copy_v1<T>(walk, storage, target);
     const T* base = reinterpret_cast<const T*>(storage);
@@ -223,7 +193,7 @@ MEMSCAPE_INLINE void turnPlanes(const TensorWalk& walk, const std::byte* storage
 template <typename T> void copy_v2(const TensorWalk& walk, const std::byte* storage, std::byte* target)
 {
     constexpr std::int64_t side = tileSide<T>();
-    turnPlanes<T>(walk, storage, target, side, side, [](const Plane& plane, const T* in, T* out) {
+    turnPlanes<T>(walk, storage, target, side, side, [](const CopyPlane& plane, const T* in, T* out) {
         for (std::int64_t b = 0; b < side; ++b) {
             for (std::int64_t a = 0; a < side; ++a)
                 out[b * plane.bTo + a] = in[b * plane.bFrom + a * plane.aFrom];
@@ -235,7 +205,7 @@ template <typename T> void copy_v2(const TensorWalk& walk, const std::byte* stor
 template <typename T> void copy_v3(const TensorWalk& walk, const std::byte* storage, std::byte* target)
 {
     constexpr std::int64_t side = tileSide<T>();
-    turnPlanes<T>(walk, storage, target, side, side, [](const Plane& plane, const T* in, T* out) {
+    turnPlanes<T>(walk, storage, target, side, side, [](const CopyPlane& plane, const T* in, T* out) {
         T tile[std::size_t(side * side)];
         for (std::int64_t a = 0; a < side; ++a) {
             for (std::int64_t b = 0; b < side; ++b)
@@ -269,7 +239,7 @@ MEMSCAPE_AVX2 MEMSCAPE_INLINE void turn8(__m256 (&rows)[8])
     }
 }
 
-MEMSCAPE_AVX2 MEMSCAPE_INLINE void load8(const Plane& plane, const float* in, __m256 (&rows)[8])
+MEMSCAPE_AVX2 MEMSCAPE_INLINE void load8(const CopyPlane& plane, const float* in, __m256 (&rows)[8])
 {
     for (int a = 0; a < 8; ++a)
         rows[a] = _mm256_loadu_ps(in + a * plane.aFrom);
@@ -278,7 +248,7 @@ MEMSCAPE_AVX2 MEMSCAPE_INLINE void load8(const Plane& plane, const float* in, __
 
 /// 16 elements of the target at once: a whole line.
 template <bool isPastCaches>
-MEMSCAPE_AVX2 void turnBlocks16(const Plane& plane, const float* in, float* out, std::int64_t blocks)
+MEMSCAPE_AVX2 void turnBlocks16(const CopyPlane& plane, const float* in, float* out, std::int64_t blocks)
 {
     for (std::int64_t i = 0; i < blocks; ++i) {
         __m256 left[8], right[8];
@@ -300,7 +270,7 @@ MEMSCAPE_AVX2 void turnBlocks16(const Plane& plane, const float* in, float* out,
 template <bool isPastCaches>
 MEMSCAPE_AVX2 void turnFloats(const TensorWalk& walk, const std::byte* storage, std::byte* target)
 {
-    const Plane plane = planeOf(walk);
+    const CopyPlane plane = copyPlane(walk);
     const bool isAligned = reinterpret_cast<std::uintptr_t>(target) % 64 == 0 && plane.aCount % 16 == 0;
     if (plane.b == 0)
         return copy_v1<std::uint32_t>(walk, storage, target);
