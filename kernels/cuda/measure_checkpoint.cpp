@@ -3,48 +3,14 @@
 // where it is installed, else by our own kernel, which is checked first.
 #include "kernels/cuda/experiments.h"
 
+#include "kernels/cuda/clock_watch.h"
 #include "kernels/cuda/float_products.h"
 #include "kernels/cuda/mlp_device.h"
 #include "kernels/measure/checkpoint_measurement.h"
 
-#include <algorithm>
-#include <limits>
-
 #include <nlohmann/json.hpp>
 
 namespace memscape::cuda {
-
-namespace {
-
-/// The lowest SM clock between operations, as a share of what it reaches when busy.
-class ClockWatch
-{
-public:
-    ClockWatch(Session& session, double reference)
-        : m_session(session)
-        , m_reference(reference)
-    {
-    }
-    void read()
-    {
-        if (const auto clock = m_session.warmClock(0.01); clock && *clock > 0 && m_reference > 0)
-            m_share = std::min(m_share, *clock / m_reference);
-    }
-    Circumstances seen() const
-    {
-        Circumstances seen;
-        if (m_share < std::numeric_limits<double>::infinity())
-            seen.clockShare = m_share;
-        return seen;
-    }
-
-private:
-    Session& m_session;
-    double m_reference;
-    double m_share = std::numeric_limits<double>::infinity();
-};
-
-} // namespace
 
 Result<ChainRun> runChainOnGpu(Session& session, const Circumstance& circumstance,
                                const ChainTask& task, RunSink& sink)

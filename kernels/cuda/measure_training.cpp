@@ -7,12 +7,10 @@
 
 #include "kernels/cuda/amp.h"
 #include "kernels/cuda/attention/attention_device.h"
+#include "kernels/cuda/clock_watch.h"
 #include "kernels/cuda/errors.h"
 #include "kernels/cuda/format_product.h"
 #include "kernels/measure/amp_training.h"
-
-#include <algorithm>
-#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -30,6 +28,7 @@ public:
         , m_circumstance(circumstance)
         , m_sink(sink)
         , m_blas(CublasLt::open())
+        , m_watch(session, circumstance.referenceClock)
     {
         if (!m_blas)
             sink.note("info", "cublaslt.missing",
@@ -56,22 +55,14 @@ public:
                                 who, {}};
     }
 
-    void beginWatch() override { m_clock = std::numeric_limits<double>::infinity(); }
+    void beginWatch() override { m_watch.restart(); }
     void look() override
     {
         // A reading keeps the GPU busy for a while: now and then is enough.
-        if (m_looks++ % looksApart != 0)
-            return;
-        if (const auto clock = m_session.warmClock(0.01); clock && *clock > 0)
-            m_clock = std::min(m_clock, *clock);
+        if (m_looks++ % looksApart == 0)
+            m_watch.read();
     }
-    Circumstances seen(std::size_t) override
-    {
-        Circumstances seen;
-        if (m_circumstance.referenceClock > 0 && m_clock < std::numeric_limits<double>::infinity())
-            seen.clockShare = m_clock / m_circumstance.referenceClock;
-        return seen;
-    }
+    Circumstances seen(std::size_t) override { return m_watch.seen(); }
 
     Json method() const override
     {
@@ -108,7 +99,7 @@ private:
     RunSink& m_sink;
     std::unique_ptr<CublasLt> m_blas;
     AmpFallbacks m_fallbacks;
-    double m_clock = std::numeric_limits<double>::infinity(); ///< Hz, the lowest
+    ClockWatch m_watch;
     int m_looks = 0;
 };
 
