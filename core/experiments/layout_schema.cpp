@@ -54,7 +54,7 @@ std::string copyLesson(bool isGpu, int version)
     case 3:
         return isGpu ? "tiles with a padded row, without bank conflicts" : "tiles turned in registers";
     default:
-        return isGpu ? "four elements a load, swizzled tiles" : "lines stored past the caches";
+        return isGpu ? "16 bytes a load and store, swizzled tiles" : "lines stored past the caches";
     }
 }
 

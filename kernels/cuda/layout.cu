@@ -6,13 +6,20 @@
 //   version 1  thread i writes element i of the target: stores are whole lines, loads take a sector each
 //   version 2  tiles through shared memory: loads and stores are whole lines, but the lanes that read a column of
 //              the tile meet in one bank, 32 wavefronts a request
-//   version 3  a row of the tile is 33 words: the column lies in 32 banks
-//   version 4  four elements a load and store (4-byte elements whose sizes and strides are multiples of four), and
-//              quads of the tile's rows exchanged instead of padding: a quarter of the instructions
+//   version 3  a row of the tile is a word longer: the column lies in 32 banks
+//   version 4  64 bytes a thread, 16 a load and store (layout_tiles.h), and chunks of the tile's rows exchanged
+//              instead of padding: less than a third of version 3's instructions for elements of 4 bytes, a sixth
+//              for 2, a twelfth for 1 (sm_90). 8 or 4 bytes a load where sizes and strides are no multiples of 16,
+//              else version 3 with more tiles at once. Rows of at most 8 elements are visited in order: L1 keeps
+//              their sectors
 //
-// Where the same loop is fastest in storage and target there is nothing to turn, and version 1 is a copy. Left out:
-// tiles of other shapes, TMA, several elements per 4-byte word for smaller types.
+// Where the same loop is fastest in storage and target there is nothing to turn, and version 1 is a copy; version 4
+// makes it in words of up to 16 bytes. Left out: tiles of other shapes (for columns of few elements), TMA, words of
+// several elements where sizes are odd.
+#include "kernels/cuda/attention/gpu_machine.cuh"
+#include "kernels/cuda/attention/launch.cuh"
 #include "kernels/cuda/check.cuh"
+#include "kernels/cuda/layout_tiles.h"
 #include "kernels/cuda/words.cuh"
 
 #include <algorithm>
@@ -28,7 +35,7 @@ static std::vector<Word> referenceCopy(const std::vector<Word>& source, const Vi
 {
     std::vector<Word> target(nest.elements);
     for (std::uint64_t i = 0; i < nest.elements; ++i)
-        target[i] = source[elementAt<std::uint64_t>(nest, i)];
+        target[i] = source[elementAt(nest, i)];
     return target;
 }
 
@@ -37,91 +44,72 @@ static std::uint32_t referenceSum(const std::vector<Word>& source, const ViewNes
 {
     std::uint32_t sum = 0;
     for (std::uint64_t i = 0; i < nest.elements; ++i)
-        sum += fold(source[elementAt<std::uint64_t>(nest, i)]);
+        sum += fold(source[elementAt(nest, i)]);
     return sum;
 }
 
 // ---- 3. Kernels -------------------------------------------------------------------------------
 
 /// Every element once, in the order of the walk: neighbouring lanes are neighbouring visits.
-template <typename Word, typename Index>
-__global__ void view_read(const Word* source, ViewNest nest, Sink sink)
+template <typename Word, typename Nest> __global__ void view_read(const Word* source, Nest nest, Sink sink)
 {
+    using Index = typename Nest::Index;
+    constexpr int loads = rowsInFlight<Word> > 8 ? 8 : rowsInFlight<Word>; // addresses of more fill the registers
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
-    std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x;
     std::uint32_t sum = 0;
-    for (; i + (inFlight - 1) * all < nest.elements; i += inFlight * all) {
-        Word word[inFlight];
+    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < nest.elements; i += loads * all) {
+        Index visit[loads], at[loads];
+        Word word[loads];
 #pragma unroll
-        for (int k = 0; k < inFlight; ++k)
-            word[k] = load(source + elementAt<Index>(nest, static_cast<Index>(i + k * all)));
+        for (int k = 0; k < loads; ++k)
+            visit[k] = static_cast<Index>(i + k * all);
+        elementsAt(nest, visit, at);
 #pragma unroll
-        for (int k = 0; k < inFlight; ++k)
-            sum += fold(word[k]);
+        for (int k = 0; k < loads; ++k)
+            word[k] = i + k * all < nest.elements ? load(source + at[k]) : wordOf<Word>(0);
+#pragma unroll
+        for (int k = 0; k < loads; ++k)
+            sum += i + k * all < nest.elements ? fold(word[k]) : 0;
     }
-    for (; i < nest.elements; i += all)
-        sum += fold(load(source + elementAt<Index>(nest, static_cast<Index>(i))));
     keep(sum, sink);
 }
 
 /// Version 1.
-template <typename Word, typename Index>
-__global__ void view_copy_v1(const Word* source, Word* target, ViewNest nest)
+template <typename Word, typename Nest> __global__ void view_copy_v1(const Word* source, Word* target, Nest nest)
 {
+    using Index = typename Nest::Index;
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
     for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < nest.elements; i += all)
-        store(target + i, load(source + elementAt<Index>(nest, static_cast<Index>(i))));
+        store(target + i, load(source + elementAt(nest, static_cast<Index>(i))));
 }
 
-/// Versions 2 and 3: a block of 32 × 8 threads turns a tile of 32 × 32.
-template <typename Word, int version>
-__global__ void view_copy_tiled(const Word* source, Word* target, TurnPlan plan)
+/// Versions 2 and 3, and 4 where words do not hold whole elements or elements lie apart.
+template <typename Word, int version, int atOnce>
+__global__ void __launch_bounds__(256) view_copy_tiled(const Word* source, Word* target, TurnTiles tiles)
 {
-    __shared__ Word tile[turnSide * (turnSide + 1)];
-    const TurnTile at = turnTile(plan, blockIdx.x, turnSide, turnSide);
-    const int lane = static_cast<int>(threadIdx.x) % turnSide, row = static_cast<int>(threadIdx.x) / turnSide;
-#pragma unroll
-    for (int k = 0; k < turnSide; k += 8) {
-        const std::uint64_t a = at.a + row + k, b = at.b + lane;
-        if (a < plan.aCount && b < plan.bCount)
-            store(&tile[tileWord(version, row + k, lane)], load(source + at.from + a * plan.aFrom + b * plan.bFrom));
-    }
-    __syncthreads();
-#pragma unroll
-    for (int k = 0; k < turnSide; k += 8) {
-        const std::uint64_t a = at.a + lane, b = at.b + row + k;
-        if (a < plan.aCount && b < plan.bCount)
-            store(target + at.to + b * plan.bTo + a, load(&tile[tileWord(version, lane, row + k)]));
-    }
+    GpuMachine m(dynamicShared());
+    turnPaddedTile<version, atOnce>(m, source, target, tiles);
 }
 
-/// Version 4: 256 threads turn four tiles along b, a quad at a time.
-__global__ void view_copy_quads(const std::uint32_t* source, std::uint32_t* target, TurnPlan plan)
+/// Version 4, rows.
+template <typename Word, typename Nest>
+__global__ void __launch_bounds__(rowsThreads, 2) view_copy_rows(const Word* source, Word* target, Nest nest)
 {
-    __shared__ __align__(16) std::uint32_t tiles[turnQuadTiles][turnSide * turnSide];
-    const TurnTile at = turnTile(plan, blockIdx.x, turnSide, turnQuadTiles * turnSide);
-    const int thread = static_cast<int>(threadIdx.x);
-    const int row = thread / 8, quad = thread % 8 * 4; // of a, of b
-#pragma unroll
-    for (int k = 0; k < turnQuadTiles; ++k) {
-        const std::uint64_t a = at.a + row, b = at.b + k * turnSide + quad;
-        if (a < plan.aCount && b < plan.bCount) {
-            const auto* from = reinterpret_cast<const Word16*>(source + at.from + a * plan.aFrom + b);
-            store(reinterpret_cast<Word16*>(&tiles[k][tileWord(4, row, quad)]), load(from));
-        }
-    }
-    __syncthreads();
-    // Eight quads of a by four of b in a warp: 32 banks, and lines of 128 bytes in the target.
-    const int aQuad = thread % 8 * 4, column = thread / 8;
-#pragma unroll
-    for (int k = 0; k < turnQuadTiles; ++k) {
-        const std::uint64_t a = at.a + aQuad, b = at.b + k * turnSide + column;
-        if (a < plan.aCount && b < plan.bCount) {
-            const Word16 word{tiles[k][tileWord(4, aQuad, column)], tiles[k][tileWord(4, aQuad + 1, column)],
-                              tiles[k][tileWord(4, aQuad + 2, column)], tiles[k][tileWord(4, aQuad + 3, column)]};
-            store(reinterpret_cast<Word16*>(target + at.to + b * plan.bTo + a), word);
-        }
-    }
+    GpuMachine m(nullptr);
+    copyRows(m, source, target, nest);
+}
+
+// Blocks that 2048 threads of a multiprocessor make (228 KB of shared memory), or five of six (1536 threads, 100 KB);
+// each takes a kilobyte for the system. Source: CUDA C++ Programming Guide, "Technical Specifications".
+static_assert(8 * (WordTile<4, 4>::sharedBytes + 1024) <= 228 << 10, "90, 100");
+static_assert(5 * (WordTile<4, 4>::sharedBytes + 1024) <= 100 << 10, "86, 89, 120");
+
+/// Version 4, tiles.
+template <typename Tile>
+__global__ void __launch_bounds__(Tile::threads) view_copy_words(const void* source, void* target, TurnTiles tiles)
+{
+    GpuMachine m(dynamicShared());
+    turnWordTile<Tile>(m, source, target, tiles);
 }
 
 // ---- 4. Launchers -----------------------------------------------------------------------------
@@ -137,80 +125,126 @@ static cudaError_t fullGrid(Kernel kernel, std::uint64_t wanted, int threads, in
     return error;
 }
 
-template <typename Word, typename Index>
-static cudaError_t launchRead(const ViewLaunch& launch, int multiprocessors, cudaStream_t stream)
-{
-    unsigned blocks = 1;
-    const cudaError_t error = fullGrid(view_read<Word, Index>, blocksFor(launch.nest.elements, 256), 256, multiprocessors, &blocks);
-    if (error != cudaSuccess)
-        return error;
-    view_read<Word, Index><<<blocks, 256, 0, stream>>>(static_cast<const Word*>(launch.source), launch.nest,
-                                                       sinkOf(launch.sum, launch.source));
-    return cudaGetLastError();
-}
-
-template <typename Word, typename Index>
-static cudaError_t launchRows(const ViewLaunch& launch, int multiprocessors, cudaStream_t stream)
+template <typename Word, typename Nest>
+static cudaError_t launchRead(const ViewLaunch& launch, const Nest& nest, int multiprocessors, cudaStream_t stream)
 {
     unsigned blocks = 1;
     const cudaError_t error =
-        fullGrid(view_copy_v1<Word, Index>, blocksFor(launch.nest.elements, 256), 256, multiprocessors * 8, &blocks);
+        fullGrid(view_read<Word, Nest>, blocksFor(nest.elements, 256), 256, multiprocessors, &blocks);
     if (error != cudaSuccess)
         return error;
-    view_copy_v1<Word, Index><<<blocks, 256, 0, stream>>>(static_cast<const Word*>(launch.source),
-                                                          static_cast<Word*>(launch.target), launch.nest);
+    view_read<Word, Nest><<<blocks, 256, 0, stream>>>(static_cast<const Word*>(launch.source), nest,
+                                                      sinkOf(launch.sum, launch.source));
     return cudaGetLastError();
 }
 
-template <typename Word>
-static cudaError_t launchTiles(const ViewLaunch& launch, const TurnPlan& plan, cudaStream_t stream)
+template <typename Word, typename Nest>
+static cudaError_t launchVisits(const ViewLaunch& launch, const Nest& nest, int multiprocessors, cudaStream_t stream)
 {
-    const auto* source = static_cast<const Word*>(launch.source);
-    auto* target = static_cast<Word*>(launch.target);
-    const bool isQuads = launch.version == 4 && sizeof(Word) == 4 && hasQuads(plan);
-    const std::uint64_t blocks = turnBlocks(plan, turnSide, isQuads ? turnQuadTiles * turnSide : turnSide);
-    if (blocks > 0x7fffffffULL)
-        return cudaErrorInvalidValue;
-    const auto grid = static_cast<unsigned>(blocks);
-    if (isQuads)
-        view_copy_quads<<<grid, 256, 0, stream>>>(reinterpret_cast<const std::uint32_t*>(source),
-                                                  reinterpret_cast<std::uint32_t*>(target), plan);
-    else if (launch.version == 2)
-        view_copy_tiled<Word, 2><<<grid, 256, 0, stream>>>(source, target, plan);
-    else
-        view_copy_tiled<Word, 3><<<grid, 256, 0, stream>>>(source, target, plan);
+    unsigned blocks = 1;
+    const cudaError_t error =
+        fullGrid(view_copy_v1<Word, Nest>, blocksFor(nest.elements, 256), 256, multiprocessors * 8, &blocks);
+    if (error != cudaSuccess)
+        return error;
+    view_copy_v1<Word, Nest>
+        <<<blocks, 256, 0, stream>>>(static_cast<const Word*>(launch.source), static_cast<Word*>(launch.target), nest);
     return cudaGetLastError();
+}
+
+template <typename Word, typename Nest>
+static cudaError_t launchRows(const ViewLaunch& launch, const Nest& nest, cudaStream_t stream)
+{
+    const std::uint64_t wanted = blocksFor(nest.elements, std::uint64_t(rowsInFlight<Word>) * rowsThreads);
+    const auto blocks = static_cast<unsigned>(std::min<std::uint64_t>(wanted, 0x7fffffffU));
+    view_copy_rows<Word, Nest><<<blocks, rowsThreads, 0, stream>>>(static_cast<const Word*>(launch.source),
+                                                                   static_cast<Word*>(launch.target), nest);
+    return cudaGetLastError();
+}
+
+/// act(nest) with the walk in 32 bits where it fits.
+template <typename Act> static cudaError_t withNest(const ViewNest& nest, const Act& act)
+{
+    return isNarrow(nest) ? act(narrowNest(nest)) : act(nest);
+}
+
+template <typename Word, int version, int atOnce>
+static cudaError_t launchPadded(const ViewLaunch& launch, const TurnPlan& plan, cudaStream_t stream)
+{
+    const auto grid = static_cast<unsigned>(turnBlocks(plan, turnSide, atOnce * turnSide));
+    view_copy_tiled<Word, version, atOnce>
+        <<<grid, 256, paddedSharedBytes<Word, atOnce>, stream>>>(static_cast<const Word*>(launch.source), static_cast<Word*>(launch.target),
+                                   turnTiles(plan, turnSide, atOnce * turnSide));
+    return cudaGetLastError();
+}
+
+template <int elementBytes, int chunkWords>
+static cudaError_t launchWords(const ViewLaunch& launch, const TurnPlan& plan, cudaStream_t stream)
+{
+    using Tile = WordTile<elementBytes, chunkWords>;
+    const auto grid = static_cast<unsigned>(turnBlocks(plan, Tile::aSide, Tile::bSide));
+    view_copy_words<Tile><<<grid, Tile::threads, Tile::sharedBytes, stream>>>(
+        launch.source, launch.target, turnTiles(plan, Tile::aSide, Tile::bSide));
+    return cudaGetLastError();
+}
+
+template <int elementBytes>
+static cudaError_t launchChunks(const ViewLaunch& launch, const TurnPlan& plan, int chunkWords, cudaStream_t stream)
+{
+    if (chunkWords == 4)
+        return launchWords<elementBytes, 4>(launch, plan, stream);
+    return chunkWords == 2 ? launchWords<elementBytes, 2>(launch, plan, stream)
+                           : launchWords<elementBytes, 1>(launch, plan, stream);
+}
+
+template <typename Word>
+static cudaError_t launchTurned(const ViewLaunch& launch, const CopyPath& path, cudaStream_t stream)
+{
+    const TurnPlan plan = turnPlanOf(launch.nest);
+    if constexpr (sizeof(Word) <= 4) {
+        if (path.kernel == CopyKernel::Words)
+            return launchChunks<int(sizeof(Word))>(launch, plan, path.chunkWords, stream);
+    }
+    if (launch.version == 2)
+        return launchPadded<Word, 2, 1>(launch, plan, stream);
+    return launch.version == 3 ? launchPadded<Word, 3, 1>(launch, plan, stream)
+                               : launchPadded<Word, 3, paddedTilesAtOnce(sizeof(Word))>(launch, plan, stream);
 }
 
 cudaError_t launchView(const ViewLaunch& launch, int multiprocessors, cudaStream_t stream)
 {
     if (launch.version < 0 || launch.version > viewCopyVersions || launch.nest.rank > viewLoops || launch.nest.elements == 0)
         return cudaErrorInvalidValue;
-    const TurnPlan plan = turnPlanOf(launch.nest);
-    const bool isNarrow = launch.nest.elements <= 0xffffffffULL;
-    return withWord(launch.elementBytes, cudaErrorInvalidValue, [&](auto tag) {
+    const CopyPath path = copyPathOf(launch.nest, launch.version, launch.elementBytes,
+                                     reinterpret_cast<std::uintptr_t>(launch.source)
+                                         | reinterpret_cast<std::uintptr_t>(launch.target));
+    const ViewNest walk = inWords(launch.nest, path.neighbours);
+    return withWord(launch.elementBytes * path.neighbours, cudaErrorInvalidValue, [&](auto tag) {
         using Word = typename decltype(tag)::Type;
-        if (launch.version == 0)
-            return isNarrow ? launchRead<Word, std::uint32_t>(launch, multiprocessors, stream)
-                            : launchRead<Word, std::uint64_t>(launch, multiprocessors, stream);
-        if (launch.version == 1 || !plan.turns)
-            return isNarrow ? launchRows<Word, std::uint32_t>(launch, multiprocessors, stream)
-                            : launchRows<Word, std::uint64_t>(launch, multiprocessors, stream);
-        return launchTiles<Word>(launch, plan, stream);
+        if (launch.version > 0 && (path.kernel == CopyKernel::Padded || path.kernel == CopyKernel::Words))
+            return launchTurned<Word>(launch, path, stream);
+        return withNest(walk, [&](const auto& nest) {
+            if (launch.version == 0)
+                return launchRead<Word>(launch, nest, multiprocessors, stream);
+            return path.kernel == CopyKernel::Rows ? launchRows<Word>(launch, nest, stream)
+                                                   : launchVisits<Word>(launch, nest, multiprocessors, stream);
+        });
     });
 }
 
 // ---- 5. Checks --------------------------------------------------------------------------------
 
-/// Sides around the tiles, planes, an offset, a broadcast; the last has whole quads.
+/// Sides around the tiles, planes, an offset, a broadcast; chunks of 4, 8 and 16 bytes; rows in words and thin ones.
 static std::vector<ViewNest> checkedNests()
 {
-    std::vector<ViewNest> nests(5);
+    std::vector<ViewNest> nests(8);
     nests[0] = {2, {100, 67}, {67, 1}, 0, 6700};                      // 67 × 100 transposed
     nests[1] = {3, {64, 40, 3}, {40, 1, 2560}, 5, 7680};              // planes, an offset
     nests[2] = {2, {50, 33}, {0, 1}, 0, 1650};                        // a broadcast
     nests[3] = {2, {90, 11}, {1, 100}, 3, 990};                       // rows: nothing to turn
-    nests[4] = {3, {96, 160, 2}, {160, 1, 15360}, 4, 30720};          // whole quads
+    nests[4] = {3, {96, 160, 2}, {160, 1, 15360}, 4, 30720};          // chunks as the offset allows
+    nests[5] = {3, {160, 144, 2}, {144, 1, 23040}, 0, 46080};         // chunks of 16 bytes
+    nests[6] = {2, {64, 300}, {1, 80}, 0, 19200};                     // rows in words
+    nests[7] = {2, {3, 5000}, {5000, 1}, 0, 15000};                   // three channels of pixels
     return nests;
 }
 
@@ -218,10 +252,7 @@ template <typename Word>
 static void compareView(KernelCheck& check, ViewLaunch launch, const ViewNest& nest, int multiprocessors)
 {
     launch.nest = nest;
-    std::uint64_t last = nest.offset;
-    for (int i = 0; i < nest.rank; ++i)
-        last += (nest.count[i] - 1) * nest.stride[i];
-    std::vector<Word> source(last + 1), found(nest.elements);
+    std::vector<Word> source(lastElement(nest) + 1), found(nest.elements);
     for (std::uint64_t i = 0; i < source.size(); ++i)
         source[i] = wordOf<Word>(mixed(i));
     Scratch scratch;

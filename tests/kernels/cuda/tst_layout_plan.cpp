@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of the GPU's transposition, thread by thread on the host: each element of a view is copied once and
-// to its place, whatever the sizes; the tiles' words meet in as many banks as the versions say.
-#include "core/access/banks.h"
-#include "core/access/views/view_step.h"
-#include "core/access/views/tensor_walk.h"
+// The arithmetic of the GPU's copies on the host: quotients without division, which element of a view lies where,
+// which tile a block turns, which kernel takes which walk, also where there are more than 2^32 elements.
 #include "kernels/cuda/layout_plan.h"
+
+#include "tests/support/recorded_views.h"
 
 #include <QtTest>
 
+#include <random>
 #include <vector>
 
 using namespace memscape;
@@ -15,50 +15,37 @@ using namespace memscape::cuda;
 
 namespace {
 
-ViewNest nestOf(const Sizes& shape, const char* views)
-{
-    const auto steps = applyAll(*freshTensor(shape), *parseViews(views));
-    const TensorWalk walk = walkOf(steps->empty() ? *freshTensor(shape) : steps->back().view, WalkOrder::LastFastest, 4);
-    ViewNest nest;
-    nest.rank = int(walk.loops.size());
-    nest.offset = std::uint64_t(walk.offset);
-    nest.elements = std::uint64_t(walk.elements);
-    for (std::size_t i = 0; i < walk.loops.size(); ++i) {
-        nest.count[i] = std::uint64_t(walk.loops[i].count);
-        nest.stride[i] = std::uint64_t(walk.loops[i].stride);
-    }
-    return nest;
-}
-
-/// Where each element of the target came from, by the tiles of versions 2 and 3 (`quads`: of version 4).
-std::vector<std::int64_t> turned(const ViewNest& nest, bool quads)
+/// Where each element of the target came from, by tiles of these sides.
+std::vector<std::int64_t> turned(const ViewNest& nest, int aSide, int bSide)
 {
     const TurnPlan plan = turnPlanOf(nest);
-    const int bSide = quads ? turnQuadTiles * turnSide : turnSide;
+    const TurnTiles tiles = turnTiles(plan, aSide, bSide);
     std::vector<std::int64_t> from(nest.elements, -1);
-    for (std::uint64_t block = 0; block < turnBlocks(plan, turnSide, bSide); ++block) {
-        const TurnTile tile = turnTile(plan, block, turnSide, bSide);
-        for (int a = 0; a < turnSide; ++a) {
-            for (int b = 0; b < bSide; ++b) {
-                if (tile.a + std::uint64_t(a) >= plan.aCount || tile.b + std::uint64_t(b) >= plan.bCount)
-                    continue;
-                const std::uint64_t to = tile.to + (tile.b + std::uint64_t(b)) * plan.bTo + tile.a + std::uint64_t(a);
-                if (from.at(to) != -1)
+    for (std::uint32_t block = 0; block < turnBlocks(plan, aSide, bSide); ++block) {
+        const TurnTile tile = turnTile(tiles, block);
+        if (tile.aLeft < 1 || tile.aLeft > aSide || tile.bLeft < 1 || tile.bLeft > bSide)
+            return {};
+        for (std::uint64_t a = 0; a < std::uint64_t(tile.aLeft); ++a) {
+            for (std::uint64_t b = 0; b < std::uint64_t(tile.bLeft); ++b) {
+                std::int64_t& at = from.at(tile.to + b * plan.bTo + a);
+                if (at != -1)
                     return {};
-                from[to] = std::int64_t(tile.from + (tile.a + std::uint64_t(a)) * plan.aFrom
-                                        + (tile.b + std::uint64_t(b)) * plan.bFrom);
+                at = std::int64_t(tile.from + a * plan.aFrom + b * plan.bFrom);
             }
         }
     }
     return from;
 }
 
-int wavefronts(const std::vector<std::uint32_t>& words, std::uint32_t width = 4)
+/// The walk of a matrix of rows × columns in memory, read column by column.
+ViewNest matrix(std::uint64_t rows, std::uint64_t columns)
 {
-    std::vector<std::uint32_t> addresses;
-    for (const std::uint32_t word : words)
-        addresses.push_back(word * 4);
-    return resolveBanks(addresses, width)->wavefronts;
+    return {2, {rows, columns}, {columns, 1}, 0, rows * columns};
+}
+
+constexpr std::uint64_t sideOf(int elementBytes)
+{
+    return std::uint64_t(128 / elementBytes);
 }
 
 } // namespace
@@ -68,84 +55,228 @@ class TestLayoutPlan : public QObject
     Q_OBJECT
 
 private slots:
-    void everyElementOnce_data()
-    {
-        QTest::addColumn<QString>("views");
-        QTest::addColumn<QList<int>>("shape");
-        QTest::newRow("a matrix") << "t()" << QList<int>{64, 96};
-        QTest::newRow("odd sides") << "t()" << QList<int>{67, 33};
-        QTest::newRow("planes") << "permute(0,2,3,1)" << QList<int>{3, 40, 5, 7};
-        QTest::newRow("an offset") << "narrow(0,3,40);narrow(1,5,37);t()" << QList<int>{50, 60};
-        QTest::newRow("overlapping windows") << "unfold(0,9,4);t()" << QList<int>{400};
-        QTest::newRow("quads") << "t()" << QList<int>{160, 96};
-    }
-
-    void everyElementOnce()
-    {
-        QFETCH(QString, views);
-        QFETCH(QList<int>, shape);
-        const ViewNest nest = nestOf(Sizes(shape.begin(), shape.end()), views.toUtf8().constData());
-        const TurnPlan plan = turnPlanOf(nest);
-        QVERIFY(plan.turns);
-        for (const bool quads : {false, true}) {
-            if (quads && !hasQuads(plan))
-                continue;
-            const auto from = turned(nest, quads);
-            QCOMPARE(from.size(), std::size_t(nest.elements));
-            for (std::uint64_t i = 0; i < nest.elements; ++i) {
-                QCOMPARE(from[i], std::int64_t(elementAt<std::uint64_t>(nest, i)));
-                QCOMPARE(elementAt<std::uint32_t>(nest, std::uint32_t(i)), elementAt<std::uint64_t>(nest, i));
-            }
-        }
-    }
-
-    void quadsNeedWholeQuads()
-    {
-        QVERIFY(hasQuads(turnPlanOf(nestOf({160, 96}, "t()"))));
-        QVERIFY(!hasQuads(turnPlanOf(nestOf({160, 95}, "t()"))));
-        QVERIFY(!hasQuads(turnPlanOf(nestOf({161, 96}, "t()"))));
-        QVERIFY(!hasQuads(turnPlanOf(nestOf({164, 96}, "narrow(1,1,92);t()")))); // the offset
-        QVERIFY(!turnPlanOf(nestOf({64, 64}, "")).turns);
-        QVERIFY(!turnPlanOf(nestOf({1, 45}, "expand(70,-1);t()")).turns); // one place, read many times
-    }
-
-    /// What the versions teach: 32 wavefronts down a column, one with padding, one with the exchange.
-    void banks()
-    {
-        std::vector<std::uint32_t> column2, column3, row2;
-        for (int lane = 0; lane < 32; ++lane) {
-            column2.push_back(std::uint32_t(tileWord(2, lane, 5)));
-            column3.push_back(std::uint32_t(tileWord(3, lane, 5)));
-            row2.push_back(std::uint32_t(tileWord(2, 5, lane)));
-        }
-        QCOMPARE(wavefronts(row2), 1);
-        QCOMPARE(wavefronts(column2), 32);
-        QCOMPARE(wavefronts(column3), 1);
-        for (int warp = 0; warp < 8; ++warp) {
-            for (int k = 0; k < 4; ++k) { // element k of a quad, as the kernel's lanes read it
-                std::vector<std::uint32_t> words;
-                for (int lane = 0; lane < 32; ++lane) {
-                    const int thread = warp * 32 + lane;
-                    words.push_back(std::uint32_t(tileWord(4, thread % 8 * 4 + k, thread / 8)));
-                }
-                QCOMPARE(wavefronts(words), 1);
-            }
-            std::vector<std::uint32_t> stored; // 16 bytes a lane: four phases of eight
-            for (int lane = 0; lane < 32; ++lane) {
-                const int thread = warp * 32 + lane;
-                stored.push_back(std::uint32_t(tileWord(4, thread / 8, thread % 8 * 4)));
-            }
-            QCOMPARE(wavefronts(stored, 16), 4);
-        }
-        // The exchange loses no word.
-        std::vector<bool> used(32 * 32);
-        for (int a = 0; a < 32; ++a) {
-            for (int b = 0; b < 32; ++b)
-                used[std::size_t(tileWord(4, a, b))] = true;
-        }
-        QVERIFY(std::all_of(used.begin(), used.end(), [](bool one) { return one; }));
-    }
+    void quotientsAreExact();
+    void narrowWalksAreTheWalks();
+    void everyElementOnce();
+    void chunksAsSizesAndAddressesAllow_data();
+    void chunksAsSizesAndAddressesAllow();
+    void rowsInWords();
+    void kernelsByWalk();
+    void wordsOfATileLieApart();
+    void beyondFourBillion();
 };
+
+void TestLayoutPlan::quotientsAreExact()
+{
+    std::vector<std::uint64_t> divisors{1, (1ULL << 31) - 1, 1ULL << 31};
+    for (std::uint64_t power = 2; power < 1ULL << 31; power *= 2)
+        divisors.insert(divisors.end(), {power - 1, power, power + 1});
+    std::mt19937 random(5);
+    for (int i = 0; i < 2000; ++i)
+        divisors.push_back(1 + (random() >> (1 + i % 31)));
+    for (const std::uint64_t divisor : divisors) {
+        const Division division = divisionBy(divisor);
+        QCOMPARE(division.divisor, std::uint32_t(divisor));
+        std::vector<std::uint64_t> dividends{0, dividendLimit - 1, (dividendLimit - 1) / divisor * divisor};
+        for (int i = 0; i < 20; ++i) {
+            const std::uint64_t whole = (random() >> 1) / divisor * divisor; // where a quotient changes
+            dividends.insert(dividends.end(), {whole, whole + divisor - 1, whole > 0 ? whole - 1 : 0, random() >> 1});
+        }
+        for (const std::uint64_t n : dividends) {
+            if (n < dividendLimit)
+                QCOMPARE(quotient(division, std::uint32_t(n)), std::uint32_t(n / divisor));
+        }
+    }
+}
+
+void TestLayoutPlan::narrowWalksAreTheWalks()
+{
+    for (const ViewNest& nest : recordedNests()) {
+        QVERIFY(isNarrow(nest));
+        const NarrowNest narrow = narrowNest(nest);
+        std::uint64_t last = 0;
+        for (std::uint64_t visit = 0; visit < nest.elements; ++visit) {
+            std::uint64_t expected = nest.offset, rest = visit;
+            for (int i = 0; i < nest.rank; ++i) {
+                expected += rest % nest.count[i] * nest.stride[i];
+                rest /= nest.count[i];
+            }
+            QCOMPARE(elementAt(nest, visit), expected);
+            QCOMPARE(elementAt(narrow, std::uint32_t(visit)), expected);
+            last = std::max(last, expected);
+        }
+        QCOMPARE(lastElement(nest), last);
+    }
+}
+
+void TestLayoutPlan::everyElementOnce()
+{
+    int plans = 0;
+    for (const ViewNest& nest : recordedNests()) {
+        if (!turnPlanOf(nest).turns)
+            continue;
+        ++plans;
+        for (const auto& [aSide, bSide] : {std::pair{32, 32}, {32, 128}, {64, 128}, {128, 128}, {4, 2}}) {
+            const auto from = turned(nest, aSide, bSide);
+            QVERIFY2(from.size() == std::size_t(nest.elements), qPrintable(described(nest)));
+            for (std::uint64_t i = 0; i < nest.elements; ++i)
+                QCOMPARE(from[i], std::int64_t(elementAt(nest, i)));
+        }
+    }
+    QCOMPARE(plans, 191);
+}
+
+void TestLayoutPlan::chunksAsSizesAndAddressesAllow_data()
+{
+    QTest::addColumn<QString>("views");
+    QTest::addColumn<QList<int>>("shape");
+    QTest::addColumn<QList<int>>("words"); ///< of 1, 2 and 4 bytes an element
+    const auto row = [](const char* views, const QList<int>& shape, const QList<int>& words) {
+        QTest::addRow("%s of %d x %d", views, shape[0], shape[1]) << views << shape << words;
+    };
+    row("t()", {160, 96}, {4, 4, 4});
+    row("t()", {160, 104}, {2, 4, 4});
+    row("t()", {100, 96}, {1, 2, 4});
+    row("t()", {98, 96}, {0, 1, 2});
+    row("t()", {160, 95}, {0, 0, 1});
+    row("t()", {161, 96}, {0, 0, 1});
+    row("narrow(1,16,64);t()", {160, 96}, {4, 4, 4});
+    row("narrow(1,8,64);t()", {160, 96}, {2, 4, 4}); // the offset
+    row("narrow(1,1,64);t()", {160, 96}, {0, 0, 1});
+    row("narrow(1,0,66);t()", {160, 96}, {0, 1, 2}); // rows that end inside a chunk
+    row("slice(1,0,none,2);t()", {160, 96}, {0, 0, 0}); // no neighbours
+    row("", {160, 96}, {0, 0, 0}); // nothing to turn
+}
+
+void TestLayoutPlan::chunksAsSizesAndAddressesAllow()
+{
+    QFETCH(QString, views);
+    QFETCH(QList<int>, shape);
+    QFETCH(QList<int>, words);
+    const TurnPlan plan = turnPlanOf(nestOf(Sizes(shape.begin(), shape.end()), views.toUtf8().constData()));
+    for (int i = 0; i < 3; ++i) {
+        const int bytes = 1 << i, most = words[i];
+        QCOMPARE(chunkWordsOf(plan, bytes, 0), most);
+        QCOMPARE(chunkWordsOf(plan, bytes, 8), std::min(most, 2));
+        QCOMPARE(chunkWordsOf(plan, bytes, 4), std::min(most, 1));
+        QCOMPARE(chunkWordsOf(plan, bytes, 2), 0);
+    }
+    QCOMPARE(chunkWordsOf(plan, 8, 0), 0);
+}
+
+void TestLayoutPlan::rowsInWords()
+{
+    const ViewNest heads = nestOf({2, 9, 4, 32}, "permute(0,2,1,3)"); // rows of 32 stay together
+    QCOMPARE(neighboursOf(heads, 1, 16, 0), 16);
+    QCOMPARE(neighboursOf(heads, 2, 8, 0), 8);
+    QCOMPARE(neighboursOf(heads, 2, 8, 4), 2);
+    QCOMPARE(neighboursOf(heads, 2, 8, 2), 1);
+    QCOMPARE(neighboursOf(heads, 16, 1, 0), 1);
+    QCOMPARE(neighboursOf(nestOf({5, 12}, "narrow(1,2,8)"), 1, 16, 0), 2); // the offset
+    QCOMPARE(neighboursOf(nestOf({5, 12}, "t()"), 1, 16, 0), 1);
+    for (const ViewNest& nest : recordedNests()) {
+        for (const int neighbours : {2, 4, 8, 16}) {
+            if (neighboursOf(nest, 1, neighbours, 0) != neighbours)
+                continue;
+            const ViewNest words = inWords(nest, neighbours);
+            QCOMPARE(words.elements * std::uint64_t(neighbours), nest.elements);
+            for (std::uint64_t i = 0; i < nest.elements; ++i)
+                QCOMPARE(elementAt(words, i / neighbours) * std::uint64_t(neighbours) + i % neighbours, elementAt(nest, i));
+        }
+    }
+}
+
+void TestLayoutPlan::kernelsByWalk()
+{
+    const auto kernel = [](const ViewNest& nest, int version, int bytes, std::uint64_t addresses = 0) {
+        return copyPathOf(nest, version, bytes, addresses).kernel;
+    };
+    const ViewNest square = matrix(256, 256), rows = nestOf({30, 72}, "narrow(1,4,64)");
+    for (const int bytes : {1, 2, 4, 8, 16}) {
+        QCOMPARE(kernel(square, 1, bytes), CopyKernel::Visits);
+        QCOMPARE(kernel(square, 2, bytes), CopyKernel::Padded);
+        QCOMPARE(kernel(square, 3, bytes), CopyKernel::Padded);
+        QCOMPARE(kernel(square, 4, bytes), bytes <= 4 ? CopyKernel::Words : CopyKernel::Padded);
+        QCOMPARE(kernel(rows, 3, bytes), CopyKernel::Visits);
+        QCOMPARE(kernel(rows, 4, bytes), CopyKernel::Rows);
+    }
+    QCOMPARE(kernel(square, 4, 2, 2), CopyKernel::Padded);
+    QCOMPARE(kernel(matrix(255, 255), 4, 1), CopyKernel::Padded);
+    QCOMPARE(kernel(matrix(255, 255), 4, 4), CopyKernel::Words);
+    QCOMPARE(kernel(matrix(8, 4096), 4, 4), CopyKernel::Rows); // eight channels of pixels
+    QCOMPARE(kernel(matrix(12, 4096), 4, 4), CopyKernel::Words);
+    QCOMPARE(copyPathOf(square, 4, 8, 0).tilesAtOnce, 2);
+    QCOMPARE(copyPathOf(square, 4, 16, 0).tilesAtOnce, 1);
+    QCOMPARE(copyPathOf(rows, 4, 1, 0).neighbours, 4);
+}
+
+template <typename Tile> void checkTile()
+{
+    std::vector<bool> used(Tile::sharedBytes / 4);
+    for (int a = 0; a < Tile::aSide; ++a) {
+        for (int column = 0; column < Tile::bSide / Tile::perWord; ++column) {
+            const std::uint32_t at = Tile::wordAt(a, column);
+            QVERIFY(at % 4 == 0 && at < std::uint32_t(Tile::sharedBytes) && !used[at / 4]);
+            used[at / 4] = true;
+        }
+    }
+    for (int turn = 0; turn < Tile::turns; ++turn) {
+        for (int row = 0; row < Tile::rowsPerTurn; ++row) {
+            for (int chunk = 0; chunk < Tile::chunks; ++chunk)
+                QCOMPARE(Tile::chunkAfter(Tile::chunkAt(row, chunk), turn), Tile::chunkAt(turn * Tile::rowsPerTurn + row, chunk));
+        }
+    }
+    for (int turn = 0; turn < Tile::columnTurns; ++turn) {
+        for (int a = 0; a < Tile::aSide; ++a) {
+            for (int column = 0; column < Tile::columnsPerTurn; ++column)
+                QCOMPARE(Tile::wordAfter(Tile::wordAt(a, column), turn), Tile::wordAt(a, turn * Tile::columnsPerTurn + column));
+        }
+    }
+}
+
+void TestLayoutPlan::wordsOfATileLieApart()
+{
+    checkTile<WordTile<1, 1>>();
+    checkTile<WordTile<1, 2>>();
+    checkTile<WordTile<1, 4>>();
+    checkTile<WordTile<2, 1>>();
+    checkTile<WordTile<2, 2>>();
+    checkTile<WordTile<2, 4>>();
+    checkTile<WordTile<4, 1>>();
+    checkTile<WordTile<4, 2>>();
+    checkTile<WordTile<4, 4>>();
+}
+
+void TestLayoutPlan::beyondFourBillion()
+{
+    // 2^36 elements in planes: the first and last elements of many tiles, by 64-bit divisions.
+    const ViewNest planes{3, {1 << 17, 96, 5461}, {96, 1, std::uint64_t(96) << 17}, 7, std::uint64_t(96) * 5461 << 17};
+    QVERIFY(planes.elements > 1ULL << 35);
+    QVERIFY(!isNarrow(planes));
+    const TurnPlan plan = turnPlanOf(planes);
+    for (const int bytes : {1, 2, 4}) {
+        const int aSide = int(sideOf(bytes)), bSide = 128;
+        const TurnTiles tiles = turnTiles(plan, aSide, bSide);
+        const std::uint64_t blocks = turnBlocks(plan, aSide, bSide);
+        for (std::uint64_t i = 0; i <= 1000; ++i) {
+            const std::uint64_t block = (blocks - 1) * i / 1000;
+            const TurnTile tile = turnTile(tiles, std::uint32_t(block));
+            QCOMPARE(elementAt(planes, tile.to), tile.from);
+            QCOMPARE(elementAt(planes, tile.to + std::uint64_t(tile.bLeft - 1) * plan.bTo + std::uint64_t(tile.aLeft) - 1),
+                     tile.from + std::uint64_t(tile.aLeft - 1) * plan.aFrom + std::uint64_t(tile.bLeft) - 1);
+        }
+    }
+    // A storage, not a walk, beyond 32 bits; and the last that fits.
+    QVERIFY(!isNarrow({1, {3}, {1ULL << 31}, 0, 3}));
+    QVERIFY(isNarrow({1, {2}, {(1ULL << 32) - 1}, 0, 2}));
+    QVERIFY(isNarrow({1, {dividendLimit}, {1}, 0, dividendLimit}));
+    QVERIFY(!isNarrow({1, {dividendLimit + 1}, {0}, 0, dividendLimit + 1}));
+    // More tiles than a grid holds: 2^32 planes of 16 × 16.
+    const ViewNest small{3, {16, 16, 1ULL << 32}, {16, 1, 256}, 0, 1ULL << 40};
+    QCOMPARE(copyPathOf(small, 4, 4, 0).kernel, CopyKernel::Rows);
+    QCOMPARE(copyPathOf(small, 3, 4, 0).kernel, CopyKernel::Visits);
+    QCOMPARE(copyPathOf(matrix(1 << 20, 1 << 20), 4, 1, 0).kernel, CopyKernel::Words);
+}
 
 QTEST_APPLESS_MAIN(TestLayoutPlan)
 #include "tst_layout_plan.moc"
