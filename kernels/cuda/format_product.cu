@@ -20,21 +20,37 @@ template <typename Numbers> constexpr bool hasNumbers = hasFp8;
 template <> inline constexpr bool hasNumbers<Int8Numbers> = true;
 template <> inline constexpr bool hasNumbers<Tf32Numbers> = hasAsyncCopies;
 
-template <typename Tile> __global__ void __launch_bounds__(Tile::threads) formatProduct_1(FormatArguments w)
+/// As launched; a kernel's pass of the compiler knows whether copies are asynchronous.
+template <typename Numbers> using LaunchedTile = FormatTile<Numbers, true>;
+
+template <typename Numbers, bool isAligned>
+__global__ void __launch_bounds__(LaunchedTile<Numbers>::threads) formatProduct_1(FormatArguments w)
 {
-    if constexpr (hasNumbers<typename Tile::Numbers>) {
+    if constexpr (hasNumbers<Numbers>) {
         GpuMachine m(dynamicShared());
-        formatProduct<Tile, hasAsyncCopies>(m, w);
+        formatProduct<FormatTile<Numbers, hasAsyncCopies>, isAligned>(m, w);
     }
 }
 
-__global__ void __launch_bounds__(DoubleTile::threads) doubleProduct_1(FormatArguments w)
+template <bool isAligned> __global__ void __launch_bounds__(DoubleTile::threads) doubleProduct_1(FormatArguments w)
 {
     if constexpr (hasAsyncCopies) {
         GpuMachine m(dynamicShared());
-        doubleProduct(m, w);
+        doubleProduct<isAligned>(m, w);
     }
 }
+
+// Two blocks on a multiprocessor hide each other's barriers. With 100 KB there is room for one in TF32 and FP64.
+constexpr int byteShared = LaunchedTile<Int8Numbers>::sharedBytes;
+static_assert(byteShared == LaunchedTile<E4M3Numbers>::sharedBytes && byteShared == LaunchedTile<E5M2Numbers>::sharedBytes
+                  && byteShared >= FormatTile<Int8Numbers, false>::sharedBytes,
+              "one size serves all formats of a byte, and Turing's one stage");
+static_assert(twoBlocksFit(byteShared, 164) && twoBlocksFit(byteShared, 100) && twoBlocksFit(byteShared, 228), "8 bits");
+constexpr int wordShared = LaunchedTile<Tf32Numbers>::sharedBytes;
+static_assert(twoBlocksFit(wordShared, 164) && twoBlocksFit(wordShared, 228) && wordShared <= mostShared, "TF32");
+static_assert(twoBlocksFit(DoubleTile::sharedBytes, 164) && twoBlocksFit(DoubleTile::sharedBytes, 228)
+                  && DoubleTile::sharedBytes <= mostShared,
+              "FP64");
 
 // ---- launchers --------------------------------------------------------------------------------
 
@@ -53,8 +69,9 @@ static cudaError_t launchBlocksOf(void (*kernel)(FormatArguments), const FormatA
 
 template <typename Numbers> static cudaError_t launchNumbers(const FormatArguments& w, cudaStream_t stream)
 {
-    using Tile = FormatTile<Numbers>;
-    return launchBlocksOf(formatProduct_1<Tile>, w, Tile::side, Tile::threads, 2 * Tile::stageBytes, stream);
+    using Tile = LaunchedTile<Numbers>;
+    return launchBlocksOf(w.isAligned ? formatProduct_1<Numbers, true> : formatProduct_1<Numbers, false>, w, Tile::side,
+                          Tile::threads, Tile::sharedBytes, stream);
 }
 
 cudaError_t launchFormatProduct(const FormatProductLaunch& w, cudaStream_t stream)
@@ -64,8 +81,8 @@ cudaError_t launchFormatProduct(const FormatProductLaunch& w, cudaStream_t strea
     const FormatArguments arguments = formatArguments(w);
     switch (w.format) {
     case TensorFormat::Fp64:
-        return launchBlocksOf(doubleProduct_1, arguments, DoubleTile::side, DoubleTile::threads,
-                              2 * DoubleTile::stageBytes, stream);
+        return launchBlocksOf(arguments.isAligned ? doubleProduct_1<true> : doubleProduct_1<false>, arguments,
+                              DoubleTile::side, DoubleTile::threads, DoubleTile::sharedBytes, stream);
     case TensorFormat::Tf32:
         return launchNumbers<Tf32Numbers>(arguments, stream);
     case TensorFormat::E4M3:

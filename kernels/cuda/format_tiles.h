@@ -2,7 +2,8 @@
 // C = A B on tensor cores in TF32, FP8, INT8 and FP64: what multiplies where cuBLASLt is missing, and what
 // shows that a tensor core cares for bytes. In every format but FP64 an mma.sync takes 16 rows × 32 bytes of A
 // and 32 bytes × 8 columns of B: 8 floats, 16 halves or 32 bytes deep. So one ldmatrix, made for halves, fetches
-// a fragment of any of them, and a tile of 128 × 128 from strips that are 128 bytes deep serves all.
+// a fragment of any of them, and a tile of 128 × 128 from strips that are 64 bytes deep serves all (128 bytes on
+// Turing, as in tensor_product.h).
 // Source: PTX ISA, "Matrix Fragments for mma.m16n8k8" (TF32), ".m16n8k32" (8 bits), ".m8n8k4" (FP64).
 //
 //   bytes   A lies in rows along the depth, B in columns along the depth (as cuBLASLt wants it, too)
@@ -10,9 +11,10 @@
 //           from rows 32 bytes longer than the tile, whose neighbours lie 8 banks apart
 //   FP64    a tile of 64 × 64 from strips 16 deep; a lane holds one element of A and of B
 //
-// Two stages as in tensor_product.h: while one is multiplied, the next is copied. FP32 sums of FP8 are as
+// Stages as in tensor_product.h: while one is multiplied, the next two are copied. FP32 sums of FP8 are as
 // precise as the GPU adds them (Hopper: about 14 bits). Rows that are not whole, aligned 16-byte chunks are
-// gathered element by element: right, and several times slower. Left out: sparsity, block scales, wgmma.
+// gathered element by element, by a kernel of their own: right, and several times slower. Left out: sparsity,
+// block scales, wgmma; on GPUs with 100 KB of shared memory a second block for TF32 and FP64.
 #pragma once
 
 #include "kernels/cuda/attention/tensor_product.h"
@@ -51,17 +53,19 @@ template <int chunks> struct PaddedLayout
     }
 };
 
-template <typename TheNumbers> struct FormatTile
+template <typename TheNumbers, bool areCopiesAsync> struct FormatTile
 {
     using Numbers = TheNumbers;
-    static constexpr bool bTransposed = Numbers::bytes == 1;
+    static constexpr bool bTransposed = Numbers::bytes == 1, isAsync = areCopiesAsync;
     static constexpr int side = 128, threads = 128, strips = 4, blocks = 8, warpSide = 64;
-    static constexpr int depth = 128 / Numbers::bytes, steps = 4, stepRows = depth / steps;
-    using A = TileLayout<8>;
+    static constexpr int deepBytes = isAsync ? 64 : 128, depth = deepBytes / Numbers::bytes;
+    static constexpr int steps = deepBytes / 32, stepRows = depth / steps;
+    using A = TileLayout<deepBytes / chunkBytes>;
     using B = PaddedLayout<side * Numbers::bytes / chunkBytes>; ///< of TF32; else as A
     using Word = typename std::conditional<bTransposed, std::uint8_t, std::uint32_t>::type;
     static constexpr int aBytes = side * A::rowBytes;
     static constexpr int stageBytes = aBytes + (bTransposed ? aBytes : depth * B::rowBytes);
+    static constexpr int sharedBytes = productStages<isAsync> * stageBytes;
 };
 
 struct DoubleTile
@@ -71,68 +75,8 @@ struct DoubleTile
     using A = PaddedLayout<depth * 8 / chunkBytes>;
     using B = PaddedLayout<side * 8 / chunkBytes>;
     static constexpr int aBytes = side * A::rowBytes, stageBytes = aBytes + depth * B::rowBytes;
+    static constexpr int sharedBytes = productStages<true> * stageBytes;
 };
-
-/// A part of a matrix: `rows` × Layout::chunksPerRow chunks from (firstRow, firstByte) on, zeros beyond the
-/// matrix of `rowCount` rows of `rowBytes`. Word: what is fetched at once where rows are not aligned.
-template <typename Layout, int rows, int threads, bool isAsync, typename Word, typename Machine>
-MEMSCAPE_KERNEL void copyBytes(Machine& m, std::uint32_t at, const void* matrix, int rowCount,
-                               std::int64_t rowBytes, int firstRow, std::int64_t firstByte, bool isAligned)
-{
-    constexpr int chunks = Layout::chunksPerRow, wordBytes = int(sizeof(Word));
-    static_assert(rows * chunks % threads == 0, "every thread copies the same number of chunks");
-    MEMSCAPE_NO_UNROLL // an address of 64 bits for every turn would not fit the registers
-    for (int turn = 0; turn < rows * chunks / threads; ++turn) {
-        const int index = turn * threads + m.thread(), row = index / chunks;
-        const std::int64_t byte = firstByte + index % chunks * chunkBytes;
-        const bool wanted = firstRow + row < rowCount && byte < rowBytes;
-        const std::uint32_t to = at + Layout::at(row, index % chunks);
-        const char* from = static_cast<const char*>(matrix) + (std::int64_t(firstRow + row) * rowBytes + byte);
-        if (isAligned && isAsync) {
-            m.copyAsync(to, from, wanted);
-            continue;
-        }
-        Chunk chunk{0, 0, 0, 0};
-        if (isAligned && wanted)
-            chunk = m.load(reinterpret_cast<const Chunk*>(from));
-        if (!isAligned && wanted) {
-            std::uint32_t words[4] = {0, 0, 0, 0};
-            MEMSCAPE_UNROLL
-            for (int i = 0; i < chunkBytes; i += wordBytes) {
-                if (byte + i < rowBytes)
-                    words[i / 4] |= std::uint32_t(m.load(reinterpret_cast<const Word*>(from + i))) << (8 * (i % 4));
-            }
-            chunk = Chunk{words[0], words[1], words[2], words[3]};
-        }
-        m.storeShared(to, chunk);
-    }
-}
-
-/// copy(stage, strip) and multiply(stage) for every strip, the copy one strip ahead where it is asynchronous.
-template <int stageBytes, bool isAsync, typename Machine, typename Copy, typename Multiply>
-MEMSCAPE_KERNEL void throughStrips(Machine& m, int strips, Copy copy, Multiply multiply)
-{
-    if (isAsync) {
-        copy(0U, 0);
-        m.commitCopies();
-    }
-    MEMSCAPE_NO_UNROLL
-    for (int strip = 0; strip < strips; ++strip) {
-        const std::uint32_t stage = isAsync ? std::uint32_t(strip % 2 * stageBytes) : 0;
-        if (isAsync) {
-            m.template waitForCopies<0>();
-            m.syncThreads();
-            if (strip + 1 < strips)
-                copy(std::uint32_t(stageBytes) - stage, strip + 1);
-            m.commitCopies();
-        } else {
-            m.syncThreads(); // the strips before have been read
-            copy(0U, strip);
-            m.syncThreads();
-        }
-        multiply(stage);
-    }
-}
 
 /// B's fragments for two neighbouring blocks of eight columns.
 template <typename Tile, typename Machine>
@@ -156,7 +100,7 @@ template <typename Tile, typename Machine, typename Sums>
 MEMSCAPE_KERNEL void multiplyBytes(Machine& m, Sums& sums, std::uint32_t stage)
 {
     const int warp = m.thread() / 32, row = warp / 2 * Tile::warpSide, column = warp % 2 * Tile::warpSide;
-    MEMSCAPE_NO_UNROLL // Hopper widens FP8 to halves: four steps at once do not fit the registers
+    MEMSCAPE_NO_UNROLL // Hopper widens FP8 to halves: more than one step at once does not fit the registers
     for (int step = 0; step < Tile::steps; ++step) {
         std::uint32_t a[Tile::strips][4];
         MEMSCAPE_UNROLL
@@ -185,7 +129,7 @@ MEMSCAPE_KERNEL Result asResult(Machine& m, Sum sum)
 }
 
 /// One block: a tile of C in one of the formats of format_tags.h.
-template <typename Tile, bool isAsync, typename Machine>
+template <typename Tile, bool isAligned, typename Machine>
 MEMSCAPE_KERNEL void formatProduct(Machine& m, const FormatArguments& w)
 {
     using Numbers = typename Tile::Numbers;
@@ -195,21 +139,21 @@ MEMSCAPE_KERNEL void formatProduct(Machine& m, const FormatArguments& w)
     const std::int64_t aRow = std::int64_t(w.inner) * Numbers::bytes,
                        bRow = std::int64_t(Tile::bTransposed ? w.inner : w.columns) * Numbers::bytes;
     typename Numbers::Sum sums[Tile::strips][Tile::blocks][4] = {};
+    const BytesOfMatrix left{w.a, w.rows, aRow, aRow}, right{w.b, Tile::bTransposed ? w.columns : w.inner, bRow, bRow};
     const auto copy = [&](std::uint32_t stage, int strip) {
         using Word = typename Tile::Word;
-        const std::int64_t deepByte = std::int64_t(strip) * 128;
-        copyBytes<typename Tile::A, Tile::side, Tile::threads, isAsync, Word>(m, stage, w.a, w.rows, aRow, firstRow,
-                                                                              deepByte, w.isAligned);
+        const int deepChunk = strip * (Tile::deepBytes / chunkBytes);
+        copyPart<typename Tile::A, Tile::side, Tile::threads, Tile::isAsync, isAligned, Word>(m, stage, left, firstRow,
+                                                                                             deepChunk);
         if constexpr (Tile::bTransposed)
-            copyBytes<typename Tile::A, Tile::side, Tile::threads, isAsync, Word>(
-                m, stage + Tile::aBytes, w.b, w.columns, bRow, firstColumn, deepByte, w.isAligned);
+            copyPart<typename Tile::A, Tile::side, Tile::threads, Tile::isAsync, isAligned, Word>(
+                m, stage + Tile::aBytes, right, firstColumn, deepChunk);
         else
-            copyBytes<typename Tile::B, Tile::depth, Tile::threads, isAsync, Word>(
-                m, stage + Tile::aBytes, w.b, w.inner, bRow, strip * Tile::depth,
-                std::int64_t(firstColumn) * Numbers::bytes, w.isAligned);
+            copyPart<typename Tile::B, Tile::depth, Tile::threads, Tile::isAsync, isAligned, Word>(
+                m, stage + Tile::aBytes, right, strip * Tile::depth, firstColumn / (chunkBytes / Numbers::bytes));
     };
-    throughStrips<Tile::stageBytes, isAsync>(m, over(w.inner, Tile::depth), copy,
-                                             [&](std::uint32_t stage) { multiplyBytes<Tile>(m, sums, stage); });
+    throughStrips<Tile::stageBytes, Tile::isAsync>(m, over(w.inner, Tile::depth), copy,
+                                                   [&](std::uint32_t stage) { multiplyBytes<Tile>(m, sums, stage); });
     const int warp = m.thread() / 32, row0 = firstRow + warp / 2 * Tile::warpSide,
               column0 = firstColumn + warp % 2 * Tile::warpSide;
     MEMSCAPE_UNROLL
@@ -255,19 +199,19 @@ MEMSCAPE_KERNEL void multiplyDoubles(Machine& m, Sums& sums, std::uint32_t stage
 }
 
 /// One block: a tile of C in doubles.
-template <typename Machine> MEMSCAPE_KERNEL void doubleProduct(Machine& m, const FormatArguments& w)
+template <bool isAligned, typename Machine> MEMSCAPE_KERNEL void doubleProduct(Machine& m, const FormatArguments& w)
 {
     using Tile = DoubleTile;
     const Place tile = productTile(m.blockX(), over(w.rows, Tile::side), over(w.columns, Tile::side));
     const int firstRow = tile.row * Tile::side, firstColumn = tile.column * Tile::side;
     double sums[Tile::strips][Tile::blocks][2] = {};
+    const std::int64_t aRow = std::int64_t(w.inner) * 8, bRow = std::int64_t(w.columns) * 8;
     const auto copy = [&](std::uint32_t stage, int strip) {
         const int deep = strip * Tile::depth;
-        copyBytes<Tile::A, Tile::side, Tile::threads, true, std::uint32_t>(
-            m, stage, w.a, w.rows, std::int64_t(w.inner) * 8, firstRow, std::int64_t(deep) * 8, w.isAligned);
-        copyBytes<Tile::B, Tile::depth, Tile::threads, true, std::uint32_t>(
-            m, stage + Tile::aBytes, w.b, w.inner, std::int64_t(w.columns) * 8, deep, std::int64_t(firstColumn) * 8,
-            w.isAligned);
+        copyPart<Tile::A, Tile::side, Tile::threads, true, isAligned, std::uint32_t>(
+            m, stage, {w.a, w.rows, aRow, aRow}, firstRow, deep / 2);
+        copyPart<Tile::B, Tile::depth, Tile::threads, true, isAligned, std::uint32_t>(
+            m, stage + Tile::aBytes, {w.b, w.inner, bRow, bRow}, deep, firstColumn / 2);
     };
     throughStrips<Tile::stageBytes, true>(m, over(w.inner, Tile::depth), copy,
                                           [&](std::uint32_t stage) { multiplyDoubles(m, sums, stage); });

@@ -69,7 +69,7 @@ template <int chunks, bool isSwizzled = true> struct TileLayout
     /// instead of one per chunk. The tile must begin at a multiple of its row.
     MEMSCAPE_BOTH static std::uint32_t further(std::uint32_t address, int chunk)
     {
-        static_assert(!isSwizzled || chunks % 8 == 0, "the swizzle stays inside 128 bytes");
+        static_assert(!isSwizzled || chunks == 4 || chunks % 8 == 0, "the swizzle stays inside the row");
         const auto bytes = std::uint32_t(chunk * chunkBytes);
         return isSwizzled ? address ^ bytes : address + bytes;
     }

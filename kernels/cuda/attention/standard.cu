@@ -18,12 +18,22 @@ __global__ void __launch_bounds__(softmaxThreads) softmax_1(AttentionSizes s, So
     standardSoftmax<Element, isGradient>(m, s, w);
 }
 
-template <typename Tile>
-__global__ void __launch_bounds__(Tile::threads) tensorProduct_1(TensorProductArguments w)
+constexpr int productThreads = 128;
+/// Of either way to copy: a launcher does not know which the GPU has.
+constexpr int productSharedBytes = ProductTile<Half, false, false, true>::sharedBytes;
+static_assert(productSharedBytes >= ProductTile<Half, false, false, false>::sharedBytes, "Turing's one stage");
+static_assert(twoBlocksFit(productSharedBytes, 164) && twoBlocksFit(productSharedBytes, 100)
+                  && twoBlocksFit(productSharedBytes, 228),
+              "two blocks hide each other's barriers on every GPU");
+
+template <typename Element, bool aTransposed, bool bTransposed, bool isAligned>
+__global__ void __launch_bounds__(productThreads) tensorProduct_1(TensorProductArguments w)
 {
-    if constexpr (hasProducts<typename Tile::Element>) {
+    if constexpr (hasProducts<Element>) {
+        using Tile = ProductTile<Element, aTransposed, bTransposed, hasAsyncCopies>;
+        static_assert(Tile::threads == productThreads, "as it is launched");
         GpuMachine m(dynamicShared());
-        tensorProduct<Tile, hasAsyncCopies>(m, w);
+        tensorProduct<Tile, isAligned>(m, w);
     }
 }
 
@@ -90,34 +100,37 @@ cudaError_t launchAttentionInput(void* to, ElementFormat format, AttentionTensor
     return cudaGetLastError();
 }
 
-template <typename Tile>
-static cudaError_t launchTile(const TensorProductArguments& w, cudaStream_t stream)
+static cudaError_t launchTiles(void (*kernel)(TensorProductArguments), const TensorProductArguments& w,
+                               cudaStream_t stream)
 {
-    // Turing has one stage; asking for two costs it nothing but shared memory it has.
-    constexpr int sharedBytes = productSharedBytes<Tile, true>;
-    const std::int64_t blocks =
-        std::int64_t(over(w.sizes.rows, Tile::side)) * over(w.sizes.columns, Tile::side);
+    constexpr int side = ProductTile<Half, false, false, true>::side;
+    const std::int64_t blocks = std::int64_t(over(w.sizes.rows, side)) * over(w.sizes.columns, side);
     if (blocks > 0x7fffffff || w.sizes.batch > mostBlocksInY)
         return cudaErrorInvalidConfiguration;
-    const cudaError_t error = cudaFuncSetAttribute(
-        tensorProduct_1<Tile>, cudaFuncAttributeMaxDynamicSharedMemorySize, sharedBytes);
-    if (error != cudaSuccess)
-        return error;
     const dim3 grid{unsigned(blocks), unsigned(w.sizes.batch), 1};
-    tensorProduct_1<Tile><<<grid, Tile::threads, sharedBytes, stream>>>(w);
+    static_assert(productSharedBytes <= sharedUnasked, "else it must be asked for");
+    kernel<<<grid, productThreads, productSharedBytes, stream>>>(w);
     return cudaGetLastError();
 }
 
+template <typename Element, bool aTransposed, bool bTransposed>
+static cudaError_t launchLying(const TensorProductArguments& w, bool isAligned, cudaStream_t stream)
+{
+    return launchTiles(isAligned ? tensorProduct_1<Element, aTransposed, bTransposed, true>
+                                 : tensorProduct_1<Element, aTransposed, bTransposed, false>,
+                       w, stream);
+}
+
 template <typename Element>
-static cudaError_t launchElement(const TensorProductArguments& w, bool aTransposed, bool bTransposed,
+static cudaError_t launchElement(const TensorProductArguments& w, bool aTransposed, bool bTransposed, bool isAligned,
                                  cudaStream_t stream)
 {
     if (aTransposed && bTransposed)
-        return launchTile<ProductTile<Element, true, true>>(w, stream);
+        return launchLying<Element, true, true>(w, isAligned, stream);
     if (aTransposed)
-        return launchTile<ProductTile<Element, true, false>>(w, stream);
-    return bTransposed ? launchTile<ProductTile<Element, false, true>>(w, stream)
-                       : launchTile<ProductTile<Element, false, false>>(w, stream);
+        return launchLying<Element, true, false>(w, isAligned, stream);
+    return bTransposed ? launchLying<Element, false, true>(w, isAligned, stream)
+                       : launchLying<Element, false, false>(w, isAligned, stream);
 }
 
 static bool isAligned(const void* data)
@@ -139,12 +152,12 @@ cudaError_t launchTensorProduct(const TensorProductLaunch& w, cudaStream_t strea
     arguments.bBatch = std::int64_t(w.inner) * w.columns;
     arguments.cBatch = std::int64_t(w.rows) * w.columns;
     arguments.factor = w.factor;
-    arguments.isAligned = alignedForChunks(arguments, w.aTransposed, w.bTransposed)
+    const bool areRowsAligned = alignedForChunks(arguments, w.aTransposed, w.bTransposed)
         && isAligned(w.a) && isAligned(w.b);
     if (w.format == ElementFormat::Float16)
-        return launchElement<Half>(arguments, w.aTransposed, w.bTransposed, stream);
+        return launchElement<Half>(arguments, w.aTransposed, w.bTransposed, areRowsAligned, stream);
     return w.format == ElementFormat::BFloat16
-        ? launchElement<Bfloat>(arguments, w.aTransposed, w.bTransposed, stream)
+        ? launchElement<Bfloat>(arguments, w.aTransposed, w.bTransposed, areRowsAligned, stream)
         : cudaErrorInvalidValue;
 }
 

@@ -2,15 +2,16 @@
 // C = A B on tensor cores, many products of one shape at a time: what standard attention is made of
 // (Q Kᵀ, P V, Pᵀ dO, dO Vᵀ, dS K, dSᵀ Q), and the product that stands in where cuBLASLt is missing.
 //
-// A block of four warps computes 128 × 128 of C from strips of A and B, 64 deep, swizzled in shared
-// memory; a warp 64 × 64, so that every fragment it loads feeds four or eight products. Two stages:
-// while one strip is multiplied, the next is copied (asynchronously from sm_80 on; on Turing there is
-// one stage and the copy passes registers). Either matrix may lie transposed: ldmatrix.trans turns
-// what does not lie along the depth. Sums are FP32 in order of the depth, so the same sizes give the
-// same bits; C is rounded to the format.
+// A block of four warps computes 128 × 128 of C from strips of A and B, 32 deep, swizzled in shared
+// memory; a warp 64 × 64, so that every fragment it loads feeds four or eight products. Three stages
+// of 16 KiB: while one strip is multiplied, the next two are copied (asynchronously from sm_80 on; on
+// Turing there is one stage, 64 deep, and the copy passes registers). Two blocks share every
+// multiprocessor, as far as registers and shared memory go. Either matrix may lie transposed:
+// ldmatrix.trans turns what does not lie along the depth. Sums are FP32 in order of the depth, so the
+// same sizes give the same bits; C is rounded to the format.
 //
 // Rows of memory that are not whole, aligned 16-byte chunks (a row of scores of an odd sequence) are
-// gathered element by element: right, and several times slower.
+// gathered element by element, by a kernel of their own: right, and several times slower.
 #pragma once
 
 #include "kernels/cuda/attention/tiles.h"
@@ -37,7 +38,6 @@ struct TensorProductArguments
     std::int64_t aStride = 0, bStride = 0, cStride = 0;
     std::int64_t aBatch = 0, bBatch = 0, cBatch = 0;
     float factor = 1; ///< of C, before it is rounded
-    bool isAligned = false; ///< every row of A and B is whole chunks, see alignedForChunks()
 };
 
 MEMSCAPE_BOTH bool wholeChunks(std::int64_t stride, std::int64_t batchStride, int width)
@@ -45,6 +45,7 @@ MEMSCAPE_BOTH bool wholeChunks(std::int64_t stride, std::int64_t batchStride, in
     return stride % chunkElements == 0 && batchStride % chunkElements == 0
         && width % chunkElements == 0;
 }
+/// Every row of A and B is whole chunks, if the first is.
 MEMSCAPE_BOTH bool alignedForChunks(const TensorProductArguments& w, bool aTransposed,
                                     bool bTransposed)
 {
@@ -63,11 +64,104 @@ MEMSCAPE_BOTH Place productTile(int index, int rowTiles, int columnTiles)
     return Place{group * together + inGroup % height, inGroup / height};
 }
 
-template <typename TheElement, bool isATransposed, bool isBTransposed> struct ProductTile
+// ---- strips through shared memory -------------------------------------------------------------
+
+/// Of a product: one where copies pass registers, else three, of which two are on their way.
+template <bool isAsync> constexpr int productStages = isAsync ? 3 : 1;
+
+/// Does a multiprocessor with `sharedKilobytes`, of which each block takes one for the system, hold
+/// two blocks? Of compute capability 8.0 they are 164, of 8.6, 8.9 and 12.0 100, of 9.0 and 10.0 228.
+/// Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+constexpr bool twoBlocksFit(int sharedBytes, int sharedKilobytes)
+{
+    return 2 * (sharedBytes + 1024) <= sharedKilobytes * 1024;
+}
+
+constexpr int mostShared = 99 << 10; ///< of a block on 8.6, 8.9 and 12.0, the least of those from 8.0 on
+
+/// copy(stage, strip) and multiply(stage) for every strip, copies ahead where they are asynchronous.
+template <int stageBytes, bool isAsync, typename Machine, typename Copy, typename Multiply>
+MEMSCAPE_KERNEL void throughStrips(Machine& m, int strips, Copy copy, Multiply multiply)
+{
+    constexpr int stages = productStages<isAsync>, ahead = stages - 1;
+    MEMSCAPE_UNROLL
+    for (int strip = 0; strip < ahead; ++strip) {
+        if (strip < strips)
+            copy(std::uint32_t(strip * stageBytes), strip);
+        m.commitCopies();
+    }
+    std::uint32_t stage = 0, next = ahead * stageBytes; // what is multiplied, and what is filled
+    MEMSCAPE_NO_UNROLL
+    for (int strip = 0; strip < strips; ++strip) {
+        if constexpr (isAsync) {
+            m.template waitForCopies<(ahead > 0 ? ahead - 1 : 0)>();
+            m.syncThreads(); // everybody's copies are there, and nobody reads the next stage
+            if (strip + ahead < strips)
+                copy(next, strip + ahead);
+            m.commitCopies();
+            next = next == ahead * stageBytes ? 0 : next + stageBytes;
+        } else {
+            m.syncThreads(); // the strips before have been read
+            copy(0U, strip);
+            m.syncThreads();
+        }
+        multiply(stage);
+        stage = stage == ahead * stageBytes ? 0 : stage + stageBytes;
+    }
+}
+
+/// What lies where in memory: `rows` rows that are `pitch` bytes apart and `rowBytes` long.
+struct BytesOfMatrix
+{
+    const void* data;
+    int rows;
+    std::int64_t pitch, rowBytes;
+};
+
+/// A part of a matrix: `rows` × Layout::chunksPerRow chunks from (firstRow, chunk0) on, zeros beyond
+/// the matrix. Word: what is fetched at once where rows are not aligned.
+template <typename Layout, int rows, int threads, bool isAsync, bool isAligned, typename Word, typename Machine>
+MEMSCAPE_KERNEL void copyPart(Machine& m, std::uint32_t at, const BytesOfMatrix& matrix, int firstRow, int chunk0)
+{
+    constexpr int chunks = Layout::chunksPerRow, step = threads / chunks, wordBytes = int(sizeof(Word));
+    static_assert(threads % chunks == 0 && rows % step == 0, "every thread copies equally many chunks");
+    const Place place = firstChunk<chunks>(m.thread());
+    const int row = firstRow + place.row, column = chunk0 + place.column;
+    const int rowsLeft = column < int((matrix.rowBytes + chunkBytes - 1) / chunkBytes) ? matrix.rows - row : 0;
+    const std::uint32_t to = at + Layout::at(place.row, place.column);
+    const char* from = static_cast<const char*>(matrix.data) + (row * matrix.pitch + column * std::int64_t(chunkBytes));
+    MEMSCAPE_UNROLL
+    for (int down = 0; down < rows; down += step, from += step * matrix.pitch) {
+        const bool wanted = down < rowsLeft;
+        const std::uint32_t there = to + std::uint32_t(down * Layout::rowBytes);
+        if constexpr (isAligned && isAsync) {
+            m.copyAsync(there, from, wanted);
+            continue;
+        }
+        Chunk chunk{0, 0, 0, 0};
+        if (isAligned && wanted)
+            chunk = m.load(reinterpret_cast<const Chunk*>(from));
+        if (!isAligned && wanted) {
+            const std::int64_t left = matrix.rowBytes - column * std::int64_t(chunkBytes);
+            std::uint32_t words[4] = {0, 0, 0, 0};
+            MEMSCAPE_UNROLL
+            for (int i = 0; i < chunkBytes; i += wordBytes) {
+                if (i < left)
+                    words[i / 4] |= std::uint32_t(m.load(reinterpret_cast<const Word*>(from + i))) << (8 * (i % 4));
+            }
+            chunk = Chunk{words[0], words[1], words[2], words[3]};
+        }
+        m.storeShared(there, chunk);
+    }
+}
+
+// ---- products of halves -----------------------------------------------------------------------
+
+template <typename TheElement, bool isATransposed, bool isBTransposed, bool areCopiesAsync> struct ProductTile
 {
     using Element = TheElement;
-    static constexpr bool aTransposed = isATransposed, bTransposed = isBTransposed;
-    static constexpr int side = 128, depth = 64, threads = 128, strips = 4, blocks = 8;
+    static constexpr bool aTransposed = isATransposed, bTransposed = isBTransposed, isAsync = areCopiesAsync;
+    static constexpr int side = 128, depth = isAsync ? 32 : 64, threads = 128, strips = 4, blocks = 8;
     static constexpr int warpSide = 64, steps = depth / mmaDepth;
     /// As the matrix lies: rows of the tile along the side, or along the depth.
     template <bool alongDepth> static constexpr int tileRows = alongDepth ? depth : side;
@@ -76,64 +170,30 @@ template <typename TheElement, bool isATransposed, bool isBTransposed> struct Pr
     using A = Layout<aTransposed>;
     using B = Layout<!bTransposed>;
     static constexpr int tileBytes = side * depth * 2;
-    static constexpr int stageBytes = 2 * tileBytes;
+    static constexpr int stageBytes = 2 * tileBytes, sharedBytes = productStages<isAsync> * stageBytes;
     using Result = Sums<strips, blocks>;
 };
 
-/// `rows` × `chunks` of a matrix from (firstRow, firstColumn); zeros beyond (rowCount, columnCount).
-template <typename Layout, int rows, int threads, bool isAsync, typename Machine, typename Element>
-MEMSCAPE_KERNEL void copyStrip(Machine& m, std::uint32_t at, const Element* data, std::int64_t stride,
-                               Place first, Place count, bool isAligned)
-{
-    constexpr int chunks = Layout::chunksPerRow, step = rowsPerTurn<chunks, threads>();
-    const Place place = firstChunk<chunks>(m.thread());
-    const int column = first.column + place.column * chunkElements;
-    MEMSCAPE_UNROLL
-    for (int down = 0; down < rows; down += step) {
-        const int row = first.row + place.row + down;
-        const bool wanted = row < count.row && column < count.column;
-        const std::uint32_t to =
-            at + Layout::at(place.row, place.column) + std::uint32_t(down * Layout::rowBytes);
-        const Element* from = data + (std::int64_t(row) * stride + column);
-        if (isAligned && isAsync) {
-            m.copyAsync(to, from, wanted);
-            continue;
-        }
-        Chunk chunk{0, 0, 0, 0};
-        if (isAligned && wanted)
-            chunk = m.load(reinterpret_cast<const Chunk*>(from));
-        if (!isAligned && wanted) {
-            std::uint32_t words[4] = {0, 0, 0, 0};
-            MEMSCAPE_UNROLL
-            for (int i = 0; i < chunkElements; ++i) {
-                if (column + i < count.column)
-                    words[i / 2] |= std::uint32_t(m.load(from + i).bits) << (16 * (i % 2));
-            }
-            chunk = Chunk{words[0], words[1], words[2], words[3]};
-        }
-        m.storeShared(to, chunk);
-    }
-}
-
 /// Both strips from depth `deep` on.
-template <typename Tile, bool isAsync, typename Machine>
+template <typename Tile, bool isAligned, typename Machine>
 MEMSCAPE_KERNEL void copyStrips(Machine& m, const TensorProductArguments& w, Place tile,
                                 std::uint32_t stage, int deep)
 {
     using Element = typename Tile::Element;
+    constexpr int bytes = int(sizeof(Element));
     const auto* a = static_cast<const Element*>(w.a) + m.blockY() * w.aBatch;
     const auto* b = static_cast<const Element*>(w.b) + m.blockY() * w.bBatch;
     const int row = tile.row * Tile::side, column = tile.column * Tile::side;
-    copyStrip<typename Tile::A, Tile::template tileRows<Tile::aTransposed>, Tile::threads, isAsync>(
-        m, stage, a, w.aStride, Tile::aTransposed ? Place{deep, row} : Place{row, deep},
-        Tile::aTransposed ? Place{w.sizes.inner, w.sizes.rows} : Place{w.sizes.rows, w.sizes.inner},
-        w.isAligned);
-    copyStrip<typename Tile::B, Tile::template tileRows<!Tile::bTransposed>, Tile::threads, isAsync>(
-        m, stage + Tile::tileBytes, b, w.bStride,
-        Tile::bTransposed ? Place{column, deep} : Place{deep, column},
-        Tile::bTransposed ? Place{w.sizes.columns, w.sizes.inner}
-                          : Place{w.sizes.inner, w.sizes.columns},
-        w.isAligned);
+    const int aHeight = Tile::aTransposed ? w.sizes.inner : w.sizes.rows,
+              aWidth = Tile::aTransposed ? w.sizes.rows : w.sizes.inner,
+              bHeight = Tile::bTransposed ? w.sizes.columns : w.sizes.inner,
+              bWidth = Tile::bTransposed ? w.sizes.inner : w.sizes.columns;
+    copyPart<typename Tile::A, Tile::template tileRows<Tile::aTransposed>, Tile::threads, Tile::isAsync, isAligned,
+             std::uint16_t>(m, stage, {a, aHeight, w.aStride * bytes, std::int64_t(aWidth) * bytes},
+                            Tile::aTransposed ? deep : row, (Tile::aTransposed ? row : deep) / chunkElements);
+    copyPart<typename Tile::B, Tile::template tileRows<!Tile::bTransposed>, Tile::threads, Tile::isAsync, isAligned,
+             std::uint16_t>(m, stage + Tile::tileBytes, {b, bHeight, w.bStride * bytes, std::int64_t(bWidth) * bytes},
+                            Tile::bTransposed ? column : deep, (Tile::bTransposed ? deep : column) / chunkElements);
 }
 
 /// Four strips of A for one step: rows from `row`, depth from 16 × step.
@@ -230,39 +290,18 @@ MEMSCAPE_KERNEL void writeResult(Machine& m, const TensorProductArguments& w,
 }
 
 /// Block (x, y): tile x of product y of the batch.
-template <typename Tile, bool isAsync, typename Machine>
+template <typename Tile, bool isAligned, typename Machine>
 MEMSCAPE_KERNEL void tensorProduct(Machine& m, const TensorProductArguments& w)
 {
     const Place tile = productTile(m.blockX(), over(w.sizes.rows, Tile::side),
                                    over(w.sizes.columns, Tile::side));
     typename Tile::Result sums;
     sums.clear(m);
-    const int strips = over(w.sizes.inner, Tile::depth);
-    if (isAsync) {
-        copyStrips<Tile, isAsync>(m, w, tile, 0, 0);
-        m.commitCopies();
-    }
-    MEMSCAPE_NO_UNROLL
-    for (int strip = 0; strip < strips; ++strip) {
-        const std::uint32_t stage = isAsync ? std::uint32_t(strip % 2 * Tile::stageBytes) : 0;
-        if (isAsync) {
-            m.template waitForCopies<0>();
-            m.syncThreads();
-            if (strip + 1 < strips)
-                copyStrips<Tile, isAsync>(m, w, tile, Tile::stageBytes - stage,
-                                          (strip + 1) * Tile::depth);
-            m.commitCopies();
-        } else {
-            m.syncThreads(); // the strips before have been read
-            copyStrips<Tile, isAsync>(m, w, tile, 0, strip * Tile::depth);
-            m.syncThreads();
-        }
-        multiplyStage<Tile>(m, sums, stage);
-    }
+    throughStrips<Tile::stageBytes, Tile::isAsync>(
+        m, over(w.sizes.inner, Tile::depth),
+        [&](std::uint32_t stage, int strip) { copyStrips<Tile, isAligned>(m, w, tile, stage, strip * Tile::depth); },
+        [&](std::uint32_t stage) { multiplyStage<Tile>(m, sums, stage); });
     writeResult<Tile>(m, w, sums, tile);
 }
-
-template <typename Tile, bool isAsync>
-constexpr int productSharedBytes = (isAsync ? 2 : 1) * Tile::stageBytes;
 
 } // namespace memscape::cuda

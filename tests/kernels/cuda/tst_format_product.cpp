@@ -110,9 +110,44 @@ Ran run(TensorFormat tensor, Format left, Format right, const Shape& shape, int 
 
 template <typename TheNumbers, bool isAsync = true> Ran run(Format left, Format right, const Shape& shape)
 {
-    using Tile = FormatTile<TheNumbers>;
-    return run(TheNumbers::format, left, right, shape, Tile::side, Tile::threads, (isAsync ? 2 : 1) * Tile::stageBytes,
-               !isAsync, [](Machine& m, const FormatArguments& w) { formatProduct<Tile, isAsync>(m, w); });
+    using Tile = FormatTile<TheNumbers, isAsync>;
+    return run(TheNumbers::format, left, right, shape, Tile::side, Tile::threads, Tile::sharedBytes, !isAsync,
+               [](Machine& m, const FormatArguments& w) {
+                   if (w.isAligned)
+                       formatProduct<Tile, true>(m, w);
+                   else
+                       formatProduct<Tile, false>(m, w);
+               });
+}
+
+/// A machine that waits for one group of copies less than it is asked to.
+struct Hasty : Machine
+{
+    explicit Hasty(const Machine& machine)
+        : Machine(machine)
+    {
+    }
+    template <int pending> void waitForCopies() { Machine::waitForCopies<pending + 1>(); }
+};
+/// A machine whose threads do not wait for each other.
+struct Unruly : Machine
+{
+    explicit Unruly(const Machine& machine)
+        : Machine(machine)
+    {
+    }
+    void syncThreads() {}
+};
+
+/// The product in bytes on such a machine.
+template <typename Faulty, bool isAsync> void runFaulty()
+{
+    using Tile = FormatTile<Int8Numbers, isAsync>;
+    run(TensorFormat::Int8, Format::Int8, Format::Int8, {32, 32, 256}, Tile::side, Tile::threads, Tile::sharedBytes,
+        !isAsync, [](Machine& machine, const FormatArguments& w) {
+            Faulty m(machine);
+            formatProduct<Tile, true>(m, w);
+        });
 }
 
 Ran run(const QString& format, const Shape& shape)
@@ -128,7 +163,12 @@ Ran run(const QString& format, const Shape& shape)
     if (format == "int8 on Turing")
         return run<Int8Numbers, false>(Format::Int8, Format::Int8, shape);
     return run(TensorFormat::Fp64, Format::Fp64, Format::Fp64, shape, DoubleTile::side, DoubleTile::threads,
-               2 * DoubleTile::stageBytes, false, [](Machine& m, const FormatArguments& w) { doubleProduct(m, w); });
+               DoubleTile::sharedBytes, false, [](Machine& m, const FormatArguments& w) {
+                   if (w.isAligned)
+                       doubleProduct<true>(m, w);
+                   else
+                       doubleProduct<false>(m, w);
+               });
 }
 
 } // namespace
@@ -142,6 +182,8 @@ private slots:
     void multipliesEveryShape();
     void wholeTilesMeetNoBankTwice_data() { formats(); }
     void wholeTilesMeetNoBankTwice();
+    void chunksWantAlignedRows();
+    void faultsAreCaught();
 
 private:
     static void formats();
@@ -203,6 +245,35 @@ void TestFormatProduct::wholeTilesMeetNoBankTwice()
     // mma instructions: every product once. Turing's are 8 × 8, so are those of doubles.
     const int height = isDouble || format == "int8 on Turing" ? 8 : 16;
     QCOMPARE(ran.count.products, std::uint64_t(side / height) * std::uint64_t(2 * side / 8) * std::uint64_t(256 / depth));
+}
+
+void TestFormatProduct::chunksWantAlignedRows()
+{
+    alignas(16) static const char memory[64] = {};
+    const auto isAligned = [](TensorFormat format, int columns, int inner, int skip) {
+        return formatArguments({format, 5, columns, inner, memory, memory + skip, nullptr}).isAligned;
+    };
+    QVERIFY(isAligned(TensorFormat::Int8, 7, 32, 0)); // B lies along the depth
+    QVERIFY(!isAligned(TensorFormat::Int8, 7, 40, 0));
+    QVERIFY(!isAligned(TensorFormat::Int8, 7, 32, 8));
+    QVERIFY(isAligned(TensorFormat::Tf32, 8, 12, 0));
+    QVERIFY(!isAligned(TensorFormat::Tf32, 7, 12, 0));
+    QVERIFY(!isAligned(TensorFormat::Tf32, 8, 13, 0));
+    QVERIFY(isAligned(TensorFormat::Fp64, 2, 6, 16));
+    QVERIFY(!isAligned(TensorFormat::Fp64, 3, 6, 16));
+}
+
+void TestFormatProduct::faultsAreCaught()
+{
+    QVERIFY_THROWS_EXCEPTION(emulated::Fault, (runFaulty<Hasty, true>()));
+    QVERIFY_THROWS_EXCEPTION(emulated::Fault, (runFaulty<Unruly, true>()));
+    QVERIFY_THROWS_EXCEPTION(emulated::Fault, (runFaulty<Unruly, false>()));
+    const auto chunksOfOddRows = [] {
+        using Tile = FormatTile<Int8Numbers, true>;
+        run(TensorFormat::Int8, Format::Int8, Format::Int8, {16, 16, 40}, Tile::side, Tile::threads, Tile::sharedBytes,
+            false, [](Machine& m, const FormatArguments& w) { formatProduct<Tile, true>(m, w); });
+    };
+    QVERIFY_THROWS_EXCEPTION(emulated::Fault, chunksOfOddRows());
 }
 
 QTEST_APPLESS_MAIN(TestFormatProduct)

@@ -22,9 +22,27 @@ struct ProductRun
     std::uint64_t untouched = 0;
 };
 
+/// A machine that waits for one group of copies less than it is asked to.
+struct Hasty : Machine
+{
+    explicit Hasty(const Machine& machine)
+        : Machine(machine)
+    {
+    }
+    template <int pending> void waitForCopies() { Machine::waitForCopies<pending + 1>(); }
+};
+/// A machine whose threads do not wait for each other.
+struct Unruly : Machine
+{
+    explicit Unruly(const Machine& machine)
+        : Machine(machine)
+    {
+    }
+    void syncThreads() {}
+};
+
 /// Matrices of the shape, each `more` elements wider in memory than it is.
-template <typename Tile, bool isAsync>
-ProductRun runProduct(const ProductSizes& sizes, int more, float factor = 1)
+template <typename Tile, typename TheMachine = Machine> ProductRun runProduct(const ProductSizes& sizes, int more, float factor = 1)
 {
     using Element = typename Tile::Element;
     TensorProductArguments w;
@@ -38,7 +56,7 @@ ProductRun runProduct(const ProductSizes& sizes, int more, float factor = 1)
     w.aBatch = w.aStride * aHeight;
     w.bBatch = w.bStride * bHeight;
     w.cBatch = w.cStride * sizes.rows;
-    w.isAligned = alignedForChunks(w, Tile::aTransposed, Tile::bTransposed);
+    const bool isAligned = alignedForChunks(w, Tile::aTransposed, Tile::bTransposed);
     const auto elements = [&](std::int64_t perMatrix) { return std::size_t(perMatrix * sizes.batch); };
     const Array<Element> a(drawn(Drawn::Normal, elements(w.aBatch), 1, 1)),
         b(drawn(Drawn::Normal, elements(w.bBatch), 1, 2));
@@ -55,11 +73,16 @@ ProductRun runProduct(const ProductSizes& sizes, int more, float factor = 1)
     launch.blocksX = over(sizes.rows, Tile::side) * over(sizes.columns, Tile::side);
     launch.blocksY = sizes.batch;
     launch.threads = Tile::threads;
-    launch.sharedBytes = productSharedBytes<Tile, isAsync>;
-    launch.isTuring = !isAsync;
+    launch.sharedBytes = Tile::sharedBytes;
+    launch.isTuring = !Tile::isAsync;
     ProductRun run;
-    run.count = memscape::emulated::run(launch, memory,
-                                        [&](Machine& m) { tensorProduct<Tile, isAsync>(m, w); });
+    run.count = memscape::emulated::run(launch, memory, [&](Machine& machine) {
+        TheMachine m(machine);
+        if (isAligned)
+            tensorProduct<Tile, true>(m, w);
+        else
+            tensorProduct<Tile, false>(m, w);
+    });
     run.untouched = memory.elementsUntouched();
 
     std::vector<double> exact(c.size());
@@ -86,10 +109,10 @@ template <typename Element, bool isAsync>
 ProductRun runProduct(bool aTransposed, bool bTransposed, const ProductSizes& sizes, int more)
 {
     if (aTransposed)
-        return bTransposed ? runProduct<ProductTile<Element, true, true>, isAsync>(sizes, more)
-                           : runProduct<ProductTile<Element, true, false>, isAsync>(sizes, more);
-    return bTransposed ? runProduct<ProductTile<Element, false, true>, isAsync>(sizes, more)
-                       : runProduct<ProductTile<Element, false, false>, isAsync>(sizes, more);
+        return bTransposed ? runProduct<ProductTile<Element, true, true, isAsync>>(sizes, more)
+                           : runProduct<ProductTile<Element, true, false, isAsync>>(sizes, more);
+    return bTransposed ? runProduct<ProductTile<Element, false, true, isAsync>>(sizes, more)
+                       : runProduct<ProductTile<Element, false, false, isAsync>>(sizes, more);
 }
 
 struct SoftmaxRun
@@ -170,6 +193,7 @@ private slots:
     void productsAreAsInDouble();
     void productsScale();
     void productsDoNotConflict();
+    void faultsAreCaught();
     void everyTileComesOnce();
     void softmaxIsAsInDouble_data();
     void softmaxIsAsInDouble();
@@ -223,7 +247,7 @@ void TestStandardAttention::productsAreAsInDouble()
 
 void TestStandardAttention::productsScale()
 {
-    const auto run = runProduct<ProductTile<Half, false, true>, true>({16, 16, 64, 1}, 0, 0.125F);
+    const auto run = runProduct<ProductTile<Half, false, true, true>>({16, 16, 64, 1}, 0, 0.125F);
     QVERIFY(run.error < 1e-3);
 }
 
@@ -237,6 +261,16 @@ void TestStandardAttention::productsDoNotConflict()
             QCOMPARE(count.products, std::uint64_t(128 * 128 * 128 / (16 * 8 * 16)));
         }
     }
+}
+
+void TestStandardAttention::faultsAreCaught()
+{
+    const auto hasty = [] { runProduct<ProductTile<Half, false, true, true>, Hasty>({16, 16, 128, 1}, 0); };
+    QVERIFY_THROWS_EXCEPTION(Fault, hasty());
+    const auto unruly = [] { runProduct<ProductTile<Half, true, false, true>, Unruly>({16, 16, 160, 1}, 0); };
+    QVERIFY_THROWS_EXCEPTION(Fault, unruly());
+    const auto unrulyTuring = [] { runProduct<ProductTile<Half, false, false, false>, Unruly>({16, 16, 128, 1}, 0); };
+    QVERIFY_THROWS_EXCEPTION(Fault, unrulyTuring());
 }
 
 void TestStandardAttention::everyTileComesOnce()
