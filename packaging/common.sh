@@ -73,3 +73,24 @@ install_cuda() {
     mv "$part" build/cuda
     find_nvcc || stop "the packages came without an nvcc"
 }
+
+# install_disassembler: cuobjdump and nvdisasm, which the compiler's packages do not have, into build/sass for the
+# test sass_lint. Without them that test is skipped and nothing else is lost.
+install_disassembler() {
+    local folder
+    for folder in "$(dirname "$CUDACXX")" /usr/local/cuda/bin build/sass/nvidia/cu*/bin; do
+        [ -x "$folder/cuobjdump" ] && [ -x "$folder/nvdisasm" ] && return 0
+    done
+    command -v cuobjdump >/dev/null && command -v nvdisasm >/dev/null && return 0
+    install python3-pip
+    say "installing NVIDIA's disassembler into build/sass (about 3 MB to fetch)"
+    rm -rf build/sass.part
+    if python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target build/sass.part \
+        'nvidia-cuda-cuobjdump==13.*' 'nvidia-cuda-nvdisasm==13.*' >&2; then
+        rm -rf build/sass
+        mv build/sass.part build/sass
+    else
+        rm -rf build/sass.part
+        say "the disassembler could not be fetched: the test sass_lint will be skipped"
+    fi
+}

@@ -14,8 +14,9 @@
 //
 // The clock is that of the multiprocessor, read before the first and after the last request. Loads and
 // stores are volatile instructions of the width that is asked for: the compiler may neither merge nor
-// drop them. Left out: atomics, ldmatrix (four phases of eight 16-byte rows, as a request of width 16),
-// requests that mix with L1's.
+// drop them (tests/gpu/sass_lint.py counts them). A store has no answer: the last few may still wait for
+// their banks when the clock is read. Left out: atomics, ldmatrix (four phases of eight 16-byte rows, as a
+// request of width 16), requests that mix with L1's.
 #include "kernels/cuda/attention/gpu_machine.cuh"
 #include "kernels/cuda/attention/launch.cuh"
 #include "kernels/cuda/check.cuh"
@@ -55,7 +56,7 @@ template <typename Word> static std::vector<Word> referenceTile(const BankWork& 
 // ---- 3. Kernels -------------------------------------------------------------------------------
 
 /// One instruction of a word's width; `at` is an address in shared memory. Volatile twice: for nvcc, and for
-/// ptxas, which may narrow a load of which only a part is used.
+/// ptxas, which may narrow a load of which only a part is used and drops a store that another one covers.
 template <typename Word> struct SharedWord;
 template <> struct SharedWord<std::uint8_t>
 {
@@ -67,7 +68,7 @@ template <> struct SharedWord<std::uint8_t>
     }
     __device__ __forceinline__ static void write(std::uint32_t at, std::uint8_t word)
     {
-        asm volatile("st.shared.u8 [%0], %1;" ::"r"(at), "r"(std::uint32_t(word)) : "memory");
+        asm volatile("st.volatile.shared.u8 [%0], %1;" ::"r"(at), "r"(std::uint32_t(word)) : "memory");
     }
 };
 template <> struct SharedWord<std::uint16_t>
@@ -80,7 +81,7 @@ template <> struct SharedWord<std::uint16_t>
     }
     __device__ __forceinline__ static void write(std::uint32_t at, std::uint16_t word)
     {
-        asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "r"(std::uint32_t(word)) : "memory");
+        asm volatile("st.volatile.shared.u16 [%0], %1;" ::"r"(at), "r"(std::uint32_t(word)) : "memory");
     }
 };
 template <> struct SharedWord<std::uint32_t>
@@ -94,7 +95,7 @@ template <> struct SharedWord<std::uint32_t>
     __device__ __forceinline__ static std::uint32_t next(std::uint32_t at) { return read(at); }
     __device__ __forceinline__ static void write(std::uint32_t at, std::uint32_t word)
     {
-        asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(word) : "memory");
+        asm volatile("st.volatile.shared.u32 [%0], %1;" ::"r"(at), "r"(word) : "memory");
     }
     __device__ __forceinline__ static std::uint32_t holding(std::uint32_t at) { return at; }
 };
@@ -116,7 +117,7 @@ template <> struct SharedWord<Word8>
     }
     __device__ __forceinline__ static void write(std::uint32_t at, Word8 word)
     {
-        asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(at), "r"(word.a), "r"(word.b) : "memory");
+        asm volatile("st.volatile.shared.v2.u32 [%0], {%1, %2};" ::"r"(at), "r"(word.a), "r"(word.b) : "memory");
     }
     __device__ __forceinline__ static Word8 holding(std::uint32_t at) { return Word8{at, 0}; }
 };
@@ -140,7 +141,7 @@ template <> struct SharedWord<Word16>
     }
     __device__ __forceinline__ static void write(std::uint32_t at, Word16 word)
     {
-        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(word.a), "r"(word.b),
+        asm volatile("st.volatile.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(word.a), "r"(word.b),
                      "r"(word.c), "r"(word.d)
                      : "memory");
     }

@@ -30,8 +30,10 @@ __global__ void stamp_v1(Stamp* stamp)
     asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
     if (sm != 0)
         return;
-    stamp->nanoseconds = globalTimer();
-    stamp->clocks = clock64();
+    const unsigned long long nanoseconds = globalTimer(); // both before a store can come between
+    const long long clocks = clock64();
+    stamp->nanoseconds = nanoseconds;
+    stamp->clocks = clocks;
     __threadfence_system();
 }
 

@@ -107,7 +107,7 @@ __global__ void stream_v2(const Word* b, const Word* c, Word* a, std::uint64_t w
         keep(sum, sink);
 }
 
-/// Version 3. The same walk, four words at a time: all loads are issued before the first is used.
+/// Version 3. The same walk, four words at a time: four loads or more are on their way before the first is used.
 template <typename Word, Act act>
 __global__ void stream_v3(const Word* b, const Word* c, Word* a, std::uint64_t words, Sink sink)
 {

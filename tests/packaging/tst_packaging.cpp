@@ -21,6 +21,7 @@ private slots:
     void scriptsParse();
     void theFetchedCompilerIsMadeWhole();
     void aFetchThatFailsLeavesNothing();
+    void theDisassemblerIsFetchedOnceAndCanBeMissing();
     void desktopFilesValidate_data();
     void desktopFilesValidate();
     void oneIdEverywhere();
@@ -133,6 +134,40 @@ void TestPackaging::aFetchThatFailsLeavesNothing()
     QVERIFY2(failed.error.contains("could not be fetched"), qPrintable(failed.error));
     QVERIFY(!QFile::exists(folder.filePath("build/cuda")));
     QCOMPARE(fetchCompiler(folder.path(), "return 0").status, 0); // and it can be tried again
+}
+
+void TestPackaging::theDisassemblerIsFetchedOnceAndCanBeMissing()
+{
+    const QTemporaryDir folder;
+    const auto fetch = [&](const QString& pip) {
+        const QString script = QStringLiteral(R"(
+            cd "$1"
+            . "$2/packaging/common.sh"
+            CUDACXX=$PWD/nvcc
+            PATH=$PWD/no-cuda:/usr/bin:/bin
+            install() { :; }
+            python3() {
+                local target
+                while [ "$1" != --target ]; do shift; done
+                target=$2/nvidia/cu13/bin
+                mkdir -p "$target"
+                touch "$target/cuobjdump" "$target/nvdisasm"; chmod +x "$target"/*
+                )") + pip + QStringLiteral(R"(
+            }
+            mkdir -p build
+            install_disassembler)");
+        return run("bash", {"-c", script, "bash", folder.path(), source});
+    };
+    if (QFile::exists("/usr/local/cuda/bin/nvdisasm") || QFile::exists("/usr/bin/nvdisasm"))
+        QSKIP("this machine has a disassembler: none is fetched");
+    const Ran failed = fetch("return 1");
+    QCOMPARE(failed.status, 0); // a test less, and no more
+    QVERIFY2(failed.error.contains("sass_lint will be skipped"), qPrintable(failed.error));
+    QVERIFY(!QFile::exists(folder.filePath("build/sass.part")));
+    QVERIFY(!QFile::exists(folder.filePath("build/sass")));
+    QCOMPARE(fetch("return 0").status, 0);
+    QVERIFY(QFile::exists(folder.filePath("build/sass/nvidia/cu13/bin/nvdisasm")));
+    QVERIFY(fetch("return 1").error.isEmpty()); // nothing to fetch any more
 }
 
 void TestPackaging::desktopFilesValidate_data()
