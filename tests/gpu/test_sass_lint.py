@@ -161,7 +161,7 @@ class Streams(unittest.TestCase):
 
     def test_four_loads_before_the_first_use_are_fine_and_three_are_found(self):
         loads = [f"LDG.E.128 R{8 + 4 * i}, desc[UR4][R2.64]" for i in range(4)]
-        uses = [f"IADD3 R0, R{8 + 4 * i}, R0, RZ" for i in range(4)]
+        uses = [f"IADD3 R0, R{11 + 4 * i}, R0, RZ" for i in range(4)]  # of the last of four registers
         end = ["STG.E desc[UR4][R4.64], R0", "EXIT"]
         self.assertEqual(complaints("laps_v1<Act 0,true>", "\n".join(loads + uses + end)), [])
         self.assertEqual(complaints("laps_v1<Act 0,true>", "\n".join(loads[:3] + uses[:1] + loads[3:] + uses[1:] + end)),

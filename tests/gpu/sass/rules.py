@@ -111,13 +111,13 @@ def in_flight(count, groups):
 
 
 def loads_before_use(block):
-    awaited = set()
+    awaited = []
     for one in block:
-        if one.reads & awaited:
+        if any(one.reads & answer for answer in awaited):
             yield len(awaited)
-            awaited = set()
+            awaited = []
         if one.base == "LDG":
-            awaited.add(min(one.writes))
+            awaited.append(one.writes)
     yield len(awaited)
 
 
