@@ -30,13 +30,10 @@ def find_tools(folders):
 
 def read_architecture(cubins, tools, folder):
     """Complaints, rows of the table and the number of kernels of one architecture."""
-    complaints, rows, count = [], {}, 0
-    for kernel in module.kernels_of(cubins, *tools, folder):
-        count += 1
-        complaints += [f"{kernel.name} {kernel.architecture}: {complaint}" for complaint in rules.complaints_of(kernel)]
-        if table.is_counted(kernel):
-            rows.update([table.row(kernel)])
-    return complaints, rows, count
+    kernels = list(module.kernels_of(cubins, *tools, folder))
+    complaints = [f"{kernel.name} {kernel.architecture}: {complaint}" for kernel in kernels for complaint in rules.complaints_of(kernel)]
+    rows = dict(table.row(kernel) for kernel in kernels if table.is_counted(kernel))
+    return complaints + list(rules.unneeded_allowances(kernels)), rows, len(kernels)
 
 
 def read(path, tools):

@@ -52,11 +52,19 @@ class EveryKernel(unittest.TestCase):
         self.assertEqual(complaints("any_v1", "@P0 STL.64 [R1], R0\nLDL.LU R0, [R1]\nEXIT"), ["2 accesses to local memory"])
 
     def test_local_memory_is_allowed_by_name_architecture_and_bytes(self):
-        name = "formatProduct_1<FormatTile<E4M3Numbers>>"
-        self.assertEqual(complaints(name, "EXIT", "sm_100", stack=8), [])
-        self.assertEqual(complaints(name, "EXIT", "sm_100", stack=16), ["16 B of local memory, allowed 8"])
-        self.assertEqual(complaints(name, "EXIT", "sm_90", stack=8), ["8 B of local memory, allowed 0"])
-        self.assertEqual(complaints("formatProduct_1<FormatTile<Int8Numbers>>", "EXIT", "sm_100", stack=8), ["8 B of local memory, allowed 0"])
+        with unittest.mock.patch("sass.rules.ALLOWED_STACK", ((r"tight_1<.*>", r"sm_1[02]0", 8),)):
+            self.assertEqual(complaints("tight_1<float>", "EXIT", "sm_100", stack=8), [])
+            self.assertEqual(complaints("tight_1<float>", "EXIT", "sm_100", stack=16), ["16 B of local memory, allowed 8"])
+            self.assertEqual(complaints("tight_1<float>", "EXIT", "sm_90", stack=8), ["8 B of local memory, allowed 0"])
+            self.assertEqual(complaints("tight_2<float>", "EXIT", "sm_100", stack=8), ["8 B of local memory, allowed 0"])
+
+    def test_an_allowance_that_nobody_takes_goes(self):
+        kernels = [kernel("tight_1<float>", "EXIT", "sm_100", stack=stack) for stack in (0, 8)]
+        with unittest.mock.patch("sass.rules.ALLOWED_STACK", ((r"tight_1<.*>", r"sm_1[02]0", 8),)):
+            self.assertEqual(list(rules.unneeded_allowances(kernels)), [])
+            self.assertEqual(list(rules.unneeded_allowances(kernels[:1])),
+                             ["tight_1<.*> sm_100: 8 B of local memory are allowed and not taken any more"])
+            self.assertEqual(list(rules.unneeded_allowances([])), [])  # another object file
 
     def test_an_access_to_memory_of_unknown_kind_is_found(self):
         for access in ("LD.E R0, desc[UR4][R2.64]", "ST.E.64 [R2.64], R4", "@P0 ATOM.E.ADD PT, R0, [R2.64], R4"):

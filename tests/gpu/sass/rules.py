@@ -237,18 +237,28 @@ def streaming(width, act, is_unrolled, gathers=False):
 ALLOWED_STACK = (
     # Of 255 registers 192 are sums: a few addresses go to memory and come back once a tile.
     (r"flash_6<.*>", r"sm_(80|86|89|90|100|120)", 32),
-    # A product's copies pass registers on Turing, beside 128 that are sums.
-    (r"tensorProduct_1<ProductTile<Half,(true|false),true>>", r"sm_75", 112),
-    # Addresses, written before the loop over tiles and read at its end.
-    (r"tensorProduct_1<ProductTile<(Half|Bfloat),false,true>>", r"sm_1[02]0", 24),
-    (r"formatProduct_1<FormatTile<E[45]M[32]Numbers>>", r"sm_100", 8),
+    # Of 255 registers 128 are sums: a few addresses, written before the loop over tiles and read in it.
+    (r"formatProduct_1<E[45]M[32]Numbers,(true|false)>", r"sm_90", 32),
+    (r"formatProduct_1<E[45]M[32]Numbers,(true|false)>", r"sm_100", 16),
+    # 64-bit divisions, for views of 2^32 elements and more only.
+    (r"view_copy_rows<unsigned (int|short|char),ViewNest>", r"sm_1[02]0", 88),
 )
 
 
+def is_allowed(entry, kernel):
+    return bool(re.fullmatch(entry[0], kernel.name) and re.fullmatch(entry[1], kernel.architecture))
+
+
 def stack_allowed(kernel):
-    fitting = (most for name, architecture, most in ALLOWED_STACK
-               if re.fullmatch(name, kernel.name) and re.fullmatch(architecture, kernel.architecture))
-    return next(fitting, 0)
+    return next((entry[2] for entry in ALLOWED_STACK if is_allowed(entry, kernel)), 0)
+
+
+def unneeded_allowances(kernels):
+    """Sentences: what is allowed to kernels of one architecture of which none takes it."""
+    for entry in ALLOWED_STACK:
+        allowed = [kernel for kernel in kernels if is_allowed(entry, kernel)]
+        if allowed and not any(kernel.stack for kernel in allowed):
+            yield f"{entry[0]} {allowed[0].architecture}: {entry[2]} B of local memory are allowed and not taken any more"
 
 
 def complaints_of(kernel):
