@@ -4,12 +4,14 @@
 
     sass_lint.py MODULE [--tools FOLDER …] [--table FILE] [--update]
 
-MODULE is libmemscape-cuda.so or an object file. Needs c++filt and, in a FOLDER, in build/sass, in /usr/local/cuda/bin or
-on the path, cuobjdump and nvdisasm: from a CUDA toolkit or the Python packages nvidia-cuda-cuobjdump and
-nvidia-cuda-nvdisasm. No GPU. The rules (sass/rules.py) hold for
-every architecture. The counts (tests/gpu/kernels.txt, sass/table.py) are compared where the module was built by the
-table's release of nvcc; --update writes them anew for the architectures that the module has. Ends with 0 when all is
-well, 1 when a rule is broken or a count differs, 77 when there is nothing to disassemble with."""
+MODULE is libmemscape-cuda.so; of an object file the rules are checked, too, and the counts of all others are missing.
+Needs c++filt and, in a FOLDER, in build/sass, in /usr/local/cuda/bin or on the path, cuobjdump and nvdisasm: from a
+CUDA toolkit or the Python packages nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm. No GPU.
+
+The rules (sass/rules.py) hold for every architecture and compiler. The counts (tests/gpu/kernels.txt, sass/table.py)
+are compared where the module was built by the table's release of nvcc; --update writes them anew for the architectures
+that the module has. Ends with 0 when all is well, 1 when a rule is broken or a count differs, 77 when there is nothing
+to disassemble with."""
 import argparse
 import concurrent.futures
 import pathlib
@@ -29,16 +31,16 @@ def find_tools(folders):
 
 
 def read_architecture(cubins, tools, folder):
-    """Complaints, rows of the table and the number of kernels of one architecture."""
+    """Of one architecture: complaints, rows of the table, the number of kernels, allowances that nobody takes."""
     kernels = list(module.kernels_of(cubins, *tools, folder))
     complaints = [f"{kernel.name} {kernel.architecture}: {complaint}" for kernel in kernels for complaint in rules.complaints_of(kernel)]
     rows = dict(table.row(kernel) for kernel in kernels if table.is_counted(kernel))
-    return complaints + list(rules.unneeded_allowances(kernels)), rows, len(kernels)
+    return complaints, rows, len(kernels), list(rules.unneeded_allowances(kernels))
 
 
 def read(path, tools):
     """The same of a whole module, and its architectures and its compiler's release."""
-    complaints, rows, count = [], {}, 0
+    complaints, rows, count, unneeded = [], {}, 0, []
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ProcessPoolExecutor() as pool:
         cubins = module.extract(path, tools[0], folder)
         release = module.compiler_release(next(iter(cubins.values()))[0]) if cubins else "unknown"
@@ -46,7 +48,8 @@ def read(path, tools):
             complaints += found.result()[0]
             rows.update(found.result()[1])
             count += found.result()[2]
-    return complaints, rows, count, list(cubins), release
+            unneeded += found.result()[3]
+    return complaints, rows, count, unneeded, list(cubins), release
 
 
 def update(path, rows, built, release):
@@ -84,7 +87,9 @@ def main():
     if None in tools:
         print("no cuobjdump or no nvdisasm: install a CUDA toolkit with them, or let packaging/test --with-cuda fetch them into build/sass")
         return NOTHING_TO_RUN_WITH
-    complaints, rows, count, built, release = read(options.module, tools)
+    complaints, rows, count, unneeded, built, release = read(options.module, tools)
+    if release == table.release_of(options.table):  # another release may need them
+        complaints += unneeded
     if not count:
         print(f"{options.module} has no kernels")
         return 1

@@ -49,6 +49,10 @@ def parse(content):
     return rows, release[1] if release else ""
 
 
+def release_of(path):
+    return parse(path.read_text())[1] if path.exists() else ""
+
+
 def merged(old, new, built):
     """`new` in place of what `old` says of the architectures that were built."""
     return {key: values for key, values in old.items() if key[1] not in built} | new
