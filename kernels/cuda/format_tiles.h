@@ -78,38 +78,49 @@ struct DoubleTile
     static constexpr int sharedBytes = productStages<true> * stageBytes;
 };
 
-/// B's fragments for two neighbouring blocks of eight columns.
+/// Where a lane finds B's fragments of the warp's first two blocks of eight columns.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void loadRight(Machine& m, std::uint32_t (&right)[4], std::uint32_t b, int column, int step)
+MEMSCAPE_KERNEL std::uint32_t rightAt(Machine& m, std::uint32_t b, int column, int step)
 {
     const int lane = m.thread() % 32;
     if (Tile::bTransposed) {
         const Place place = matrixRowAcrossFirst(lane);
-        m.loadMatrices(right, Tile::A::further(b + Tile::A::at(column + place.row, place.column), 2 * step));
+        return Tile::A::further(b + Tile::A::at(column + place.row, place.column), 2 * step);
+    }
+    return b + std::uint32_t((step * Tile::stepRows + lane % 4) * Tile::B::rowBytes + (column + lane / 4) * 4);
+}
+
+/// B's fragments for two neighbouring blocks, `block` further.
+template <typename Tile, typename Machine>
+MEMSCAPE_KERNEL void loadRight(Machine& m, std::uint32_t (&right)[4], std::uint32_t at, int block)
+{
+    if (Tile::bTransposed) {
+        m.loadMatrices(right, at + std::uint32_t(block * mmaColumns * Tile::A::rowBytes));
         return;
     }
-    const std::uint32_t at = b + std::uint32_t((step * Tile::stepRows + lane % 4) * Tile::B::rowBytes)
-        + std::uint32_t((column + lane / 4) * 4);
     MEMSCAPE_UNROLL
     for (int r = 0; r < 4; ++r)
         right[r] = m.template loadShared<std::uint32_t>(
-            at + std::uint32_t(r % 2 * 4 * Tile::B::rowBytes + r / 2 * mmaColumns * 4));
+            at + std::uint32_t(r % 2 * 4 * Tile::B::rowBytes + (block + r / 2) * mmaColumns * 4));
 }
 
 template <typename Tile, typename Machine, typename Sums>
 MEMSCAPE_KERNEL void multiplyBytes(Machine& m, Sums& sums, std::uint32_t stage)
 {
     const int warp = m.thread() / 32, row = warp / 2 * Tile::warpSide, column = warp % 2 * Tile::warpSide;
+    const Place place = matrixRowDownFirst(m.thread() % 32);
     MEMSCAPE_NO_UNROLL // Hopper widens FP8 to halves: more than one step at once does not fit the registers
     for (int step = 0; step < Tile::steps; ++step) {
+        const std::uint32_t left = Tile::A::further(stage + Tile::A::at(row + place.row, place.column), 2 * step);
+        const std::uint32_t atRight = rightAt<Tile>(m, stage + Tile::aBytes, column, step);
         std::uint32_t a[Tile::strips][4];
         MEMSCAPE_UNROLL
         for (int s = 0; s < Tile::strips; ++s)
-            loadLeft<typename Tile::A>(m, a[s], stage, row + s * mmaRows, 2 * step);
+            m.loadMatrices(a[s], left + std::uint32_t(s * mmaRows * Tile::A::rowBytes));
         MEMSCAPE_UNROLL
         for (int block = 0; block < Tile::blocks; block += 2) {
             std::uint32_t right[4];
-            loadRight<Tile>(m, right, stage + Tile::aBytes, column + block * mmaColumns, step);
+            loadRight<Tile>(m, right, atRight, block);
             MEMSCAPE_UNROLL
             for (int s = 0; s < Tile::strips; ++s) {
                 m.template multiplyNumbers<typename Tile::Numbers>(sums[s][block], a[s], right[0], right[1]);

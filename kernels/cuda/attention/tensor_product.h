@@ -90,16 +90,15 @@ MEMSCAPE_KERNEL void throughStrips(Machine& m, int strips, Copy copy, Multiply m
             copy(std::uint32_t(strip * stageBytes), strip);
         m.commitCopies();
     }
-    std::uint32_t stage = 0, next = ahead * stageBytes; // what is multiplied, and what is filled
+    std::uint32_t stage = 0;
     MEMSCAPE_NO_UNROLL
     for (int strip = 0; strip < strips; ++strip) {
         if constexpr (isAsync) {
             m.template waitForCopies<(ahead > 0 ? ahead - 1 : 0)>();
-            m.syncThreads(); // everybody's copies are there, and nobody reads the next stage
+            m.syncThreads(); // everybody's copies are there, and nobody reads the stage before any more
             if (strip + ahead < strips)
-                copy(next, strip + ahead);
+                copy(stage == 0 ? std::uint32_t(ahead * stageBytes) : stage - stageBytes, strip + ahead);
             m.commitCopies();
-            next = next == ahead * stageBytes ? 0 : next + stageBytes;
         } else {
             m.syncThreads(); // the strips before have been read
             copy(0U, strip);
@@ -201,15 +200,16 @@ template <typename Tile, typename Machine>
 MEMSCAPE_KERNEL void loadStrips(Machine& m, std::uint32_t (&a)[Tile::strips][4], std::uint32_t at,
                                 int row, int step)
 {
+    const Place across = matrixRowAcrossFirst(m.thread() % 32), down = matrixRowDownFirst(m.thread() % 32);
     MEMSCAPE_UNROLL
     for (int s = 0; s < Tile::strips; ++s) {
         if (Tile::aTransposed) {
-            const Place place = matrixRowAcrossFirst(m.thread() % 32);
-            const std::uint32_t lane = at + Tile::A::at(place.row, row / chunkElements + place.column);
+            const std::uint32_t lane = at + Tile::A::at(across.row, row / chunkElements + across.column);
             m.loadMatricesTransposed(a[s], Tile::A::further(lane, s * mmaRows / chunkElements)
                                          + std::uint32_t(step * mmaDepth * Tile::A::rowBytes));
         } else {
-            loadLeft<typename Tile::A>(m, a[s], at, row + s * mmaRows, 2 * step);
+            const std::uint32_t lane = at + Tile::A::at(row + down.row, down.column);
+            m.loadMatrices(a[s], Tile::A::further(lane, 2 * step) + std::uint32_t(s * mmaRows * Tile::A::rowBytes));
         }
     }
 }
