@@ -10,8 +10,8 @@
 //   version 4  64 bytes a thread, 16 a load and store (layout_tiles.h), and chunks of the tile's rows exchanged
 //              instead of padding: less than a third of version 3's instructions for elements of 4 bytes, a sixth
 //              for 2, a twelfth for 1 (sm_90). 8 or 4 bytes a load where sizes and strides are no multiples of 16,
-//              else version 3 with more tiles at once. Rows of at most 8 elements are visited in order: L1 keeps
-//              their sectors
+//              else version 3 with more tiles at once. Three channels of pixels and the like fill no tile:
+//              they are visited in order, the caches keep their sectors
 //
 // Where the same loop is fastest in storage and target there is nothing to turn, and version 1 is a copy; version 4
 // makes it in words of up to 16 bytes. Left out: tiles of other shapes (for columns of few elements), TMA, words of
@@ -236,7 +236,7 @@ cudaError_t launchView(const ViewLaunch& launch, int multiprocessors, cudaStream
 /// Sides around the tiles, planes, an offset, a broadcast; chunks of 4, 8 and 16 bytes; rows in words and thin ones.
 static std::vector<ViewNest> checkedNests()
 {
-    std::vector<ViewNest> nests(8);
+    std::vector<ViewNest> nests(9);
     nests[0] = {2, {100, 67}, {67, 1}, 0, 6700};                      // 67 × 100 transposed
     nests[1] = {3, {64, 40, 3}, {40, 1, 2560}, 5, 7680};              // planes, an offset
     nests[2] = {2, {50, 33}, {0, 1}, 0, 1650};                        // a broadcast
@@ -245,6 +245,7 @@ static std::vector<ViewNest> checkedNests()
     nests[5] = {3, {160, 144, 2}, {144, 1, 23040}, 0, 46080};         // chunks of 16 bytes
     nests[6] = {2, {64, 300}, {1, 80}, 0, 19200};                     // rows in words
     nests[7] = {2, {3, 5000}, {5000, 1}, 0, 15000};                   // three channels of pixels
+    nests[8] = {2, {5000, 3}, {3, 1}, 0, 15000};                      // and back
     return nests;
 }
 

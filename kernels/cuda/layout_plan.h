@@ -359,8 +359,9 @@ struct CopyPath
     int neighbours = 1, tilesAtOnce = 1, chunkWords = 0;
 };
 
-/// A row of fewer elements than these fills no tile: lanes that visit it in order find their neighbours in L1.
-constexpr std::uint64_t thinRow = 8;
+/// Sides that fill no tile, and are visited in order of the target: a row of so few elements, whose neighbours lanes
+/// find in L1; a column of so few, whose sectors are fetched as often, all but once from L2.
+constexpr std::uint64_t thinRow = 8, thinColumn = 4;
 
 /// Padded tiles that bring a thread 64 bytes, or 16 elements: four of each tile.
 constexpr int paddedTilesAtOnce(int elementBytes)
@@ -384,7 +385,7 @@ inline CopyPath copyPathOf(const ViewNest& nest, int version, int elementBytes, 
     }
     path.tilesAtOnce = paddedTilesAtOnce(elementBytes);
     path.chunkWords = chunkWordsOf(plan, elementBytes, addresses);
-    const bool isThin = !plan.turns || plan.aCount <= thinRow;
+    const bool isThin = !plan.turns || plan.aCount <= thinRow || plan.bCount <= thinColumn;
     if (!isThin && path.chunkWords > 0 && fitsGrid(plan, 128 / elementBytes, 128))
         path.kernel = CopyKernel::Words;
     else if (!isThin && fitsGrid(plan, turnSide, path.tilesAtOnce * turnSide))

@@ -205,6 +205,8 @@ void TestLayoutPlan::kernelsByWalk()
     QCOMPARE(kernel(matrix(255, 255), 4, 4), CopyKernel::Words);
     QCOMPARE(kernel(matrix(8, 4096), 4, 4), CopyKernel::Rows); // eight channels of pixels
     QCOMPARE(kernel(matrix(12, 4096), 4, 4), CopyKernel::Words);
+    QCOMPARE(kernel(matrix(4096, 4), 4, 4), CopyKernel::Rows); // pixels of four channels, by channels
+    QCOMPARE(kernel(matrix(4096, 8), 4, 4), CopyKernel::Words);
     QCOMPARE(copyPathOf(square, 4, 8, 0).tilesAtOnce, 2);
     QCOMPARE(copyPathOf(square, 4, 16, 0).tilesAtOnce, 1);
     QCOMPARE(copyPathOf(rows, 4, 1, 0).neighbours, 4);

@@ -102,7 +102,7 @@ struct Copy
     }
     template <typename Word> void runRows()
     {
-        const ViewNest words = inWords(nest, copied.path.neighbours);
+        const ViewNest words = cuda::inWords(nest, copied.path.neighbours);
         const auto* from = reinterpret_cast<const Word*>(source.begin());
         auto* to = reinterpret_cast<Word*>(target.begin());
         const std::uint64_t perBlock = std::uint64_t(rowsInFlight<Word>) * rowsThreads;
@@ -149,10 +149,15 @@ struct Copy
     bool isWide = false;
 };
 
-/// As launchView() does it. `skip`: bytes that the storage begins beyond a multiple of 16.
-Copied copied(const ViewNest& nest, int version, int bytes, std::uint64_t skip = 0)
+/// As launchView() does it, or by tiles of words also where these are thin. `skip`: bytes that the storage begins
+/// beyond a multiple of 16.
+Copied copied(const ViewNest& nest, int version, int bytes, std::uint64_t skip = 0, bool inWords = false)
 {
     Copy copy(nest, version, bytes, skip);
+    if (inWords) {
+        copy.copied.path.kernel = CopyKernel::Words;
+        copy.copied.path.neighbours = 1;
+    }
     try {
         switch (bytes * copy.copied.path.neighbours) {
         case 1: copy.run<std::uint8_t>(version); break;
@@ -195,22 +200,28 @@ private slots:
 
 void TestLayoutTiles::everyRecordedView()
 {
-    int turned = 0, words = 0;
+    int padded = 0, words = 0;
     const std::vector<ViewNest> nests = recordedNests();
     QVERIFY(nests.size() > 500);
+    const auto check = [](const Copied& copy, const ViewNest& nest) {
+        QVERIFY2(copy.wrong.isEmpty(), qPrintable(copy.wrong + " in " + described(nest)));
+    };
     for (const ViewNest& nest : nests) {
         for (const int bytes : elementSizes) {
-            const CopyPath path = copyPathOf(nest, 4, bytes, 0);
-            if (!canEmulate(path, bytes))
-                continue;
-            const Copied copy = copied(nest, 4, bytes);
-            QVERIFY2(copy.wrong.isEmpty(), qPrintable(copy.wrong + " in " + described(nest)));
-            turned += path.kernel == CopyKernel::Padded ? 1 : 0;
-            words += path.kernel == CopyKernel::Words ? 1 : 0;
+            if (canEmulate(copyPathOf(nest, 4, bytes, 0), bytes))
+                check(copied(nest, 4, bytes), nest);
+            const CopyPath three = copyPathOf(nest, 3, bytes, 0);
+            if (three.kernel == CopyKernel::Padded && canEmulate(three, bytes)) {
+                check(copied(nest, 3, bytes), nest);
+                ++padded;
+            }
+            if (chunkWordsOf(turnPlanOf(nest), bytes, 0) > 0) {
+                check(copied(nest, 4, bytes, 0, true), nest);
+                ++words;
+            }
         }
     }
-    QVERIFY(turned > 50);
-    QVERIFY(words > 50);
+    QVERIFY2(padded > 500 && words > 50, qPrintable(QStringLiteral("%1 padded, %2 in words").arg(padded).arg(words)));
 }
 
 void TestLayoutTiles::everyShape_data()
