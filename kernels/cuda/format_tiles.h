@@ -94,14 +94,14 @@ MEMSCAPE_KERNEL std::uint32_t rightAt(Machine& m, std::uint32_t b, int column, i
 template <typename Tile, typename Machine>
 MEMSCAPE_KERNEL void loadRight(Machine& m, std::uint32_t (&right)[4], std::uint32_t at, int block)
 {
-    if (Tile::bTransposed) {
+    if constexpr (Tile::bTransposed) {
         m.loadMatrices(right, at + std::uint32_t(block * mmaColumns * Tile::A::rowBytes));
-        return;
+    } else {
+        MEMSCAPE_UNROLL
+        for (int r = 0; r < 4; ++r)
+            right[r] = m.template loadShared<std::uint32_t>(
+                at + std::uint32_t(r % 2 * 4 * Tile::B::rowBytes + (block + r / 2) * mmaColumns * 4));
     }
-    MEMSCAPE_UNROLL
-    for (int r = 0; r < 4; ++r)
-        right[r] = m.template loadShared<std::uint32_t>(
-            at + std::uint32_t(r % 2 * 4 * Tile::B::rowBytes + (block + r / 2) * mmaColumns * 4));
 }
 
 template <typename Tile, typename Machine, typename Sums>
