@@ -54,7 +54,7 @@ static std::uint32_t referenceSum(const std::vector<Word>& source, const ViewNes
 template <typename Word, typename Nest> __global__ void view_read(const Word* source, Nest nest, Sink sink)
 {
     using Index = typename Nest::Index;
-    constexpr int loads = rowsInFlight<Word> > 8 ? 8 : rowsInFlight<Word>; // addresses of more fill the registers
+    constexpr int loads = sizeof(Word) > 8 ? 4 : 8; // addresses of more fill the registers
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
     std::uint32_t sum = 0;
     for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < nest.elements; i += loads * all) {
@@ -154,7 +154,7 @@ static cudaError_t launchVisits(const ViewLaunch& launch, const Nest& nest, int 
 template <typename Word, typename Nest>
 static cudaError_t launchRows(const ViewLaunch& launch, const Nest& nest, cudaStream_t stream)
 {
-    const std::uint64_t wanted = blocksFor(nest.elements, std::uint64_t(rowsInFlight<Word>) * rowsThreads);
+    const std::uint64_t wanted = blocksFor(nest.elements, std::uint64_t(rowsInFlight<Word, Nest>) * rowsThreads);
     const auto blocks = static_cast<unsigned>(std::min<std::uint64_t>(wanted, 0x7fffffffU));
     view_copy_rows<Word, Nest><<<blocks, rowsThreads, 0, stream>>>(static_cast<const Word*>(launch.source),
                                                                    static_cast<Word*>(launch.target), nest);

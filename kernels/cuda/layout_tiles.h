@@ -25,15 +25,17 @@ template <int count> struct alignas(4 * count) WordChunk
 // ---- rows -------------------------------------------------------------------------------------
 
 constexpr int rowsThreads = 256;
-/// Words that a thread has on their way: 64 bytes of them, or 16.
-template <typename Word> constexpr int rowsInFlight = sizeof(Word) > 4 ? 64 / int(sizeof(Word)) : 16;
+/// Words that a thread has on their way: 64 bytes of them, or 16; 8 of a walk in 64 bits, whose divisions fill the
+/// registers.
+template <typename Word, typename Nest>
+constexpr int rowsInFlight = sizeof(Word) > 4 ? 64 / int(sizeof(Word)) : sizeof(typename Nest::Index) > 4 ? 8 : 16;
 
 /// target[i] = source[visit i]: a block takes neighbours of the walk, `inFlight` times as many as it has threads.
 template <typename Machine, typename Word, typename Nest>
 MEMSCAPE_KERNEL void copyRows(Machine& m, const Word* source, Word* target, const Nest& nest)
 {
     using Index = typename Nest::Index;
-    constexpr int inFlight = rowsInFlight<Word>;
+    constexpr int inFlight = rowsInFlight<Word, Nest>;
     constexpr std::uint64_t perBlock = std::uint64_t(inFlight) * rowsThreads;
     for (std::uint64_t first = std::uint64_t(m.blockX()) * perBlock; first < nest.elements;
          first += std::uint64_t(m.blocksX()) * perBlock) {

@@ -105,12 +105,15 @@ struct Copy
         const ViewNest words = cuda::inWords(nest, copied.path.neighbours);
         const auto* from = reinterpret_cast<const Word*>(source.begin());
         auto* to = reinterpret_cast<Word*>(target.begin());
-        const std::uint64_t perBlock = std::uint64_t(rowsInFlight<Word>) * rowsThreads;
-        const std::uint64_t blocks = std::min<std::uint64_t>((words.elements + perBlock - 1) / perBlock, mostBlocks);
+        const auto walk = [&](const auto& walked) {
+            const std::uint64_t perBlock = std::uint64_t(rowsInFlight<Word, std::decay_t<decltype(walked)>>) * rowsThreads;
+            launch(std::min((walked.elements + perBlock - 1) / perBlock, mostBlocks), 0,
+                   [&](Machine& m) { copyRows(m, from, to, walked); });
+        };
         if (isNarrow(words) && !isWide)
-            launch(blocks, 0, [&](Machine& m) { copyRows(m, from, to, narrowNest(words)); });
+            walk(narrowNest(words));
         else
-            launch(blocks, 0, [&](Machine& m) { copyRows(m, from, to, words); });
+            walk(words);
     }
 
     template <typename Word> void run(int version)
