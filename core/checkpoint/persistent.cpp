@@ -53,18 +53,6 @@ double extraLimit(const SlotChain& chain)
     return limit;
 }
 
-bool hasWholeTimes(const SlotChain& chain)
-{
-    const auto isWhole = [](double time) { return time == std::floor(time); };
-    return std::all_of(chain.stages.begin(), chain.stages.end(), [&](const Stage& stage) {
-        return isWhole(stage.forward)
-            && std::all_of(stage.options.begin(), stage.options.end(),
-                           [&](const SaveOption& option) {
-                               return isWhole(option.forward) && isWhole(option.backward);
-                           });
-    });
-}
-
 /// Refuses `fixed` B that every table of this length takes and `cells` B that grow with the slots.
 tl::unexpected<Error> tooLarge(const Chain& chain, std::int64_t top, double fixed, double cells,
                                const PersistentSettings& settings)
@@ -153,37 +141,86 @@ Result<void> checkSettings(const PersistentSettings& settings)
     return {};
 }
 
+/// The limit of memory, and what is known without the recursion.
+std::shared_ptr<persistent::Table> tableOf(const Chain& chain, std::int64_t memoryLimit)
+{
+    auto table = std::make_shared<persistent::Table>();
+    std::tie(table->withoutRecomputation, table->saveAll) =
+        withoutRecomputation(discretise(chain, 1));
+    table->isBytes = chain.units.isBytes;
+    table->isWhole = memoryLimit == 0 || memoryLimit >= table->withoutRecomputation;
+    table->limit =
+        std::max<std::int64_t>(1, table->isWhole ? table->withoutRecomputation : memoryLimit);
+    return table;
+}
+
+void setTop(persistent::Table& table)
+{
+    const SlotChain& slots = table.chain;
+    table.top = table.isWhole ? withoutRecomputation(slots).first - slots.values[0] + 1
+                              : table.limit / slots.slot - slots.values[0] + 1;
+}
+
+/// The most extra time of any schedule; times that can't be added are an error.
+Result<double> checkedExtraLimit(const SlotChain& chain)
+{
+    const double extra = extraLimit(chain);
+    if (!std::isfinite(chain.base + extra))
+        return fail("chain.range", "these times are too long to be added",
+                    "give times in larger units", "forward");
+    return extra;
+}
+
 } // namespace
 
 Result<PersistentSolution> solvePersistent(const Chain& chain, const PersistentSettings& settings)
 {
     MEMSCAPE_CHECK(checkChain(chain));
     MEMSCAPE_CHECK(checkSettings(settings));
-    auto table = std::make_shared<persistent::Table>();
-    std::tie(table->withoutRecomputation, table->saveAll) =
-        withoutRecomputation(discretise(chain, 1));
-    table->isBytes = chain.units.isBytes;
-    table->isWhole =
-        settings.memoryLimit == 0 || settings.memoryLimit >= table->withoutRecomputation;
-    const std::int64_t limit = std::max<std::int64_t>(
-        1, table->isWhole ? table->withoutRecomputation : settings.memoryLimit);
-    table->chain = discretise(chain, slotSize(chain, limit, settings.slotCount));
-    const SlotChain& slots = table->chain;
-    table->top = table->isWhole ? withoutRecomputation(slots).first - slots.values[0] + 1
-                                : limit / slots.slot - slots.values[0] + 1;
+    auto table = tableOf(chain, settings.memoryLimit);
+    const std::int64_t slot = slotSize(chain, table->limit, settings.slotCount);
+    table->chain = discretise(chain, slot, settings.rounding);
+    table->isExact = dividesSizes(chain, slot);
+    setTop(*table);
     if (table->top <= 0)
         return limitTooSmall(chain, settings);
 
-    const double extra = extraLimit(slots);
-    if (!std::isfinite(slots.base + extra))
-        return fail("chain.range", "these times are too long to be added",
-                    "give times in larger units", "forward");
-    MEMSCAPE_CHECK(hasWholeTimes(slots) && extra < persistent::costLimit<std::int32_t>
+    MEMSCAPE_TRY(extra, checkedExtraLimit(table->chain));
+    MEMSCAPE_CHECK(table->chain.hasWholeTimes() && extra < persistent::costLimit<std::int32_t>
                        ? solveAs<std::int32_t>(*table, chain, settings)
                        : solveAs<double>(*table, chain, settings));
     table->first = table->firstFeasible();
     if (table->first >= table->top && !table->isWhole)
         return limitTooSmall(chain, settings);
+    return PersistentSolution(std::move(table));
+}
+
+Result<PersistentSolution> solveExactly(const Chain& chain, const ExactSettings& settings)
+{
+    MEMSCAPE_CHECK(checkChain(chain));
+    auto table = tableOf(chain, 0);
+    table->chain = discretise(chain, 1);
+    table->isExact = true;
+    setTop(*table);
+    MEMSCAPE_TRY(extra, checkedExtraLimit(table->chain));
+    const auto tooMuch = [&] {
+        return fail("checkpoint.size",
+                    fmt::format("{} stages with so many different sizes have too many optimal "
+                                "schedules to solve them all exactly",
+                                chain.length()),
+                    "solve in slots of memory");
+    };
+    if (chain.length() > exactLengthLimit)
+        return tooMuch();
+    auto exact = persistent::fillExact(table->chain, extra,
+                                       {table->top - 1, settings.work, settings.isCancelled});
+    if (!exact && settings.isCancelled && settings.isCancelled())
+        return fail("checkpoint.cancelled", "the solve was cancelled");
+    if (!exact)
+        return tooMuch();
+    table->solverBytes = std::int64_t(exact->bytes());
+    table->costs = std::move(*exact);
+    table->first = table->firstFeasible();
     return PersistentSolution(std::move(table));
 }
 
@@ -207,10 +244,21 @@ std::vector<FrontPoint> PersistentSolution::front() const
 {
     const SlotChain& chain = m_table->chain;
     std::vector<FrontPoint> points;
-    for (std::int64_t m = m_table->first; m < m_table->top; ++m) {
+    const auto add = [&](std::int64_t m, double extra) {
         const std::int64_t budget = (m + chain.values[0]) * chain.slot;
         if (budget < m_table->withoutRecomputation)
-            points.push_back({budget, chain.base + m_table->extra(0, chain.end, m)});
+            points.push_back({budget, chain.base + extra});
+    };
+    if (const auto* exact = std::get_if<persistent::ExactTable>(&m_table->costs)) {
+        for (const persistent::ExactStep& step :
+             exact->steps(persistent::Segments(chain.end)(0, chain.end))) {
+            if (!points.empty()) // the step before lasts until here
+                add(step.memory - 1, points.back().makespan - chain.base);
+            add(step.memory, exact->seconds(step.extra));
+        }
+    } else {
+        for (std::int64_t m = m_table->first; m < m_table->top; ++m)
+            add(m, m_table->extra(0, chain.end, m));
     }
     if (m_table->isWhole)
         points.push_back({m_table->withoutRecomputation, chain.base});
@@ -238,10 +286,15 @@ std::int64_t PersistentSolution::slot() const
     return m_table->chain.slot;
 }
 
+bool PersistentSolution::isExact() const
+{
+    return m_table->isExact;
+}
+
 std::int64_t PersistentSolution::tableBytes() const
 {
-    const std::size_t cells = std::visit(
-        [](const auto& costs) { return costs.size * sizeof(costs.cells[0]); }, m_table->costs);
+    const std::size_t cells =
+        std::visit([](const auto& costs) { return costs.bytes(); }, m_table->costs);
     return std::int64_t(
         cells + m_table->windows.size() * (sizeof(persistent::Window) + sizeof(std::size_t)));
 }

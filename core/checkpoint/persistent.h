@@ -9,9 +9,10 @@
 //               if m ≥ max(y_{t+1} + x̄_{s+1} + ftmp_s, y_s + y_{s+1} + x̄_{s+1} + btmp_s)
 //
 // Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova (arXiv 1911.13214), with several ways to save a
-// stage as in Rockmate (Zhao et al.). The loss is stage L. O(0,L,·) is the whole front. Sizes are
-// whole slots, rounded up; the schedules that come out fit in bytes, and are optimal for the
-// rounded sizes.
+// stage as in Rockmate (Zhao et al.). The loss is stage L. O(0,L,·) is the whole front. Two ways to
+// solve it: in whole slots of memory, sizes rounded up (schedules fit in bytes, and are optimal for
+// the rounded sizes) or down (nothing is quicker: a bound); and exactly, in the steps that O falls in
+// as memory grows, where these are not too many.
 //
 // Left out: schedules that forget a kept value and make it again, which can be better (3 equal
 // stages: 10 instead of 11 steps); that search is NP-hard.
@@ -20,6 +21,7 @@
 #include "core/base/result.h"
 #include "core/checkpoint/chain.h"
 #include "core/checkpoint/schedule.h"
+#include "core/checkpoint/slot_chain.h"
 
 #include <cstdint>
 #include <functional>
@@ -33,6 +35,7 @@ struct PersistentSettings
     int slotCount = 500; ///< the memory limit of a chain in bytes is divided into so many
     std::int64_t memoryLimit = 0; ///< largest budget to solve for; 0: what no recomputation needs
     std::int64_t tableLimit = std::int64_t(4) << 30; ///< B that the solver may take itself
+    Rounding rounding = Rounding::Up; ///< Down: makespans are lower bounds, schedules may not fit
     int vectorBytes = 64; ///< widest vectors to use, where the processor has them
     std::function<bool()> isCancelled = {}; ///< asked every few milliseconds at most; may be empty
 };
@@ -59,7 +62,8 @@ public:
     /// From here on nothing is recomputed; exact, not rounded to slots. May be above the memory
     /// limit.
     std::int64_t budgetWithoutRecomputation() const;
-    /// One point a slot from minimumBudget() to budgetWithoutRecomputation() or the memory limit.
+    /// From minimumBudget() to budgetWithoutRecomputation() or the memory limit: one point a slot, or,
+    /// solved exactly, the first and the last budget of every step.
     std::vector<FrontPoint> front() const;
     /// The front at this budget. Of whole-number times exactly what the schedule's replay says, of
     /// others to the rounding of their sums. Errors: checkpoint.budget.
@@ -70,6 +74,7 @@ public:
     Result<Schedule> schedule(std::int64_t budget) const;
 
     std::int64_t slot() const; ///< the size of a slot in the chain's units of memory
+    bool isExact() const; ///< no size was rounded
     std::int64_t tableBytes() const; ///< what the table keeps
     std::int64_t solverBytes() const; ///< the most that solving took
 
@@ -83,6 +88,21 @@ private:
 /// checkpoint.cancelled.
 Result<PersistentSolution> solvePersistent(const Chain& chain,
                                            const PersistentSettings& settings = {});
+
+struct ExactSettings
+{
+    /// Steps that may be looked at, some nanoseconds each.
+    std::int64_t work = 30'000'000;
+    std::function<bool()> isCancelled = {};
+};
+
+/// Longer chains are not tried exactly: a table over their segments alone is too large.
+inline constexpr int exactLengthLimit = 1000;
+
+/// The whole front on exact sizes, without slots (persistent_exact.h): at once where few stages
+/// differ, as in networks; refused where the steps become too many. Errors: chain.*,
+/// checkpoint.size, checkpoint.cancelled.
+Result<PersistentSolution> solveExactly(const Chain& chain, const ExactSettings& settings = {});
 
 /// Up to this length a limit that is too small is answered with the exact least budget.
 inline constexpr int exactMinimumLength = 1000;

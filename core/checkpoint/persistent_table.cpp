@@ -7,28 +7,39 @@
 
 namespace memscape::persistent {
 
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+template <typename Cost> double costAt(const CostTable<Cost>& table, std::size_t segment, std::int64_t m)
+{
+    const Cost extra = table.cells[table.starts[segment] + std::size_t(m)];
+    return extra < infeasible<Cost> ? double(extra) : never;
+}
+
+} // namespace
+
 double Table::extra(int s, int t, std::int64_t m) const
 {
     const std::size_t segment = Segments(chain.end)(s, t);
+    if (const auto* exact = std::get_if<ExactTable>(&costs))
+        return exact->extra(segment, m);
     const Window window = windows[segment];
     if (m >= window.last)
-        return window.last < top ? 0 : std::numeric_limits<double>::infinity();
+        return window.last < top ? 0 : never;
     if (m < window.first)
-        return std::numeric_limits<double>::infinity();
-    return std::visit(
-        [&]<typename Cost>(const CostTable<Cost>& table) {
-            const Cost extra = table.cells[table.starts[segment] + std::size_t(m)];
-            return extra < infeasible<Cost> ? double(extra)
-                                            : std::numeric_limits<double>::infinity();
-        },
-        costs);
+        return never;
+    const auto* whole = std::get_if<CostTable<std::int32_t>>(&costs);
+    return whole ? costAt(*whole, segment, m) : costAt(std::get<CostTable<double>>(costs), segment, m);
 }
 
 std::int64_t Table::firstFeasible() const
 {
-    const Window window = windows[Segments(chain.end)(0, chain.end)];
-    std::int64_t m = window.first;
-    while (m < top && extra(0, chain.end, m) == std::numeric_limits<double>::infinity())
+    const std::size_t all = Segments(chain.end)(0, chain.end);
+    if (const auto* exact = std::get_if<ExactTable>(&costs))
+        return exact->steps(all).empty() ? top : exact->steps(all).front().memory;
+    std::int64_t m = windows[all].first;
+    while (m < top && extra(0, chain.end, m) == never)
         ++m;
     return m;
 }

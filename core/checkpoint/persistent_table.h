@@ -6,6 +6,7 @@
 
 #include "core/base/result.h"
 #include "core/checkpoint/persistent.h"
+#include "core/checkpoint/persistent_exact.h"
 #include "core/checkpoint/persistent_tiles.h"
 #include "core/checkpoint/persistent_windows.h"
 
@@ -23,6 +24,7 @@ template <typename Cost> struct CostTable
         starts; ///< per segment: `cells[starts[segment] + m]`, first ≤ m < last (may wrap)
     std::unique_ptr<Cost[]> cells;
     std::size_t size = 0;
+    std::size_t bytes() const { return size * sizeof(Cost); }
 };
 
 class Table
@@ -30,13 +32,15 @@ class Table
 public:
     SlotChain chain;
     bool isBytes = true;
+    bool isExact = false; ///< no size was rounded
     bool isWhole = true; ///< the limit is what no recomputation needs, or more
+    std::int64_t limit = 0; ///< the largest budget, in the chain's units
     std::int64_t top = 0; ///< m < top are solved
     std::int64_t first = 0; ///< the first m that O(0,L,·) is feasible for; `top` when none is
     std::int64_t withoutRecomputation = 0; ///< exact budget, in the chain's units
     Schedule saveAll; ///< the schedule of that budget
     std::vector<Window> windows;
-    std::variant<CostTable<std::int32_t>, CostTable<double>> costs;
+    std::variant<CostTable<std::int32_t>, CostTable<double>, ExactTable> costs; ///< the last has no windows
     std::int64_t solverBytes = 0;
 
     /// Time of segment s … t beyond Σ fastest, infinite when it can't run in m beside x_s.

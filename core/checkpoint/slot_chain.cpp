@@ -2,6 +2,7 @@
 #include "core/checkpoint/slot_chain.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -9,9 +10,9 @@ namespace memscape {
 
 namespace {
 
-void divideUp(std::int64_t& size, std::int64_t slot)
+void divide(std::int64_t& size, std::int64_t slot, Rounding rounding)
 {
-    size = size / slot + (size % slot != 0);
+    size = size / slot + (rounding == Rounding::Up && size % slot != 0);
 }
 
 /// The least time of a stage that is saved.
@@ -65,7 +66,24 @@ SlotNeed SlotChain::neededToSaveFastest(int s, int t, std::int64_t after) const
     return least;
 }
 
-SlotChain discretise(const Chain& chain, std::int64_t slot)
+bool SlotChain::hasWholeTimes() const
+{
+    const auto isWhole = [](double time) { return time == std::floor(time); };
+    return std::all_of(stages.begin(), stages.end(), [&](const Stage& stage) {
+        return isWhole(stage.forward)
+            && std::all_of(stage.options.begin(), stage.options.end(),
+                           [&](const SaveOption& option) {
+                               return isWhole(option.forward) && isWhole(option.backward);
+                           });
+    });
+}
+
+bool dividesSizes(const Chain& chain, std::int64_t slot)
+{
+    return commonDivisor(chain) % slot == 0;
+}
+
+SlotChain discretise(const Chain& chain, std::int64_t slot, Rounding rounding)
 {
     SlotChain slots;
     slots.end = chain.length();
@@ -77,13 +95,13 @@ SlotChain discretise(const Chain& chain, std::int64_t slot)
         Stage{"loss", 0, 0, {SaveOption{"loss", 0, chain.lossTime, 0, 0, chain.lossOverhead}}});
     slots.passed.push_back(0);
     for (std::int64_t& value : slots.values)
-        divideUp(value, slot);
+        divide(value, slot, rounding);
     for (Stage& stage : slots.stages) {
-        divideUp(stage.forwardOverhead, slot);
+        divide(stage.forwardOverhead, slot, rounding);
         for (SaveOption& option : stage.options) {
-            divideUp(option.saved, slot);
-            divideUp(option.forwardOverhead, slot);
-            divideUp(option.backwardOverhead, slot);
+            divide(option.saved, slot, rounding);
+            divide(option.forwardOverhead, slot, rounding);
+            divide(option.backwardOverhead, slot, rounding);
         }
         slots.fastest.push_back(fastestOf(stage));
         slots.base += slots.fastest.back();

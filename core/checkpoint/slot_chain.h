@@ -24,6 +24,9 @@ struct SlotChain
     std::vector<double> passed; ///< L + 2: Σ_{i<j} of plain forward times
     double base = 0; ///< Σ fastest: nothing is recomputed
 
+    /// Every time is a whole number.
+    bool hasWholeTimes() const;
+
     /// Needed beside x_s to run stage s forward and backward in this way, y_{t+1} resident.
     std::int64_t neededToSave(int s, int t, const SaveOption& option) const;
     /// The part of what passing stages s … j−1 without saving needs beside x_s and y_{t+1} that
@@ -34,8 +37,15 @@ struct SlotChain
     SlotNeed neededToSaveFastest(int s, int t, std::int64_t after) const;
 };
 
-/// Every size divided by `slot`, rounded up.
-SlotChain discretise(const Chain& chain, std::int64_t slot);
+/// What becomes of a size that is no whole number of slots. Up: schedules fit. Down: what is found
+/// is quicker than any schedule, or as quick; its schedules may not fit.
+enum class Rounding { Up, Down };
+
+/// Every size divided by `slot`.
+SlotChain discretise(const Chain& chain, std::int64_t slot, Rounding rounding = Rounding::Up);
+
+/// Whether every size is a whole number of slots, so that nothing is rounded.
+bool dividesSizes(const Chain& chain, std::int64_t slot);
 
 /// The size of a slot: 1 for abstract units; else the largest size that divides all of them, if
 /// `limit` then has at most `slotCount`, and limit / slotCount rounded up if not.

@@ -34,7 +34,8 @@ public:
                "so peak and makespan are counted, not "
                "estimated; the front is the best time for every budget, optimal among persistent "
                "schedules (what is kept stays until its "
-               "own backward). Left out: parameters, their gradients and the optimizer's state, "
+               "own backward) on exact sizes; where a chain of many different stages is too much for "
+               "that, sizes are rounded, and the answer says how far from the optimum it may be. Left out: parameters, their gradients and the optimizer's state, "
                "which no schedule changes, and networks "
                "that are not a chain.";
     }
@@ -141,12 +142,13 @@ Result<CheckpointAnswer> answerCheckpoint(const Device& device, const Parameters
     if (answer.budget.memory == 0)
         answer.budget.memory = answer.leastMemory + (answer.fullMemory - answer.leastMemory) / 2;
     MEMSCAPE_CHECK(checkWanted());
-    answer.chosen = solveStrategy(answer, parameters.choice("strategy"), parameters);
+    const std::string& strategy = parameters.choice("strategy");
+    if (strategy == "optimal")
+        answer.others = solveOthers(answer, parameters);
+    answer.chosen = strategy == "optimal" ? solveOptimal(answer, answer.others)
+                                          : solveStrategy(answer, strategy, parameters);
     if (answer.chosen.missing && answer.chosen.missing->code != "checkpoint.budget")
         return fail(*answer.chosen.missing); // no budget would help
-    if (answer.chosen.slot != 0 && answer.front && answer.chosen.slot == answer.front->slot()
-        && answer.chosen.key == "optimal")
-        answer.chosen.solverTime += answer.tables->frontTime(); // its table was there
     return answer;
 }
 

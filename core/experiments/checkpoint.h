@@ -36,9 +36,15 @@ struct StrategyAnswer
     bool isFeasible = false; ///< there is one, and within the budget (when one was given)
     double solverTime = 0; ///< s, without the replay
     std::int64_t slot = 0; ///< the size of a slot that the solver rounded to, 0: none
+    /// Of optimal: no persistent schedule takes less time, and who found the schedule where it was
+    /// another strategy.
+    double bound = 0;
+    std::string takenFrom;
     Json extra = Json::object(); ///< what is special to the strategy
 
     bool hasSchedule() const { return !schedule.empty(); }
+    /// How much longer than its bound, as a share of it; 0 where it is the optimum.
+    double gap() const;
 };
 
 struct CheckpointAnswer
@@ -51,6 +57,7 @@ struct CheckpointAnswer
     std::int64_t fullMemory = 0; ///< that keeping everything takes
     double fullTime = 0; ///< s, nothing runs twice
     StrategyAnswer chosen;
+    std::vector<StrategyAnswer> others; ///< where the optimal one is chosen: what it had to beat
     std::optional<PersistentSolution> front; ///< missing on chains too long for it
     std::optional<Error> frontMissing;
     std::shared_ptr<CheckpointTables> tables; ///< what is solved, for other budgets
@@ -74,10 +81,21 @@ Result<CheckpointAnswer> answerCheckpoint(const Device& device, const Parameters
 std::vector<StrategyAnswer> compareStrategies(const CheckpointAnswer& answer,
                                               const Parameters& parameters);
 
-/// One strategy: solved, replayed, checked against what the solver claimed. `key` as the parameter
-/// takes it.
+/// One strategy but the optimal: solved, replayed, checked against what the solver claimed. `key` as
+/// the parameter takes it.
 StrategyAnswer solveStrategy(const CheckpointAnswer& answer, const std::string& key,
                              const Parameters& parameters);
+/// All that are compared but the optimal one.
+std::vector<StrategyAnswer> solveOthers(const CheckpointAnswer& answer, const Parameters& parameters);
+/// The best that is known at the budget: the optimum among persistent schedules, or what one of the
+/// others found where that is better (a heuristic that forgets and makes again can be). So no
+/// strategy that fits the budget is quicker.
+StrategyAnswer solveOptimal(const CheckpointAnswer& answer, const std::vector<StrategyAnswer>& others);
+
+/// The least time for every budget, as a line through its corners: the solved front, and below it
+/// what strategies found, where sizes were rounded or they do what the front leaves out.
+std::vector<FrontPoint> bestFront(const CheckpointAnswer& answer,
+                                  const std::vector<StrategyAnswer>& strategies);
 
 /// The parameters of `checkpoint`; those of a model are spelled as in `training-memory`.
 Schema checkpointSchema();

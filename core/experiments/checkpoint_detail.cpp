@@ -2,7 +2,8 @@
 // `detail` of a prediction of `checkpoint`:
 //   schedule    the chosen one: [{"operation","stage","option","begin","end","during","after",
 //               "recomputation"}]
-//   front       [{"budget","makespan"}], every slot from the least memory to no recomputation
+//   front       [{"budget","makespan"}]: corners of the least time for every budget, from the least
+//               memory to no recomputation
 //   strategies  every strategy at the budget: [{"key","label","note","peak","makespan",
 //               "recomputed_forwards","forward_evaluations","feasible","solver_time","missing"}]
 //   chain       names and arrays, as a memscape-chain document; its units say what they are
@@ -45,13 +46,11 @@ Json strategyJson(const StrategyAnswer& strategy)
     return json;
 }
 
-Json frontJson(const CheckpointAnswer& answer)
+Json frontJson(const CheckpointAnswer& answer, const std::vector<StrategyAnswer>& strategies)
 {
     Json points = Json::array();
-    if (answer.front) {
-        for (const FrontPoint& point : answer.front->front())
-            points.push_back({{"budget", point.budget}, {"makespan", point.makespan}});
-    }
+    for (const FrontPoint& point : bestFront(answer, strategies))
+        points.push_back({{"budget", point.budget}, {"makespan", point.makespan}});
     return points;
 }
 
@@ -81,7 +80,7 @@ Json checkpointDetail(const CheckpointAnswer& answer, const std::vector<Strategy
     if (!isShort)
         detail["schedule_missing"] = fmt::format(
             "{} operations are more than {}", answer.chosen.schedule.size(), writtenOperationLimit);
-    detail["front"] = frontJson(answer);
+    detail["front"] = frontJson(answer, strategies);
     if (answer.front)
         detail["front_slot"] = answer.front->slot();
     if (answer.frontMissing)

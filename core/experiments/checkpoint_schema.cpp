@@ -50,9 +50,9 @@ ParameterSpec strategySpec()
           "equal"},
          {"mixed", "mixed Revolve",
           "as Revolve, but a slot may hold all that one stage saves (Maddison 2024)"},
-         {"optimal", "optimal (persistent)",
+         {"optimal", "optimal",
           "dynamic program over memory: the quickest schedule in which what is kept stays "
-          "until its own backward"},
+          "until its own backward; no other strategy at the same budget is quicker"},
          {"selective", "selective", "a knapsack: keep what costs most to make again for its bytes"},
          {"adaptive", "adaptive (heuristic)",
           "no plan: when memory is short, what is cheap, large and stale goes (DTR)"},
@@ -66,10 +66,10 @@ ParameterSpec slotsSpec()
 {
     return {"slots",
             "slots",
-            "Into how many parts the dynamic program divides the budget of a chain in bytes. Every "
-            "size is rounded up to whole slots, so more "
-            "slots find better schedules and take longer. A chain in abstract units has one slot a "
-            "unit.",
+            "Into how many parts the dynamic program divides the budget of a chain in bytes, where "
+            "its stages are too many and too different to be solved on exact sizes. Sizes are "
+            "rounded to whole slots, so more slots find better schedules and take longer; the answer "
+            "says how far from the optimum it may be. A chain in abstract units has one slot a unit.",
             ParameterKind::Integer,
             Unit::One,
             8,

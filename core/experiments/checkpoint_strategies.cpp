@@ -12,7 +12,6 @@
 #include "core/checkpoint/exhaustive.h"
 #include "core/checkpoint/knapsack.h"
 #include "core/checkpoint/revolve.h"
-#include "core/checkpoint/slot_chain.h"
 
 #include <algorithm>
 #include <cmath>
@@ -32,24 +31,11 @@ constexpr std::int64_t selectiveSlotLimit = 500;
 /// Beyond, only what is quick is compared.
 constexpr int comparisonLimit = 2000;
 
-Error belowMinimum(const CheckpointAnswer& answer)
-{
-    const std::string least = memoryText(answer, double(answer.leastMemory));
-    return {"checkpoint.budget",
-            fmt::format("no schedule fits in {}", memoryText(answer, double(answer.budget.memory))),
-            "budget",
-            answer.isLeastExact
-                ? fmt::format("the least that a persistent schedule takes is {} ({})", least,
-                              answer.leastMemory)
-                : fmt::format("one operation alone takes {} ({})", least, answer.leastMemory)};
-}
-
 /// A schedule and what its solver said it would be.
 struct Solved
 {
     Schedule schedule;
     std::optional<std::int64_t> forwards = {};
-    std::optional<double> makespan = {};
     std::int64_t slot = 0;
     Json extra = Json::object();
 };
@@ -78,7 +64,7 @@ Result<Solved> fittingSlots(const CheckpointAnswer& answer, std::int64_t most,
         if (!best || replayed->makespan < bestTime) {
             bestTime = replayed->makespan;
             best =
-                Solved{std::move(made->schedule), made->forwards, {}, 0, Json{{"states", slots}}};
+                Solved{std::move(made->schedule), made->forwards, 0, Json{{"states", slots}}};
             if (made->writes > 0)
                 best->extra["writes"] = made->writes;
         }
@@ -115,7 +101,6 @@ Result<Solved> solveRevolve(const CheckpointAnswer& answer)
     MEMSCAPE_TRY(plan, revolve(length, *answer.budget.states));
     return Solved{std::move(plan.schedule),
                   plan.forwards,
-                  {},
                   0,
                   {{"states", *answer.budget.states}, {"writes", plan.writes}}};
 }
@@ -130,41 +115,7 @@ Result<Solved> solveMixed(const CheckpointAnswer& answer)
         return fittingSlots(answer, table.largestSlots(),
                             [&](std::int64_t slots) { return table.plan(slots); });
     MEMSCAPE_TRY(plan, table.plan(most));
-    return Solved{std::move(plan.schedule), plan.forwards, {}, 0, {{"states", most}}};
-}
-
-/// The schedule at the budget, from a table of slots `finer` times as fine as asked for.
-Result<Solved> solveInTable(const CheckpointAnswer& answer, int finer)
-{
-    MEMSCAPE_TRY(solution, answer.tables->within(answer.budget.memory, finer));
-    MEMSCAPE_TRY(schedule, solution.schedule(answer.budget.memory));
-    MEMSCAPE_TRY(makespan, solution.makespan(answer.budget.memory));
-    return Solved{std::move(schedule),
-                  {},
-                  makespan,
-                  solution.slot(),
-                  {{"table_bytes", solution.tableBytes()}}};
-}
-
-Result<Solved> solveOptimal(const CheckpointAnswer& answer)
-{
-    if (answer.isLeastExact && answer.budget.memory < answer.leastMemory)
-        return fail(belowMinimum(answer));
-    auto solved = solveInTable(answer, 1);
-    // Rounding up may leave no schedule where bytes would: finer slots then.
-    for (int finer = 4; finer <= 16 && !solved && solved.error().code == "checkpoint.budget";
-         finer *= 4)
-        solved = solveInTable(answer, finer);
-    if (solved)
-        return solved;
-    Error error = solved.error();
-    if (error.code == "checkpoint.budget")
-        error.hint += "; sizes are rounded up to slots, so more slots may fit";
-    if (error.code == "checkpoint.size" && error.place.empty())
-        error.place = "chain";
-    if (error.code == "checkpoint.size")
-        error.hint += "; or take strategy=sqrt or revolve";
-    return fail(std::move(error));
+    return Solved{std::move(plan.schedule), plan.forwards, 0, {{"states", most}}};
 }
 
 Json selectionJson(const Selection& selection)
@@ -202,7 +153,7 @@ Result<Solved> solveSelective(const CheckpointAnswer& answer, int slots)
                 continue;
             const std::int64_t capacity = slot * knapsack.unit();
             bestTime = replayed->makespan;
-            best = Solved{std::move(schedule), {}, {}, knapsack.unit(), selectionJson(selection)};
+            best = Solved{std::move(schedule), {}, knapsack.unit(), selectionJson(selection)};
             best->extra["capacity"] = capacity;
             best->extra["borders"] = borders == Borders::Kept ? "kept" : "dropped";
             best->extra["greedy"] = selectionJson(greedySelection(items, capacity));
@@ -238,33 +189,19 @@ Result<Solved> solveBy(const CheckpointAnswer& answer, const std::string& key,
         return solveMixed(answer);
     if (key == "selective")
         return solveSelective(answer, slots);
-    if (key == "optimal")
-        return solveOptimal(answer);
     MEMSCAPE_TRY(schedule,
                  key == "adaptive" ? adaptiveSchedule(answer.chain(), answer.budget.memory)
                                    : exhaustiveSchedule(answer.chain(), answer.budget.memory));
     return Solved{std::move(schedule)};
 }
 
-/// Whether the replay says what the solver said; sums of seconds may differ in their last places.
-std::optional<Error> disagreement(const CheckpointAnswer& answer, const Solved& solved,
-                                  const Replay& replayed)
+/// Whether the replay says what the solver said.
+std::optional<Error> disagreement(const Solved& solved, const Replay& replayed)
 {
     if (solved.forwards && *solved.forwards != replayed.forwards)
         return Error{
             "schedule.invalid",
             fmt::format("{} forwards replayed, {} claimed", replayed.forwards, *solved.forwards)};
-    const bool isExact = !answer.chain().units.isSeconds;
-    const double allowed = isExact ? 0 : 1e-9 * replayed.makespan;
-    if (solved.makespan && isExact && std::floor(*solved.makespan) == *solved.makespan
-        && *solved.makespan != replayed.makespan)
-        return Error{
-            "schedule.invalid",
-            fmt::format("makespan {} replayed, {} claimed", replayed.makespan, *solved.makespan)};
-    if (solved.makespan && !isExact && std::fabs(*solved.makespan - replayed.makespan) > allowed)
-        return Error{
-            "schedule.invalid",
-            fmt::format("makespan {} replayed, {} claimed", replayed.makespan, *solved.makespan)};
     return {};
 }
 
@@ -277,7 +214,7 @@ std::string labelOf(const std::string& key)
         {"sqrt", "√n segments"},
         {"revolve", "Revolve"},
         {"mixed", "mixed Revolve"},
-        {"optimal", "optimal (persistent)"},
+        {"optimal", "optimal"},
         {"selective", "selective"},
         {"adaptive", "adaptive (heuristic)"},
         {"exhaustive", "true optimum"}};
@@ -295,8 +232,6 @@ std::string noteOf(const std::string& key)
         {"sqrt", "Chen et al. 2016: best of equal two-level segments on equal stages"},
         {"revolve", "optimal for equal stages when only states x_i are stored"},
         {"mixed", "optimal for equal stages when a slot holds a state or all that a step saves"},
-        {"optimal",
-         "optimal among persistent schedules: what is kept stays until its own backward"},
         {"selective", "a knapsack over saved bytes; the peak is the replay's"},
         {"adaptive", "a heuristic that does not plan (DTR)"},
         {"exhaustive", "optimal among all schedules: everything was looked at"}};
@@ -324,7 +259,7 @@ StrategyAnswer solveStrategy(const CheckpointAnswer& answer, const std::string& 
         return strategy;
     }
     auto replayed = replay(answer.chain(), solved->schedule);
-    if (const auto wrong = replayed ? disagreement(answer, *solved, *replayed)
+    if (const auto wrong = replayed ? disagreement(*solved, *replayed)
                                     : std::optional<Error>(replayed.error())) {
         strategy.missing = wrong;
         return strategy;
@@ -338,33 +273,44 @@ StrategyAnswer solveStrategy(const CheckpointAnswer& answer, const std::string& 
     return strategy;
 }
 
-std::vector<StrategyAnswer> compareStrategies(const CheckpointAnswer& answer,
-                                              const Parameters& parameters)
+std::vector<StrategyAnswer> solveOthers(const CheckpointAnswer& answer, const Parameters& parameters)
 {
     const int length = answer.chain().length();
+    const std::string chosen = parameters.choice("strategy");
     std::vector<std::string> keys{"none"};
     for (std::int64_t every = 1; every < length && length <= comparisonLimit; every *= 2)
         keys.push_back(fmt::format("every:{}", every));
-    if (answer.chosen.key.starts_with("every:")
-        && std::find(keys.begin(), keys.end(), answer.chosen.key) == keys.end())
-        keys.push_back(answer.chosen.key);
+    if (chosen.starts_with("every:") && std::find(keys.begin(), keys.end(), chosen) == keys.end())
+        keys.push_back(chosen);
     keys.push_back("sqrt");
-    if (length <= comparisonLimit || answer.chosen.key == "revolve")
+    if (length <= comparisonLimit || chosen == "revolve")
         keys.push_back("revolve");
-    if (length <= mixedComparisonLimit || answer.chosen.key == "mixed")
+    if (length <= mixedComparisonLimit || chosen == "mixed")
         keys.push_back("mixed");
-    if (answer.front || answer.chosen.key == "optimal")
-        keys.push_back("optimal");
-    if (length <= comparisonLimit || answer.chosen.key == "selective")
+    if (length <= comparisonLimit || chosen == "selective")
         keys.push_back("selective");
-    if (length <= slotScanLimit || answer.chosen.key == "adaptive")
+    if (length <= slotScanLimit || chosen == "adaptive")
         keys.push_back("adaptive");
-    if (length <= exhaustiveLengthLimit || answer.chosen.key == "exhaustive")
+    if (length <= exhaustiveLengthLimit || chosen == "exhaustive")
         keys.push_back("exhaustive");
     std::vector<StrategyAnswer> all;
     for (const std::string& key : keys)
         all.push_back(key == answer.chosen.key ? answer.chosen
                                                : solveStrategy(answer, key, parameters));
+    return all;
+}
+
+std::vector<StrategyAnswer> compareStrategies(const CheckpointAnswer& answer,
+                                              const Parameters& parameters)
+{
+    const bool isOptimal = answer.chosen.key == "optimal";
+    std::vector<StrategyAnswer> all = isOptimal ? answer.others : solveOthers(answer, parameters);
+    if (!isOptimal && !answer.front)
+        return all;
+    const auto before = std::find_if(all.begin(), all.end(), [](const StrategyAnswer& strategy) {
+        return strategy.key == "selective" || strategy.key == "adaptive" || strategy.key == "exhaustive";
+    });
+    all.insert(before, isOptimal ? answer.chosen : solveOptimal(answer, all));
     return all;
 }
 

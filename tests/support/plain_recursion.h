@@ -16,11 +16,45 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <unordered_map>
 #include <vector>
 
 namespace memscape::test {
 
 inline constexpr double infeasible = std::numeric_limits<double>::infinity();
+
+/// O(s,t,m) from what `at` answers for smaller segments.
+template <typename At>
+double solveSegment(const Chain& chain, int s, int t, std::int64_t m, const At& at)
+{
+    const int end = chain.length();
+    const auto value = [&](int i) { return i > end ? 0 : chain.values[std::size_t(i)]; };
+    if (s == end) // the loss: y_L beside x_L
+        return m >= value(s) + chain.lossOverhead ? chain.lossTime : infeasible;
+    double best = infeasible;
+    for (const SaveOption& option : chain.stages[std::size_t(s)].options) {
+        const std::int64_t needed =
+            std::max(value(t + 1) + option.saved + option.forwardOverhead,
+                     value(s) + value(s + 1) + option.saved + option.backwardOverhead);
+        if (m >= needed)
+            best = std::min(best,
+                            option.forward + option.backward
+                                + (s == t ? 0 : at(s + 1, t, m - option.saved)));
+    }
+    double passed = 0;
+    std::int64_t needed = 0;
+    for (int j = s + 1; j <= t; ++j) {
+        const Stage& stage = chain.stages[std::size_t(j - 1)];
+        needed = std::max(needed,
+                          (j - 1 == s ? 0 : value(j - 1)) + value(j) + stage.forwardOverhead
+                              + value(t + 1));
+        passed += stage.forward;
+        if (m >= needed)
+            best = std::min(best, passed + at(j, t, m - value(j)) + at(s, j - 1, m));
+    }
+    return best;
+}
 
 class PlainRecursion
 {
@@ -33,10 +67,11 @@ public:
         , m_table(std::size_t(m_end + 1) * std::size_t(m_end + 1) * std::size_t(m_width),
                   infeasible)
     {
+        const auto solved = [this](int s, int t, std::int64_t m) { return at(s, t, m); };
         for (int s = m_end; s >= 0; --s) {
             for (int t = s; t <= m_end; ++t) {
                 for (std::int64_t m = 0; m < m_width; ++m)
-                    m_table[index(s, t, m)] = solve(s, t, m);
+                    m_table[index(s, t, m)] = solveSegment(chain, s, t, m, solved);
             }
         }
     }
@@ -54,40 +89,41 @@ private:
     {
         return m < 0 || m >= m_width ? infeasible : m_table[index(s, t, m)];
     }
-    std::int64_t value(int i) const { return i > m_end ? 0 : m_chain.values[i]; }
-
-    double solve(int s, int t, std::int64_t m) const
-    {
-        if (s == m_end) // the loss: y_L beside x_L
-            return m >= value(s) + m_chain.lossOverhead ? m_chain.lossTime : infeasible;
-        double best = infeasible;
-        for (const SaveOption& option : m_chain.stages[s].options) {
-            const std::int64_t needed =
-                std::max(value(t + 1) + option.saved + option.forwardOverhead,
-                         value(s) + value(s + 1) + option.saved + option.backwardOverhead);
-            if (m >= needed)
-                best = std::min(best,
-                                option.forward + option.backward
-                                    + (s == t ? 0 : at(s + 1, t, m - option.saved)));
-        }
-        double passed = 0;
-        std::int64_t needed = 0;
-        for (int j = s + 1; j <= t; ++j) {
-            const Stage& stage = m_chain.stages[j - 1];
-            needed = std::max(needed,
-                              (j - 1 == s ? 0 : value(j - 1)) + value(j) + stage.forwardOverhead
-                                  + value(t + 1));
-            passed += stage.forward;
-            if (m >= needed)
-                best = std::min(best, passed + at(j, t, m - value(j)) + at(s, j - 1, m));
-        }
-        return best;
-    }
 
     const Chain& m_chain;
     int m_end;
     std::int64_t m_width;
     std::vector<double> m_table;
+};
+
+/// The same from the whole chain down, only for the memory that is asked for: any sizes, short chains.
+class BytewiseRecursion
+{
+public:
+    explicit BytewiseRecursion(const Chain& chain)
+        : m_chain(chain)
+    {
+    }
+    double makespan(std::int64_t budget)
+    {
+        return at(0, m_chain.length(), budget - m_chain.values[0]);
+    }
+
+private:
+    double at(int s, int t, std::int64_t m)
+    {
+        if (m < 0)
+            return infeasible;
+        auto& segment = m_known[{s, t}];
+        if (const auto known = segment.find(m); known != segment.end())
+            return known->second;
+        return segment[m] = solveSegment(m_chain, s, t, m, [this](int a, int b, std::int64_t c) {
+                   return at(a, b, c);
+               });
+    }
+
+    const Chain& m_chain;
+    std::map<std::pair<int, int>, std::unordered_map<std::int64_t, double>> m_known;
 };
 
 } // namespace memscape::test

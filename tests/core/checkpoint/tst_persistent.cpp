@@ -76,26 +76,32 @@ void compareWithReplays(const Chain& chain, const PersistentSolution& solution,
 }
 
 /// Every budget from nothing to more than is needed, against the recursion as it is read.
-void compareWithPlain(const Chain& chain, const PersistentSolution& solution, double tolerance = 0)
+void compareWithPlain(const Chain& chain, const std::vector<PersistentSolution>& solutions, double tolerance)
 {
-    const std::int64_t most = solution.budgetWithoutRecomputation() + 2;
+    const std::int64_t most = solutions.front().budgetWithoutRecomputation() + 2;
     const PlainRecursion plain(chain, most);
-    for (std::int64_t budget = 1; budget <= most; ++budget) {
-        const auto found = solution.makespan(budget);
-        const double expected = plain.makespan(budget);
-        QCOMPARE(found.has_value(), expected < infeasible);
-        QVERIFY(!found || std::abs(*found - expected) <= tolerance * expected);
+    for (const PersistentSolution& solution : solutions) {
+        for (std::int64_t budget = 1; budget <= most; ++budget) {
+            const auto found = solution.makespan(budget);
+            const double expected = plain.makespan(budget);
+            QCOMPARE(found.has_value(), expected < infeasible);
+            QVERIFY(!found || std::abs(*found - expected) <= tolerance * expected);
+        }
+        QCOMPARE(minimumPersistentBudget(chain), solution.minimumBudget());
     }
-    QCOMPARE(minimumPersistentBudget(chain), solution.minimumBudget());
 }
 
+/// In slots and in steps.
 void solveAndCompare(const Chain& chain, double tolerance = 0)
 {
-    const auto solution = solvePersistent(chain);
-    QVERIFY2(solution.has_value(), solution ? "" : solution.error().text().c_str());
-    compareWithPlain(chain, *solution, tolerance);
-    if (!QTest::currentTestFailed())
-        compareWithReplays(chain, *solution, tolerance);
+    const auto inSlots = solvePersistent(chain), exactly = solveExactly(chain);
+    QVERIFY2(inSlots.has_value(), inSlots ? "" : inSlots.error().text().c_str());
+    QVERIFY2(exactly.has_value(), exactly ? "" : exactly.error().text().c_str());
+    compareWithPlain(chain, {*inSlots, *exactly}, tolerance);
+    for (const PersistentSolution& solution : {*inSlots, *exactly}) {
+        if (!QTest::currentTestFailed())
+            compareWithReplays(chain, solution, tolerance);
+    }
 }
 
 /// A chain in bytes and seconds whose sizes have no common divisor.

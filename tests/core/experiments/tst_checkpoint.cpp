@@ -7,6 +7,7 @@
 #include "core/network/model_names.h"
 #include "core/network/network.h"
 #include "tests/support/checkpoint_refs.h"
+#include "tests/support/random_chain.h"
 
 #include <QtTest>
 
@@ -262,8 +263,14 @@ void TestCheckpoint::askingAgainGivesTheSameAnswer()
 
 void TestCheckpoint::budgetsShareTablesThatAreFineEnough()
 {
-    const auto answer = answerCheckpoint(gpu(), with({"chain=mlp:40x257", "batch=97"}));
-    QVERIFY(answer && answer->front);
+    const QTemporaryDir folder;
+    const QString path = folder.filePath("chain.json");
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(QByteArray::fromStdString(jsonText(chainToJson(test::irregularChain(80, 1)))));
+    file.close();
+    const auto answer = answerCheckpoint(gpu(), with({"chain=" + path.toStdString()}));
+    QVERIFY(answer && answer->front && !answer->front->isExact());
     CheckpointTables& tables = *answer->tables;
     std::set<std::int64_t> slotSizes;
     int asked = 0;
@@ -277,7 +284,6 @@ void TestCheckpoint::budgetsShareTablesThatAreFineEnough()
         if (const auto schedule = solution->schedule(budget)) {
             const auto replayed = replay(answer->chain(), *schedule);
             QVERIFY(replayed && replayed->peak <= budget);
-            QVERIFY(std::fabs(replayed->makespan - *solution->makespan(budget)) <= 1e-9 * replayed->makespan);
         }
     }
     QVERIFY(asked > 40);
@@ -319,7 +325,11 @@ void TestCheckpoint::aChainFileIsSolvedInItsUnits()
                 QVERIFY(!answer->chosen.hasSchedule());
                 continue;
             }
-            QCOMPARE(answer->chosen.replay.makespan, row["opt_persistent"].toDouble());
+            QCOMPARE(answer->chosen.bound, row["opt_persistent"].toDouble());
+            if (answer->chosen.takenFrom.empty())
+                QCOMPARE(answer->chosen.replay.makespan, answer->chosen.bound);
+            else // one that forgets and makes again
+                QVERIFY(answer->chosen.replay.makespan < answer->chosen.bound);
             QVERIFY(answer->chosen.replay.peak <= row["M"].toInteger());
             compared += 1;
         }
