@@ -23,6 +23,11 @@ private slots:
     void noStrategyIsQuicker();
     void irregularChainsAreEnclosed_data();
     void irregularChainsAreEnclosed();
+    void aScheduleThatForgetsIsTakenAndNamed();
+    void verdictsFollowTheNumbers_data();
+    void verdictsFollowTheNumbers();
+    void theKnobIsMonotoneOnlyWhereThePeakGrows();
+    void roundedSizesLeaveAVerdictOpen();
 };
 
 namespace {
@@ -189,6 +194,86 @@ void TestCheckpointOptimal::irregularChainsAreEnclosed()
     double gap = 0;
     holdAtShares({inFile(folder, test::irregularChain(length, 3))}, gpu(), {2, 20, 55}, &gap);
     QVERIFY2(gap <= largestGap, qPrintable(QString::number(gap)));
+}
+
+/// 3 equal stages: 10 by forgetting, 11 without.
+void TestCheckpointOptimal::aScheduleThatForgetsIsTakenAndNamed()
+{
+    const Parameters parameters = with({"chain=uniform:3", "budget=5"});
+    const auto answer = answerCheckpoint(gpu(), parameters);
+    QVERIFY(answer.has_value());
+    QCOMPARE(answer->chosen.bound, 11.0);
+    QCOMPARE(answer->chosen.replay.makespan, 10.0);
+    QCOMPARE(answer->chosen.takenFrom, std::string("exhaustive"));
+    QVERIFY(answer->chosen.note.starts_with("optimal among all schedules"));
+    const auto all = compareStrategies(*answer, parameters);
+    QCOMPARE(frontAt(bestFront(*answer, all), 5), 10.0);
+    const auto enough = answerCheckpoint(gpu(), with({"chain=uniform:3", "budget=6"}));
+    QVERIFY(enough && enough->chosen.takenFrom.empty());
+    QVERIFY(enough->chosen.note.starts_with("optimal among persistent schedules"));
+}
+
+void TestCheckpointOptimal::verdictsFollowTheNumbers_data()
+{
+    QTest::addColumn<QString>("quote");
+    QTest::addColumn<QString>("holds");
+    QTest::addColumn<QString>("fails");
+    QTest::newRow("√n memory") << "O(√n)" << "uniform:64" << "uniform:3";
+    QTest::newRow("one third") << "33 %" << "uniform:64" << "uniform:64,forward=1,backward=1";
+    QTest::newRow("reduction") << "(1 − 1/√n)" << "uniform:64,saved=100" << "uniform:64";
+    QTest::newRow("one segment") << "(√n − 1)/n" << "uniform:1" << "uniform:64";
+    QTest::newRow("spacing") << "spacing" << "uniform:64,saved=100" << "uniform:64";
+    QTest::newRow("constant memory") << "n² compute" << "uniform:64" << "uniform:2";
+    QTest::newRow("Revolve") << "Revolve" << "uniform:4,saved=4" << "uniform:64";
+}
+
+QString verdictOf(const char* quote, const std::vector<std::string>& assignments)
+{
+    for (const Claim& claim : checkpoint().claims(gpu(), with(assignments))) {
+        if (claim.quote.find(quote) != std::string::npos)
+            return QString::fromStdString(claim.verdict);
+    }
+    return {};
+}
+
+void TestCheckpointOptimal::verdictsFollowTheNumbers()
+{
+    QFETCH(QString, quote);
+    QFETCH(QString, holds);
+    QFETCH(QString, fails);
+    const QByteArray said = quote.toUtf8();
+    const QString good = verdictOf(said.constData(), {"chain=" + holds.toStdString()});
+    const QString bad = verdictOf(said.constData(), {"chain=" + fails.toStdString()});
+    QVERIFY2(good.startsWith("holds"), qPrintable(good));
+    QVERIFY2(bad.startsWith("does not hold"), qPrintable(bad));
+}
+
+void TestCheckpointOptimal::theKnobIsMonotoneOnlyWhereThePeakGrows()
+{
+    QVERIFY(verdictOf("monotone", {"chain=uniform:64"}).contains("moves nothing"));
+    const QTemporaryDir folder;
+    // Every setting keeps the small, slow stage in the middle; the rest follows one by one.
+    Chain chain = uniformChain(3, 1, 100);
+    chain.stages[1].options.front().saved = 2;
+    chain.stages[1].forward = chain.stages[1].options.front().forward = 50;
+    const QString grows = verdictOf("monotone", {inFile(folder, chain)});
+    QVERIFY2(grows.startsWith("holds"), qPrintable(grows));
+    const QString falls = verdictOf("monotone", {inFile(folder, test::irregularChain(40, 3))});
+    QVERIFY2(falls.contains("the peak does not"), qPrintable(falls));
+}
+
+/// √n segments are optimal here; slots as coarse as these can't tell, finer ones can.
+void TestCheckpointOptimal::roundedSizesLeaveAVerdictOpen()
+{
+    Chain chain = uniformChain(81, 20'000'000, 100'000'000);
+    chain.units.isBytes = true;
+    for (int i = 0; i < 81; ++i)
+        chain.stages[std::size_t(i)].options.front().saved += 7 * i * i;
+    const QTemporaryDir folder;
+    const std::string file = inFile(folder, chain);
+    const QString coarse = verdictOf("spacing", {file, "slots=8"}), fine = verdictOf("spacing", {file, "slots=500"});
+    QVERIFY2(coarse.startsWith("open"), qPrintable(coarse));
+    QVERIFY2(fine.startsWith("holds"), qPrintable(fine));
 }
 
 QTEST_APPLESS_MAIN(TestCheckpointOptimal)
