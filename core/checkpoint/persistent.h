@@ -35,7 +35,7 @@ struct PersistentSettings
     int slotCount = 500; ///< the memory limit of a chain in bytes is divided into so many
     std::int64_t memoryLimit = 0; ///< largest budget to solve for; 0: what no recomputation needs
     std::int64_t tableLimit = std::int64_t(4) << 30; ///< B that the solver may take itself
-    Rounding rounding = Rounding::Up; ///< Down: makespans are lower bounds, schedules may not fit
+    SlotRounding rounding = SlotRounding::Up; ///< Down: makespans are lower bounds, schedules may not fit
     int vectorBytes = 64; ///< widest vectors to use, where the processor has them
     std::function<bool()> isCancelled = {}; ///< asked every few milliseconds at most; may be empty
 };

@@ -10,9 +10,9 @@ namespace memscape {
 
 namespace {
 
-void divide(std::int64_t& size, std::int64_t slot, Rounding rounding)
+void divide(std::int64_t& size, std::int64_t slot, SlotRounding rounding)
 {
-    size = size / slot + (rounding == Rounding::Up && size % slot != 0);
+    size = size / slot + (rounding == SlotRounding::Up && size % slot != 0);
 }
 
 /// The least time of a stage that is saved.
@@ -83,7 +83,7 @@ bool dividesSizes(const Chain& chain, std::int64_t slot)
     return commonDivisor(chain) % slot == 0;
 }
 
-SlotChain discretise(const Chain& chain, std::int64_t slot, Rounding rounding)
+SlotChain discretise(const Chain& chain, std::int64_t slot, SlotRounding rounding)
 {
     SlotChain slots;
     slots.end = chain.length();

@@ -39,10 +39,10 @@ struct SlotChain
 
 /// What becomes of a size that is no whole number of slots. Up: schedules fit. Down: what is found
 /// is quicker than any schedule, or as quick; its schedules may not fit.
-enum class Rounding { Up, Down };
+enum class SlotRounding { Up, Down };
 
 /// Every size divided by `slot`.
-SlotChain discretise(const Chain& chain, std::int64_t slot, Rounding rounding = Rounding::Up);
+SlotChain discretise(const Chain& chain, std::int64_t slot, SlotRounding rounding = SlotRounding::Up);
 
 /// Whether every size is a whole number of slots, so that nothing is rounded.
 bool dividesSizes(const Chain& chain, std::int64_t slot);

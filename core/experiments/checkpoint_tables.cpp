@@ -155,7 +155,7 @@ Result<void> CheckpointTables::solveFront()
     return keep(solvePersistent(m_chain, settings));
 }
 
-Result<PersistentSolution> CheckpointTables::solveLimited(std::int64_t limit, int slots, Rounding rounding)
+Result<PersistentSolution> CheckpointTables::solveLimited(std::int64_t limit, int slots, SlotRounding rounding)
 {
     for (const Limited& known : m_limited) {
         if (known.settings.memoryLimit == limit && known.settings.slotCount == slots
@@ -178,7 +178,7 @@ Result<PersistentSolution> CheckpointTables::solveLimited(std::int64_t limit, in
     return solution;
 }
 
-Result<PersistentSolution> CheckpointTables::within(std::int64_t budget, int finer, Rounding rounding)
+Result<PersistentSolution> CheckpointTables::within(std::int64_t budget, int finer, SlotRounding rounding)
 {
     if (m_front && m_front->isExact())
         return *m_front;
@@ -188,7 +188,7 @@ Result<PersistentSolution> CheckpointTables::within(std::int64_t budget, int fin
     const auto limit = std::int64_t(std::ceil(shared));
     const int exactly = m_slotCount * finer;
     const int slots = limit < m_fullMemory ? int(std::ceil(exactly * std::numbers::sqrt2)) : exactly;
-    if (rounding == Rounding::Up && m_front && slotSize(m_chain, limit, slots) == m_front->slot())
+    if (rounding == SlotRounding::Up && m_front && slotSize(m_chain, limit, slots) == m_front->slot())
         return *m_front; // in seconds, but only its schedules are asked for
     auto solution = solveLimited(limit, slots, rounding);
     if (!solution && solution.error().code == "checkpoint.size") // what is above the budget may be too much
@@ -199,7 +199,7 @@ Result<PersistentSolution> CheckpointTables::within(std::int64_t budget, int fin
 /// Between the two roundings of one table's slots.
 Result<ProvenSchedule> CheckpointTables::enclose(std::int64_t budget, int finer)
 {
-    MEMSCAPE_TRY(below, within(budget, finer, Rounding::Down));
+    MEMSCAPE_TRY(below, within(budget, finer, SlotRounding::Down));
     MEMSCAPE_TRY(bound, below.makespan(budget));
     ProvenSchedule best;
     best.bound = std::max(bound * m_quantum, m_leastTime);

@@ -61,7 +61,7 @@ public:
     /// The table that answers a budget, in slots `finer` times as fine; exactly where it is solved
     /// exactly. Its makespans count quanta of time, unless it is the front. Errors: those of solvePersistent.
     Result<PersistentSolution> within(std::int64_t budget, int finer = 1,
-                                      Rounding rounding = Rounding::Up);
+                                      SlotRounding rounding = SlotRounding::Up);
 
 private:
     struct Limited
@@ -72,7 +72,7 @@ private:
 
     CheckpointTables(const Chain& chain, int slotCount);
     Result<void> solveFront();
-    Result<PersistentSolution> solveLimited(std::int64_t limit, int slotCount, Rounding rounding);
+    Result<PersistentSolution> solveLimited(std::int64_t limit, int slotCount, SlotRounding rounding);
     Result<ProvenSchedule> enclose(std::int64_t budget, int finer);
     Result<std::optional<std::pair<Schedule, Replay>>> shrinkToFit(const PersistentSolution& below,
                                                                   std::int64_t budget);

@@ -124,7 +124,7 @@ void TestPersistentExact::nothingIsBetweenTheRoundings()
         const Chain chain = i % 2 == 0 ? oddChain(random, 10) : layeredChain(random, 30);
         const auto exactly = solveExactly(chain);
         const auto up = solvePersistent(chain, {.slotCount = 200});
-        const auto down = solvePersistent(chain, {.slotCount = 200, .rounding = Rounding::Down});
+        const auto down = solvePersistent(chain, {.slotCount = 200, .rounding = SlotRounding::Down});
         QVERIFY(exactly && up && down);
         QVERIFY(!up->isExact() && !down->isExact());
         const std::int64_t least = exactly->minimumBudget(), full = exactly->budgetWithoutRecomputation();
@@ -144,7 +144,7 @@ void TestPersistentExact::roundedDownIsNeverAbove()
     SplitMix64 random(18);
     for (int i = 0; i < 14; ++i) {
         const Chain chain = oddChain(random, 1 + i % 7, 2);
-        const auto down = solvePersistent(chain, {.slotCount = 50, .rounding = Rounding::Down});
+        const auto down = solvePersistent(chain, {.slotCount = 50, .rounding = SlotRounding::Down});
         QVERIFY(down.has_value());
         BytewiseRecursion recursion(chain);
         const std::int64_t least = minimumPersistentBudget(chain);
