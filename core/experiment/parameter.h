@@ -106,7 +106,7 @@ Result<Parameters> resolve(const Schema& schema,
 
 /// One value of one parameter from text, checked against its spec.
 Result<ParameterValue> parseValue(const ParameterSpec& spec, std::string_view text);
-/// `1:128:x2`, `0:64:8`, `1,2,5`, or one value. A Text is one value whatever it holds; several are
+/// `1:128:x2`, `0:64:8`, `1,2,5`, or one value (7:7: a sweep of it). A Text is one value; several are
 /// written each in double quotes: `"gpt2","from-scratch:hidden=64,layers=2"`.
 Result<std::vector<ParameterValue>> parseSweep(const ParameterSpec& spec, std::string_view text);
 

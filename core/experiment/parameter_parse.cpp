@@ -265,7 +265,9 @@ Result<Parameters> resolve(const Schema& schema,
             return fail("parameter.twice", "is given twice", "give it once", key);
         seen.push_back(key);
         MEMSCAPE_TRY(values, parseSweep(*spec, text));
-        if (values.size() == 1) {
+        // 8192:8192 is a sweep of one point; 8192 is a value beside which the experiment has its own axis.
+        const bool isRange = std::holds_alternative<double>(values.front()) && text.find(':') != std::string::npos;
+        if (values.size() == 1 && !isRange) {
             parameters.set(key, values.front());
         } else if (parameters.sweep()) {
             return fail("sweep.several",

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cublas_lt.h"
 
+#include "kernels/cuda/cublas_lt_places.h"
+
+#include <cstdlib>
 #include <map>
 #include <tuple>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace memscape::cuda {
 
@@ -41,7 +45,6 @@ struct Library
 {
     int (*create)(Handle*) = nullptr;
     int (*destroy)(Handle) = nullptr;
-    std::size_t (*version)() = nullptr;
     int (*describe)(Description*, int compute, int scale) = nullptr;
     int (*forget)(Description) = nullptr;
     int (*setDescription)(Description, int which, const void* value, std::size_t bytes) = nullptr;
@@ -58,6 +61,7 @@ struct Library
                     Layout, const void* beta, const void* c, Layout, void* d, Layout,
                     const Algorithm*, void* workspace, std::size_t workspaceBytes,
                     cudaStream_t) = nullptr;
+    CublasLtLibrary opened;
     bool usable = false;
 };
 
@@ -70,15 +74,13 @@ template <typename Function> bool find(void* library, Function& function, const 
 Library openLibrary()
 {
     Library blas;
-    void* library = nullptr;
-    for (const char* name :
-         {"libcublasLt.so.13", "libcublasLt.so.12", "/usr/local/cuda/lib64/libcublasLt.so"}) {
-        if (library == nullptr)
-            library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    }
+    int driver = 0;
+    cudaDriverGetVersion(&driver);
+    const char* const chosen = std::getenv(cublasLtVariable);
+    blas.opened = openCublasLt(chosen != nullptr ? chosen : "", driver, cublasLtNames(driver));
+    void* const library = blas.opened.handle;
     blas.usable = library != nullptr && find(library, blas.create, "cublasLtCreate")
         && find(library, blas.destroy, "cublasLtDestroy")
-        && find(library, blas.version, "cublasLtGetVersion")
         && find(library, blas.describe, "cublasLtMatmulDescCreate")
         && find(library, blas.forget, "cublasLtMatmulDescDestroy")
         && find(library, blas.setDescription, "cublasLtMatmulDescSetAttribute")
@@ -242,10 +244,30 @@ std::unique_ptr<CublasLt> CublasLt::open()
     std::unique_ptr<CublasLt> blas(new CublasLt);
     if (library().create(&blas->m_plans->handle) != ok)
         return nullptr;
-    const std::size_t version = library().version(); // 130002, before 12: 111103
-    blas->m_name =
-        fmt::format("cuBLASLt {}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
+    blas->m_name = "cuBLASLt " + library().opened.version;
     return blas;
+}
+
+Json CublasLt::record() const
+{
+    const CublasLtLibrary& opened = library().opened;
+    Json record{{"file", opened.file}, {"version", opened.version}};
+    if (!opened.trouble.empty())
+        record["passed_over"] = opened.trouble;
+    return record;
+}
+
+std::string CublasLt::passedOver()
+{
+    return library().opened.trouble;
+}
+
+std::string CublasLt::whyMissing()
+{
+    const CublasLtLibrary& opened = library().opened;
+    if (opened.handle != nullptr)
+        return fmt::format("{} does not start on this GPU and driver", opened.file);
+    return "libcublasLt was not found";
 }
 
 Result<void> CublasLt::launch(const ProductLaunch& w, cudaStream_t stream, void* workspace,

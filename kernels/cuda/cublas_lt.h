@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's matrix products, cuBLASLt, opened at run time: half a gigabyte that nobody has to install. Its
+// NVIDIA's matrix products, cuBLASLt, opened at run time: half a gigabyte that nobody has to install (where
+// it is looked for: cublas_lt_places.h). Its
 // few functions are declared here; without the library our own kernel of product.cu multiplies. Float without
 // TF32, no workspace and no split of the inner dimension: the same sizes give the same bits, and no
 // memory is used beside the pool. The exceptions: products of `precision` are what the library does best, with a
@@ -7,6 +8,7 @@
 // gives the library.
 #pragma once
 
+#include "core/base/json.h"
 #include "core/base/result.h"
 #include "core/precision/number_format.h"
 #include "kernels/cuda/attention/attention.h"
@@ -48,6 +50,13 @@ public:
 
     /// "cuBLASLt 13.0.2"
     const std::string& name() const { return m_name; }
+    /// File and version of the library that was opened, for the provenance of what it multiplied.
+    Json record() const;
+    /// What is wrong with the library that MEMSCAPE_CUBLASLT names, so that another multiplies; empty
+    /// when nothing is.
+    static std::string passedOver();
+    /// "libcublasLt was not found"; asked when open() gave none.
+    static std::string whyMissing();
     /// Queues the product; `version` is not looked at. The algorithm of a shape is chosen once. Errors:
     /// run.failed when the library has none for it or refuses.
     /// With a workspace the inner dimension may be split.

@@ -5,7 +5,6 @@
 #include "kernels/cuda/pacing.h"
 #include "kernels/cuda/session.h"
 #include "kernels/cuda/sweep_run.h"
-#include "kernels/measure/chain_run.h"
 
 namespace memscape::cuda {
 
@@ -25,10 +24,6 @@ Measure measureOf(const std::string& experiment);
 
 Result<Device> calibrateGpu(Session& session, const BackendDevice& device, RunSink& sink);
 std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink);
-
-/// A schedule of the MLP chain, checked, profiled and timed. Errors: those of runChain().
-Result<ChainRun> runChainOnGpu(Session& session, const Circumstance& circumstance, const ChainTask& task,
-                               RunSink& sink);
 
 // Probes that the experiments and the calibration share.
 

@@ -10,6 +10,7 @@
 
 #include "kernels/cuda/attention/attention_device.h"
 #include "kernels/cuda/attention/attention_work.h"
+#include "kernels/cuda/float_products.h"
 #include "kernels/cuda/sampler.h"
 #include "kernels/measure/attention_measurement.h"
 #include "kernels/measure/attention_reference.h"
@@ -50,6 +51,8 @@ public:
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override;
     Point point(std::size_t index) const override;
     Quality quality(std::size_t index) const override;
+    /// The library when something that was measured used it, else null.
+    const CublasLt* library() const { return m_wantsLibrary ? m_blas.get() : nullptr; }
     Json checked() const
     {
         Json checks = Json::array();
@@ -92,7 +95,7 @@ private:
     const Circumstance& m_circumstance;
     RunSink& m_sink;
     std::unique_ptr<CublasLt> m_blas;
-    bool m_noted = false;
+    bool m_wantsLibrary = false;
     SteadyClock m_clock;
     std::map<std::string, std::string> m_checked;
     std::vector<std::vector<Measured>> m_points; ///< by point, one or two implementations
@@ -102,15 +105,17 @@ Result<std::vector<AttentionTask>> AttentionMeasurer::tasksOf(const Parameters& 
 {
     MEMSCAPE_TRY(tasks, attentionTasks(m_plan.device.device, at));
     for (AttentionTask& task : tasks) {
-        if (!usesLibrary(task) || m_blas || at.integer("version") == task.version.number)
+        if (!usesLibrary(task))
+            continue;
+        if (!m_blas && at.integer("version") == task.version.number)
+            continue; // it is asked for by number: an error says that it is not there
+        if (!m_wantsLibrary)
+            noteLibrary(m_blas.get(), "standard attention multiplies with our own kernel", m_sink);
+        m_wantsLibrary = true;
+        if (m_blas)
             continue;
         MEMSCAPE_TRY(version, attentionVersion(standardWithoutLibrary, task.problem, true));
         task.version = version;
-        if (!m_noted)
-            m_sink.note("info", "cublaslt.missing",
-                        "libcublasLt was not found: standard attention multiplies with our own "
-                        "kernel, slower than NVIDIA's; install the CUDA toolkit's cuBLAS");
-        m_noted = true;
     }
     return tasks;
 }
@@ -249,6 +254,7 @@ Result<MeasuredRun> measureAttention(Session& session, const SweepPlan& plan, Ru
                                      {"caches", "flushed before every sample"},
                                      {"memory_traffic",
                                       "not measured: no hardware counters are read"}};
+    addLibrary(measured.provenance, measurer.library());
     return measured;
 }
 

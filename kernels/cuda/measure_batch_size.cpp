@@ -95,6 +95,7 @@ Result<MeasuredRun> measureBatchSize(Session& session, const SweepPlan& plan, Ru
                                 {"timing", "events of the GPU around a step"},
                                 {"data", batchDataText}};
     run.provenance["state_after"] = stateToJson(readGpuState(session.pciBusId()));
+    addLibrary(run.provenance, blas.get());
     return run;
 }
 

@@ -12,21 +12,24 @@
 
 namespace memscape::cuda {
 
-Result<ChainRun> runChainOnGpu(Session& session, const Circumstance& circumstance,
+namespace {
+
+/// A schedule of the MLP chain, checked, profiled and timed; `blas` may be null. Errors: those of runChain().
+Result<ChainRun> runChainOnGpu(Session& session, const Circumstance& circumstance, CublasLt* blas,
                                const ChainTask& task, RunSink& sink)
 {
-    MEMSCAPE_CHECK(passedCheck(checkMlpElements()));
-    MEMSCAPE_TRY(blas, openProducts(sink));
     ClockWatch watch(session, circumstance.referenceClock);
     const SteadyClock clock;
     const auto cancelled = [&sink] { return sink.cancelled(); };
     const ChainRunner runner{
         [&](const MlpShape& shape, std::int64_t arenaBytes) {
-            return makeMlpDevice(session, blas.get(), cancelled, shape, arenaBytes);
+            return makeMlpDevice(session, blas, cancelled, shape, arenaBytes);
         },
         clock, sink, [&] { watch.read(); }, [&](std::size_t) { return watch.seen(); }};
     return runChain(task, runner);
 }
+
+} // namespace
 
 Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, RunSink& sink)
 {
@@ -34,14 +37,17 @@ Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, R
     if (!plan.parameters.sweep())
         MEMSCAPE_CHECK(chainTask(plan.device.device, plan.parameters));
     MEMSCAPE_TRY(circumstance, beginRun(session, sink));
+    MEMSCAPE_CHECK(passedCheck(checkMlpElements()));
+    MEMSCAPE_TRY(blas, openProducts(sink));
     const auto run = [&](const ChainTask& task) {
-        return runChainOnGpu(session, circumstance, task, sink);
+        return runChainOnGpu(session, circumstance, blas.get(), task, sink);
     };
     MEMSCAPE_TRY(measured,
                  memscape::measureCheckpoint(plan.experiment, plan.device.device, plan.parameters,
                                              sink, run,
                                              provenanceOf(session, circumstance, plan.device)));
     measured.provenance["state_after"] = stateToJson(readGpuState(session.pciBusId()));
+    addLibrary(measured.provenance, blas.get());
     return measured;
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/cuda/amp_device.h"
 #include "kernels/cuda/attention/attention_work.h"
 #include "kernels/cuda/errors.h"
+#include "kernels/cuda/float_products.h"
 #include "kernels/cuda/format_product.h"
 #include "kernels/cuda/sampler.h"
 
@@ -31,10 +32,7 @@ public:
         , m_blas(CublasLt::open())
         , m_points(plan.sweep.values.size())
     {
-        if (!m_blas)
-            sink.note("info", "cublaslt.missing",
-                      "libcublasLt was not found: our own kernels multiply, slower than NVIDIA's; install the CUDA "
-                      "toolkit's cuBLAS");
+        noteLibrary(m_blas.get(), "our own kernels multiply", sink);
     }
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override
@@ -74,6 +72,7 @@ public:
         return m_points[index].samples.quality(m_circumstance.referenceClock);
     }
 
+    const CublasLt* library() const { return m_blas.get(); }
     Json method() const { return {{"products", m_who}, {"checks", m_checks}, {"caches", "warm"}}; }
 
 private:
@@ -162,6 +161,7 @@ Result<MeasuredRun> measurePrecision(Session& session, const SweepPlan& plan, Ru
     PrecisionMeasurer measurer(session, plan, circumstance, sink);
     MEMSCAPE_TRY(run, runSweep(session, circumstance, plan, measurer, sink));
     run.provenance["method"] = measurer.method();
+    addLibrary(run.provenance, measurer.library());
     return run;
 }
 

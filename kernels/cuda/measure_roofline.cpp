@@ -12,6 +12,7 @@ namespace memscape::cuda {
 Result<MeasuredRun> measureRoofline(Session& session, const SweepPlan& plan, RunSink& sink)
 {
     MEMSCAPE_TRY(circumstance, beginRun(session, sink));
+    Json library; // that multiplied in any of them
     const auto one = [&](const Experiment& experiment, const Parameters& parameters,
                          RunSink& quiet) -> Result<MeasuredRun> {
         const Measure measure = measureOf(experiment.id());
@@ -19,12 +20,17 @@ Result<MeasuredRun> measureRoofline(Session& session, const SweepPlan& plan, Run
             return fail("run.skipped", fmt::format("\"{}\" has no measurement on a GPU", experiment.id()));
         const SweepPlan own{experiment, plan.device, parameters,
                             sweepOf(experiment, plan.device.device, parameters)};
-        return measure(session, own, quiet);
+        auto measured = measure(session, own, quiet);
+        if (measured && measured->provenance.contains("cublaslt"))
+            library = measured->provenance["cublaslt"];
+        return measured;
     };
     MEMSCAPE_TRY(run, runRoofline(plan.device.device, sink, one));
     Json provenance = provenanceOf(session, circumstance, plan.device);
     provenance.update(run.provenance);
     provenance["grade_reason"] = provenance["reason"];
+    if (!library.is_null())
+        provenance["cublaslt"] = std::move(library);
     run.provenance = std::move(provenance);
     return run;
 }

@@ -9,6 +9,7 @@
 #include "kernels/cuda/attention/attention_device.h"
 #include "kernels/cuda/clock_watch.h"
 #include "kernels/cuda/errors.h"
+#include "kernels/cuda/float_products.h"
 #include "kernels/cuda/format_product.h"
 #include "kernels/measure/amp_training.h"
 
@@ -30,10 +31,7 @@ public:
         , m_blas(CublasLt::open())
         , m_watch(session, circumstance.referenceClock)
     {
-        if (!m_blas)
-            sink.note("info", "cublaslt.missing",
-                      "libcublasLt was not found: products by our own kernels, slower than NVIDIA's; "
-                      "install the CUDA toolkit's cuBLAS");
+        noteLibrary(m_blas.get(), "our own kernels multiply", sink);
     }
 
     const Device& device() const override { return m_plan.device.device; }
@@ -78,6 +76,7 @@ public:
     {
         Json provenance = provenanceOf(m_session, m_circumstance, m_plan.device);
         provenance["state_after"] = stateToJson(readGpuState(m_session.pciBusId()));
+        addLibrary(provenance, m_blas.get());
         return provenance;
     }
     std::optional<Figure> stored(Format format, double value) override

@@ -2,179 +2,184 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our matrix products beside PyTorch's, format by format, on this GPU, in one session.
 
-    matmul_torch.py CLI OUT.json [--sizes N…] [--formats F…] [--samples K] [--check]
+    matmul_torch.py CLI OUT.json [--sizes N…] [--formats F…] [--rounds R] [--budget SECONDS] [--check]
 
-Square products. For every format, memscape-cli measures all sizes, PyTorch times the same ones, and memscape-cli measures them
-again, so that a clock that drifts meets both; the mean of our two counts. PyTorch multiplies by torch.matmul (FP64, FP32 with TF32
-forbidden, TF32 with it allowed, FP16, BF16), torch._scaled_mm (FP8, result in BF16) and torch._int_mm (INT8). Its samples are taken
-as ours: caches flushed before each, events of the GPU, medians. A ratio is PyTorch's time over ours: 1 is as fast, the goal is 0.95
-with cuBLASLt. Ends with 1 when a run fails, with 3 when there is no GPU; what is slower than the goal is said, not failed.
+Square products. In every round memscape-cli measures all sizes of a format and PyTorch times the same ones by the same protocol
+(torch_timer.py): warm, back to back, as many launches in a sample as memscape-cli took, a product in FP32 after every sample as
+memscape-cli's speed-up has it, operands in ±1 (INT8: ±127) drawn on the GPU. memscape-cli is given the cuBLASLt that PyTorch
+uses (MEMSCAPE_CUBLASLT), and the record says which it took. PyTorch multiplies by torch.matmul (FP64, FP32 with TF32 forbidden,
+TF32 with it allowed, FP16, BF16), torch._scaled_mm (FP8, result in BF16) and torch._int_mm (INT8).
+
+A ratio is PyTorch's time over ours: 1 is as fast, the goal is 0.95 with cuBLASLt. Ends with 1 when a run fails, with 3 when there is
+no GPU; what is slower than the goal is said, not failed.
 
 --check needs no GPU: every format and size is a prediction that memscape-cli gives with 2 n³ operations, and the timing loop runs
 on the CPU where PyTorch has the product there, against the product in double."""
 import argparse
-import json
-import pathlib
-import statistics
-import subprocess
 import sys
-import time
 
 import torch
 
-SIZES = (1024, 2048, 4096, 8192, 16384)
+from comparison import Budget, Rounds, add_common, ask, batches, no_gpu, say, series, sweep, write
+from torch_timer import Timer, first_line, has_gpu
+
+SIZES = (1024, 2048, 4096, 8192)
 GOAL = 0.95
-FLUSHED = 256 << 20  # bytes, more than any L2
 # Format: type of A, type of B. B of the one-byte formats lies along the inner dimension, as cuBLASLt wants it.
 TYPES = {"fp64": (torch.float64,) * 2, "fp32": (torch.float32,) * 2, "tf32": (torch.float32,) * 2, "fp16": (torch.float16,) * 2,
          "bf16": (torch.bfloat16,) * 2, "fp8-e4m3": (torch.float8_e4m3fn,) * 2, "fp8-e5m2": (torch.float8_e5m2, torch.float8_e4m3fn),
          "int8": (torch.int8,) * 2}
 
 
-def ask(cli, verb, fmt, sizes, device, out):
-    """The record's answer over the sizes, or {"error": …}."""
-    done = subprocess.run([cli, verb, "precision", f"format={fmt}", "m=" + ",".join(map(str, sizes)), "--device", device, "-o",
-                           str(out)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        return {"error": " ".join(done.stderr.split()) or "no answer"}
-    return json.loads(out.read_text())["measured" if verb == "measure" else "predicted"]
-
-
-def ours(cli, fmt, sizes, out):
-    """Seconds by size; a size that was skipped is left out."""
-    answer = ask(cli, "measure", fmt, sizes, "cuda:0", out)
-    if "error" in answer:
-        return answer
-    series = next(one for one in answer["series"] if one["key"] == "time")
-    return {int(x): y for x, y in zip(series["x"]["values"], series["y"]["values"]) if y is not None}
-
-
-class Torch:
-    """The operands of one product, and one timed run of it."""
+class Product:
+    """The operands of one product, and a launch of it."""
 
     def __init__(self, fmt, size, device):
-        self.fmt, self.device = fmt, device
-        generator = torch.Generator(device="cpu").manual_seed(1)
-        drawn = [torch.rand((size, size), generator=generator) * 2 - 1 for _ in range(2)]
+        self.fmt = fmt
+        generator = torch.Generator(device=device).manual_seed(1)
         left, right = TYPES[fmt]
-        if fmt == "int8":
-            drawn = [(matrix * 127).round() for matrix in drawn]
-        self.a, self.b = drawn[0].to(left).to(device), drawn[1].to(right).to(device)
+        self.a, self.b = self.draw(generator, size, left), self.draw(generator, size, right)
         if self.a.element_size() == 1:
             self.b = self.b.t().contiguous().t()
         self.one = torch.ones((), device=device)
-        self.flush = torch.empty(FLUSHED if device == "cuda" else 1, dtype=torch.uint8, device=device)
-        torch.backends.cuda.matmul.allow_tf32 = fmt == "tf32"
 
-    def product(self):
+    def draw(self, generator, size, kind):
+        matrix = torch.rand((size, size), generator=generator, device=generator.device) * 2 - 1
+        return ((matrix * 127).round() if kind == torch.int8 else matrix).to(kind)
+
+    def __call__(self):
+        torch.backends.cuda.matmul.allow_tf32 = self.fmt == "tf32"
         if self.fmt.startswith("fp8"):
             return torch._scaled_mm(self.a, self.b, scale_a=self.one, scale_b=self.one, out_dtype=torch.bfloat16)
         return torch._int_mm(self.a, self.b) if self.fmt == "int8" else torch.matmul(self.a, self.b)
 
-    def seconds(self):
-        self.flush.fill_(1)
-        if self.device == "cpu":
-            began = time.perf_counter()
-            self.product()
-            return time.perf_counter() - began
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        torch.cuda.synchronize()
-        torch.cuda._sleep(200_000)  # everything is queued before the first event passes
-        begin.record()
-        self.product()
-        end.record()
-        torch.cuda.synchronize()
-        return begin.elapsed_time(end) * 1e-3
+
+def ours(options, fmt, sizes, budget):
+    """A round of memscape-cli's over all sizes."""
+    return ask(options.cli, "measure", "precision", {"format": fmt, "m": sweep(sizes)}, options.device, budget.left())
 
 
-def theirs(fmt, size, device, samples):
-    try:
-        run = Torch(fmt, size, device)
-        taken = [run.seconds() for _ in range(samples + 3)][3:]
-    except (RuntimeError, ValueError, NotImplementedError) as error:
-        return {"error": str(error).splitlines()[0]}
-    return {"seconds": statistics.median(taken), "samples": taken}
+def theirs(timer, fmt, size, batch):
+    """Seconds of one round, or raises what PyTorch says."""
+    works = {fmt: Product(fmt, size, timer.device)}
+    if fmt != "fp32":
+        works["fp32"] = Product("fp32", size, timer.device)
+    medians, errors, _ = timer.medians(works, batches={fmt: batch})
+    if fmt in errors:
+        raise RuntimeError(errors[fmt])
+    return medians[fmt]
 
 
-def compare(options, fmt, scratch):
-    row = {"format": fmt, "before": ours(options.cli, fmt, options.sizes, scratch)}
-    row["torch"] = {size: theirs(fmt, size, "cuda", options.samples) for size in options.sizes}
-    row["after"] = ours(options.cli, fmt, options.sizes, scratch)
-    row["ratio"] = {}
-    for size, figures in row["torch"].items():
-        both = [side[size] for side in (row["before"], row["after"]) if size in side]
-        if both and "seconds" in figures:
-            row["ratio"][size] = figures["seconds"] / statistics.mean(both)
+def compare(options, fmt, budget):
+    """A row; the rounds of every size in it."""
+    timer = Timer()
+    rounds = {size: Rounds() for size in options.sizes}
+    row = {"format": fmt, "sizes": rounds, "cublaslt": None, "cublaslt_of_torch": None}
+    for _ in range(options.rounds):
+        record = ours(options, fmt, options.sizes, budget)
+        times = series(record["answer"], "time") if "answer" in record else {}
+        counted = batches(record["answer"]) if "answer" in record else {}
+        row["cublaslt"] = record.get("provenance", {}).get("cublaslt") or row["cublaslt"]
+        timer.spin()
+        for size, seen in rounds.items():
+            seen.begin()
+            seen.add("ours", times.get(size))
+            if size not in times:
+                seen.fail("ours", record.get("error") or "this size was skipped")
+            try:
+                seen.add("torch", theirs(timer, fmt, size, counted.get(size, 1)))
+            except (RuntimeError, NotImplementedError, ValueError) as error:
+                seen.fail("torch", first_line(error))
+        if budget.is_over():
+            break
+    torch.cuda.empty_cache()
+    row["samples_taken_again"] = timer.retaken
     return row
 
 
-def row_text(row):
-    parts = []
-    for size, figures in row["torch"].items():
-        if size in row["ratio"]:
-            rate = 2 * size**3 / figures["seconds"] / 1e12
-            parts.append(f"{size}: {row['ratio'][size]:.2f} of torch's {rate:.4g} T/s")
-        else:
-            parts.append(f"{size}: {figures.get('error') or row['before'].get('error') or 'not measured'}")
-    worst = min(row["ratio"].values(), default=None)
-    verdict = "" if worst is None else f"; at least {worst:.2f} (goal {GOAL}: {'reached' if worst >= GOAL else 'MISSED'})"
-    return f"{row['format']}: " + ", ".join(parts) + verdict
-
-
-def check(options, scratch):
-    failed, made = 0, 0
-    for fmt in options.formats:
-        answer = ask(options.cli, "predict", fmt, options.sizes, "nvidia-h200", scratch)
-        times = next((one["y"]["values"] for one in answer.get("series", []) if one["key"] == "time"), [])
-        rates = next((one["y"]["values"] for one in answer.get("series", []) if one["key"] == "flop_rate"), [])
-        for size, seconds, rate in zip(options.sizes, times, rates):
-            made += 1
-            if abs(seconds * rate / (2 * size**3) - 1) > 1e-9:
-                failed += 1
-                print(f"{fmt} {size}: {seconds * rate} operations")
-        made += 1
-        if len(times) != len(options.sizes) or len(rates) != len(options.sizes):
-            failed += 1
-            print(f"{fmt}: {answer.get('error') or 'no time for every size'}")
-        timed = theirs(fmt, 64, "cpu", 1)
-        if "error" in timed:
-            print(f"{fmt}: not on this CPU: {timed['error']}")
+def verdict(row):
+    """What is printed of a row, and its ratios by size."""
+    parts, ratios = [], {}
+    for size, seen in row["sizes"].items():
+        ratio = seen.ratio("torch", "ours")
+        if ratio is None:
+            parts.append(f"{size}: {'; '.join(f'{side}: {text}' for side, text in seen.errors.items()) or 'not measured'}")
             continue
-        made += 1
-        run = Torch(fmt, 64, "cpu")
-        exact = run.a.double() @ run.b.double()
-        off = ((run.product().double() - exact).abs().max() / exact.abs().max()).item()
-        if off > (0.01 if run.a.element_size() < 4 else 1e-5):
-            failed += 1
-            print(f"{fmt}: the loop's product is off by {off}")
-    print(f"{failed} of {made} checks failed")
-    return 1 if failed else 0
+        ratios[size] = ratio
+        parts.append(f"{size}: {ratio:.2f} of torch's {2 * size**3 / seen.seconds('torch') / 1e12:.4g} T/s")
+    worst = min(ratios.values(), default=None)
+    goal = "" if worst is None else f"; at least {worst:.2f} (goal {GOAL}: {'reached' if worst >= GOAL else 'MISSED'})"
+    library = row["cublaslt"]
+    by = f"; by cuBLASLt {library['version']}" if library else "; without cuBLASLt"
+    return f"{row['format']}: " + ", ".join(parts) + goal + by, ratios
+
+
+def to_json(row, ratios):
+    return row | {"sizes": {size: seen.to_json() for size, seen in row["sizes"].items()}, "ratio": ratios}
+
+
+def check_predictions(options, fmt):
+    """Faults that are seen without a GPU, and how many things were looked at."""
+    record = ask(options.cli, "predict", "precision", {"format": fmt, "m": sweep(options.sizes)}, "nvidia-h200")
+    answer = record.get("answer", {})
+    times, rates = series(answer, "time"), series(answer, "flop_rate")
+    faults = [f"{fmt} {size}: {times[size] * rates[size]} operations" for size in times
+              if abs(times[size] * rates[size] / (2 * size**3) - 1) > 1e-9]
+    if list(times) != list(options.sizes) or list(rates) != list(options.sizes):
+        faults.append(f"{fmt}: {record.get('error') or 'no time for every size'}")
+    return faults, len(options.sizes) + 1
+
+
+def check_product(fmt):
+    try:
+        seconds = theirs(Timer("cpu"), fmt, 64, 2)
+    except (RuntimeError, NotImplementedError, ValueError) as error:
+        say(f"{fmt}: not on this CPU: {first_line(error)}")
+        return [], 0
+    run = Product(fmt, 64, "cpu")
+    exact = run.a.double() @ run.b.double()
+    off = ((run().double() - exact).abs().max() / exact.abs().max()).item()
+    bad = off > (0.01 if run.a.element_size() < 4 else 1e-5) or not seconds > 0
+    return [f"{fmt}: the loop's product is off by {off}"] if bad else [], 1
+
+
+def check(options):
+    torch.backends.mkldnn.enabled = False  # virtual machines promise instructions that they do not have
+    faults, made = [], 0
+    for fmt in options.formats:
+        for found, looked in (check_predictions(options, fmt), check_product(fmt)):
+            faults += found
+            made += looked
+    for fault in faults:
+        say(fault)
+    say(f"{len(faults)} of {made} checks failed")
+    return 1 if faults or not made else 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cli")
-    parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("--sizes", nargs="*", type=int, default=SIZES)
-    parser.add_argument("--formats", nargs="*", default=list(TYPES), choices=list(TYPES))
-    parser.add_argument("--samples", type=int, default=20)
-    parser.add_argument("--check", action="store_true")
+    add_common(parser, rounds=2)
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
+    parser.add_argument("--formats", nargs="+", default=list(TYPES), choices=list(TYPES))
     options = parser.parse_args()
-    scratch = options.out.with_suffix(".record.json")
-    try:
-        if options.check:
-            return check(options, scratch)
-        if not torch.cuda.is_available():
-            print("PyTorch sees no GPU here: nothing to compare", file=sys.stderr)
-            return 3
-        rows = []
-        for fmt in options.formats:
-            rows.append(compare(options, fmt, scratch))
-            print(row_text(rows[-1]), flush=True)
-        options.out.write_text(json.dumps({"torch": torch.__version__, "device": torch.cuda.get_device_name(0), "rows": rows}, indent=2))
-        return 1 if any("error" in row["before"] or "error" in row["after"] for row in rows) else 0
-    finally:
-        scratch.unlink(missing_ok=True)
+    if options.check:
+        return check(options)
+    if not has_gpu():
+        return no_gpu()
+    budget, rows, failed = Budget(options.budget), [], False
+    document = {"goal": GOAL, **Timer().describe(), "rounds": options.rounds, "rows": rows, "whole": False}
+    for fmt in options.formats:
+        if budget.is_over():
+            break
+        row = compare(options, fmt, budget)
+        text, ratios = verdict(row)
+        say(text)
+        rows.append(to_json(row, ratios))
+        failed = failed or len(ratios) < len(options.sizes)
+        write(options.out, document)
+    document["whole"] = len(rows) == len(options.formats)
+    write(options.out, document)
+    return 1 if failed or not rows else 0
 
 
 if __name__ == "__main__":

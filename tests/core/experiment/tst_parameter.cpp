@@ -14,6 +14,7 @@ private slots:
     void defaultsAreValid();
     void readsSweeps_data();
     void readsSweeps();
+    void aRangeOfOneIsASweep();
     void refuses_data();
     void refuses();
     void jsonReadsBack();
@@ -92,6 +93,22 @@ void TestParameter::readsSweeps()
     const auto read = parseSweep(*findParameter(stride(), key.toStdString()), sweep.toStdString());
     QVERIFY2(read.has_value(), read ? "" : read.error().text().c_str());
     QCOMPARE(text(*read), values);
+}
+
+/// A value leaves the experiment its own axis; a range measures that point alone.
+void TestParameter::aRangeOfOneIsASweep()
+{
+    const auto range = resolve(stride(), std::vector<std::string>{"stride=7:7", "offset=4"});
+    QVERIFY2(range.has_value(), range ? "" : range.error().text().c_str());
+    QVERIFY(range->sweep().has_value());
+    QCOMPARE(text(range->sweep()->values), QString("7"));
+    QCOMPARE(range->integer("stride"), std::int64_t(7));
+    QVERIFY(!resolve(stride(), std::vector<std::string>{"stride=7"})->sweep());
+    const Json written = parametersToJson(*range);
+    const auto read = parametersFromJson(stride(), JsonReader(written, "parameters"));
+    QVERIFY2(read.has_value(), read ? "" : read.error().text().c_str());
+    QVERIFY(read->sweep().has_value());
+    QCOMPARE(parametersToJson(*read), written);
 }
 
 void TestParameter::refuses_data()

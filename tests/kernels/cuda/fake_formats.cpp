@@ -100,6 +100,19 @@ std::unique_ptr<CublasLt> CublasLt::open()
     return blas;
 }
 
+Json CublasLt::record() const
+{
+    return {{"file", "/a/folder/libcublasLt.so.13"}, {"version", "13.0.2"}};
+}
+std::string CublasLt::passedOver()
+{
+    return fakeGpu().libraryPassedOver ? "MEMSCAPE_CUBLASLT names /nowhere: it does not exist" : "";
+}
+std::string CublasLt::whyMissing()
+{
+    return "libcublasLt was not found";
+}
+
 static Result<void> launched(cudaError_t error)
 {
     if (error != cudaSuccess)

@@ -42,6 +42,7 @@ struct FakeGpu
     int computeCapability = 90; ///< ten times
     bool emulatesAttention = false; ///< small problems thread by thread; else plainly, in double
     bool hasLibrary = false; ///< cuBLASLt, of the test's own
+    bool libraryPassedOver = false; ///< MEMSCAPE_CUBLASLT names another that cannot be used
     bool libraryLacksOdd = false; ///< it has no products of odd sizes
     bool forgetsBarriers = false; ///< attention kernels that are emulated miss their barriers
 

@@ -60,6 +60,7 @@ private slots:
     void measuredBytesAreThePredictedOnes_data();
     void measuredBytesAreThePredictedOnes();
     void aSweepMeasuresEveryVersion();
+    void theLibraryStandsInRecordsOfWhatUsesIt();
     void aWrongKernelIsNotTimed();
     void aScoreMatrixThatDoesNotFitIsRefused();
     void aHeadDimensionWithoutKernelIsPredictedOnly();
@@ -196,6 +197,7 @@ void TestCudaAttention::measuredBytesAreThePredictedOnes()
     QVERIFY(findFigure(run->measurement.figures, "speedup")->number() > 0);
     QCOMPARE(listener.count("cublaslt.missing"), 1);
     QCOMPARE(run->provenance.at("method").at("kernels").size(), std::size_t(2));
+    QVERIFY(!run->provenance.contains("cublaslt"));
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
 }
 
@@ -213,6 +215,22 @@ void TestCudaAttention::aSweepMeasuresEveryVersion()
         const Json& point = run->measurement.detail.at("points").at(std::size_t(version) - 1);
         QCOMPARE(point.at("flash").at("method").at("version").get<int>(), version);
         QVERIFY(!point.at("flash").at("samples").empty());
+    }
+}
+
+void TestCudaAttention::theLibraryStandsInRecordsOfWhatUsesIt()
+{
+    fakeGpu().emulatesAttention = false;
+    fakeGpu().hasLibrary = true;
+    for (const char* implementation : {"standard", "flash"}) {
+        test::Listener listener;
+        const auto run = measure({QString("implementation=%1").arg(implementation).toStdString(), "pass=forward",
+                                  "heads=8", "sequence=2048:2048"},
+                                 listener)
+                             .run;
+        QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
+        QCOMPARE(run->provenance.contains("cublaslt"), std::string(implementation) == "standard");
+        QCOMPARE(run->measurement.detail.at("points").size(), std::size_t(1)); // a range of one
     }
 }
 

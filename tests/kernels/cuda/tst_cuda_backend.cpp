@@ -91,6 +91,7 @@ private slots:
     void productsTakeTheirTime();
     void formatsWithoutALibrary();
     void everyFormatIsMultipliedByALibrary();
+    void aLibraryThatCannotBeUsedIsSaid();
     void anOffsetThatNoGpuCanLoadIsSkipped();
     void onePointThatDoesNotFitLeavesTheOthers();
     void nothingFits();
@@ -371,9 +372,27 @@ void TestCudaBackend::everyFormatIsMultipliedByALibrary()
         QCOMPARE(bytes, gemmBytes(numbers, {1024, 1024, 1024}));
     }
     QVERIFY(sink.notes.empty());
+    const auto chosen = measure(*gpu, "precision", {"format=fp16", "m=64,128"}, sink);
+    const Json library = chosen->provenance.at("cublaslt");
+    QCOMPARE(library.at("file").get<std::string>(), std::string("/a/folder/libcublasLt.so.13"));
+    QCOMPARE(library.at("version").get<std::string>(), std::string("13.0.2"));
     fakeGpu().computeCapability = 80; // an A100 has no FP8
     const auto older = measure(*gpu, "precision", {"format=fp8-e4m3", "m=64,128"}, sink);
     QVERIFY(older.error().message.find("8.0 has no products in FP8") != std::string::npos);
+}
+
+void TestCudaBackend::aLibraryThatCannotBeUsedIsSaid()
+{
+    fakeGpu().libraryPassedOver = true;
+    Sink sink;
+    const auto ours = measure(*backend(), "precision", {"format=fp16", "m=64,128"}, sink);
+    QVERIFY(ours.has_value());
+    QVERIFY(!ours->provenance.contains("cublaslt"));
+    fakeGpu().hasLibrary = true; // another, found elsewhere
+    const auto theirs = measure(*backend(), "precision", {"format=fp16", "m=64,128"}, sink);
+    QVERIFY(theirs.has_value());
+    QVERIFY(theirs->provenance.contains("cublaslt"));
+    QCOMPARE(sink.notes, (std::vector<std::string>{"cublaslt.missing", "cublaslt.passed_over"}));
 }
 
 void TestCudaBackend::anOffsetThatNoGpuCanLoadIsSkipped()

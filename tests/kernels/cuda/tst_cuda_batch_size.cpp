@@ -157,6 +157,7 @@ void TestCudaBatchSize::theLibraryGetsTheWorkspace()
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     const auto products = run->provenance.at("method").at("products").get<std::string>();
     QVERIFY2(products.find("workspace") != std::string::npos, products.c_str());
+    QVERIFY(run->provenance.contains("cublaslt"));
     QCOMPARE(listener.count("cublaslt.missing"), 0);
     QCOMPARE(fakeGpu().largestWorkspace, std::uint64_t(32) << 20); // PyTorch's on compute capability 9.0
 }

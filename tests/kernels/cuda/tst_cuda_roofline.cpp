@@ -59,6 +59,7 @@ void TestCudaRoofline::everyKernelIsAPointWhereTheGpuPutsIt()
     const auto run = measure(listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     QVERIFY(run->complete);
+    QVERIFY(run->provenance.contains("cublaslt"));
     const std::unique_ptr<Backend> backend(memscape_cuda_module()->makeBackend());
     for (const RooflineKernel& kernel : rooflineKernels(backend->devices().front().device)) {
         const Json point = pointOf(*run, kernel.id);

@@ -270,6 +270,7 @@ void TestCudaTraining::whatTheLibraryLacksWeMultiply()
     const Json method = all.run->provenance.at("method");
     QCOMPARE(method.at("products").at("bf16").get<std::string>(), std::string("a library of the test's own"));
     QVERIFY(!method.contains("multiplied_by_our_kernels"));
+    QCOMPARE(all.run->provenance.at("cublaslt").at("version").get<std::string>(), std::string("13.0.2"));
     QCOMPARE(listener.count("cublaslt.missing"), 0);
     fakeGpu().libraryLacksOdd = true; // 43 × 50 × 37
     const Measured most = measure({"format=bf16", "steps=3"}, listener);
