@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include <dlfcn.h>
-#include <link.h>
 
 #include <fmt/format.h>
 
@@ -31,14 +30,15 @@ std::string loaderError()
     return reason != nullptr ? reason : "the loader gives no reason";
 }
 
-std::string fileOf(void* handle, const std::string& name)
+/// Of the library that a function is in: another than the one opened, when that only links it.
+std::string fileOf(const void* function, const std::string& name)
 {
-    link_map* map = nullptr;
-    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || *map->l_name == '\0')
+    Dl_info found = {};
+    if (dladdr(function, &found) == 0 || found.dli_fname == nullptr)
         return name;
     std::error_code error;
-    const fs::path file = fs::canonical(map->l_name, error);
-    return error ? std::string(map->l_name) : file.string();
+    const fs::path file = fs::canonical(found.dli_fname, error);
+    return error ? std::string(found.dli_fname) : file.string();
 }
 
 /// Opens `name` into `library`; what is wrong with it, empty when nothing is.
@@ -47,18 +47,18 @@ std::string tryOpening(const std::string& name, CublasLtLibrary& library)
     void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr)
         return "it cannot be loaded: " + loaderError();
-    const auto versionOf = reinterpret_cast<std::size_t (*)()>(dlsym(handle, "cublasLtGetVersion"));
-    if (versionOf == nullptr || dlsym(handle, "cublasLtMatmul") == nullptr) {
+    void* const asked = dlsym(handle, "cublasLtGetVersion");
+    if (asked == nullptr || dlsym(handle, "cublasLtMatmul") == nullptr) {
         dlclose(handle);
         return "it is not cuBLASLt";
     }
-    const std::size_t version = versionOf();
+    const std::size_t version = reinterpret_cast<std::size_t (*)()>(asked)();
     if (version < oldestKnown) {
         dlclose(handle);
         return "it is cuBLASLt " + cublasLtVersionText(version) + ", older than 11";
     }
     library.handle = handle;
-    library.file = fileOf(handle, name);
+    library.file = fileOf(asked, name);
     library.version = cublasLtVersionText(version);
     return {};
 }
