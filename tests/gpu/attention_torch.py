@@ -22,7 +22,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from comparison import Budget, Rounds, add_common, ask, batches, figure, no_gpu, say, series, sweep, write
-from torch_timer import Timer, has_gpu
+from torch_timer import Timer, has_gpu, plain_cpu
 
 LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
 TOKENS, HIDDEN = 16384, 2048
@@ -171,6 +171,7 @@ def faults_of(options, case):
 
 
 def check(options):
+    plain_cpu()
     asked = list(cases(options.lengths, options.only))
     faults = [fault for case in asked for fault in faults_of(options, case)]
     for fault in faults:

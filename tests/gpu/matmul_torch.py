@@ -21,7 +21,7 @@ import sys
 import torch
 
 from comparison import Budget, Rounds, add_common, ask, batches, no_gpu, say, series, sweep, write
-from torch_timer import Timer, first_line, has_gpu
+from torch_timer import Timer, first_line, has_gpu, plain_cpu
 
 SIZES = (1024, 2048, 4096, 8192)
 GOAL = 0.95
@@ -144,7 +144,7 @@ def check_product(fmt):
 
 
 def check(options):
-    torch.backends.mkldnn.enabled = False  # virtual machines promise instructions that they do not have
+    plain_cpu()
     faults, made = [], 0
     for fmt in options.formats:
         for found, looked in (check_predictions(options, fmt), check_product(fmt)):

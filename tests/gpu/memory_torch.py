@@ -8,6 +8,7 @@ from torch.nn.attention import sdpa_kernel
 
 import networks
 from memory_cases import Training
+from torch_timer import plain_cpu
 
 STEPS = 3
 OPTIMIZERS = {"sgd": (torch.optim.SGD, {"lr": 1e-3}), "momentum": (torch.optim.SGD, {"lr": 1e-3, "momentum": 0.9}),
@@ -115,8 +116,7 @@ def generate(case, device):
 def run(case, device):
     torch.manual_seed(1)
     if device == "cpu":
-        torch.set_num_threads(1)
-        torch.backends.mkldnn.enabled = False  # virtual machines promise instructions that they do not have
+        plain_cpu()
     if isinstance(case, Training):
         return train(case, device)
     return generate(case, device) if case.generated else forward(case, device)

@@ -11,6 +11,7 @@ kernels and not protocols:
 
 The stream is held by a kernel that spins for longer than queueing took; a sample that was not held is taken again. On the CPU
 (--check) the same loop runs by the wall clock."""
+import os
 import statistics
 import time
 
@@ -114,6 +115,12 @@ class Timer:
     def describe(self):
         return {"torch": torch.__version__, "cuda": torch.version.cuda, "samples_taken_again": self.retaken,
                 "device": torch.cuda.get_device_name(0) if self.device == "cuda" else "CPU"}
+
+
+def plain_cpu():
+    """For --check: one thread, and none of the instructions (AMX) that virtual machines promise and do not have."""
+    os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_VNNI")  # read at the first product
+    torch.set_num_threads(1)
 
 
 def first_line(error):

@@ -22,7 +22,7 @@ import torch
 from torch import nn
 
 from comparison import Budget, Rounds, add_common, ask, figure, no_gpu, say, write
-from torch_timer import Timer, first_line, has_gpu
+from torch_timer import Timer, first_line, has_gpu, plain_cpu
 
 CLASSES = 16
 TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": None}
@@ -169,10 +169,9 @@ def verdict(row):
 
 
 def check(options, budget):
-    torch.backends.mkldnn.enabled = False  # virtual machines promise instructions that they do not have
+    plain_cpu()
     faults, made = [], 0
     small = argparse.Namespace(batch=64, hidden=64, inputs=32, steps=40)
-    torch.set_num_threads(1)
     for fmt in options.formats:
         figures, error, _ = ours(options, fmt, "predict", "nvidia-h200", budget)
         if not figures.get("step_time"):
