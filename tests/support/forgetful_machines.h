@@ -43,6 +43,11 @@ struct WrongDepth : Machine
         Machine::multiply<Element>(d, a, b1, b0);
     }
 };
+/// A warp that never hears of a lane that is for it.
+struct WithoutVotes : Machine
+{
+    bool anyInWarp(bool) { return false; }
+};
 struct WrongRow : Machine
 {
     float shuffleXor(float value, int distance)

@@ -178,6 +178,17 @@ float Machine::shuffleXor(float value, int distance)
     return result;
 }
 
+bool Machine::anyInWarp(bool value)
+{
+    Brought brought;
+    brought.meeting = Meeting::Vote;
+    brought.vote = value;
+    bool result = false;
+    brought.voted = &result;
+    m_block.meet(m_thread, brought);
+    return result;
+}
+
 void Machine::syncThreads()
 {
     m_block.barrier(m_thread);
@@ -187,6 +198,10 @@ void Machine::syncWarp()
     m_block.meet(m_thread, Brought{});
 }
 
+float Machine::maximum(float a, float b)
+{
+    return std::fmax(a, b);
+}
 float Machine::exponential(float x)
 {
     return std::exp(x);

@@ -91,6 +91,7 @@ struct LaunchCount
 {
     BankCount matrixLoads, loads, stores, copies;
     std::uint64_t products = 0; ///< mma.sync instructions, per warp
+    std::uint64_t votes = 0, agreements = 0; ///< of a warp, and those with any lane for it
 };
 
 struct Launch
@@ -165,6 +166,7 @@ public:
     }
     void multiplyDoubles(double (&d)[2], double a, double b);
     float shuffleXor(float value, int distance);
+    bool anyInWarp(bool value);
     void syncThreads();
     void syncWarp();
 
@@ -175,6 +177,7 @@ public:
     }
     template <typename Element> float widen(Element value) { return toFloat(value); }
     template <typename Element> Element narrow(float value) { return fromFloat<Element>(value); }
+    float maximum(float a, float b);
     float exponential(float x);
     float powerOfTwo(float x);
     float logarithm(float x);

@@ -24,6 +24,8 @@ const char* nameOf(Meeting meeting)
         return "mma";
     case Meeting::Shuffle:
         return "shuffle";
+    case Meeting::Vote:
+        return "vote";
     case Meeting::SyncWarp:
         return "syncwarp";
     }
@@ -167,6 +169,8 @@ void Block::hold(int warp)
         return multiplyDoubles(warp);
     case Meeting::Shuffle:
         return shuffle(warp);
+    case Meeting::Vote:
+        return vote(warp);
     case Meeting::SyncWarp:
         ++m_warpTime[std::size_t(warp)];
     }
@@ -242,6 +246,17 @@ void Block::shuffle(int warp)
         const Brought& in = m_threads[std::size_t(warp * lanes + lane)].brought;
         *in.sums = m_threads[std::size_t(warp * lanes + (lane ^ in.distance))].brought.value;
     }
+}
+
+void Block::vote(int warp)
+{
+    bool any = false;
+    for (int lane = 0; lane < lanes; ++lane)
+        any = any || m_threads[std::size_t(warp * lanes + lane)].brought.vote;
+    for (int lane = 0; lane < lanes; ++lane)
+        *m_threads[std::size_t(warp * lanes + lane)].brought.voted = any;
+    ++m_count.votes;
+    m_count.agreements += any ? 1 : 0;
 }
 
 // ---- shared memory ----------------------------------------------------------------------------

@@ -17,7 +17,7 @@ constexpr int lanes = 32;
 /// Where a thread stands.
 enum class Standing { Running, AtWarp, AtBlock, Done };
 enum class Meeting {
-    Matrices, MatricesTransposed, MultiplyHalf, MultiplyBfloat, MultiplyFormat, MultiplyDoubles, Shuffle, SyncWarp
+    Matrices, MatricesTransposed, MultiplyHalf, MultiplyBfloat, MultiplyFormat, MultiplyDoubles, Shuffle, Vote, SyncWarp
 };
 
 /// What a lane brings to a meeting of its warp and takes from it.
@@ -31,6 +31,8 @@ struct Brought
     std::uint32_t b[2] = {};
     float value = 0;
     int distance = 0;
+    bool vote = false;
+    bool* voted = nullptr;
     cuda::TensorFormat format = cuda::TensorFormat::Tf32;
     void* numbers = nullptr; ///< four floats or integers, or two doubles
     double left = 0, right = 0;
@@ -107,6 +109,7 @@ private:
     void multiplyFormat(int warp);
     void multiplyDoubles(int warp);
     void shuffle(int warp);
+    void vote(int warp);
     void countAccesses(int warp);
     void checkAddress(int thread, std::uint32_t at, std::uint32_t bytes) const;
     void noteRead(int thread, std::uint32_t at, std::uint32_t bytes);

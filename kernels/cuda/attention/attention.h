@@ -10,7 +10,7 @@ namespace memscape::cuda {
 
 enum class ElementFormat { Float32, Float16, BFloat16 };
 
-constexpr int flashVersions = 6;
+constexpr int flashVersions = 7;
 
 /// Forward: query, key, value → output and logSumExp. Backward: those and outputGradient → delta (a
 /// place of rows floats), queryGradient, keyGradient, valueGradient.
@@ -24,7 +24,7 @@ struct FlashLaunch
 /// cudaErrorInvalidValue for a version that has no such format or head dimension; formats and
 /// versions that need sm_80 are the caller's to keep from an older GPU.
 cudaError_t launchFlash(const FlashLaunch& launch, cudaStream_t stream);
-/// Version 6 alone; launchFlash() asks it.
+/// Versions 6 and 7 alone; launchFlash() asks it.
 cudaError_t launchFlashWide(const FlashLaunch& launch, cudaStream_t stream);
 /// The first `count` elements of an input (attention_numbers.h), rounded to the format.
 cudaError_t launchAttentionInput(void* to, ElementFormat format, AttentionTensor tensor,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flash attention forward: the launchers. What and why is in flash_v1.h (the algorithm), flash_v2.h
-// (tensor cores), flash_v3.h (swizzled shared memory, ldmatrix), flash_v4.h (asynchronous copies) and
-// flash_v5.h (powers of two, Q in registers; then 32 rows a warp); the reference and the checks are
-// kernels/measure/attention_reference.h, for host and GPU alike. The kernels are templates over a
-// machine, and the tests run the same code on the host.
+// (tensor cores), flash_v3.h (swizzled shared memory, ldmatrix), flash_v4.h (asynchronous copies),
+// flash_v5.h (powers of two, Q in registers; then 32 rows a warp) and flash_v7.h (O left alone while
+// no maximum rises); the reference and the checks are kernels/measure/attention_reference.h, for host
+// and GPU alike. The kernels are templates over a machine, and the tests run the same code on the
+// host.
 #include "kernels/cuda/attention/attention.h"
 #include "kernels/cuda/attention/flash_v1.h"
 #include "kernels/cuda/attention/flash_v2.h"
@@ -105,7 +106,7 @@ static cudaError_t launchHeadDim(const FlashLaunch& w, cudaStream_t stream)
 
 cudaError_t launchFlash(const FlashLaunch& w, cudaStream_t stream)
 {
-    if (w.version == 6)
+    if (w.version == 6 || w.version == 7)
         return launchFlashWide(w, stream);
     if (w.sizes.headDim == 64)
         return launchHeadDim<64>(w, stream);

@@ -148,11 +148,13 @@ template <typename Tile, int blocks, typename Machine>
 MEMSCAPE_KERNEL void productOfTiles(Machine& m, Sums<1, blocks>& sums, std::uint32_t left,
                                     std::uint32_t right)
 {
+    const std::uint32_t lane =
+        leftOfLane<typename Tile::Layout>(m, left, m.thread() / 32 * mmaRows);
     sums.clear(m);
     MEMSCAPE_UNROLL
     for (int step = 0; step < Tile::depthSteps; ++step) {
         std::uint32_t a[1][4];
-        loadLeft<typename Tile::Layout>(m, a[0], left, m.thread() / 32 * mmaRows, 2 * step);
+        loadLeft<typename Tile::Layout>(m, a, lane, 2 * step);
         addScores<typename Tile::Element, typename Tile::Layout>(m, sums, a, right, 2 * step);
     }
 }
@@ -288,11 +290,12 @@ MEMSCAPE_KERNEL void gradientsOfQueries(Machine& m, const AttentionSizes& s,
     constexpr std::uint32_t queryTile = 0, gradientTile = Tile::rowTileBytes,
                             stages = 2 * Tile::rowTileBytes, stageBytes = 2 * Tile::keyTileBytes;
     const FlashBlock<Tile> block(m, s, arrays);
+    KeyWalk<Tile> walk(m, block);
     const Rows<Element> gradient{
         static_cast<const Element*>(arrays.outputGradient) + queryStart(s, block.head), s.queries};
     copyTileAsync<Layout, Tile::rows, Tile::threads>(m, queryTile, block.query, block.firstRow);
     copyTileAsync<Layout, Tile::rows, Tile::threads>(m, gradientTile, gradient, block.firstRow);
-    copyStage(m, block, 0, stages);
+    walk.copyNext(m, stages);
     m.commitCopies();
 
     float logSumExp[2] = {0, 0}, delta[2] = {0, 0};
@@ -313,7 +316,7 @@ MEMSCAPE_KERNEL void gradientsOfQueries(Machine& m, const AttentionSizes& s,
         m.template waitForCopies<0>();
         m.syncThreads();
         if (tile + 1 < block.tiles)
-            copyStage(m, block, tile + 1, stages + std::uint32_t((tile + 1) % 2) * stageBytes);
+            walk.copyNext(m, stages + std::uint32_t((tile + 1) % 2) * stageBytes);
         m.commitCopies();
         typename Tile::Scores scores, ds;
         productOfTiles<Tile>(m, scores, queryTile, stage);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What versions 2 to 6 of flash attention have in common: the size of their blocks and tiles, the
+// What versions 2 to 7 of flash attention have in common: the size of their blocks and tiles, the
 // head a block works on, and its end.
 #pragma once
 
@@ -66,6 +66,32 @@ template <typename Tile> struct FlashBlock
     }
 };
 
+/// O += P V, P's rounded sums as the depth.
+template <typename Tile, typename Machine>
+MEMSCAPE_KERNEL void addWeighted(Machine& m, typename Tile::Output& output,
+                                 const typename Tile::Scores& weights, std::uint32_t valueTile)
+{
+    MEMSCAPE_UNROLL
+    for (int step = 0; step < Tile::keySteps; ++step) {
+        std::uint32_t p[Tile::strips][4];
+        MEMSCAPE_UNROLL
+        for (int strip = 0; strip < Tile::strips; ++strip)
+            asLeft<typename Tile::Element>(m, p[strip], weights.at[strip][2 * step],
+                                           weights.at[strip][2 * step + 1]);
+        addValues<typename Tile::Element, typename Tile::Layout>(m, output, p, valueTile,
+                                                                 step * mmaDepth);
+    }
+}
+
+/// Hides what the warp's rows may not see of a tile.
+template <typename Tile, typename Machine>
+MEMSCAPE_KERNEL void maskTile(Machine& m, typename Tile::Scores& scores, const AttentionSizes& s,
+                              const FlashBlock<Tile>& block, int firstKey)
+{
+    if (!seesAll(s, block.warpRow, firstKey, Tile::keys))
+        maskScores(m, scores, s, block.warpRow, firstKey);
+}
+
 /// Softmax of one tile's scores and O += P V, both in place.
 template <typename Tile, typename Machine, typename Exponential>
 MEMSCAPE_KERNEL void flashTileStep(Machine& m, const AttentionSizes& s,
@@ -75,19 +101,9 @@ MEMSCAPE_KERNEL void flashTileStep(Machine& m, const AttentionSizes& s,
                                    std::uint32_t valueTile, float scale,
                                    const Exponential& exponential)
 {
-    if (!seesAll(s, block.warpRow, firstKey, Tile::keys))
-        maskScores(m, scores, s, block.warpRow, firstKey);
+    maskTile<Tile>(m, scores, s, block, firstKey);
     softmaxStep(m, scores, output, rows, scale, exponential);
-    MEMSCAPE_UNROLL
-    for (int step = 0; step < Tile::keySteps; ++step) {
-        std::uint32_t p[Tile::strips][4];
-        MEMSCAPE_UNROLL
-        for (int strip = 0; strip < Tile::strips; ++strip)
-            asLeft<typename Tile::Element>(m, p[strip], scores.at[strip][2 * step],
-                                           scores.at[strip][2 * step + 1]);
-        addValues<typename Tile::Element, typename Tile::Layout>(m, output, p, valueTile,
-                                                                 step * mmaDepth);
-    }
+    addWeighted<Tile>(m, output, scores, valueTile);
 }
 
 /// S = Q Kᵀ with Q in shared memory.
@@ -96,27 +112,58 @@ MEMSCAPE_KERNEL void scoresFromShared(Machine& m, typename Tile::Scores& scores,
                                       std::uint32_t queryTile, std::uint32_t keyTile)
 {
     const int warpRow = m.thread() / 32 * Tile::rowsPerWarp;
+    const std::uint32_t left = leftOfLane<typename Tile::Layout>(m, queryTile, warpRow);
     scores.clear(m);
     MEMSCAPE_UNROLL
     for (int step = 0; step < Tile::depthSteps; ++step) {
         std::uint32_t q[Tile::strips][4];
-        MEMSCAPE_UNROLL
-        for (int strip = 0; strip < Tile::strips; ++strip)
-            loadLeft<typename Tile::Layout>(m, q[strip], queryTile, warpRow + strip * mmaRows,
-                                            2 * step);
+        loadLeft<typename Tile::Layout>(m, q, left, 2 * step);
         addScores<typename Tile::Element, typename Tile::Layout>(m, scores, q, keyTile, 2 * step);
     }
 }
 
-/// Both tiles of keys `tile`, without waiting; one group.
-template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void copyStage(Machine& m, const FlashBlock<Tile>& block, int tile,
-                               std::uint32_t stage)
+/// The tiles of keys and values one after the other, copied without waiting: what a thread copies
+/// next, and how many rows are left from its first one on.
+template <typename Tile> struct KeyWalk
 {
+    using Element = typename Tile::Element;
     using Layout = typename Tile::Layout;
-    copyTileAsync<Layout, Tile::keys, Tile::threads>(m, stage, block.key, tile * Tile::keys);
-    copyTileAsync<Layout, Tile::keys, Tile::threads>(m, stage + Tile::keyTileBytes, block.value,
-                                                     tile * Tile::keys);
-}
+    static constexpr int chunks = Layout::chunksPerRow;
+    static constexpr int step = rowsPerTurn<chunks, Tile::threads>();
+    static_assert(Tile::keys % step == 0, "every thread copies equally many chunks");
+    const Element *key, *value;
+    int rowsLeft;
+    std::uint32_t to;
+
+    template <typename Machine>
+    MEMSCAPE_KERNEL KeyWalk(Machine& m, const FlashBlock<Tile>& block)
+    {
+        const Place place = firstChunk<chunks>(m.thread());
+        const int at = (place.row * chunks + place.column) * chunkElements;
+        key = block.key.data + at;
+        value = block.value.data + at;
+        rowsLeft = block.key.count - place.row;
+        to = Layout::at(place.row, place.column);
+    }
+
+    /// K's tile, and V's behind it.
+    template <typename Machine> MEMSCAPE_KERNEL void copyNext(Machine& m, std::uint32_t stage)
+    {
+        copy(m, stage, key);
+        copy(m, stage + Tile::keyTileBytes, value);
+        rowsLeft -= Tile::keys;
+    }
+
+private:
+    template <typename Machine>
+    MEMSCAPE_KERNEL void copy(Machine& m, std::uint32_t stage, const Element*& from)
+    {
+        MEMSCAPE_UNROLL
+        for (int down = 0; down < Tile::keys; down += step)
+            m.copyAsync(stage + to + std::uint32_t(down * Layout::rowBytes),
+                        from + down * Tile::headDim, down < rowsLeft);
+        from += Tile::keys * Tile::headDim;
+    }
+};
 
 } // namespace memscape::cuda

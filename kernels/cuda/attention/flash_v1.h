@@ -124,7 +124,7 @@ MEMSCAPE_KERNEL void flash_v1(Machine& m, const AttentionSizes& s, const Attenti
         for (int key = 0; key < Tile::keys; ++key) {
             if (!sees(s, row, firstKey + key))
                 scores[key] = -INFINITY;
-            most = scores[key] > most ? scores[key] : most;
+            most = m.maximum(most, scores[key]);
         }
         const float factor =
             raisedTo(softmax, most, [&](float difference) { return exponential(difference * s.scale); });

@@ -23,9 +23,10 @@ MEMSCAPE_KERNEL void flash_v4(Machine& m, const AttentionSizes& s, const Attenti
     constexpr std::uint32_t queryTile = 0, stages = Tile::rowTileBytes,
                             stageBytes = 2 * Tile::keyTileBytes;
     const FlashBlock<Tile> block(m, s, arrays);
+    KeyWalk<Tile> walk(m, block);
     copyTileAsync<typename Tile::Layout, Tile::rows, Tile::threads>(m, queryTile, block.query,
                                                                     block.firstRow);
-    copyStage(m, block, 0, stages);
+    walk.copyNext(m, stages);
     m.commitCopies();
 
     typename Tile::Output output;
@@ -38,7 +39,7 @@ MEMSCAPE_KERNEL void flash_v4(Machine& m, const AttentionSizes& s, const Attenti
         m.template waitForCopies<0>();
         m.syncThreads();
         if (tile + 1 < block.tiles)
-            copyStage(m, block, tile + 1, stages + std::uint32_t((tile + 1) % 2) * stageBytes);
+            walk.copyNext(m, stages + std::uint32_t((tile + 1) % 2) * stageBytes);
         m.commitCopies();
         typename Tile::Scores scores;
         scoresFromShared<Tile>(m, scores, queryTile, stage);

@@ -45,21 +45,20 @@ MEMSCAPE_KERNEL void flash_v5(Machine& m, const AttentionSizes& s, const Attenti
     constexpr std::uint32_t stageBytes = 2 * Tile::keyTileBytes;
     static_assert(Tile::rowTileBytes <= int(stageBytes), "Q passes through the second stage");
     const FlashBlock<Tile> block(m, s, arrays);
+    KeyWalk<Tile> walk(m, block);
     copyTileAsync<Layout, Tile::rows, Tile::threads>(m, stageBytes, block.query, block.firstRow);
     m.commitCopies();
-    copyStage(m, block, 0, 0);
+    walk.copyNext(m, 0);
     m.commitCopies();
 
     m.template waitForCopies<1>(); // Q, not yet the first stage
     m.syncThreads();
+    const std::uint32_t left =
+        leftOfLane<Layout>(m, stageBytes, m.thread() / 32 * Tile::rowsPerWarp);
     std::uint32_t query[Tile::depthSteps][Tile::strips][4];
     MEMSCAPE_UNROLL
-    for (int step = 0; step < Tile::depthSteps; ++step) {
-        MEMSCAPE_UNROLL
-        for (int strip = 0; strip < Tile::strips; ++strip)
-            loadLeft<Layout>(m, query[step][strip], stageBytes,
-                             m.thread() / 32 * Tile::rowsPerWarp + strip * mmaRows, 2 * step);
-    }
+    for (int step = 0; step < Tile::depthSteps; ++step)
+        loadLeft<Layout>(m, query[step], left, 2 * step);
     typename Tile::Output output;
     output.clear(m);
     RunningSoftmax rows[Tile::strips][2];
@@ -71,7 +70,7 @@ MEMSCAPE_KERNEL void flash_v5(Machine& m, const AttentionSizes& s, const Attenti
         m.template waitForCopies<0>();
         m.syncThreads();
         if (tile + 1 < block.tiles)
-            copyStage(m, block, tile + 1, stageBytes - stage);
+            walk.copyNext(m, stageBytes - stage);
         m.commitCopies();
         typename Tile::Scores scores;
         scoresFromRegisters<Tile>(m, scores, query, stage);
@@ -87,9 +86,10 @@ MEMSCAPE_KERNEL void flash_v6(Machine& m, const AttentionSizes& s, const Attenti
 {
     constexpr std::uint32_t stages = Tile::rowTileBytes, stageBytes = 2 * Tile::keyTileBytes;
     const FlashBlock<Tile> block(m, s, arrays);
+    KeyWalk<Tile> walk(m, block);
     copyTileAsync<typename Tile::Layout, Tile::rows, Tile::threads>(m, 0, block.query,
                                                                     block.firstRow);
-    copyStage(m, block, 0, stages);
+    walk.copyNext(m, stages);
     m.commitCopies();
 
     typename Tile::Output output;
@@ -103,7 +103,7 @@ MEMSCAPE_KERNEL void flash_v6(Machine& m, const AttentionSizes& s, const Attenti
         m.template waitForCopies<0>();
         m.syncThreads();
         if (tile + 1 < block.tiles)
-            copyStage(m, block, tile + 1, stages + std::uint32_t((tile + 1) % 2) * stageBytes);
+            walk.copyNext(m, stages + std::uint32_t((tile + 1) % 2) * stageBytes);
         m.commitCopies();
         typename Tile::Scores scores;
         scoresFromShared<Tile>(m, scores, 0, stage);

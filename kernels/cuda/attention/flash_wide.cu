@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flash attention forward, version 6: the launcher of flash_v5.h's wide kernel, in a file of its own
-// because with a head dimension of 128 it is the one that may spill a few registers.
+// Flash attention forward, versions 6 and 7, of 32 rows a warp: the launchers of flash_v5.h's wide
+// kernel and of flash_v7.h, in a file of their own because with a head dimension of 128 version 6 is
+// the one that may spill a few registers.
 #include "kernels/cuda/attention/attention.h"
 #include "kernels/cuda/attention/flash_v5.h"
+#include "kernels/cuda/attention/flash_v7.h"
 #include "kernels/cuda/attention/gpu_machine.cuh"
 #include "kernels/cuda/attention/launch.cuh"
 
@@ -17,11 +19,23 @@ __global__ void __launch_bounds__(Tile::threads) flash_6(AttentionSizes s, Atten
     }
 }
 
+template <typename Tile>
+__global__ void __launch_bounds__(Tile::threads) flash_7(AttentionSizes s, AttentionArrays arrays)
+{
+    if constexpr (hasAsyncCopies) {
+        GpuMachine m(dynamicShared());
+        flash_v7<Tile>(m, s, arrays);
+    }
+}
+
 template <typename Element, int headDim>
 static cudaError_t launchWide(const FlashLaunch& w, cudaStream_t stream)
 {
-    using Tile = FlashSix<Element, headDim>;
-    return launchRows<Tile>(flash_6<Tile>, flashSharedBytesV6<Tile>, w.sizes, w.arrays, stream);
+    using Six = FlashSix<Element, headDim>;
+    using Seven = FlashSeven<Element, headDim>;
+    if (w.version == 6)
+        return launchRows<Six>(flash_6<Six>, flashSharedBytesV6<Six>, w.sizes, w.arrays, stream);
+    return launchRows<Seven>(flash_7<Seven>, flashSharedBytesV6<Seven>, w.sizes, w.arrays, stream);
 }
 
 cudaError_t launchFlashWide(const FlashLaunch& w, cudaStream_t stream)

@@ -162,6 +162,11 @@ public:
     {
         return __shfl_xor_sync(0xffffffffU, value, distance);
     }
+    /// Whether any lane of the warp says so.
+    __device__ __forceinline__ bool anyInWarp(bool value)
+    {
+        return __any_sync(0xffffffffU, value ? 1 : 0) != 0;
+    }
     __device__ __forceinline__ void syncThreads() { __syncthreads(); }
     __device__ __forceinline__ void syncWarp() { __syncwarp(); }
 
@@ -195,6 +200,9 @@ public:
         else
             return Half{__half_as_ushort(__float2half_rn(value))};
     }
+    /// One instruction, where a > b ? a : b is a comparison and a choice: that one says otherwise what
+    /// becomes of a NaN, and nvcc keeps to it.
+    __device__ __forceinline__ float maximum(float a, float b) { return fmaxf(a, b); }
     __device__ __forceinline__ float exponential(float x) { return __expf(x); }
     __device__ __forceinline__ float powerOfTwo(float x)
     {

@@ -85,13 +85,30 @@ MEMSCAPE_KERNEL void copyTileAsync(Machine& m, std::uint32_t at, const Rows<Elem
 
 // ---- shared memory to fragments ---------------------------------------------------------------
 
+/// Where a lane points at for A's rows from `row` on, a multiple of 8, at depth 0.
+template <typename Layout, typename Machine>
+MEMSCAPE_KERNEL std::uint32_t leftOfLane(Machine& m, std::uint32_t at, int row)
+{
+    const Place place = matrixRowDownFirst(m.thread() % 32);
+    return at + Layout::at(row + place.row, place.column);
+}
 /// A: 16 rows from `row` on, 16 elements of depth from chunk `chunk` on.
 template <typename Layout, typename Machine>
 MEMSCAPE_KERNEL void loadLeft(Machine& m, std::uint32_t (&a)[4], std::uint32_t at, int row,
                               int chunk)
 {
-    const Place place = matrixRowDownFirst(m.thread() % 32);
-    m.loadMatrices(a, Layout::further(at + Layout::at(row + place.row, place.column), chunk));
+    m.loadMatrices(a, Layout::further(leftOfLane<Layout>(m, at, row), chunk));
+}
+/// The same of `strips` strips, `left` being where the lane points at: the strips are whole swizzles
+/// apart, so that one address serves for all of them.
+template <typename Layout, int strips, typename Machine>
+MEMSCAPE_KERNEL void loadLeft(Machine& m, std::uint32_t (&a)[strips][4], std::uint32_t left,
+                              int chunk)
+{
+    MEMSCAPE_UNROLL
+    for (int s = 0; s < strips; ++s)
+        m.loadMatrices(a[s], Layout::further(left, chunk)
+                                 + std::uint32_t(s * mmaRows * Layout::rowBytes));
 }
 
 /// S += A Tᵀ for one step of depth 16: A's fragments are given, T's rows from `row` on are the
@@ -169,10 +186,18 @@ MEMSCAPE_KERNEL void maskScores(Machine& m, Sums<strips, blocks>& scores, const 
 /// A row's value from those of the four lanes that share it.
 template <typename Machine> MEMSCAPE_KERNEL float rowMaximum(Machine& m, float value)
 {
-    float other = m.shuffleXor(value, 1);
-    value = value > other ? value : other;
-    other = m.shuffleXor(value, 2);
-    return value > other ? value : other;
+    value = m.maximum(value, m.shuffleXor(value, 1));
+    return m.maximum(value, m.shuffleXor(value, 2));
+}
+/// The largest of `least` and a lane's own scores of row group, or of group + 8.
+template <int blocks, typename Machine>
+MEMSCAPE_KERNEL float laneMaximum(Machine& m, const float (&scores)[blocks][4], int half,
+                                  float least)
+{
+    MEMSCAPE_UNROLL
+    for (int b = 0; b < blocks; ++b)
+        least = m.maximum(least, m.maximum(scores[b][2 * half], scores[b][2 * half + 1]));
+    return least;
 }
 template <typename Machine> MEMSCAPE_KERNEL float rowSum(Machine& m, float value)
 {
@@ -180,8 +205,35 @@ template <typename Machine> MEMSCAPE_KERNEL float rowSum(Machine& m, float value
     return value + m.shuffleXor(value, 2);
 }
 
+/// Multiplies what was summed of row group, or of group + 8, by its factor.
+template <int blocks>
+MEMSCAPE_KERNEL void shrinkRow(float (&sums)[blocks][4], int half, float factor)
+{
+    MEMSCAPE_UNROLL
+    for (int b = 0; b < blocks; ++b) {
+        sums[b][2 * half] *= factor;
+        sums[b][2 * half + 1] *= factor;
+    }
+}
+
+/// Turns a row's scores into weights, and adds them up: a lane its own columns, finishRows() the
+/// four lanes of a row.
+template <int blocks, typename Exponential>
+MEMSCAPE_KERNEL void weighRow(float (&scores)[blocks][4], int half, RunningSoftmax& row, float scale,
+                              float offset, const Exponential& exponential)
+{
+    MEMSCAPE_UNROLL
+    for (int b = 0; b < blocks; ++b) {
+        MEMSCAPE_UNROLL
+        for (int r = 2 * half; r < 2 * half + 2; ++r) {
+            scores[b][r] = exponential(scores[b][r] * scale - offset);
+            row.sum += scores[b][r];
+        }
+    }
+}
+
 /// Turns scores into e^(scale (score − maximum)) under the raised maximum, and shrinks what was
-/// summed before. Each lane keeps the sum of its own columns; finishRows() adds them up.
+/// summed before.
 template <int strips, int blocks, int outputBlocks, typename Machine, typename Exponential>
 MEMSCAPE_KERNEL void softmaxStep(Machine& m, Sums<strips, blocks>& scores,
                                  Sums<strips, outputBlocks>& output,
@@ -193,30 +245,11 @@ MEMSCAPE_KERNEL void softmaxStep(Machine& m, Sums<strips, blocks>& scores,
     for (int s = 0; s < strips; ++s) {
         MEMSCAPE_UNROLL
         for (int half = 0; half < 2; ++half) { // rows group and group + 8
-            float most = nothingSeen;
-            MEMSCAPE_UNROLL
-            for (int b = 0; b < blocks; ++b) {
-                const float (&block)[4] = scores.at[s][b];
-                most = block[2 * half] > most ? block[2 * half] : most;
-                most = block[2 * half + 1] > most ? block[2 * half + 1] : most;
-            }
+            const float most = rowMaximum(m, laneMaximum(m, scores.at[s], half, nothingSeen));
             RunningSoftmax& row = rows[s][half];
-            const float factor = raisedTo(row, rowMaximum(m, most), scaled);
-            const float offset = scaledMaximum(row, scale);
-            MEMSCAPE_UNROLL
-            for (int b = 0; b < blocks; ++b) {
-                MEMSCAPE_UNROLL
-                for (int r = 2 * half; r < 2 * half + 2; ++r) {
-                    float& score = scores.at[s][b][r];
-                    score = exponential(score * scale - offset);
-                    row.sum += score;
-                }
-            }
-            MEMSCAPE_UNROLL
-            for (int b = 0; b < outputBlocks; ++b) {
-                output.at[s][b][2 * half] *= factor;
-                output.at[s][b][2 * half + 1] *= factor;
-            }
+            const float factor = raisedTo(row, most, scaled);
+            weighRow(scores.at[s], half, row, scale, scaledMaximum(row, scale), exponential);
+            shrinkRow(output.at[s], half, factor);
         }
     }
 }

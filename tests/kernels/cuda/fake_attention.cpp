@@ -10,6 +10,7 @@
 #include "kernels/cuda/attention/flash_v3.h"
 #include "kernels/cuda/attention/flash_v4.h"
 #include "kernels/cuda/attention/flash_v5.h"
+#include "kernels/cuda/attention/flash_v7.h"
 #include "kernels/cuda/attention/standard.h"
 #include "tests/kernels/cuda/fake_gpu.h"
 #include "tests/support/attention_cases.h"
@@ -101,6 +102,7 @@ template <typename Element, int headDim> bool runForward(const FlashLaunch& w, G
     using Two = FlashTwo<Element, headDim>;
     using Three = FlashThree<Element, headDim>;
     using Six = FlashSix<Element, headDim>;
+    using Seven = FlashSeven<Element, headDim>;
     const AttentionSizes& s = w.sizes;
     switch (w.version) {
     case 1:
@@ -117,9 +119,12 @@ template <typename Element, int headDim> bool runForward(const FlashLaunch& w, G
     case 5:
         return emulate(launchOf<Three>(s, flashSharedBytesV5<Three>), memory,
                        [&](auto& m) { flash_v5<Three>(m, s, w.arrays); });
-    default:
+    case 6:
         return emulate(launchOf<Six>(s, flashSharedBytesV6<Six>), memory,
                        [&](auto& m) { flash_v6<Six>(m, s, w.arrays); });
+    default:
+        return emulate(launchOf<Seven>(s, flashSharedBytesV6<Seven>), memory,
+                       [&](auto& m) { flash_v7<Seven>(m, s, w.arrays); });
     }
 }
 

@@ -158,7 +158,7 @@ void TestCudaAttention::anOldGpuIsToldSo()
     const auto make = [&](AttentionKind kind, int version, DType dtype) {
         return factoryOn(**session)(taskOf(kind, version, dtype, shape, AttentionPass::Forward));
     };
-    for (int version = 4; version <= 6; ++version)
+    for (int version = 4; version <= cuda::flashVersions; ++version)
         QCOMPARE(make(AttentionKind::Flash, version, DType::Float16).error().code,
                  std::string("attention.unsupported"));
     QCOMPARE(make(AttentionKind::Flash, 3, DType::BFloat16).error().code,
@@ -206,12 +206,12 @@ void TestCudaAttention::aSweepMeasuresEveryVersion()
     fakeGpu().emulatesAttention = false;
     test::Listener listener;
     const auto run = measure({"heads=8", "sequence=2048", "implementation=flash", "pass=forward",
-                              "version=1:6:1"},
+                              "version=1:7:1"},
                              listener)
                          .run;
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     QCOMPARE(run->measurement.detail.at("points").size(), std::size_t(6));
-    for (int version = 1; version <= 6; ++version) {
+    for (int version = 1; version <= cuda::flashVersions; ++version) {
         const Json& point = run->measurement.detail.at("points").at(std::size_t(version) - 1);
         QCOMPARE(point.at("flash").at("method").at("version").get<int>(), version);
         QVERIFY(!point.at("flash").at("samples").empty());

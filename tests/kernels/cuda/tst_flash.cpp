@@ -6,6 +6,7 @@
 #include "kernels/cuda/attention/flash_v3.h"
 #include "kernels/cuda/attention/flash_v4.h"
 #include "kernels/cuda/attention/flash_v5.h"
+#include "kernels/cuda/attention/flash_v7.h"
 
 #include "tests/support/attention_cases.h"
 #include "tests/support/forgetful_machines.h"
@@ -20,11 +21,14 @@ using memscape::emulated::Machine;
 
 namespace {
 
+constexpr int versions = 7;
+
 struct FlashRun
 {
     LaunchCount count;
     double outputError = 0, logSumExpError = 0;
     std::uint64_t untouched = 0, bytesRead = 0, bytesWritten = 0;
+    std::vector<float> output, logSumExp;
 };
 
 /// What a launcher must know of a version.
@@ -38,6 +42,7 @@ template <typename Element, int headDim> Blocks blocksOf(int version)
     using Two = FlashTwo<Element, headDim>;
     using Four = FlashFour<Element, headDim>;
     using Six = FlashSix<Element, headDim>;
+    using Seven = FlashSeven<Element, headDim>;
     switch (version) {
     case 1:
         return {FlashOne<headDim>::rows, FlashOne<headDim>::threads, FlashOne<headDim>::sharedBytes};
@@ -48,8 +53,10 @@ template <typename Element, int headDim> Blocks blocksOf(int version)
         return {Four::rows, Four::threads, flashSharedBytesV4<Four>};
     case 5:
         return {Four::rows, Four::threads, flashSharedBytesV5<Four>};
-    default:
+    case 6:
         return {Six::rows, Six::threads, flashSharedBytesV6<Six>};
+    default:
+        return {Seven::rows, Seven::threads, flashSharedBytesV6<Seven>};
     }
 }
 
@@ -70,12 +77,16 @@ void kernelOf(int version, AnyMachine& m, const AttentionSizes& s, const Attenti
             return flash_v5<FlashFive<Element, headDim>>(m, s, arrays);
         case 6:
             return flash_v6<FlashSix<Element, headDim>>(m, s, arrays);
+        case 7:
+            return flash_v7<FlashSeven<Element, headDim>>(m, s, arrays);
         }
     }
 }
 
-template <typename Element, int headDim, typename AnyMachine = Machine>
-FlashRun runFlash(int version, AttentionSizes s, Drawn kind, bool isTuring = false)
+/// `kernel`: called with a machine, the sizes and the arrays.
+template <typename Element, int headDim, typename Kernel>
+FlashRun runKernel(const Blocks& blocks, AttentionSizes s, Drawn kind, const Kernel& kernel,
+                   bool isTuring = false)
 {
     s.headDim = headDim;
     s.scale = 1 / std::sqrt(float(headDim));
@@ -100,7 +111,6 @@ FlashRun runFlash(int version, AttentionSizes s, Drawn kind, bool isTuring = fal
     arrays.output = output.data();
     arrays.logSumExp = logSumExp.data();
 
-    const Blocks blocks = blocksOf<Element, headDim>(version);
     Launch launch;
     launch.blocksX = over(s.queries, blocks.rows);
     launch.blocksY = s.batch * s.heads;
@@ -108,17 +118,29 @@ FlashRun runFlash(int version, AttentionSizes s, Drawn kind, bool isTuring = fal
     launch.sharedBytes = blocks.sharedBytes;
     launch.isTuring = isTuring;
     FlashRun run;
-    run.count = memscape::emulated::run(launch, memory, [&](Machine& machine) {
-        AnyMachine& m = static_cast<AnyMachine&>(machine);
-        kernelOf<Element, headDim>(version, m, s, arrays);
-    });
+    run.count = memscape::emulated::run(launch, memory,
+                                        [&](Machine& machine) { kernel(machine, s, arrays); });
     const ExactAttention exact = exactAttention(s, q.exact, k.exact, v.exact);
     run.outputError = worstError(output, exact.output);
     run.logSumExpError = worstError(logSumExp, exact.logSumExp);
     run.untouched = memory.elementsUntouched();
     run.bytesRead = memory.bytesRead;
     run.bytesWritten = memory.bytesWritten;
+    for (const Element element : output)
+        run.output.push_back(toFloat(element));
+    run.logSumExp = std::move(logSumExp);
     return run;
+}
+
+template <typename Element, int headDim, typename AnyMachine = Machine>
+FlashRun runFlash(int version, const AttentionSizes& sizes, Drawn kind, bool isTuring = false)
+{
+    return runKernel<Element, headDim>(
+        blocksOf<Element, headDim>(version), sizes, kind,
+        [version](Machine& m, const AttentionSizes& s, const AttentionArrays& arrays) {
+            kernelOf<Element, headDim>(version, static_cast<AnyMachine&>(m), s, arrays);
+        },
+        isTuring);
 }
 
 FlashRun runFlash(int version, const QString& format, int headDim, const AttentionSizes& s,
@@ -175,6 +197,10 @@ private slots:
     void aMissingBarrierIsCaught_data();
     void aMissingBarrierIsCaught();
     void wrongFragmentsAreCaught();
+    void sparingOnesChangesNoBit_data();
+    void sparingOnesChangesNoBit();
+    void aLaggingMaximumSparesNearlyEveryTile();
+    void anUnheardVoteIsCaught();
     void aMaskOffByOneIsCaught();
     void aTailBeyondTheEndIsCaught();
 };
@@ -195,7 +221,7 @@ void TestFlash::attendsAsInDouble_data()
             add(1, format, 64, shapeOf(1, 1, 1, 77, causal));
         add(1, "fp32", 128, shapeOf(1, 2, 1, 40, causal));
         add(1, "fp32", 64, shapeOf(1, 2, 1, 33, causal, 70));
-        for (int version = 2; version <= 6; ++version) {
+        for (int version = 2; version <= versions; ++version) {
             for (const int sequence : {1, 64, 129, 200})
                 add(version, "fp16", 64, shapeOf(1, 1, 1, sequence, causal));
             add(version, "fp16", 64, shapeOf(1, 1, 1, 3, causal, 130));
@@ -222,7 +248,7 @@ void TestFlash::extremeScoresStayFinite_data()
 {
     QTest::addColumn<int>("version");
     QTest::addColumn<int>("kind");
-    for (int version = 1; version <= 6; ++version) {
+    for (int version = 1; version <= versions; ++version) {
         for (const Drawn kind : {Drawn::Large, Drawn::Equal, Drawn::Outliers})
             QTest::addRow("v%d kind %d", version, int(kind)) << version << int(kind);
     }
@@ -255,7 +281,7 @@ void TestFlash::swizzledTilesNeverConflict_data()
 {
     QTest::addColumn<int>("version");
     QTest::addColumn<int>("headDim");
-    for (int version = 3; version <= 6; ++version) {
+    for (int version = 3; version <= versions; ++version) {
         for (const int headDim : {64, 128})
             QTest::addRow("v%d d=%d", version, headDim) << version << headDim;
     }
@@ -290,9 +316,9 @@ void TestFlash::plainTilesConflictEightfold()
 void TestFlash::readsWhatTheTilesNeed()
 {
     // 2 bytes, 64 columns, 256 rows; Q once, K and V once per block of rows; O and LSE written once.
-    for (int version = 2; version <= 6; ++version) {
+    for (int version = 2; version <= versions; ++version) {
         const std::uint64_t rows = 256, head = rows * 64 * 2;
-        const std::uint64_t blocks = version == 6 ? 2 : 4;
+        const std::uint64_t blocks = version >= 6 ? 2 : 4;
         const auto run = runFlash(version, "fp16", 64, shapeOf(1, 1, 1, 256, false), Drawn::Normal);
         QCOMPARE(run.bytesRead, head + blocks * 2 * head);
         QCOMPARE(run.bytesWritten, head + rows * 4);
@@ -309,7 +335,7 @@ void TestFlash::causalSkipsTilesAboveTheDiagonal()
 
 void TestFlash::aMissingWaitIsCaught()
 {
-    for (int version = 4; version <= 6; ++version) {
+    for (int version = 4; version <= versions; ++version) {
         const QString fault = faultOf([&] {
             return runFlash<Half, 64, WithoutWaits>(version, shapeOf(1, 1, 1, 130, false),
                                                     Drawn::Normal);
@@ -321,7 +347,7 @@ void TestFlash::aMissingWaitIsCaught()
 void TestFlash::aMissingBarrierIsCaught_data()
 {
     QTest::addColumn<int>("version");
-    for (int version = 1; version <= 6; ++version)
+    for (int version = 1; version <= versions; ++version)
         QTest::addRow("v%d", version) << version;
 }
 
@@ -338,13 +364,59 @@ void TestFlash::aMissingBarrierIsCaught()
 void TestFlash::wrongFragmentsAreCaught()
 {
     const AttentionSizes s = shapeOf(1, 1, 1, 64, false);
-    for (int version = 3; version <= 6; ++version) {
+    for (int version = 3; version <= versions; ++version) {
         QVERIFY((runFlash<Half, 64, WrongSwizzle>(version, s, Drawn::Normal).outputError) > 0.05);
         QVERIFY((runFlash<Half, 64, WithoutTransposition>(version, s, Drawn::Normal).outputError)
                 > 0.05);
         QVERIFY((runFlash<Half, 64, WrongRow>(version, s, Drawn::Normal).outputError) > 0.02);
         QVERIFY((runFlash<Half, 64, WrongDepth>(version, s, Drawn::Normal).outputError) > 0.05);
     }
+}
+
+void TestFlash::sparingOnesChangesNoBit_data()
+{
+    QTest::addColumn<int>("kind");
+    QTest::addColumn<AttentionSizes>("shape");
+    for (const Drawn kind : {Drawn::Normal, Drawn::Large, Drawn::Outliers}) {
+        for (const bool causal : {false, true})
+            QTest::addRow("kind %d %s", int(kind), causal ? "causal" : "full")
+                << int(kind) << shapeOf(1, 1, 1, 200, causal);
+    }
+}
+
+void TestFlash::sparingOnesChangesNoBit()
+{
+    // Without a lag a factor is skipped only where it is 1: version 6's bits, on version 6's tiles.
+    QFETCH(int, kind);
+    QFETCH(AttentionSizes, shape);
+    using Tile = FlashSix<Half, 64>;
+    const auto always = runKernel<Half, 64>(
+        blocksOf<Half, 64>(6), shape, Drawn(kind),
+        [](Machine& m, const auto& s, const auto& arrays) { flash_v6<Tile>(m, s, arrays); });
+    const auto sparing = runKernel<Half, 64>(
+        blocksOf<Half, 64>(6), shape, Drawn(kind),
+        [](Machine& m, const auto& s, const auto& arrays) { flash_v7<Tile>(m, s, arrays, 0); });
+    QVERIFY(sparing.output == always.output && sparing.logSumExp == always.logSumExp);
+    QVERIFY(sparing.count.agreements < sparing.count.votes);
+}
+
+void TestFlash::aLaggingMaximumSparesNearlyEveryTile()
+{
+    // 2 blocks of 4 warps over 4 tiles. The first tile rescales what is 0; after it, normally
+    // distributed scores do not rise by eight powers of two, and ones a hundred times as large do.
+    const AttentionSizes shape = shapeOf(1, 1, 1, 256, false);
+    const auto calm = runFlash(7, "bf16", 64, shape, Drawn::Normal).count;
+    const auto wild = runFlash(7, "bf16", 64, shape, Drawn::Large).count;
+    QCOMPARE(calm.votes, std::uint64_t(2 * 4 * 4));
+    QCOMPARE(calm.agreements, std::uint64_t(2 * 4));
+    QVERIFY(wild.agreements > calm.agreements);
+}
+
+void TestFlash::anUnheardVoteIsCaught()
+{
+    const auto run =
+        runFlash<Half, 64, WithoutVotes>(7, shapeOf(1, 1, 1, 130, false), Drawn::Normal);
+    QVERIFY(run.outputError > 0.05);
 }
 
 void TestFlash::aMaskOffByOneIsCaught()
@@ -371,7 +443,7 @@ void TestFlash::aTailBeyondTheEndIsCaught()
     // A kernel told of one row more than the arrays have.
     const Array<Half> rows(drawn(Drawn::Normal, 64 * 64, 64, 1));
     auto output = poisoned<Half>(64 * 64);
-    for (int version = 2; version <= 6; ++version) {
+    for (int version = 2; version <= versions; ++version) {
         GlobalMemory memory;
         memory.readable("Q, K and V", rows.elements.data(), rows.bytes());
         memory.writable("O", output.data(), output.size() * 2);
