@@ -58,7 +58,7 @@ struct TensorProductLaunch
 };
 cudaError_t launchTensorProduct(const TensorProductLaunch& launch, cudaStream_t stream);
 
-/// Delta, then dK and dV, then dQ. Halves and bfloat16, from sm_80 on.
+/// Delta, then dK and dV, then dQ, on the tiles of that version. Halves and bfloat16, from sm_80 on.
 cudaError_t launchFlashBackward(const FlashLaunch& launch, cudaStream_t stream);
 
 } // namespace memscape::cuda

@@ -60,6 +60,15 @@ __global__ void __launch_bounds__(Tile::threads) flash_5(AttentionSizes s, Atten
     }
 }
 
+static_assert(blocksFit(FlashOne<64>::sharedBytes, 9, 5, 13));
+static_assert(blocksFit(FlashOne<128>::sharedBytes, 4, 3, 6));
+static_assert(blocksFit(flashSharedBytesV3<FlashThree<Half, 64>>, 6, 4, 9));
+static_assert(blocksFit(flashSharedBytesV3<FlashThree<Half, 128>>, 3, 2, 4));
+static_assert(blocksFit(flashSharedBytesV4<FlashFour<Half, 64>>, 4, 2, 5));
+static_assert(blocksFit(flashSharedBytesV4<FlashFour<Half, 128>>, 2, 1, 2));
+static_assert(blocksFit(flashSharedBytesV5<FlashFive<Half, 64>>, 4, 3, 6));
+static_assert(blocksFit(flashSharedBytesV5<FlashFive<Half, 128>>, 2, 1, 3));
+
 template <typename Element, int headDim>
 static cudaError_t launchTensor(int version, const AttentionSizes& s, const AttentionArrays& arrays,
                                 cudaStream_t stream)

@@ -34,11 +34,20 @@ __global__ void __launch_bounds__(Tile::threads)
     }
 }
 
-template <typename Element, int headDim>
-static cudaError_t launchGradients(const FlashLaunch& w, cudaStream_t stream)
+static_assert(blocksFit(NarrowKeysTile<Half, 64>::sharedBytes, 3, 2, 4));
+static_assert(blocksFit(NarrowKeysTile<Half, 128>::sharedBytes, 2, 1, 3));
+static_assert(blocksFit(WideKeysTile<Half, 64>::sharedBytes, 3, 2, 4));
+static_assert(blocksFit(WideKeysTile<Half, 128>::sharedBytes, 1, 1, 2));
+static_assert(blocksFit(flashSharedBytesOfQueries<NarrowQueriesTile<Half, 64>>, 3, 2, 4));
+static_assert(blocksFit(flashSharedBytesOfQueries<NarrowQueriesTile<Half, 128>>, 1, 1, 2));
+static_assert(blocksFit(flashSharedBytesOfQueries<WideQueriesTile<Half, 64>>, 2, 1, 4));
+static_assert(blocksFit(flashSharedBytesOfQueries<WideQueriesTile<Half, 128>>, 1, 1, 2));
+
+template <typename Keys, typename Queries>
+static cudaError_t launchTiles(const FlashLaunch& w, cudaStream_t stream)
 {
-    using Keys = KeysTile<Element, headDim>;
-    using Queries = QueriesTile<Element, headDim>;
+    using Element = typename Keys::Element;
+    constexpr int headDim = Keys::headDim;
     const AttentionSizes& s = w.sizes;
     const std::int64_t rows = std::int64_t(s.batch) * s.heads * s.queries;
     const std::int64_t blocks = (rows + deltaThreads / 32 - 1) / (deltaThreads / 32);
@@ -53,6 +62,15 @@ static cudaError_t launchGradients(const FlashLaunch& w, cudaStream_t stream)
         error = launchRows<Queries>(gradientsOfQueries_1<Queries>, flashSharedBytesOfQueries<Queries>,
                                     s, w.arrays, stream);
     return error;
+}
+
+template <typename Element, int headDim>
+static cudaError_t launchGradients(const FlashLaunch& w, cudaStream_t stream)
+{
+    if (w.version < firstWideBackward)
+        return launchTiles<NarrowKeysTile<Element, headDim>, NarrowQueriesTile<Element, headDim>>(
+            w, stream);
+    return launchTiles<WideKeysTile<Element, headDim>, WideQueriesTile<Element, headDim>>(w, stream);
 }
 
 cudaError_t launchFlashBackward(const FlashLaunch& w, cudaStream_t stream)

@@ -5,19 +5,40 @@
 //   dV = Pᵀ dO      dP = dO Vᵀ      dS = P ∘ (dP − delta)      dQ = scale dS K      dK = scale dSᵀ Q
 //
 // Two passes over the tiles, and every gradient has one writer, so the same inputs give the same
-// bits: gradientsOfKeys walks over the rows of Q for its 64 keys and keeps dK and dV in registers;
-// gradientsOfQueries walks over the keys for its 64 rows and keeps dQ. S and dP are made in both:
-// seven products of N² d where one pass with atomic additions to dQ needs five, 1.4 times the
+// bits: gradientsOfKeys walks over the rows of Q for its keys and keeps dK and dV in registers;
+// gradientsOfQueries walks over the keys for its rows and keeps dQ. S and dP are made in both: seven
+// products of N² d where one pass with atomic additions to dQ needs five, 1.4 times the
 // multiplications, and the floats that the atomic additions would need beside dQ are saved.
 //
 // The first pass works on the transposed scores, keys as rows: then Pᵀ and dSᵀ come out of the
 // tensor cores as the left side of dV and dK, and neither passes through shared memory.
+//
+// Shared memory is what these passes ask most of. Up to version 6 of the forward their tiles are
+// narrow; version 7's are wide, as far as 255 registers allow, so that fragments feed more products.
+// Counted for sm_90 and a head dimension of 128: loads of matrices (a shared memory of 128 bytes a
+// clock needs 4 clocks for one) and all instructions, each per product of mma.sync, and what 64 rows
+// × 64 keys ask of shared memory, copies included:
+//
+//                 dK and dV                          dQ                              both
+//     narrow      0.63 loads, 3.5 instructions       0.58 loads, 3.0 instructions    4864 clocks
+//     wide        0.56 loads, 3.0 instructions       0.42 loads, 2.7 instructions    3968 clocks
+//
+// Wide tiles of the first pass take 97 KiB, so that an A100 holds one block where it holds two narrow
+// ones: there the narrow ones may win.
+//
+// Left out: FlashAttention-2's one pass. With P and dS through shared memory, eight warps and 64 rows
+// × 128 keys it would ask 2560 clocks and five products; but the sums of dQ then arrive in an order
+// that changes from run to run, or wait for each other, or take an array of floats for every range
+// of keys.
 // Source: Dao, "FlashAttention-2", arXiv:2307.08691, algorithm 2. Needs sm_80.
 #pragma once
 
 #include "kernels/cuda/attention/flash_tile.h"
 
 namespace memscape::cuda {
+
+/// Of the forward's versions the first with wide tiles.
+constexpr int firstWideBackward = 7;
 
 template <typename Element> struct FlashBackwardArrays
 {
@@ -68,59 +89,84 @@ MEMSCAPE_KERNEL void flashDelta(Machine& m, const AttentionSizes& s, const Atten
         m.store(arrays.delta + row, sum);
 }
 
+/// A warp's sums as rows of elements, all times one factor.
+template <typename Element, int strips, int blocks, typename Machine>
+MEMSCAPE_KERNEL void writeScaled(Machine& m, const Sums<strips, blocks>& sums, float factor,
+                                 Element* to, int firstRow, int rowCount)
+{
+    float factors[strips][2];
+    MEMSCAPE_UNROLL
+    for (int strip = 0; strip < strips; ++strip)
+        factors[strip][0] = factors[strip][1] = factor;
+    writeRows(m, sums, factors, to, firstRow, rowCount);
+}
+
 // ---- dK and dV --------------------------------------------------------------------------------
 
-/// 64 keys of a block, 16 of a warp; tiles of 64 rows of Q, or 32 where a row is long: dK and dV
-/// alone take a head dimension of registers.
-template <typename TheElement, int theHeadDim> struct KeysTile
+/// A block of four warps with 16 × theStrips keys each, over tiles of theQueries rows of Q: dK and dV
+/// alone take strips × headDim registers.
+template <typename TheElement, int theHeadDim, int theStrips, int theQueries> struct KeysTile
 {
     using Element = TheElement;
     using Layout = TileLayout<theHeadDim / chunkElements>;
-    static constexpr int headDim = theHeadDim, threads = 128, keys = 64;
-    static constexpr int queries = headDim == 64 ? 64 : 32;
+    static constexpr int headDim = theHeadDim, threads = 128, strips = theStrips;
+    static constexpr int keysPerWarp = strips * mmaRows, keys = threads / 32 * keysPerWarp;
+    static constexpr int queries = theQueries;
     static constexpr int queryBlocks = queries / mmaColumns, outputBlocks = headDim / mmaColumns;
-    static constexpr int depthSteps = headDim / mmaDepth, querySteps = queries / mmaDepth;
+    static constexpr int depthSteps = headDim / mmaDepth;
     static constexpr int keyTileBytes = keys * Layout::rowBytes;
     static constexpr int queryTileBytes = queries * Layout::rowBytes;
     /// Behind the tiles of a stage: log-sum-exp and delta of its rows.
     static constexpr int stageBytes = 2 * queryTileBytes + 2 * queries * int(sizeof(float));
     static constexpr int sharedBytes = 2 * keyTileBytes + 2 * stageBytes;
-    using Scores = Sums<1, queryBlocks>;
-    using Gradient = Sums<1, outputBlocks>;
+    using Scores = Sums<strips, queryBlocks>;
+    using Gradient = Sums<strips, outputBlocks>;
 };
+
+template <typename Element, int headDim>
+using NarrowKeysTile = KeysTile<Element, headDim, 1, headDim == 64 ? 64 : 32>;
+template <typename Element, int headDim>
+using WideKeysTile = KeysTile<Element, headDim, headDim == 64 ? 2 : 1, headDim == 64 ? 32 : 64>;
 
 /// The tiles of Q that a block of keys walks over: of every head that reads these keys, from the
-/// first tile that sees any of them.
+/// first tile that sees any of them. It stands before one of them, and steps on without dividing.
 struct QueryWalk
 {
-    int firstTile, tilesPerHead, firstHead, total;
+    int rows, firstRow, turns; ///< rows of a tile; of every head the first; in all
+    int head, row;
 
     MEMSCAPE_BOTH QueryWalk(const AttentionSizes& s, int kvHead, int firstKey, int queries)
-        : firstTile(firstRowTile(s, firstKey, queries))
-        , tilesPerHead(over(s.queries, queries) - firstTile)
-        , firstHead(firstQueryPlane(s, kvHead))
-        , total(tilesPerHead * (s.heads / s.kvHeads))
+        : rows(queries)
+        , firstRow(firstRowTile(s, firstKey, queries) * queries)
+        , turns(over(s.queries - firstRow, queries) * (s.heads / s.kvHeads))
+        , head(firstQueryPlane(s, kvHead))
+        , row(firstRow)
     {
     }
-    MEMSCAPE_BOTH int head(int turn) const { return firstHead + turn / tilesPerHead; }
-    MEMSCAPE_BOTH int tile(int turn) const { return firstTile + turn % tilesPerHead; }
+    MEMSCAPE_BOTH void step(const AttentionSizes& s)
+    {
+        row += rows;
+        if (row >= s.queries) {
+            row = firstRow;
+            ++head;
+        }
+    }
 };
 
-/// Q and dO of one turn, without waiting.
+/// Q and dO of the tile that the walk stands before, without waiting.
 template <typename Tile, typename Machine>
 MEMSCAPE_KERNEL void copyQueries(Machine& m, const AttentionSizes& s,
                                  const FlashBackwardArrays<typename Tile::Element>& a,
-                                 const QueryWalk& walk, int turn, std::uint32_t stage)
+                                 const QueryWalk& walk, std::uint32_t stage)
 {
     using Layout = typename Tile::Layout;
     using Element = typename Tile::Element;
-    const std::uint64_t start = queryStart(s, walk.head(turn));
-    const int firstRow = walk.tile(turn) * Tile::queries;
+    const std::uint64_t start = queryStart(s, walk.head);
     copyTileAsync<Layout, Tile::queries, Tile::threads>(
-        m, stage, Rows<Element>{a.query + start, s.queries}, firstRow);
+        m, stage, Rows<Element>{a.query + start, s.queries}, walk.row);
     copyTileAsync<Layout, Tile::queries, Tile::threads>(
         m, stage + Tile::queryTileBytes, Rows<Element>{a.outputGradient + start, s.queries},
-        firstRow);
+        walk.row);
 }
 
 /// Where threads 0 … 2 × queries - 1 keep one number each: log-sum-exp, in powers of two, then
@@ -128,12 +174,12 @@ MEMSCAPE_KERNEL void copyQueries(Machine& m, const AttentionSizes& s,
 template <typename Tile, typename Machine>
 MEMSCAPE_KERNEL float rowNumber(Machine& m, const AttentionSizes& s,
                                 const FlashBackwardArrays<typename Tile::Element>& a,
-                                const QueryWalk& walk, int turn)
+                                const QueryWalk& walk)
 {
-    const int row = walk.tile(turn) * Tile::queries + m.thread() % Tile::queries;
+    const int row = walk.row + m.thread() % Tile::queries;
     if (m.thread() >= 2 * Tile::queries || row >= s.queries)
         return 0;
-    const std::int64_t at = std::int64_t(walk.head(turn)) * s.queries + row;
+    const std::int64_t at = std::int64_t(walk.head) * s.queries + row;
     return m.thread() < Tile::queries ? m.load(a.logSumExp + at) * logTwoOfE : m.load(a.delta + at);
 }
 template <typename Tile, typename Machine>
@@ -143,61 +189,83 @@ MEMSCAPE_KERNEL void keepRowNumber(Machine& m, std::uint32_t stage, float number
         m.storeShared(stage + std::uint32_t(2 * Tile::queryTileBytes + m.thread() * 4), number);
 }
 
-/// left · tileᵀ over the whole head dimension; left: the warp's 16 rows of a tile in shared memory.
-template <typename Tile, int blocks, typename Machine>
-MEMSCAPE_KERNEL void productOfTiles(Machine& m, Sums<1, blocks>& sums, std::uint32_t left,
+/// left · tileᵀ over the whole head dimension; left: the warp's strips of a tile in shared memory.
+template <typename Tile, int strips, int blocks, typename Machine>
+MEMSCAPE_KERNEL void productOfTiles(Machine& m, Sums<strips, blocks>& sums, std::uint32_t left,
                                     std::uint32_t right)
 {
     const std::uint32_t lane =
-        leftOfLane<typename Tile::Layout>(m, left, m.thread() / 32 * mmaRows);
+        leftOfLane<typename Tile::Layout>(m, left, m.thread() / 32 * strips * mmaRows);
     sums.clear(m);
     MEMSCAPE_UNROLL
     for (int step = 0; step < Tile::depthSteps; ++step) {
-        std::uint32_t a[1][4];
+        std::uint32_t a[strips][4];
         loadLeft<typename Tile::Layout>(m, a, lane, 2 * step);
         addScores<typename Tile::Element, typename Tile::Layout>(m, sums, a, right, 2 * step);
     }
 }
 
 /// sums += left · tile, left's rounded sums as the depth.
-template <typename Tile, int depthBlocks, int blocks, typename Machine>
-MEMSCAPE_KERNEL void addProduct(Machine& m, Sums<1, blocks>& sums, const Sums<1, depthBlocks>& left,
-                                std::uint32_t tile)
+template <typename Tile, int strips, int depthBlocks, int blocks, typename Machine>
+MEMSCAPE_KERNEL void addProduct(Machine& m, Sums<strips, blocks>& sums,
+                                const Sums<strips, depthBlocks>& left, std::uint32_t tile)
 {
     MEMSCAPE_UNROLL
     for (int step = 0; step < depthBlocks / 2; ++step) {
-        std::uint32_t a[1][4];
-        asLeft<typename Tile::Element>(m, a[0], left.at[0][2 * step], left.at[0][2 * step + 1]);
+        std::uint32_t a[strips][4];
+        MEMSCAPE_UNROLL
+        for (int strip = 0; strip < strips; ++strip)
+            asLeft<typename Tile::Element>(m, a[strip], left.at[strip][2 * step],
+                                           left.at[strip][2 * step + 1]);
         addValues<typename Tile::Element, typename Tile::Layout>(m, sums, a, tile, step * mmaDepth);
     }
 }
 
-/// Pᵀ and dSᵀ from Sᵀ and dPᵀ, in place: rows are keys from `key` on, columns queries from `query`.
-template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void transposedWeights(Machine& m, const AttentionSizes& s,
-                                       typename Tile::Scores& p, typename Tile::Scores& ds,
-                                       std::uint32_t numbers, int key, int query)
+/// Sets to −∞, a weight of 0, what the queries from `query` on may not see of the keys from `key` on.
+template <int strips, int blocks, typename Machine>
+MEMSCAPE_KERNEL void maskTransposed(Machine& m, Sums<strips, blocks>& scores,
+                                    const AttentionSizes& s, int key, int query)
 {
-    const bool all = seesAll(s, query, key, mmaRows); // keys beyond the last one are not written
     MEMSCAPE_UNROLL
-    for (int b = 0; b < Tile::queryBlocks; ++b) {
+    for (int strip = 0; strip < strips; ++strip) {
         MEMSCAPE_UNROLL
-        for (int r = 0; r < 4; ++r) {
-            const Place place = placeInD(m.thread() % 32, r);
-            const int column = b * mmaColumns + place.column;
-            const std::uint32_t at = numbers + std::uint32_t(column * 4);
-            const float logSumExp = m.template loadShared<float>(at);
-            const float delta = m.template loadShared<float>(at + Tile::queries * 4);
-            float weight = m.powerOfTwo(p.at[0][b][r] * (s.scale * logTwoOfE) - logSumExp);
-            if (!all && !sees(s, query + column, key + place.row))
-                weight = 0;
-            p.at[0][b][r] = weight;
-            ds.at[0][b][r] = weight * (ds.at[0][b][r] - delta);
+        for (int b = 0; b < blocks; ++b) {
+            MEMSCAPE_UNROLL
+            for (int r = 0; r < 4; ++r) {
+                const Place place = placeInD(m.thread() % 32, r);
+                if (!sees(s, query + b * mmaColumns + place.column,
+                          key + strip * mmaRows + place.row))
+                    scores.at[strip][b][r] = -INFINITY;
+            }
         }
     }
 }
 
-/// Block (x, y): dK and dV of 64 keys of key/value head y.
+/// Pᵀ and dSᵀ from Sᵀ and dPᵀ, in place. `numbers`: log-sum-exp of the columns, delta behind.
+template <int strips, int blocks, typename Machine>
+MEMSCAPE_KERNEL void transposedWeights(Machine& m, Sums<strips, blocks>& p,
+                                       Sums<strips, blocks>& ds, std::uint32_t numbers, float scale)
+{
+    MEMSCAPE_UNROLL
+    for (int b = 0; b < blocks; ++b) {
+        MEMSCAPE_UNROLL
+        for (int r = 0; r < 2; ++r) {
+            const int column = b * mmaColumns + placeInD(m.thread() % 32, r).column;
+            const std::uint32_t at = numbers + std::uint32_t(column * 4);
+            const float logSumExp = m.template loadShared<float>(at);
+            const float delta = m.template loadShared<float>(at + blocks * mmaColumns * 4);
+            MEMSCAPE_UNROLL
+            for (int half = 0; half < 2 * strips; ++half) {
+                float& weight = p.at[half / 2][b][half % 2 * 2 + r];
+                float& gradient = ds.at[half / 2][b][half % 2 * 2 + r];
+                weight = m.powerOfTwo(weight * scale - logSumExp);
+                gradient = weight * (gradient - delta);
+            }
+        }
+    }
+}
+
+/// Block (x, y): dK and dV of Tile::keys keys of key/value head y.
 template <typename Tile, typename Machine>
 MEMSCAPE_KERNEL void gradientsOfKeys(Machine& m, const AttentionSizes& s,
                                      const AttentionArrays& arrays)
@@ -209,78 +277,101 @@ MEMSCAPE_KERNEL void gradientsOfKeys(Machine& m, const AttentionSizes& s,
     const FlashBackwardArrays<Element> a(arrays);
     const int firstKey = m.blockX() * Tile::keys;
     const std::uint64_t own = keyStart(s, m.blockY());
-    const QueryWalk walk(s, m.blockY(), firstKey, Tile::queries);
+    QueryWalk walk(s, m.blockY(), firstKey, Tile::queries);
     copyTileAsync<Layout, Tile::keys, Tile::threads>(m, keyTile, Rows<Element>{a.key + own, s.keys},
                                                      firstKey);
     copyTileAsync<Layout, Tile::keys, Tile::threads>(
         m, valueTile, Rows<Element>{a.value + own, s.keys}, firstKey);
-    copyQueries<Tile>(m, s, a, walk, 0, stages);
+    copyQueries<Tile>(m, s, a, walk, stages);
     m.commitCopies();
-    keepRowNumber<Tile>(m, stages, rowNumber<Tile>(m, s, a, walk, 0));
+    keepRowNumber<Tile>(m, stages, rowNumber<Tile>(m, s, a, walk));
 
     typename Tile::Gradient keyGradient, valueGradient;
     keyGradient.clear(m);
     valueGradient.clear(m);
-    const int warpKey = firstKey + m.thread() / 32 * mmaRows;
+    const int warpKey = firstKey + m.thread() / 32 * Tile::keysPerWarp;
     MEMSCAPE_NO_UNROLL
-    for (int turn = 0; turn < walk.total; ++turn) {
+    for (int turn = 0; turn < walk.turns; ++turn) {
         const std::uint32_t stage = stages + std::uint32_t(turn % 2 * Tile::stageBytes),
                             next = stages + std::uint32_t((turn + 1) % 2 * Tile::stageBytes);
-        const bool goesOn = turn + 1 < walk.total;
+        const bool goesOn = turn + 1 < walk.turns;
+        const int query = walk.row;
+        walk.step(s);
         m.template waitForCopies<0>();
         m.syncThreads();
         float number = 0;
         if (goesOn) {
-            copyQueries<Tile>(m, s, a, walk, turn + 1, next);
-            number = rowNumber<Tile>(m, s, a, walk, turn + 1);
+            copyQueries<Tile>(m, s, a, walk, next);
+            number = rowNumber<Tile>(m, s, a, walk);
         }
         m.commitCopies();
         typename Tile::Scores p, ds;
         productOfTiles<Tile>(m, p, keyTile, stage);
         productOfTiles<Tile>(m, ds, valueTile, stage + Tile::queryTileBytes);
-        transposedWeights<Tile>(m, s, p, ds, stage + 2 * Tile::queryTileBytes, warpKey,
-                                walk.tile(turn) * Tile::queries);
+        if (s.causal && !seesAll(s, query, warpKey, Tile::keysPerWarp)) // keys beyond the last one
+            maskTransposed(m, p, s, warpKey, query); // are written by nobody
+        transposedWeights(m, p, ds, stage + 2 * Tile::queryTileBytes, s.scale * logTwoOfE);
         addProduct<Tile>(m, valueGradient, p, stage + Tile::queryTileBytes);
         addProduct<Tile>(m, keyGradient, ds, stage);
         if (goesOn)
             keepRowNumber<Tile>(m, next, number);
     }
-    const float ones[1][2] = {{1, 1}}, scales[1][2] = {{s.scale, s.scale}};
-    writeRows(m, valueGradient, ones, static_cast<Element*>(arrays.valueGradient) + own, warpKey,
-              s.keys);
-    writeRows(m, keyGradient, scales, static_cast<Element*>(arrays.keyGradient) + own, warpKey,
-              s.keys);
+    writeScaled(m, valueGradient, 1, static_cast<Element*>(arrays.valueGradient) + own, warpKey,
+                s.keys);
+    writeScaled(m, keyGradient, s.scale, static_cast<Element*>(arrays.keyGradient) + own, warpKey,
+                s.keys);
 }
 
 // ---- dQ ---------------------------------------------------------------------------------------
 
-template <typename Element, int headDim> using QueriesTile = FlashTile<Element, headDim, 4, 1, 64>;
+template <typename Element, int headDim>
+using NarrowQueriesTile = FlashTile<Element, headDim, 4, 1, 64>;
+template <typename Element, int headDim>
+using WideQueriesTile = FlashTile<Element, headDim, 4, 2, headDim == 64 ? 48 : 32>;
 template <typename Tile>
 constexpr int flashSharedBytesOfQueries = 2 * Tile::rowTileBytes + 4 * Tile::keyTileBytes;
 
-/// dS from S and dP, in place of dP; rows are queries, `numbers` log-sum-exp and delta of each half.
-template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void plainWeights(Machine& m, const AttentionSizes& s,
-                                  const typename Tile::Scores& scores, typename Tile::Scores& ds,
-                                  const float (&logSumExp)[2], const float (&delta)[2], int row,
-                                  int key)
+/// dS from S and dP, in place of dP; log-sum-exp and delta of each strip's halves.
+template <int strips, int blocks, typename Machine>
+MEMSCAPE_KERNEL void plainWeights(Machine& m, const Sums<strips, blocks>& scores,
+                                  Sums<strips, blocks>& ds, const float (&logSumExp)[strips][2],
+                                  const float (&delta)[strips][2], float scale)
 {
-    const bool all = seesAll(s, row, key, Tile::keys);
     MEMSCAPE_UNROLL
-    for (int b = 0; b < Tile::keyBlocks; ++b) {
+    for (int strip = 0; strip < strips; ++strip) {
         MEMSCAPE_UNROLL
-        for (int r = 0; r < 4; ++r) {
-            const Place place = placeInD(m.thread() % 32, r);
-            float weight =
-                m.powerOfTwo(scores.at[0][b][r] * (s.scale * logTwoOfE) - logSumExp[r / 2]);
-            if (!all && !sees(s, row + place.row, key + b * mmaColumns + place.column))
-                weight = 0;
-            ds.at[0][b][r] = weight * (ds.at[0][b][r] - delta[r / 2]);
+        for (int b = 0; b < blocks; ++b) {
+            MEMSCAPE_UNROLL
+            for (int r = 0; r < 4; ++r) {
+                const float weight =
+                    m.powerOfTwo(scores.at[strip][b][r] * scale - logSumExp[strip][r / 2]);
+                ds.at[strip][b][r] = weight * (ds.at[strip][b][r] - delta[strip][r / 2]);
+            }
         }
     }
 }
 
-/// Block (x, y): dQ of 64 rows of head y.
+/// Log-sum-exp, in powers of two, and delta of a lane's rows; zeros of rows that do not exist.
+template <typename Tile, typename Machine>
+MEMSCAPE_KERNEL void loadRowNumbers(Machine& m, float (&logSumExp)[Tile::strips][2],
+                                    float (&delta)[Tile::strips][2], const AttentionSizes& s,
+                                    const AttentionArrays& arrays, const FlashBlock<Tile>& block)
+{
+    MEMSCAPE_UNROLL
+    for (int strip = 0; strip < Tile::strips; ++strip) {
+        MEMSCAPE_UNROLL
+        for (int half = 0; half < 2; ++half) {
+            const int row =
+                block.warpRow + strip * mmaRows + placeInD(m.thread() % 32, 2 * half).row;
+            const std::int64_t at = std::int64_t(block.head) * s.queries + row;
+            const bool exists = row < s.queries;
+            logSumExp[strip][half] = exists ? m.load(arrays.logSumExp + at) * logTwoOfE : 0;
+            delta[strip][half] = exists ? m.load(arrays.delta + at) : 0;
+        }
+    }
+}
+
+/// Block (x, y): dQ of Tile::rows rows of head y.
 template <typename Tile, typename Machine>
 MEMSCAPE_KERNEL void gradientsOfQueries(Machine& m, const AttentionSizes& s,
                                         const AttentionArrays& arrays)
@@ -298,16 +389,8 @@ MEMSCAPE_KERNEL void gradientsOfQueries(Machine& m, const AttentionSizes& s,
     walk.copyNext(m, stages);
     m.commitCopies();
 
-    float logSumExp[2] = {0, 0}, delta[2] = {0, 0};
-    MEMSCAPE_UNROLL
-    for (int half = 0; half < 2; ++half) {
-        const int row = block.warpRow + placeInD(m.thread() % 32, 2 * half).row;
-        if (row < s.queries) {
-            const std::int64_t at = std::int64_t(block.head) * s.queries + row;
-            logSumExp[half] = m.load(arrays.logSumExp + at) * logTwoOfE;
-            delta[half] = m.load(arrays.delta + at);
-        }
-    }
+    float logSumExp[Tile::strips][2], delta[Tile::strips][2];
+    loadRowNumbers<Tile>(m, logSumExp, delta, s, arrays, block);
     typename Tile::Output queryGradient;
     queryGradient.clear(m);
     MEMSCAPE_NO_UNROLL
@@ -321,13 +404,13 @@ MEMSCAPE_KERNEL void gradientsOfQueries(Machine& m, const AttentionSizes& s,
         typename Tile::Scores scores, ds;
         productOfTiles<Tile>(m, scores, queryTile, stage);
         productOfTiles<Tile>(m, ds, gradientTile, stage + Tile::keyTileBytes);
-        plainWeights<Tile>(m, s, scores, ds, logSumExp, delta, block.warpRow, tile * Tile::keys);
+        maskTile<Tile>(m, scores, s, block, tile * Tile::keys);
+        plainWeights(m, scores, ds, logSumExp, delta, s.scale * logTwoOfE);
         addProduct<Tile>(m, queryGradient, ds, stage);
     }
-    const float scales[1][2] = {{s.scale, s.scale}};
-    writeRows(m, queryGradient, scales,
-              static_cast<Element*>(arrays.queryGradient) + queryStart(s, block.head), block.warpRow,
-              s.queries);
+    writeScaled(m, queryGradient, s.scale,
+                static_cast<Element*>(arrays.queryGradient) + queryStart(s, block.head),
+                block.warpRow, s.queries);
 }
 
 } // namespace memscape::cuda

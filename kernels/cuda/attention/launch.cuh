@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/attention/shape.h"
+#include "kernels/cuda/attention/shared_memory.h"
 
 #include <cuda_runtime.h>
 

@@ -128,10 +128,10 @@ template <typename Element, int headDim> bool runForward(const FlashLaunch& w, G
     }
 }
 
-template <typename Element, int headDim> bool runBackward(const FlashLaunch& w)
+template <typename Keys, typename Queries> bool runTiles(const FlashLaunch& w)
 {
-    using Keys = KeysTile<Element, headDim>;
-    using Queries = QueriesTile<Element, headDim>;
+    using Element = typename Keys::Element;
+    constexpr int headDim = Keys::headDim;
     const AttentionSizes& s = w.sizes;
     const Extents e(s, w.format);
     const auto readAll = [&](bool withDelta) {
@@ -160,6 +160,13 @@ template <typename Element, int headDim> bool runBackward(const FlashLaunch& w)
         && emulate(keys, second, [&](auto& m) { gradientsOfKeys<Keys>(m, s, w.arrays); })
         && emulate(launchOf<Queries>(s, flashSharedBytesOfQueries<Queries>), third,
                    [&](auto& m) { gradientsOfQueries<Queries>(m, s, w.arrays); });
+}
+
+template <typename Element, int headDim> bool runBackward(const FlashLaunch& w)
+{
+    if (w.version < firstWideBackward)
+        return runTiles<NarrowKeysTile<Element, headDim>, NarrowQueriesTile<Element, headDim>>(w);
+    return runTiles<WideKeysTile<Element, headDim>, WideQueriesTile<Element, headDim>>(w);
 }
 
 cudaError_t finished(bool good, double seconds)

@@ -8,6 +8,8 @@
 #include "kernels/cuda/attention/flash_v5.h"
 #include "kernels/cuda/attention/flash_v7.h"
 
+#include "core/timing/attention_problem.h"
+
 #include "tests/support/attention_cases.h"
 #include "tests/support/forgetful_machines.h"
 
@@ -34,7 +36,7 @@ struct FlashRun
 /// What a launcher must know of a version.
 struct Blocks
 {
-    int rows, threads, sharedBytes;
+    int rows, keys, threads, sharedBytes;
 };
 
 template <typename Element, int headDim> Blocks blocksOf(int version)
@@ -45,18 +47,19 @@ template <typename Element, int headDim> Blocks blocksOf(int version)
     using Seven = FlashSeven<Element, headDim>;
     switch (version) {
     case 1:
-        return {FlashOne<headDim>::rows, FlashOne<headDim>::threads, FlashOne<headDim>::sharedBytes};
+        return {FlashOne<headDim>::rows, FlashOne<headDim>::keys, FlashOne<headDim>::threads,
+                FlashOne<headDim>::sharedBytes};
     case 2:
     case 3:
-        return {Two::rows, Two::threads, flashSharedBytesV2<Two>};
+        return {Two::rows, Two::keys, Two::threads, flashSharedBytesV2<Two>};
     case 4:
-        return {Four::rows, Four::threads, flashSharedBytesV4<Four>};
+        return {Four::rows, Four::keys, Four::threads, flashSharedBytesV4<Four>};
     case 5:
-        return {Four::rows, Four::threads, flashSharedBytesV5<Four>};
+        return {Four::rows, Four::keys, Four::threads, flashSharedBytesV5<Four>};
     case 6:
-        return {Six::rows, Six::threads, flashSharedBytesV6<Six>};
+        return {Six::rows, Six::keys, Six::threads, flashSharedBytesV6<Six>};
     default:
-        return {Seven::rows, Seven::threads, flashSharedBytesV6<Seven>};
+        return {Seven::rows, Seven::keys, Seven::threads, flashSharedBytesV6<Seven>};
     }
 }
 
@@ -192,6 +195,7 @@ private slots:
     void swizzledTilesNeverConflict();
     void plainTilesConflictEightfold();
     void readsWhatTheTilesNeed();
+    void tilesAreAsDescribed();
     void causalSkipsTilesAboveTheDiagonal();
     void aMissingWaitIsCaught();
     void aMissingBarrierIsCaught_data();
@@ -322,6 +326,20 @@ void TestFlash::readsWhatTheTilesNeed()
         const auto run = runFlash(version, "fp16", 64, shapeOf(1, 1, 1, 256, false), Drawn::Normal);
         QCOMPARE(run.bytesRead, head + blocks * 2 * head);
         QCOMPARE(run.bytesWritten, head + rows * 4);
+    }
+}
+
+void TestFlash::tilesAreAsDescribed()
+{
+    const auto& described = memscape::attentionVersions(memscape::AttentionKind::Flash, true);
+    for (int version = 1; version <= versions; ++version) {
+        for (const int headDim : {64, 128}) {
+            const Blocks blocks =
+                headDim == 64 ? blocksOf<Half, 64>(version) : blocksOf<Half, 128>(version);
+            const auto tile = described.at(std::size_t(version) - 1)
+                                  .tile(headDim, memscape::AttentionPass::Forward);
+            QCOMPARE(tile, (memscape::AttentionTile{blocks.rows, blocks.keys}));
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 // double; and mistakes planted in them, which must be noticed.
 #include "kernels/cuda/attention/flash_backward.h"
 
+#include "core/timing/attention_problem.h"
+
 #include "tests/support/attention_cases.h"
 #include "tests/support/forgetful_machines.h"
 
@@ -83,9 +85,11 @@ struct BackwardRun
     double worst() const { return std::max({queryError, keyError, valueError}); }
 };
 
-template <typename Element, int headDim, typename AnyMachine = Machine>
-BackwardRun runBackward(AttentionSizes sizes, Drawn kind)
+template <typename Keys, typename Queries, typename AnyMachine>
+BackwardRun runTiles(AttentionSizes sizes, Drawn kind)
 {
+    using Element = typename Keys::Element;
+    constexpr int headDim = Keys::headDim;
     sizes.headDim = headDim;
     Gradients<Element> g(sizes, kind);
     const AttentionSizes& s = g.s;
@@ -104,7 +108,6 @@ BackwardRun runBackward(AttentionSizes sizes, Drawn kind)
         });
         run.untouched += memory.elementsUntouched();
     }
-    using Keys = KeysTile<Element, headDim>;
     {
         GlobalMemory memory;
         g.readInputs(memory);
@@ -120,7 +123,6 @@ BackwardRun runBackward(AttentionSizes sizes, Drawn kind)
         });
         run.untouched += memory.elementsUntouched();
     }
-    using Queries = QueriesTile<Element, headDim>;
     {
         GlobalMemory memory;
         g.readInputs(memory);
@@ -142,11 +144,23 @@ BackwardRun runBackward(AttentionSizes sizes, Drawn kind)
     return run;
 }
 
-BackwardRun runBackward(const QString& format, const AttentionSizes& s, Drawn kind)
+template <typename Element, int headDim, typename AnyMachine = Machine>
+BackwardRun runBackward(bool isWide, const AttentionSizes& s, Drawn kind)
+{
+    if (isWide)
+        return runTiles<WideKeysTile<Element, headDim>, WideQueriesTile<Element, headDim>,
+                        AnyMachine>(s, kind);
+    return runTiles<NarrowKeysTile<Element, headDim>, NarrowQueriesTile<Element, headDim>,
+                    AnyMachine>(s, kind);
+}
+
+BackwardRun runBackward(bool isWide, const QString& format, const AttentionSizes& s, Drawn kind)
 {
     if (format == "bf16")
-        return s.headDim == 64 ? runBackward<Bfloat, 64>(s, kind) : runBackward<Bfloat, 128>(s, kind);
-    return s.headDim == 64 ? runBackward<Half, 64>(s, kind) : runBackward<Half, 128>(s, kind);
+        return s.headDim == 64 ? runBackward<Bfloat, 64>(isWide, s, kind)
+                               : runBackward<Bfloat, 128>(isWide, s, kind);
+    return s.headDim == 64 ? runBackward<Half, 64>(isWide, s, kind)
+                           : runBackward<Half, 128>(isWide, s, kind);
 }
 
 AttentionSizes sizesOf(int batch, int heads, int kvHeads, int queries, int keys, int headDim,
@@ -170,17 +184,22 @@ private slots:
     void extremeScoresStayFinite();
     void nothingConflicts();
     void sevenProductsInAll();
+    void wideTilesLoadLess();
+    void tilesAreAsDescribed();
     void mistakesAreCaught();
 };
 
 void TestFlashBackward::gradientsAreAsInDouble_data()
 {
+    QTest::addColumn<bool>("isWide");
     QTest::addColumn<QString>("format");
     QTest::addColumn<AttentionSizes>("sizes");
     const auto add = [](const char* format, const AttentionSizes& s) {
-        QTest::addRow("%s d=%d b=%d h=%d/%d n=%d/%d %s", format, s.headDim, s.batch, s.heads,
-                      s.kvHeads, s.queries, s.keys, s.causal ? "causal" : "full")
-            << format << s;
+        for (const bool isWide : {false, true})
+            QTest::addRow("%s %s d=%d b=%d h=%d/%d n=%d/%d %s", isWide ? "wide" : "narrow", format,
+                          s.headDim, s.batch, s.heads, s.kvHeads, s.queries, s.keys,
+                          s.causal ? "causal" : "full")
+                << isWide << format << s;
     };
     for (const bool causal : {false, true}) {
         for (const int headDim : {64, 128}) {
@@ -197,9 +216,10 @@ void TestFlashBackward::gradientsAreAsInDouble_data()
 
 void TestFlashBackward::gradientsAreAsInDouble()
 {
+    QFETCH(bool, isWide);
     QFETCH(QString, format);
     QFETCH(AttentionSizes, sizes);
-    const BackwardRun run = runBackward(format, sizes, Drawn::Normal);
+    const BackwardRun run = runBackward(isWide, format, sizes, Drawn::Normal);
     const double allowed = format == "fp16" ? 3e-3 : 2.4e-2;
     QVERIFY2(run.deltaError < allowed, qPrintable(QString::number(run.deltaError)));
     QVERIFY2(run.queryError < allowed || sizes.keys == 1,
@@ -212,17 +232,22 @@ void TestFlashBackward::gradientsAreAsInDouble()
 
 void TestFlashBackward::extremeScoresStayFinite_data()
 {
+    QTest::addColumn<bool>("isWide");
     QTest::addColumn<int>("kind");
-    for (const Drawn kind : {Drawn::Large, Drawn::Equal, Drawn::Outliers})
-        QTest::addRow("kind %d", int(kind)) << int(kind);
+    for (const bool isWide : {false, true}) {
+        for (const Drawn kind : {Drawn::Large, Drawn::Equal, Drawn::Outliers})
+            QTest::addRow("%s kind %d", isWide ? "wide" : "narrow", int(kind))
+                << isWide << int(kind);
+    }
 }
 
 void TestFlashBackward::extremeScoresStayFinite()
 {
+    QFETCH(bool, isWide);
     QFETCH(int, kind);
     for (const bool causal : {false, true}) {
         const BackwardRun run =
-            runBackward("fp16", sizesOf(1, 1, 1, 70, 70, 64, causal), Drawn(kind));
+            runBackward(isWide, "fp16", sizesOf(1, 1, 1, 70, 70, 64, causal), Drawn(kind));
         // Where one key takes a whole row, or all are alike, dQ and dK are differences that cancel:
         // what is left is the rounding of O, in delta. They are held to its size elsewhere.
         // Scores of millions are known in float to some hundredths, and P to as much.
@@ -234,9 +259,10 @@ void TestFlashBackward::extremeScoresStayFinite()
 
 void TestFlashBackward::nothingConflicts()
 {
-    for (const int headDim : {64, 128}) {
+    for (const auto& [isWide, headDim] : {std::pair(false, 64), std::pair(false, 128),
+                                          std::pair(true, 64), std::pair(true, 128)}) {
         const BackwardRun run =
-            runBackward("fp16", sizesOf(1, 1, 1, 128, 128, headDim, true), Drawn::Normal);
+            runBackward(isWide, "fp16", sizesOf(1, 1, 1, 128, 128, headDim, true), Drawn::Normal);
         for (const LaunchCount& count : {run.keys, run.queries}) {
             QVERIFY(count.matrixLoads.fewest > 0 && count.copies.fewest > 0);
             QCOMPARE(count.matrixLoads.conflicts(), std::uint64_t(0));
@@ -249,22 +275,64 @@ void TestFlashBackward::nothingConflicts()
 
 void TestFlashBackward::sevenProductsInAll()
 {
-    // A product of n × n × d is n² d / (16 × 8 × 16) instructions.
-    const BackwardRun run =
-        runBackward("fp16", sizesOf(1, 1, 1, 128, 128, 64, false), Drawn::Normal);
-    const std::uint64_t product = 128 * 128 * 64 / (16 * 8 * 16);
-    QCOMPARE(run.keys.products, 4 * product);
-    QCOMPARE(run.queries.products, 3 * product);
+    // A product of n × n × d is n² d / (16 × 8 × 16) instructions; tiles of 64 × 48 divide 384.
+    const std::uint64_t product = 384 * 384 * 64 / (16 * 8 * 16);
+    for (const bool isWide : {false, true}) {
+        const BackwardRun run =
+            runBackward(isWide, "fp16", sizesOf(1, 1, 1, 384, 384, 64, false), Drawn::Normal);
+        QCOMPARE(run.keys.products, 4 * product);
+        QCOMPARE(run.queries.products, 3 * product);
+    }
+}
+
+void TestFlashBackward::wideTilesLoadLess()
+{
+    // Turns of the banks for matrices, per product: the counts of flash_backward.h, where a load of
+    // four matrices is four turns.
+    const AttentionSizes s = sizesOf(1, 1, 1, 128, 128, 128, false);
+    const auto turnsPerProduct = [](const LaunchCount& count) {
+        return double(count.matrixLoads.turns) / double(count.products);
+    };
+    const BackwardRun narrow = runBackward(false, "fp16", s, Drawn::Normal);
+    const BackwardRun wide = runBackward(true, "fp16", s, Drawn::Normal);
+    QCOMPARE(turnsPerProduct(narrow.keys), 4 * 80.0 / 128);
+    QCOMPARE(turnsPerProduct(narrow.queries), 4 * 112.0 / 192);
+    QCOMPARE(turnsPerProduct(wide.keys), 4 * 144.0 / 256);
+    QCOMPARE(turnsPerProduct(wide.queries), 4 * 80.0 / 192);
+}
+
+template <typename Keys> memscape::AttentionTile tileOf()
+{
+    return {Keys::queries, Keys::keys};
+}
+
+void TestFlashBackward::tilesAreAsDescribed()
+{
+    const auto& described = memscape::attentionVersions(memscape::AttentionKind::Flash, true);
+    for (int version = 4; version <= firstWideBackward; ++version) {
+        const auto tile = [&](int headDim) {
+            return described.at(std::size_t(version) - 1)
+                .tile(headDim, memscape::AttentionPass::Backward);
+        };
+        const bool isWide = version >= firstWideBackward;
+        QCOMPARE(tile(64), isWide ? (tileOf<WideKeysTile<Half, 64>>())
+                                  : (tileOf<NarrowKeysTile<Half, 64>>()));
+        QCOMPARE(tile(128), isWide ? (tileOf<WideKeysTile<Half, 128>>())
+                                   : (tileOf<NarrowKeysTile<Half, 128>>()));
+    }
 }
 
 void TestFlashBackward::mistakesAreCaught()
 {
     const AttentionSizes s = sizesOf(1, 1, 1, 130, 130, 64, false);
-    QVERIFY(faultOf([&] { runBackward<Half, 64, WithoutWaits>(s, Drawn::Normal); })
-                .contains("has been waited for"));
-    QVERIFY(faultOf([&] { runBackward<Half, 64, WithoutBarriers>(s, Drawn::Normal); })
-                .contains("no barrier"));
-    QVERIFY((runBackward<Half, 64, WithoutTransposition>(s, Drawn::Normal).worst()) > 0.05);
+    for (const bool isWide : {false, true}) {
+        QVERIFY(faultOf([&] { runBackward<Half, 64, WithoutWaits>(isWide, s, Drawn::Normal); })
+                    .contains("has been waited for"));
+        QVERIFY(faultOf([&] { runBackward<Half, 64, WithoutBarriers>(isWide, s, Drawn::Normal); })
+                    .contains("no barrier"));
+        QVERIFY((runBackward<Half, 64, WithoutTransposition>(isWide, s, Drawn::Normal).worst())
+                > 0.05);
+    }
 }
 
 QTEST_APPLESS_MAIN(TestFlashBackward)
