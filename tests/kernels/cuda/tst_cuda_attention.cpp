@@ -206,11 +206,11 @@ void TestCudaAttention::aSweepMeasuresEveryVersion()
     fakeGpu().emulatesAttention = false;
     test::Listener listener;
     const auto run = measure({"heads=8", "sequence=2048", "implementation=flash", "pass=forward",
-                              "version=1:7:1"},
+                              "version=1:" + std::to_string(cuda::flashVersions) + ":1"},
                              listener)
                          .run;
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
-    QCOMPARE(run->measurement.detail.at("points").size(), std::size_t(6));
+    QCOMPARE(run->measurement.detail.at("points").size(), std::size_t(cuda::flashVersions));
     for (int version = 1; version <= cuda::flashVersions; ++version) {
         const Json& point = run->measurement.detail.at("points").at(std::size_t(version) - 1);
         QCOMPARE(point.at("flash").at("method").at("version").get<int>(), version);
