@@ -107,7 +107,8 @@ void TestPackaging::commandsRefuseUnknownOptions()
 
 void TestPackaging::scriptsParse()
 {
-    for (const char* script : {"packaging/run", "packaging/test", "packaging/common.sh", ".ci/run", "tests/gpu/run"}) {
+    for (const char* script : {"packaging/run", "packaging/test", "packaging/common.sh", ".ci/run", "tests/gpu/run", "tests/gpu/stages.sh",
+                               "tests/gpu/bundle"}) {
         const Ran parsed = run("bash", {"-n", source + '/' + script});
         QVERIFY2(parsed.status == 0, qPrintable(parsed.error));
     }
