@@ -46,6 +46,8 @@ public:
     {
         more["PATH"] = path("bin") + ':' + qEnvironmentVariable("PATH");
         more["OUT"] = path("out");
+        if (!more.contains("MEMSCAPE_STEP_LIMIT"))
+            more["MEMSCAPE_STEP_LIMIT"] = "1500"; // of a busy machine
         more["MEMSCAPE_CUDA_MODULE"] = FAKE_MODULE;
         return more;
     }
