@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <iterator>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -22,7 +23,9 @@ constexpr std::size_t fewSamples = 5;
 std::vector<std::string> disturbances(const Circumstances& seen)
 {
     std::vector<std::string> found;
-    if (seen.clockShare < clockHeld)
+    if (seen.clockDrift > driftLimit)
+        found.push_back(fmt::format("the clock drifted by {} within the run", percentText(seen.clockDrift)));
+    if (std::isnan(seen.clockDrift) && seen.clockShare < clockHeld)
         found.push_back(fmt::format("the clock fell to {} of its reference",
                                     percentText(seen.clockShare)));
     if (seen.stealShare > stealLimit)
@@ -36,6 +39,18 @@ std::vector<std::string> disturbances(const Circumstances& seen)
     return found;
 }
 
+/// Of a clock that power caps, how it was judged; empty else.
+std::string cappedClock(const Circumstances& seen)
+{
+    if (std::isnan(seen.clockDrift))
+        return {};
+    const std::string at = std::isnan(seen.clockShare)
+        ? std::string()
+        : fmt::format(" (it ran at {} or more of that under a light load)", percentText(seen.clockShare));
+    return fmt::format("; power may cap the clock of dense kernels{}: judged by its drift within the run, {}",
+                       at, percentText(seen.clockDrift));
+}
+
 char gradeOfSpread(double relativeIqr)
 {
     if (relativeIqr < 0.01)
@@ -46,6 +61,24 @@ char gradeOfSpread(double relativeIqr)
 }
 
 } // namespace
+
+double driftOf(const std::vector<double>& values)
+{
+    std::vector<double> finite;
+    std::copy_if(values.begin(), values.end(), std::back_inserter(finite),
+                 [](double value) { return std::isfinite(value); });
+    if (finite.size() < 3)
+        return 0;
+    double smallest = std::numeric_limits<double>::infinity(), largest = 0;
+    for (std::size_t third = 0; third < 3; ++third) {
+        const std::size_t first = finite.size() * third / 3, last = finite.size() * (third + 1) / 3;
+        const double median = summarize(std::span(finite).subspan(first, last - first)).median;
+        smallest = std::min(smallest, median);
+        largest = std::max(largest, median);
+    }
+    const double middle = summarize(finite).median;
+    return middle > 0 ? (largest - smallest) / middle : 0;
+}
 
 Quality gradeOf(const Summary& summary, const Circumstances& circumstances)
 {
@@ -61,6 +94,7 @@ Quality gradeOf(const Summary& summary, const Circumstances& circumstances)
     quality.grade = gradeOfSpread(summary.relativeIqr);
     quality.reason = fmt::format("middle half of {} samples within {}", summary.count,
                                  percentText(summary.relativeIqr));
+    quality.reason += cappedClock(circumstances);
     const auto found = disturbances(circumstances);
     if (!found.empty())
         quality.grade = std::max(quality.grade, 'C');
@@ -73,7 +107,7 @@ Quality gradeOf(const Summary& summary, const Circumstances& circumstances)
 
 Quality worse(const Quality& a, const Quality& b)
 {
-    return b.grade > a.grade ? b : a;
+    return b.grade > a.grade || (b.grade == a.grade && a.reason.empty()) ? b : a;
 }
 
 } // namespace memscape

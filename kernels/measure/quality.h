@@ -5,12 +5,17 @@
 //   C  < 10 %, or the clock sagged, or the machine was shared while we measured
 //   D  everything else, among it too few samples and no samples at all
 // The letter is never empty and never stands without its reason.
+//
+// The clock's reference is what the chip reaches when it has little to do. A dense product draws so much
+// power that the chip cannot hold it, at any time, on any machine: there only the drift of the clock within
+// the run tells of a disturbance.
 #pragma once
 
 #include "kernels/measure/statistics.h"
 
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace memscape {
 
@@ -27,12 +32,19 @@ struct Circumstances
     double stealShare = std::numeric_limits<double>::quiet_NaN(); ///< time the hypervisor took away
     double preemptions = 0;   ///< involuntary context switches per sample
     double drift = 0;         ///< between the medians of passes, relative
+    /// Of the clock within the run, driftOf(); known only where power caps it: then clockShare is told,
+    /// not judged.
+    double clockDrift = std::numeric_limits<double>::quiet_NaN();
     std::string failure = {}; ///< why the point could not be measured as meant; forces D
 };
 
+/// Of values in the order of their time: (largest − smallest median of a third) / median of all. 0 with fewer
+/// than three that are finite.
+double driftOf(const std::vector<double>& values);
+
 Quality gradeOf(const Summary& summary, const Circumstances& circumstances = {});
 
-/// The worse of two, with its reason.
+/// The worse of two, with its reason; of equals the first that has one.
 Quality worse(const Quality& a, const Quality& b);
 
 } // namespace memscape

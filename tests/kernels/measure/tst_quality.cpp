@@ -60,6 +60,30 @@ private slots:
         QCOMPARE(gradeOf(summarize(spreadOver(0.001)), seen).grade, 'A');
     }
 
+    void aClockThatPowerCapsIsJudgedByItsDrift()
+    {
+        Circumstances seen;
+        seen.clockShare = 0.82; // no dense product ever reaches the reference
+        seen.clockDrift = 0.004;
+        const Quality held = gradeOf(summarize(spreadOver(0.001)), seen);
+        QCOMPARE(held.grade, 'A');
+        QVERIFY2(QString::fromStdString(held.reason).contains("drift within the run"), held.reason.c_str());
+        QVERIFY2(QString::fromStdString(held.reason).contains("82 %"), held.reason.c_str());
+        seen.clockDrift = 0.06;
+        QCOMPARE(gradeOf(summarize(spreadOver(0.001)), seen).grade, 'C');
+    }
+
+    void driftIsBetweenThirds()
+    {
+        const double nan = std::numeric_limits<double>::quiet_NaN();
+        QCOMPARE(driftOf({}), 0.0);
+        QCOMPARE(driftOf({1, 2, nan}), 0.0);
+        QCOMPARE(driftOf({2, 2, 2}), 0.0);
+        QCOMPARE(driftOf({2.2, 2, 1.8}), 0.2);
+        QCOMPARE(driftOf({1.0, 9.0, 1.0, 1.0, 9.0, 1.0, 1.0, 9.0, 1.0}), 0.0); // noise is no drift
+        QCOMPARE(driftOf({1.1, nan, 1.1, 1.0, 1.0, 1.0, 1.0}), 0.1);
+    }
+
     void strangersOnTheMachineAreSaid()
     {
         Circumstances seen;
@@ -102,6 +126,7 @@ private slots:
     {
         QCOMPARE(worse({'A', "fine"}, {'C', "shared"}).reason, std::string("shared"));
         QCOMPARE(worse({'B', "first"}, {'B', "second"}).reason, std::string("first"));
+        QCOMPARE(worse({'A', {}}, {'A', "second"}).reason, std::string("second"));
     }
 };
 
