@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predict, run, and put the two side by side. A run that was interrupted or failed half-way keeps
-// the points it had: the record says what happened in its provenance ("status").
+// the points it had: the record says what happened in its provenance ("status", "error").
 #include "app/cli/commands.h"
 #include "app/cli/console_sink.h"
 #include "app/cli/live_device.h"
@@ -78,7 +78,7 @@ Outcomes outcomeOf(const Result<MeasuredRun>& run)
 
 /// The measured side: the run's own, else what its points amount to when it broke off.
 void addMeasurement(Record& record, const Plan& plan, const Result<MeasuredRun>& run,
-                    std::vector<Point> points, const std::string& status)
+                    std::vector<Point> points, const Outcomes& outcomes)
 {
     if (run) {
         record.measured = run->measurement;
@@ -89,7 +89,9 @@ void addMeasurement(Record& record, const Plan& plan, const Result<MeasuredRun>&
         record.measured = outcomeFromPoints(*plan.experiment, record.device, plan.parameters,
                                             std::move(points));
     }
-    record.provenance["status"] = status == "cancelled" ? "interrupted" : status;
+    record.provenance["status"] = outcomes.status == "cancelled" ? "interrupted" : outcomes.status;
+    if (outcomes.error)
+        record.provenance["error"] = {{"code", outcomes.error->code}, {"message", outcomes.error->message}};
 }
 
 void printDone(const Outcomes& outcomes, const Record& record, double seconds)
@@ -137,7 +139,7 @@ int runMeasure(const Arguments& arguments)
     sink.clearBar();
 
     const Outcomes outcomes = outcomeOf(run);
-    addMeasurement(record, *plan, run, sink.points(), outcomes.status);
+    addMeasurement(record, *plan, run, sink.points(), outcomes);
     if (arguments.events)
         printDone(outcomes, record, elapsed.count());
     if (outcomes.error)

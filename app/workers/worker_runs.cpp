@@ -250,6 +250,8 @@ void WorkerClient::endRun(RunStatus status, std::optional<Error> error, const pr
     if (run.status != RunStatus::Done) {
         run.provenance["status"] = wordOf(run.status);
         run.provenance["points"] = active->points.size();
+        if (run.error)
+            run.provenance["error"] = {{"code", run.error->code}, {"message", run.error->message}};
     }
     run.details = details();
     run.request = std::move(active->request);

@@ -44,7 +44,7 @@ public:
     }
     ~CudaAmpDevice() override
     {
-        cudaStreamSynchronize(m_session.stream());
+        m_session.settle();
         for (const cudaEvent_t event : m_events)
             cudaEventDestroy(event);
     }
@@ -174,9 +174,7 @@ private:
     }
     Result<void> download(void* to, const void* from, std::size_t bytes)
     {
-        MEMSCAPE_CHECK(queued(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream()),
-                              "reading an array"));
-        return m_session.synchronize("training");
+        return m_session.download(to, from, bytes, "training");
     }
     /// Records event `last`, waits for it.
     Result<double> secondsBetween(int first, int last)
@@ -268,6 +266,7 @@ Result<void> CudaAmpDevice::multiply(int index, const AmpArray& a, const AmpArra
     w.c = c.data;
     if (!product.isOurs && m_blas->launch(w, stream(), m_workspace.get()))
         return {};
+    forgetCudaError(); // what the library left behind when it refused
     if (!product.isOurs)
         m_fallbacks.insert(fmt::format("{} × {} × {}", w.rows, w.columns, w.inner));
     product.isOurs = true;

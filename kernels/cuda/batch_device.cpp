@@ -9,6 +9,7 @@
 #include "core/base/number.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -22,13 +23,28 @@ namespace {
 using Kind = BatchOperation::Kind;
 
 constexpr double shareOfMemory = 0.95; ///< of what is free; the rest is for the library's code
-constexpr std::size_t heldKernels = 512; ///< behind the gate; a stream's queue holds about a thousand
 
+/// What decides which kernels an operation is: not where its arrays lie, but whether on 16 bytes.
+using OperationShape = std::array<std::int64_t, 9>;
+
+OperationShape shapeOf(const BatchOperation& op)
+{
+    const auto offset = [](const void* at) {
+        return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at) % 16);
+    };
+    return {static_cast<std::int64_t>(op.kind), op.rows, op.inputs, op.outputs, offset(op.a), offset(op.b),
+            offset(op.c), offset(op.result), op.workspace != nullptr};
+}
+
+/// At most.
 std::size_t kernelsOf(const BatchOperations& step)
 {
+    constexpr std::size_t product = 2; // of the library, split over the inner dimension
     std::size_t kernels = 0;
-    for (const BatchOperation& operation : step)
-        kernels += operation.kind == Kind::Linear || operation.kind == Kind::WeightGradient ? 2 : 1;
+    for (const BatchOperation& operation : step) {
+        const bool hasSum = operation.kind == Kind::Linear || operation.kind == Kind::WeightGradient;
+        kernels += hasSum ? product + 1 : operation.kind == Kind::InputGradient ? product : 1;
+    }
     return kernels;
 }
 
@@ -63,7 +79,7 @@ public:
         , m_magnitude(batchTruthMagnitude(shape.inputs()))
     {
     }
-    ~CudaBatchDevice() override { cudaStreamSynchronize(m_session.stream()); }
+    ~CudaBatchDevice() override { m_session.settle(); }
 
     Result<void> open(std::int64_t arenaBytes);
 
@@ -71,10 +87,7 @@ public:
     float* store() override { return floats(m_store); }
     Result<void> fill(std::uint64_t first, std::int64_t count, float* x, float* t) override;
     Result<BatchSums> run(const BatchOperations& step, float rate, bool countsNorms) override;
-    Result<void> learn(const BatchOperations& step, float rate) override
-    {
-        return queue(step, rate, false);
-    }
+    Result<void> learn(const BatchOperations& step, float rate) override;
     Result<double> sample(const BatchOperations& step, int repeats) override;
     int repeatsFor(double seconds) const override { return batchFor(seconds); }
     Result<double> risk(const float* weights, const float* bias) override;
@@ -102,6 +115,7 @@ private:
     Result<void> queueWeightGradient(const BatchOperation& op);
     Result<void> download(void* to, const void* from, std::size_t bytes);
     Result<double> sumOf(const double* partial, unsigned count);
+    Result<void> meetNew(const BatchOperations& step, const Work& work);
 
     Session& m_session;
     CublasLt* m_blas;
@@ -110,8 +124,9 @@ private:
     BatchShape m_shape;
     std::uint64_t m_inputs, m_outputs;
     float m_magnitude;
+    std::size_t m_ahead = 0; ///< kernels of learning that nobody has waited for
     Buffer m_arena, m_store, m_truth, m_scales, m_partial;
-    std::set<const BatchOperations*> m_met; ///< steps that ran already: their kernels are loaded
+    std::set<OperationShape> m_met; ///< operations that ran already: their kernels are loaded
 };
 
 // ---- memory -----------------------------------------------------------------------------------
@@ -132,6 +147,7 @@ Result<void> CudaBatchDevice::checkMemory(double bytes) const
 
 Result<void> CudaBatchDevice::open(std::int64_t arenaBytes)
 {
+    MEMSCAPE_CHECK(m_session.synchronize("training")); // another device of this session may be at it
     const std::uint64_t truths = m_inputs * m_outputs;
     MEMSCAPE_CHECK(checkMemory(double(arenaBytes) + double(m_shape.storeBytes())
                                + double(truths * sizeof(float))));
@@ -155,17 +171,12 @@ Result<void> CudaBatchDevice::open(std::int64_t arenaBytes)
 
 Result<void> CudaBatchDevice::write(float* to, std::span<const float> values)
 {
-    MEMSCAPE_CHECK(queued(cudaMemcpyAsync(to, values.data(), values.size_bytes(),
-                                          cudaMemcpyHostToDevice, m_session.stream()),
-                          "writing an array"));
-    return m_session.synchronize("writing an array");
+    return m_session.upload(to, values.data(), values.size_bytes(), "writing an array");
 }
 
 Result<void> CudaBatchDevice::download(void* to, const void* from, std::size_t bytes)
 {
-    MEMSCAPE_CHECK(queued(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, m_session.stream()),
-                          "reading an array"));
-    return m_session.synchronize("training");
+    return m_session.download(to, from, bytes, "training");
 }
 
 Result<double> CudaBatchDevice::sumOf(const double* partial, unsigned count)
@@ -266,12 +277,29 @@ Result<BatchSums> CudaBatchDevice::run(const BatchOperations& step, float rate, 
     return sums;
 }
 
+/// Never more ahead than the queue holds: a launch would wait for its place, and who waits in it is not
+/// told when a kernel hangs.
+Result<void> CudaBatchDevice::learn(const BatchOperations& step, float rate)
+{
+    m_ahead += kernelsOf(step);
+    if (m_ahead > heldLaunches) {
+        MEMSCAPE_CHECK(m_session.synchronize("training"));
+        m_ahead = kernelsOf(step);
+    }
+    return queue(step, rate, false);
+}
+
+/// A step with an operation of a new shape runs once without the gate.
+Result<void> CudaBatchDevice::meetNew(const BatchOperations& step, const Work& work)
+{
+    bool isNew = false;
+    for (const BatchOperation& operation : step)
+        isNew = m_met.insert(shapeOf(operation)).second || isNew;
+    return isNew ? meet(m_session, work) : Result<void>();
+}
+
 Result<double> CudaBatchDevice::sample(const BatchOperations& step, int repeats)
 {
-    if (m_met.insert(&step).second) { // the gate must not wait for a kernel to be loaded
-        MEMSCAPE_CHECK(queue(step, 0, false));
-        MEMSCAPE_CHECK(m_session.synchronize("training"));
-    }
     std::optional<Error> failure;
     const Work work{[&](int) {
                         auto done = queue(step, 0, false);
@@ -280,10 +308,13 @@ Result<double> CudaBatchDevice::sample(const BatchOperations& step, int repeats)
                         failure = std::move(done).error();
                         return cudaErrorUnknown;
                     },
-                    "a training step", kernelsOf(step) * std::size_t(repeats) <= heldKernels};
+                    "a training step", kernelsOf(step)};
+    const auto met = meetNew(step, work);
+    if (!met)
+        return fail(failure ? *failure : met.error());
     const auto sample = takeSample(m_session, work, false, repeats);
     if (!sample)
-        return failure ? fail(*failure) : fail(sample.error());
+        return fail(failure ? *failure : sample.error());
     if (m_clocks != nullptr)
         m_clocks->push_back(sample->clockHz);
     return sample->seconds;

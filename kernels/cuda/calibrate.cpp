@@ -143,6 +143,8 @@ private:
         put(*dram, operation, best.bytesPerSecond,
             fmt::format("stream v{}, blocks of {}, the best of six launches", best.version,
                         best.threads));
+        keep(fmt::format("bandwidth {} {}", dram->id, operationText(operation)), best.seconds,
+             double(array) * (operation == Operation::Copy ? 2 : 1));
         putDerating(operation, best.bytesPerSecond / specified);
         return {};
     }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the checks of the kernel files share: buffers that free themselves, the first error of a row
-// of CUDA calls, and the verdict. Integer words are compared exactly.
+// of CUDA calls, and the verdict. Integer words are compared exactly. A kernel that does not end is an
+// error too (watchdog.h): what it works on is left alone.
 #pragma once
 
 #include "kernels/cuda/kernels.h"
+#include "kernels/cuda/watchdog.h"
 
 #include <cmath>
 #include <cstdio>
@@ -36,13 +38,17 @@ public:
     Scratch& operator=(const Scratch&) = delete;
     ~Scratch()
     {
-        for (void* buffer : m_buffers)
-            cudaFree(buffer);
+        wait();
+        for (void* buffer : m_buffers) {
+            if (!isHung())
+                cudaFree(buffer);
+        }
     }
 
     template <typename T> T* upload(const std::vector<T>& values)
     {
         void* buffer = nullptr;
+        wait();
         if (ok())
             note(cudaMalloc(&buffer, values.size() * sizeof(T)));
         if (buffer != nullptr)
@@ -55,6 +61,7 @@ public:
 
     template <typename T> void download(std::vector<T>& values, const T* buffer)
     {
+        wait();
         if (ok())
             note(cudaMemcpy(values.data(), buffer, values.size() * sizeof(T),
                             cudaMemcpyDeviceToHost));
@@ -69,6 +76,9 @@ public:
     cudaError_t error() const { return m_error; }
 
 private:
+    /// For the kernels of the check, which run on the default stream.
+    void wait() { note(waitFor(cudaStream_t(nullptr))); }
+
     std::vector<void*> m_buffers;
     cudaError_t m_error = cudaSuccess;
 };
@@ -76,6 +86,8 @@ private:
 inline void verdict(KernelCheck& check, cudaError_t error, std::uint64_t wrong, std::uint64_t first,
                     std::uint64_t compared)
 {
+    if (error != cudaSuccess)
+        cudaGetLastError(); // else CUDA tells it again at the next launch
     check.error = error;
     check.passed = error == cudaSuccess && wrong == 0;
     const auto n = static_cast<unsigned long long>(compared);

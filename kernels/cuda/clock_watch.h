@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a long run on a GPU was disturbed by, as far as its clock tells.
+// What a long run of dense kernels on a GPU was disturbed by, as far as its clock tells.
 #pragma once
 
 #include "kernels/cuda/session.h"
 #include "kernels/measure/quality.h"
 
 #include <algorithm>
-#include <limits>
+#include <vector>
 
 namespace memscape::cuda {
 
-/// The lowest SM clock between operations, as a share of what it reaches when busy.
+/// The SM clock between operations, as shares of what it reaches under a light load.
 class ClockWatch
 {
 public:
@@ -19,25 +19,27 @@ public:
         , m_reference(reference)
     {
     }
-    void restart() { m_share = std::numeric_limits<double>::infinity(); }
+    void restart() { m_shares.clear(); }
     /// Keeps the GPU busy for a while: 10 ms.
     void read()
     {
         if (const auto clock = m_session.warmClock(0.01); clock && *clock > 0 && m_reference > 0)
-            m_share = std::min(m_share, *clock / m_reference);
+            m_shares.push_back(*clock / m_reference);
     }
     Circumstances seen() const
     {
         Circumstances seen;
-        if (m_share < std::numeric_limits<double>::infinity())
-            seen.clockShare = m_share;
+        if (m_shares.empty())
+            return seen;
+        seen.clockShare = *std::min_element(m_shares.begin(), m_shares.end());
+        seen.clockDrift = driftOf(m_shares);
         return seen;
     }
 
 private:
     Session& m_session;
     double m_reference;
-    double m_share = std::numeric_limits<double>::infinity();
+    std::vector<double> m_shares;
 };
 
 } // namespace memscape::cuda

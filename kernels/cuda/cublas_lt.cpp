@@ -2,6 +2,7 @@
 #include "kernels/cuda/cublas_lt.h"
 
 #include "kernels/cuda/cublas_lt_places.h"
+#include "kernels/cuda/watchdog.h"
 
 #include <cstdlib>
 #include <map>
@@ -233,7 +234,7 @@ CublasLt::CublasLt()
 CublasLt::~CublasLt()
 {
     m_plans->byShape.clear();
-    if (m_plans->handle != nullptr)
+    if (m_plans->handle != nullptr && !isHung())
         library().destroy(m_plans->handle);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend inside the module, and the one function that the module exports. A run opens the GPU,
 // measures, and closes it again, so that an idle worker holds no memory beyond the context. After
-// an error that loses the context every further run says so at once: the worker then ends.
+// an error that loses the context, and with a GPU that does not finish, every further run says so at
+// once: the worker then ends.
 #include "kernels/cuda/describe.h"
 #include "kernels/cuda/errors.h"
 #include "kernels/cuda/experiments.h"
@@ -64,13 +65,18 @@ public:
     {
         auto lines =
             remembered(onDevice(device, [&](Session& session) -> Result<std::vector<SelftestLine>> {
-                return selftestGpu(session, sink);
+                auto said = selftestGpu(session, sink);
+                if (const auto alive = session.synchronize("checking the kernels"); !alive)
+                    remember(alive.error());
+                return said;
             }));
         if (lines)
             return std::move(*lines);
         const bool missing = lines.error().code == "device.missing";
         return {{"cuda", false, missing, lines.error().text()}};
     }
+
+    bool isSpent() const override { return m_lost.has_value(); }
 
 private:
     template <typename Run>
@@ -86,12 +92,17 @@ private:
 
     template <typename T> Result<T> remembered(Result<T> result)
     {
-        if (!result && result.error().code == "run.sticky")
-            m_lost = result.error();
+        if (!result)
+            remember(result.error());
         return result;
     }
+    void remember(const Error& error)
+    {
+        if (error.code == "run.sticky" || error.code == "run.hung")
+            m_lost = error;
+    }
 
-    std::optional<Error> m_lost; ///< the error that lost the context of this process
+    std::optional<Error> m_lost; ///< the error that lost the GPU to this process
 };
 
 Backend* makeBackend()

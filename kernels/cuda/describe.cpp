@@ -17,7 +17,7 @@ namespace {
 int attribute(int ordinal, cudaDeviceAttr which)
 {
     int value = 0;
-    return cudaDeviceGetAttribute(&value, which, ordinal) == cudaSuccess ? value : 0;
+    return succeeded(cudaDeviceGetAttribute(&value, which, ordinal)) ? value : 0;
 }
 
 GpuAttributes attributesOf(int ordinal, const cudaDeviceProp& properties)

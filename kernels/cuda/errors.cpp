@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/errors.h"
 
+#include "kernels/cuda/watchdog.h"
+
 #include <fmt/format.h>
 
 namespace memscape::cuda {
 
 namespace {
+
+// Numbers of errors that the headers of CUDA 12.0 do not all name.
+constexpr int contained = 226, tensorMemoryLeak = 721, mpsClientTerminated = 810;
 
 std::string versionText(int version)
 {
@@ -33,6 +38,9 @@ bool isGone(cudaError_t error)
 
 bool isSticky(cudaError_t error)
 {
+    const int number = error;
+    if (number == contained || number == tensorMemoryLeak || number == mpsClientTerminated)
+        return true;
     switch (error) {
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:
@@ -53,8 +61,36 @@ bool isSticky(cudaError_t error)
     }
 }
 
+namespace {
+
+Error hungFailure(const std::string& doing)
+{
+    return {"run.hung",
+            fmt::format("the GPU had not finished after {} s while {}", waitingDeadline(), hungWhile(doing)),
+            {},
+            "the kernel does not end, or is only slow: MEMSCAPE_GPU_DEADLINE=120 waits for 120 s; "
+            "this process cannot use the GPU any more, the worker is started again for the next run"};
+}
+
+} // namespace
+
+void forgetCudaError()
+{
+    cudaGetLastError();
+}
+
+bool succeeded(cudaError_t error)
+{
+    if (error != cudaSuccess)
+        forgetCudaError();
+    return error == cudaSuccess;
+}
+
 Error cudaFailure(cudaError_t error, const std::string& doing)
 {
+    if (isHung())
+        return hungFailure(doing);
+    forgetCudaError();
     const std::string what =
         fmt::format("{} while {} ({})", cudaGetErrorName(error), doing, cudaGetErrorString(error));
     if (error == cudaErrorMemoryAllocation)
@@ -83,8 +119,18 @@ Error cudaFailure(cudaError_t error, const std::string& doing)
     return {"run.failed", what, {}, "run memscape-cli selftest on this device"};
 }
 
+Result<void> passedCheck(const KernelCheck& check)
+{
+    MEMSCAPE_CHECK(cudaResult(check.error, "checking " + std::string(check.kernel)));
+    if (!check.passed)
+        return fail("check.failed", std::string(check.kernel) + ": " + check.detail,
+                    "a kernel that is wrong is not timed; run memscape-cli selftest");
+    return {};
+}
+
 std::string missingReason(cudaError_t error)
 {
+    forgetCudaError();
     int driver = 0, runtime = 0;
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);

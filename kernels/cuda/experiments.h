@@ -43,7 +43,8 @@ struct StreamChoice
 {
     int version = streamVersions;
     int threads = 1024;
-    double bytesPerSecond = 0; ///< a copy counts both directions
+    double bytesPerSecond = 0; ///< of the median; a copy counts both directions
+    std::vector<double> seconds = {}; ///< samples
 };
 Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBytes);
 

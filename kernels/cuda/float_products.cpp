@@ -52,13 +52,4 @@ std::string productsText(const CublasLt* blas)
                            : fmt::format("product v{} of Memscape", productVersions);
 }
 
-Result<void> passedCheck(const KernelCheck& check)
-{
-    MEMSCAPE_CHECK(cudaResult(check.error, "checking the kernel"));
-    if (!check.passed)
-        return fail("check.failed", std::string(check.kernel) + ": " + check.detail,
-                    "a kernel that is wrong is not timed; run memscape-cli selftest");
-    return {};
-}
-
 } // namespace memscape::cuda

@@ -22,7 +22,4 @@ Result<std::unique_ptr<CublasLt>> openProducts(RunSink& sink);
 /// For records and the self-test; `blas` may be null.
 std::string productsText(const CublasLt* blas);
 
-/// check.failed, or the error that the check ended with.
-Result<void> passedCheck(const KernelCheck& check);
-
 } // namespace memscape::cuda

@@ -61,9 +61,7 @@ Result<void> fillOperand(Session& session, Format format, Buffer& matrix, std::i
 {
     const Table table(format);
     MEMSCAPE_TRY(device, session.allocateExtra(table.bytes.size()));
-    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(device.get(), table.bytes.data(), table.bytes.size(),
-                                              cudaMemcpyHostToDevice, session.stream()),
-                              "copying the operands' numbers"));
+    MEMSCAPE_CHECK(session.upload(device.get(), table.bytes.data(), table.bytes.size(), "copying the operands' numbers"));
     MEMSCAPE_CHECK(cudaResult(launchOperands(matrix.get(), numberFormat(format).bytes, device.get(),
                                              std::uint64_t(count), seed, session.stream()),
                               "filling the matrices"));
@@ -300,9 +298,7 @@ Result<std::vector<std::byte>> GpuProduct::result(Session& session) const
 {
     const std::size_t bytes = std::size_t(m_shape.m * m_shape.n * resultBytes(numberFormat(m_format)));
     std::vector<std::byte> found(bytes);
-    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(found.data(), m_c.get(), bytes, cudaMemcpyDeviceToHost, session.stream()),
-                              "reading the product"));
-    MEMSCAPE_CHECK(session.synchronize("multiplying matrices"));
+    MEMSCAPE_CHECK(session.download(found.data(), m_c.get(), bytes, "multiplying matrices"));
     return found;
 }
 

@@ -97,6 +97,8 @@ public:
         return {SelftestLine{"cuda", false, true, m_error.text()}};
     }
 
+    bool isSpent() const override { return m_backend && m_backend->isSpent(); }
+
 private:
     Backend* module()
     {

@@ -171,6 +171,7 @@ Result<void> AttentionMeasurer::visit(std::size_t index, const Parameters& at, i
         for (AttentionTask& task : tasks) {
             MEMSCAPE_CHECK(checkOnce(task));
             point.push_back({std::move(task), {}, {}, {}});
+            point.back().samples.isDense = true;
         }
     }
     std::vector<Running> running;

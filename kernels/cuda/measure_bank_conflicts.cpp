@@ -123,12 +123,8 @@ private:
         std::vector<KernelCheck> checks{checkBanks(work, request.isWrite)};
         if (hasLatency(request))
             checks.push_back(checkBankLatency(work));
-        for (const KernelCheck& check : checks) {
-            MEMSCAPE_CHECK(cudaResult(check.error, "checking the kernel"));
-            if (!check.passed)
-                return fail("check.failed", std::string(check.kernel) + ": " + check.detail,
-                            "a kernel that is wrong is not timed; run memscape-cli selftest");
-        }
+        for (const KernelCheck& check : checks)
+            MEMSCAPE_CHECK(passedCheck(check));
         return {};
     }
 
@@ -141,15 +137,12 @@ private:
         auto* device = reinterpret_cast<BankResult*>(m_result.get());
         BankResult result;
         cudaStream_t stream = m_session.stream();
-        MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(device, &result, sizeof result, cudaMemcpyHostToDevice, stream),
-                                  "preparing the request"));
+        MEMSCAPE_CHECK(m_session.upload(device, &result, sizeof result, "preparing the request"));
         launch.result = device;
         launch.sum = isLatency ? reinterpret_cast<std::uint32_t*>(device + 1) : nullptr;
         MEMSCAPE_CHECK(cudaResult(isLatency ? launchBankLatency(launch, stream) : launchBanks(launch, stream),
                                   "starting the requests"));
-        MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(&result, device, sizeof result, cudaMemcpyDeviceToHost, stream),
-                                  "reading the clock"));
-        MEMSCAPE_CHECK(m_session.synchronize("running the requests"));
+        MEMSCAPE_CHECK(m_session.download(&result, device, sizeof result, "running the requests"));
         if (result.end <= result.begin || result.endNs <= result.beginNs)
             return fail("run.failed", "the multiprocessor's clock stood still", "measure again");
         return BankSample{double(result.endNs - result.beginNs) * 1e-9, double(result.end - result.begin)};

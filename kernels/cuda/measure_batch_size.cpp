@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/batch_device.h"
 #include "kernels/cuda/batch_kernels.h"
+#include "kernels/cuda/errors.h"
 #include "kernels/cuda/float_products.h"
 #include "kernels/cuda/sampler.h"
 #include "kernels/measure/batch_measurement.h"
@@ -42,6 +43,7 @@ public:
         PointSamples& point = m_points[index];
         point.seconds.add(pass, rule.samples());
         point.clocks.insert(point.clocks.end(), m_clocks.begin(), m_clocks.end());
+        point.isDense = true;
         point.stop = rule.state();
         point.batch = m_measurement.repeats();
         return m_session.synchronize("freeing the arrays");

@@ -4,6 +4,7 @@
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/clock_watch.h"
+#include "kernels/cuda/errors.h"
 #include "kernels/cuda/float_products.h"
 #include "kernels/cuda/mlp_device.h"
 #include "kernels/measure/checkpoint_measurement.h"

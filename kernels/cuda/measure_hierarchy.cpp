@@ -331,12 +331,8 @@ private:
 
 Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, RunSink& sink)
 {
-    for (const KernelCheck& check : checksOf(plan, session.multiprocessors())) {
-        MEMSCAPE_CHECK(cudaResult(check.error, "checking the kernels"));
-        if (!check.passed)
-            return fail("check.failed", std::string(check.kernel) + ": " + check.detail,
-                        "a kernel that is wrong is not timed; run memscape-cli selftest");
-    }
+    for (const KernelCheck& check : checksOf(plan, session.multiprocessors()))
+        MEMSCAPE_CHECK(passedCheck(check));
     MEMSCAPE_TRY(circumstance, beginRun(session, sink));
     HierarchyMeasurer measurer(session, plan, circumstance, sink);
     return runSweep(session, circumstance, plan, measurer, sink);

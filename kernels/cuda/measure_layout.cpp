@@ -161,13 +161,8 @@ Result<MeasuredRun> measureLayout(Session& session, const SweepPlan& plan, RunSi
 {
     // Checked before they are timed: the read, and every version that may be asked for.
     MEMSCAPE_TRY(asked, layoutCase(plan.parameters));
-    for (int version = 0; version <= viewCopyVersions; ++version) {
-        const KernelCheck check = checkView(version, int(asked.itemBytes()), session.multiprocessors());
-        MEMSCAPE_CHECK(cudaResult(check.error, "checking the kernel"));
-        if (!check.passed)
-            return fail("check.failed", std::string(check.kernel) + ": " + check.detail,
-                        "a kernel that is wrong is not timed; run memscape-cli selftest");
-    }
+    for (int version = 0; version <= viewCopyVersions; ++version)
+        MEMSCAPE_CHECK(passedCheck(checkView(version, int(asked.itemBytes()), session.multiprocessors())));
     MEMSCAPE_TRY(circumstance, beginRun(session, sink));
     LayoutMeasurer measurer(session, plan, circumstance);
     return runSweep(session, circumstance, plan, measurer, sink);

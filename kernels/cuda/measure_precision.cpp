@@ -109,6 +109,7 @@ private:
             batches.push_back(batchFor(once));
         }
         point.samples.batch = batches.front();
+        point.samples.isDense = true;
         const SteadyClock clock;
         const StoppingOptions options = StoppingOptions::live().perPass(passes);
         std::vector<StoppingRule> rules(works.size(), StoppingRule(options, clock));

@@ -34,7 +34,7 @@ public:
     }
     ~CudaMlpDevice() override
     {
-        cudaStreamSynchronize(m_session.stream());
+        m_session.settle();
         for (const cudaEvent_t event : m_events)
             cudaEventDestroy(event);
     }
@@ -219,7 +219,7 @@ Result<std::vector<double>> CudaMlpDevice::takeMarks()
 Result<void> CudaMlpDevice::checkStopped()
 {
     if (m_marks > operationsAhead)
-        MEMSCAPE_CHECK(queued(cudaEventSynchronize(m_events[m_marks - 1 - operationsAhead]),
+        MEMSCAPE_CHECK(queued(waitFor(m_events[m_marks - 1 - operationsAhead]),
                               "running the chain"));
     if (m_cancelled())
         return fail("run.cancelled", "the measurement was stopped");
@@ -230,15 +230,13 @@ template <typename T>
 Result<std::vector<T>> CudaMlpDevice::download(const void* from, std::uint64_t count)
 {
     std::vector<T> values(count);
-    MEMSCAPE_CHECK(queued(cudaMemcpyAsync(values.data(), from, count * sizeof(T),
-                                          cudaMemcpyDeviceToHost, m_session.stream()),
-                          "reading an array"));
-    MEMSCAPE_CHECK(m_session.synchronize("reading an array"));
+    MEMSCAPE_CHECK(m_session.download(values.data(), from, count * sizeof(T), "running the chain"));
     return values;
 }
 
 Result<std::uint64_t> CudaMlpDevice::digestOf(const float* values, std::uint64_t count)
 {
+    MEMSCAPE_CHECK(m_session.synchronize("running the chain"));
     MEMSCAPE_TRY(sum, m_session.allocateExtra(sizeof(unsigned long long)));
     auto* const at = reinterpret_cast<unsigned long long*>(sum.get());
     MEMSCAPE_CHECK(

@@ -4,25 +4,25 @@
 // that it is tested where there is no GPU.
 //
 //   flush      max(256 MB, 3 × L2), at most a quarter of the free memory: once the L2 is not
-//   enough,
-//              its replacement is not LRU
-//   batch      events resolve about half a microsecond, so whatever is shorter than 50 µs is
-//   measured
-//              as k launches with k × t ≥ 200 µs; at most 200, since the queue behind the gate is
-//              finite
+//              enough, its replacement is not LRU
+//   batch      events resolve about half a microsecond and a launch takes one to three, so whatever
+//              is shorter than 200 µs is measured as k launches with k × t ≥ 200 µs; at most 200, and
+//              of work of several kernels only what the queue holds
+//   queue      a stream's queue holds about a thousand launches; half of it is used
 //   clock      clocks / time between two stamps of one SM
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
 namespace memscape::cuda {
 
-inline constexpr double shortKernel = 50e-6; ///< s
 inline constexpr double batchTime = 200e-6; ///< s
 inline constexpr int batchLimit = 200;
+inline constexpr std::size_t heldLaunches = 512; ///< behind the gate
 inline constexpr std::uint64_t mega = 1'000'000;
 
 inline std::uint64_t flushBytes(std::uint64_t l2Bytes, std::uint64_t freeBytes)
@@ -30,14 +30,14 @@ inline std::uint64_t flushBytes(std::uint64_t l2Bytes, std::uint64_t freeBytes)
     return std::min(std::max(256 * mega, 3 * l2Bytes), freeBytes / 4);
 }
 
-/// Launches in one sample of a kernel that takes `seconds`.
-inline int batchFor(double seconds)
+/// Runs in one sample of what takes `seconds` and `launches`.
+inline int batchFor(double seconds, std::size_t launches = 1)
 {
+    const double fits = std::max(1.0, std::floor(double(heldLaunches) / double(std::max<std::size_t>(1, launches))));
+    const double most = std::min(double(batchLimit), fits);
     if (!(seconds > 0))
-        return batchLimit;
-    if (seconds >= shortKernel)
-        return 1;
-    return static_cast<int>(std::clamp(std::ceil(batchTime / seconds), 1.0, double(batchLimit)));
+        return static_cast<int>(most);
+    return static_cast<int>(std::clamp(std::ceil(batchTime / seconds), 1.0, most));
 }
 
 /// How many copies of arrays of `bytes` a cold batch walks in turn, so that no launch finds what
@@ -94,6 +94,14 @@ inline std::uint64_t lapsFor(const LapsShape& shape, int blocks, double bytes)
 inline std::uint64_t chaseLoads(std::uint64_t workingSet, std::uint64_t l2Bytes)
 {
     return workingSet <= l2Bytes ? (1u << 18) : (1u << 16);
+}
+
+/// Loads of a chase before it is timed, until the caches hold what they can: one lap, or as many lines
+/// as L2 has; whole turns of 32.
+inline std::uint64_t warmLoads(std::uint64_t nodes, std::uint64_t lineBytes, std::uint64_t l2Bytes)
+{
+    const std::uint64_t lines = std::max<std::uint64_t>(1u << 18, l2Bytes / lineBytes);
+    return (std::min(nodes, lines) + 31) / 32 * 32;
 }
 
 } // namespace memscape::cuda

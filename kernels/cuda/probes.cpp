@@ -14,7 +14,8 @@ namespace memscape::cuda {
 namespace {
 
 constexpr std::uint64_t chaseLimit = 1ULL << 27; ///< nodes: a table of half a gigabyte on the host
-constexpr std::uint64_t warmLoads = 1ULL << 18;
+
+constexpr std::uint64_t mostWarmLoads = 1ULL << 18; ///< of one launch: no display is held for long
 
 /// The buffers of a chase and the state of its chain.
 struct Chase
@@ -49,11 +50,8 @@ Result<Chase> allocateChase(Session& session, ChaseKind kind, std::uint64_t work
 Result<void> layChain(Session& session, Chase& chase, std::uint64_t seed)
 {
     const auto next = sattoloCycle(static_cast<std::uint32_t>(chase.nodes), seed);
-    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(chase.table.get(), next.data(),
-                                              next.size() * sizeof(std::uint32_t),
-                                              cudaMemcpyHostToDevice, session.stream()),
-                              "copying a chain"));
-    MEMSCAPE_CHECK(session.synchronize("copying a chain"));
+    MEMSCAPE_CHECK(session.upload(chase.table.get(), next.data(), next.size() * sizeof(std::uint32_t),
+                                  "copying a chain"));
     if (chase.kind == ChaseKind::Shared)
         return {};
     chase.start = chase.kind == ChaseKind::Index
@@ -77,13 +75,22 @@ Result<Latency> follow(Session& session, Chase& chase, std::uint64_t loads)
                       session.stream());
     MEMSCAPE_CHECK(cudaResult(error, "starting the pointer chase"));
     ChaseResult result;
-    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(&result, deviceResult, sizeof result,
-                                              cudaMemcpyDeviceToHost, session.stream()),
-                              "reading the pointer chase"));
-    MEMSCAPE_CHECK(session.synchronize("running the pointer chase"));
+    MEMSCAPE_CHECK(session.download(&result, deviceResult, sizeof result, "running the pointer chase"));
     chase.start = result.end;
     return Latency{double(result.nanoseconds) * 1e-9 / double(loads),
                    double(result.cycles) / double(loads)};
+}
+
+/// Until the caches hold what they can.
+Result<void> warmChase(Session& session, Chase& chase)
+{
+    std::uint64_t rest = warmLoads(chase.nodes, nodeBytes, session.l2Bytes());
+    while (rest > 0) {
+        const std::uint64_t loads = std::min(rest, mostWarmLoads);
+        MEMSCAPE_CHECK(follow(session, chase, loads));
+        rest -= loads;
+    }
+    return {};
 }
 
 } // namespace
@@ -98,9 +105,7 @@ Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind,
     std::vector<Latency> samples;
     for (int chain = 0; chain < chains && !sink.cancelled(); ++chain) {
         MEMSCAPE_CHECK(layChain(session, chase, seed + static_cast<std::uint64_t>(chain)));
-        // One lap, or as much as makes a difference: the caches then hold what they can.
-        const std::uint64_t lap = (std::min(chase.nodes, warmLoads) + 31) / 32 * 32;
-        MEMSCAPE_CHECK(follow(session, chase, lap));
+        MEMSCAPE_CHECK(warmChase(session, chase));
         for (int i = 0; i < perChain; ++i) {
             MEMSCAPE_TRY(latency, follow(session, chase, loads));
             samples.push_back(latency);
@@ -140,11 +145,13 @@ Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBy
                                                 session.stream());
                         },
                         "a stream"};
-        MEMSCAPE_TRY(seconds, warmUp(session, work));
+        MEMSCAPE_CHECK(warmUp(session, work));
+        PointSamples samples;
+        MEMSCAPE_CHECK(samplePass(session, work, false, 0, StoppingOptions::live().perPass(passes), samples));
         const int arrays = act == Act::Triad ? 3 : act == Act::Copy ? 2 : 1;
-        const double rate = double(arrayBytes) * arrays / seconds;
+        const double rate = double(arrayBytes) * arrays / samples.summary().median;
         if (rate > best.bytesPerSecond)
-            best = {candidate.version, candidate.threads, rate};
+            best = {candidate.version, candidate.threads, rate, samples.seconds.merged()};
     }
     return best;
 }

@@ -53,7 +53,7 @@ double quantileOf(std::vector<double> values, double q)
 Result<void> queueBetweenStamps(Session& session, const Work& work, int batch)
 {
     cudaStream_t stream = session.stream();
-    if (work.isHeld)
+    if (work.launches * std::size_t(batch) <= heldLaunches)
         MEMSCAPE_CHECK(
             cudaResult(launchGate(session.deviceGate(), gateLimitNs, stream), "holding the stream"));
     MEMSCAPE_CHECK(
@@ -93,13 +93,18 @@ Result<Sample> takeSample(Session& session, const Work& work, bool cold, int bat
                                stamps[1].clocks)};
 }
 
+Result<void> meet(Session& session, const Work& work)
+{
+    MEMSCAPE_CHECK(cudaResult(work.launch(0), "starting " + work.name));
+    return session.synchronize("running " + work.name);
+}
+
 Result<double> warmUp(Session& session, const Work& work)
 {
-    // Loads the small kernels too: the gate must never wait for a module to be loaded.
-    MEMSCAPE_TRY(first, takeSample(session, work, false, 1));
+    MEMSCAPE_CHECK(meet(session, work));
     const SteadyClock clock;
     const double begin = clock.now();
-    double best = first.seconds;
+    double best = std::numeric_limits<double>::infinity();
     for (int i = 0; i < 3 || clock.now() - begin < 25e-3; ++i) {
         MEMSCAPE_TRY(sample, takeSample(session, work, false, 1));
         best = std::min(best, sample.seconds);
@@ -130,6 +135,8 @@ Quality PointSamples::quality(double reference) const
     const double low = quantileOf(clocks, 0.05);
     if (std::isfinite(low) && reference > 0)
         seen.clockShare = std::min(1.0, low / reference);
+    if (isDense)
+        seen.clockDrift = driftOf(clocks);
     seen.drift = seconds.drift();
     return gradeOf(summary(), seen);
 }

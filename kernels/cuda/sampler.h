@@ -4,8 +4,13 @@
 // Cold: flush → wait → gate → stamp → event → kernel → event → stamp → open the gate → wait. The
 // gate holds the stream until everything is queued, so the time between the events is the GPU's
 // alone; the stamps give the SM clock during it. Warm: the same without the flush. A kernel shorter
-// than 50 µs is launched several times between the events and the time divided; its launches then
+// than 200 µs is launched several times between the events and the time divided; its launches then
 // follow each other back to back, so a sample is never shorter than the launch period.
+//
+// Nothing may wait behind the closed gate, or both wait for each other until the gate gives up. So
+// every kernel runs once without it (meet): CUDA loads a kernel at its first launch, and that may
+// wait for all that is queued. And only so many launches are held as fit into the stream's queue;
+// of work with more, the first runs while the last is still being queued.
 #pragma once
 
 #include "core/base/json.h"
@@ -25,8 +30,7 @@ struct Work
 {
     std::function<cudaError_t(int turn)> launch;
     std::string name; ///< "the strided read", for errors
-    /// False: more kernels than a stream's queue holds; the first runs while the last is being queued.
-    bool isHeld = true;
+    std::size_t launches = 1; ///< of kernels in one run, at most
 };
 
 struct Sample
@@ -35,10 +39,13 @@ struct Sample
     double clockHz = 0; ///< NaN when the stamps failed
 };
 
-/// Errors: run.failed when the gate timed out, and those of cudaFailure().
+/// Runs it once without the gate and waits for it: its kernels are loaded then.
+Result<void> meet(Session& session, const Work& work);
+
+/// Of work that was met. Errors: run.failed when the gate timed out, and those of cudaFailure().
 Result<Sample> takeSample(Session& session, const Work& work, bool cold, int batch);
 
-/// At least 3 launches and 25 ms; the time of one launch, seen without gate.
+/// Meets it; then at least 3 launches and 25 ms. The time of one launch.
 Result<double> warmUp(Session& session, const Work& work);
 
 /// Everything measured at one point, over its passes.
@@ -48,6 +55,7 @@ struct PointSamples
     std::vector<double> clocks;
     StopReason stop = StopReason::Running;
     int batch = 1;
+    bool isDense = false; ///< products, which power caps: see Circumstances::clockDrift
     double peak = 0; ///< B, counted memory
     double deviceDelta = 0; ///< B, by which the device's free memory fell
 

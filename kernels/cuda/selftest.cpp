@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every version of every kernel against its reference on the host. After an error that loses the
-// context the rest is reported as skipped, not as passed.
+// GPU to this process, or a kernel that does not end, what is left is reported as not run.
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/amp.h"
@@ -28,6 +28,52 @@ namespace memscape::cuda {
 namespace {
 
 using Checks = std::vector<std::function<KernelCheck()>>;
+
+/// What was found so far, and whether the GPU still answers.
+class Lines
+{
+public:
+    Lines(Session& session, RunSink& sink)
+        : m_session(session)
+        , m_sink(sink)
+    {
+    }
+
+    /// Nothing more can be checked, or somebody wants to stop.
+    bool isOver() const { return m_isLost || m_sink.cancelled(); }
+    void add(SelftestLine line)
+    {
+        forgetCudaError(); // one kernel's is not the next one's
+        const auto alive = m_session.synchronize("checking " + line.kernel);
+        m_isLost = !alive && endsRun(alive.error());
+        if (m_isLost)
+            line = {line.kernel, false, false, alive.error().text()};
+        const std::size_t done = m_lines.size() + 1;
+        m_sink.progress(static_cast<int>(done), static_cast<int>(done <= m_expected ? m_expected : 0),
+                        line.kernel);
+        m_lines.push_back(std::move(line));
+    }
+    /// For the progress of what follows.
+    void expect(std::size_t more) { m_expected = m_lines.size() + more; }
+    void group(const char* name, const std::function<void()>& run)
+    {
+        const bool wasLost = m_isLost;
+        if (!wasLost && !m_sink.cancelled())
+            run();
+        if (m_isLost)
+            m_lines.push_back({(wasLost ? "" : "the rest of ") + std::string(name), false, true,
+                               "not run: the GPU was lost"});
+    }
+    const std::vector<SelftestLine>& all() const { return m_lines; }
+
+private:
+    Session& m_session;
+    RunSink& m_sink;
+    bool m_isLost = false;
+    std::size_t m_expected = 0;
+    std::vector<SelftestLine> m_lines;
+};
+
 constexpr int widths[] = {1, 2, 4, 8, 16};
 
 void addStride(Checks& checks, int sms)
@@ -110,6 +156,24 @@ void addProducts(Checks& checks)
     checks.push_back([] { return checkBatchElements(); });
 }
 
+void addKernels(Lines& lines, int sms)
+{
+    Checks checks;
+    addChases(checks);
+    addStreams(checks, sms);
+    addStride(checks, sms);
+    addViews(checks, sms);
+    addBanks(checks);
+    addProducts(checks);
+    lines.expect(checks.size());
+    for (const auto& run : checks) {
+        if (lines.isOver())
+            return;
+        const KernelCheck check = run();
+        lines.add({check.kernel, check.passed, false, check.detail});
+    }
+}
+
 /// The chain that checkpoint runs, in every way to forget and make again.
 SelftestLine chainLine(Session& session, CublasLt* blas, RunSink& sink)
 {
@@ -157,16 +221,29 @@ SelftestLine attentionLine(Session& session, CublasLt* blas, const AttentionVers
                  : SelftestLine{name, false, false, check.error().text()};
 }
 
-void addAttention(Session& session, CublasLt* blas, RunSink& sink, std::vector<SelftestLine>& lines)
+/// By the library's products where there is one, and by ours.
+void addChains(Session& session, CublasLt* blas, RunSink& sink, Lines& lines)
+{
+    std::vector<CublasLt*> all{nullptr};
+    if (blas != nullptr)
+        all.insert(all.begin(), blas);
+    for (CublasLt* const products : all) {
+        for (const auto& line : {chainLine, trainingLine}) {
+            if (!lines.isOver())
+                lines.add(line(session, products, sink));
+        }
+    }
+}
+
+void addAttention(Session& session, CublasLt* blas, RunSink& sink, Lines& lines)
 {
     for (const AttentionKind kind : {AttentionKind::Standard, AttentionKind::Flash}) {
         for (const AttentionVersion& version : attentionVersions(kind, true)) {
             for (const DType dtype : version.dtypes) {
-                if (sink.cancelled())
+                if (lines.isOver())
                     return;
-                sink.progress(static_cast<int>(lines.size()), 0, "attention");
-                lines.push_back(
-                    attentionLine(session, blas, compiledVersion(version), dtype, sink));
+                sink.progress(static_cast<int>(lines.all().size()), 0, "attention");
+                lines.add(attentionLine(session, blas, compiledVersion(version), dtype, sink));
             }
         }
     }
@@ -180,33 +257,33 @@ SelftestLine formatLine(const std::string& name, const Result<Check>& check)
 }
 
 /// Products in every format, and the conversions to the short ones.
-void addFormats(Session& session, CublasLt* blas, RunSink& sink, std::vector<SelftestLine>& lines)
+void addFormats(Session& session, CublasLt* blas, Lines& lines)
 {
     for (const NumberFormat& numbers : numberFormats()) {
-        if (sink.cancelled())
-            return;
-        sink.progress(static_cast<int>(lines.size()), 0, std::string(numbers.label));
-        lines.push_back(formatLine(fmt::format("product in {}", numbers.label),
-                                   checkGpuProduct(session, blas, numbers.format)));
+        if (!lines.isOver())
+            lines.add(formatLine(fmt::format("product in {}", numbers.label),
+                                 checkGpuProduct(session, blas, numbers.format)));
     }
-    for (const Format format : {Format::Fp16, Format::Bf16, Format::Fp8E4M3, Format::Fp8E5M2})
-        lines.push_back(formatLine(fmt::format("conversion to {} and back", numberFormat(format).label),
-                                   checkConversions(session, format)));
+    for (const Format format : {Format::Fp16, Format::Bf16, Format::Fp8E4M3, Format::Fp8E5M2}) {
+        if (!lines.isOver())
+            lines.add(formatLine(fmt::format("conversion to {} and back", numberFormat(format).label),
+                                 checkConversions(session, format)));
+    }
 }
 
 /// A whole training step in each format, by the library's products where there is one, and by ours.
-void addTraining(Session& session, CublasLt* blas, RunSink& sink, std::vector<SelftestLine>& lines)
+void addTraining(Session& session, CublasLt* blas, Lines& lines)
 {
     std::vector<CublasLt*> all{nullptr};
     if (blas != nullptr)
         all.insert(all.begin(), blas);
     for (CublasLt* const products : all) {
         for (const Format format : {Format::Fp32, Format::Fp16, Format::Bf16}) {
-            if (sink.cancelled())
+            if (lines.isOver())
                 return;
-            lines.push_back(formatLine(fmt::format("training step in {}, {}", numberFormat(format).label,
-                                                   products != nullptr ? products->name() : "our products"),
-                                       checkGpuTraining(session, products, format)));
+            lines.add(formatLine(fmt::format("training step in {}, {}", numberFormat(format).label,
+                                             products != nullptr ? products->name() : "our products"),
+                                 checkGpuTraining(session, products, format)));
         }
     }
 }
@@ -215,39 +292,19 @@ void addTraining(Session& session, CublasLt* blas, RunSink& sink, std::vector<Se
 
 std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
 {
-    Checks checks;
-    addChases(checks);
-    addStreams(checks, session.multiprocessors());
-    addStride(checks, session.multiprocessors());
-    addViews(checks, session.multiprocessors());
-    addBanks(checks);
-    addProducts(checks);
-    std::vector<SelftestLine> lines;
-    for (const auto& run : checks) {
-        if (sink.cancelled())
-            break;
-        const KernelCheck check = run();
-        sink.progress(static_cast<int>(lines.size()) + 1, static_cast<int>(checks.size()),
-                      check.kernel);
-        lines.push_back({check.kernel, check.passed, false, check.detail});
-        if (isSticky(check.error)) {
-            lines.push_back(
-                {"the rest", false, true,
-                 cudaFailure(check.error, "checking " + std::string(check.kernel)).text()});
-            return lines;
-        }
-    }
     const std::unique_ptr<CublasLt> blas = CublasLt::open();
-    if (blas) {
-        lines.push_back(chainLine(session, blas.get(), sink));
-        lines.push_back(trainingLine(session, blas.get(), sink));
-    }
-    lines.push_back(chainLine(session, nullptr, sink));
-    lines.push_back(trainingLine(session, nullptr, sink));
-    addFormats(session, blas.get(), sink, lines);
-    addTraining(session, blas.get(), sink, lines);
-    addAttention(session, blas.get(), sink, lines);
-    return lines;
+    Lines lines(session, sink);
+    // Attention last, its newest versions at the very end: they are the likeliest to lose the GPU.
+    const std::pair<const char*, std::function<void()>> groups[] = {
+        {"single kernels", [&] { addKernels(lines, session.multiprocessors()); }},
+        {"chains and training steps", [&] { addChains(session, blas.get(), sink, lines); }},
+        {"products and conversions in every format", [&] { addFormats(session, blas.get(), lines); }},
+        {"training in every format", [&] { addTraining(session, blas.get(), lines); }},
+        {"attention", [&] { addAttention(session, blas.get(), sink, lines); }},
+    };
+    for (const auto& [name, run] : groups)
+        lines.group(name, run);
+    return lines.all();
 }
 
 } // namespace memscape::cuda

@@ -30,6 +30,17 @@ private:
     cudaError_t m_error = cudaSuccess;
 };
 
+// An allocation may wait for what is queued, and without an end.
+constexpr const char* beforeAllocating = "finishing what was queued before an allocation";
+
+/// cudaFree waits for the whole GPU: never for one that is hung.
+void freeWhenIdle(char* memory, cudaStream_t stream)
+{
+    static_cast<void>(waitFor(stream));
+    if (!isHung())
+        cudaFree(memory);
+}
+
 int attribute(Calls& calls, cudaDeviceAttr which, int ordinal)
 {
     int value = 0;
@@ -70,13 +81,28 @@ Result<void> Session::initialize(int ordinal)
           << cudaHostGetDevicePointer(&deviceStamps, stamps, 0) << makePool(ordinal) << preferL1();
     m_deviceGate = static_cast<Gate*>(deviceGate);
     m_deviceStamps = static_cast<Stamp*>(deviceStamps);
-    return cudaResult(calls.error(), "preparing the GPU");
+    MEMSCAPE_CHECK(cudaResult(calls.error(), "preparing the GPU"));
+    return loadHarness();
+}
+
+/// CUDA loads a kernel at its first launch, which may wait for all that is queued. What surrounds a
+/// timed kernel must be loaded before the gate is closed for the first time.
+Result<void> Session::loadHarness()
+{
+    m_gate->open = 1;
+    Calls calls;
+    calls << launchGate(m_deviceGate, 0, m_stream)
+          << launchStamp(m_deviceStamps, m_multiprocessors, m_stream)
+          << cudaEventRecord(m_begin, m_stream) << launchEmpty(m_stream)
+          << cudaEventRecord(m_end, m_stream);
+    MEMSCAPE_CHECK(cudaResult(calls.error(), "loading the small kernels"));
+    return synchronize("loading the small kernels");
 }
 
 cudaError_t Session::makePool(int ordinal)
 {
     int supported = 0;
-    if (cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, ordinal) != cudaSuccess
+    if (!succeeded(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, ordinal))
         || supported == 0)
         return cudaSuccess;
     cudaMemPoolProps properties = {};
@@ -90,7 +116,9 @@ Session::~Session()
 {
     m_flush.reset();
     if (m_stream != nullptr)
-        cudaStreamSynchronize(m_stream);
+        settle();
+    if (isHung())
+        return; // all of it would wait for the GPU
     if (m_pool != nullptr)
         cudaMemPoolDestroy(m_pool);
     if (m_begin != nullptr)
@@ -106,35 +134,41 @@ Session::~Session()
 std::uint64_t Session::freeBytes() const
 {
     std::size_t free = 0, total = 0;
-    return cudaMemGetInfo(&free, &total) == cudaSuccess ? free : 0;
+    return succeeded(cudaMemGetInfo(&free, &total)) ? free : 0;
 }
 
 Result<Buffer> Session::allocate(std::uint64_t bytes)
 {
     const std::string doing =
         "allocating " + quantityText(double(bytes), Unit::Byte) + " on the GPU";
+    MEMSCAPE_CHECK(synchronize(beforeAllocating));
     void* data = nullptr;
     if (m_pool != nullptr) {
         MEMSCAPE_CHECK(cudaResult(cudaMallocFromPoolAsync(&data, bytes, m_pool, m_stream), doing));
         return Buffer(static_cast<char*>(data),
-                      [stream = m_stream](char* memory) { cudaFreeAsync(memory, stream); });
+                      [stream = m_stream](char* memory) {
+                          if (!isHung())
+                              cudaFreeAsync(memory, stream);
+                      });
     }
     MEMSCAPE_CHECK(cudaResult(cudaMalloc(&data, bytes), doing));
     *m_used += bytes;
     *m_highWater = std::max(*m_highWater, *m_used);
-    return Buffer(static_cast<char*>(data), [used = m_used, bytes](char* memory) {
+    return Buffer(static_cast<char*>(data), [used = m_used, bytes, stream = m_stream](char* memory) {
         *used -= bytes;
-        cudaFree(memory);
+        freeWhenIdle(memory, stream);
     });
 }
 
 Result<Buffer> Session::allocateExtra(std::uint64_t bytes)
 {
+    const std::string doing =
+        "allocating " + quantityText(double(bytes), Unit::Byte) + " for the measuring harness";
+    MEMSCAPE_CHECK(synchronize(beforeAllocating));
     void* data = nullptr;
-    MEMSCAPE_CHECK(cudaResult(cudaMalloc(&data, bytes),
-                              "allocating " + quantityText(double(bytes), Unit::Byte)
-                                  + " for the measuring harness"));
-    return Buffer(static_cast<char*>(data), [](char* memory) { cudaFree(memory); });
+    MEMSCAPE_CHECK(cudaResult(cudaMalloc(&data, bytes), doing));
+    return Buffer(static_cast<char*>(data),
+                  [stream = m_stream](char* memory) { freeWhenIdle(memory, stream); });
 }
 
 void Session::resetPeak()
@@ -152,8 +186,8 @@ double Session::peakBytes() const
         return double(*m_highWater);
     // A reset high water does not promise to hold what was in use already.
     std::uint64_t high = 0, current = 0;
-    if (cudaMemPoolGetAttribute(m_pool, cudaMemPoolAttrUsedMemHigh, &high) != cudaSuccess
-        || cudaMemPoolGetAttribute(m_pool, cudaMemPoolAttrUsedMemCurrent, &current) != cudaSuccess)
+    if (!succeeded(cudaMemPoolGetAttribute(m_pool, cudaMemPoolAttrUsedMemHigh, &high))
+        || !succeeded(cudaMemPoolGetAttribute(m_pool, cudaMemPoolAttrUsedMemCurrent, &current)))
         return std::numeric_limits<double>::quiet_NaN();
     return double(std::max(high, current));
 }
@@ -168,16 +202,37 @@ Result<void> Session::flush()
 {
     if (!m_flush) {
         m_flushBytes = flushBytes(m_l2Bytes, freeBytes());
-        MEMSCAPE_TRY(buffer, allocateExtra(std::max<std::uint64_t>(m_flushBytes, 4)));
+        MEMSCAPE_TRY(buffer, allocateExtra(std::max<std::uint64_t>(m_flushBytes, 16)));
         m_flush = std::move(buffer);
+        MEMSCAPE_CHECK(fill(m_flush.get(), m_flushBytes));
     }
-    return cudaResult(cudaMemsetAsync(m_flush.get(), 0x5a, m_flushBytes, m_stream),
-                      "flushing the caches");
+    StreamLaunch launch;
+    launch.first = m_flush.get();
+    launch.bytes = m_flushBytes;
+    return cudaResult(launchStream(launch, m_multiprocessors, m_stream), "flushing the caches");
 }
 
 Result<void> Session::synchronize(const std::string& doing)
 {
-    return cudaResult(cudaStreamSynchronize(m_stream), doing);
+    return cudaResult(waitFor(m_stream), doing);
+}
+
+Result<void> Session::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                           const std::string& doing)
+{
+    MEMSCAPE_CHECK(synchronize(doing));
+    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(to, from, bytes, kind, m_stream), doing));
+    return synchronize(doing);
+}
+
+Result<void> Session::upload(void* to, const void* from, std::size_t bytes, const std::string& doing)
+{
+    return copy(to, from, bytes, cudaMemcpyHostToDevice, doing);
+}
+
+Result<void> Session::download(void* to, const void* from, std::size_t bytes, const std::string& doing)
+{
+    return copy(to, from, bytes, cudaMemcpyDeviceToHost, doing);
 }
 
 Result<double> Session::warmClock(double seconds)
@@ -191,9 +246,9 @@ Result<double> Session::warmClock(double seconds)
         calls << launchStamp(m_deviceStamps, m_multiprocessors, m_stream)
               << launchSpin(static_cast<std::uint64_t>(piece * 1e9), m_multiprocessors,
                             reinterpret_cast<float*>(sink.get()), m_stream)
-              << launchStamp(m_deviceStamps + 1, m_multiprocessors, m_stream)
-              << cudaStreamSynchronize(m_stream);
+              << launchStamp(m_deviceStamps + 1, m_multiprocessors, m_stream);
         MEMSCAPE_CHECK(cudaResult(calls.error(), "leaving the idle clock"));
+        MEMSCAPE_CHECK(synchronize("leaving the idle clock"));
     }
     return clockBetween(m_stamps[0].nanoseconds, m_stamps[0].clocks, m_stamps[1].nanoseconds,
                         m_stamps[1].clocks);

@@ -7,6 +7,7 @@
 #include "core/base/result.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/nvml.h"
+#include "kernels/cuda/watchdog.h"
 
 #include <functional>
 #include <memory>
@@ -20,7 +21,7 @@ using Buffer = std::unique_ptr<char, std::function<void(char*)>>;
 class Session
 {
 public:
-    /// Errors: device.missing, run.sticky, run.failed.
+    /// Errors: device.missing, run.sticky, run.hung, run.failed.
     static Result<std::unique_ptr<Session>> open(int ordinal);
     ~Session();
     Session(const Session&) = delete;
@@ -44,9 +45,16 @@ public:
 
     /// Fills `bytes` (rounded down to words) with mixed data.
     Result<void> fill(char* data, std::uint64_t bytes, std::uint64_t salt = 0);
-    /// Overwrites the caches' content; allocates the buffer on first use.
+    /// Fills the caches with what nobody needs and nobody has written; allocates it on first use.
     Result<void> flush();
+    /// Errors: run.hung after the deadline (watchdog.h), and those of what was queued.
     Result<void> synchronize(const std::string& doing);
+    /// To and from the host, finished when they return. `doing`: what the GPU is at. They wait first: a
+    /// copy of pageable memory would, and without an end.
+    Result<void> upload(void* to, const void* from, std::size_t bytes, const std::string& doing);
+    Result<void> download(void* to, const void* from, std::size_t bytes, const std::string& doing);
+    /// Waits before something is taken apart, whatever the outcome.
+    void settle() { static_cast<void>(waitFor(m_stream)); }
     /// Keeps the multiprocessors busy for `seconds`; the SM clock at the end, NaN when unknown.
     Result<double> warmClock(double seconds);
 
@@ -62,6 +70,9 @@ private:
     Session() = default;
     Result<void> initialize(int ordinal);
     cudaError_t makePool(int ordinal);
+    Result<void> loadHarness();
+    Result<void> copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                      const std::string& doing);
 
     int m_multiprocessors = 1;
     std::uint64_t m_l2Bytes = 0;
@@ -73,7 +84,7 @@ private:
     std::shared_ptr<std::uint64_t> m_highWater = std::make_shared<std::uint64_t>(0);
     Gate *m_gate = nullptr, *m_deviceGate = nullptr;
     Stamp *m_stamps = nullptr, *m_deviceStamps = nullptr;
-    Buffer m_flush;
+    Buffer m_flush; ///< only ever read after it was filled
     std::uint64_t m_flushBytes = 0;
     bool m_isInsisted = false;
 };

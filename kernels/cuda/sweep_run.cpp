@@ -18,11 +18,6 @@ namespace {
 
 constexpr double busySeconds = 0.4; ///< to leave the idle clock
 
-bool endsRun(const Error& error)
-{
-    return error.code == "run.sticky" || error.code == "device.missing";
-}
-
 double xOf(const ParameterValue& value, std::size_t index)
 {
     const double* number = std::get_if<double>(&value);
@@ -72,7 +67,11 @@ public:
             if (m_sink.cancelled())
                 return false;
             m_sink.progress(done++, static_cast<int>(order.size()), labelOf(m_plan, visit.point));
-            MEMSCAPE_CHECK(one(visit));
+            if (auto visited = one(visit); !visited) {
+                if (visited.error().code == "run.cancelled")
+                    return false;
+                return fail(std::move(visited).error());
+            }
         }
         m_sink.progress(done, done, {});
         return true;
@@ -89,8 +88,8 @@ public:
     /// What was seen at any of the visits: reasons of the clock, other processes.
     const GpuState& state() const { return m_state; }
 
-    /// The first error when not one point could be measured.
-    std::optional<Error> failure() const
+    /// Why when not one point could be measured: the first error, or that it was stopped.
+    std::optional<Error> failure(bool isComplete) const
     {
         std::optional<Error> first;
         for (std::size_t i = 0; i < m_errors.size(); ++i) {
@@ -99,7 +98,9 @@ public:
             if (m_errors[i] && !first)
                 first = m_errors[i];
         }
-        return first;
+        if (first || isComplete)
+            return first;
+        return Error{"run.cancelled", "the measurement was stopped before its first point"};
     }
 
 private:
@@ -112,9 +113,12 @@ private:
         auto visited = m_measurer.visit(visit.point, m_plan.parameters.at(m_plan.sweep.key, value),
                                         visit.pass);
         if (!visited) {
+            if (visited.error().code == "run.cancelled")
+                return visited;
             error = std::move(visited).error();
             if (endsRun(*error))
                 return fail(*error);
+            forgetCudaError(); // a library's, which nobody asked for
             m_sink.note("warning", error->code,
                         labelOf(m_plan, visit.point) + ": " + error->text());
         }
@@ -197,7 +201,7 @@ Result<MeasuredRun> runSweep(Session& session, const Circumstance& circumstance,
 {
     Visits visits(plan, measurer, session.pciBusId(), sink);
     MEMSCAPE_TRY(complete, visits.all());
-    if (auto failure = visits.failure())
+    if (auto failure = visits.failure(complete))
         return fail(std::move(*failure));
 
     MeasuredRun run;

@@ -30,7 +30,7 @@ class PointMeasurer
 public:
     virtual ~PointMeasurer() = default;
     /// One pass over point `index`. An error is kept for this point and the others go on, except
-    /// run.sticky and device.missing, which end the run.
+    /// run.cancelled and those of endsRun().
     virtual Result<void> visit(std::size_t index, const Parameters& at, int pass) = 0;
     /// Figures and detail of the samples so far; empty figures while there are none.
     virtual Point point(std::size_t index) const = 0;

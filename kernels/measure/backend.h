@@ -26,6 +26,12 @@ public:
     virtual bool insists() const { return false; }
 };
 
+/// Nothing more can be measured by this process on this device: points that are left are not tried.
+inline bool endsRun(const Error& error)
+{
+    return error.code == "run.sticky" || error.code == "run.hung" || error.code == "device.missing";
+}
+
 struct BackendDevice
 {
     std::string id;
@@ -56,12 +62,15 @@ public:
     virtual ~Backend() = default;
     virtual std::string id() const = 0; ///< "host", "cuda", "replay"
     virtual std::vector<BackendDevice> devices() = 0;
-    /// Errors: run.skipped (reason and remedy), run.failed, run.memory, device.missing, check.failed.
+    /// Errors: run.skipped (reason and remedy), run.failed, run.memory, device.missing, check.failed;
+    /// run.sticky and run.hung, after which this process cannot measure there any more.
     virtual Result<MeasuredRun> measure(const Experiment& experiment, const BackendDevice& device,
                                         const Parameters& parameters, RunSink& sink) = 0;
     /// About a minute; the calibrated device.
     virtual Result<Device> calibrate(const BackendDevice& device, RunSink& sink) = 0;
     virtual std::vector<SelftestLine> selftest(const BackendDevice& device, RunSink& sink) = 0;
+    /// Its device is lost to this process: only a new one can measure there.
+    virtual bool isSpent() const { return false; }
 };
 
 std::unique_ptr<Backend> makeHostBackend();

@@ -45,6 +45,8 @@ public:
                 break;
             }
             m_error = measured.error();
+            if (endsRun(m_error))
+                return fail(m_error);
             m_sink.note("warning", m_error.code,
                         fmt::format("{} {}: {}", m_sweep.key, valueText(m_sweep.values[i]),
                                     m_error.text()));

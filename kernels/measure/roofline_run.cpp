@@ -138,7 +138,7 @@ Result<MeasuredRun> runRoofline(const Device& device, RunSink& sink, const Measu
         if (measured)
             continue;
         const std::string& code = measured.error().code;
-        if (code == "run.sticky" || code == "device.missing")
+        if (endsRun(measured.error()))
             return fail(measured.error());
         if (code == "run.cancelled")
             isComplete = false;

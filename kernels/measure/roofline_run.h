@@ -13,7 +13,7 @@ namespace memscape {
 using MeasureKernel = std::function<Result<MeasuredRun>(const Experiment&, const Parameters&, RunSink&)>;
 
 /// Figures, `detail.points` and, as provenance, each kernel's method and samples and the worst grade.
-/// Errors: run.cancelled before the first, run.failed when there is none; run.sticky and device.missing,
+/// Errors: run.cancelled before the first, run.failed when there is none; those of endsRun(),
 /// after which no other can be measured.
 Result<MeasuredRun> runRoofline(const Device& device, RunSink& sink, const MeasureKernel& measure);
 

@@ -6,6 +6,7 @@
 #include "kernels/measure/clock.h"
 #include "kernels/worker/stream_sink.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -138,11 +139,13 @@ void WorkerSession::measure(const Run& run)
         const std::lock_guard lock(m_mutex);
         m_busy = false;
     }
-    // A GPU context that is lost stays lost for this process: only a new worker can measure there.
-    const bool spent = done.error && done.error->code == "run.sticky";
+    // A GPU that is lost stays lost for this process: only a new worker can measure there. Without
+    // goodbyes, which may wait for a kernel that never ends.
+    const bool spent = std::any_of(m_backends.begin(), m_backends.end(),
+                                   [](const auto& backend) { return backend->isSpent(); });
     m_out.write(Event {std::move(done)});
     if (spent)
-        std::_Exit(0);
+        std::_Exit(1);
     m_idle.notify_all();
 }
 

@@ -30,7 +30,8 @@ Backends makeBackends(const WorkerOptions& options);
 
 /// Speaks the protocol on two file descriptors until the input ends or quit comes. Writes nothing to
 /// `out` but protocol lines. A run that does not stop in time takes the process with it: the caller
-/// wanted it gone. SIGPIPE is ignored from here on. Returns the exit code, 0.
+/// wanted it gone. One that loses its GPU is the last: after its done the process ends with status 1. SIGPIPE
+/// is ignored from here on. Returns the exit code, 0.
 int runWorker(int in, int out, const WorkerOptions& options = WorkerOptions::fromEnvironment());
 int runWorker(int in, int out, Backends backends, const WorkerOptions& options);
 

@@ -46,7 +46,7 @@ public:
         , m_format(elementFormat(task.problem.dtype))
     {
     }
-    ~CudaAttentionDevice() override { cudaStreamSynchronize(m_session.stream()); }
+    ~CudaAttentionDevice() override { m_session.settle(); }
 
     Result<void> open();
 
@@ -54,12 +54,12 @@ public:
     Result<void> forward() override
     {
         MEMSCAPE_CHECK(queueForward());
-        return m_session.synchronize("computing attention");
+        return m_session.synchronize("computing " + title());
     }
     Result<void> backward() override
     {
         MEMSCAPE_CHECK(queueBackward());
-        return m_session.synchronize("computing the gradients of attention");
+        return m_session.synchronize("computing the gradients of " + title());
     }
     void forget() override
     {
@@ -84,7 +84,15 @@ public:
     Json method() const override;
 
 private:
+    /// "flash attention v6 in bfloat16", for errors.
+    std::string title() const
+    {
+        return fmt::format("{} attention v{} in {}", attentionKindText(m_task.problem.kind),
+                           m_task.version.number, dtypeText(m_task.problem.dtype));
+    }
     Result<void> checkMemory(const AttentionMemory& memory, std::int64_t arena) const;
+    /// Of kernels in one run of the pass, at most: a product of the library may be two.
+    std::size_t launchesOf(AttentionPass pass) const;
     std::int64_t rowsOf(AttentionTensor tensor) const
     {
         return isOfKeys(tensor) ? m_task.problem.shape.keyRows() : m_task.problem.shape.queryRows();
@@ -307,6 +315,20 @@ Result<void> CudaAttentionDevice::queue(AttentionPass pass)
     return {};
 }
 
+std::size_t CudaAttentionDevice::launchesOf(AttentionPass pass) const
+{
+    constexpr std::size_t flashForward = 1, flashBackward = 3; // delta, dK with dV, dQ
+    const bool isFlash = m_task.problem.kind == AttentionKind::Flash;
+    // Our own product of floats takes one plane at a time.
+    const bool isPlanewise = m_blas == nullptr && m_format == ElementFormat::Float32;
+    const auto planes = std::size_t(m_sizes.batch) * std::size_t(m_sizes.kvHeads);
+    const std::size_t product = isPlanewise ? planes : 2;
+    const std::size_t forward = isFlash ? flashForward : 2 * product + 1;
+    const std::size_t backward = isFlash ? flashBackward : 4 * product + 1;
+    return (pass != AttentionPass::Backward ? forward : 0)
+        + (pass != AttentionPass::Forward ? backward : 0);
+}
+
 Result<Sample> CudaAttentionDevice::timed(AttentionPass pass)
 {
     if (pass == AttentionPass::Backward && m_pool->used() == 0)
@@ -319,12 +341,12 @@ Result<Sample> CudaAttentionDevice::timed(AttentionPass pass)
                         failure = std::move(queued).error();
                         return cudaErrorUnknown;
                     },
-                    "attention"};
+                    title(), launchesOf(pass)};
     if (!m_batches.contains(pass)) {
         auto once = warmUp(m_session, work);
         if (!once)
             return failure ? fail(*failure) : fail(once.error());
-        m_batches[pass] = batchFor(*once);
+        m_batches[pass] = batchFor(*once, work.launches);
     }
     auto sample = takeSample(m_session, work, true, m_batches.at(pass));
     if (!sample)
@@ -346,10 +368,7 @@ Result<std::vector<float>> CudaAttentionDevice::read(AttentionTensor name)
     void* const to = isFloat ? static_cast<void*>(values.data()) : halves.data();
     if (from == nullptr)
         return std::vector<float>();
-    MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(to, from, count * (isFloat ? 4 : 2),
-                                              cudaMemcpyDeviceToHost, m_session.stream()),
-                              "reading a tensor"));
-    MEMSCAPE_CHECK(m_session.synchronize("reading a tensor"));
+    MEMSCAPE_CHECK(m_session.download(to, from, count * (isFloat ? 4 : 2), "reading a tensor of " + title()));
     for (std::size_t i = 0; i < halves.size(); ++i)
         values[i] = m_format == ElementFormat::Float16 ? float16ToFloat(halves[i])
                                                        : bfloat16ToFloat(halves[i]);

@@ -85,9 +85,9 @@ template <typename Body> void overThreads(std::uint64_t threads, const Body& bod
 }
 constexpr std::uint64_t threadsOfGrid = 768; ///< fewer than elements, so that threads come back
 
-cudaError_t passOver(std::uint64_t bytes)
+cudaError_t passOver(const char* kernel, std::uint64_t variant, std::uint64_t bytes)
 {
-    return fakeLaunch(double(bytes) / fakeGpu().streamBytesPerSecond);
+    return fakeLaunch(kernel, variant, double(bytes) / fakeGpu().streamBytesPerSecond);
 }
 std::uint64_t bytesOf(const AmpValues& values)
 {
@@ -100,7 +100,7 @@ cudaError_t launchAmpDirections(float* directions, std::uint64_t inputs, cudaStr
 {
     for (std::uint64_t i = 0; i < inputs * ampClasses; ++i)
         directions[i] = ampDirection(inputs, i / ampClasses, int(i % ampClasses));
-    return passOver(4 * inputs * ampClasses);
+    return passOver("directions", 0, 4 * inputs * ampClasses);
 }
 
 cudaError_t launchAmpBatch(std::uint64_t batch, std::uint64_t rows, std::uint64_t inputs,
@@ -108,7 +108,7 @@ cudaError_t launchAmpBatch(std::uint64_t batch, std::uint64_t rows, std::uint64_
 {
     for (std::uint64_t row = 0; row < rows && fakeError() == cudaSuccess; ++row)
         labels[row] = ampExample(batch, row, inputs, directions, x + row * inputs);
-    return passOver(4 * rows * inputs);
+    return passOver("examples", 0, 4 * rows * inputs);
 }
 
 cudaError_t launchAmpConvert(const AmpValues& from, const AmpValues& to, cudaStream_t)
@@ -130,7 +130,7 @@ cudaError_t launchAmpConvert(const AmpValues& from, const AmpValues& to, cudaStr
                                                          static_cast<float*>(to.data), from.count);
             });
         });
-    return passOver(bytesOf(from) + bytesOf(to));
+    return passOver("convert", fakeVariant(from.format, to.format), bytesOf(from) + bytesOf(to));
 }
 
 cudaError_t launchAmpBias(const AmpValues& bias, const AmpValues& sums, void* to, bool active, cudaStream_t)
@@ -148,7 +148,7 @@ cudaError_t launchAmpBias(const AmpValues& bias, const AmpValues& sums, void* to
     });
     if (fakeGpu().wrongKernel)
         *static_cast<std::uint16_t*>(to) ^= 0x4000;
-    return passOver(2 * bytesOf(sums));
+    return passOver("bias", fakeVariant(sums.format, active), 2 * bytesOf(sums));
 }
 
 cudaError_t launchAmpReluBackward(const AmpValues& activation, const void* gradient, void* to, cudaStream_t)
@@ -160,7 +160,7 @@ cudaError_t launchAmpReluBackward(const AmpValues& activation, const void* gradi
                                                   activation.count);
         });
     });
-    return passOver(3 * bytesOf(activation));
+    return passOver("ReLU backward", fakeVariant(activation.format), 3 * bytesOf(activation));
 }
 
 cudaError_t launchAmpSumRows(const AmpValues& gradient, const AmpValues& bias, float* partial, cudaStream_t)
@@ -183,7 +183,7 @@ cudaError_t launchAmpSumRows(const AmpValues& gradient, const AmpValues& bias, f
             sumSlicesThread<Of>(place, partial, slices, width, wordsOf(numbers, bias.data));
         });
     });
-    return passOver(bytesOf(gradient));
+    return passOver("sum of rows", fakeVariant(gradient.format), bytesOf(gradient));
 }
 
 cudaError_t launchAmpLogSoftmax(const AmpValues& logits, void* logProbabilities, cudaStream_t)
@@ -195,7 +195,7 @@ cudaError_t launchAmpLogSoftmax(const AmpValues& logits, void* logProbabilities,
                                                 logits.count / ampClasses);
         });
     });
-    return passOver(2 * bytesOf(logits));
+    return passOver("log softmax", fakeVariant(logits.format), 2 * bytesOf(logits));
 }
 
 cudaError_t launchAmpMeanLoss(const float* logProbabilities, const std::int64_t* labels, std::uint64_t rows,
@@ -205,7 +205,7 @@ cudaError_t launchAmpMeanLoss(const float* logProbabilities, const std::int64_t*
     for (int thread = 0; thread < lossThreads; ++thread)
         meanLossRows(thread, logProbabilities, labels, rows, sums);
     meanLossOf(sums, rows, loss, mean);
-    return passOver(12 * rows);
+    return passOver("mean loss", 0, 12 * rows);
 }
 
 cudaError_t launchAmpLossBackward(const AmpValues& logProbabilities, const std::int64_t* labels,
@@ -218,7 +218,7 @@ cudaError_t launchAmpLossBackward(const AmpValues& logProbabilities, const std::
                                                   factor);
         });
     });
-    return passOver(2 * bytesOf(logProbabilities));
+    return passOver("loss backward", fakeVariant(logProbabilities.format), 2 * bytesOf(logProbabilities));
 }
 
 cudaError_t launchAmpUnscale(const AmpTensors& tensors, float factor, int* infinite, cudaStream_t)
@@ -231,7 +231,7 @@ cudaError_t launchAmpUnscale(const AmpTensors& tensors, float factor, int* infin
         });
         bytes += 8 * tensors.elements[tensor];
     }
-    return passOver(bytes);
+    return passOver("unscale", 0, bytes);
 }
 
 cudaError_t launchAmpAdam(const AmpTensors& tensors, const AdamStep& step, cudaStream_t)
@@ -242,7 +242,7 @@ cudaError_t launchAmpAdam(const AmpTensors& tensors, const AdamStep& step, cudaS
                     [&](const GridPlace& place) { adamThread<Floats>(place, tensors, tensor, step); });
         bytes += 28 * tensors.elements[tensor];
     }
-    return passOver(bytes);
+    return passOver("Adam", 0, bytes);
 }
 
 cudaError_t launchAmpCount(const AmpValues& gradients, double scale, AmpCounts* counts, cudaStream_t)
@@ -262,7 +262,7 @@ cudaError_t launchAmpCount(const AmpValues& gradients, double scale, AmpCounts* 
             counts->parts[block] = all;
         }
     });
-    return passOver(bytesOf(gradients));
+    return passOver("count of gradients", fakeVariant(gradients.format), bytesOf(gradients));
 }
 
 } // namespace memscape::cuda

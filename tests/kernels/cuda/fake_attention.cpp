@@ -18,6 +18,8 @@
 
 #include <cstdio>
 
+#include <fmt/format.h>
+
 namespace memscape::cuda {
 
 namespace {
@@ -169,9 +171,23 @@ template <typename Element, int headDim> bool runBackward(const FlashLaunch& w)
     return runTiles<WideKeysTile<Element, headDim>, WideQueriesTile<Element, headDim>>(w);
 }
 
-cudaError_t finished(bool good, double seconds)
+/// A version of attention in one format, head dimension and mask.
+struct Kernel
 {
-    const cudaError_t error = fakeLaunch(seconds);
+    std::string name;
+    std::uint64_t variant;
+};
+Kernel flashKernel(const char* pass, const FlashLaunch& w)
+{
+    return {fmt::format("flash {} v{}", pass, w.version), fakeVariant(w.format, w.sizes.headDim, w.sizes.causal)};
+}
+cudaError_t timed(const Kernel& kernel, double seconds)
+{
+    return fakeLaunch(kernel.name, kernel.variant, seconds);
+}
+cudaError_t finished(bool good, const Kernel& kernel, double seconds)
+{
+    const cudaError_t error = timed(kernel, seconds);
     return good ? error : cudaErrorIllegalAddress;
 }
 
@@ -307,13 +323,14 @@ void fillInput(void* to, AttentionTensor tensor, AttentionInputs inputs, std::ui
 
 cudaError_t launchFlash(const FlashLaunch& w, cudaStream_t)
 {
+    const Kernel kernel = flashKernel("forward", w);
     const double scores = scoresOf(w.sizes) * (w.sizes.causal ? 0.5 : 1);
     const double seconds = 4 * scores * w.sizes.headDim / fakeGpu().tensorFlopsPerSecond;
     if (scores > emulatedScores)
-        return fakeLaunch(seconds);
+        return timed(kernel, seconds);
     if (!fakeGpu().emulatesAttention) {
         runPlainly(w, false);
-        return fakeLaunch(seconds);
+        return timed(kernel, seconds);
     }
     GlobalMemory memory = inputsOf(w);
     const Extents e(w.sizes, w.format);
@@ -327,32 +344,34 @@ cudaError_t launchFlash(const FlashLaunch& w, cudaStream_t)
         good = isShort ? runForward<Half, 64>(w, memory) : runForward<Half, 128>(w, memory);
     else
         good = isShort ? runForward<Bfloat, 64>(w, memory) : runForward<Bfloat, 128>(w, memory);
-    return finished(good && memory.elementsUntouched() == 0, seconds);
+    return finished(good && memory.elementsUntouched() == 0, kernel, seconds);
 }
 
 cudaError_t launchFlashBackward(const FlashLaunch& w, cudaStream_t)
 {
+    const Kernel kernel = flashKernel("backward", w);
     const double scores = scoresOf(w.sizes) * (w.sizes.causal ? 0.5 : 1);
     const double seconds = 14 * scores * w.sizes.headDim / fakeGpu().tensorFlopsPerSecond;
     if (scores > emulatedScores)
-        return fakeLaunch(seconds);
+        return timed(kernel, seconds);
     if (!fakeGpu().emulatesAttention) {
         runPlainly(w, true);
-        return fakeLaunch(seconds);
+        return timed(kernel, seconds);
     }
     const bool isShort = w.sizes.headDim == 64;
     if (w.format == ElementFormat::Float16)
-        return finished(isShort ? runBackward<Half, 64>(w) : runBackward<Half, 128>(w), seconds);
-    return finished(isShort ? runBackward<Bfloat, 64>(w) : runBackward<Bfloat, 128>(w), seconds);
+        return finished(isShort ? runBackward<Half, 64>(w) : runBackward<Half, 128>(w), kernel, seconds);
+    return finished(isShort ? runBackward<Bfloat, 64>(w) : runBackward<Bfloat, 128>(w), kernel, seconds);
 }
 
 cudaError_t launchSoftmax(const SoftmaxLaunch& w, cudaStream_t)
 {
+    const Kernel kernel{"softmax", fakeVariant(w.format, w.gradient != nullptr, w.sizes.causal)};
     const double element = w.format == ElementFormat::Float32 ? 4 : 2;
     const double bytes = element * scoresOf(w.sizes) * (w.gradient != nullptr ? 3 : 2);
     const double seconds = bytes / fakeGpu().streamBytesPerSecond;
     if (scoresOf(w.sizes) > emulatedScores)
-        return fakeLaunch(seconds);
+        return timed(kernel, seconds);
     const auto run = [&](auto zero) {
         using Element = decltype(zero);
         if (fakeGpu().emulatesAttention)
@@ -361,21 +380,22 @@ cudaError_t launchSoftmax(const SoftmaxLaunch& w, cudaStream_t)
         return true;
     };
     if (w.format == ElementFormat::Float32)
-        return finished(run(float()), seconds);
-    return finished(w.format == ElementFormat::Float16 ? run(Half()) : run(Bfloat()), seconds);
+        return finished(run(float()), kernel, seconds);
+    return finished(w.format == ElementFormat::Float16 ? run(Half()) : run(Bfloat()), kernel, seconds);
 }
 
 cudaError_t launchTensorProduct(const TensorProductLaunch& w, cudaStream_t)
 {
+    const Kernel kernel{"tensor product", fakeVariant(w.format, w.aTransposed, w.bTransposed)};
     const double terms = double(w.rows) * w.columns * double(w.inner) * w.batch;
     const double seconds = 2 * terms / fakeGpu().tensorFlopsPerSecond;
     if (terms > emulatedScores * 256)
-        return fakeLaunch(seconds);
+        return timed(kernel, seconds);
     if (w.format == ElementFormat::Float16)
         runProduct<Half>(w);
     else
         runProduct<Bfloat>(w);
-    return fakeLaunch(seconds);
+    return timed(kernel, seconds);
 }
 
 cudaError_t launchAttentionInput(void* to, ElementFormat format, AttentionTensor tensor,
@@ -388,7 +408,7 @@ cudaError_t launchAttentionInput(void* to, ElementFormat format, AttentionTensor
         fillInput<Half>(to, tensor, inputs, count, headDim);
     else
         fillInput<Bfloat>(to, tensor, inputs, count, headDim);
-    return fakeLaunch(0);
+    return fakeQueue("attention input", fakeVariant(format, tensor, inputs));
 }
 
 } // namespace memscape::cuda

@@ -11,9 +11,9 @@ namespace memscape::cuda {
 
 namespace {
 
-cudaError_t passOver(std::uint64_t floats)
+cudaError_t passOver(const char* kernel, std::uint64_t floats, std::uint64_t variant = 0)
 {
-    return fakeLaunch(4.0 * double(floats) / fakeGpu().streamBytesPerSecond);
+    return fakeLaunch(kernel, variant, 4.0 * double(floats) / fakeGpu().streamBytesPerSecond);
 }
 
 bool lost()
@@ -67,7 +67,7 @@ cudaError_t launchBatchElements(const BatchElements& w, cudaStream_t)
     switch (w.pass) {
     case BatchPass::Relu:
         runPass<BatchPass::Relu>(w);
-        return passOver(2 * w.count);
+        return passOver("batch elements", 2 * w.count, fakeVariant(w.pass));
     case BatchPass::ReluGradient:
         runPass<BatchPass::ReluGradient>(w);
         break;
@@ -81,13 +81,13 @@ cudaError_t launchBatchElements(const BatchElements& w, cudaStream_t)
         runPass<BatchPass::Update>(w);
         break;
     }
-    return passOver(3 * w.count);
+    return passOver("batch elements", 3 * w.count, fakeVariant(w.pass));
 }
 
 cudaError_t launchBias(float* y, const float* bias, std::uint64_t rows, std::uint64_t width, cudaStream_t)
 {
     everyCell(rows, width, [&](const BatchCell& cell) { biasThread(cell, y, bias, rows, width); });
-    return passOver(2 * rows * width);
+    return passOver("batch bias", 2 * rows * width);
 }
 
 cudaError_t launchBatchLoss(const float* y, const float* t, std::uint64_t count, bool isFirst, double* partial,
@@ -100,7 +100,7 @@ cudaError_t launchBatchLoss(const float* y, const float* t, std::uint64_t count,
             sum += batchLossThread({std::uint64_t(block) * batchThreads + thread, std::uint64_t(blocks) * batchThreads}, y, t, count);
         return sum;
     });
-    return passOver(2 * count);
+    return passOver("batch loss", 2 * count);
 }
 
 cudaError_t launchExampleNorms(const float* x, std::uint64_t inputs, const float* delta, std::uint64_t outputs,
@@ -115,7 +115,7 @@ cudaError_t launchExampleNorms(const float* x, std::uint64_t inputs, const float
         }
         return sum;
     });
-    return passOver(rows * (inputs + outputs));
+    return passOver("example norms", rows * (inputs + outputs));
 }
 
 cudaError_t launchBatchRisk(const float* weights, const float* bias, const float* scales, float magnitude,
@@ -130,27 +130,27 @@ cudaError_t launchBatchRisk(const float* weights, const float* bias, const float
         }
         return sum;
     });
-    return passOver(inputs * outputs);
+    return passOver("batch risk", inputs * outputs);
 }
 
 cudaError_t launchBatchInputs(float* x, const float* scales, std::uint64_t first, std::uint64_t rows,
                               std::uint64_t inputs, cudaStream_t)
 {
     everyCell(rows, inputs, [&](const BatchCell& cell) { batchInputsThread(cell, x, scales, first, rows, inputs); });
-    return passOver(rows * inputs);
+    return passOver("batch inputs", rows * inputs);
 }
 
 cudaError_t launchBatchTruth(float* truth, std::uint64_t count, float magnitude, cudaStream_t)
 {
     everyThread(batchBlocks(count), [&](const BatchPlace& place) { batchTruthThread(place, truth, count, magnitude); });
-    return passOver(count);
+    return passOver("batch truth", count);
 }
 
 cudaError_t launchBatchTargets(float* t, std::uint64_t first, std::uint64_t count, bool isLinear, float noise,
                                cudaStream_t)
 {
     everyThread(batchBlocks(count), [&](const BatchPlace& place) { batchTargetsThread(place, t, first, count, isLinear, noise); });
-    return passOver(2 * count);
+    return passOver("batch targets", 2 * count);
 }
 
 KernelCheck checkBatchElements()

@@ -25,7 +25,7 @@ cudaError_t launchOperands(void* to, int bytes, const void* table, std::uint64_t
     for (std::uint64_t i = 0; i < count && count <= filledElements && fakeError() == cudaSuccess; ++i)
         std::memcpy(static_cast<char*>(to) + i * width,
                     static_cast<const char*>(table) + operandPlace(seed, i) * width, width);
-    return fakeError();
+    return fakeQueue("operands", fakeVariant(bytes));
 }
 
 static float fp8ToFloat(ShortFormat format, std::uint16_t bits)
@@ -71,7 +71,7 @@ cudaError_t launchNarrow(ShortFormat format, const float* from, std::uint16_t* b
                                               : floatToFp8(format, from[i], saturates);
     if (fakeGpu().wrongKernel)
         bits[0] ^= 1;
-    return fakeError();
+    return fakeQueue("narrow", fakeVariant(format));
 }
 cudaError_t launchWiden(ShortFormat format, const std::uint16_t* bits, float* to, std::uint64_t count,
                         cudaStream_t)
@@ -80,7 +80,7 @@ cudaError_t launchWiden(ShortFormat format, const std::uint16_t* bits, float* to
         to[i] = format == ShortFormat::Float16  ? float16ToFloat(bits[i])
             : format == ShortFormat::Bfloat16 ? bfloat16ToFloat(bits[i])
                                               : fp8ToFloat(format, bits[i]);
-    return fakeError();
+    return fakeQueue("widen", fakeVariant(format));
 }
 
 // ---- the library ------------------------------------------------------------------------------
@@ -113,6 +113,12 @@ std::string CublasLt::whyMissing()
     return "libcublasLt was not found";
 }
 
+/// Which of its kernels it takes is the library's secret: one of its own for every shape.
+static void loadFor(std::uint64_t shape)
+{
+    fakeLoad("the library's kernel", shape);
+}
+
 static Result<void> launched(cudaError_t error)
 {
     if (error != cudaSuccess)
@@ -124,6 +130,7 @@ Result<void> CublasLt::launch(const ProductLaunch& launch, cudaStream_t stream, 
 {
     if (workspace != nullptr)
         fakeGpu().largestWorkspace = std::max(fakeGpu().largestWorkspace, workspaceBytes);
+    loadFor(fakeVariant(launch.rows, launch.columns, launch.inner, launch.aTransposed, launch.bTransposed, workspaceBytes));
     return launched(launchProduct(launch, stream));
 }
 Result<void> CublasLt::launch(const TensorProductLaunch& launch, cudaStream_t stream, void* workspace)
@@ -131,7 +138,12 @@ Result<void> CublasLt::launch(const TensorProductLaunch& launch, cudaStream_t st
     if (workspace != nullptr) // it may be written at any time
         std::memset(workspace, 0xff, formatWorkspace >> 10);
     if (fakeGpu().libraryLacksOdd && (launch.rows | launch.columns | launch.inner) % 2 != 0)
+    {
+        fakeFailure(cudaErrorNotSupported);
         return fail("run.failed", "the library has no such product");
+    }
+    loadFor(fakeVariant(launch.rows, launch.columns, launch.inner, launch.batch, launch.format,
+                        launch.aTransposed, launch.bTransposed, workspace != nullptr));
     return ownProducts(stream)(launch);
 }
 
@@ -190,11 +202,13 @@ static cudaError_t multiplied(const FormatProduct& w)
         }
     }
     const bool onCores = w.format != Format::Fp32 && w.format != Format::Fp64;
-    return fakeLaunch(2 * terms / (onCores ? fakeGpu().tensorFlopsPerSecond : fakeGpu().flopsPerSecond));
+    return fakeLaunch("format product", fakeVariant(w.format),
+                      2 * terms / (onCores ? fakeGpu().tensorFlopsPerSecond : fakeGpu().flopsPerSecond));
 }
 
 Result<void> CublasLt::launch(const FormatProduct& w, cudaStream_t)
 {
+    loadFor(fakeVariant(w.rows, w.columns, w.inner, w.format, w.workspace != nullptr));
     return launched(multiplied(w));
 }
 

@@ -3,9 +3,14 @@
 // from host memory and a clock that only launches move. Kernels do not run; their time follows a
 // simple model, so that a test knows what must be measured. Every fault that a real GPU can show is
 // a field.
+//
+// Like a real one it loads a kernel at its first launch, keeps the last error until somebody asks for
+// it, holds a thousand launches in its queue, and makes a call wait that needs the stream to be empty.
+// While the gate is closed, what would wait makes the gate give up.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <cuda_runtime_api.h>
 
@@ -36,7 +41,11 @@ struct FakeGpu
     int fillsUntilFault = -1; ///< arrays filled before the context is lost; -1 never
     cudaError_t fault = cudaErrorIllegalAddress;
     bool gateTimesOut = false;
+    std::string hangs; ///< the kernel that never ends
+    int hangsAt = 1; ///< which of its launches
     double clockSag = 1; ///< of the clock during kernels that are timed
+    int sagsAfter = 0; ///< so many timed kernels
+    int luckyEvery = 0; ///< of so many timed kernels one is a tenth faster; 0 none
     bool wrongKernel = false; ///< checks fail
     int productsUntilWrong = -1; ///< products until one is off by a bit; -1 never
     int computeCapability = 90; ///< ten times
@@ -47,15 +56,34 @@ struct FakeGpu
     bool forgetsBarriers = false; ///< attention kernels that are emulated miss their barriers
 
     // What it saw.
-    int launches = 0;
-    int behindGate = 0, mostBehindGate = 0; ///< kernels queued while the stream was held
+    int launches = 0; ///< of timed kernels
+    int behindGate = 0, mostBehindGate = 0; ///< what was queued while the stream was held
+    std::string heldUp; ///< what waited for the closed gate, until the gate gave up
+    std::string blockedBy; ///< the call that waited for a kernel that never ends
     std::uint64_t usedBytes = 0;
     std::uint64_t largestWorkspace = 0; ///< that the library was given, B
+
+    bool isNew = true; ///< nothing has asked it anything yet
 };
 
-/// The clock moves by a launch and `seconds`; the sticky error.
-cudaError_t fakeLaunch(double seconds);
+/// Queues a kernel and moves the clock by a launch and `seconds`; the last error. The variant tells
+/// programs of one name apart.
+cudaError_t fakeLaunch(const std::string& kernel, std::uint64_t variant, double seconds);
+/// A kernel that nobody times: no clock is moved.
+cudaError_t fakeQueue(const std::string& kernel, std::uint64_t variant = 0);
+/// Loads a kernel that is launched under another name, as a library's.
+void fakeLoad(const std::string& kernel, std::uint64_t variant);
 cudaError_t fakeError(); ///< the sticky one
+cudaError_t fakeFailure(cudaError_t error); ///< what a call fails with: kept until somebody asks
+double fakeNow(); ///< s on the GPU
+double fakeClocks(); ///< of its multiprocessors
+/// One number of several: a variant.
+template <typename... Number> std::uint64_t fakeVariant(Number... numbers)
+{
+    std::uint64_t variant = 0;
+    ((variant = variant * 1'000'003 + static_cast<std::uint64_t>(numbers)), ...);
+    return variant;
+}
 
 /// The one that the calls answer for; tests assign a fresh one.
 FakeGpu& fakeGpu();

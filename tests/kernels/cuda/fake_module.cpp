@@ -88,6 +88,8 @@ public:
         return m_cuda->selftest(device, shorter);
     }
 
+    bool isSpent() const override { return m_cuda->isSpent(); }
+
 private:
     std::unique_ptr<Backend> m_cuda;
 };

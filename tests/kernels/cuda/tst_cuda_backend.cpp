@@ -99,10 +99,14 @@ private slots:
     void aStuckStreamIsAnError();
     void aGpuThatVanishesIsMissing();
     void aSaggingClockCostsTheGrade();
+    void denseKernelsAreJudgedByTheDriftOfTheirClock();
+    void aColdReadPaysForNobodysWrites();
+    void aChaseIsWarmBeforeItIsTimed();
     void stoppingKeepsThePoints();
     void aWrongKernelIsNotTimed();
     void withoutPoolsMemoryIsCountedAllTheSame();
     void calibrationFillsTheDevice();
+    void calibrationTakesMedians();
     void selftestReportsEveryKernel();
     void aWorkerThatLostItsGpuEnds();
 };
@@ -433,10 +437,10 @@ void TestCudaBackend::nothingFits()
 
 void TestCudaBackend::aLostContextIsSaidOnceAndForAll()
 {
-    fakeGpu().fillsUntilFault = 2; // at the third point
+    fakeGpu().fillsUntilFault = 3; // at the third point; the flush's buffer is filled at the first
     Sink sink;
     const auto gpu = backend();
-    const auto run = measure(*gpu, "stride", {"stride=1,2,4,8"}, sink);
+    const auto run = measure(*gpu, "stride", {"stride=1,2,4,8", "bytes=1GiB"}, sink);
     QVERIFY(!run);
     QCOMPARE(run.error().code, std::string("run.sticky"));
     QCOMPARE(int(sink.points.size()), 2); // what was measured before had been sent
@@ -481,6 +485,45 @@ void TestCudaBackend::aSaggingClockCostsTheGrade()
     QCOMPARE(run->provenance["grade"].get<std::string>(), std::string("C"));
     const auto reason = run->provenance["grade_reason"].get<std::string>();
     QVERIFY2(reason.find("clock") != std::string::npos, reason.c_str());
+}
+
+void TestCudaBackend::denseKernelsAreJudgedByTheDriftOfTheirClock()
+{
+    Sink sink;
+    fakeGpu().clockSag = 0.82; // under their load the clock is lower, and stays so
+    const auto capped = measure(*backend(), "precision", {"format=bf16", "m=2048,4096"}, sink);
+    QVERIFY(capped.has_value());
+    QCOMPARE(capped->provenance["grade"].get<std::string>(), std::string("A"));
+    const auto reason = capped->provenance["grade_reason"].get<std::string>();
+    QVERIFY2(reason.find("drift within the run") != std::string::npos, reason.c_str());
+    QVERIFY2(reason.find("82 %") != std::string::npos, reason.c_str());
+
+    const int launches = fakeGpu().launches;
+    fakeGpu() = FakeGpu{};
+    fakeGpu().clockSag = 0.82;
+    fakeGpu().sagsAfter = launches / 2; // it falls half-way
+    const auto falling = measure(*backend(), "precision", {"format=bf16", "m=2048,4096"}, sink);
+    QVERIFY(falling.has_value());
+    QCOMPARE(falling->provenance["grade"].get<std::string>(), std::string("C"));
+    QVERIFY(falling->provenance["grade_reason"].get<std::string>().find("the clock drifted by") != std::string::npos);
+}
+
+void TestCudaBackend::aColdReadPaysForNobodysWrites()
+{
+    // Had the flush left L2 full of its own writes, the read would take the 12 µs of writing them back.
+    Sink sink;
+    const auto run = measure(*backend(), "stride", {"pattern=contiguous", "bytes=1GiB,2GiB", "cache=cold"}, sink);
+    QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
+    const double seconds = 0x1p30 / 4e12 + fakeGpu().launchSeconds;
+    QVERIFY(near(findFigure(run->measurement.figures, "time")->number(), seconds, 0.001));
+}
+
+void TestCudaBackend::aChaseIsWarmBeforeItIsTimed()
+{
+    Sink sink; // 393 216 lines, all of which L2 holds
+    const auto run = measure(*backend(), "hierarchy", {"working_set=1MiB,48MiB"}, sink);
+    QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
+    QVERIFY(near(run->measurement.findSeries("latency")->y[1], 140e-9, 0.01));
 }
 
 void TestCudaBackend::stoppingKeepsThePoints()
@@ -550,6 +593,17 @@ void TestCudaBackend::calibrationFillsTheDevice()
     QVERIFY2(back.has_value(), back ? "" : back.error().text().c_str());
 }
 
+void TestCudaBackend::calibrationTakesMedians()
+{
+    fakeGpu().luckyEvery = 7; // a tenth faster, as no GPU is for long
+    Sink sink;
+    const auto gpu = backend();
+    const auto device = gpu->calibrate(gpu->devices().front(), sink);
+    QVERIFY2(device.has_value(), device ? "" : device.error().text().c_str());
+    QVERIFY2(near(device->dram()->bandwidth.value, 4.2e12, 0.02), qPrintable(QString::number(device->dram()->bandwidth.value)));
+    QVERIFY(device->calibration->raw.contains("bandwidth DRAM read"));
+}
+
 void TestCudaBackend::selftestReportsEveryKernel()
 {
     Sink sink;
@@ -559,8 +613,8 @@ void TestCudaBackend::selftestReportsEveryKernel()
     const auto lines = gpu->selftest(device, sink);
     // 4 chases, 3 versions × 5 widths × 4 streams, 6 laps, 2 versions × 5 widths × 3 × 3 strides,
     // 5 ways to visit a view × 5 widths, 8 formats multiplied, 4 converted; banks: 5 widths × 3 tiles × 2, latencies 3 × 3, 2 versions × 4 ways to read a product, its elements, the chain; the training step's elements, the step; attention in its formats:
-    // standard 3 versions × 3, flash one × 3 and five × 2
-    constexpr int attention = 9 + 13;
+    // standard 3 versions × 3, flash one × 3 and six × 2
+    constexpr int attention = 9 + 15;
     constexpr int training = 3 + 3, trainingSkipped = 2; // passes and steps in FP32, FP16 and BF16
     QCOMPARE(int(lines.size()), 4 + 60 + 6 + 90 + 25 + 30 + 9 + 8 + 1 + 1 + 2 + 8 + 4 + attention + training);
     for (const SelftestLine& line : lines)
@@ -581,7 +635,7 @@ void TestCudaBackend::aWorkerThatLostItsGpuEnds()
     if (child == 0) {
         close(in[1]);
         close(out[0]);
-        fakeGpu().fillsUntilFault = 2;
+        fakeGpu().fillsUntilFault = 3;
         std::vector<std::unique_ptr<Backend>> backends;
         backends.push_back(backend());
         runWorker(in[0], out[1], std::move(backends), {});
@@ -590,7 +644,7 @@ void TestCudaBackend::aWorkerThatLostItsGpuEnds()
     close(in[0]);
     close(out[1]);
     const std::string run = protocol::encode(protocol::Command(
-        protocol::Run{1, "stride", "cuda:0", Json{{"stride", Json::array({1, 2, 4})}}}));
+        protocol::Run{1, "stride", "cuda:0", Json{{"stride", Json::array({1, 2, 4})}, {"bytes", 1 << 30}}}));
     QCOMPARE(write(in[1], run.data(), run.size()), ssize_t(run.size()));
     std::string said;
     char chunk[65536];
@@ -601,7 +655,7 @@ void TestCudaBackend::aWorkerThatLostItsGpuEnds()
     close(in[1]);
     close(out[0]);
     QVERIFY(WIFEXITED(status));
-    QCOMPARE(WEXITSTATUS(status), 0);
+    QCOMPARE(WEXITSTATUS(status), 1);
     QVERIFY2(said.find("run.sticky") != std::string::npos, said.c_str());
     QVERIFY2(said.find("\"sample\"") != std::string::npos, "points from before the fault are kept");
 }

@@ -14,6 +14,8 @@ private slots:
     void flushesThreeTimesL2ButNeverMoreThanAQuarter();
     void shortKernelsAreBatched_data();
     void shortKernelsAreBatched();
+    void workOfManyKernelsIsBatchedAsFarAsTheQueueHoldsIt();
+    void aChaseIsWarmedByALapOrByWhatL2Holds();
     void coldBatchesGetCopiesAsFarAsTheyFit();
     void stampsGiveTheClock();
     void stampsThatAreNoMomentsGiveNone();
@@ -48,8 +50,9 @@ void TestPacing::shortKernelsAreBatched_data()
 {
     QTest::addColumn<double>("seconds");
     QTest::addColumn<int>("batch");
-    QTest::newRow("long enough alone") << 60e-6 << 1;
-    QTest::newRow("at the limit") << 50e-6 << 1;
+    QTest::newRow("long enough alone") << 250e-6 << 1;
+    QTest::newRow("at the limit") << 200e-6 << 1;
+    QTest::newRow("60 µs: a launch is 3 % of it") << 60e-6 << 4;
     QTest::newRow("40 µs: five make 200 µs") << 40e-6 << 5;
     QTest::newRow("3 µs") << 3e-6 << 67;
     QTest::newRow("no more than the queue holds") << 0.1e-6 << 200;
@@ -61,6 +64,22 @@ void TestPacing::shortKernelsAreBatched()
 {
     QFETCH(double, seconds);
     QTEST(batchFor(seconds), "batch");
+}
+
+void TestPacing::workOfManyKernelsIsBatchedAsFarAsTheQueueHoldsIt()
+{
+    QCOMPARE(batchFor(3e-6, 7), 67);
+    QCOMPARE(batchFor(3e-6, 10), 51); // 510 launches
+    QCOMPARE(batchFor(3e-6, 2000), 1);
+    QCOMPARE(batchFor(0, 256), 2);
+}
+
+void TestPacing::aChaseIsWarmedByALapOrByWhatL2Holds()
+{
+    QCOMPARE(int(warmLoads(1000, 128, 50 << 20)), 1024); // a lap, in whole turns
+    QCOMPARE(int(warmLoads(393'216, 128, 50 << 20)), 393'216); // 48 MiB of the 50
+    QCOMPARE(int(warmLoads(1 << 24, 128, 50 << 20)), 409'600); // 2 GiB: until L2 is full
+    QCOMPARE(int(warmLoads(1 << 24, 128, 4 << 20)), 1 << 18);
 }
 
 void TestPacing::coldBatchesGetCopiesAsFarAsTheyFit()

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fake GPU's stream, memory and clock: the calls of the CUDA runtime, and the small kernels around
+// a timed one, which are about nothing but these.
+#include "tests/kernels/cuda/fake_gpu.h"
+
+#include "kernels/cuda/kernels.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace {
+
+constexpr int queueCapacity = 1024; // launches of a stream
+constexpr std::size_t flushBytes = 64U << 20; // arrays this large are nobody's: the harness's own
+
+double now = 1; // s on the GPU
+double clocks = 1e9;
+cudaError_t lost = cudaSuccess; // a sticky error
+cudaError_t last = cudaSuccess; // until somebody asks for it
+bool isStuck = false; // a kernel never ends
+int behindHang = 0; // what is queued behind it
+double dirtyBytes = 0; // of L2, to be written back by whoever needs its lines
+std::set<std::pair<std::string, std::uint64_t>> loaded; // kernels
+memscape::cuda::Gate* held = nullptr; // what the stream waits for
+
+struct Allocation
+{
+    std::uint64_t bytes;
+    bool pooled;
+};
+std::map<void*, Allocation> allocations;
+std::uint64_t poolUsed = 0, poolHigh = 0;
+std::uint64_t poolFreed = 0; // but kept until somebody synchronises
+
+std::map<std::uintptr_t, double> events;
+std::uintptr_t nextEvent = 1;
+
+void forgetEverything()
+{
+    lost = last = cudaSuccess;
+    isStuck = false;
+    behindHang = 0;
+    dirtyBytes = 0;
+    loaded.clear();
+    held = nullptr;
+    for (const auto& [at, allocation] : allocations)
+        std::free(at);
+    allocations.clear();
+    poolUsed = poolHigh = poolFreed = 0;
+}
+
+/// The pool gives back what was freed.
+void trimPool()
+{
+    fakeGpu().usedBytes -= std::exchange(poolFreed, 0);
+}
+
+void pass(double seconds, double clock)
+{
+    now += seconds;
+    clocks += seconds * clock;
+}
+
+/// Keeps an error until somebody asks for it.
+cudaError_t noted(cudaError_t error)
+{
+    if (lost != cudaSuccess)
+        return lost;
+    if (error != cudaSuccess)
+        last = error;
+    return error;
+}
+
+bool isHeld()
+{
+    return held != nullptr && held->open == 0 && held->timedOut == 0;
+}
+
+/// `what` needs what is queued before it to have run.
+void waitFor(const std::string& what)
+{
+    FakeGpu& gpu = fakeGpu();
+    if (isHeld()) {
+        held->timedOut = 1;
+        gpu.heldUp = what;
+    }
+    if (isStuck && gpu.blockedBy.empty())
+        gpu.blockedBy = what;
+}
+
+/// One place in the stream's queue.
+void queued(const std::string& what)
+{
+    FakeGpu& gpu = fakeGpu();
+    gpu.behindGate += isHeld();
+    gpu.mostBehindGate = std::max(gpu.mostBehindGate, gpu.behindGate);
+    behindHang += isStuck;
+    if (gpu.behindGate > queueCapacity || behindHang > queueCapacity)
+        waitFor("the queue is full: " + what);
+}
+
+cudaError_t take(void** at, std::uint64_t bytes, bool pooled)
+{
+    FakeGpu& gpu = fakeGpu();
+    waitFor("an allocation");
+    if (lost != cudaSuccess)
+        return lost;
+    if (pooled)
+        trimPool(); // it would be taken again
+    if (gpu.usedBytes + bytes > gpu.memoryBytes)
+        return noted(cudaErrorMemoryAllocation);
+    *at = std::malloc(bytes); // pages that nobody touches cost nothing
+    allocations[*at] = {bytes, pooled};
+    gpu.usedBytes += bytes;
+    poolUsed += pooled ? bytes : 0;
+    poolHigh = std::max(poolHigh, poolUsed);
+    return cudaSuccess;
+}
+
+cudaError_t giveBack(void* at)
+{
+    if (at == nullptr)
+        return cudaSuccess;
+    const Allocation gone = allocations.at(at);
+    if (gone.pooled)
+        poolFreed += gone.bytes;
+    else
+        fakeGpu().usedBytes -= gone.bytes;
+    poolUsed -= gone.pooled ? gone.bytes : 0;
+    allocations.erase(at);
+    std::free(at);
+    return lost;
+}
+
+} // namespace
+
+FakeGpu& fakeGpu()
+{
+    static FakeGpu gpu;
+    if (std::exchange(gpu.isNew, false))
+        forgetEverything();
+    return gpu;
+}
+
+void fakeLoad(const std::string& kernel, std::uint64_t variant)
+{
+    if (loaded.emplace(kernel, variant).second)
+        waitFor("loading " + kernel);
+}
+
+cudaError_t fakeQueue(const std::string& kernel, std::uint64_t variant)
+{
+    FakeGpu& gpu = fakeGpu();
+    fakeLoad(kernel, variant);
+    queued(kernel);
+    if (!gpu.hangs.empty() && kernel == gpu.hangs)
+        isStuck = isStuck || --gpu.hangsAt == 0;
+    return cudaGetLastError(); // what a launcher ends with
+}
+
+cudaError_t fakeLaunch(const std::string& kernel, std::uint64_t variant, double seconds)
+{
+    FakeGpu& gpu = fakeGpu();
+    ++gpu.launches;
+    const double writtenBack = std::exchange(dirtyBytes, 0) / gpu.streamBytesPerSecond;
+    const bool isLucky = gpu.luckyEvery > 0 && gpu.launches % gpu.luckyEvery == 0;
+    pass((gpu.launchSeconds + seconds + writtenBack) * (isLucky ? 0.9 : 1),
+         gpu.clockHz * (gpu.launches > gpu.sagsAfter ? gpu.clockSag : 1));
+    return fakeQueue(kernel, variant);
+}
+
+cudaError_t fakeError()
+{
+    return lost;
+}
+cudaError_t fakeFailure(cudaError_t error)
+{
+    return noted(error);
+}
+double fakeNow()
+{
+    return now;
+}
+double fakeClocks()
+{
+    return clocks;
+}
+
+// ---- the runtime ------------------------------------------------------------------------------
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count)
+{
+    *count = fakeGpu().devices;
+    return fakeGpu().countError;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int)
+{
+    std::memset(properties, 0, sizeof *properties);
+    std::snprintf(properties->name, sizeof properties->name, "NVIDIA H200");
+    properties->major = 9;
+    properties->multiProcessorCount = fakeGpu().multiprocessors;
+    properties->totalGlobalMem = fakeGpu().memoryBytes;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int)
+{
+    const FakeGpu& gpu = fakeGpu();
+    switch (which) {
+    case cudaDevAttrMultiProcessorCount:
+        *value = gpu.multiprocessors;
+        break;
+    case cudaDevAttrComputeCapabilityMajor:
+        *value = gpu.computeCapability / 10;
+        break;
+    case cudaDevAttrComputeCapabilityMinor:
+        *value = gpu.computeCapability % 10;
+        break;
+    case cudaDevAttrL2CacheSize:
+        *value = static_cast<int>(gpu.l2Bytes);
+        break;
+    case cudaDevAttrMemoryPoolsSupported:
+        *value = gpu.hasPools;
+        break;
+    case cudaDevAttrClockRate:
+        *value = static_cast<int>(gpu.clockHz / 1e3);
+        break;
+    case cudaDevAttrMemoryClockRate:
+        *value = 3201000;
+        break;
+    case cudaDevAttrGlobalMemoryBusWidth:
+        *value = 6144;
+        break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+        *value = 227 << 10;
+        break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+        *value = 228 << 10;
+        break;
+    case cudaDevAttrMaxRegistersPerMultiprocessor:
+        *value = 65536;
+        break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+        *value = 2048;
+        break;
+    case cudaDevAttrMaxBlocksPerMultiprocessor:
+        *value = 32;
+        break;
+    default:
+        *value = 0;
+        break;
+    }
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int)
+{
+    std::snprintf(text, static_cast<std::size_t>(size), "00000000:01:00.0");
+    return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version)
+{
+    *version = fakeGpu().driverVersion;
+    return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version)
+{
+    *version = 13000;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* ordinal)
+{
+    *ordinal = 0;
+    return lost;
+}
+cudaError_t cudaSetDevice(int)
+{
+    return lost != cudaSuccess ? lost : fakeGpu().openError;
+}
+const char* cudaGetErrorName(cudaError_t error)
+{
+    switch (error) {
+    case cudaErrorMemoryAllocation:
+        return "cudaErrorMemoryAllocation";
+    case cudaErrorIllegalAddress:
+        return "cudaErrorIllegalAddress";
+    case cudaErrorDevicesUnavailable:
+        return "cudaErrorDevicesUnavailable";
+    case cudaErrorLaunchTimeout:
+        return "cudaErrorLaunchTimeout";
+    default:
+        return "cudaErrorOther";
+    }
+}
+const char* cudaGetErrorString(cudaError_t)
+{
+    return "as the fake says";
+}
+
+cudaError_t cudaGetLastError()
+{
+    return lost != cudaSuccess ? lost : std::exchange(last, cudaSuccess);
+}
+
+cudaError_t cudaMalloc(void** at, std::size_t bytes)
+{
+    return take(at, bytes, false);
+}
+cudaError_t cudaMallocFromPoolAsync(void** at, std::size_t bytes, cudaMemPool_t, cudaStream_t)
+{
+    return take(at, bytes, true);
+}
+cudaError_t cudaFree(void* at)
+{
+    if (at != nullptr)
+        waitFor("cudaFree");
+    return giveBack(at);
+}
+cudaError_t cudaFreeAsync(void* at, cudaStream_t)
+{
+    return giveBack(at);
+}
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total)
+{
+    *total = fakeGpu().memoryBytes;
+    *free = *total - fakeGpu().usedBytes;
+    return lost;
+}
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*)
+{
+    *pool = reinterpret_cast<cudaMemPool_t>(&poolHigh);
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t)
+{
+    waitFor("cudaMemPoolDestroy");
+    trimPool();
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*)
+{
+    poolHigh = 0;
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr which, void* value)
+{
+    std::memcpy(value, which == cudaMemPoolAttrUsedMemHigh ? &poolHigh : &poolUsed,
+                sizeof poolHigh);
+    return cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void** at, std::size_t bytes, unsigned)
+{
+    waitFor("cudaHostAlloc");
+    *at = std::calloc(1, bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* at)
+{
+    waitFor("cudaFreeHost");
+    std::free(at);
+    return cudaSuccess;
+}
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned)
+{
+    *device = host;
+    return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind)
+{
+    waitFor("cudaMemcpy");
+    if (lost == cudaSuccess)
+        std::memcpy(to, from, bytes);
+    return lost;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t)
+{
+    if (kind == cudaMemcpyDeviceToDevice)
+        fakeQueue("cudaMemcpyAsync", 0);
+    else
+        waitFor("cudaMemcpyAsync of pageable memory");
+    if (lost == cudaSuccess)
+        std::memcpy(to, from, bytes);
+    return lost;
+}
+cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t)
+{
+    fakeLoad("cudaMemsetAsync", 0);
+    queued("cudaMemsetAsync");
+    if (bytes >= flushBytes) // nobody reads it, so nobody writes it
+        dirtyBytes = std::min(double(bytes), double(fakeGpu().l2Bytes));
+    else if (lost == cudaSuccess)
+        std::memset(at, value, bytes);
+    return lost;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned)
+{
+    *stream = nullptr;
+    return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t)
+{
+    return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t)
+{
+    waitFor("cudaStreamSynchronize");
+    held = nullptr;
+    trimPool();
+    return lost;
+}
+cudaError_t cudaStreamQuery(cudaStream_t)
+{
+    if (isStuck || isHeld())
+        return noted(cudaErrorNotReady);
+    held = nullptr;
+    return lost;
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event)
+{
+    *event = reinterpret_cast<cudaEvent_t>(nextEvent++);
+    return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t)
+{
+    return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
+{
+    const bool isFirst = loaded.emplace("an event", reinterpret_cast<std::uintptr_t>(event)).second;
+    if (isFirst && isHeld()) // it may take memory
+        waitFor("an event's first time");
+    queued("an event");
+    events[reinterpret_cast<std::uintptr_t>(event)] = now;
+    return lost;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t)
+{
+    waitFor("cudaEventSynchronize");
+    return lost;
+}
+cudaError_t cudaEventQuery(cudaEvent_t)
+{
+    return isStuck || isHeld() ? noted(cudaErrorNotReady) : lost;
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end)
+{
+    const double seconds = events[reinterpret_cast<std::uintptr_t>(end)]
+        - events[reinterpret_cast<std::uintptr_t>(begin)];
+    *milliseconds = static_cast<float>(seconds * 1e3);
+    return lost;
+}
+
+} // extern "C"
+
+// ---- harness.cu -------------------------------------------------------------------------------
+
+namespace memscape::cuda {
+
+cudaError_t launchEmpty(cudaStream_t)
+{
+    pass(fakeGpu().launchSeconds, fakeGpu().clockHz);
+    return fakeQueue("empty");
+}
+cudaError_t launchGate(Gate* gate, std::uint64_t, cudaStream_t)
+{
+    const cudaError_t error = fakeQueue("gate");
+    if (fakeGpu().gateTimesOut)
+        gate->timedOut = 1;
+    held = gate;
+    fakeGpu().behindGate = 0;
+    return error;
+}
+cudaError_t launchStamp(Stamp* stamp, int, cudaStream_t)
+{
+    const cudaError_t error = fakeQueue("stamp");
+    *stamp = {static_cast<unsigned long long>(now * 1e9), static_cast<long long>(clocks)};
+    return error;
+}
+cudaError_t launchSpin(std::uint64_t limitNs, int, float*, cudaStream_t)
+{
+    pass(double(limitNs) * 1e-9, fakeGpu().clockHz);
+    return fakeQueue("spin");
+}
+cudaError_t launchFill(std::uint32_t*, std::uint64_t, std::uint64_t, cudaStream_t)
+{
+    FakeGpu& gpu = fakeGpu();
+    if (gpu.fillsUntilFault >= 0 && gpu.fillsUntilFault-- == 0)
+        lost = gpu.fault;
+    return fakeQueue("fill");
+}
+
+} // namespace memscape::cuda
