@@ -82,8 +82,9 @@ void addPredicted(const SeriesGroup& group, const CurveInput& input, std::vector
 
 void addMeasured(const SeriesGroup& group, const CurveInput& input, std::vector<Curve>& curves)
 {
-    int variant = 0;
+    int position = -1; // of a series in its group: its symbol stays while points arrive
     for (const std::string& key : group.series) {
+        ++position;
         const Series* series = input.measured->findSeries(key);
         if (series == nullptr || redundant(*series, *input.measured, group))
             continue;
@@ -94,7 +95,9 @@ void addMeasured(const SeriesGroup& group, const CurveInput& input, std::vector<
         const bool solid = first && !input.measuredElsewhere;
         curves.push_back(curveOf(*series, QStringLiteral("measured."), name,
                                  solid ? CurveRole::Measured : CurveRole::MeasuredVariant,
-                                 first ? 0 : variant++));
+                                 first ? 0 : position - 1));
+        if (first)
+            curves.back().shape = MarkerShape::Circle; // hollow or not
     }
 }
 

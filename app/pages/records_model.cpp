@@ -166,7 +166,7 @@ QVariant RecordsModel::data(const QModelIndex& index, int role) const
     case PinnedRole:
         return record.pinned;
     case ColourRole:
-        return record.pinned  ? currentTheme().series(paletteOf(at))
+        return record.pinned  ? currentTheme().pin(paletteOf(at))
             : record.measured ? currentTheme().measured
                               : currentTheme().predicted;
     case NoteRole:

@@ -77,7 +77,7 @@ QCPScatterStyle scatterOf(const CurveStyle& style, const QColor& background, boo
     if (dense)
         return QCPScatterStyle(QCPScatterStyle::ssDisc, QPen(style.colour), QBrush(style.colour),
                                2.5);
-    const bool open = style.hollow || style.shape == MarkerShape::Cross;
+    const bool open = style.hollow || isOfStrokes(style.shape);
     const QPen pen(rim && !open ? background : style.colour, open ? 1.5 : rim ? 1.2 : 1.0);
     const QBrush brush(style.hollow ? background : style.colour);
     switch (style.shape) {
@@ -89,6 +89,10 @@ QCPScatterStyle scatterOf(const CurveStyle& style, const QColor& background, boo
         return {QCPScatterStyle::ssTriangle, pen, brush, style.size * 1.1};
     case MarkerShape::Cross:
         return {QCPScatterStyle::ssCross, pen, QBrush(), style.size};
+    case MarkerShape::TriangleDown:
+        return {QCPScatterStyle::ssTriangleInverted, pen, brush, style.size * 1.1};
+    case MarkerShape::Plus:
+        return {QCPScatterStyle::ssPlus, pen, QBrush(), style.size};
     default:
         return {QCPScatterStyle::ssCircle, pen, brush, style.size};
     }

@@ -38,6 +38,15 @@ MarkerShape variantShape(int index)
     return shapes[static_cast<std::size_t>(std::abs(index)) % shapes.size()];
 }
 
+/// All measured curves are orange: their shapes alone tell them apart. The circle is the first one's.
+MarkerShape measuredShape(int index)
+{
+    static constexpr std::array<MarkerShape, 6> shapes{
+        MarkerShape::Square,       MarkerShape::Diamond, MarkerShape::Triangle,
+        MarkerShape::TriangleDown, MarkerShape::Cross,   MarkerShape::Plus};
+    return shapes[static_cast<std::size_t>(std::abs(index)) % shapes.size()];
+}
+
 QPainterPath dotPath(QPointF c, MarkerShape shape, double r)
 {
     QPainterPath path;
@@ -64,6 +73,18 @@ QPainterPath dotPath(QPointF c, MarkerShape shape, double r)
         path.moveTo(c.x() - r, c.y() + r);
         path.lineTo(c.x() + r, c.y() - r);
         break;
+    case MarkerShape::TriangleDown:
+        path.addPolygon(QPolygonF({{c.x(), c.y() + 1.15 * r},
+                                   {c.x() + 1.1 * r, c.y() - 0.85 * r},
+                                   {c.x() - 1.1 * r, c.y() - 0.85 * r}}));
+        path.closeSubpath();
+        break;
+    case MarkerShape::Plus:
+        path.moveTo(c.x() - r, c.y());
+        path.lineTo(c.x() + r, c.y());
+        path.moveTo(c.x(), c.y() - r);
+        path.lineTo(c.x(), c.y() + r);
+        break;
     default:
         path.addEllipse(c, r, r);
     }
@@ -71,6 +92,11 @@ QPainterPath dotPath(QPointF c, MarkerShape shape, double r)
 }
 
 } // namespace
+
+bool isOfStrokes(MarkerShape shape)
+{
+    return shape == MarkerShape::Cross || shape == MarkerShape::Plus;
+}
 
 bool PlotState::empty() const
 {
@@ -105,10 +131,14 @@ CurveStyle styleOf(const Curve& curve, const Theme& theme)
         break;
     case CurveRole::MeasuredVariant:
         style.colour = theme.measured;
+        style.textColour = theme.measuredText;
+        style.shape = measuredShape(curve.palette);
         style.size = 7.5;
         style.hollow = true;
         break;
     case CurveRole::Pinned:
+        style.colour = theme.pin(curve.palette);
+        style.textColour = style.colour;
         style.pen = dashed(style.colour, 1.2, {});
         style.shape = variantShape(curve.palette);
         style.size = 7;
@@ -140,10 +170,9 @@ void paintDot(QPainter& painter, QPointF centre, const CurveStyle& style, const 
 {
     const QPainterPath path =
         dotPath(centre, style.shape, style.size / 2 - (style.hollow ? 0.6 : 0));
-    if (style.hollow || style.shape == MarkerShape::Cross) {
+    if (style.hollow || isOfStrokes(style.shape)) {
         painter.setPen(QPen(style.colour, 1.5));
-        painter.setBrush(style.shape == MarkerShape::Cross ? QBrush(Qt::NoBrush)
-                                                           : QBrush(background));
+        painter.setBrush(isOfStrokes(style.shape) ? QBrush(Qt::NoBrush) : QBrush(background));
     } else {
         painter.setPen(Qt::NoPen);
         painter.setBrush(style.colour);

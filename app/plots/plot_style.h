@@ -54,6 +54,8 @@ struct CurveStyle
     bool area = false; ///< a filled stretch: its sample is a square
 };
 
+/// Has no inside to fill.
+bool isOfStrokes(MarkerShape shape);
 CurveStyle styleOf(const Curve& curve, const Theme& theme);
 
 /// A dot, or its outline when hollow (over `background`, so that lines don't show through).

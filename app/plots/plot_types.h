@@ -31,7 +31,7 @@ struct AxisSpec
 };
 
 /// Predicted: blue dashed line. Measured: orange dots with their band. Variant: thinner, own dash
-/// and colour (measured variants: hollow dots). Pinned: a record put beside, dots and line in its
+/// and colour (measured variants: hollow, each of a shape of its own). Pinned: a record put beside, dots and line in its
 /// colour. Datasheet and Uncalibrated: what would be predicted from the vendor's numbers alone, or
 /// without the calibration; thinner than the prediction, in the colour of text and its own. Area: a
 /// part of a whole, stacked on the areas before it; its palette index is a part's (part_colours.h).
@@ -45,14 +45,14 @@ enum class CurveRole {
     Uncalibrated,
     Area
 };
-enum class MarkerShape { Automatic, Circle, Square, Diamond, Triangle, Cross };
+enum class MarkerShape { Automatic, Circle, Square, Diamond, Triangle, Cross, TriangleDown, Plus };
 
 struct Curve
 {
     QString key; ///< stable: setCurves() finds the curve again by it
     QString name; ///< legend, readout, columns of exports
     CurveRole role = CurveRole::Predicted;
-    int palette = 0; ///< Theme::palette index, of variants and pins
+    int palette = 0; ///< of variants the index of their colour or shape, of pins of their own colours
     std::vector<double> x, y;
     std::vector<double> low, high; ///< the measured band; empty or as long as y
     MarkerShape shape = MarkerShape::Automatic;

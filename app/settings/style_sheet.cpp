@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The style sheet: flat surfaces, rounded cards, one accent. Lengths are in units of the font, so
-// that zooming the text zooms everything. What a style sheet does badly (check boxes, spin buttons)
-// is left to Fusion and the palette.
+// that zooming the text zooms everything. What a style sheet does badly is left to Fusion and the
+// palette (spin buttons) or painted (the squares of check boxes: indicator_style.h).
 #include "app/settings/theme.h"
 
 #include <QFontMetricsF>

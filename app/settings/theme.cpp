@@ -4,11 +4,12 @@
 // (the offscreen platform), the first sans serif of a short list that fontconfig has.
 #include "app/settings/theme.h"
 
+#include "app/settings/indicator_style.h"
+
 #include <QApplication>
 #include <QFontDatabase>
 #include <QGuiApplication>
 #include <QPalette>
-#include <QStyleFactory>
 
 #include <algorithm>
 #include <cmath>
@@ -46,6 +47,8 @@ Theme makeDark()
     t.empty = QColor(0x2e363fu);
     t.palette = {QColor(0xcc79a7u), QColor(0x009e73u), QColor(0xd55e00u), QColor(0xf0e442u),
                  QColor(0xbfc4cau)};
+    t.pins = {QColor(0x8f7cf7u), QColor(0x2dd4bfu), QColor(0xb08968u), QColor(0xf25c78u),
+              QColor(0xa8d24au)};
     return t;
 }
 
@@ -77,6 +80,8 @@ Theme makeLight()
     t.empty = QColor(0xdfe4eau);
     t.palette = {QColor(0xa8467cu), QColor(0x00795au), QColor(0xb84500u), QColor(0x7d7000u),
                  QColor(0x4d4d4du)};
+    t.pins = {QColor(0x5a3fd0u), QColor(0x1c2a6bu), QColor(0x6b3410u), QColor(0xd0204fu),
+              QColor(0x5f9e12u)};
     return t;
 }
 
@@ -126,6 +131,12 @@ QFont baseFont(double scale)
     return font;
 }
 
+QColor wrapped(const std::vector<QColor>& colours, int index)
+{
+    const int count = static_cast<int>(colours.size());
+    return colours[static_cast<std::size_t>(((index % count) + count) % count)];
+}
+
 double channel(double value)
 {
     return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
@@ -140,10 +151,12 @@ double luminance(const QColor& c)
 
 QColor Theme::series(int index) const
 {
-    if (palette.empty())
-        return text;
-    const int count = static_cast<int>(palette.size());
-    return palette[static_cast<std::size_t>(((index % count) + count) % count)];
+    return palette.empty() ? text : wrapped(palette, index);
+}
+
+QColor Theme::pin(int index) const
+{
+    return pins.empty() ? text : wrapped(pins, index);
 }
 
 const Theme& lightTheme()
@@ -179,7 +192,7 @@ void applyTheme(QApplication& application, const QString& name, double fontScale
     const Theme& theme = themeByName(name);
     state().theme = theme.name;
     const QFont font = baseFont(fontScale);
-    application.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    application.setStyle(new IndicatorStyle); // the application takes it
     application.setFont(font);
     application.setPalette(paletteFor(theme));
     application.setStyleSheet(styleSheetFor(theme, font));

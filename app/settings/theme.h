@@ -55,10 +55,13 @@ struct Theme
     QColor fill; ///< amber: bytes in use inside a level
     QColor empty; ///< cells that were fetched for nothing
 
-    std::vector<QColor> palette; ///< Okabe–Ito without the blue and orange above: variants, pins
+    std::vector<QColor> palette; ///< Okabe–Ito without the blue and orange above: variants
+    std::vector<QColor> pins; ///< records put beside: none is a curve's colour otherwise
 
     /// Palette colour, wrapping round.
     QColor series(int index) const;
+    /// Colour of a pinned record, wrapping round.
+    QColor pin(int index) const;
 };
 
 const Theme& lightTheme();

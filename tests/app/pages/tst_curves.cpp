@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/curves.h"
+#include "app/plots/plot_style.h"
 
 #include "core/device/catalogue.h"
 #include "core/experiment/experiment.h"
@@ -45,6 +46,23 @@ Outcome outcome()
 class TestCurves : public QObject
 {
     Q_OBJECT
+
+    static void lookDifferent(const std::vector<Curve>& curves)
+    {
+        for (std::size_t i = 0; i < curves.size(); ++i) {
+            for (std::size_t j = 0; j < i; ++j) {
+                const CurveStyle a = styleOf(curves[i], darkTheme());
+                const CurveStyle b = styleOf(curves[j], darkTheme());
+                const QString both = curves[i].name + " and " + curves[j].name;
+                const bool pinned = (curves[i].role == CurveRole::Pinned)
+                    != (curves[j].role == CurveRole::Pinned);
+                QVERIFY2(!pinned || a.colour != b.colour, qPrintable(both));
+                const bool sameDots = (a.size > 0) == (b.size > 0) && a.shape == b.shape
+                    && a.hollow == b.hollow;
+                QVERIFY2(a.colour != b.colour || a.pen != b.pen || !sameDots, qPrintable(both));
+            }
+        }
+    }
 
 private slots:
     void seriesOfOneUnitShareAPlotButCountsDoNot()
@@ -114,6 +132,27 @@ private slots:
         QCOMPARE(rate.log, 0);
         QVERIFY(rate.fromZero);
         QCOMPARE(xAxisOf(both, seriesGroups(both).front(), ByteStyle::Binary).log, 2);
+    }
+
+    // Colour, dash, shape and hollowness together: no two curves of a plot may share them all, and a
+    // pinned record may have no other curve's colour.
+    void curvesOfAPlotLookDifferent()
+    {
+        const Device device = *findDevice("nvidia-h200");
+        for (const Experiment* experiment : experiments()) {
+            const auto parameters = resolve(experiment->schema(), std::vector<std::string>{});
+            const auto predicted = experiment->predict(device, *parameters);
+            if (!predicted)
+                continue;
+            CurveInput input;
+            input.predicted = input.measured = &*predicted;
+            input.pinned = {{"one", 0, &*predicted, nullptr}, {"two", 1, &*predicted, nullptr}};
+            for (const bool elsewhere : {false, true}) {
+                input.measuredElsewhere = elsewhere;
+                for (const SeriesGroup& group : seriesGroups(*predicted))
+                    lookDifferent(makeCurves(group, input));
+            }
+        }
     }
 
     void nothingGivesNothing()

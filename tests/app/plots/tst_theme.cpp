@@ -4,8 +4,12 @@
 #include "app/settings/theme.h"
 
 #include <QApplication>
+#include <QCheckBox>
 #include <QPalette>
+#include <QRadioButton>
 #include <QTest>
+
+#include <cmath>
 
 using namespace memscape;
 
@@ -67,6 +71,59 @@ private slots:
                  qPrintable(QString::number(contrast(t.measured, t.background))));
         for (const QColor& colour : t.palette)
             QVERIFY2(contrast(colour, t.background) >= 3, qPrintable(colour.name()));
+    }
+
+    void pinsAreNoOtherCurvesColour_data() { textReads_data(); }
+    void pinsAreNoOtherCurvesColour()
+    {
+        QFETCH(QString, theme);
+        const Theme& t = themeByName(theme);
+        std::vector<QColor> curves = t.palette;
+        curves.insert(curves.end(), {t.predicted, t.measured});
+        const auto apart = [](const QColor& a, const QColor& b) {
+            return std::hypot(a.red() - b.red(), a.green() - b.green(), a.blue() - b.blue());
+        };
+        for (std::size_t i = 0; i < t.pins.size(); ++i) {
+            QVERIFY2(contrast(t.pins[i], t.background) >= 3, qPrintable(t.pins[i].name()));
+            for (const QColor& other : curves)
+                QVERIFY2(apart(t.pins[i], other) >= 50,
+                         qPrintable(t.pins[i].name() + " like " + other.name()));
+            for (std::size_t j = 0; j < i; ++j)
+                QVERIFY(apart(t.pins[i], t.pins[j]) >= 50);
+        }
+        QCOMPARE(t.pin(int(t.pins.size())), t.pin(0));
+    }
+
+    void uncheckedBoxesAreSeen_data()
+    {
+        QTest::addColumn<QString>("theme");
+        QTest::addColumn<bool>("radio");
+        for (const char* theme : {"light", "dark"}) {
+            QTest::addRow("%s box", theme) << theme << false;
+            QTest::addRow("%s radio", theme) << theme << true;
+        }
+    }
+    void uncheckedBoxesAreSeen()
+    {
+        QFETCH(QString, theme);
+        QFETCH(bool, radio);
+        applyTheme(*qApp, theme);
+        QWidget window;
+        window.resize(60, 40);
+        QAbstractButton* box = radio ? static_cast<QAbstractButton*>(new QRadioButton(&window))
+                                     : new QCheckBox(&window);
+        box->resize(40, 30);
+        const auto drawn = [&] { return window.grab().toImage(); };
+        const QImage empty = drawn();
+        const QColor ground = empty.pixelColor(55, 35);
+        double most = 1;
+        for (int y = 0; y < 30; ++y) {
+            for (int x = 0; x < 40; ++x)
+                most = std::max(most, contrast(empty.pixelColor(x, y), ground));
+        }
+        QVERIFY2(most >= 3, qPrintable(QString::number(most)));
+        box->setChecked(true);
+        QVERIFY(drawn() != empty);
     }
 
     void appliesAndNamesItself()
