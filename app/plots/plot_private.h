@@ -22,6 +22,7 @@ public:
     void setCrosshair(const Sample& sample, QPointF pointer);
     void paintOverlay(QPainter& painter);
     void updateNote();
+    void describe(); ///< to screen readers
     void fillScene(PlotScene& scene) const; ///< the same state for an export
 
     // plot_range.cpp
@@ -63,6 +64,7 @@ public:
     bool following = true;
     bool rangesDirty = true;
     QTimer frame;
+    QTimer rest; ///< after the last frame
     QElapsedTimer sinceFrame;
 
     QSet<QString> hiddenByHand; ///< keys of curves

@@ -60,6 +60,33 @@ struct Table
     }
 };
 
+/// "rises from 1 ns at 4 KiB to 80 ns at 1 GiB"; without a direction its least and its most. Empty
+/// without a point.
+QString courseText(const CleanCurve& curve, const AxisSpec& x, const AxisSpec& y)
+{
+    const auto tr = [](const char* text) { return QCoreApplication::translate("PlotView", text); };
+    std::vector<std::size_t> points;
+    for (std::size_t i = 0; i < curve.y.size(); ++i) {
+        if (std::isfinite(curve.y[i]))
+            points.push_back(i);
+    }
+    if (points.empty())
+        return {};
+    const auto below = [&](std::size_t a, std::size_t b) { return curve.y[a] < curve.y[b]; };
+    const auto above = [&](std::size_t a, std::size_t b) { return curve.y[a] > curve.y[b]; };
+    const auto [least, most] = std::minmax_element(points.begin(), points.end(), below);
+    const auto at = [&](std::size_t i) {
+        return tr("%1 at %2").arg(axisValueText(y, curve.y[i]), axisValueText(x, curve.x[i]));
+    };
+    if (curve.y[*least] == curve.y[*most])
+        return tr("at %1").arg(axisValueText(y, curve.y[*least]));
+    if (std::is_sorted(points.begin(), points.end(), below))
+        return tr("rises from %1 to %2").arg(at(points.front()), at(points.back()));
+    if (std::is_sorted(points.begin(), points.end(), above))
+        return tr("falls from %1 to %2").arg(at(points.front()), at(points.back()));
+    return tr("between %1 and %2").arg(at(*least), at(*most));
+}
+
 } // namespace
 
 QString tableText(const AxisSpec& x, const AxisSpec& y, const std::vector<Curve>& curves,
@@ -104,20 +131,9 @@ QString summaryText(const QString& title, const AxisSpec& x, const AxisSpec& y,
         if (!curve.visible)
             continue;
         const CleanCurve c = clean(curve, false, false);
-        const auto [low, high] =
-            std::minmax_element(c.y.begin(), c.y.end(), [](double a, double b) {
-                return std::isfinite(a) && (!std::isfinite(b) || a < b);
-            });
-        if (low == c.y.end() || !std::isfinite(*low))
-            continue;
-        double top = *low;
-        for (const double v : c.y)
-            top = std::isfinite(v) ? std::max(top, v) : top;
-        text += QLatin1Char(' ')
-            + tr("%1: %2 points, from %3 to %4.")
-                  .arg(curve.name, QString::number(c.x.size()), axisValueText(y, *low),
-                       axisValueText(y, top));
-        Q_UNUSED(high)
+        if (const QString course = courseText(c, x, y); !course.isEmpty())
+            text += QLatin1Char(' ')
+                + tr("%1: %2 points, %3.").arg(curve.name, QString::number(c.x.size()), course);
     }
     return text;
 }

@@ -15,6 +15,7 @@ namespace memscape {
 namespace {
 
 constexpr int frameMilliseconds = 16;
+constexpr int restMilliseconds = 250; // without a change, after which the plot says what it shows
 
 } // namespace
 
@@ -27,6 +28,14 @@ PlotView::Private::Private(PlotView* owner)
     scene.setOverlay([this](QPainter& painter) { paintOverlay(painter); });
     frame.setSingleShot(true);
     sinceFrame.start();
+    rest.setSingleShot(true);
+    rest.setInterval(restMilliseconds);
+}
+
+void PlotView::Private::describe()
+{
+    rest.stop();
+    view->setAccessibleDescription(view->summary());
 }
 
 void PlotView::Private::updateNote()
@@ -68,7 +77,9 @@ PlotView::PlotView(QWidget* parent)
         m_d->ensureRanges();
         m_d->scene.setPixelRatio(devicePixelRatioF());
         m_d->scene.replot();
+        m_d->rest.start();
     });
+    connect(&m_d->rest, &QTimer::timeout, this, [this] { m_d->describe(); });
 }
 
 PlotView::~PlotView()
@@ -76,6 +87,7 @@ PlotView::~PlotView()
     // A canvas that goes away sends a last Leave, when half of what would answer it is gone.
     m_d->scene.widget()->removeEventFilter(this);
     m_d->frame.stop();
+    m_d->rest.stop();
 }
 
 void PlotView::setTitle(const QString& title)
@@ -306,7 +318,7 @@ bool PlotView::event(QEvent* event)
         m_d->keyboardFocus = event->type() == QEvent::FocusIn
             && (reason == Qt::TabFocusReason || reason == Qt::BacktabFocusReason
                 || reason == Qt::ShortcutFocusReason);
-        setAccessibleDescription(summary());
+        m_d->describe();
         m_d->scene.replotOverlay();
         break;
     }

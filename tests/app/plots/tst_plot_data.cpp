@@ -193,9 +193,16 @@ private slots:
         y.unit = Unit::Second;
         const QString text =
             summaryText(QStringLiteral("Latency"), x, y, {curve({1, 2}, {1e-9, 3e-9})});
+        const auto said = [&](std::vector<double> values) {
+            return summaryText({}, x, y, {curve({1, 2, 4}, std::move(values))});
+        };
+        QVERIFY(said({3e-9, 2e-9, 1e-9}).endsWith("falls from 3 ns at 1 to 1 ns at 4."));
+        QVERIFY(said({2e-9, 1e-9, 3e-9}).endsWith("between 1 ns at 2 and 3 ns at 4."));
+        QVERIFY(said({2e-9, 2e-9, 2e-9}).endsWith("at 2 ns."));
+        QVERIFY(!said({NAN, NAN, NAN}).contains("points"));
         QCOMPARE(text,
                  QStringLiteral(
-                     "Latency: latency against working set. curve: 2 points, from 1 ns to 3 ns."));
+                     "Latency: latency against working set. curve: 2 points, rises from 1 ns at 1 to 3 ns at 2."));
     }
 };
 

@@ -10,6 +10,7 @@
 #include <QMimeData>
 #include <QMouseEvent>
 #include <QSignalSpy>
+#include <QAccessible>
 #include <QTest>
 #include <QTimer>
 #include <QWheelEvent>
@@ -447,6 +448,19 @@ private slots:
         m_view->setTitle(QStringLiteral("Effective bandwidth by stride"));
         QCOMPARE(m_view->accessibleName(), QStringLiteral("Effective bandwidth by stride"));
         QVERIFY(m_view->summary().contains(QStringLiteral("measured: 8 points")));
+        // It need not be asked first, nor have had the focus.
+        const QAccessibleInterface* told = QAccessible::queryAccessibleInterface(m_view.get());
+        QCOMPARE(told->text(QAccessible::Name), m_view->title());
+        QTRY_VERIFY(told->text(QAccessible::Description).contains("measured: 8 points"));
+        std::vector<Curve> fewer = m_view->curves();
+        for (Curve& curve : fewer) {
+            curve.x.resize(5);
+            curve.y.resize(5);
+            curve.low.clear();
+            curve.high.clear();
+        }
+        m_view->setCurves(fewer);
+        QTRY_VERIFY(told->text(QAccessible::Description).contains("measured: 5 points"));
     }
 
     // A million points must not make moving the crosshair or the view a matter of seconds.
