@@ -145,16 +145,17 @@ std::vector<QRectF> cardPlaces(const QRectF& area, double narrowest, std::size_t
 std::size_t cardCount(const BudgetState& state)
 {
     if (state.view == BudgetView::Fit && state.memory.fit)
-        return state.memory.fit->combinations.size();
+        return state.memory.fit->cards().size();
     return state.applied.size() + state.memory.levers.size();
 }
 
 QString headingOf(const BudgetState& state)
 {
-    if (state.view == BudgetView::Fit)
-        return state.memory.fit && !state.memory.fit->combinations.empty()
-            ? tr("This makes it fit")
-            : tr("Nothing makes it fit");
+    if (state.view == BudgetView::Fit) {
+        if (state.memory.fit && !state.memory.fit->combinations.empty())
+            return tr("This makes it fit");
+        return cardCount(state) > 0 ? tr("Only a change of the training makes it fit") : tr("Nothing makes it fit");
+    }
     if (state.view == BudgetView::Searching)
         return tr("Looking for what makes it fit…");
     return tr("What would help most");
@@ -165,7 +166,7 @@ QString captionOf(const BudgetState& state)
     if (state.view == BudgetView::Fit && state.memory.fit) {
         const int tried = state.memory.fit->tried;
         QString text = state.memory.fit->combinations.empty()
-            ? tr("%n combinations simulated", tried)
+            ? tr("none of %n combinations that train the same fits", tried)
             : tr("quickest first, of %n combinations simulated", tried);
         if (const auto& batch = state.memory.fit->largestBatch)
             text += tr(" · largest batch that fits as it is: %1").arg(*batch);
@@ -264,9 +265,11 @@ QString neededText(const MemoryState& state, ByteStyle bytes)
     if (!state.capacity)
         return needed;
     const double free = *state.capacity - state.total();
+    if (state.fits && free < 0)
+        return tr("%1: tight, fits once cached memory is given back").arg(needed);
     if (state.fits)
-        return free >= 0 ? tr("%1: fits, %2 free").arg(needed, memoryText(free, bytes))
-                         : tr("%1: fits once cached memory is given back").arg(needed);
+        return (state.isTight ? tr("%1: tight, %2 free, and predictions may be 3 % off") : tr("%1: fits, %2 free"))
+            .arg(needed, memoryText(free, bytes));
     return free < 0 ? tr("%1: %2 too many").arg(needed, memoryText(-free, bytes))
                     : tr("%1: does not fit").arg(needed);
 }
@@ -279,8 +282,8 @@ const LeverCard* cardOf(const BudgetState& state, const BudgetButton& button)
     if (button.item != BudgetItem::Card)
         return nullptr;
     if (state.view == BudgetView::Fit)
-        return state.memory.fit && at(state.memory.fit->combinations)
-            ? &state.memory.fit->combinations[std::size_t(button.index)]
+        return state.memory.fit && at(state.memory.fit->cards())
+            ? &state.memory.fit->cards()[std::size_t(button.index)]
             : nullptr;
     return at(state.memory.levers) ? &state.memory.levers[std::size_t(button.index)] : nullptr;
 }

@@ -59,9 +59,9 @@ void BudgetPen::totals() const
     label(layout.capacity, Qt::AlignCenter, layout.capacityText, plotFont(0.85, true), theme.bad);
     const bool known = state.memory.capacity.has_value();
     label(layout.needed, Qt::AlignCenter, layout.neededText, plotFont(0.95, true),
-          !known                  ? theme.text
-              : state.memory.fits ? theme.good
-                                  : theme.text);
+          !known || !state.memory.fits ? theme.text
+              : state.memory.isTight   ? theme.warning
+                                       : theme.good);
 }
 
 void BudgetPen::heading() const

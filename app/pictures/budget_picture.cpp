@@ -177,7 +177,7 @@ QString BudgetPicture::summary() const
     QString text = state.title + QStringLiteral(": ") + parts.join(QStringLiteral(", "))
         + QStringLiteral(". ") + neededText(state.memory, state.bytes) + QStringLiteral(". ");
     const auto& cards = state.view == BudgetView::Fit && state.memory.fit
-        ? state.memory.fit->combinations
+        ? state.memory.fit->cards()
         : state.memory.levers;
     QStringList levers;
     for (std::size_t i = 0; i < std::min<std::size_t>(cards.size(), 6); ++i)

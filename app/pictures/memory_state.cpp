@@ -88,6 +88,7 @@ std::optional<FitAnswer> readFit(const Json& detail)
         return std::nullopt;
     FitAnswer answer;
     answer.combinations = list<LeverCard>(member(json, "combinations"), readLever);
+    answer.changing = list<LeverCard>(member(json, "changing_training"), readLever);
     answer.tried = whole(json, "tried", 0);
     if (const Json& smallest = member(json, "smallest");
         smallest.is_object() && !words(smallest, "label").isEmpty())
@@ -161,6 +162,7 @@ MemoryState readMemoryState(const Json& detail)
     state.capacity = optionalNumber(member(detail, "capacity"), "bytes");
     state.device = words(member(detail, "capacity"), "label");
     state.fits = isTrue(detail, "fits", true);
+    state.isTight = words(detail, "fit") == QLatin1String("tight");
     state.over = number(detail, "over", 0);
     state.levers = list<LeverCard>(member(detail, "levers"), readLever);
     state.doctor = words(member(detail, "doctor"), "summary");

@@ -38,10 +38,14 @@ struct LeverCard
 /// What "Make it fit" answered.
 struct FitAnswer
 {
-    std::vector<LeverCard> combinations; ///< quickest first
+    std::vector<LeverCard> combinations; ///< that train the same, quickest first
+    std::vector<LeverCard> changing; ///< when none of those fits: what fits and trains something else
     std::optional<LeverCard> smallest; ///< what came nearest when nothing fits
     int tried = 0;
     std::optional<double> largestBatch, largestSequence, fewestDevices;
+
+    /// What can be chosen.
+    const std::vector<LeverCard>& cards() const { return combinations.empty() ? changing : combinations; }
 };
 
 struct LiveTensor
@@ -117,6 +121,7 @@ struct MemoryState
     std::optional<double> capacity;
     QString device;
     bool fits = true;
+    bool isTight = false; ///< it fits with less room than predictions may be off
     double over = 0;
     std::vector<LeverCard> levers;
     QString doctor;

@@ -258,7 +258,7 @@ Result<Figures> curveFigures(const Device& device, const Answer& own, const Para
 
 Json detailOf(const Device& device, const Answer& answer)
 {
-    Json detail = objectWithRoom(10);
+    Json detail = objectWithRoom(11);
     const Request& request = answer.request;
     const std::int64_t cache = cacheBytes(answer.model, request.cache, request.batch, request.context, request.tensorParallel).value_or(0);
     const auto part = [](const char* key, const char* label, std::int64_t bytes) {
@@ -271,7 +271,9 @@ Json detailOf(const Device& device, const Answer& answer)
                                    part("context", "device context", request.deviceContext)});
     const std::int64_t total = answer.weights + cache + answer.pass.activations + request.deviceContext;
     detail["capacity"] = answer.capacity ? Json{{"bytes", *answer.capacity}, {"label", device.name}} : Json();
-    detail["fits"] = !answer.capacity || total <= *answer.capacity;
+    const bool fits = !answer.capacity || total <= *answer.capacity;
+    detail["fits"] = fits;
+    detail["fit"] = fitText(fits, total, answer.capacity);
     detail["over"] = answer.capacity ? std::max<std::int64_t>(0, total - *answer.capacity) : 0;
     detail["peak"] = momentJson(answer.pass.trace, answer.pass.peak);
     detail["tree"] = treeJson(answer.pass.trace, answer.pass.peak);

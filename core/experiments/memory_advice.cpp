@@ -79,6 +79,8 @@ void addStateLevers(std::vector<Lever>& levers, const Parameters& parameters)
     }
     levers.push_back(lever("Optimizer on the host", "optimizer state", "state and master weights in the host's memory",
                            {{"offload", "optimizer"}}));
+    levers.push_back(lever("Optimizer and gradients on the host", "gradients and optimizer state",
+                           "backward sends each layer's gradients to the host (ZeRO-Offload)", {{"offload", "gradients"}}));
     levers.push_back(lever("Parameters on the host", "weights", "each layer is fetched before it runs (ZeRO-3)",
                            {{"offload", "parameters"}, {"zero", "3"}}));
     levers.push_back(lever("LoRA, rank 16", "gradients and optimizer state", "trains thin matrices beside frozen ones", {{"adapter", "lora"}}, false));
@@ -273,7 +275,11 @@ void addAdvice(Json& detail, const Device& device, const Parameters& parameters,
     Json combinations = Json::array();
     for (const LeverOutcome& one : fit.combinations)
         combinations.push_back(outcomeJson(one));
-    detail["make_it_fit"] = {{"combinations", std::move(combinations)}, {"tried", fit.tried}, {"smallest", outcomeJson(fit.smallest)}};
+    Json changing = Json::array();
+    for (const LeverOutcome& one : fit.changing)
+        changing.push_back(outcomeJson(one));
+    detail["make_it_fit"] = {{"combinations", std::move(combinations)}, {"tried", fit.tried},
+                             {"smallest", outcomeJson(fit.smallest)}, {"changing_training", std::move(changing)}};
     const auto number = [](const std::optional<std::int64_t>& value) { return value ? Json(*value) : Json(); };
     detail["largest"] = {{"batch", number(largestThatFits(device, parameters, "batch", answer))},
                          {"sequence", number(largestThatFits(device, parameters, "sequence", answer))},

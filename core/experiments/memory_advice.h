@@ -54,10 +54,14 @@ struct FitOutcome
 {
     std::vector<LeverOutcome> combinations; ///< that fit, quickest step first; the first is the advice
     std::size_t tried = 0;
-    LeverOutcome smallest; ///< what came nearest, when nothing fits
+    LeverOutcome smallest; ///< what came nearest, when no combination fits
+    /// When none fits that trains the same: what fits and trains something else (adapters, other states, another
+    /// precision), alone or on top of `smallest`; quickest first.
+    std::vector<LeverOutcome> changing;
 };
 
-/// The combinations of levers that fit the device, quickest first, those within 5 % of it included.
+/// The combinations of levers that fit the device, quickest first, those within 5 % of it included. Where none does,
+/// gradients and then weights go to the host too, and last the levers that change the training are tried.
 /// Nothing is tried when the device's memory is not known.
 FitOutcome makeItFit(const Device& device, const Parameters& parameters, const TrainingAnswer& answer);
 

@@ -193,6 +193,13 @@ std::optional<std::int64_t> capacityOf(const Device& device)
     return static_cast<std::int64_t>(dram->capacity.value);
 }
 
+std::string_view fitText(bool fits, std::int64_t needed, std::optional<std::int64_t> capacity)
+{
+    if (!fits)
+        return "does not fit";
+    return capacity && double(needed) * (1 + fitMargin) > double(*capacity) ? "tight" : "fits";
+}
+
 Json partsJson(const Moment& moment, std::int64_t reserved, std::int64_t context)
 {
     Json parts = Json::array();

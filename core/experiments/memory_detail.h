@@ -27,6 +27,14 @@ std::string categoryKey(Category category);
 /// The memory that a program can have on this device, B; nothing when the device does not say.
 std::optional<std::int64_t> capacityOf(const Device& device);
 
+/// Predicted peaks of whole steps differ by up to 3 % from what PyTorch reserves (README, the training step):
+/// with less room than that left, what is predicted to fit may not.
+inline constexpr double fitMargin = 0.03;
+
+/// `fit` of the detail: "fits", "tight" when less than fitMargin × needed is left, "does not fit".
+/// `needed`: B of the device total.
+std::string_view fitText(bool fits, std::int64_t needed, std::optional<std::int64_t> capacity);
+
 /// [{"key","label","bytes"}…] at the moment, then what the allocator holds beyond it and the context:
 /// they add up to the device total.
 Json partsJson(const Moment& moment, std::int64_t reserved, std::int64_t context);

@@ -3,7 +3,9 @@
 // to run them is simulated once, each way to update once, and their sum decides which combinations are
 // worth a whole simulation:
 //     peak ≈ max(passes' own peak + state, update's peak + what the passes leave alive)
-// The combinations that this finds are simulated whole, with the allocator, before they are proposed.
+// The combinations that this finds are simulated whole, with the allocator, before they are proposed. Where
+// none fits, the smallest one is tried with gradients and with weights on the host, and then with what
+// changes the training.
 #include "core/experiments/memory_advice.h"
 #include "core/base/cancellation.h"
 #include "core/experiments/memory_parameters.h"
@@ -224,6 +226,82 @@ void dropRedundant(std::vector<LeverOutcome>& outcomes)
     outcomes = std::move(kept);
 }
 
+/// Simulates a combination whole; nothing when it cannot be had.
+struct Trial
+{
+    const Device& device;
+    const Parameters& parameters;
+    const TrainingAnswer& answer;
+
+    std::optional<LeverOutcome> operator()(const Alternative& chosen, bool keepsTraining = true) const
+    {
+        const auto then = changed(parameters, chosen.changes);
+        const auto result = then ? answerBriefly(device, *then, answer.networks) : fail(then.error());
+        if (!result)
+            return std::nullopt;
+        Lever lever;
+        lever.label = chosen.label.empty() ? "as it is" : chosen.label;
+        lever.changes = chosen.changes;
+        lever.keepsTraining = keepsTraining;
+        return leverOutcome(std::move(lever), answer, *result);
+    }
+};
+
+/// Both; where they change the same parameter, the second decides.
+Alternative together(Alternative first, const Alternative& second)
+{
+    for (const auto& [key, value] : second.changes) {
+        std::erase_if(first.changes, [&key = key](const auto& change) { return change.first == key; });
+        first.changes.emplace_back(key, value);
+    }
+    first.label += (first.label.empty() || second.label.empty() ? "" : ", ") + second.label;
+    return first;
+}
+
+/// Levers that change the training, alone and on top of `least`, that fit.
+std::vector<LeverOutcome> changingTraining(const Trial& whole, const Alternative& least)
+{
+    std::vector<LeverOutcome> found;
+    for (const Lever& lever : leversFor(whole.parameters, whole.answer)) {
+        if (lever.keepsTraining)
+            continue;
+        const Alternative alone{lever.label, lever.changes};
+        auto outcome = whole(alone, false);
+        if (outcome && !outcome->fits && !least.changes.empty())
+            outcome = whole(together(least, alone), false);
+        if (outcome && outcome->fits)
+            found.push_back(std::move(*outcome));
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](const LeverOutcome& a, const LeverOutcome& b) { return a.seconds < b.seconds; });
+    return found;
+}
+
+/// No combination of the quick levers fits; `least` comes nearest.
+void fitAtAnyCost(FitOutcome& fit, const Trial& whole, const Alternative& least)
+{
+    const Alternative hosts[] = {{},
+                                 {"gradients on the host", {{"offload", "gradients"}}},
+                                 {"weights on the host", {{"offload", "parameters"}, {"zero", "3"}}}};
+    Alternative smallest = least;
+    for (const Alternative& host : hosts) {
+        const Alternative both = together(least, host);
+        auto outcome = whole(both);
+        fit.tried += !host.changes.empty();
+        if (!outcome)
+            continue;
+        if (outcome->fits) {
+            fit.combinations.push_back(std::move(*outcome));
+            return;
+        }
+        if (fit.smallest.lever.changes.empty() || outcome->device < fit.smallest.device) {
+            fit.smallest = std::move(*outcome);
+            smallest = both;
+        }
+    }
+    fit.changing = changingTraining(whole, smallest);
+}
+
 } // namespace
 
 FitOutcome makeItFit(const Device& device, const Parameters& parameters, const TrainingAnswer& answer)
@@ -241,18 +319,9 @@ FitOutcome makeItFit(const Device& device, const Parameters& parameters, const T
     std::erase_if(all, [&](const Candidate& one) { return one.bytes > available; });
     std::stable_sort(all.begin(), all.end(), isBetter);
 
-    const auto whole = [&](const Candidate& one) -> std::optional<LeverOutcome> {
-        const auto then = changed(parameters, one.chosen.changes);
-        const auto result = then ? answerBriefly(device, *then, answer.networks) : fail(then.error());
-        if (!result)
-            return std::nullopt;
-        Lever lever;
-        lever.label = one.chosen.label.empty() ? "as it is" : one.chosen.label;
-        lever.changes = one.chosen.changes;
-        return leverOutcome(std::move(lever), answer, *result);
-    };
+    const Trial whole{device, parameters, answer};
     for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
-        auto outcome = whole(all[i]);
+        auto outcome = whole(all[i].chosen);
         if (outcome && outcome->fits)
             fit.combinations.push_back(std::move(*outcome));
     }
@@ -262,8 +331,8 @@ FitOutcome makeItFit(const Device& device, const Parameters& parameters, const T
     if (!fit.combinations.empty()) {
         const double limit = fit.combinations.front().seconds * nearlyTied;
         std::erase_if(fit.combinations, [&](const LeverOutcome& one) { return one.seconds > limit; });
-    } else if (auto outcome = whole(least)) {
-        fit.smallest = std::move(*outcome);
+    } else {
+        fitAtAnyCost(fit, whole, least.chosen);
     }
     return fit;
 }

@@ -49,6 +49,8 @@ Offload offloadOf(const std::string& text)
 {
     if (text == "optimizer")
         return Offload::Optimizer;
+    if (text == "gradients")
+        return Offload::Gradients;
     return text == "parameters" ? Offload::Parameters : Offload::None;
 }
 

@@ -79,10 +79,11 @@ Json detailOf(const Device& device, const TrainingAnswer& answer)
     std::optional<std::int64_t> available;
     if (answer.capacity)
         available = *answer.capacity - answer.setup.context;
-    Json detail = objectWithRoom(24); // more than it has, with advice
+    Json detail = objectWithRoom(25); // more than it has, with advice
     detail["model"] = modelJson(answer);
     detail["parts"] = partsJson(simulation.peak, simulation.reservedBytes(), answer.setup.context);
     detail["fits"] = answer.fits;
+    detail["fit"] = fitText(answer.fits, answer.deviceBytes(), answer.capacity);
     detail["over"] = over;
     detail["timeline"] = timelineJson(simulation.trace, simulation.peak, available, answer.outOfMemory);
     detail["peak"] = momentJson(simulation.trace, simulation.peak);

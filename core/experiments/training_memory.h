@@ -19,7 +19,7 @@ struct TrainingAnswer
     Simulation simulation;
     StepTime time;
     std::optional<Error> timeMissing; ///< why there is no time: the device lacks a rate or a link
-    double communication = 0;         ///< B that one device sends per step
+    std::vector<Collective> collectives; ///< between devices and with the host, of one step
     std::optional<std::int64_t> capacity; ///< B of the device's memory
     bool fits = true; ///< also when the allocator must empty its cache for it, or nothing is known
     /// The allocation at which this device would raise an out-of-memory error.

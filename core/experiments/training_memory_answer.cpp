@@ -36,7 +36,7 @@ void timeIt(TrainingAnswer& answer, const Device& device)
 {
     const Plan& plan = answer.setup.step.plan;
     const auto& tensors = answer.simulation.parameters;
-    answer.communication = sentBytes(dataParallelCommunication(tensors, plan));
+    answer.collectives = stepCollectives(*answer.simulation.graph, tensors, plan);
     auto time = setupTime(device, answer.setup, *answer.simulation.graph, tensors);
     if (time) {
         answer.time = *time;

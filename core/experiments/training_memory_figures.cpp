@@ -104,6 +104,38 @@ Why stepTimeWhy(const TrainingAnswer& answer)
     return why;
 }
 
+std::string_view kindText(CollectiveKind kind)
+{
+    switch (kind) {
+    case CollectiveKind::AllReduce: return "all-reduce";
+    case CollectiveKind::ReduceScatter: return "reduce-scatter";
+    case CollectiveKind::AllGather: return "all-gather";
+    case CollectiveKind::HostCopy: return "over the host link";
+    }
+    return "";
+}
+
+Why communicationWhy(const TrainingAnswer& answer)
+{
+    Why why;
+    why.formula = "Σ over transfers of one step: times × bytes × what a ring sends "
+                  "(all-reduce 2 (N − 1) / N, reduce-scatter and all-gather (N − 1) / N, host copy 1)";
+    why.with = "=";
+    for (const Collective& one : answer.collectives) {
+        if (one.sentBytes() <= 0)
+            continue;
+        why.with += fmt::format("{}{}", why.with == "=" ? " " : " + ", bytesText(one.sentBytes()));
+        const std::string among = one.degree > 1 ? fmt::format(" of {} devices", one.degree) : std::string();
+        why.terms.push_back({fmt::format("{}, {}", one.what, kindText(one.kind)), one.sentBytes(), Unit::Byte,
+                             fmt::format("{} × {}{}", numberText(one.count), bytesText(one.payload), among), "the plan"});
+    }
+    if (why.terms.empty())
+        why.with = "= 0 B: one device, nothing on the host";
+    why.source = "Rajbhandari et al. 2020, section 7; Korthikanti et al. 2022, section 4.2; offload: Ren et al. 2021";
+    why.omits = {"collectives that recomputation repeats", "latency of each transfer", "the loss and norms"};
+    return why;
+}
+
 Figures modelFigures(const TrainingAnswer& answer, const Inventory& tensors)
 {
     const Simulation& simulation = answer.simulation;
@@ -144,9 +176,7 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
                                 : std::string("the device's memory is not known");
     figures.push_back({"fits", "fits", Unit::One, answer.fits ? 1.0 : 0.0, {}, {}, fits});
     figures.push_back({"step_time", "step time", Unit::Second, answer.time.total, {}, {}, stepTimeWhy(answer)});
-    figures.push_back(bytesFigure("communication", "communication", answer.communication,
-                                  Why{"bytes that one device sends per step", fmt::format("= {}", bytesText(answer.communication)), {},
-                                      "Rajbhandari et al. 2020, section 7; Korthikanti et al. 2022, section 4.2", {}}));
+    figures.push_back(bytesFigure("communication", "communication", sentBytes(answer.collectives), communicationWhy(answer)));
     appendTextbook(figures, textbook);
     return figures;
 }

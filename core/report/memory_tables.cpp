@@ -70,9 +70,12 @@ TextTable fitTable(const Json& detail, ByteStyle style)
     TextTable table{{{"combination", false}, {"device total", true}, {"step time", true}}, {}};
     if (!detail.is_object() || !detail.contains("make_it_fit"))
         return table;
-    for (const Json& one : listOf(detail["make_it_fit"], "combinations")) {
-        table.rows.push_back({wordOf(one, "label"), bytesText(numberOf(one, "device_total"), style),
-                              quantityText(numberOf(one, "step_time"), Unit::Second)});
+    for (const char* list : {"combinations", "changing_training"}) {
+        for (const Json& one : listOf(detail["make_it_fit"], list)) {
+            table.rows.push_back({wordOf(one, "label") + (isTrue(one, "keeps_training") ? "" : " (changes what is trained)"),
+                                  bytesText(numberOf(one, "device_total"), style),
+                                  quantityText(numberOf(one, "step_time"), Unit::Second)});
+        }
     }
     return table;
 }
@@ -174,9 +177,12 @@ std::string verdictText(const Record& record, ByteStyle style)
                            bytesText(numberOf(detail, "over"), style), place.empty() ? "" : ". Out of memory at ", place);
     }
     const Figure* total = findFigure(record.predicted->figures, "device_total");
-    return total && total->isNumber() ? fmt::format("Fits into {} of {}: {} are left", bytesText(bytes, style), wordOf(*capacity, "label"),
-                                                    bytesText(bytes - total->number(), style))
-                                      : std::string();
+    if (!total || !total->isNumber())
+        return {};
+    const bool isTight = wordOf(detail, "fit") == "tight";
+    return fmt::format("{} into {} of {}: {} are left{}", isTight ? "Tight: fits" : "Fits", bytesText(bytes, style),
+                       wordOf(*capacity, "label"), bytesText(bytes - total->number(), style),
+                       isTight ? ", less than the 3 % by which predictions may be off" : "");
 }
 
 } // namespace memscape

@@ -101,7 +101,7 @@ private:
     StepTime& m_time;
 };
 
-/// Bytes of the collectives that are operators of the network (tensor parallelism), one pass.
+/// The collectives that are operators of the network (tensor parallelism), alike ones together.
 std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan, double times)
 {
     std::vector<Collective> all;
@@ -114,18 +114,28 @@ std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan
             : op.kind == OperatorKind::AllGather             ? CollectiveKind::AllGather
                                                              : CollectiveKind::ReduceScatter;
         const double payload = double(graph.layoutOf(whole).elements() * elementBytes(graph.tensors[whole].dtype));
-        all.push_back({"activations", kind, payload, times, plan.tensorParallel});
+        const auto alike = std::find_if(all.begin(), all.end(), [&](const Collective& other) {
+            return other.kind == kind && other.payload == payload;
+        });
+        if (alike == all.end())
+            all.push_back({"activations", kind, payload, times, plan.tensorParallel});
+        else
+            alike->count += times;
     }
     return all;
+}
+
+double passesOf(const Plan& plan)
+{
+    return plan.phase == StepPhase::Training ? 2.0 * plan.accumulation : 1.0;
 }
 
 Result<void> addCommunication(StepTime& time, const Graph& graph,
                               const std::vector<ParameterTensor>& parameters, const Plan& plan,
                               const DeviceRates& rates)
 {
-    const double passes = plan.phase == StepPhase::Training ? 2.0 * plan.accumulation : 1.0;
     const double data = sentBytes(dataParallelCommunication(parameters, plan));
-    const double tensor = sentBytes(recordedCollectives(graph, plan, passes));
+    const double tensor = sentBytes(recordedCollectives(graph, plan, passesOf(plan)));
     const double host = sentBytes(offloadCommunication(parameters, plan));
     if (data + tensor > 0 && rates.peer == 0)
         return fail("predict.device", "the bandwidth between devices of this kind is not known",
@@ -168,6 +178,16 @@ double optimizerSeconds(const std::vector<ParameterTensor>& parameters, const Pl
 }
 
 } // namespace
+
+std::vector<Collective> stepCollectives(const Graph& graph, const std::vector<ParameterTensor>& parameters,
+                                        const Plan& plan)
+{
+    std::vector<Collective> all = dataParallelCommunication(parameters, plan);
+    for (const auto& more :
+         {recordedCollectives(graph, plan, passesOf(plan)), offloadCommunication(parameters, plan)})
+        all.insert(all.end(), more.begin(), more.end());
+    return all;
+}
 
 double DeviceRates::rate(const OperatorCost& cost) const
 {

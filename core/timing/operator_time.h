@@ -78,6 +78,11 @@ struct StepTime
     double arithmeticBound = 0, memoryBound = 0, launchBound = 0;
 };
 
+/// Everything that one step moves between devices and over the host's link: of data parallelism, of
+/// tensor parallelism (the network's own collectives) and of offload.
+std::vector<Collective> stepCollectives(const Graph& graph, const std::vector<ParameterTensor>& parameters,
+                                        const Plan& plan);
+
 /// One step of a recorded micro-batch under a plan. Forward alone when the plan does not train.
 /// Errors: predict.device also when the plan needs a link whose bandwidth is not known.
 Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>& parameters,

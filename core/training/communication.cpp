@@ -111,9 +111,10 @@ std::vector<Collective> offloadCommunication(const std::vector<ParameterTensor>&
     const Payload payload = payloadOf(parameters, plan);
     const double share = plan.zeroStage > 0 ? 1.0 / plan.dataParallel : 1;
     std::vector<Collective> copies{
-        {"gradients to the host", HostCopy, payload.gradients * share, 1, 1}};
-    if (plan.offload == Offload::Optimizer)
-        copies.push_back({"updated weights", HostCopy, payload.updated * share, 1, 1});
+        {"gradients to the host", HostCopy, payload.gradients * share,
+         plan.streamsGradients() ? double(plan.accumulation) : 1.0, 1}};
+    if (plan.offload != Offload::Parameters)
+        copies.push_back({"updated weights from the host", HostCopy, payload.updated * share, 1, 1});
     else
         copies.push_back({"weights from the host", HostCopy, payload.weights * share,
                           2.0 * plan.accumulation, 1});

@@ -51,8 +51,8 @@ std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTen
 std::vector<Collective> tensorParallelCommunication(double activationBytes, double layers,
                                                     bool recomputesLayers, const Plan& plan);
 
-/// Over the host link: gradients down and weights up for an optimizer on the host; weights up twice
-/// per micro-batch when they live there too.
+/// Over the host link: gradients down, once a step or, when they are streamed, once a micro-batch;
+/// weights up for an optimizer on the host, twice per micro-batch when they live there too.
 std::vector<Collective> offloadCommunication(const std::vector<ParameterTensor>& parameters,
                                              const Plan& plan);
 

@@ -111,8 +111,10 @@ KeptBytes keptBytes(const std::vector<ParameterTensor>& parameters, const Plan& 
     KeptBytes kept;
     for (const ParameterTensor& parameter : parameters) {
         kept.weights += weightBytes(parameter, plan);
-        if (plan.phase == StepPhase::Training && parameter.isTrained)
-            kept.gradients += gradientElements(parameter, plan) * plan.gradientBytes();
+        if (plan.phase != StepPhase::Training || !parameter.isTrained)
+            continue;
+        const std::int64_t gradient = gradientElements(parameter, plan) * plan.gradientBytes();
+        (plan.streamsGradients() ? kept.host : kept.gradients) += gradient;
     }
     if (plan.hasOptimizer()) {
         const auto all = updatedTensors(parameters, plan);
@@ -125,7 +127,7 @@ KeptBytes keptBytes(const std::vector<ParameterTensor>& parameters, const Plan& 
         kept.state += sharedStateBytes(all, plan.optimizer);
     }
     if (plan.offload != Offload::None) {
-        kept.host = kept.master + kept.state;
+        kept.host += kept.master + kept.state;
         kept.master = kept.state = 0;
     }
     if (plan.offload == Offload::Parameters) {

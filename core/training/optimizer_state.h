@@ -54,7 +54,7 @@ struct KeptBytes
     std::int64_t gradients = 0;
     std::int64_t master = 0;
     std::int64_t state = 0;
-    std::int64_t host = 0; ///< master copy, state (and weights) that were offloaded
+    std::int64_t host = 0; ///< master copy and state (gradients, weights) that were offloaded
     std::int64_t device() const { return weights + gradients + master + state; }
 };
 /// The sum over parameters as the step simulator allocates them: gradients as they are between

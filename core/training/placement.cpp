@@ -33,11 +33,11 @@ ParameterPlacement placementOf(const std::vector<ParameterTensor>& parameters, c
             return gatheredBytes({parameter}, plan);
         });
     const bool isSharded = plan.zeroStage >= 2 && plan.dataParallel > 1;
-    if (isSharded || plan.gradientBytes() != rule.gradient)
+    if (isSharded || plan.streamsGradients() || plan.gradientBytes() != rule.gradient)
         placement.gradients = each(parameters, [&](const ParameterTensor& parameter) {
-            return gradientElements(parameter, plan) * plan.gradientBytes();
+            return keptGradientBytes(parameter, plan);
         });
-    placement.reducesLayers = isSharded;
+    placement.reducesLayers = isSharded || plan.streamsGradients();
     return placement;
 }
 

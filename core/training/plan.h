@@ -55,11 +55,13 @@ Result<UpdateStyle> updateStyleFromText(std::string_view text);
 std::vector<std::string> updateStyleNames();
 
 enum class StepPhase { Training, Forward, Inference };
-enum class Offload {
-    None,
-    Optimizer,
-    Parameters
-}; ///< to the host; Parameters includes the optimizer
+/// What lives in the host's memory; each includes the one before it.
+///   Optimizer    master copy and state; gradients stay on the device until the update (torchao's
+///                CPUOffloadOptimizer as it comes)
+///   Gradients    backward streams them away layer by layer: ZeRO-Offload (Ren et al. 2021), DeepSpeed's
+///                offload_optimizer; the device keeps the weights, 2 Ψ bytes in mixed precision
+///   Parameters   the weights too, fetched layer by layer (ZeRO-Infinity, Rajbhandari et al. 2021)
+enum class Offload { None, Optimizer, Gradients, Parameters };
 
 /// Low-rank adapters (Hu et al. 2021): W + B A with A of rank × in, B of out × rank; the base is
 /// frozen.
@@ -96,6 +98,8 @@ struct Plan
     {
         return phase == StepPhase::Training && optimizer != OptimizerKind::None;
     }
+    /// Backward sends each layer's gradients to the host, which sums them.
+    bool streamsGradients() const { return offload >= Offload::Gradients && phase == StepPhase::Training; }
     /// Bytes of one element of a parameter's gradient between micro-batches.
     std::int64_t gradientBytes() const;
 };

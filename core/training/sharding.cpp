@@ -28,6 +28,11 @@ std::int64_t gradientElements(const ParameterTensor& parameter, const Plan& plan
     return plan.zeroStage >= 2 ? piece(parameter.elements, plan.dataParallel) : parameter.elements;
 }
 
+std::int64_t keptGradientBytes(const ParameterTensor& parameter, const Plan& plan)
+{
+    return plan.streamsGradients() ? 0 : gradientElements(parameter, plan) * plan.gradientBytes();
+}
+
 std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan)
 {
     if (isQuantized(parameter, plan))

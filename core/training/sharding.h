@@ -28,6 +28,9 @@ std::int64_t piece(std::int64_t elements, std::int64_t degree);
 std::int64_t weightElements(const ParameterTensor& parameter, const Plan& plan);
 std::int64_t gradientElements(const ParameterTensor& parameter, const Plan& plan);
 
+/// Bytes of one parameter's gradient on one device between backward and update; 0 when the host has it.
+std::int64_t keptGradientBytes(const ParameterTensor& parameter, const Plan& plan);
+
 /// Bytes of one parameter's weights on one device between steps; NF4 for a frozen matrix under
 /// QLoRA.
 std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan);

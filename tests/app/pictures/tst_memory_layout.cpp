@@ -113,6 +113,34 @@ private slots:
             QVERIFY(button.item != BudgetItem::MakeItFit);
     }
 
+    void tightIsSaid()
+    {
+        Json detail = memoryDetail();
+        detail["capacity"]["bytes"] = 187e9;
+        detail["fits"] = true;
+        detail["fit"] = "tight";
+        QCOMPARE(neededText(readMemoryState(detail), ByteStyle::Decimal),
+                 QStringLiteral("186 GB needed: tight, 1 GB free, and predictions may be 3 % off"));
+    }
+
+    void whatChangesTheTrainingIsOfferedWhereNothingElseFits()
+    {
+        Json detail = memoryDetail();
+        Json lora = leverJson("adapter", "lora", "LoRA, rank 16", 150e9, 0.1, true);
+        lora["keeps_training"] = false;
+        detail["make_it_fit"] = {{"combinations", Json::array()}, {"tried", 64},
+                                 {"smallest", leverJson("zero", "3", "ZeRO-3", 10e9, 0.1, false)},
+                                 {"changing_training", {lora}}};
+        BudgetState state = budget(detail);
+        state.view = BudgetView::Fit;
+        const BudgetLayout layout = layoutBudget(state, QRectF(0, 0, 1000, 300));
+        QCOMPARE(layout.headingText, QStringLiteral("Only a change of the training makes it fit"));
+        const auto card = std::find_if(layout.buttons.begin(), layout.buttons.end(),
+                                       [](const BudgetButton& one) { return one.item == BudgetItem::Card; });
+        QVERIFY(card != layout.buttons.end());
+        QCOMPARE(cardOf(state, *card)->label, QStringLiteral("LoRA, rank 16"));
+    }
+
     void neededInWords()
     {
         QCOMPARE(neededText(readMemoryState(memoryDetail()), ByteStyle::Decimal),

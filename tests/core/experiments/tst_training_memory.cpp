@@ -24,6 +24,10 @@ private slots:
     void aBriefAnswerIsTheWholeOne_data();
     void aBriefAnswerIsTheWholeOne();
     void whatMakesItFitFits();
+    void whereOnlyAnotherTrainingFitsItIsListed();
+    void lessRoomThanPredictionsAreOffIsTight();
+    void offloadSaysWhatItMoves_data();
+    void offloadSaysWhatItMoves();
     void noSingleLeverThatFitsIsQuicker();
     void theLargestBatchFitsAndOneMoreDoesNot();
     void outOfMemoryNamesThePlace();
@@ -250,6 +254,76 @@ void TestTrainingMemory::whatMakesItFitFits()
     QVERIFY(fit.smallest.device > 0);
 }
 
+// LoRA needs no optimizer state for the base: a device between its step and the smallest exact one holds it alone.
+void TestTrainingMemory::whereOnlyAnotherTrainingFitsItIsListed()
+{
+    const Parameters parameters = with({"model=gpt2", "batch=1", "sequence=32", "precision=bf16-mixed", "device_context=0"});
+    const auto whole = answerTraining(gpu(), parameters);
+    QVERIFY(whole);
+    const Device tooSmall = small(1e6);
+    const auto refused = answerTraining(tooSmall, parameters);
+    QVERIFY(refused);
+    const FitOutcome none = makeItFit(tooSmall, parameters, *refused);
+    QVERIFY(none.combinations.empty() && none.changing.empty());
+
+    const auto adapted = answerTraining(gpu(), *changed(parameters, {{"adapter", "qlora"}, {"offload", "parameters"}, {"zero", "3"}}));
+    QVERIFY(adapted && adapted->deviceBytes() < none.smallest.device);
+    const Device between = small(0.5 * double(adapted->deviceBytes() + none.smallest.device));
+    const auto answer = answerTraining(between, parameters);
+    QVERIFY(answer);
+    const FitOutcome fit = makeItFit(between, parameters, *answer);
+    QVERIFY(fit.combinations.empty());
+    QVERIFY(!fit.changing.empty());
+    for (const LeverOutcome& one : fit.changing) {
+        QVERIFY2(!one.lever.keepsTraining, one.lever.label.c_str());
+        const auto again = answerTraining(between, *changed(parameters, one.lever.changes));
+        QVERIFY2(again && again->fits, one.lever.label.c_str());
+    }
+}
+
+void TestTrainingMemory::lessRoomThanPredictionsAreOffIsTight()
+{
+    const Parameters parameters = with(tiny);
+    const auto whole = answerTraining(gpu(), parameters);
+    QVERIFY(whole);
+    const auto fit = [&](double share) {
+        return training().predict(small(share * double(whole->deviceBytes())), parameters)->detail["fit"].get<std::string>();
+    };
+    QCOMPARE(fit(1.001), std::string("tight"));
+    QCOMPARE(fit(1.029), std::string("tight"));
+    QCOMPARE(fit(1.031), std::string("fits"));
+    QCOMPARE(fit(0.5), std::string("does not fit"));
+}
+
+void TestTrainingMemory::offloadSaysWhatItMoves_data()
+{
+    QTest::addColumn<QString>("offload");
+    QTest::addColumn<double>("kept"); // bytes per parameter on the device: weights and gradients
+    QTest::addColumn<double>("moved"); // bytes per parameter and step, two micro-batches
+    QTest::newRow("nothing") << "none" << 4.0 << 0.0;
+    QTest::newRow("optimizer") << "optimizer" << 4.0 << 2.0 + 2.0;
+    QTest::newRow("ZeRO-Offload: 2 Ψ stay") << "gradients" << 2.0 << 2 * 2.0 + 2.0;
+}
+
+void TestTrainingMemory::offloadSaysWhatItMoves()
+{
+    QFETCH(QString, offload);
+    QFETCH(double, kept);
+    QFETCH(double, moved);
+    const auto prediction = training().predict(
+        gpu(), with({"model=gpt2", "batch=1", "sequence=32", "precision=bf16-mixed", "accumulation=2", "advice=none",
+                     "offload=" + offload.toStdString()}));
+    QVERIFY(prediction);
+    const double elements = value(*prediction, "parameter_count");
+    QCOMPARE(value(*prediction, "weights") + value(*prediction, "gradients"), kept * elements);
+    const Figure* communication = findFigure(prediction->figures, "communication");
+    QCOMPARE(communication->number(), moved * elements);
+    double sum = 0;
+    for (const auto& term : communication->why.terms)
+        sum += term.value;
+    QCOMPARE(sum, communication->number());
+}
+
 void TestTrainingMemory::noSingleLeverThatFitsIsQuicker()
 {
     const Parameters parameters = with(tiny);
@@ -338,7 +412,8 @@ void TestTrainingMemory::moreIsNeverLess_data()
     QTest::newRow("tensor parallel") << "tensor_parallel=4" << "tensor_parallel=2";
     QTest::newRow("sequence parallel") << "tensor_parallel=4 sequence_parallel=true" << "tensor_parallel=4";
     QTest::newRow("optimizer on the host") << "offload=optimizer" << "offload=none";
-    QTest::newRow("weights on the host") << "offload=parameters zero=3" << "offload=optimizer";
+    QTest::newRow("gradients on the host") << "offload=gradients" << "offload=optimizer";
+    QTest::newRow("weights on the host") << "offload=parameters zero=3" << "offload=gradients";
     QTest::newRow("LoRA") << "adapter=lora" << "adapter=none";
     QTest::newRow("QLoRA") << "adapter=qlora" << "adapter=lora";
     QTest::newRow("rank") << "adapter=lora adapter_rank=4" << "adapter=lora adapter_rank=64";

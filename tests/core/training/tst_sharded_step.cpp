@@ -3,6 +3,7 @@
 // Table 1) at its quiet moments, and against what full sharding means: one layer's whole weights
 // and whole gradients at a time.
 #include "core/network/network.h"
+#include "core/training/communication.h"
 #include "core/training/optimizer_state.h"
 #include "core/training/sharding.h"
 #include "core/training/simulation.h"
@@ -197,7 +198,28 @@ private slots:
         QCOMPARE(highestBytes(made.trace, Category::Weights), bufferBytes(*made.graph));
         QCOMPARE(highestBytes(made.trace, Category::Communication),
                  std::max<std::int64_t>(layerBytes(made), 2 * 501 * 96));
-        QCOMPARE(made.kept.host, 14 * elementCount(made.parameters));
+        QCOMPARE(made.kept.host, 16 * elementCount(made.parameters));
+        QCOMPARE(liveAfter(made.trace, Phase::Backward)[Category::Gradients], 0);
+    }
+
+    // Ren et al. 2021, section 3: the device keeps the 16-bit weights, 2 Ψ; gradients leave it layer by layer.
+    void zeroOffloadStreamsTheGradients()
+    {
+        TrainingSetup setup = setupOf(0, 1);
+        setup.step.plan.offload = Offload::Optimizer;
+        const Simulation kept = simulated(setup);
+        setup.step.plan.offload = Offload::Gradients;
+        for (const int accumulation : {1, 3}) {
+            setup.step.plan.accumulation = accumulation;
+            const Simulation streamed = simulated(setup);
+            const std::int64_t elements = elementCount(streamed.parameters);
+            QCOMPARE(streamed.kept.device(), 2 * elements);
+            QCOMPARE(streamed.kept.host, 14 * elements);
+            QCOMPARE(liveAfter(streamed.trace, Phase::Backward)[Category::Gradients], 0);
+            QVERIFY(streamed.trace.peakBytes() < kept.trace.peakBytes());
+            QCOMPARE(sentBytes(offloadCommunication(streamed.parameters, setup.step.plan)),
+                     2.0 * double(elements) * (accumulation + 1));
+        }
     }
 
     // What is cut further is never larger.
