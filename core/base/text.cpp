@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <numeric>
+#include <optional>
 
 namespace memscape {
 
@@ -17,6 +19,34 @@ char lower(char c)
 bool isSpace(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
+
+std::string lettersAndDigits(std::string_view text)
+{
+    std::string kept;
+    for (const char c : text) {
+        const char low = lower(c);
+        if ((low >= 'a' && low <= 'z') || (low >= '0' && low <= '9') || static_cast<unsigned char>(c) >= 0x80)
+            kept += low;
+    }
+    return kept;
+}
+
+/// Smaller is nearer; nothing when they have too little in common. Both hold letters and digits alone.
+std::optional<int> nearness(const std::string& sought, const std::string& candidate)
+{
+    constexpr std::size_t fewest = 2; // letters that say something about a name
+    constexpr int held = 1000;        // behind every prefix, before every slip
+    const auto longer = static_cast<int>(candidate.size()) - static_cast<int>(sought.size());
+    if (sought.size() >= fewest && candidate.starts_with(sought))
+        return longer;
+    if ((sought.size() >= fewest && candidate.find(sought) != std::string::npos)
+        || (candidate.size() > fewest && sought.find(candidate) != std::string::npos))
+        return held + std::abs(longer);
+    const int distance = editDistance(sought, candidate);
+    if (distance <= std::max(2, static_cast<int>(sought.size()) / 3))
+        return 2 * held + distance;
+    return std::nullopt;
 }
 
 } // namespace
@@ -81,21 +111,18 @@ std::vector<std::string> nearest(std::string_view wanted, const std::vector<std:
                                  std::size_t limit)
 {
     constexpr std::size_t longest = 64; // a name longer than this is not a typing slip
-    std::vector<std::pair<int, std::string>> near;
-    const std::string low = lowered(wanted.substr(0, longest));
-    const int allowed = std::max(2, static_cast<int>(low.size()) / 3);
+    const std::string sought = lettersAndDigits(wanted.substr(0, longest));
+    if (sought.empty())
+        return {};
+    std::vector<std::pair<int, std::string>> near; // rank, name
     for (const auto& candidate : candidates) {
-        const std::string other = lowered(candidate);
-        int distance = editDistance(low, other);
-        if (low.size() >= 2 && other.find(low) != std::string::npos)
-            distance = 0;
-        if (distance <= allowed)
-            near.emplace_back(distance, candidate);
+        if (const auto rank = nearness(sought, lettersAndDigits(candidate)))
+            near.emplace_back(*rank, candidate);
     }
     std::stable_sort(near.begin(), near.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<std::string> names;
-    for (const auto& [distance, name] : near) {
+    for (const auto& [rank, name] : near) {
         if (names.size() < limit)
             names.push_back(name);
     }

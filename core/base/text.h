@@ -16,8 +16,9 @@ std::string lowered(std::string_view text);
 /// Levenshtein distance, case-insensitive.
 int editDistance(std::string_view a, std::string_view b);
 
-/// At most `limit` candidates near `wanted` (edit distance up to a third of its length, or sharing a
-/// prefix), nearest first; empty when nothing is near.
+/// At most `limit` candidates near `wanted`, nearest first: those that begin with it, those that hold it or are held
+/// by it, then by edit distance up to a third of its length. Case and everything but letters and digits is passed
+/// over, so "llama3" is near "llama-3-8b". Empty when nothing is near.
 std::vector<std::string> nearest(std::string_view wanted, const std::vector<std::string>& candidates,
                                  std::size_t limit = 3);
 

@@ -104,6 +104,34 @@ bool looksLikePath(std::string_view text)
         || text.ends_with(".safetensors");
 }
 
+/// What a publisher adds to the name of a model without changing its sizes or the form of its weights.
+constexpr std::string_view variants[] = {"instruct", "chat", "it", "hf", "base", "pt", "sft", "dpo"};
+
+/// "meta-llama/Llama-3.1-8B-Instruct" → "llama-3.1-8b".
+std::string plainName(std::string_view text)
+{
+    std::vector<std::string> words = split(lowered(text.substr(text.find_last_of('/') + 1)), '-');
+    std::erase_if(words, [](const std::string& word) {
+        return std::find(std::begin(variants), std::end(variants), word) != std::end(variants);
+    });
+    return join(words, "-");
+}
+
+/// A name as it stands on the web: with a publisher before it, with a variant behind it, or both.
+std::optional<Result<ModelDescription>> publishedModel(std::string_view text)
+{
+    const std::string last = lowered(text.substr(text.find_last_of('/') + 1));
+    for (const std::string& name : {last, plainName(text)}) {
+        auto model = name.empty() ? std::nullopt : knownModel(name);
+        if (model && *model && name != lowered(text))
+            (*model)->assumptions.insert((*model)->assumptions.begin(),
+                                         fmt::format("\"{}\" is read as {}: the same sizes", quotedForMessage(text), (*model)->name));
+        if (model)
+            return model;
+    }
+    return std::nullopt;
+}
+
 std::vector<std::string> everyName()
 {
     std::vector<std::string> names;
@@ -159,10 +187,18 @@ Result<ModelDescription> readModel(std::string_view text)
         return std::move(*model);
     std::error_code error;
     const fs::path path{std::string(text)};
-    if (looksLikePath(text) || fs::exists(path, error))
+    const bool exists = fs::exists(path, error);
+    if (!exists) {
+        if (auto model = publishedModel(text))
+            return std::move(*model);
+    }
+    const bool isPublisherAndName = std::count(text.begin(), text.end(), '/') == 1 && !text.starts_with('/')
+        && !text.starts_with('.') && !text.ends_with(".json") && !text.ends_with(".safetensors");
+    if (exists || (looksLikePath(text) && !isPublisherAndName))
         return modelFromFile(path);
     return fail("model.unknown", fmt::format("there is no model \"{}\"", quotedForMessage(text)),
-                didYouMean(text, everyName()));
+                didYouMean(plainName(text), everyName())
+                    + " Any other model: the path of its config.json, or params:7e9");
 }
 
 } // namespace memscape

@@ -2,6 +2,7 @@
 // The text of a `model` parameter to a model:
 //
 //   gpt2-medium                          a name in resources/models/*.json (case does not matter)
+//   meta-llama/Llama-3.1-8B-Instruct     the same with its publisher and variants of the same sizes
 //   params:7.5e9                         a decoder like LLaMA with that many parameters
 //   from-scratch:hidden=512,layers=4,heads=8,ffn=1344,vocab=10000   the decoder that students write
 //   mlp:784,512,512,10                   a chain of linear layers

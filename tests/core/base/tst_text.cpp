@@ -25,6 +25,9 @@ void TestText::suggestsNearNames()
     QCOMPARE(nearest("strde", known), std::vector<std::string>{"stride"});
     QCOMPARE(nearest("STRIDE", known), std::vector<std::string>{"stride"});
     QVERIFY(nearest("zzzzzzzz", known).empty());
+    QCOMPARE(nearest("every-block", {"none", "sqrt", "block"}), std::vector<std::string>{"block"});
+    QCOMPARE(nearest("llama3", {"tinyllama-3x", "llama-3-70b", "llama-3-8b", "llama-2-7b"}),
+             (std::vector<std::string>{"llama-3-8b", "llama-3-70b", "tinyllama-3x"}));
     QCOMPARE(didYouMean("elem", known), std::string("did you mean element?"));
     QVERIFY(didYouMean("qqqqqqqqq", known).starts_with("known: stride"));
     QVERIFY(nearest(std::string(1'000'000, 'x'), known).empty()); // quick, whatever its length

@@ -84,6 +84,46 @@ private slots:
         QCOMPARE(total("meta-llama/Llama-3.1-8B"), std::int64_t(8030261248));
     }
 
+    void namesAsTheyStandOnTheWebAreFound_data()
+    {
+        QTest::addColumn<QString>("written");
+        QTest::addColumn<QString>("model");
+        QTest::newRow("publisher, variant") << "meta-llama/Llama-3.1-8B-Instruct" << "llama-3.1-8b";
+        QTest::newRow("variant") << "llama-3.1-8B-Instruct" << "llama-3.1-8b";
+        QTest::newRow("two variants") << "meta-llama/Llama-2-7b-chat-hf" << "llama-2-7b";
+        QTest::newRow("in the middle") << "mistralai/Mistral-7B-Instruct-v0.3" << "mistral-7b-v0.3";
+        QTest::newRow("another publisher") << "unsloth/Qwen2.5-7B-Instruct" << "qwen2.5-7b";
+        QTest::newRow("it") << "google/gemma-2-9b-it" << "gemma-2-9b";
+    }
+    void namesAsTheyStandOnTheWebAreFound()
+    {
+        QFETCH(QString, written);
+        QFETCH(QString, model);
+        const auto found = readModel(written.toStdString());
+        QVERIFY2(found.has_value(), found ? "" : found.error().text().c_str());
+        QCOMPARE(found->name, model.toStdString());
+        QVERIFY(found->assumptions.front().find(written.toStdString()) != std::string::npos);
+    }
+
+    void whatIsNearComesFirst_data()
+    {
+        QTest::addColumn<QString>("written");
+        QTest::addColumn<QString>("hint");
+        QTest::newRow("letters missing") << "lama2-7" << "did you mean llama-2-7b";
+        QTest::newRow("no size") << "llama3" << "did you mean llama-3-8b";
+        QTest::newRow("a publisher before it") << "meta-llama/Llama-4-8B" << "llama-3-8b";
+        QTest::newRow("a quantized form, other bytes") << "TheBloke/Llama-2-7B-AWQ" << "did you mean llama-2-7b";
+    }
+    void whatIsNearComesFirst()
+    {
+        QFETCH(QString, written);
+        QFETCH(QString, hint);
+        const auto model = readModel(written.toStdString());
+        QVERIFY(!model);
+        QCOMPARE(model.error().code, std::string("model.unknown"));
+        QVERIFY2(model.error().hint.find(hint.toStdString()) != std::string::npos, model.error().hint.c_str());
+    }
+
     void unknownNamesSayWhatIsNear()
     {
         const auto model = readModel("lama-2-7b");
