@@ -64,6 +64,8 @@ Result<std::string> describeConfig(const Json& json)
     std::string text = fmt::format("Hugging Face config.json of {}, {} parameters", type, list.total);
     if (list.active != list.total)
         text += fmt::format(", {} for each token", list.active);
+    if (!model.caution.empty())
+        text += fmt::format(". Caution: {}", model.caution);
     if (!model.assumptions.empty())
         text += fmt::format(" ({})", join(model.assumptions, "; "));
     return text;

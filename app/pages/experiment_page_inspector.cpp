@@ -97,6 +97,12 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
     // The standard parameters help where others are at fault: not where the device is, or they are.
     const auto standard = resolve(m_experiment.schema(), std::vector<std::string>{});
     const bool mayReset = standard && parameters() != *standard;
+    if (m_predictionError && m_predictionError->remedy
+        && findParameter(m_experiment.schema(), m_predictionError->remedy->parameter)) {
+        const Remedy remedy = *m_predictionError->remedy;
+        return {QString::fromStdString(withBriefHint(*m_predictionError).text()), tr("Use %1").arg(text(remedy.value)),
+                [self, remedy] { self->editText(text(remedy.parameter), text(remedy.value)); }};
+    }
     if (m_predictionError && (!mayReset || m_predictionError->code.starts_with("device.")))
         return {QString::fromStdString(withBriefHint(*m_predictionError).text()), {}, {}};
     if (m_predictionError)

@@ -39,8 +39,10 @@ void ExperimentPage::refreshInputs()
 void ExperimentPage::refreshOutputs()
 {
     const ShownMeasurement now = shown();
-    if (m_memory)
+    if (m_memory) {
         m_memory->setPrediction(m_prediction ? m_predictor.prepared() : nullptr, byteStyle());
+        m_header->setCaution(m_prediction ? m_memory->caution() : QString());
+    }
     if (m_checkpoint) {
         m_checkpoint->setPrediction(m_prediction.get(), parameters(), byteStyle());
         m_checkpoint->setMeasured(measuredSchedules(m_services.document.records(), parameters()),

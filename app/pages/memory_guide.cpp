@@ -111,6 +111,7 @@ MemoryDetail::MemoryDetail(const Json& detail)
     const MemoryState state = readMemoryState(detail);
     doctor = state.doctor;
     knowsDoctor = state.fits || !doctor.isEmpty();
+    caution = state.caution;
     assumptions =
         QStringList(state.assumptions.begin(), state.assumptions.end()).join(QStringLiteral("; "));
 }

@@ -27,7 +27,7 @@ struct MemoryDetail : Prepared
     MemoryMoment peak;
     std::shared_ptr<const MemoryNode> peakTree;
     std::vector<TextbookFormula> textbook;
-    QString doctor, assumptions;
+    QString doctor, assumptions, caution;
     bool knowsDoctor = false; ///< it comes with the advice
 };
 
@@ -53,6 +53,7 @@ public:
     void setPrediction(std::shared_ptr<const Prepared> prepared, ByteStyle bytes);
     const MemoryTimeline& timeline() const { return m_detail->timeline; }
     const QString& doctor() const { return m_doctor; } ///< what runs out of memory, in words
+    const QString& caution() const { return m_detail->caution; } ///< what may make every number wrong
     const QString& assumptions() const { return m_detail->assumptions; } ///< about the model, in words
     const std::vector<TextbookFormula>& textbook() const { return m_detail->textbook; }
     /// From the first event to the last, bytes from zero.

@@ -21,6 +21,7 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
     , m_device(new DeviceButton(devices, this))
     , m_measure(new QPushButton(this))
     , m_export(new QPushButton(tr("Export"), this))
+    , m_caution(toneLabel({}, "warning", this, true))
 {
     setObjectName(QStringLiteral("header"));
     auto* title = toneLabel(QString::fromStdString(page.title), "title", this);
@@ -38,6 +39,10 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
     words->setSpacing(2);
     words->addWidget(title);
     words->addWidget(question);
+    words->addWidget(m_caution);
+    m_caution->setObjectName(QStringLiteral("caution"));
+    m_caution->setWordWrap(true);
+    m_caution->hide();
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(20, 12, 20, 12);
     row->setSpacing(8);
@@ -68,6 +73,12 @@ void PageHeader::setDevice(const std::string& id)
 void PageHeader::setExportMenu(QMenu* menu)
 {
     m_export->setMenu(menu);
+}
+
+void PageHeader::setCaution(const QString& text)
+{
+    m_caution->setText(text);
+    m_caution->setVisible(!text.isEmpty());
 }
 
 void PageHeader::refresh()

@@ -27,6 +27,8 @@ public:
     QPushButton* measureButton() const { return m_measure; }
     /// The menu of Export, filled by the window's actions.
     void setExportMenu(QMenu* menu);
+    /// A sentence below the question, in the colour of warnings; empty: none.
+    void setCaution(const QString& text);
 
 signals:
     void measureWanted();
@@ -40,6 +42,7 @@ private:
     DeviceButton* m_device;
     QPushButton* m_measure;
     QPushButton* m_export;
+    QLabel* m_caution;
 };
 
 } // namespace memscape

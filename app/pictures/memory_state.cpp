@@ -151,6 +151,7 @@ MemoryState readMemoryState(const Json& detail)
     if (state.model.isEmpty())
         state.model = words(model, "name");
     state.family = words(model, "family");
+    state.caution = words(model, "caution");
     state.assumptions = list<QString>(member(model, "assumptions"), [](const Json& one) {
         return one.is_string() ? QString::fromStdString(one.get<std::string>()) : QString();
     });

@@ -117,6 +117,7 @@ struct MemoryState
 {
     QString model, family;
     std::vector<QString> assumptions;
+    QString caution; ///< what may make every number wrong
     std::vector<MemoryPart> parts;
     std::optional<double> capacity;
     QString device;

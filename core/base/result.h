@@ -4,12 +4,19 @@
 // they are caught at the file boundary. Asserts are only for our own bugs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include <tl/expected.hpp>
 
 namespace memscape {
+
+/// A parameter and the text that would be accepted, where one change takes the error away.
+struct Remedy
+{
+    std::string parameter, value;
+};
 
 /// An expected failure. `code` is a stable dotted word that tests, scripts and exit codes compare
 /// ("parameter.range"); `message` is one sentence for a person; `place` names the spot in a document
@@ -20,6 +27,7 @@ struct Error
     std::string message;
     std::string place = {};
     std::string hint = {};
+    std::optional<Remedy> remedy = {};
 
     /// "place: message (hint)", the form that every front end prints.
     std::string text() const;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text to values: one value, a sweep, the assignments of a command line. What is wrong is said with the
 // parameter as its place and what would be allowed.
+//
+// A comma separates the values of a sweep, and in half of the world the fraction of a number. "1,5 GiB" can only be
+// one number; "0,1" of a parameter that takes fractions may be either, and is refused with both ways to write it.
 #include "core/base/text.h"
 #include "core/experiment/parameter_text.h"
 
@@ -20,6 +23,11 @@ Error placed(Error error, const std::string& key)
     if (error.place.empty())
         error.place = key;
     return error;
+}
+
+bool isNumeric(const ParameterSpec& spec)
+{
+    return spec.kind == ParameterKind::Integer || spec.kind == ParameterKind::Real;
 }
 
 /// The longest text that the spec allows, in bytes.
@@ -109,6 +117,35 @@ Result<ParameterValue> parseText(const ParameterSpec& spec, std::string_view tex
     return ParameterValue(std::string(text));
 }
 
+/// Two groups of digits around one comma, with whatever follows: "1,5 GiB".
+struct CommaNumber
+{
+    std::string_view whole, fraction, unit;
+};
+std::optional<CommaNumber> commaNumber(std::string_view text)
+{
+    constexpr std::string_view digits = "0123456789";
+    const std::size_t comma = text.find(',');
+    if (comma == 0 || comma == std::string_view::npos || text.find_first_not_of(digits) != comma)
+        return std::nullopt;
+    const std::string_view behind = text.substr(comma + 1);
+    const std::size_t end = std::min(behind.find_first_not_of(digits), behind.size());
+    if (end == 0)
+        return std::nullopt;
+    return CommaNumber{text.substr(0, comma), behind.substr(0, end), trimmed(behind.substr(end))};
+}
+
+/// "1.5 GiB" of "1,5 GiB"; nothing when it is no such number.
+std::optional<std::string> withDecimalPoint(std::string_view text)
+{
+    constexpr std::size_t longest = 3; // digits of a fraction that a person writes before a unit
+    const auto parts = commaNumber(text);
+    const bool isUnit = parts && !parts->unit.empty() && parts->unit.find_first_of(",:") == std::string_view::npos;
+    if (!isUnit || parts->fraction.size() > longest)
+        return std::nullopt;
+    return fmt::format("{}.{} {}", parts->whole, parts->fraction, parts->unit);
+}
+
 tl::unexpected<Error> sweepSyntax(const ParameterSpec& spec, std::string_view text, std::string why)
 {
     return fail("sweep.syntax", fmt::format("\"{}\": {}", quotedForMessage(text), why),
@@ -162,7 +199,7 @@ Result<std::vector<ParameterValue>> sweepRange(const ParameterSpec& spec, std::s
     const auto parts = split(text, ':');
     if (parts.size() < 2 || parts.size() > 3)
         return sweepSyntax(spec, text, "a range has the form first:last:step");
-    if (spec.kind != ParameterKind::Integer && spec.kind != ParameterKind::Real)
+    if (!isNumeric(spec))
         return sweepSyntax(spec, text, "a range needs numbers; list the choices with commas");
     MEMSCAPE_TRY(firstValue, parseValue(spec, parts[0]));
     MEMSCAPE_TRY(lastValue, parseValue(spec, parts[1]));
@@ -237,6 +274,15 @@ Result<std::vector<ParameterValue>> parseSweep(const ParameterSpec& spec, std::s
         MEMSCAPE_TRY(value, parseValue(spec, text));
         return std::vector<ParameterValue>{value};
     }
+    if (const auto number = isNumeric(spec) ? withDecimalPoint(text) : std::nullopt) {
+        MEMSCAPE_TRY(value, parseValue(spec, *number));
+        return std::vector<ParameterValue>{value};
+    }
+    if (const auto parts = commaNumber(text); parts && parts->unit.empty() && spec.kind == ParameterKind::Real)
+        return fail("sweep.syntax", fmt::format("\"{}\" may be one number or two", text),
+                    fmt::format("write {0}.{1} for the number, {0}, {1} with a blank for a sweep over both", parts->whole,
+                                parts->fraction),
+                    spec.key);
     if (text.find(',') != std::string_view::npos)
         return sweepList(spec, text);
     if (text.find(':') != std::string_view::npos && !isCounted(spec, text))

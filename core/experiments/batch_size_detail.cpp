@@ -142,7 +142,7 @@ Json batchDetail(const BatchStudy& study)
                 {"largest", study.largest ? Json(*study.largest) : Json()},
                 {"over", study.over},
                 {"capacity", study.capacity ? Json(*study.capacity) : Json()},
-                {"model", {{"name", study.memory->model.name}, {"assumptions", study.memory->model.assumptions}}}};
+                {"model", {{"name", study.memory->model.name}, {"assumptions", study.memory->model.assumptions}, {"caution", study.memory->model.caution}}}};
     return detail;
 }
 

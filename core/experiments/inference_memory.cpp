@@ -264,8 +264,7 @@ Json detailOf(const Device& device, const Answer& answer)
     const auto part = [](const char* key, const char* label, std::int64_t bytes) {
         return Json{{"key", key}, {"label", label}, {"bytes", bytes}};
     };
-    detail["model"] = {{"name", answer.model.name}, {"title", answer.model.title}, {"family", familyText(answer.model.family)},
-                       {"architecture", answer.model.architecture}, {"source", answer.model.source}, {"assumptions", answer.model.assumptions}};
+    detail["model"] = modelJson(answer.model);
     detail["parts"] = Json::array({part("weights", "weights", answer.weights), part("key_value_cache", "KV cache", cache),
                                    part("activations", "activations", answer.pass.activations),
                                    part("context", "device context", request.deviceContext)});

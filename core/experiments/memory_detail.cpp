@@ -193,6 +193,18 @@ std::optional<std::int64_t> capacityOf(const Device& device)
     return static_cast<std::int64_t>(dram->capacity.value);
 }
 
+Json modelJson(const ModelDescription& model)
+{
+    return {{"name", model.name},
+            {"title", model.title},
+            {"family", familyText(model.family)},
+            {"architecture", model.architecture},
+            {"layers", model.layers},
+            {"source", model.source},
+            {"assumptions", model.assumptions},
+            {"caution", model.caution}};
+}
+
 std::string_view fitText(bool fits, std::int64_t needed, std::optional<std::int64_t> capacity)
 {
     if (!fits)

@@ -7,6 +7,7 @@
 #include "core/base/json.h"
 #include "core/device/device.h"
 #include "core/experiment/outcome.h"
+#include "core/network/model.h"
 #include "core/trace/allocator_replay.h"
 #include "core/trace/peak.h"
 
@@ -34,6 +35,9 @@ inline constexpr double fitMargin = 0.03;
 /// `fit` of the detail: "fits", "tight" when less than fitMargin × needed is left, "does not fit".
 /// `needed`: B of the device total.
 std::string_view fitText(bool fits, std::int64_t needed, std::optional<std::int64_t> capacity);
+
+/// {"name","title","family","architecture","layers","source","assumptions","caution"} of a model.
+Json modelJson(const ModelDescription& model);
 
 /// [{"key","label","bytes"}…] at the moment, then what the allocator holds beyond it and the context:
 /// they add up to the device total.

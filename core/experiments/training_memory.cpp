@@ -61,17 +61,6 @@ private:
     Schema m_schema = trainingSchema();
 };
 
-Json modelJson(const TrainingAnswer& answer)
-{
-    return {{"name", answer.model.name},
-            {"title", answer.model.title},
-            {"family", familyText(answer.model.family)},
-            {"architecture", answer.model.architecture},
-            {"layers", answer.model.layers},
-            {"source", answer.model.source},
-            {"assumptions", answer.model.assumptions}};
-}
-
 Json detailOf(const Device& device, const TrainingAnswer& answer)
 {
     const Simulation& simulation = answer.simulation;
@@ -80,7 +69,7 @@ Json detailOf(const Device& device, const TrainingAnswer& answer)
     if (answer.capacity)
         available = *answer.capacity - answer.setup.context;
     Json detail = objectWithRoom(25); // more than it has, with advice
-    detail["model"] = modelJson(answer);
+    detail["model"] = modelJson(answer.model);
     detail["parts"] = partsJson(simulation.peak, simulation.reservedBytes(), answer.setup.context);
     detail["fits"] = answer.fits;
     detail["fit"] = fitText(answer.fits, answer.deviceBytes(), answer.capacity);

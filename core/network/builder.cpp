@@ -83,6 +83,16 @@ void NetworkBuilder::refuse(std::string code, std::string message, std::string h
         m_error = Error{std::move(code), std::move(message), m_graph.path(m_module), std::move(hint)};
 }
 
+void NetworkBuilder::refuseBeyond(std::int64_t positions)
+{
+    if (m_error || m_options.sequence <= positions)
+        return;
+    refuse("network.shape",
+           fmt::format("a sequence of {} is longer than the {} positions of this model", m_options.sequence, positions),
+           fmt::format("take at most {0} tokens: sequence={0}", positions));
+    m_error->remedy = Remedy{"sequence", fmt::format("{}", positions)};
+}
+
 Result<Graph> NetworkBuilder::finish(Variable output, Variable loss)
 {
     m_graph.output = output.id();

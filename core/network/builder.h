@@ -91,6 +91,8 @@ public:
     bool ok() const { return !m_error; }
     /// Keeps the first error; everything recorded after it is ignored.
     void refuse(std::string code, std::string message, std::string hint = {});
+    /// The same for a sequence that is longer than the positions of the network.
+    void refuseBeyond(std::int64_t positions);
 
     /// The recorded program. `loss` and `output` stay named after it when they are variables of the
     /// training loop. Errors: what was refused, or network.size, network.shape.

@@ -52,6 +52,9 @@ public:
     std::vector<std::string> words(Keys keys);
 
     void assume(std::string sentence) { m_assumptions.push_back(std::move(sentence)); }
+    /// An assumption that everything hangs on.
+    void caution(std::string sentence) { m_caution = std::move(sentence); }
+    std::string takeCaution() { return std::move(m_caution); }
     std::vector<std::string> takeAssumptions() { return std::move(m_assumptions); }
 
 private:
@@ -64,6 +67,7 @@ private:
     std::optional<JsonReader> m_outer;
     std::optional<Error> m_error;
     std::vector<std::string> m_assumptions;
+    std::string m_caution;
 };
 
 } // namespace memscape

@@ -137,6 +137,7 @@ struct ModelDescription
     std::string storedDtype; ///< of the published weights, "bfloat16"; empty: not said
     std::string source; ///< where the sizes are from
     std::vector<std::string> assumptions; ///< a sentence each: what was not said and what was taken
+    std::string caution; ///< one that may make every number wrong: an architecture that is not known
 
     bool isSparse(std::int64_t layer) const; ///< this layer has experts
     bool isSliding(std::int64_t layer) const; ///< this layer sees only slidingWindow tokens

@@ -63,7 +63,7 @@ ModelDescription startingPoint(ConfigFields& fields, const std::string& type)
 {
     if (auto known = architectureStandard(sameShapeAs(type)))
         return *known;
-    fields.assume(fmt::format(
+    fields.caution(fmt::format(
         "the architecture \"{}\" is not known (known: {}); it is taken for a decoder like "
         "LLaMA: RMSNorm, rotary positions, a gated feed-forward layer, no biases",
         quotedForMessage(type), join(knownArchitectures(), ", ")));
@@ -110,6 +110,7 @@ Result<ModelDescription> modelFromConfig(const JsonReader& reader, const std::st
     if (fields.failed())
         return fail(fields.error());
     model.assumptions = fields.takeAssumptions();
+    model.caution = fields.takeCaution();
     if (auto checked = checkModel(model); !checked) {
         Error error = checked.error();
         error.place = config_keys::placeOf(fields, error.place);

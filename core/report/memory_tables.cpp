@@ -161,10 +161,11 @@ std::vector<NamedTable> memoryTables(const Record& record, ByteStyle style)
     return tables;
 }
 
-std::string verdictText(const Record& record, ByteStyle style)
+namespace {
+
+/// Whether the step fits; empty for experiments that ask something else.
+std::string fitSentence(const Record& record, ByteStyle style)
 {
-    if (!record.predicted || !record.predicted->detail.is_object())
-        return {};
     const Json& detail = record.predicted->detail;
     const auto capacity = detail.find("capacity");
     if (capacity == detail.end() || !capacity->is_object() || !detail.contains("parts"))
@@ -183,6 +184,20 @@ std::string verdictText(const Record& record, ByteStyle style)
     return fmt::format("{} into {} of {}: {} are left{}", isTight ? "Tight: fits" : "Fits", bytesText(bytes, style),
                        wordOf(*capacity, "label"), bytesText(bytes - total->number(), style),
                        isTight ? ", less than the 3 % by which predictions may be off" : "");
+}
+
+} // namespace
+
+std::string verdictText(const Record& record, ByteStyle style)
+{
+    if (!record.predicted || !record.predicted->detail.is_object())
+        return {};
+    const Json& detail = record.predicted->detail;
+    const std::string caution = detail.contains("model") ? wordOf(detail["model"], "caution") : std::string();
+    const std::string fit = fitSentence(record, style);
+    if (caution.empty())
+        return fit;
+    return "Caution: " + caution + (fit.empty() ? "" : ". " + fit);
 }
 
 } // namespace memscape

@@ -242,11 +242,8 @@ Result<Graph> decoder(const ModelDescription& model, const BuildOptions& options
 {
     MEMSCAPE_CHECK(checkModel(model));
     NetworkBuilder b(options);
-    if (model.positions == PositionKind::Learned && options.sequence > model.maxPositions)
-        b.refuse("network.shape",
-                 fmt::format("a sequence of {} is longer than the {} positions of this model",
-                             options.sequence, model.maxPositions),
-                 fmt::format("take at most {} tokens", model.maxPositions));
+    if (model.positions == PositionKind::Learned)
+        b.refuseBeyond(model.maxPositions);
     return DecoderNetwork(b, model).record();
 }
 

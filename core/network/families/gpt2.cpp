@@ -84,11 +84,7 @@ Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
     if (shape.heads < 1 || (shape.headWidth == 0 && shape.hidden % shape.heads != 0))
         b.refuse("network.shape", fmt::format("hidden size {} is not a multiple of {} heads",
                                               shape.hidden, shape.heads));
-    if (options.sequence > shape.positions)
-        b.refuse("network.shape",
-                 fmt::format("a sequence of {} is longer than the {} positions of this model",
-                             options.sequence, shape.positions),
-                 fmt::format("take at most {} tokens", shape.positions));
+    b.refuseBeyond(shape.positions);
     const Variable indices = tokenInput(b);
     Variable tokenWeight, positionWeight;
     {

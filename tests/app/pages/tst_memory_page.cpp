@@ -10,6 +10,7 @@
 #include "tests/support/memory_detail.h"
 #include "tests/support/page_fixture.h"
 
+#include <QFile>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -86,6 +87,37 @@ private slots:
     {
         applyTheme(*qApp, QStringLiteral("dark"));
         m_fixture = std::make_unique<PageFixture>();
+    }
+
+    // GPT-2 knows 1024 positions: the page offers them instead of staying dead.
+    void aSequenceBeyondThePositionsHasItsRemedy()
+    {
+        auto page = open();
+        page->inspector()->form()->edited(QStringLiteral("sequence"), QStringLiteral("2048"));
+        auto* offer = page->findChild<QPushButton*>(QStringLiteral("noteAction"));
+        QVERIFY(offer != nullptr);
+        QTRY_COMPARE(offer->text(), QStringLiteral("Use 1024"));
+        offer->click();
+        QCOMPARE(page->parameters().integer("sequence"), 1024);
+        QTRY_VERIFY(page->upToDate() && figure(*page, "device_total") > 0);
+    }
+
+    void anUnknownArchitectureIsSaidByTheTitle()
+    {
+        auto page = open();
+        QTemporaryDir folder;
+        QFile file(folder.filePath(QStringLiteral("config.json")));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(R"({"model_type": "frobnicator9", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+                       "intermediate_size": 128, "vocab_size": 100, "max_position_embeddings": 4096})");
+        file.close();
+        auto* caution = page->header()->findChild<QLabel*>(QStringLiteral("caution"));
+        QVERIFY(caution != nullptr && caution->isHidden());
+        page->inspector()->form()->edited(QStringLiteral("model"), file.fileName());
+        QTRY_VERIFY(!caution->isHidden());
+        QVERIFY(caution->text().contains(QStringLiteral("frobnicator9")));
+        page->inspector()->form()->edited(QStringLiteral("model"), QStringLiteral("gpt2"));
+        QTRY_VERIFY(caution->isHidden());
     }
 
     void aLeverIsOneStepAndTakesItselfBack()

@@ -15,6 +15,7 @@ private slots:
     void readsSweeps_data();
     void readsSweeps();
     void aRangeOfOneIsASweep();
+    void aCommaThatMayBeEitherIsRefused();
     void refuses_data();
     void refuses();
     void jsonReadsBack();
@@ -81,6 +82,9 @@ void TestParameter::readsSweeps_data()
     QTest::newRow("bytes") << "bytes" << "1MiB:4MiB:x2" << "1048576 2097152 4194304";
     QTest::newRow("bytes by a step") << "bytes" << "1MiB:3MiB:1MiB" << "1048576 2097152 3145728";
     QTest::newRow("small factor repeats no integer") << "stride" << "1:4:x1.2" << "1 2 3 4";
+    QTest::newRow("decimal comma") << "bytes" << "1,5 GiB" << "1610612736";
+    QTest::newRow("decimal comma, no blank") << "bytes" << "1,5MiB" << "1572864";
+    QTest::newRow("two sizes, not a decimal comma") << "bytes" << "1MiB,5MiB" << "1048576 5242880";
     QTest::newRow("choices") << "element" << "int8,float64" << "int8 float64";
     QTest::newRow("one value") << "stride" << "7" << "7";
 }
@@ -109,6 +113,20 @@ void TestParameter::aRangeOfOneIsASweep()
     QVERIFY2(read.has_value(), read ? "" : read.error().text().c_str());
     QVERIFY(read->sweep().has_value());
     QCOMPARE(parametersToJson(*read), written);
+}
+
+// dropout=0,1 is one tenth in half of the world and a sweep in the other.
+void TestParameter::aCommaThatMayBeEitherIsRefused()
+{
+    const ParameterSpec dropout{"dropout", "dropout", "Probability.", ParameterKind::Real, Unit::One, 0, 1, Scale::Linear, {}, "0"};
+    const auto either = parseSweep(dropout, "0,1");
+    QVERIFY(!either);
+    QCOMPARE(either.error().code, std::string("sweep.syntax"));
+    QVERIFY2(either.error().hint.find("0.1") != std::string::npos, either.error().hint.c_str());
+    QVERIFY2(either.error().hint.find("0, 1") != std::string::npos, either.error().hint.c_str());
+    QCOMPARE(text(*parseSweep(dropout, "0, 1")), QStringLiteral("0 1"));
+    QCOMPARE(text(*parseSweep(dropout, "0,0.1")), QStringLiteral("0 0.1"));
+    QCOMPARE(text(*parseSweep(dropout, "0,0,1")), QStringLiteral("0 0 1"));
 }
 
 void TestParameter::refuses_data()

@@ -112,9 +112,14 @@ private slots:
         }
         options = {};
         options.sequence = 4096; // beyond the positions that the model learned
-        for (const char* name : {"gpt2", "bert-base", "opt-125m"})
-            QCOMPARE(buildNetwork(*readModel(name), options).error().code,
-                     std::string("network.shape"));
+        for (const char* name : {"gpt2", "bert-base", "opt-125m"}) {
+            const Error error = buildNetwork(*readModel(name), options).error();
+            QCOMPARE(error.code, std::string("network.shape"));
+            QVERIFY2(error.remedy && error.remedy->parameter == "sequence", name);
+            BuildOptions remedied = options;
+            remedied.sequence = std::stoll(error.remedy->value);
+            QVERIFY2(buildNetwork(*readModel(name), remedied).has_value(), name);
+        }
     }
 
     void writtenOutKeepsMoreThanFused()
