@@ -140,7 +140,7 @@ std::optional<std::string> withDecimalPoint(std::string_view text)
 {
     constexpr std::size_t longest = 3; // digits of a fraction that a person writes before a unit
     const auto parts = commaNumber(text);
-    const bool isUnit = parts && !parts->unit.empty() && parts->unit.find_first_of(",:") == std::string_view::npos;
+    const bool isUnit = parts && !parts->unit.empty() && parts->unit.find_first_of(",:.0123456789") == std::string_view::npos;
     if (!isUnit || parts->fraction.size() > longest)
         return std::nullopt;
     return fmt::format("{}.{} {}", parts->whole, parts->fraction, parts->unit);
