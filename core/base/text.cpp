@@ -21,25 +21,41 @@ bool isSpace(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
 }
 
+bool isLetterOrDigit(char c)
+{
+    const char low = lower(c);
+    return (low >= 'a' && low <= 'z') || (low >= '0' && low <= '9') || static_cast<unsigned char>(c) >= 0x80;
+}
+
 std::string lettersAndDigits(std::string_view text)
 {
     std::string kept;
     for (const char c : text) {
-        const char low = lower(c);
-        if ((low >= 'a' && low <= 'z') || (low >= '0' && low <= '9') || static_cast<unsigned char>(c) >= 0x80)
-            kept += low;
+        if (isLetterOrDigit(c))
+            kept += lower(c);
     }
     return kept;
 }
 
-/// Smaller is nearer; nothing when they have too little in common. Both hold letters and digits alone.
-std::optional<int> nearness(const std::string& sought, const std::string& candidate)
+/// Whether the first `count` letters and digits of a name are whole words of it: 6 of "llama-3-8b", not of "llama-33b".
+bool endsWord(std::string_view name, std::size_t count)
+{
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        if (isLetterOrDigit(name[i]) && count-- == 0)
+            return i > 0 && !isLetterOrDigit(name[i - 1]);
+    }
+    return true;
+}
+
+/// Smaller is nearer; nothing when they have too little in common. `sought` holds letters and digits alone.
+std::optional<int> nearness(const std::string& sought, std::string_view name)
 {
     constexpr std::size_t fewest = 2; // letters that say something about a name
     constexpr int held = 1000;        // behind every prefix, before every slip
+    const std::string candidate = lettersAndDigits(name);
     const auto longer = static_cast<int>(candidate.size()) - static_cast<int>(sought.size());
     if (sought.size() >= fewest && candidate.starts_with(sought))
-        return longer;
+        return longer + (endsWord(name, sought.size()) ? 0 : held / 2);
     if ((sought.size() >= fewest && candidate.find(sought) != std::string::npos)
         || (candidate.size() > fewest && sought.find(candidate) != std::string::npos))
         return held + std::abs(longer);
@@ -116,7 +132,7 @@ std::vector<std::string> nearest(std::string_view wanted, const std::vector<std:
         return {};
     std::vector<std::pair<int, std::string>> near; // rank, name
     for (const auto& candidate : candidates) {
-        if (const auto rank = nearness(sought, lettersAndDigits(candidate)))
+        if (const auto rank = nearness(sought, candidate))
             near.emplace_back(*rank, candidate);
     }
     std::stable_sort(near.begin(), near.end(),

@@ -138,11 +138,7 @@ Result<Graph> bert(const ModelDescription& model, const BuildOptions& options)
 {
     MEMSCAPE_CHECK(checkModel(model));
     NetworkBuilder b(options);
-    if (options.sequence > model.maxPositions)
-        b.refuse("network.shape",
-                 fmt::format("a sequence of {} is longer than the {} positions of this model",
-                             options.sequence, model.maxPositions),
-                 fmt::format("take at most {} tokens", model.maxPositions));
+    b.refuseBeyond(model.maxPositions);
     Variable tokenWeight;
     Variable x = bertEmbeddings(b, model, tokenWeight);
     x = stack(b, model, std::move(x), bertLayer);
