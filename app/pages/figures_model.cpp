@@ -14,7 +14,7 @@ namespace memscape {
 
 namespace {
 
-constexpr double close = 0.10; ///< an error up to here is shown as good
+constexpr double close = 0.10, far = 0.25; ///< errors up to here are shown as good, as a warning
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// The point of a measured series at x, as a figure with its band.
@@ -71,17 +71,11 @@ QString figureText(const Figure& figure, ByteStyle bytes, bool isBrief)
     return grouped(QString::fromStdString(figure.text(bytes)));
 }
 
-/// "+4.8 %": which side is the greater is the point of an error.
-QString signedPercent(double share)
-{
-    const QString text = QString::fromStdString(percentText(share));
-    return text.front().isDigit() ? u'+' + text : text;
-}
-
 void compareInto(FigureRow& row)
 {
     row.error = nan;
-    if (!row.predicted || !row.measured)
+    row.isCounted = (row.predicted && row.predicted->isCounted) || (row.measured && row.measured->isCounted);
+    if (!row.predicted || !row.measured || row.isCounted)
         return;
     if (!row.predicted->isNumber() || !row.measured->isNumber()) {
         row.agree = row.predicted->text() == row.measured->text();
@@ -90,12 +84,23 @@ void compareInto(FigureRow& row)
     const double predicted = row.predicted->number();
     const double measured = row.measured->number();
     row.error = measured != 0 ? (predicted - measured) / measured : (predicted == 0 ? 0 : nan);
-    row.agree = std::abs(row.error) <= close
-        || (row.measured->low && row.measured->high && predicted >= *row.measured->low
-            && predicted <= *row.measured->high);
+    row.withinNoise = row.measured->low && row.measured->high && predicted >= *row.measured->low
+        && predicted <= *row.measured->high;
 }
 
 } // namespace
+
+/// Its size decides, whatever the noise: a large error does not turn good because the measurement was poor.
+static QColor errorColour(const FigureRow& row)
+{
+    const Theme& theme = currentTheme();
+    if (!row.predicted || !row.measured || row.isCounted)
+        return theme.textFaint;
+    if (!std::isfinite(row.error))
+        return row.agree ? theme.good : theme.bad;
+    const double size = std::abs(row.error);
+    return size <= close ? theme.good : size <= far ? theme.warning : theme.bad;
+}
 
 std::vector<FigureRow> figureRows(const Outcome* predicted, const Outcome* measured,
                                   std::optional<double> atX, bool figuresAreAtX)
@@ -162,8 +167,11 @@ QString FiguresModel::display(const FigureRow& row, int column) const
     case MeasuredColumn:
         return row.measured ? figureText(*row.measured, m_bytes, m_isBrief) : none;
     default:
+        if (row.isCounted && row.measured)
+            return tr("counted");
         if (std::isfinite(row.error))
-            return signedPercent(row.error);
+            return (row.withinNoise ? QStringLiteral("≈ ") : QString())
+                + QString::fromStdString(signedPercentText(row.error));
         if (row.predicted && row.measured && !row.predicted->isNumber())
             return row.agree ? QStringLiteral("=") : QStringLiteral("≠");
         return none;
@@ -184,6 +192,10 @@ QString FiguresModel::toolTip(const FigureRow& row, int column) const
                      quantityText(*row.measured->low, row.measured->unit, m_bytes)),
                  QString::fromStdString(
                      quantityText(*row.measured->high, row.measured->unit, m_bytes)));
+    if (column == ErrorColumn && row.isCounted)
+        return tr("Counted from what was asked, on both sides: a measurement does not touch it.");
+    if (column == ErrorColumn && row.withinNoise)
+        return tr("(predicted − measured) / measured; ≈: the prediction lies within the noise of the measurement");
     if (column == ErrorColumn)
         return tr("(predicted − measured) / measured");
     return {};
@@ -214,9 +226,9 @@ QVariant FiguresModel::data(const QModelIndex& index, int role) const
         const Theme& theme = currentTheme();
         if (column == LabelColumn)
             return theme.textDim;
-        if (column == ErrorColumn && row.predicted && row.measured)
-            return row.agree ? theme.good : theme.bad;
-        return column == ErrorColumn ? theme.textFaint : theme.text;
+        if (column == MeasuredColumn && row.isCounted)
+            return theme.textFaint;
+        return column == ErrorColumn ? errorColour(row) : theme.text;
     }
     default:
         return {};
@@ -228,10 +240,12 @@ QVariant FiguresModel::headerData(int section, Qt::Orientation orientation, int 
     if (orientation != Qt::Horizontal || section < 0 || section >= NUM_COLUMNS)
         return {};
     static const char* const names[] = {QT_TR_NOOP("Figures"), QT_TR_NOOP("predicted"),
-                                        QT_TR_NOOP("measured"), QT_TR_NOOP("error")};
+                                        QT_TR_NOOP("measured"), QT_TR_NOOP("predicted\nvs measured")};
     const Theme& theme = currentTheme();
     if (role == Qt::DisplayRole)
         return tr(names[section]);
+    if (role == Qt::ToolTipRole && section == ErrorColumn)
+        return tr("(predicted − measured) / measured");
     if (role == Qt::TextAlignmentRole)
         return int(Qt::AlignVCenter | (section == LabelColumn ? Qt::AlignLeft : Qt::AlignRight));
     if (role == Qt::ForegroundRole)

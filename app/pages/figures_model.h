@@ -21,7 +21,9 @@ struct FigureRow
     std::optional<Figure> predicted = {};
     std::optional<Figure> measured = {};
     double error = 0; ///< (predicted − measured) / measured; NaN when there is none
-    bool agree = false; ///< equal words, or inside the measured band
+    bool agree = false; ///< equal words
+    bool withinNoise = false; ///< inside the measured band, however wide that is
+    bool isCounted = false; ///< both sides repeat one count: nothing is compared
 };
 
 class FiguresModel : public QAbstractTableModel

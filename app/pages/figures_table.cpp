@@ -60,7 +60,10 @@ protected:
     QSize sectionSizeFromContents(int section) const override
     {
         QSize size = QHeaderView::sectionSizeFromContents(section);
-        size.setHeight(QFontMetrics(relativeFont(1.15, true)).height() + 8);
+        const auto lines = model()->headerData(section, Qt::Horizontal, Qt::DisplayRole).toString().count(u'\n') + 1;
+        size.setHeight(std::max(QFontMetrics(relativeFont(1.15, true)).height(),
+                                int(lines) * QFontMetrics(relativeFont(0.85, true)).height())
+                       + 8);
         return size;
     }
 };
@@ -217,10 +220,9 @@ int FiguresTable::layoutValues()
         if (isColumnHidden(column))
             continue;
         int& width = m_widest[std::size_t(column)];
-        width =
-            std::max(width,
-                     head.horizontalAdvance(
-                         m_model->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()));
+        const QString name = m_model->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+        for (const QString& line : name.split(u'\n'))
+            width = std::max(width, head.horizontalAdvance(line));
         for (int row = 0; row < m_model->rowCount(); ++row)
             width = std::max(width, widestPiece(m_model->index(row, column), values, room));
         setColumnWidth(column, width + cellPadding);

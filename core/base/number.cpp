@@ -228,4 +228,10 @@ std::string percentText(double share, int digits)
     return fmt::format("{}{} %", share < 0 ? "−" : "", significant(std::fabs(share) * 100, digits));
 }
 
+std::string signedPercentText(double share)
+{
+    const std::string text = percentText(share);
+    return text.front() >= '0' && text.front() <= '9' ? "+" + text : text;
+}
+
 } // namespace memscape

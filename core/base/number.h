@@ -40,5 +40,7 @@ std::string quantityText(double value, Unit unit, ByteStyle style = ByteStyle::B
 
 /// "25 %", "−4.8 %", "±0"; a relative error or a share.
 std::string percentText(double share, int digits = 2);
+/// "+4.8 %": of a difference, whose sign is half of what it says.
+std::string signedPercentText(double share);
 
 } // namespace memscape

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/quantity.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -20,6 +21,12 @@ std::string Figure::text(ByteStyle style) const
     if (unit == Unit::One && number() == std::floor(number()) && std::fabs(number()) < 0x1p53)
         return numberText(number());
     return quantityText(number(), unit, style);
+}
+
+void markCounted(Figures& figures, std::initializer_list<std::string_view> keys)
+{
+    for (Figure& figure : figures)
+        figure.isCounted = figure.isCounted || std::find(keys.begin(), keys.end(), figure.key) != keys.end();
 }
 
 const Figure* findFigure(const Figures& figures, std::string_view key)

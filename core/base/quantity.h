@@ -5,6 +5,7 @@
 
 #include "core/base/number.h"
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <variant>
@@ -42,6 +43,9 @@ struct Figure
     std::optional<double> low = {};
     std::optional<double> high = {};
     std::optional<Why> why = {};
+    /// It follows from what was asked (operations, sectors, lines): a measurement repeats it and measures nothing, so
+    /// the two are not compared.
+    bool isCounted = false;
 
     bool isNumber() const { return std::holds_alternative<double>(value); }
     /// The number, NaN for a word.
@@ -51,6 +55,9 @@ struct Figure
 };
 
 using Figures = std::vector<Figure>; // in display order
+
+/// Marks those that follow from what was asked.
+void markCounted(Figures& figures, std::initializer_list<std::string_view> keys);
 
 const Figure* findFigure(const Figures& figures, std::string_view key);
 

@@ -13,7 +13,7 @@ namespace memscape {
 struct FigureComparison
 {
     std::string key;
-    double error = 0;      ///< NaN when either is a word or missing
+    double error = 0;      ///< NaN when either is a word, missing or counted
     bool agree = false;    ///< words equal, or the prediction lies within the measured band
 };
 

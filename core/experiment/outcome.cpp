@@ -109,6 +109,10 @@ Result<Figure> figureFromJson(const std::string& key, const JsonReader& reader)
             *target = bound;
         }
     }
+    if (reader.has("counted")) {
+        MEMSCAPE_TRY(counted, reader.boolean("counted"));
+        figure.isCounted = counted;
+    }
     if (reader.has("why")) {
         MEMSCAPE_TRY(node, reader.at("why"));
         MEMSCAPE_TRY(why, whyFromJson(node));
@@ -251,6 +255,8 @@ Json figuresToJson(const Figures& figures)
             one["low"] = jsonNumber(*figure.low);
         if (figure.high)
             one["high"] = jsonNumber(*figure.high);
+        if (figure.isCounted)
+            one["counted"] = true;
         if (figure.why)
             one["why"] = whyToJson(*figure.why);
         json[figure.key] = std::move(one);

@@ -183,6 +183,7 @@ void addKind(Figures& figures, const Device& device, const AttentionAnswer& answ
     rate.with = fmt::format("= {} / {}", numberText(flops),
                             quantityText(answer.cost.seconds, Unit::Second));
     add("rate", "rate", Unit::FlopPerSecond, flops / answer.cost.seconds, rate);
+    markCounted(figures, {"standard_flops", "flash_flops"});
 }
 
 /// What other ways to attend would save for their backward: the number of scores is their whole

@@ -387,6 +387,7 @@ Figures bankFigures(const BankCase& request, const BankAccess& access, Figures t
                              request.tile.width, quantityText(request.tileBytes(), Unit::Byte));
     bytes.omits = {"other arrays of the block"};
     figures.push_back({"tile_bytes", "tile", Unit::Byte, double(request.tileBytes()), {}, {}, bytes});
+    markCounted(figures, {"degree", "wavefronts", "conflicts", "gcd_wavefronts", "tile_bytes"});
     return figures;
 }
 

@@ -183,6 +183,8 @@ Figures countedLayoutFigures(const Device& device, const LayoutAnswer& answer)
             c = char(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
         figures.push_back(figure(key + "_misses", level + " misses", Unit::One, answer.view.misses[i], std::move(counted)));
     }
+    for (Figure& one : figures)
+        one.isCounted = true;
     return figures;
 }
 

@@ -228,6 +228,7 @@ Result<Figures> matmulFigures(const Device& device, const PrecisionCase& asked)
     Figure bound{"bound", "limited by", Unit::One, std::string(gemmBoundText(time.bound))};
     bound.why = why;
     figures.push_back(std::move(bound));
+    markCounted(figures, {"flops", "bytes", "intensity"});
     const Figures value = valueFigures(asked);
     figures.insert(figures.end(), value.begin(), value.end());
     return figures;

@@ -298,9 +298,9 @@ Result<Figures> stridedCountFigures(const Device& device, const StrideCase& walk
                         {"fetched", fetched, Unit::Byte, granule, "counted"}};
     efficiency.source = guide;
     return Figures{
-        {"sectors_per_request", "sectors / request", Unit::One, counts.sectors, {}, {}, sectors},
-        {"lines_per_request", "lines / request", Unit::One, counts.lines, {}, {}, lines},
-        {"efficiency", "efficiency", Unit::One, used / fetched, {}, {}, efficiency},
+        {"sectors_per_request", "sectors / request", Unit::One, counts.sectors, {}, {}, sectors, true},
+        {"lines_per_request", "lines / request", Unit::One, counts.lines, {}, {}, lines, true},
+        {"efficiency", "efficiency", Unit::One, used / fetched, {}, {}, efficiency, true},
     };
 }
 

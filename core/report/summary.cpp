@@ -36,7 +36,9 @@ std::string errorText(const Comparison& comparison, const Figure* predicted, con
             continue;
         if (!predicted->isNumber() || !measured->isNumber())
             return line.agree ? "same" : "differs";
-        return percentText(line.error);
+        if (predicted->isCounted || measured->isCounted)
+            return "counted";
+        return signedPercentText(line.error);
     }
     return "–";
 }

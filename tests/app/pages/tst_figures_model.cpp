@@ -52,6 +52,42 @@ private slots:
         QVERIFY(std::isnan(rows[1].error));
     }
 
+    // The same error has one colour, however wide the band of the measurement is; the noise is a sign beside it.
+    void theColourFollowsTheErrorAndNotTheNoise()
+    {
+        const auto cell = [](double predicted, std::optional<double> low, std::optional<double> high, int role) {
+            Outcome ours, theirs;
+            ours.figures = {figure("latency", predicted)};
+            theirs.figures = {figure("latency", 1e-9)};
+            theirs.figures[0].low = low;
+            theirs.figures[0].high = high;
+            FiguresModel model;
+            model.setRows(figureRows(&ours, &theirs, 1.0, true), ByteStyle::Binary);
+            return model.index(0, FiguresModel::ErrorColumn).data(role);
+        };
+        const Theme& theme = currentTheme();
+        QCOMPARE(cell(1.05e-9, {}, {}, Qt::ForegroundRole).value<QColor>(), theme.good);
+        QCOMPARE(cell(1.2e-9, {}, {}, Qt::ForegroundRole).value<QColor>(), theme.warning);
+        QCOMPARE(cell(1.54e-9, {}, {}, Qt::ForegroundRole).value<QColor>(), theme.bad);
+        QCOMPARE(cell(1.54e-9, 0.5e-9, 2e-9, Qt::ForegroundRole).value<QColor>(), theme.bad);
+        QCOMPARE(cell(1.54e-9, {}, {}, Qt::DisplayRole).toString(), QStringLiteral("+54 %"));
+        QCOMPARE(cell(1.54e-9, 0.5e-9, 2e-9, Qt::DisplayRole).toString(), QStringLiteral("≈ +54 %"));
+        QCOMPARE(cell(0.9e-9, {}, {}, Qt::DisplayRole).toString(), QStringLiteral("−10 %"));
+    }
+
+    void whatIsCountedIsNotCompared()
+    {
+        Outcome predicted, measured;
+        predicted.figures = {figure("sectors_per_request", 16.0, Unit::One)};
+        predicted.figures[0].isCounted = true;
+        measured.figures = {figure("sectors_per_request", 16.0, Unit::One)};
+        FiguresModel model;
+        model.setRows(figureRows(&predicted, &measured, 1.0, true), ByteStyle::Binary);
+        const QModelIndex error = model.index(0, FiguresModel::ErrorColumn);
+        QCOMPARE(error.data().toString(), QStringLiteral("counted"));
+        QCOMPARE(error.data(Qt::ForegroundRole).value<QColor>(), currentTheme().textFaint);
+    }
+
     void longCountsMayBeBrief()
     {
         Outcome predicted;
@@ -91,7 +127,7 @@ private slots:
         if (found) {
             QCOMPARE(rows[0].measured->number(), 2e-9);
             QCOMPARE(*rows[0].measured->low, 1.9e-9);
-            QVERIFY(rows[0].agree);
+            QVERIFY(rows[0].withinNoise);
         }
     }
 

@@ -45,6 +45,10 @@ void TestComparison::errorIsSignedAndRelative()
     const auto comparison = compare(predicted, measured);
     QVERIFY(std::fabs(comparison.figures[0].error - (12.0 - 12.6) / 12.6) < 1e-12);
     QVERIFY(!comparison.figures[0].agree);
+    Outcome counted = predicted;
+    counted.figures[0].isCounted = true;
+    QVERIFY(std::isnan(compare(counted, measured).figures[0].error));
+    QVERIFY(outcomeFromJson(JsonReader(outcomeToJson(counted), "predicted"))->figures[0].isCounted);
     measured.figures[0].low = 11.9e-9;
     QVERIFY(compare(predicted, measured).figures[0].agree);
 }
