@@ -110,7 +110,8 @@ Result<Figure> figureFromJson(const std::string& key, const JsonReader& reader)
         }
     }
     if (reader.has("counted")) {
-        MEMSCAPE_TRY(counted, reader.boolean("counted"));
+        MEMSCAPE_TRY(node, reader.at("counted"));
+        MEMSCAPE_TRY(counted, node.boolean());
         figure.isCounted = counted;
     }
     if (reader.has("why")) {

@@ -319,7 +319,7 @@ void TestTrainingMemory::offloadSaysWhatItMoves()
     const Figure* communication = findFigure(prediction->figures, "communication");
     QCOMPARE(communication->number(), moved * elements);
     double sum = 0;
-    for (const auto& term : communication->why.terms)
+    for (const auto& term : communication->why->terms)
         sum += term.value;
     QCOMPARE(sum, communication->number());
 }
