@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/figures_model.h"
 
+#include "app/settings/theme.h"
+
 #include <QAbstractItemModelTester>
 #include <QTest>
 
