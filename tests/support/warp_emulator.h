@@ -194,6 +194,7 @@ private:
     void multiplyWords(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                        std::uint32_t b1, bool isBfloat);
 
+protected:
     Block& m_block;
     int m_thread;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/warp_emulator_block.h"
 
+#include "tests/support/hopper_unit.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -28,6 +30,8 @@ const char* nameOf(Meeting meeting)
         return "vote";
     case Meeting::SyncWarp:
         return "syncwarp";
+    case Meeting::Group:
+        return "a warpgroup's instruction";
     }
     return "";
 }
@@ -48,6 +52,8 @@ Block::Block(const Launch& theLaunch, GlobalMemory& theMemory, const Kernel& ker
     , m_warpTime(std::size_t(theLaunch.threads / lanes))
 {
 }
+
+Block::~Block() = default;
 
 void Block::fault(int thread, const std::string& what) const
 {
@@ -107,41 +113,109 @@ bool Block::meetingIsFull(int warp) const
                        [](const Thread& t) { return t.standing == Standing::AtWarp; });
 }
 
-void Block::runWarp(int warp)
+/// Every lane that may: whether there was one.
+bool Block::resumeLanes(int warp)
 {
-    for (int lane = 0; lane < lanes; ++lane)
-        resume(warp * lanes + lane);
-    while (meetingIsFull(warp)) {
-        hold(warp);
-        for (int lane = 0; lane < lanes; ++lane)
-            resume(warp * lanes + lane);
+    bool resumed = false;
+    for (int thread = warp * lanes; thread < (warp + 1) * lanes; ++thread) {
+        const Standing standing = m_threads[std::size_t(thread)].standing;
+        if (standing != Standing::Running && !(standing == Standing::AtPhase && m_hopper->passes(thread)))
+            continue;
+        resume(thread);
+        resumed = true;
+    }
+    return resumed;
+}
+
+/// Until no lane can go on by itself; whether any did.
+bool Block::runWarp(int warp)
+{
+    bool moved = false;
+    while (resumeLanes(warp)) {
+        moved = true;
+        if (meetingIsFull(warp))
+            hold(warp);
     }
     countAccesses(warp);
+    checkWarp(warp);
+    return moved;
+}
+
+/// A warp that waits for nothing else stands at one place.
+void Block::checkWarp(int warp) const
+{
+    const auto first = m_threads.begin() + warp * lanes;
+    if (std::any_of(first, first + lanes, [](const Thread& t) {
+            return t.standing == Standing::AtPhase || t.standing == Standing::AtNamed;
+        }))
+        return;
     for (int lane = 0; lane < lanes; ++lane) {
-        const Thread& t = m_threads[std::size_t(warp * lanes + lane)];
+        const Thread& t = first[lane];
         if (t.standing == Standing::AtWarp)
             fault(warp * lanes + lane,
                   std::string(nameOf(t.brought.meeting)) + " without the whole warp");
-        if (t.standing != m_threads[std::size_t(warp * lanes)].standing)
+        if (t.standing != first->standing)
             fault(warp * lanes + lane, "a barrier that not the whole warp reaches");
     }
 }
 
+bool Block::allStand(Standing where) const
+{
+    return std::all_of(m_threads.begin(), m_threads.end(),
+                       [&](const Thread& t) { return t.standing == where; });
+}
+
 void Block::run()
 {
-    const int warps = launch.threads / lanes;
     for (int thread = 0; thread < launch.threads; ++thread)
         m_threads[std::size_t(thread)].fiber.emplace([this, thread] { runThread(thread); });
-    for (bool goesOn = true; goesOn;) {
-        for (int warp = 0; warp < warps; ++warp)
-            runWarp(warp);
-        goesOn = m_threads.front().standing == Standing::AtBlock;
-        for (int thread = 0; thread < launch.threads; thread += lanes) {
-            if ((m_threads[std::size_t(thread)].standing == Standing::AtBlock) != goesOn)
-                fault(thread, "a barrier that some warps have left");
-        }
-        ++m_blockTime;
+    while (!allStand(Standing::Done)) {
+        bool moved = false;
+        for (int warp = 0; warp < launch.threads / lanes; ++warp)
+            moved = runWarp(warp) || moved;
+        if (!moved && !(m_hopper && m_hopper->land()))
+            goOnTogether();
     }
+    if (m_hopper)
+        m_hopper->checkEnd();
+}
+
+/// Everyone has reached the barrier, or nobody will ever go on.
+void Block::goOnTogether()
+{
+    if (m_hopper && !allStand(Standing::AtBlock))
+        m_hopper->nameDeadlock();
+    const bool goesOn = m_threads.front().standing == Standing::AtBlock;
+    for (int thread = 0; thread < launch.threads; thread += lanes) {
+        if ((m_threads[std::size_t(thread)].standing == Standing::AtBlock) != goesOn)
+            fault(thread, "a barrier that some warps have left");
+    }
+    ++m_blockTime;
+    for (Thread& t : m_threads)
+        t.standing = Standing::Running;
+    if (m_hopper)
+        m_hopper->shareAll();
+}
+
+// ---- Hopper's part ----------------------------------------------------------------------------
+
+HopperUnit& Block::hopper()
+{
+    if (!m_hopper)
+        m_hopper = std::make_unique<HopperUnit>(*this);
+    return *m_hopper;
+}
+
+char* Block::shared(int thread, std::uint32_t at, std::uint32_t bytes)
+{
+    checkAddress(thread, at, bytes);
+    return m_shared.data() + at;
+}
+
+void Block::wait(int thread, Standing where)
+{
+    m_threads[std::size_t(thread)].standing = where;
+    yield(thread);
 }
 
 /// All lanes of the warp are here: what they came for is done.
@@ -156,6 +230,8 @@ void Block::hold(int warp)
                   std::string(nameOf(other)) + " while the warp's first lane is at "
                       + nameOf(meeting));
     }
+    for (int lane = 0; lane < lanes; ++lane)
+        m_threads[std::size_t(warp * lanes + lane)].standing = Standing::Running;
     switch (meeting) {
     case Meeting::Matrices:
     case Meeting::MatricesTransposed:
@@ -171,6 +247,8 @@ void Block::hold(int warp)
         return shuffle(warp);
     case Meeting::Vote:
         return vote(warp);
+    case Meeting::Group:
+        return hopper().step(warp);
     case Meeting::SyncWarp:
         ++m_warpTime[std::size_t(warp)];
     }

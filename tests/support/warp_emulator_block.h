@@ -14,10 +14,14 @@ namespace memscape::emulated {
 
 constexpr int lanes = 32;
 
-/// Where a thread stands.
-enum class Standing { Running, AtWarp, AtBlock, Done };
+class HopperUnit;
+struct GroupStep;
+
+/// Where a thread stands. AtPhase and AtNamed are Hopper's waits (hopper_unit.h).
+enum class Standing { Running, AtWarp, AtBlock, AtPhase, AtNamed, Done };
 enum class Meeting {
-    Matrices, MatricesTransposed, MultiplyHalf, MultiplyBfloat, MultiplyFormat, MultiplyDoubles, Shuffle, Vote, SyncWarp
+    Matrices, MatricesTransposed, MultiplyHalf, MultiplyBfloat, MultiplyFormat, MultiplyDoubles, Shuffle, Vote,
+    SyncWarp, Group
 };
 
 /// What a lane brings to a meeting of its warp and takes from it.
@@ -36,6 +40,7 @@ struct Brought
     cuda::TensorFormat format = cuda::TensorFormat::Tf32;
     void* numbers = nullptr; ///< four floats or integers, or two doubles
     double left = 0, right = 0;
+    const GroupStep* group = nullptr; ///< what the warp does for its warpgroup
 };
 
 struct PendingCopy
@@ -82,6 +87,9 @@ class Block
 public:
     Block(const Launch& launch, GlobalMemory& memory, const Kernel& kernel, int x, int y,
           LaunchCount& count);
+    ~Block();
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
     void run();
 
     const Launch& launch;
@@ -97,11 +105,26 @@ public:
     void commit(int thread);
     void waitFor(int thread, int pending);
 
+    // For Hopper's part.
+    HopperUnit& hopper();
+    char* shared(int thread, std::uint32_t at, std::uint32_t bytes);
+    const Brought& brought(int thread) const { return m_threads[std::size_t(thread)].brought; }
+    int blockTime() const { return m_blockTime; }
+    /// The thread stops until it is released; who waits at a phase is asked for again and again.
+    void wait(int thread, Standing where);
+    void hold(int thread, Standing where) { m_threads[std::size_t(thread)].standing = where; }
+    Standing standing(int thread) const { return m_threads[std::size_t(thread)].standing; }
+    void countProducts(std::uint64_t products) { m_count.products += products; }
+
 private:
     void runThread(int thread);
     void resume(int thread);
     void yield(int thread);
-    void runWarp(int warp);
+    bool runWarp(int warp);
+    bool resumeLanes(int warp);
+    void checkWarp(int warp) const;
+    bool allStand(Standing where) const;
+    void goOnTogether();
     bool meetingIsFull(int warp) const;
     void hold(int warp);
     void matrices(int warp, bool transposed);
@@ -124,6 +147,7 @@ private:
     std::vector<int> m_warpTime;
     int m_blockTime = 0;
     std::exception_ptr m_fault;
+    std::unique_ptr<HopperUnit> m_hopper; ///< where a kernel uses it
 };
 
 } // namespace memscape::emulated

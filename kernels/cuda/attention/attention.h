@@ -10,13 +10,13 @@ namespace memscape::cuda {
 
 enum class ElementFormat { Float32, Float16, BFloat16 };
 
-constexpr int flashVersions = 7;
+constexpr int flashVersions = 8;
 
 /// Forward: query, key, value → output and logSumExp. Backward: those and outputGradient → delta (a
 /// place of rows floats), queryGradient, keyGradient, valueGradient.
 struct FlashLaunch
 {
-    int version = flashVersions;
+    int version = 1;
     ElementFormat format = ElementFormat::Float16;
     AttentionSizes sizes;
     AttentionArrays arrays;
@@ -26,6 +26,9 @@ struct FlashLaunch
 cudaError_t launchFlash(const FlashLaunch& launch, cudaStream_t stream);
 /// Versions 6 and 7 alone; launchFlash() asks it.
 cudaError_t launchFlashWide(const FlashLaunch& launch, cudaStream_t stream);
+/// Version 8 alone, too. cudaErrorNoKernelImageForDevice on any GPU but one of compute capability 9.0,
+/// and from a build without sm_90a.
+cudaError_t launchFlashHopper(const FlashLaunch& launch, cudaStream_t stream);
 /// The first `count` elements of an input (attention_numbers.h), rounded to the format.
 cudaError_t launchAttentionInput(void* to, ElementFormat format, AttentionTensor tensor,
                                  AttentionInputs inputs, std::uint64_t count, std::uint64_t headDim,

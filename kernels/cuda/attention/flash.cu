@@ -113,10 +113,19 @@ static cudaError_t launchHeadDim(const FlashLaunch& w, cudaStream_t stream)
     return cudaErrorInvalidValue;
 }
 
+#ifndef MEMSCAPE_SM90A
+cudaError_t launchFlashHopper(const FlashLaunch&, cudaStream_t)
+{
+    return cudaErrorNoKernelImageForDevice;
+}
+#endif
+
 cudaError_t launchFlash(const FlashLaunch& w, cudaStream_t stream)
 {
     if (w.version == 6 || w.version == 7)
         return launchFlashWide(w, stream);
+    if (w.version == 8)
+        return launchFlashHopper(w, stream);
     if (w.sizes.headDim == 64)
         return launchHeadDim<64>(w, stream);
     return w.sizes.headDim == 128 ? launchHeadDim<128>(w, stream) : cudaErrorInvalidValue;

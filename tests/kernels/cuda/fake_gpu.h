@@ -47,12 +47,14 @@ struct FakeGpu
     int sagsAfter = 0; ///< so many timed kernels
     int luckyEvery = 0; ///< of so many timed kernels one is a tenth faster; 0 none
     bool wrongKernel = false; ///< checks fail
+    int wrongFlash = 0; ///< the version of flash attention whose checks fail; 0 none
     int productsUntilWrong = -1; ///< products until one is off by a bit; -1 never
     int computeCapability = 90; ///< ten times
     bool emulatesAttention = false; ///< small problems thread by thread; else plainly, in double
     bool hasLibrary = false; ///< cuBLASLt, of the test's own
     bool libraryPassedOver = false; ///< MEMSCAPE_CUBLASLT names another that cannot be used
     bool libraryLacksOdd = false; ///< it has no products of odd sizes
+    bool hasTensorMaps = true; ///< a driver that knows Hopper
     bool forgetsBarriers = false; ///< attention kernels that are emulated miss their barriers
 
     // What it saw.
