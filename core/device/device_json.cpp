@@ -11,6 +11,7 @@
 // survives an older one. Writing is in device_write.cpp.
 #include "core/device/device_fields.h"
 #include "core/device/device_unknown.h"
+#include "core/device/recorded_kernels.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -240,6 +241,7 @@ Result<Device> deviceFromJson(const Json& json, const std::string& place)
     readTranslation(fields, device);
     readLimits(fields, device);
     readCalibration(fields, device);
+    checkKernels(fields);
     device.notes = fields.texts("notes", 1000);
     if (fields.failed())
         return fail(fields.error());

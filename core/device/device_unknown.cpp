@@ -64,4 +64,9 @@ void mergeUnknown(Json& known, const Json& unknown)
     }
 }
 
+Json unknownMember(const Json& unknown, const std::string& key)
+{
+    return unknown.is_object() ? unknown.value("+" + key, Json()) : Json();
+}
+
 } // namespace memscape

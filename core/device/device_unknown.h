@@ -17,4 +17,7 @@ Json unknownPart(const Json& document, const Json& known);
 /// `known` with what unknownPart() found put back, after the known keys of each object.
 void mergeUnknown(Json& known, const Json& unknown);
 
+/// The document's own member `key` of what was unknown; null where there is none.
+Json unknownMember(const Json& unknown, const std::string& key);
+
 } // namespace memscape

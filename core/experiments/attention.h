@@ -31,6 +31,8 @@ struct AttentionAnswers
 
 /// The shape of a set of parameters. Errors: those of checkShape().
 Result<AttentionShape> attentionShape(const Parameters& parameters);
+/// Of a GPU, 9.0 for an H200; 0 where it is not known.
+double attentionCapability(const Device& device);
 DType attentionDType(const Parameters& parameters);
 AttentionPass attentionPass(const Parameters& parameters);
 

@@ -92,7 +92,8 @@ Json versionsJson(const Device& device, const AttentionAnswers& answers, Attenti
     for (const AttentionVersion& version : attentionVersions(kind, device.isGpu())) {
         Json entry{
             {"number", version.number}, {"name", version.name}, {"teaches", version.teaches}};
-        if (const auto can = supports(version, problem, device.isGpu()); !can)
+        if (const auto can = supports(version, problem, device.isGpu(), attentionCapability(device));
+            !can)
             entry["missing"] = can.error().text();
         all.push_back(std::move(entry));
     }

@@ -58,7 +58,8 @@ std::string versionHelp()
 {
     std::string help =
         "Which of our programs, numbered from naive to best; of flash attention when "
-        "both implementations run. 0: the best that can.";
+        "both implementations run. 0: the best that can, which is the fastest where a run was "
+        "recorded on this kind of device, and else the newest that needs no such record.";
     for (const bool gpu : {false, true}) {
         for (const AttentionKind kind : {AttentionKind::Standard, AttentionKind::Flash}) {
             help += fmt::format(" {} on a {}:", attentionKindText(kind), gpu ? "GPU" : "host");

@@ -135,6 +135,13 @@ AttentionTile AttentionVersion::tile(std::int64_t headDim, AttentionPass pass) c
     return {};
 }
 
+bool AttentionVersion::runsOn(double capability) const
+{
+    if (capability <= 0)
+        return true;
+    return onlyThatCapability ? capability == computeCapability : capability >= computeCapability;
+}
+
 Result<void> supports(const AttentionVersion& version, const AttentionProblem& problem, bool gpu,
                       double computeCapability)
 {
@@ -167,15 +174,14 @@ Result<void> supports(const AttentionVersion& version, const AttentionProblem& p
                         + othersThat(version, gpu,
                                      [](const auto& other) { return other.hasBackward; }),
                     "pass");
-    if (gpu && computeCapability > 0 && computeCapability < version.computeCapability)
+    if (gpu && !version.runsOn(computeCapability))
         return fail("attention.unsupported",
-                    fmt::format("{} needs compute capability {}, this GPU has {}", nameOf(version),
-                                version.computeCapability, computeCapability),
+                    fmt::format("{} needs compute capability {:.1f}{}, this GPU has {:.1f}", nameOf(version),
+                                version.computeCapability,
+                                version.onlyThatCapability ? " and no other" : "", computeCapability),
                     "choose an earlier version"
                         + othersThat(version, gpu,
-                                     [&](const auto& other) {
-                                         return other.computeCapability <= computeCapability;
-                                     }),
+                                     [&](const auto& other) { return other.runsOn(computeCapability); }),
                     "version");
     return {};
 }
@@ -227,7 +233,7 @@ std::optional<Error> nearestQuestion(const AttentionProblem& problem, bool gpu, 
 } // namespace
 
 Result<AttentionVersion> attentionVersion(int number, const AttentionProblem& problem, bool gpu,
-                                          double computeCapability)
+                                          double computeCapability, int recorded)
 {
     const auto& all = attentionVersions(problem.kind, gpu);
     if (number != 0) {
@@ -242,14 +248,35 @@ Result<AttentionVersion> attentionVersion(int number, const AttentionProblem& pr
                                 attentionKindText(problem.kind), gpu ? "a GPU" : "a host"),
                     fmt::format("choose 1 to {}, or 0 for the best", all.size()), "version");
     }
+    const auto solves = [&](const AttentionVersion& version) {
+        return supports(version, problem, gpu, computeCapability).has_value();
+    };
+    for (const AttentionVersion& version : all) {
+        if (version.number == recorded && solves(version))
+            return version;
+    }
     for (auto version = all.rbegin(); version != all.rend(); ++version) {
-        if (supports(*version, problem, gpu, computeCapability))
+        if (!version->needsRecord && solves(*version))
             return *version;
     }
     if (auto error = nearestQuestion(problem, gpu, computeCapability))
         return fail(std::move(*error));
-    MEMSCAPE_CHECK(supports(all.back(), problem, gpu, computeCapability)); // its reason
-    return all.back();
+    const auto last = std::find_if(all.rbegin(), all.rend(),
+                                   [](const AttentionVersion& version) { return !version.needsRecord; });
+    MEMSCAPE_CHECK(supports(*last, problem, gpu, computeCapability)); // its reason
+    return *last;
+}
+
+std::optional<AttentionVersion> olderAttentionVersion(const AttentionVersion& failed,
+                                                      const AttentionProblem& problem, bool gpu,
+                                                      double computeCapability)
+{
+    const auto& all = attentionVersions(problem.kind, gpu);
+    for (auto version = all.rbegin(); version != all.rend(); ++version) {
+        if (version->number < failed.number && supports(*version, problem, gpu, computeCapability))
+            return *version;
+    }
+    return std::nullopt;
 }
 
 } // namespace memscape

@@ -22,6 +22,7 @@
 #include "core/network/dtype.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,8 @@ struct AttentionVersion
     std::vector<std::int64_t> headDims; ///< ascending; empty: every one up to the limit
     bool hasBackward = true;
     double computeCapability = 0; ///< of a GPU at least
+    bool onlyThatCapability = false; ///< and at most: its instructions are no other GPU's
+    bool needsRecord = false; ///< not chosen unasked before a measurement has named it the best
     std::vector<AttentionTileRule> tiles = {}; ///< ascending in headDim
     bool inPlace = false; ///< standard: softmax over S itself, dS over dP
     QueryGradient queryGradient = QueryGradient::Direct;
@@ -98,6 +101,8 @@ struct AttentionVersion
     std::int64_t workspace = 0;       ///< B of a library, taken once
 
     AttentionTile tile(std::int64_t headDim, AttentionPass pass) const;
+    /// Whether a GPU of that compute capability runs it; one that does not say, 0, does.
+    bool runsOn(double capability) const;
 };
 
 /// All versions of a kind on a host or on GPUs, ascending.
@@ -116,9 +121,15 @@ struct AttentionProblem
 Result<void> supports(const AttentionVersion& version, const AttentionProblem& problem, bool gpu,
                       double computeCapability = 0);
 
-/// The version with that number, or for 0 the last that solves the problem. Errors:
-/// attention.version (with the numbers that exist), attention.unsupported.
+/// The version with that number; for 0 the `recorded` one where it solves the problem, else the last
+/// that does and needs no record. Errors: attention.version (with the numbers that exist),
+/// attention.unsupported.
 Result<AttentionVersion> attentionVersion(int number, const AttentionProblem& problem, bool gpu,
-                                          double computeCapability = 0);
+                                          double computeCapability = 0, int recorded = 0);
+
+/// The newest version before `failed` that solves the problem; nothing where there is none.
+std::optional<AttentionVersion> olderAttentionVersion(const AttentionVersion& failed,
+                                                      const AttentionProblem& problem, bool gpu,
+                                                      double computeCapability = 0);
 
 } // namespace memscape

@@ -316,7 +316,9 @@ void Cost::sayTime()
     m_cost.timeSource = isGpu ? m_shares.source : "our own kernels, measured on a Zen 4";
     if (isGpu)
         m_cost.omits.push_back(
-            "kernels of Hopper's own (FlashAttention-3, cuDNN): up to twice as fast");
+            m_version.needsRecord
+                ? "what this version gains: its shares are FlashAttention-2's until it is measured"
+                : "kernels of Hopper's own (FlashAttention-3, cuDNN): up to twice as fast");
 }
 
 Result<AttentionCost> Cost::compute()

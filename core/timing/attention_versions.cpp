@@ -86,6 +86,14 @@ std::vector<AttentionVersion> gpuFlash()
                                     8.0);
     sparing.tiles = {{64, {128, 64}, {32, 128}}, {256, {128, 48}, {64, 64}}};
     sparing.headDims = by32; // predicted; the program is compiled for 64 and 128 and says so
+    AttentionVersion hopper = make(8, "Hopper's copy engine and warpgroups",
+                                   "one thread fetches tiles, tensor cores read them from shared memory "
+                                   "by themselves, and two warpgroups take turns, so that the softmax of "
+                                   "one hides behind the products of the other",
+                                   9.0);
+    hopper.onlyThatCapability = true; // sm_90a: neither older nor newer GPUs know its instructions
+    hopper.needsRecord = true;
+    hopper.tiles = {{64, {128, 128}, {32, 128}}, {128, {128, 128}, {64, 64}}};
     return {plain,
             make(2, "tensor cores",
                  "the sums of Q K^T come out as the left side of P V, but plain tiles make every "
@@ -98,7 +106,8 @@ std::vector<AttentionVersion> gpuFlash()
             make(5, "powers of two, Q in registers",
                  "a multiplication less for every score, and Q is loaded once", 8.0),
             wide,
-            sparing};
+            sparing,
+            hopper};
 }
 
 } // namespace

@@ -4,12 +4,15 @@
 // sample. Every version is held against the reference on small shapes before its first sample.
 //
 // Standard attention multiplies with cuBLASLt where it is installed; where it is not and nobody asked
-// for it, the version with our own products and the same arrays runs and says so. Memory traffic is not measured: this program reads
-// no hardware counters.
+// for it, the version with our own products and the same arrays runs and says so. Where nobody chose a
+// version and the best one fails its check, the next older one runs, and a note and the record name both;
+// a GPU that is lost with it (run.sticky, run.hung) ends the run, and its error names the version to
+// choose. Memory traffic is not measured: this program reads no hardware counters.
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/attention/attention_device.h"
 #include "kernels/cuda/attention/attention_work.h"
+#include "kernels/cuda/errors.h"
 #include "kernels/cuda/float_products.h"
 #include "kernels/cuda/sampler.h"
 #include "kernels/measure/attention_measurement.h"
@@ -17,6 +20,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -58,6 +62,8 @@ public:
         Json checks = Json::array();
         for (const auto& [name, text] : m_checked)
             checks.push_back({{"kernel", name}, {"check", text}});
+        for (const auto& [name, error] : m_failed)
+            checks.push_back({{"kernel", name}, {"failed", error.text()}});
         return checks;
     }
 
@@ -80,6 +86,8 @@ private:
     std::map<std::int64_t, double> speedups() const;
     Result<std::vector<AttentionTask>> tasksOf(const Parameters& at);
     Result<void> checkOnce(const AttentionTask& task);
+    /// The task, or with an older version where its own fails and nobody `chose` it.
+    Result<AttentionTask> rightOne(AttentionTask task, bool chose);
     Result<Running> begin(Measured& into);
     Result<void> sampleInTurn(std::vector<Running>& running);
     AttentionDeviceFactory factory()
@@ -98,6 +106,7 @@ private:
     bool m_wantsLibrary = false;
     SteadyClock m_clock;
     std::map<std::string, std::string> m_checked;
+    std::map<std::string, Error> m_failed; ///< checks, by name
     std::vector<std::vector<Measured>> m_points; ///< by point, one or two implementations
 };
 
@@ -131,6 +140,31 @@ Result<void> AttentionMeasurer::checkOnce(const AttentionTask& task)
     MEMSCAPE_CHECK(check.result(name)); // wrong at every point, so it is asked at every point
     m_checked[name] = check.text();
     return {};
+}
+
+Result<AttentionTask> AttentionMeasurer::rightOne(AttentionTask task, bool chose)
+{
+    for (;;) {
+        const std::string name = nameOf(task);
+        std::optional<Error> error;
+        if (const auto known = m_failed.find(name); known != m_failed.end())
+            error = known->second;
+        else if (auto checked = checkOnce(task); !checked)
+            error = std::move(checked).error();
+        if (!error)
+            return task;
+        const auto older = olderAttentionVersion(task.version, task.problem, true, computeCapability());
+        if (endsRun(*error) && older)
+            error->hint = fmt::format("choose version={}; {}", older->number, error->hint);
+        if (chose || endsRun(*error) || error->code == "run.cancelled" || error->code == "run.memory" || !older)
+            return fail(*error);
+        forgetCudaError(); // the older version is not to blame
+        if (m_failed.emplace(name, *error).second)
+            m_sink.note("warning", "attention.version",
+                        fmt::format("{} is left out, version {} runs instead: {}", name, older->number,
+                                    error->text()));
+        task.version = *older;
+    }
 }
 
 Result<AttentionMeasurer::Running> AttentionMeasurer::begin(Measured& into)
@@ -169,8 +203,8 @@ Result<void> AttentionMeasurer::visit(std::size_t index, const Parameters& at, i
     if (point.empty()) {
         MEMSCAPE_TRY(tasks, tasksOf(at));
         for (AttentionTask& task : tasks) {
-            MEMSCAPE_CHECK(checkOnce(task));
-            point.push_back({std::move(task), {}, {}, {}});
+            MEMSCAPE_TRY(right, rightOne(std::move(task), at.integer("version") != 0));
+            point.push_back({std::move(right), {}, {}, {}});
             point.back().samples.isDense = true;
         }
     }

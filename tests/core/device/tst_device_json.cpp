@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device document there and back, what this program does not know kept, and everything that can be
 // wrong with one refused by its place.
-#include "core/device/device.h"
+#include "core/device/recorded_kernels.h"
 
 #include <QtTest>
 
@@ -67,6 +67,22 @@ private slots:
         QCOMPARE(again.calibration->walkRates.front().kind, std::string("tiles 4"));
         QCOMPARE(again.calibration->walkRates.front().seconds, 3e-10);
         QCOMPARE(jsonText(deviceToJson(again)), jsonText(json));
+    }
+
+    void the_fastest_kernels_come_back()
+    {
+        Json json = smallDevice();
+        QCOMPARE(recordedVersion(*deviceFromJson(json), "attention.forward"), 0);
+        QVERIFY(!deviceToJson(*deviceFromJson(json)).contains("kernels"));
+        json["kernels"]["attention.forward"] = {{"version", 8}, {"source", "a record"}};
+        const Device device = *deviceFromJson(deviceToJson(*deviceFromJson(json)));
+        QCOMPARE(recordedVersion(device, "attention.forward"), 8);
+        QCOMPARE(recordedVersion(device, "attention.backward"), 0);
+        json["kernels"]["attention.forward"].erase("source"); // a choice without evidence is none
+        QCOMPARE(deviceFromJson(json).error().place,
+                 std::string("device.kernels.attention.forward.source"));
+        json["kernels"]["attention.forward"] = {{"version", "8"}, {"source", "a record"}};
+        QCOMPARE(deviceFromJson(json).error().code, std::string("json.type"));
     }
 
     void unknown_keys_are_kept_at_any_depth()

@@ -7,6 +7,7 @@
 #include <QElapsedTimer>
 #include <QtTest>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace memscape;
@@ -52,6 +53,7 @@ private slots:
     void everyFigureSaysWhy();
     void whatDoesNotFitIsSaidBefore();
     void theDetailTellsTheWalk();
+    void theBestVersionIsTheOneThatTheDeviceNames();
     void claimsCarryNumbers();
     void theNotesTwoGigabytesAreElements();
     void crossoverIsWhereTheCurvesCross();
@@ -159,6 +161,33 @@ void TestAttentionExperiment::theDetailTellsTheWalk()
         bytes += step["bytes"].get<double>();
     QCOMPARE(bytes, figure(*prediction, "standard_hbm_bytes"));
     QVERIFY(!detail["versions"]["flash"].empty());
+}
+
+/// A device's file names the fastest kernel that a run has shown; without one Hopper's own is not chosen.
+void TestAttentionExperiment::theBestVersionIsTheOneThatTheDeviceNames()
+{
+    const Parameters parameters = with({"implementation=flash"});
+    const auto versionOn = [&](const char* id, int recorded) {
+        Json file = deviceToJson(*findDevice(id));
+        if (recorded > 0)
+            file["kernels"]["attention.forward"] = {{"version", recorded}, {"source", "a record"}};
+        const Json detail = attention().predict(*deviceFromJson(file), parameters)->detail;
+        return detail.at("flash").at("version").get<int>();
+    };
+    QCOMPARE(versionOn("nvidia-h200", 0), 7);
+    QCOMPARE(versionOn("nvidia-h200", 8), 8);
+    QCOMPARE(versionOn("nvidia-h200", 6), 6);
+    QCOMPARE(versionOn("nvidia-a100-80gb", 8), 7); // which has no such instructions
+    // Which can run where is in the list of versions.
+    const auto missing = [&](const char* id) {
+        return predicted({}, id)->detail.at("versions").at("flash").at(7).contains("missing");
+    };
+    QVERIFY(!missing("nvidia-h200"));
+    QVERIFY(missing("nvidia-a100-80gb"));
+    const auto help = std::find_if(attention().schema().begin(), attention().schema().end(),
+                                   [](const ParameterSpec& spec) { return spec.key == "version"; })
+                          ->help;
+    QVERIFY2(help.find("8 Hopper's copy engine and warpgroups (one thread") != std::string::npos, help.c_str());
 }
 
 void TestAttentionExperiment::claimsCarryNumbers()

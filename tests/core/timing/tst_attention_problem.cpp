@@ -34,6 +34,7 @@ private slots:
     void whatIsNotSupportedSaysWhatIs();
     void theBestVersionIsTheLastThatCan();
     void whereNoVersionCanTheRemedyCan();
+    void theBestIsTheRecordedOneOrTheNewestThatNeedsNoRecord();
     void wrongShapesNameThePlaceAndARemedy();
     void standardKeepsTheMatrixAndFlashANumberARow();
     void everyArrayOfAPassIsCounted();
@@ -145,6 +146,28 @@ void TestAttentionProblem::whereNoVersionCanTheRemedyCan()
     // Older than all of them.
     const auto old = attentionVersion(0, problemOf(square(64)), true, 7.0);
     QVERIFY2(old.error().message.find("needs compute capability 7.5") != std::string::npos, old.error().message.c_str());
+}
+
+void TestAttentionProblem::theBestIsTheRecordedOneOrTheNewestThatNeedsNoRecord()
+{
+    const auto best = [](double capability, int recorded, std::int64_t headDim = 64) {
+        AttentionShape shape = square(64);
+        shape.headDim = headDim;
+        return attentionVersion(0, problemOf(shape, DType::BFloat16, AttentionPass::Both), true, capability,
+                                recorded)
+            ->number;
+    };
+    QCOMPARE(best(9.0, 0), 7); // version 8 has to show first that it is faster
+    QCOMPARE(best(9.0, 8), 8);
+    QCOMPARE(best(9.0, 6), 6); // also when an older one has won
+    QCOMPARE(best(9.0, 8, 96), 7); // it has no such head dimension
+    QCOMPARE(best(10.0, 8), 7); // a record of another kind of GPU
+    QCOMPARE(best(8.0, 99), 7);
+    QVERIFY(attentionVersion(8, problemOf(square(64), DType::BFloat16, AttentionPass::Both), true, 9.0));
+    const auto newer = attentionVersion(8, problemOf(square(64), DType::BFloat16, AttentionPass::Both), true, 10.0);
+    QCOMPARE(newer.error().code, std::string("attention.unsupported"));
+    QVERIFY2(newer.error().message.find("9.0 and no other") != std::string::npos, newer.error().message.c_str());
+    QVERIFY2(newer.error().hint.find("version=7") != std::string::npos, newer.error().hint.c_str());
 }
 
 void TestAttentionProblem::wrongShapesNameThePlaceAndARemedy()

@@ -3,6 +3,8 @@
 // kernels thread by thread on the emulated machine, everything held against the reference in double
 // and its bounds, as the self-test does on a real GPU.
 #include "kernels/cuda/attention/attention_device.h"
+#include "kernels/cuda/attention/flash_hopper_map.h"
+#include "kernels/cuda/watchdog.h"
 
 #include "core/experiment/experiment.h"
 #include "kernels/measure/attention_reference.h"
@@ -57,11 +59,15 @@ private slots:
     void timesAreThoseOfTheGpu();
     void whatDoesNotFitSaysWhatItNeeds();
     void anOldGpuIsToldSo();
+    void otherGpusHaveNoVersionEight();
+    void tensorMapsAreWhatTheDriverTakes();
     void measuredBytesAreThePredictedOnes_data();
     void measuredBytesAreThePredictedOnes();
     void aSweepMeasuresEveryVersion();
     void theLibraryStandsInRecordsOfWhatUsesIt();
     void aWrongKernelIsNotTimed();
+    void anOlderVersionRunsForOneThatIsWrong();
+    void aVersionThatHangsNamesTheOneToChoose();
     void aScoreMatrixThatDoesNotFitIsRefused();
     void aHeadDimensionWithoutKernelIsPredictedOnly();
 };
@@ -82,6 +88,8 @@ void TestCudaAttention::everyVersionIsRight_data()
     add(AttentionKind::Flash, 4, DType::Float16);
     add(AttentionKind::Flash, 5, DType::BFloat16);
     add(AttentionKind::Flash, 6, DType::Float16);
+    add(AttentionKind::Flash, 8, DType::Float16);
+    add(AttentionKind::Flash, 8, DType::BFloat16);
     for (const DType dtype : {DType::Float32, DType::Float16, DType::BFloat16})
         add(AttentionKind::Standard, dtype == DType::Float16 ? 1 : 2, dtype);
 }
@@ -172,6 +180,51 @@ void TestCudaAttention::anOldGpuIsToldSo()
     QVERIFY(make(AttentionKind::Standard, 1, DType::Float16).has_value());
 }
 
+/// Version 8 is Hopper's alone, and of a driver that can make it tensor maps.
+void TestCudaAttention::otherGpusHaveNoVersionEight()
+{
+    auto session = cuda::Session::open(0);
+    QVERIFY(session.has_value());
+    const AttentionTask task = taskOf(AttentionKind::Flash, 8, DType::BFloat16, {1, 1, 1, 64, 64, 64, false},
+                                      AttentionPass::Forward);
+    for (const int capability : {80, 89, 100, 120}) {
+        fakeGpu().computeCapability = capability;
+        const auto made = factoryOn(**session)(task);
+        QVERIFY(!made.has_value());
+        QCOMPARE(made.error().code, std::string("attention.unsupported"));
+        QVERIFY2(made.error().text().find("9.0 and no other") != std::string::npos, made.error().text().c_str());
+        QVERIFY2(made.error().hint.find("version=7") != std::string::npos, made.error().hint.c_str());
+    }
+    fakeGpu().computeCapability = 90;
+    const auto made = factoryOn(**session)(task);
+    QVERIFY(made.has_value());
+    QVERIFY((*made)->fill(AttentionInputs::Normal).has_value());
+    QVERIFY((*made)->forward().has_value());
+    fakeGpu().hasTensorMaps = false;
+    QCOMPARE((*made)->forward().error().code, std::string("run.failed"));
+}
+
+/// The driver refuses what its copy engine cannot fetch (fake_hopper.cpp has its rules).
+void TestCudaAttention::tensorMapsAreWhatTheDriverTakes()
+{
+    alignas(64) CUtensorMap encoded;
+    alignas(16) static const char data[32] = {};
+    const cuda::TileMap good{data, 128, 1000, 32, 128, true};
+    QCOMPARE(cuda::encodeTileMap(good, &encoded), cudaSuccess);
+    const auto refused = [&](auto change) {
+        cuda::TileMap map = good;
+        change(map);
+        return cuda::encodeTileMap(map, &encoded) == cudaErrorInvalidValue;
+    };
+    QVERIFY(refused([](cuda::TileMap& map) { map.data = data + 8; }));
+    QVERIFY(refused([](cuda::TileMap& map) { map.columns = 60; }));
+    QVERIFY(refused([](cuda::TileMap& map) { map.rows = 0; }));
+    QVERIFY(refused([](cuda::TileMap& map) { map.rows = std::uint64_t(1) << 33; }));
+    QVERIFY(refused([](cuda::TileMap& map) { map.boxRows = 257; }));
+    fakeGpu().hasTensorMaps = false;
+    QCOMPARE(cuda::encodeTileMap(good, &encoded), cudaErrorNotSupported);
+}
+
 void TestCudaAttention::measuredBytesAreThePredictedOnes_data()
 {
     QTest::addColumn<QString>("pass");
@@ -244,6 +297,46 @@ void TestCudaAttention::aWrongKernelIsNotTimed()
                          .run;
     QVERIFY2(!run.has_value(), run ? run->measurement.detail.dump().c_str() : "");
     QCOMPARE(run.error().code, std::string("check.failed"));
+}
+
+/// Unless it was asked for by its number.
+void TestCudaAttention::anOlderVersionRunsForOneThatIsWrong()
+{
+    fakeGpu().emulatesAttention = false;
+    fakeGpu().wrongFlash = 7;
+    const std::vector<std::string> given{"implementation=flash", "pass=forward", "heads=8",
+                                         "sequence=2048,4096"};
+    test::Listener listener;
+    const auto run = measure(given, listener).run;
+    QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
+    for (const Json& point : run->measurement.detail.at("points"))
+        QCOMPARE(point.at("flash").at("method").at("version").get<int>(), 6);
+    QCOMPARE(listener.count("attention.version"), 1);
+    const std::string kernels = run->provenance.at("method").at("kernels").dump();
+    QVERIFY2(kernels.find("flash v6 bfloat16") != std::string::npos, kernels.c_str());
+    QVERIFY2(kernels.find("\"failed\"") != std::string::npos, kernels.c_str());
+
+    test::Listener strict;
+    std::vector<std::string> chosen = given;
+    chosen.push_back("version=7");
+    QCOMPARE(measure(chosen, strict).run.error().code, std::string("check.failed"));
+}
+
+/// This process has lost the GPU: the next one is told which version to run.
+void TestCudaAttention::aVersionThatHangsNamesTheOneToChoose()
+{
+    fakeGpu().emulatesAttention = false;
+    fakeGpu().hangs = "flash forward v7";
+    qputenv("MEMSCAPE_GPU_DEADLINE", "0.02");
+    test::Listener listener;
+    const auto run =
+        measure({"implementation=flash", "pass=forward", "heads=8", "sequence=2048"}, listener).run;
+    qunsetenv("MEMSCAPE_GPU_DEADLINE");
+    cuda::forgetHang();
+    QVERIFY(!run.has_value());
+    QCOMPARE(run.error().code, std::string("run.hung"));
+    QVERIFY2(run.error().message.find("flash attention v7") != std::string::npos, run.error().message.c_str());
+    QVERIFY2(run.error().hint.starts_with("choose version=6; "), run.error().hint.c_str());
 }
 
 void TestCudaAttention::aScoreMatrixThatDoesNotFitIsRefused()
