@@ -31,7 +31,7 @@ public:
         return "A chain of stages, run forward and backward. What a stage saves for its backward "
                "is kept, or dropped and computed again: "
                "memory against time. Each strategy's schedule is replayed operation by operation, "
-               "so peak and makespan are counted, not "
+               "so peak and time are counted, not "
                "estimated; the front is the best time for every budget, optimal among persistent "
                "schedules (what is kept stays until its "
                "own backward) on exact sizes; where a chain of many different stages is too much for "
@@ -43,7 +43,7 @@ public:
     std::vector<SeriesSpec> series() const override
     {
         return {{"peak", "peak"},
-                {"makespan", "makespan"},
+                {"makespan", "time of the step"},
                 {"recomputed_forwards", "recomputed forwards"}};
     }
     Sweep axis(const Device&, const Parameters& parameters) const override

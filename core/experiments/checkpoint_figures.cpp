@@ -64,7 +64,7 @@ Why peakWhy(const CheckpointAnswer& answer)
 Why makespanWhy(const CheckpointAnswer& answer)
 {
     Why why;
-    why.formula = "makespan = Σ forwards (each time it runs) + loss + Σ backwards";
+    why.formula = "time of the step = Σ forwards (each time it runs) + loss + Σ backwards";
     const double more = answer.chosen.replay.makespan - answer.fullTime;
     why.with = answer.chosen.hasSchedule()
         ? fmt::format("= {} + {} ({} more)", timeText(answer, answer.fullTime),
@@ -153,7 +153,7 @@ Figures checkpointFigures(const CheckpointAnswer& answer)
     return {
         {"peak", "peak", memory, valueOr(answer, double(replayed.peak)), {}, {}, peakWhy(answer)},
         {"makespan",
-         "makespan",
+         "time of the step",
          time,
          valueOr(answer, replayed.makespan),
          {},

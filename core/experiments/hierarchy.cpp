@@ -152,7 +152,7 @@ public:
         return {{"latency", "latency"},
                 {"latency_huge", "huge pages"},
                 {"latency_4k", "4 KiB pages"},
-                {"latency_window", "windows"},
+                {"latency_window", "few pages at a time"},
                 {"bandwidth", "bandwidth"}};
     }
     Sweep axis(const Device& device, const Parameters& parameters) const override;
@@ -169,12 +169,12 @@ Hierarchy::Hierarchy()
         {"working_set", "working set", "How many bytes the program goes over again and again.", ParameterKind::Integer,
          Unit::Byte, 1024, 0x1p44, Scale::Log2, {}, "24MiB"},
         {"pages", "pages",
-         "Size of the pages the working set lies in: a random read must also find its page. Windows are random reads "
-         "inside a few pages at a time, so that finding pages costs nothing. GPUs: no effect.",
+         "Size of the pages the working set lies in: a random read must also find its page. A few at a time "
+         "are read at random, and then the next, so that finding pages costs nothing. GPUs: no effect.",
          ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
          {{"huge", "huge, 2 MiB", "madvise(MADV_HUGEPAGE)"},
           {"4k", "small, 4 KiB", "madvise(MADV_NOHUGEPAGE)"},
-          {"window", "windows", "random inside windows that the first TLB covers"}},
+          {"window", "few pages at a time", "random inside stretches whose pages the first TLB holds"}},
          "huge", {}, {}, AppliesTo::Hosts},
         {"operation", "operation", "What the streams do for the bandwidth.", ParameterKind::Choice, Unit::One, 0, 0,
          Scale::Linear,
@@ -244,7 +244,7 @@ Result<Figures> Hierarchy::predictPoint(const Device& device, const Parameters& 
          bandwidthWhy(device, bandwidth, triad ? Operation::Copy : operation, shape, triad)},
         {"latency_huge", "huge pages", Unit::Second, variant(Pages::Huge), {}, {}, {}},
         {"latency_4k", "4 KiB pages", Unit::Second, variant(Pages::Small), {}, {}, {}},
-        {"latency_window", "windows", Unit::Second, variant(Pages::Window), {}, {}, {}},
+        {"latency_window", "few pages at a time", Unit::Second, variant(Pages::Window), {}, {}, {}},
         {"peak_memory", "peak memory", Unit::Byte, workingSet, {}, {},
          Why{"peak memory = working set", fmt::format("= {}", bytesText(workingSet)), {}, {}, {"the program itself"}}},
     };

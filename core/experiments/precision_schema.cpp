@@ -64,9 +64,9 @@ Schema precisionSchema()
            "with FP32 weights (autocast) and dynamic loss scaling"}},
          "matmul"},
         formatSpec(),
-        size("m", "m", "Rows of the result; in training the batch.", 1, "1024"),
-        size("n", "n", "Columns of the result; in training the hidden width. 0: as m.", 0, "0"),
-        size("k", "k", "Terms of each sum; in training the inputs. 0: as m.", 0, "0"),
+        size("m", "rows, m", "Rows of the result; in training the batch.", 1, "1024"),
+        size("n", "columns, n", "Columns of the result; in training the hidden width. 0: as m.", 0, "0"),
+        size("k", "terms of a sum, k", "Terms of each sum; in training the inputs. 0: as m.", 0, "0"),
         gradientSpec("value", "value",
                      "A number to store in the format: its bits, what is left of it, how far away "
                      "its neighbours are.",

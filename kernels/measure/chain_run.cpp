@@ -281,7 +281,7 @@ Result<ChainRun> runChain(const ChainTask& task, const ChainRunner& runner)
 Figures chainFigures(const ChainRun& run)
 {
     const Summary steps = summarize(run.steps.merged());
-    Figure makespan{"makespan", "makespan", Unit::Second, steps.median, steps.minimum,
+    Figure makespan{"makespan", "time of the step", Unit::Second, steps.median, steps.minimum,
                     steps.q3,   {}};
     return {{"peak", "peak", Unit::Byte, double(run.step.peak), {}, {}, {}},
             std::move(makespan),
