@@ -174,7 +174,7 @@ BudgetField::BudgetField(const ParameterSpec& spec, QWidget* parent)
     m_slider->setSingleStep(5);
     m_slider->setPageStep(50);
     m_slider->setAccessibleName(QString::fromStdString(spec.label));
-    m_slider->setAccessibleDescription(QString::fromStdString(spec.help));
+    m_slider->valueAt = [this](int at) { return low() + (high() - low()) * at / sliderSteps; };
     m_range->setProperty("tone", "faint");
     m_range->setWordWrap(true);
     edit()->setProperty("role", "value");
@@ -258,6 +258,11 @@ void BudgetField::refresh()
     else if (span > 0)
         m_range->setText(tr("%1 to %2").arg(units.memory(low()), units.memory(high())));
     m_range->setVisible(!m_range->text().isEmpty());
+    const double step = span * m_slider->singleStep() / sliderSteps;
+    m_slider->setAccessibleDescription(
+        tr("%1; a step is %2. %3")
+            .arg(m_range->text(), countsStates() ? QString::number(step, 'g', 2) : units.memory(step),
+                 QString::fromStdString(spec().help)));
     if (!edit()->isModified() && !edit()->hasFocus() && errorText().isEmpty())
         edit()->setText(restText());
 }

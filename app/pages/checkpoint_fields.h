@@ -9,10 +9,11 @@
 
 class QButtonGroup;
 class QGridLayout;
-class QSlider;
 class QSpinBox;
 
 namespace memscape {
+
+class QuietSlider;
 
 class ChainField : public TextField
 {
@@ -67,7 +68,7 @@ private:
     double low() const;
     double high() const;
 
-    QSlider* m_slider;
+    QuietSlider* m_slider;
     QLabel* m_range;
     FrontLine m_front;
     int m_length = 0;

@@ -11,6 +11,8 @@
 #include <QLineEdit>
 #include <QSignalBlocker>
 
+#include <algorithm>
+
 namespace memscape {
 
 NumberField::NumberField(const ParameterSpec& spec, QWidget* parent)
@@ -41,10 +43,11 @@ void NumberField::buildSlider()
 {
     m_slider->setObjectName(QStringLiteral("slider"));
     m_slider->setAccessibleName(QString::fromStdString(spec().label));
-    m_slider->setAccessibleDescription(QString::fromStdString(spec().help));
+    m_slider->valueAt = [this](int position) { return m_stops[std::size_t(position)]; };
     m_slider->setRange(0, int(m_stops.size()) - 1);
     m_slider->setSingleStep(1);
     m_slider->setPageStep(spec().scale == Scale::Log2 ? 4 : std::max(1, int(m_stops.size()) / 10));
+    describeSlider();
     connect(m_slider, &QSlider::valueChanged, this, &NumberField::sliderMoved);
     connect(m_slider, &QSlider::sliderPressed, this, [this] { emit editing(true); });
     connect(m_slider, &QSlider::sliderReleased, this, [this] { emit editing(false); });
@@ -58,6 +61,7 @@ void NumberField::display(const ParameterValue& value, const std::optional<Sweep
     m_value = std::holds_alternative<double>(value) ? std::get<double>(value) : 0;
     const QSignalBlocker quiet(m_slider);
     m_slider->setValue(nearestStop(m_stops, m_value));
+    describeSlider();
     clearError();
     showText();
 }
@@ -87,6 +91,7 @@ void NumberField::sliderMoved(int position)
 {
     m_sweep.reset();
     m_value = m_stops[std::size_t(position)];
+    describeSlider();
     clearError();
     showText();
     emit edited(key(), QString::fromStdString(numberText(m_value)));
@@ -103,6 +108,20 @@ void NumberField::commit()
     }
     if (errorText().isEmpty())
         showText();
+}
+
+/// "24 MiB; the arrow keys go to 20 MiB and 28 MiB, between 4 KiB and 4 GiB. Size of the array."
+void NumberField::describeSlider()
+{
+    const auto words = [this](double value) {
+        return QString::fromStdString(valueLabel(spec(), value, byteStyle()));
+    };
+    const int last = int(m_stops.size()) - 1, at = m_slider->value();
+    m_slider->setAccessibleDescription(
+        tr("%1; the arrow keys go to %2 and %3, between %4 and %5. %6")
+            .arg(words(m_value), words(m_stops[std::size_t(std::max(0, at - 1))]),
+                 words(m_stops[std::size_t(std::min(last, at + 1))]), words(m_stops.front()),
+                 words(m_stops.back()), QString::fromStdString(spec().help)));
 }
 
 void NumberField::showText()

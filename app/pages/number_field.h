@@ -8,9 +8,10 @@
 #include <vector>
 
 class QLineEdit;
-class QSlider;
 
 namespace memscape {
+
+class QuietSlider;
 
 class NumberField : public ParameterField
 {
@@ -31,12 +32,13 @@ private:
     void sliderMoved(int position);
     void commit();
     void showText();
+    void describeSlider();
     QString restText() const; ///< while nobody types: "24 MiB", "1 to 128, 8 values"
     QString editingText() const; ///< what parses back to the same value or sweep
 
     std::vector<double> m_stops;
     QLineEdit* m_edit;
-    QSlider* m_slider;
+    QuietSlider* m_slider;
     double m_value = 0;
     std::optional<Sweep> m_sweep;
     QString m_zeroText;

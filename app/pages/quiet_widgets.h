@@ -3,17 +3,27 @@
 // focus: scrolling past a form must not change it.
 #pragma once
 
+#include "app/pages/accessible_fields.h"
+
 #include <QComboBox>
 #include <QPainter>
 #include <QSlider>
 #include <QWheelEvent>
+
+#include <functional>
 
 namespace memscape {
 
 class QuietSlider : public QSlider
 {
 public:
-    using QSlider::QSlider;
+    explicit QuietSlider(Qt::Orientation orientation, QWidget* parent = nullptr)
+        : QSlider(orientation, parent)
+    {
+        installAccessibleFields();
+    }
+
+    std::function<double(int)> valueAt; ///< what a position stands for, in the quantity's unit
 
 protected:
     void wheelEvent(QWheelEvent* event) override
@@ -29,7 +39,11 @@ protected:
 class QuietComboBox : public QComboBox
 {
 public:
-    using QComboBox::QComboBox;
+    explicit QuietComboBox(QWidget* parent = nullptr)
+        : QComboBox(parent)
+    {
+        installAccessibleFields();
+    }
 
 protected:
     void paintEvent(QPaintEvent* event) override

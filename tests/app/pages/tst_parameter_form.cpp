@@ -4,6 +4,8 @@
 #include "app/pages/number_field.h"
 #include "app/pages/parameter_form.h"
 
+#include <QAbstractItemView>
+#include <QAccessible>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QLineEdit>
@@ -120,6 +122,52 @@ private slots:
             QVERIFY(field->toolTip().contains(QString::fromStdString(spec.help)));
         }
         QCOMPARE(form.field("no such"), nullptr);
+    }
+
+    void aListAnnouncesItsLabelAndItsValue()
+    {
+        ParameterForm form(schema());
+        form.display(standard());
+        auto* list = form.field("element")->findChild<QComboBox*>();
+        QVERIFY(list);
+        QAccessibleInterface* told = QAccessible::queryAccessibleInterface(list);
+        QCOMPARE(told->role(), QAccessible::ComboBox);
+        QCOMPARE(told->text(QAccessible::Name), QString("element: float32 (4 B)"));
+        QCOMPARE(told->text(QAccessible::Value), QString("float32 (4 B)"));
+        QCOMPARE(told->text(QAccessible::Description), QString("Type."));
+        QVERIFY(told->state().expandable && told->state().focusable);
+        QCOMPARE(told->childCount(), 1);
+        QCOMPARE(told->child(0)->object(), list->view());
+        QCOMPARE(told->indexOfChild(told->child(0)), 0);
+        list->setCurrentIndex(0);
+        QCOMPARE(told->text(QAccessible::Name), QString("element: int8 (1 B)"));
+    }
+
+    void aSliderAnnouncesItsUnitAndItsStep()
+    {
+        ParameterForm form(schema());
+        form.display(standard());
+        auto* slider = form.field("bytes")->findChild<QSlider*>();
+        QAccessibleInterface* told = QAccessible::queryAccessibleInterface(slider);
+        QCOMPARE(told->text(QAccessible::Name), QString("array"));
+        QCOMPARE(told->text(QAccessible::Description),
+                 QString("1 MiB; the arrow keys go to 896 KiB and 1.25 MiB, between 1 KiB and 1 TiB. "
+                         "Size of the array."));
+        QAccessibleValueInterface* value = told->valueInterface();
+        QVERIFY(value);
+        QCOMPARE(value->currentValue().toDouble(), 0x1p20);
+        QCOMPARE(value->minimumValue().toDouble(), 1024.0);
+        QCOMPARE(value->maximumValue().toDouble(), 0x1p40);
+        QCOMPARE(value->minimumStepSize().toDouble(), 0x1p18);
+        QSignalSpy edits(&form, &ParameterForm::edited);
+        value->setCurrentValue(0x1p21);
+        QCOMPARE(edits.back()[1].toString(), QString("2097152"));
+        QVERIFY(told->text(QAccessible::Description).startsWith("2 MiB; "));
+        // A number without a unit is told in what it counts.
+        auto* stride = form.field("stride")->findChild<QSlider*>();
+        QVERIFY(QAccessible::queryAccessibleInterface(stride)
+                    ->text(QAccessible::Description)
+                    .startsWith("4 elements; "));
     }
 
     void whatMeansNothingOnADeviceIsLeftOut()
