@@ -18,11 +18,11 @@ AttentionPicture::AttentionPicture(QWidget* parent)
 }
 
 void AttentionPicture::setState(const Experiment&, const Device&, const Parameters&,
-                                const Prediction* predicted, const Measurement*)
+                                const Prediction* predicted, const Measurement* measured)
 {
     AttentionState state;
     if (predicted)
-        state = readAttention(predicted->detail);
+        state = readAttention(predicted->detail, measured ? measured->detail : Json());
     state.byteStyle = byteStyle();
     setWalk(std::move(state));
 }

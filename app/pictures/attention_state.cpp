@@ -46,6 +46,30 @@ std::vector<double> numbers(const Json& object, const char* key)
     return values;
 }
 
+/// The versions of flash attention that ran, each once: a sweep may have several, and one that failed its
+/// check was left out for an older one.
+QString measuredVersions(const Json& measured)
+{
+    QStringList versions;
+    const Json& points = member(measured, "points");
+    for (const Json& point : points.is_array() ? points : Json::array()) {
+        const qint64 version = whole(member(member(point, "flash"), "method"), "version");
+        const QString text = tr("v%1").arg(version);
+        if (version > 0 && !versions.contains(text))
+            versions += text;
+    }
+    return versions.join(u", ");
+}
+
+/// " · flash v7, measured v8".
+QString versionsOf(const Json& flash, const Json& measured)
+{
+    const qint64 version = whole(flash, "version");
+    const QString ran = measuredVersions(measured);
+    QString text = version > 0 ? tr(" · flash v%1").arg(version) : QString();
+    return ran.isEmpty() || version <= 0 ? text : text + tr(", measured %1").arg(ran);
+}
+
 QString titleOf(const AttentionState& state, const Json& shape)
 {
     QString title = tr("Sequence %1 · %2 heads · head dimension %3 · %4")
@@ -157,7 +181,7 @@ int AttentionState::stepAt(int row, int column) const
     return std::max(best, empty() ? -1 : 0);
 }
 
-AttentionState readAttention(const Json& detail)
+AttentionState readAttention(const Json& detail, const Json& measured)
 {
     AttentionState state;
     const Json& shape = member(detail, "shape");
@@ -188,7 +212,7 @@ AttentionState readAttention(const Json& detail)
     if (state.queries <= 0 || state.keys <= 0 || state.sums.size() != state.maxima.size()
         || state.factors.size() != state.maxima.size())
         return {};
-    state.title = titleOf(state, shape);
+    state.title = titleOf(state, shape) + versionsOf(flash, measured);
     layGrid(state);
     return state;
 }

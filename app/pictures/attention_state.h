@@ -60,6 +60,7 @@ struct AttentionState
     int stepAt(int row, int column) const;
 };
 
-AttentionState readAttention(const Json& detail);
+/// From a prediction's detail, and a measurement's, whose versions the title names.
+AttentionState readAttention(const Json& detail, const Json& measured = {});
 
 } // namespace memscape

@@ -98,6 +98,10 @@ private slots:
         const QJsonObject hierarchy = cli({"describe", "hierarchy", "--json"}).json();
         QCOMPARE(keysOf(hierarchy["series"], "key").first(), "latency");
         QVERIFY(cli({"describe", "stride"}).out.contains("useful_bandwidth"));
+        const QString attention = cli({"describe", "attention"}).out.simplified(); // every version with its lesson
+        for (const char* lesson : {"1 tiles and a running softmax (no score is ever written",
+                                   "8 Hopper's copy engine and warpgroups (one thread fetches tiles"})
+            QVERIFY2(attention.contains(lesson), qPrintable(attention));
     }
 
     void predict()

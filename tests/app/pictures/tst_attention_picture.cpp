@@ -53,6 +53,7 @@ private slots:
     void theCursorKeepsItsShare();
     void nothingIsOutside_data();
     void nothingIsOutside();
+    void theTitleNamesTheVersionThatRan();
     void foreignDetailDrawsNothing();
     void oneImplementationAlone();
 };
@@ -153,6 +154,18 @@ void TestAttentionPicture::nothingIsOutside()
     QVERIFY(!layout.chip.intersects(layout.traffic));
     picture->resize(size);
     QVERIFY(!picture->grab().isNull());
+}
+
+void TestAttentionPicture::theTitleNamesTheVersionThatRan()
+{
+    const Json predicted = Json::parse(R"({"shape": {"queries": 64, "keys": 64, "heads": 1, "head_dim": 64},
+        "flash": {"version": 8, "tile": {"queries": 64, "keys": 64}},
+        "softmax": {"maximum": [1], "sum": [2], "rescale": [0]}})");
+    QVERIFY(readAttention(predicted).title.endsWith("flash v8"));
+    const Json measured = Json::parse(R"({"points": [{"flash": {"method": {"version": 7}}}, {"x": 3},
+        {"flash": {"method": {"version": 7}}}, {"flash": {"method": {"version": 6}}}]})");
+    QVERIFY(readAttention(predicted, measured).title.endsWith("flash v8, measured v7, v6"));
+    QVERIFY(readAttention(predicted, Json::parse(R"({"points": 7})")).title.endsWith("flash v8"));
 }
 
 void TestAttentionPicture::foreignDetailDrawsNothing()
