@@ -2,9 +2,13 @@
 #include "kernels/host/onednn.h"
 
 #include <array>
+#include <cstdlib>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 namespace memscape::host {
 
@@ -85,8 +89,36 @@ struct Library
                   const MemoryDescription& c) const;
 };
 
+/// CPUID leaf 7: AMX-TILE.
+bool hasAmx()
+{
+#ifdef __x86_64__
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 24 & 1) != 0;
+#else
+    return false;
+#endif
+}
+
+/// Keeps oneDNN from AMX, unless ONEDNN_MAX_CPU_ISA says otherwise; true when that takes something away. On virtual
+/// Sapphire Rapids processors its BF16 and INT8 products on tiles end the process: 2.6.3 clears a tile that it has not
+/// configured (illegal instruction). What is lost is their speed there.
+bool avoidAmx(void* library)
+{
+    constexpr int withoutAmx = 0xe7, amx = 0x200; // dnnl_cpu_isa_avx512_core_bf16; a bit of ..._amx in versions 2 and 3
+    int (*effective)() = nullptr;
+    int (*setMost)(int) = nullptr;
+    if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr || std::getenv("DNNL_MAX_CPU_ISA") != nullptr
+        || !find(library, setMost, "dnnl_set_max_cpu_isa") || !find(library, effective, "dnnl_get_effective_cpu_isa"))
+        return false;
+    if (!hasAmx())
+        return false;
+    return setMost(withoutAmx) == success && (effective() & amx) == 0;
+}
+
 bool Library::load(void* library)
 {
+    const bool isWithoutAmx = avoidAmx(library);
     const Version* (*version)() = nullptr;
     if (!find(library, version, "dnnl_version")
         || !find(library, createEngine, "dnnl_engine_create")
@@ -116,7 +148,7 @@ bool Library::load(void* library)
     void* openMp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD);
     if (openMp == nullptr || !find(openMp, setThreads, "omp_set_num_threads"))
         return false;
-    name = fmt::format("oneDNN {}.{}.{}", major, version()->minor, version()->patch);
+    name = fmt::format("oneDNN {}.{}.{}{}", major, version()->minor, version()->patch, isWithoutAmx ? " without AMX" : "");
     return true;
 }
 
