@@ -17,7 +17,7 @@ private slots:
         // (100 − 80) / 80 = 25 %.
         QCOMPARE(bytes(alignedText(figuresTable(sampleRecord()))),
                  QByteArray("figure  predicted  measured    error\n"
-                            "speed    100 GB/s   80 GB/s     25 %\n"
+                            "speed    100 GB/s   80 GB/s    +25 %\n"
                             "level          L2        L3  differs\n"));
     }
 
