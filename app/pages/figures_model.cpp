@@ -240,7 +240,7 @@ QVariant FiguresModel::headerData(int section, Qt::Orientation orientation, int 
     if (orientation != Qt::Horizontal || section < 0 || section >= NUM_COLUMNS)
         return {};
     static const char* const names[] = {QT_TR_NOOP("Figures"), QT_TR_NOOP("predicted"),
-                                        QT_TR_NOOP("measured"), QT_TR_NOOP("predicted\nvs measured")};
+                                        QT_TR_NOOP("measured"), QT_TR_NOOP("vs\nmeasured")};
     const Theme& theme = currentTheme();
     if (role == Qt::DisplayRole)
         return tr(names[section]);
