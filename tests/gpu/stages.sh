@@ -47,22 +47,49 @@ folders() {
 }
 
 # One archive of all that there is, in place of the one before; the sums say later whether it is whole. When it is too
-# large, the logs stay behind, then the report.
+# large for the machines that hand back files of 16 MiB, less goes in: no logs and no report; then this stage alone;
+# then as many of its records as fit, in the order of the steps. What stays behind stays in the work folder.
 archive() {
-    local parts=(machine.txt summary.txt steps compare data records report.html logs) fewer
-    for fewer in 8 7 6; do
-        pack "${parts[@]:0:fewer}" || { say "THE ARCHIVE COULD NOT BE WRITTEN"; return; }
-        [ "$(stat -c %s "$OUT/results.part")" -gt "$archive_limit" ] || break
-        echo "the archive is larger than $archive_limit bytes with ${parts[fewer - 1]}" >&2
+    while pack || { say "THE ARCHIVE COULD NOT BE WRITTEN"; return; }; do
+        [ "$(stat -c %s "$OUT/results.part")" -gt "$archive_limit" ] && [ "$thinned" -lt 3 ] || break
+        thinned=$((thinned + 1))
+        say "the archive would be larger than $archive_limit bytes: from here on $(what_is_left)"
     done
     mv "$OUT/results.part" "$OUT/results.tar.gz"
     [ "$OUT" = "$work" ] || cp "$work/summary.txt" "$OUT/summary.txt"
 }
 
-# pack PART…: what there is of them, with the sum of every file, into results.part
+what_is_left() {
+    case $thinned in
+    1) echo 'without logs and report' ;;
+    2) echo "stage $stage alone" ;;
+    *) echo "stage $stage alone, with the records that fit" ;;
+    esac
+}
+
+# Names of the files that go in.
+packed_files() {
+    find machine.txt summary.txt compare data -type f
+    [ "$thinned" -ge 1 ] || find logs report.html -type f
+    local file name room=$((archive_limit * 9 / 10 - 100000))
+    for file in $(ls -tr steps); do # none of the names has a space
+        [ "$thinned" -lt 2 ] || [ "$(cut -f1 "steps/$file")" = "$stage" ] || continue
+        echo "steps/$file"
+        name=records/$file.json
+        [ -f "$name" ] || continue
+        if [ "$thinned" -ge 3 ]; then
+            room=$((room - $(gzip -3 -c "$name" | wc -c)))
+            [ $room -gt 0 ] || continue
+        fi
+        echo "$name"
+    done
+    return 0
+}
+
+# Into results.part, with the sum of every file.
 pack() (
-    cd "$work" && find . -type f ! -name '*.part' | sed 's|^\./||' | grep -E "^($(IFS='|'; echo "$*"))(/|\$)" | LC_ALL=C sort |
-        xargs -d '\n' sha256sum >MANIFEST.sha256 && tar -czf "$OUT/results.part" MANIFEST.sha256 -T <(cut -c67- MANIFEST.sha256)
+    cd "$work" && packed_files 2>/dev/null | grep -v '\.part$' | LC_ALL=C sort | xargs -d '\n' sha256sum >MANIFEST.sha256 &&
+        tar -cf - MANIFEST.sha256 -T <(cut -c67- MANIFEST.sha256) | gzip -3 >"$OUT/results.part"
 )
 
 # ---- the programs -------------------------------------------------------------------------------------------------
@@ -267,7 +294,7 @@ interrupted() {
 
 main() {
     arguments "$@"
-    failed=0 total=0 scripts=$root/tests/gpu
+    failed=0 total=0 thinned=0 scripts=$root/tests/gpu
     choose_sizes
     if [ $dry = 1 ]; then
         cli=memscape-cli scripts=tests/gpu work=WORK

@@ -52,6 +52,7 @@ public:
     FakeBackend()
         : m_cuda(memscape_cuda_backend_module()->makeBackend())
     {
+        fakeGpu().launchSeconds = 200e-6; // long ones: few samples fill the time that a measurement takes
         fakeGpu().wrongKernel = std::getenv("MEMSCAPE_FAKE_WRONG") != nullptr;
     }
 
