@@ -32,7 +32,7 @@ Json Experiment::predictDetail(const Device&, const Parameters&) const
     return Json::object();
 }
 
-std::vector<Claim> Experiment::claims(const Device&, const Parameters&) const
+std::vector<Claim> Experiment::claims(const Device&, const Parameters&, const Measurement&) const
 {
     return {};
 }

@@ -66,7 +66,10 @@ public:
 
     /// What is special to the experiment, for `detail` of the prediction: an object.
     virtual Json predictDetail(const Device& device, const Parameters& parameters) const;
-    virtual std::vector<Claim> claims(const Device& device, const Parameters& parameters) const;
+    /// Verdicts are drawn from numbers: the measured ones where `measured` has them (it is empty
+    /// where nothing was measured), else the predicted ones.
+    virtual std::vector<Claim> claims(const Device& device, const Parameters& parameters,
+                                      const Measurement& measured = {}) const;
 
     /// The whole prediction: figures at the parameters' own values, series over the sweep. An
     /// experiment overrides it when its curves are not over a parameter (a timeline), or when the

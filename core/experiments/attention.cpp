@@ -62,10 +62,10 @@ public:
         const auto answers = answerAttention(device, own(parameters));
         return answers ? attentionDetail(device, *answers) : Json::object();
     }
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override
     {
         const auto answers = answerAttention(device, own(parameters));
-        return answers ? attentionClaims(device, *answers) : std::vector<Claim>();
+        return answers ? attentionClaims(device, *answers, measured) : std::vector<Claim>();
     }
 
 private:

@@ -55,7 +55,8 @@ Schema attentionSchema();
 // The parts of the prediction, one file each.
 Figures attentionFigures(const Device& device, const AttentionAnswers& answers);
 Json attentionDetail(const Device& device, const AttentionAnswers& answers);
-std::vector<Claim> attentionClaims(const Device& device, const AttentionAnswers& answers);
+std::vector<Claim> attentionClaims(const Device& device, const AttentionAnswers& answers,
+                                   const Measurement& measured);
 
 /// The shortest power of two from which flash is faster than standard and stays so, by the model; 0
 /// when it is not up to the limit. Other parameters as they are.

@@ -191,7 +191,7 @@ public:
     Sweep axis(const Device& device, const Parameters& parameters) const override;
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
     Json predictDetail(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override;
     Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
 
 private:
@@ -271,13 +271,13 @@ Json BankConflicts::predictDetail(const Device& device, const Parameters& parame
     return access ? bankDetail(device, *request, *access) : Json::object();
 }
 
-std::vector<Claim> BankConflicts::claims(const Device& device, const Parameters& parameters) const
+std::vector<Claim> BankConflicts::claims(const Device& device, const Parameters& parameters, const Measurement& measured) const
 {
     Parameters own = parameters;
     own.setSweep({});
     const auto request = bankCase(device, own);
     const auto access = request ? bankAccess(device, *request) : tl::unexpected(request.error());
-    return access ? bankClaims(device, *request, *access) : std::vector<Claim>();
+    return access ? bankClaims(device, *request, *access, measured) : std::vector<Claim>();
 }
 
 /// Cycles, wavefronts and the rule of thumb are counts per request: they share an axis.

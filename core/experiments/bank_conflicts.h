@@ -58,6 +58,7 @@ int gcdWavefronts(const BankCase& request);
 
 // bank_conflicts_detail.cpp, bank_conflicts_claims.cpp
 Json bankDetail(const Device& device, const BankCase& request, const BankAccess& access);
-std::vector<Claim> bankClaims(const Device& device, const BankCase& request, const BankAccess& access);
+std::vector<Claim> bankClaims(const Device& device, const BankCase& request, const BankAccess& access,
+                              const Measurement& measured);
 
 } // namespace memscape

@@ -2,6 +2,7 @@
 // What the course notes, NVIDIA's guides and every tutorial say about bank conflicts, with this request's
 // numbers beside it.
 #include "core/experiments/bank_conflicts.h"
+#include "core/experiments/judged_number.h"
 
 #include <algorithm>
 #include <cmath>
@@ -37,12 +38,24 @@ int wavefrontsIn(const Device& device, BankCase request, std::uint32_t padding, 
     return access ? access->wavefronts : 0;
 }
 
-Claim accessTime(const Device& device, const BankAccess& access, const std::optional<BankTime>& time)
+/// Measured where a lone request was, else predicted; not a number where neither is.
+JudgedNumber loneCycles(const std::optional<BankTime>& time, const Measurement& measured)
 {
+    return judgedNumber(measured, "latency_cycles", time ? time->latencyCycles : std::nan(""));
+}
+
+Claim accessTime(const Device& device, const BankAccess& access, const std::optional<BankTime>& time,
+                 const Measurement& measured)
+{
+    const JudgedNumber lone = loneCycles(time, measured);
     Claim claim{"Shared memory access time: 1-32 cycles depending on bank conflicts",
                 "course notes, device and memory theory",
-                "holds for the banks, which take 1 to 32 wavefronts; a lone access waits longer",
+                lone.value > 32                 ? "holds for the banks; a lone access waits longer"
+                    : std::isfinite(lone.value) ? "holds"
+                                             : "holds for the banks; the time of a lone access is not known here",
                 fmt::format("this request: {} wavefronts", access.wavefronts)};
+    if (std::isfinite(lone.value))
+        claim.ours += fmt::format(", {:.0f} cycles alone ({})", lone.value, lone.side());
     if (time && time->latency.known()) {
         const double first = time->latency.value * time->clock.value;
         claim.ours += fmt::format("; one warp alone waits {:.0f} cycles without a conflict and at least {:.0f} with 32 on {}",
@@ -51,18 +64,24 @@ Claim accessTime(const Device& device, const BankAccess& access, const std::opti
     return claim;
 }
 
-Claim timesSlower(const BankAccess& access, const std::optional<BankTime>& time)
+Claim timesSlower(const BankAccess& access, const std::optional<BankTime>& time, const Measurement& measured)
 {
     const int fewest = int(access.phases.size());
-    Claim claim{"An n-way bank conflict makes the access n times slower", guide,
-                "holds while many warps keep the banks busy; a lone request mostly waits for its latency",
-                fmt::format("{} wavefronts against {}: {:.3g} times the banks' time", access.wavefronts, fewest,
-                            double(access.wavefronts) / fewest)};
-    if (time && std::isfinite(time->latencyCycles)) {
-        const double least = time->latencyCycles - access.conflicts() * time->cyclesPerWavefront;
-        claim.ours += fmt::format("; alone at least {:.3g} times ({:.0f} against {:.0f} cycles)", time->latencyCycles / least,
-                                  time->latencyCycles, least);
+    const double factor = double(access.wavefronts) / fewest;
+    Claim claim{"An n-way bank conflict makes the access n times slower", guide, {},
+                fmt::format("{} wavefronts against {}: {:.3g} times the banks' time", access.wavefronts, fewest, factor)};
+    const JudgedNumber lone = loneCycles(time, measured);
+    double alone = std::nan("");
+    if (time && std::isfinite(lone.value)) {
+        const double least = lone.value - access.conflicts() * time->cyclesPerWavefront;
+        alone = lone.value / least;
+        claim.ours += fmt::format("; alone at least {:.3g} times ({:.0f} against {:.0f} cycles, {})", alone, lone.value, least,
+                                  lone.side());
     }
+    claim.verdict = access.conflicts() == 0 ? "says nothing here: this request has no conflict"
+        : alone < 0.9 * factor ? "holds while many warps keep the banks busy; a lone request mostly waits for its latency"
+        : std::isfinite(alone) ? "holds"
+                               : "holds for the banks' time; that of a lone request is not known here";
     return claim;
 }
 
@@ -105,7 +124,7 @@ Claim wholeKernel()
     const double before = plainWavefronts(1, 0) + plainWavefronts(32, 0) + loop;
     const double after = plainWavefronts(1, 1) + plainWavefronts(32, 1) + loop;
     return {"Bank conflicts can slow a kernel down 32 times", "tutorials on shared memory",
-            "does not hold for a kernel that does anything else",
+            before / after > 16 ? "holds" : "does not hold for a kernel that does anything else",
             fmt::format("the guide's C = AAᵀ stores one column in 66 requests: {:.0f} wavefronts, {:.0f} padded, {:.2f} times; "
                         "NVIDIA measured 199.4 / 140.2 GB/s = {:.2f} on a V100",
                         before, after, before / after, 199.4 / 140.2)};
@@ -128,10 +147,11 @@ Claim swizzleIsFree(const Device& device, const BankCase& request)
 
 } // namespace
 
-std::vector<Claim> bankClaims(const Device& device, const BankCase& request, const BankAccess& access)
+std::vector<Claim> bankClaims(const Device& device, const BankCase& request, const BankAccess& access,
+                              const Measurement& measured)
 {
     const auto time = bankTime(device, request, access);
-    std::vector<Claim> claims{accessTime(device, access, time), timesSlower(access, time)};
+    std::vector<Claim> claims{accessTime(device, access, time, measured), timesSlower(access, time, measured)};
     if (request.pattern != "random")
         claims.push_back(gcdRule(request, access));
     claims.push_back(paddingCures(device, request));

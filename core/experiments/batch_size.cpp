@@ -52,11 +52,11 @@ public:
     }
     Result<Prediction> predictAgain(const Device& device, const Parameters& parameters,
                                     PredictionContext& context) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override
     {
         PredictionContext once;
         const auto study = studyBatch(device, parameters, {}, once);
-        return study ? batchClaims(*study) : std::vector<Claim>();
+        return study ? batchClaims(*study, measured) : std::vector<Claim>();
     }
 
 private:
@@ -104,7 +104,7 @@ Result<Prediction> BatchSize::predictAgain(const Device& device, const Parameter
     prediction.series.push_back(paretoSeries(study));
     prediction.detail = batchDetail(study);
     prediction.detail["basis"] = device.basis;
-    prediction.detail["claims"] = claimsJson(batchClaims(study));
+    prediction.detail["claims"] = claimsJson(batchClaims(study, {}));
     return prediction;
 }
 

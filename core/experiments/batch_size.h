@@ -133,7 +133,7 @@ std::vector<ParetoPoint> paretoFront(std::vector<ParetoPoint> points);
 
 Figures batchFigures(const Device& device, const BatchStudy& study, const BatchPoint& point);
 Json batchDetail(const BatchStudy& study);
-std::vector<Claim> batchClaims(const BatchStudy& study);
+std::vector<Claim> batchClaims(const BatchStudy& study, const Measurement& measured);
 Series paretoSeries(const BatchStudy& study);
 
 } // namespace memscape

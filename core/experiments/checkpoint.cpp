@@ -64,7 +64,7 @@ public:
     }
     Result<Prediction> predictAgain(const Device& device, const Parameters& parameters,
                                     PredictionContext& context) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement&) const override
     {
         const auto answer = answerCheckpoint(device, parameters);
         return answer ? checkpointClaims(*answer) : std::vector<Claim>();

@@ -157,7 +157,7 @@ public:
     }
     Sweep axis(const Device& device, const Parameters& parameters) const override;
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override;
 
 private:
     Schema m_schema;
@@ -251,7 +251,28 @@ Result<Figures> Hierarchy::predictPoint(const Device& device, const Parameters& 
     return figures;
 }
 
-std::vector<Claim> Hierarchy::claims(const Device& device, const Parameters&) const
+/// Of the largest measured working set that is inside of `level` and not of the one above it: between
+/// twice that one's capacity and half of its own. Not a number without one.
+double measuredLatency(const Device& device, const MemoryLevel& level, const Measurement& measured)
+{
+    const Series* curve = measured.findSeries("latency");
+    double above = 0, found = std::nan("");
+    for (const MemoryLevel& other : device.levels) {
+        if (&other == &level)
+            break;
+        if (other.kind == LevelKind::Cache)
+            above = std::max(above, other.capacity.valueOr(0));
+    }
+    const double most = level.kind == LevelKind::Dram ? HUGE_VAL : level.capacity.valueOr(0) / 2;
+    const double least = level.kind == LevelKind::Dram ? 4 * above : 2 * above;
+    for (std::size_t i = 0; curve && curve->x.key == "working_set" && i < curve->y.size(); ++i) {
+        if (curve->x.values[i] >= least && curve->x.values[i] <= most && std::isfinite(curve->y[i]))
+            found = curve->y[i];
+    }
+    return level.kind == LevelKind::Cache || level.kind == LevelKind::Dram ? found : std::nan("");
+}
+
+std::vector<Claim> Hierarchy::claims(const Device& device, const Parameters&, const Measurement& measured) const
 {
     struct Quoted { std::string_view kind, level, quote; double low, high; };
     // The notes' table of cycles; a level's latency on this device says whether it holds here.
@@ -266,13 +287,17 @@ std::vector<Claim> Hierarchy::claims(const Device& device, const Parameters&) co
     std::vector<Claim> made;
     const auto add = [&](const Quoted& quoted) {
         const MemoryLevel* level = device.level(quoted.level);
-        if (!level || !level->latency.known() || !device.clock.known())
+        if (!level || !device.clock.known())
             return;
-        const double cycles = level->latency.value * device.clock.value;
+        const double seen = measuredLatency(device, *level, measured);
+        const double latency = std::isfinite(seen) ? seen : level->latency.valueOr(std::nan(""));
+        if (!std::isfinite(latency))
+            return;
+        const double cycles = latency * device.clock.value;
         const bool holds = cycles >= quoted.low && cycles <= quoted.high;
         made.push_back({std::string(quoted.quote), "course notes, memory hierarchy", holds ? "holds" : "does not hold",
-                        fmt::format("{} here: {} cycles ({})", level->id, quantityText(cycles, Unit::One, ByteStyle::Binary, cycles < 1000 ? 3 : 4),
-                                    quantityText(level->latency.value, Unit::Second))});
+                        fmt::format("{} here: {} cycles ({}{})", level->id, quantityText(cycles, Unit::One, ByteStyle::Binary, cycles < 1000 ? 3 : 4),
+                                    quantityText(latency, Unit::Second), std::isfinite(seen) ? ", measured" : "")});
     };
     if (device.isGpu())
         std::for_each(std::begin(gpu), std::end(gpu), add);

@@ -332,7 +332,7 @@ public:
     }
     Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
     Json predictDetail(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override;
 
 private:
     Schema m_schema = inferenceSchema();
@@ -366,7 +366,7 @@ Json InferenceMemory::predictDetail(const Device& device, const Parameters& para
     return answer ? detailOf(device, *answer) : Json::object();
 }
 
-std::vector<Claim> InferenceMemory::claims(const Device& device, const Parameters& parameters) const
+std::vector<Claim> InferenceMemory::claims(const Device& device, const Parameters& parameters, const Measurement&) const
 {
     const auto answer = answerOf(device, parameters);
     return answer ? claimsAbout(*answer) : std::vector<Claim>();

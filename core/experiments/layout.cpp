@@ -47,12 +47,12 @@ public:
         return figuresOf(device, answer);
     }
     Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override
     {
         Parameters own = parameters;
         own.setSweep({});
         const auto answer = answerLayout(device, own);
-        return answer ? layoutClaims(device, *answer) : std::vector<Claim>();
+        return answer ? layoutClaims(device, *answer, measured) : std::vector<Claim>();
     }
 
 private:
@@ -91,7 +91,7 @@ Result<Prediction> Layout::predict(const Device& device, const Parameters& param
         prediction = std::move(swept);
     }
     detail.update(prediction.detail.is_object() ? prediction.detail : Json::object());
-    const std::vector<Claim> claimed = layoutClaims(device, answer);
+    const std::vector<Claim> claimed = layoutClaims(device, answer, {});
     if (!claimed.empty())
         detail["claims"] = claimsJson(claimed);
     prediction.detail = std::move(detail);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the course notes say about contiguity and layouts, with this tensor's own answer beside it.
+#include "core/experiments/judged_number.h"
 #include "core/experiments/layout.h"
 
 #include <cmath>
@@ -12,7 +13,8 @@ namespace memscape {
 
 namespace {
 
-constexpr const char* notes = "course notes";
+constexpr const char* execution = "course notes, memory and execution";
+constexpr const char* theory = "course notes, device and memory theory";
 
 /// The tensor after one operation; nothing where it is refused.
 std::optional<TensorView> after(const TensorView& base, const std::string& text)
@@ -35,11 +37,12 @@ std::optional<Claim> breakingClaim(const TensorView& base)
         if (const auto view = after(base, text))
             (view->isContiguous() ? kept : broken).push_back(text);
     }
-    if (kept.empty())
-        return {};
-    return Claim{"Operations affecting contiguity: breaking: transpose, permute, select, narrow", notes,
-                 "holds when it is not the slowest dimension that is cut",
-                 fmt::format("of this tensor {} stay contiguous; {}", fmt::join(kept, ", "),
+    return Claim{"Operations affecting contiguity: breaking: transpose, permute, select, narrow", theory,
+                 kept.empty()         ? "holds for this tensor"
+                     : broken.empty() ? "does not hold for this tensor: none of them breaks it"
+                                      : "does not hold for all: a cut of the slowest dimension stays contiguous",
+                 fmt::format("of this tensor {} stay contiguous; {}",
+                             kept.empty() ? std::string("none") : fmt::format("{}", fmt::join(kept, ", ")),
                              broken.empty() ? std::string("none is broken") : fmt::format("{} do not", fmt::join(broken, ", ")))};
 }
 
@@ -48,7 +51,7 @@ std::optional<Claim> restoringClaim(const LayoutCase& asked)
     const auto cloned = after(asked.view, "clone()");
     if (!cloned || asked.view.isContiguous())
         return {};
-    return Claim{"Restoring: .contiguous(), .clone()", notes,
+    return Claim{"Restoring: .contiguous(), .clone()", theory,
                  cloned->isContiguous() ? "holds" : "does not hold for clone() of a dense tensor, which keeps its strides",
                  fmt::format("clone() of the result has strides {}, contiguous() {}", sizesText(cloned->stride),
                              sizesText(asked.dense().stride))};
@@ -59,21 +62,30 @@ Claim strideClaim(const LayoutCase& asked)
     Sizes bytes = asked.view.stride;
     for (std::int64_t& one : bytes)
         one *= asked.itemBytes();
-    return {"Stride: number of bytes to jump to next element in each dimension", notes,
-            "holds when it is NumPy's; PyTorch counts elements",
+    return {"Stride: number of bytes to jump to next element in each dimension", execution,
+            asked.itemBytes() == 1 ? "holds for elements of one byte, in PyTorch as in NumPy"
+                                   : "does not hold in PyTorch, which counts elements; it does in NumPy",
             fmt::format("here x.stride() is {} in PyTorch and x.strides {} in NumPy", sizesText(asked.view.stride), sizesText(bytes))};
 }
 
-std::optional<Claim> speedClaim(const LayoutAnswer& answer)
+std::optional<Claim> speedClaim(const LayoutAnswer& answer, const Measurement& measured)
 {
     if (!answer.asked.needsCopy() || answer.dense.seconds <= 0)
         return {};
-    const double ratio = answer.view.seconds / answer.dense.seconds;
-    const double pays = paysAfter(answer.view.seconds, answer.dense.seconds, answer.copy.seconds);
-    return Claim{"Contiguous: faster operations, better cache locality, optimized GPU performance", notes,
-                 ratio > 1.05 ? "holds when the copy is read often enough" : "does not hold for this walk",
-                 fmt::format("one pass through the view takes {} × that over a contiguous copy; the copy {}",
-                             quantityText(ratio, Unit::One),
+    const JudgedNumber view = judgedNumber(measured, "view_time", answer.view.seconds);
+    const JudgedNumber dense = judgedNumber(measured, "contiguous_time", answer.dense.seconds);
+    const JudgedNumber copy = judgedNumber(measured, "copy_time", answer.copy.seconds);
+    // Times of one side only: a ratio of a measured to a predicted one would judge the model.
+    const bool isMeasured = view.isMeasured && dense.isMeasured && copy.isMeasured && dense.value > 0;
+    const double ratio = isMeasured ? view.value / dense.value : answer.view.seconds / answer.dense.seconds;
+    const double pays = isMeasured ? paysAfter(view.value, dense.value, copy.value)
+                                   : paysAfter(answer.view.seconds, answer.dense.seconds, answer.copy.seconds);
+    return Claim{"Contiguous: faster operations, better cache locality, optimized GPU performance", execution,
+                 !(ratio > 1.05)                 ? "does not hold for this walk"
+                     : pays <= double(answer.asked.reads) ? "holds for this walk and its reads"
+                                                 : "holds for this walk, but the copy costs more than these reads save",
+                 fmt::format("one pass through the view takes {} × that over a contiguous copy ({}); the copy {}",
+                             quantityText(ratio, Unit::One), isMeasured ? "measured" : "predicted",
                              std::isfinite(pays) ? fmt::format("pays after {} reads", pays) : std::string("never pays in this order"))};
 }
 
@@ -93,16 +105,21 @@ std::optional<Claim> channelsClaim(const Device& device, const LayoutCase& asked
     const auto requests = walkRequests(nchw);
     if (!slow || !fast || !conversion || !requests)
         return {};
-    return Claim{"NHWC (channels-last): better for modern GPU architectures; can be 20-50% faster for CNNs", notes,
-                 "holds when kernels read channels together; converting at every layer eats it",
-                 fmt::format("reading pixel by pixel takes {} from NCHW ({} sectors a request) and {} from NHWC; the conversion {}",
+    const double gain = slow->seconds / fast->seconds, saved = slow->seconds - fast->seconds;
+    return Claim{"NHWC (channels-last): better for modern GPU architectures; can be 20-50% faster for CNNs", theory,
+                 gain < 1.05                 ? "does not hold for reading this tensor pixel by pixel"
+                     : saved < conversion->seconds ? "holds for reading only while the layout is kept: one conversion eats it"
+                     : gain <= 1.55          ? "holds for reading this tensor pixel by pixel"
+                                             : "holds for reading this tensor pixel by pixel, which gains more; no convolution is run",
+                 fmt::format("predicted: reading pixel by pixel takes {} from NCHW ({} sectors a request) and {} from NHWC; the conversion {}",
                              quantityText(slow->seconds, Unit::Second), quantityText(requests->sectors, Unit::One),
                              quantityText(fast->seconds, Unit::Second), quantityText(conversion->seconds, Unit::Second))};
 }
 
 } // namespace
 
-std::vector<Claim> layoutClaims(const Device& device, const LayoutAnswer& answer)
+std::vector<Claim> layoutClaims(const Device& device, const LayoutAnswer& answer,
+                                const Measurement& measured)
 {
     std::vector<Claim> claims;
     const auto add = [&claims](std::optional<Claim> claim) {
@@ -113,7 +130,7 @@ std::vector<Claim> layoutClaims(const Device& device, const LayoutAnswer& answer
     add(restoringClaim(answer.asked));
     if (answer.asked.view.rank() > 0)
         add(strideClaim(answer.asked));
-    add(speedClaim(answer));
+    add(speedClaim(answer, measured));
     add(channelsClaim(device, answer.asked));
     return claims;
 }

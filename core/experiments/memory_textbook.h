@@ -20,7 +20,7 @@ struct TextbookFigures
 {
     std::optional<double> activations; ///< B; only for transformers
     std::string activationsFormula;
-    double total = 0; ///< B: states, and activations where there is a formula
+    std::optional<double> total; ///< B: states and activations; only where both have a formula
     std::vector<TextbookLine> lines;
 };
 

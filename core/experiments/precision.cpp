@@ -50,9 +50,9 @@ public:
         return asked.trains() ? trainFigures(device, asked) : matmulFigures(device, asked);
     }
     Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override
     {
-        return precisionClaims(device, precisionCase(parameters));
+        return precisionClaims(device, precisionCase(parameters), measured);
     }
 
 private:

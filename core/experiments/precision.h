@@ -77,7 +77,8 @@ Figures valueFigures(const PrecisionCase& asked);
 /// Shares of the assumed gradients that are lost at the case's loss scale.
 Figures gradientFigures(const PrecisionCase& asked);
 Json precisionDetail(const Device& device, const PrecisionCase& asked);
-std::vector<Claim> precisionClaims(const Device& device, const PrecisionCase& asked);
+std::vector<Claim> precisionClaims(const Device& device, const PrecisionCase& asked,
+                                   const Measurement& measured);
 
 /// Bars of the histograms of gradients: log2 |g| from −50 to 20.
 inline constexpr int histogramFirst = -50, histogramBars = 70;

@@ -90,7 +90,7 @@ public:
     Sweep axis(const Device& device, const Parameters& parameters) const override;
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
     Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override;
 
 private:
     Schema m_schema;
@@ -192,7 +192,7 @@ Result<Prediction> Roofline::predict(const Device& device, const Parameters& par
     return prediction;
 }
 
-std::vector<Claim> Roofline::claims(const Device& device, const Parameters&) const
+std::vector<Claim> Roofline::claims(const Device& device, const Parameters&, const Measurement&) const
 {
     struct Threshold
     {
@@ -214,14 +214,17 @@ std::vector<Claim> Roofline::claims(const Device& device, const Parameters&) con
         const double ridge = denseRate(device, Format::Fp32) / bandwidth;
         made.push_back({std::string("Compute-bound above: ") + threshold.quote, "course notes",
                         std::fabs(ridge / threshold.value - 1) < 0.25
-                            ? "holds when everything runs in plain FP32"
-                            : "does not hold",
+                            ? "holds for plain FP32"
+                            : "does not hold, not even for plain FP32",
                         "the ridge in FLOP/B by format: " + ours});
     }
     if (made.empty() && std::isfinite(bandwidth)) {
         const double ridge = denseRate(device, Format::Fp32) / bandwidth;
         made.push_back({"Compute-bound above: A100 ~10, V100 ~17, H100 ~20 FLOPs/byte",
-                        "course notes", "holds when everything runs in plain FP32 on those",
+                        "course notes",
+                        ridge < 8        ? "does not hold for this device: in FP32 it is compute-bound earlier"
+                            : ridge > 25 ? "does not hold for this device: in FP32 it is memory-bound for longer"
+                                         : "holds for this device too, in plain FP32",
                         fmt::format("{}: {} in FP32", device.name, number(ridge))});
     }
     return made;

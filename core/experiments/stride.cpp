@@ -7,6 +7,7 @@
 // Which granules one request of 32 neighbouring accesses touches is counted exactly (core/access);
 // what the memory gives is the device's own rate (core/timing/stride_time.h).
 // Left out: see the omits of each figure.
+#include "core/experiments/judged_number.h"
 #include "core/experiments/stride.h"
 
 #include "core/timing/stride_time.h"
@@ -140,7 +141,7 @@ public:
     }
     Sweep axis(const Device& device, const Parameters& parameters) const override;
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override;
 
 private:
     Schema m_schema;
@@ -231,7 +232,7 @@ Result<Figures> Stride::predictPoint(const Device& device, const Parameters& par
     return figures;
 }
 
-std::vector<Claim> Stride::claims(const Device& device, const Parameters& parameters) const
+std::vector<Claim> Stride::claims(const Device& device, const Parameters& parameters, const Measurement& measured) const
 {
     std::vector<Claim> made;
     const auto walk = strideCase(parameters);
@@ -242,14 +243,16 @@ std::vector<Claim> Stride::claims(const Device& device, const Parameters& parame
     if (!time || !dram)
         return made;
     const double theory = dram->bandwidth.value;
-    const double useful = walk->usefulBytes() / time->seconds;
+    const JudgedNumber useful = judgedNumber(measured, "useful_bandwidth", walk->usefulBytes() / time->seconds);
     const double formula = theory * walk->usefulBytes() / time->movedBytes;
-    const double ratio = useful / formula;
+    const double ratio = useful.value / formula;
     made.push_back({"Effective bandwidth = theoretical bandwidth × (requested bytes / transferred bytes)",
                     "course notes, device and memory theory",
-                    std::fabs(ratio - 1) < 0.1 ? "holds" : "holds when the memory, not the core or the latency, is the limit, and for what streams reach rather than the datasheet",
-                    fmt::format("the formula gives {}, the model {}", quantityText(formula, Unit::BytePerSecond),
-                                quantityText(useful, Unit::BytePerSecond))});
+                    std::fabs(ratio - 1) < 0.1 ? "holds here"
+                        : ratio > 1            ? "does not hold here: a cache gives more than the memory's bandwidth"
+                                               : "does not hold here: the core, the latency or what streams reach of the datasheet is the limit",
+                    fmt::format("the formula gives {}, {} {}", quantityText(formula, Unit::BytePerSecond), useful.side(),
+                                quantityText(useful.value, Unit::BytePerSecond))});
     return made;
 }
 

@@ -51,7 +51,7 @@ public:
     }
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
     Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override;
 
 private:
     Result<std::vector<Point>> pointsOf(const Device& device, const Parameters& parameters,
@@ -131,7 +131,7 @@ Result<Prediction> TrainingMemory::predict(const Device& device, const Parameter
     return prediction;
 }
 
-std::vector<Claim> TrainingMemory::claims(const Device& device, const Parameters& parameters) const
+std::vector<Claim> TrainingMemory::claims(const Device& device, const Parameters& parameters, const Measurement&) const
 {
     const auto answer = answerTraining(device, parameters);
     return answer ? claimsOf(*answer, device, parameters) : std::vector<Claim>();

@@ -327,7 +327,8 @@ std::vector<Claim> claimsOf(const Record& record)
     const Experiment* experiment = experimentOf(record);
     if (!experiment || record.parameters.values().size() != experiment->schema().size())
         return {};
-    return experiment->claims(record.device, record.parameters);
+    return experiment->claims(record.device, record.parameters,
+                              record.measured.value_or(Measurement()));
 }
 
 } // namespace memscape
