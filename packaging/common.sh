@@ -40,6 +40,24 @@ install() {
         stop "apt-get could not install: ${missing[*]} (is the network there? is this Debian 12 or newer?)"
 }
 
+# measure_and_report CLI FOLDER: three experiments on this CPU with sweeps that take less than a minute
+# together, their records and an HTML report in FOLDER, the verdicts on the terminal.
+measure_and_report() {
+    local cli=$1 folder=$2 experiment records=()
+    local -A short=([hierarchy]="working_set=16KiB,256KiB,4MiB,64MiB" [stride]="stride=1,4,16,64"
+                    [attention]="sequence=128,256,512,1024 heads=4 head_dim=64")
+    say "no display: measuring hierarchy, stride and attention on this CPU"
+    mkdir -p "$folder"
+    for experiment in hierarchy stride attention; do
+        # shellcheck disable=SC2086 # words of parameters
+        "$cli" measure $experiment ${short[$experiment]} --device cpu -o "$folder/$experiment.json" >&2
+        records+=("$folder/$experiment.json")
+    done
+    "$cli" report "${records[@]}" --to html --title "Memscape on this CPU" -o "$folder/memscape.html" >&2
+    "$cli" report "${records[@]}" --to text --title "Memscape on this CPU" >&2
+    say "the report: $folder/memscape.html"
+}
+
 # find_nvcc: sets CUDACXX when a CUDA compiler is found, in the usual places or in build/cuda.
 find_nvcc() {
     [ -n "${CUDACXX:-}" ] && return 0

@@ -19,6 +19,7 @@ private slots:
     void commandsRefuseUnknownOptions_data() { commandsExplainThemselves_data(); }
     void commandsRefuseUnknownOptions();
     void scriptsParse();
+    void withoutADisplayTheVerdictsComeLast();
     void theFetchedCompilerIsMadeWhole();
     void aFetchThatFailsLeavesNothing();
     void theDisassemblerIsFetchedOnceAndCanBeMissing();
@@ -111,6 +112,28 @@ void TestPackaging::scriptsParse()
                                "tests/gpu/bundle"}) {
         const Ran parsed = run("bash", {"-n", source + '/' + script});
         QVERIFY2(parsed.status == 0, qPrintable(parsed.error));
+    }
+}
+
+/// With a program in Memscape's place that says what it was asked.
+void TestPackaging::withoutADisplayTheVerdictsComeLast()
+{
+    const QTemporaryDir folder;
+    const QString script = QStringLiteral(R"(
+        cd "$1"
+        . "$2/packaging/common.sh"
+        printf '#!/bin/sh\necho "asked: $*"\n' > cli; chmod +x cli
+        measure_and_report ./cli report)");
+    const Ran ran = run("bash", {"-c", script, "bash", folder.path(), source});
+    QCOMPARE(ran.status, 0);
+    const QString& said = ran.error;
+    qsizetype at = 0;
+    for (const char* words : {"measure hierarchy", "measure stride", "measure attention", "--to html",
+                              "report report/hierarchy.json report/stride.json report/attention.json --to text",
+                              "the report: report/memscape.html"}) {
+        const qsizetype next = said.indexOf(words, at);
+        QVERIFY2(next >= at, words);
+        at = next;
     }
 }
 
