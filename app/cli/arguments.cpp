@@ -165,7 +165,7 @@ void addDocuments(CLI::App& app, Arguments& arguments)
 {
     CLI::App& report = addCommand(app, "report", "records as a page, a table or text", reportExamples);
     report.add_option("RECORD", arguments.files, "record or study files")->type_name("")->required();
-    report.add_option("--to", arguments.format, "html, md, csv or json")->type_name("FORMAT")->required();
+    report.add_option("--to", arguments.format, "html, md, text, csv or json")->type_name("FORMAT")->required();
     addOutput(report, arguments, "where to (default, or -: standard output)");
     report.add_option("--title", arguments.title, "heading of the report")->type_name("TEXT");
     report.add_flag("--comments", arguments.comments, "csv: lines with # on top that name the units");

@@ -2,6 +2,7 @@
 // One file that can be mailed, printed or put on a server: styles and charts inside, no script, and a
 // content security policy that forbids what a hostile record might smuggle past the escaping.
 #include "core/report/memory_tables.h"
+#include "core/report/overview.h"
 #include "core/report/report.h"
 #include "core/report/summary.h"
 #include "core/report/svg_chart.h"
@@ -26,18 +27,19 @@ constexpr std::string_view style = R"css(
   svg path.predicted { stroke: #56b4e9; } svg circle.measured { fill: #e69f00; }
   svg .band { fill: #e69f00; stroke: #e69f00; } }
 @media print { details { break-inside: avoid; } section { break-before: page; } }
-body { margin: 0 auto; max-width: 62rem; padding: 1.5rem; background: var(--page);
+body { margin: 0 auto; max-width: 92rem; padding: 1.5rem; background: var(--page);
   color: var(--ink); font: 15px/1.5 system-ui, "DejaVu Sans", sans-serif; overflow-wrap: anywhere; }
 h1 { font-size: 1.7rem; } h2 { font-size: 1.3rem; margin: 2.5rem 0 .2rem; }
 h3 { font-size: 1rem; margin: 1.5rem 0 .4rem; }
-p { margin: .4rem 0; } .dim { color: var(--dim); }
+p, ul, blockquote { max-width: 62rem; } p { margin: .4rem 0; } a { color: var(--predicted); } .dim { color: var(--dim); }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .8rem .25rem 0; border-bottom: 1px solid var(--line); text-align: left;
   vertical-align: bottom; } th { font-weight: 600; } .number { text-align: right; }
 td { overflow-wrap: normal; } .scroll { overflow-x: auto; }
 th.predicted, td.predicted { color: var(--predicted); }
 th.measured, td.measured { color: var(--measured); }
-figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 34rem), 1fr)); gap: 0 1.5rem; }
+figure { margin: 1rem 0; } figure svg { width: 100%; max-width: 56rem; height: auto; }
 details { background: var(--card); border: 1px solid var(--line); border-radius: 6px;
   padding: .5rem .9rem; margin: .5rem 0; } summary { cursor: pointer; font-weight: 600; }
 code { font: .95em/1.5 "DejaVu Sans Mono", monospace; } ul { padding-left: 1.2rem; }
@@ -131,12 +133,23 @@ bool drawable(const Series* series)
     return false;
 }
 
+std::string figureHtml(const Series* predicted, const Series* measured, std::string_view caption)
+{
+    return "<figure>\n" + svgChart(chartOf(predicted, measured)) + std::string(caption) + "</figure>\n";
+}
+
+/// Two abreast where the page is wide enough.
+std::string sideBySide(const std::string& figures)
+{
+    return figures.empty() ? figures : "<div class=\"charts\">\n" + figures + "</div>\n";
+}
+
 std::string chartsHtml(const Record& record)
 {
     std::string out;
     const auto add = [&out](const Series* predicted, const Series* measured) {
         if (drawable(predicted) || drawable(measured))
-            out += "<figure>\n" + svgChart(chartOf(predicted, measured)) + "</figure>\n";
+            out += figureHtml(predicted, measured, {});
     };
     if (record.predicted)
         for (const Series& series : record.predicted->series)
@@ -145,7 +158,7 @@ std::string chartsHtml(const Record& record)
         for (const Series& series : record.measured->series)
             if (!record.predicted || !record.predicted->findSeries(series.key))
                 add(nullptr, &series);
-    return out;
+    return sideBySide(out);
 }
 
 std::string claimsHtml(const std::vector<Claim>& claims)
@@ -158,9 +171,37 @@ std::string claimsHtml(const std::vector<Claim>& claims)
     return out.empty() ? out : "<h3>What textbooks say</h3>\n<ul>\n" + out + "</ul>\n";
 }
 
-std::string recordHtml(const Record& record)
+std::string linkHtml(std::size_t index, std::string_view text)
 {
-    std::string out = "<section>\n" + element("h2", recordTitle(record));
+    return fmt::format("<a href=\"#record-{}\">{}</a>", index + 1, escapedForXml(text));
+}
+
+/// The first page: what a reader who reads no further should know, with links to the rest.
+std::string overviewHtml(const std::vector<Record>& records)
+{
+    std::string rows, charts;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        const RecordOverview one = overviewOf(records[i]);
+        rows += "<tr><td>" + linkHtml(i, one.title);
+        for (const std::string& line : {one.question, one.claims})
+            if (!line.empty())
+                rows += "<br><span class=\"dim\">" + escapedForXml(line) + "</span>";
+        rows += "</td>";
+        for (const std::string& cell : {one.verdict, one.medianError, one.grade})
+            rows += "<td>" + escapedForXml(cell) + "</td>";
+        rows += "</tr>\n";
+        const auto [predicted, measured] = headlineCurve(records[i]);
+        if (predicted || measured)
+            charts += figureHtml(predicted, measured, "<figcaption>" + linkHtml(i, one.title) + "</figcaption>\n");
+    }
+    return "<nav id=\"summary\">\n<h2>Summary</h2>\n<div class=\"scroll\"><table><thead><tr><th scope=\"col\">record</th>"
+           "<th scope=\"col\">verdict</th><th scope=\"col\">median error</th><th scope=\"col\">measurement</th></tr>"
+           "</thead><tbody>\n" + rows + "</tbody></table></div>\n" + sideBySide(charts) + "</nav>\n";
+}
+
+std::string recordHtml(const Record& record, std::size_t index)
+{
+    std::string out = fmt::format("<section id=\"record-{}\">\n", index + 1) + element("h2", recordTitle(record));
     if (const Experiment* experiment = experimentOf(record))
         out += "<p class=\"dim\">" + escapedForXml(experiment->question()) + "</p>\n";
     if (!record.note.empty())
@@ -198,8 +239,10 @@ std::string reportHtml(const std::vector<Record>& records, const std::string& ti
         "<p class=\"dim\">Predicted is blue and dashed, measured is orange dots with their band. "
         "Errors are (predicted − measured) / measured.</p>\n",
         programVersion(), escapedForXml(title), style);
-    for (const Record& record : records)
-        out += recordHtml(record);
+    if (!records.empty())
+        out += overviewHtml(records);
+    for (std::size_t i = 0; i < records.size(); ++i)
+        out += recordHtml(records[i], i);
     if (records.empty())
         out += "<p>There are no records in this report.</p>\n";
     return out + "</body>\n</html>\n";

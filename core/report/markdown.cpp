@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // For issues, READMEs and lab books: everything that fits into text. Charts are left to the HTML.
 #include "core/report/memory_tables.h"
+#include "core/report/overview.h"
 #include "core/report/report.h"
 #include "core/report/summary.h"
+
+#include <cctype>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -47,6 +51,42 @@ std::string claimsText(const std::vector<Claim>& claims)
     return out.empty() ? out : "### What textbooks say\n\n" + out + "\n";
 }
 
+/// The anchor that GitHub gives a heading: small letters, digits and dashes for spaces. Letters beyond
+/// ASCII stay, signs like "·" go.
+std::string anchorOf(std::string_view heading)
+{
+    std::string anchor;
+    for (std::size_t i = 0; i < heading.size(); ++i) {
+        const auto c = static_cast<unsigned char>(heading[i]);
+        if (c == 0xC2 || c == 0xE2) // Latin signs, punctuation and arrows: two or three bytes
+            i += c == 0xC2 ? 1 : 2;
+        else if (c >= 0x80 || std::isalnum(c) || c == '-' || c == '_')
+            anchor += static_cast<char>(std::tolower(c));
+        else if (c == ' ')
+            anchor += '-';
+    }
+    return anchor;
+}
+
+std::string overviewText(const std::vector<Record>& records)
+{
+    std::string out = "| record | verdict | median error | measurement |\n| --- | --- | --- | --- |\n";
+    std::map<std::string, int> used{{"summary", 1}};
+    for (const Record& record : records) {
+        const RecordOverview one = overviewOf(record);
+        std::string anchor = anchorOf(one.title);
+        if (const int before = used[anchor]++; before > 0)
+            anchor += fmt::format("-{}", before);
+        std::string asked;
+        for (const std::string& line : {one.question, one.claims})
+            asked += line.empty() ? "" : ". " + escapedForMarkdown(line);
+        out += fmt::format("| [{}](#{}){} | {} | {} | {} |\n", escapedForMarkdown(one.title), anchor, asked,
+                           escapedForMarkdown(one.verdict), escapedForMarkdown(one.medianError),
+                           escapedForMarkdown(one.grade));
+    }
+    return "## Summary\n\n" + out + "\n";
+}
+
 std::string recordText(const Record& record)
 {
     std::string out = "## " + escapedForMarkdown(recordTitle(record)) + "\n\n";
@@ -79,6 +119,8 @@ std::string recordText(const Record& record)
 std::string reportMarkdown(const std::vector<Record>& records, const std::string& title)
 {
     std::string out = "# " + escapedForMarkdown(title) + "\n\n";
+    if (!records.empty())
+        out += overviewText(records);
     for (const Record& record : records)
         out += recordText(record);
     if (records.empty())

@@ -12,21 +12,25 @@
 
 namespace memscape {
 
-enum class ReportFormat { Html, Markdown, Csv, JsonText };
+enum class ReportFormat { Html, Markdown, Text, Csv, JsonText };
 
-/// "html", "md", "csv", "json". Errors: report.format with near names.
+/// "html", "md", "text", "csv", "json". Errors: report.format with near names.
 Result<ReportFormat> reportFormatFromText(std::string_view text);
 
-/// Any of the four below.
+/// Any of the five below.
 std::string report(ReportFormat format, const std::vector<Record>& records,
                    const std::string& title);
 
-/// One self-contained page: figures with their error, why, charts as inline SVG, the points as a
+/// One self-contained page: a summary with links (what was asked, the verdict, the median error, the
+/// grade and the curve that each record is about), then of each record figures with their error, why, charts as inline SVG, the points as a
 /// table, claims, provenance. Light and dark by the reader's preference; no script, nothing fetched.
 std::string reportHtml(const std::vector<Record>& records, const std::string& title);
 
 /// The same as GitHub-flavoured Markdown, without the charts.
 std::string reportMarkdown(const std::vector<Record>& records, const std::string& title);
+
+/// The summary alone, for a terminal.
+std::string reportText(const std::vector<Record>& records, const std::string& title);
 
 struct CsvOptions
 {

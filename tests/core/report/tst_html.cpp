@@ -42,7 +42,7 @@ private slots:
     void isSelfContained()
     {
         const auto html = QString::fromStdString(reportHtml({sampleRecord()}, "A walk"));
-        for (const char* reference : {"src=", "href=", "url(", "@import", "<script", "<link", "<iframe"})
+        for (const char* reference : {"src=", "href=\"h", "url(", "@import", "<script", "<link", "<iframe"})
             QVERIFY2(!html.contains(reference), reference);
         QCOMPARE(html.count("http"), html.count("http://www.w3.org/2000/svg")
                      + html.count("http-equiv"));
@@ -62,11 +62,34 @@ private slots:
     void everyElementIsClosed()
     {
         const auto html = QString::fromStdString(reportHtml({sampleRecord(), predictedRecord()}, "x"));
-        for (const char* name : {"section", "table", "thead", "tbody", "tr", "td", "th", "details",
+        for (const char* name : {"section", "table", "thead", "tbody", "tr", "td", "th", "details", "nav", "a", "figcaption",
                                  "summary", "svg", "g", "figure", "dl", "ul", "p", "div"}) {
             const QRegularExpression open(QString("<%1[ >]").arg(name));
             QCOMPARE(html.count(open), html.count(QString("</%1>").arg(name)));
         }
+    }
+
+    /// Every link of the summary leads to a record of the page.
+    void beginsWithASummaryThatLinks()
+    {
+        const auto html = QString::fromStdString(reportHtml({sampleRecord(), predictedRecord()}, "x"));
+        const QString summary = html.mid(html.indexOf("<nav"), html.indexOf("</nav>") - html.indexOf("<nav"));
+        QVERIFY(html.indexOf("<nav") < html.indexOf("<section"));
+        for (const char* words : {"speed: predicted 100 GB/s, measured 80 GB/s", "25 % over 2 points",
+                                  "grade B: the clock moved", "not measured", "<svg", "#record-1", "#record-2"})
+            QVERIFY2(summary.contains(words), words);
+        QVERIFY(html.contains("<section id=\"record-1\">") && html.contains("<section id=\"record-2\">"));
+    }
+
+    void plotsStandTwoAbreast()
+    {
+        Record record = sampleRecord();
+        record.predicted->series.push_back(record.predicted->series.front());
+        record.predicted->series.back().key = "other";
+        const auto html = QString::fromStdString(reportHtml({record}, "x"));
+        const QString section = html.mid(html.indexOf("<section"));
+        const QString charts = section.mid(section.indexOf("<div class=\"charts\">"));
+        QCOMPARE(charts.left(charts.indexOf("</div>")).count("<svg"), 2);
     }
 
     void emptyReportSaysSo()
