@@ -133,12 +133,12 @@ tl::unexpected<Error> badBudget(std::string message)
 Schema checkpointSchema()
 {
     return {text("chain", "chain",
-                 "The stages in a row that are run forward and backward: mlp:48x4096 (48 stages of "
-                 "Linear 4096 and GELU, which measure runs "
+                 "The stages in a row that are run forward and backward: mlp:24x1024 (24 stages of "
+                 "Linear 1024 and GELU, which measure runs "
                  "for real), model:gpt2 (a network cut into its layers), uniform:64 (equal stages "
                  "in abstract units; "
                  "uniform:64,saved=4,forward=1,backward=2), or the path of a memscape-chain file.",
-                 1, "mlp:48x4096"),
+                 1, "mlp:24x1024"),
             strategySpec(),
             text("budget", "budget",
                  "The memory that activations and their gradients may take at any moment, e.g. "

@@ -67,6 +67,14 @@ double ChainProfile::median(const std::string& form) const
     return found == m_samples.end() ? 0 : summarize(found->second.merged()).median;
 }
 
+bool ChainProfile::isWhole() const
+{
+    const char* const forms[] = {"forward",      "forward all",     "forward result",
+                                 "backward all", "backward result", "loss"};
+    return std::all_of(std::begin(forms), std::end(forms),
+                       [this](const char* form) { return m_samples.contains(form); });
+}
+
 Result<Chain> ChainProfile::chainOf(const MlpShape& shape) const
 {
     MEMSCAPE_TRY(chain, mlpChain(shape));

@@ -28,6 +28,8 @@ public:
 
     /// Median of a form in s; 0 when it was never timed.
     double median(const std::string& form) const;
+    /// Every form has been timed: a run that is stopped may leave some out.
+    bool isWhole() const;
     /// The chain with these times in it.
     Result<Chain> chainOf(const MlpShape& shape) const;
     const std::map<std::string, PassSamples>& samples() const { return m_samples; }

@@ -40,6 +40,8 @@ private:
     Result<void> estimate();
     Result<void> compareGradients();
     Result<void> measure();
+    Result<void> compareAndMeasure();
+    Replay typicalStep(const Summary& summary) const;
     Result<void> takeSteps(int pass);
     Result<void> finish();
     /// A run of the whole chain; progress counts its operations.
@@ -51,6 +53,7 @@ private:
     int m_length;
     Chain m_chain;
     Replay m_replay; ///< of the schedule, in bytes
+    std::optional<Replay> m_checked; ///< of the run that checks the gradients: its bytes count
     std::int64_t m_arena = 0;
     std::string m_notCompared; ///< why, when everything can't be kept
     std::unique_ptr<MlpDevice> m_device;
@@ -135,22 +138,22 @@ Result<void> Run::estimate()
 Result<void> Run::compareGradients()
 {
     const ExecutionOptions checked{true, true, {}};
-    std::vector<std::uint64_t> kept;
-    if (m_notCompared.empty()) {
-        MEMSCAPE_TRY(everything,
-                     execute(saveEverything(m_length), checked, "gradients, everything kept"));
-        kept = std::move(everything.digests);
-    }
+    // First, so that who stops before the steps still has the schedule's bytes.
     MEMSCAPE_TRY(run, execute(m_task.schedule, checked, "gradients of the schedule"));
+    m_checked = run.replay;
     m_result.loss = run.loss;
     if (!std::isfinite(run.loss))
         return fail("check.failed",
                     "the loss is not a number: something was used after it was discarded",
                     "please report this");
-    if (kept.empty()) {
+    m_result.comparison = "the gradients were not compared";
+    if (!m_notCompared.empty()) {
         m_result.comparison = m_notCompared;
         return {};
     }
+    MEMSCAPE_TRY(everything,
+                 execute(saveEverything(m_length), checked, "gradients, everything kept"));
+    const std::vector<std::uint64_t>& kept = everything.digests;
     for (std::size_t i = 0; i < kept.size(); ++i) {
         if (run.digests[i] != kept[i])
             return fail("check.failed",
@@ -204,39 +207,60 @@ Result<void> Run::measure()
     return {};
 }
 
-Result<void> Run::finish()
+/// The step nearest to the median, with the most bytes of any; before the first timed step the run
+/// that checked the gradients, whose bytes are as good.
+Replay Run::typicalStep(const Summary& summary) const
 {
-    const Summary summary = summarize(m_result.steps.merged());
+    if (m_steps.empty())
+        return *m_checked;
     const auto distance = [&](const Execution& step) {
         return std::abs(step.replay.makespan - summary.median);
     };
     const auto nearest = std::min_element(
         m_steps.begin(), m_steps.end(),
         [&](const Execution& a, const Execution& b) { return distance(a) < distance(b); });
-    m_result.step = nearest->replay;
-    for (const Execution& step : m_steps) // the most of any step
-        m_result.step.peak = std::max(m_result.step.peak, step.replay.peak);
+    Replay typical = nearest->replay;
+    for (const Execution& step : m_steps)
+        typical.peak = std::max(typical.peak, step.replay.peak);
+    return typical;
+}
+
+Result<void> Run::finish()
+{
+    const Summary summary = summarize(m_result.steps.merged());
+    m_result.step = typicalStep(summary);
     m_result.predictedPeak = m_replay.peak;
     MEMSCAPE_TRY(chain, m_result.profile.chainOf(m_task.shape));
     m_result.chain = std::move(chain);
-    MEMSCAPE_TRY(replayed, replay(m_result.chain, m_task.schedule));
-    m_result.profileMakespan = replayed.makespan;
+    if (m_result.profile.isWhole()) {
+        MEMSCAPE_TRY(replayed, replay(m_result.chain, m_task.schedule));
+        m_result.profileMakespan = replayed.makespan;
+    }
     Circumstances seen = m_runner.circumstances(summary.count);
     seen.drift = m_result.steps.drift();
-    m_result.quality = gradeOf(summary, seen);
+    m_result.quality = m_steps.empty()
+        ? Quality{'D',
+                  "stopped before a step was timed: bytes and forwards are those of the run "
+                  "that checks the gradients"}
+        : gradeOf(summary, seen);
     m_result.method = m_device->method();
     m_result.method["profiled_stages"] = m_result.profiledStages;
     m_result.method["passes"] = chainPasses;
     return {};
 }
 
+Result<void> Run::compareAndMeasure()
+{
+    MEMSCAPE_CHECK(compareGradients());
+    return measure();
+}
+
 Result<ChainRun> Run::run()
 {
     MEMSCAPE_CHECK(open());
     MEMSCAPE_CHECK(estimate());
-    MEMSCAPE_CHECK(compareGradients());
-    if (auto measured = measure(); !measured) {
-        if (measured.error().code != "run.cancelled" || m_steps.empty())
+    if (auto measured = compareAndMeasure(); !measured) {
+        if (measured.error().code != "run.cancelled" || !m_checked)
             return fail(std::move(measured).error());
         m_result.complete = false;
     }
@@ -280,32 +304,32 @@ Result<ChainRun> runChain(const ChainTask& task, const ChainRunner& runner)
 
 Figures chainFigures(const ChainRun& run)
 {
+    const auto counted = [](const char* key, const char* label, Unit unit, double value) {
+        return Figure{key, label, unit, value, {}, {}, {}};
+    };
     const Summary steps = summarize(run.steps.merged());
-    Figure makespan{"makespan", "time of the step", Unit::Second, steps.median, steps.minimum,
-                    steps.q3,   {}};
-    return {{"peak", "peak", Unit::Byte, double(run.step.peak), {}, {}, {}},
-            std::move(makespan),
-            {"profile_makespan",
-             "makespan from the profile",
-             Unit::Second,
-             run.profileMakespan,
-             {},
-             {},
-             profileWhy(run)},
-            {"recomputed_forwards",
-             "recomputed forwards",
-             Unit::One,
-             double(run.step.recomputed),
-             {},
-             {},
-             {}},
-            {"forward_evaluations",
-             "forward evaluations",
-             Unit::One,
-             double(run.step.forwards),
-             {},
-             {},
-             {}}};
+    Figures figures{counted("peak", "peak", Unit::Byte, double(run.step.peak))};
+    if (!steps.empty()) // a run that was stopped early has no time
+        figures.push_back({"makespan",
+                           "time of the step",
+                           Unit::Second,
+                           steps.median,
+                           steps.minimum,
+                           steps.q3,
+                           {}});
+    if (run.profile.isWhole())
+        figures.push_back({"profile_makespan",
+                           "makespan from the profile",
+                           Unit::Second,
+                           run.profileMakespan,
+                           {},
+                           {},
+                           profileWhy(run)});
+    figures.push_back(counted("recomputed_forwards", "recomputed forwards", Unit::One,
+                              double(run.step.recomputed)));
+    figures.push_back(counted("forward_evaluations", "forward evaluations", Unit::One,
+                              double(run.step.forwards)));
+    return figures;
 }
 
 Series chainMemorySeries(const ChainRun& run)
@@ -335,18 +359,22 @@ Json chainRunDetail(const ChainRun& run)
                          {"p95", jsonNumber(summary.p95)},
                          {"drift", jsonNumber(samples.drift())}};
     }
-    return {
+    Json detail = {
         {"quality", {{"grade", std::string(1, run.quality.grade)}, {"reason", run.quality.reason}}},
         {"gradients", {{"identical", run.isCompared}, {"text", run.comparison}}},
         {"check", run.check},
         {"loss", jsonNumber(run.loss)},
         {"predicted_peak", run.predictedPeak},
-        {"profile_makespan", jsonNumber(run.profileMakespan)},
-        {"profile_without_recomputation", jsonNumber(run.chain.timeWithoutRecomputation())},
-        {"profile_error", jsonNumber(median > 0 ? (run.profileMakespan - median) / median : NAN)},
         {"profile", std::move(profile)},
-        {"schedule", scheduleJson(run.schedule, run.step)},
-        {"measured_chain", chainToJson(run.chain)}};
+        {"schedule", scheduleJson(run.schedule, run.step)}};
+    if (run.profile.isWhole()) {
+        detail["profile_makespan"] = jsonNumber(run.profileMakespan);
+        detail["profile_without_recomputation"] = jsonNumber(run.chain.timeWithoutRecomputation());
+        detail["profile_error"] =
+            jsonNumber(median > 0 ? (run.profileMakespan - median) / median : NAN);
+        detail["measured_chain"] = chainToJson(run.chain);
+    }
+    return detail;
 }
 
 Json chainSamples(const ChainRun& run)

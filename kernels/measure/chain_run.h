@@ -7,7 +7,9 @@
 //   3  three passes, in each a profile of the operations and some steps of the schedule
 //   4  the median step beside what the profile's times add up to in the same schedule
 //
-// How long it will take is said after the first operations. Left out: the optimizer's step.
+// How long it will take is said after the first operations. Who stops keeps what there is: after the
+// schedule's run in 2 its bytes and forwards, later its timed steps and the profile. Left out: the
+// optimizer's step.
 #pragma once
 
 #include "core/experiment/experiment.h"
@@ -45,7 +47,7 @@ struct ChainRun
     PassSamples steps; ///< s
     ChainProfile profile;
     Chain chain; ///< with the profile's times
-    double profileMakespan = 0;
+    double profileMakespan = 0; ///< of a whole profile
     std::int64_t predictedPeak = 0; ///< the replay's, B
     bool isCompared = false; ///< with the gradients of keeping everything
     std::string comparison; ///< what was compared, in a sentence
@@ -58,7 +60,7 @@ struct ChainRun
 };
 
 /// Errors: chain.*, schedule.invalid, run.memory (need and available), check.failed, run.cancelled
-/// before the first timed step, those of the device.
+/// before the schedule ran once, those of the device.
 Result<ChainRun> runChain(const ChainTask& task, const ChainRunner& runner);
 
 /// The figures in the prediction's keys, and profile_makespan.

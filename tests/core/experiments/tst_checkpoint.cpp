@@ -97,7 +97,7 @@ void TestCheckpoint::figuresAndDetailKeepTheContract()
     const Json& detail = prediction->detail;
     QVERIFY(!detail["schedule"].empty() && !detail["front"].empty() && !detail["strategies"].empty()
             && !detail["claims"].empty());
-    QCOMPARE(detail["chain"]["forward"].size(), std::size_t(48));
+    QCOMPARE(detail["chain"]["forward"].size(), std::size_t(24));
     for (const char* key :
          {"operation", "stage", "option", "begin", "end", "during", "after", "recomputation"})
         QVERIFY2(detail["schedule"][0].contains(key), key);

@@ -25,6 +25,25 @@ Schedule inSegments()
             {ForwardSave, 1}, {Backward, 1},    {Backward, 0}};
 }
 
+/// Says stop at the first step of this label.
+class StopsAt : public test::Listener
+{
+public:
+    explicit StopsAt(std::string label)
+        : m_label(std::move(label))
+    {
+    }
+    void progress(int done, int total, const std::string& label) override
+    {
+        Listener::progress(done, total, label);
+        if (label.starts_with(m_label))
+            stop = true;
+    }
+
+private:
+    std::string m_label;
+};
+
 } // namespace
 
 class TestChainRun : public QObject
@@ -41,6 +60,7 @@ private slots:
     void aChainThatDoesNotFitSaysWhatItNeeds();
     void withoutMemoryForEverythingTheScheduleStillRuns();
     void stoppedLateThereIsAResult();
+    void stoppedBeforeTheFirstStepItsBytesAreKept();
     void stoppedEarlyThereIsNone();
     void theFastestProductIsOneOfOurs();
 
@@ -163,22 +183,34 @@ void TestChainRun::withoutMemoryForEverythingTheScheduleStillRuns()
 
 void TestChainRun::stoppedLateThereIsAResult()
 {
-    class StopsAtStep : public test::Listener
-    {
-    public:
-        void progress(int done, int total, const std::string& label) override
-        {
-            Listener::progress(done, total, label);
-            if (label.starts_with("step 3"))
-                stop = true;
-        }
-    } listener;
+    StopsAt listener("step 3");
     HostSession session(m_device, listener);
     const auto run = runChainOnHost(session, {{4, 64, 16}, inSegments()});
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     QVERIFY(!run->complete);
     QCOMPARE(run->steps.merged().size(), std::size_t(2));
     QCOMPARE(run->quality.grade, 'D');
+}
+
+void TestChainRun::stoppedBeforeTheFirstStepItsBytesAreKept()
+{
+    for (const char* label : {"gradients, everything kept", "profile", "step 1"}) {
+        StopsAt listener(label);
+        HostSession session(m_device, listener);
+        const ChainTask task{{4, 64, 16}, inSegments()};
+        const auto run = runChainOnHost(session, task);
+        QVERIFY2(run.has_value(), label);
+        QVERIFY(!run->complete);
+        QCOMPARE(run->step.peak, replay(*mlpChain(task.shape), task.schedule)->peak);
+        const Figures figures = chainFigures(*run);
+        QCOMPARE(findFigure(figures, "recomputed_forwards")->number(), 2.0);
+        QVERIFY2(!findFigure(figures, "makespan"), "no step was timed");
+        QCOMPARE(findFigure(figures, "profile_makespan") != nullptr, std::string(label) == "step 1");
+        QCOMPARE(chainRunDetail(*run).contains("measured_chain"), std::string(label) == "step 1");
+        QVERIFY(!chainMemorySeries(*run).y.empty());
+        QCOMPARE(run->quality.grade, 'D');
+        QVERIFY2(run->quality.reason.find("stopped") != std::string::npos, run->quality.reason.c_str());
+    }
 }
 
 void TestChainRun::stoppedEarlyThereIsNone()
