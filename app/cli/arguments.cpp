@@ -60,7 +60,11 @@ Runs the probes once, about a minute, and writes a device file. Predictions for 
 start from what was measured here instead of from a data sheet, and say so.
 
   memscape-cli calibrate --device cpu                      kept where predictions look for it
-  memscape-cli calibrate --device cpu -o lab-machine.json  to be used as --device lab-machine.json)";
+  memscape-cli calibrate --device cpu -o lab-machine.json  to be used as --device lab-machine.json
+  memscape-cli calibrate --device cpu --forget             predictions go back to the description
+
+One of grade D (something else used the machine) replaces nothing unless --use-anyway is given, and one
+that no machine can have (a far level quicker than a near one) is refused: both end with 1.)";
 
 constexpr auto reportExamples = R"(
 Examples:
@@ -159,6 +163,9 @@ void addQuestions(CLI::App& app, Arguments& arguments)
                                      calibrateExamples);
     addDevice(calibrate, arguments, "which device of this machine");
     addOutput(calibrate, arguments, "write the device to FILE instead");
+    calibrate.add_flag("--use-anyway", arguments.anyway, "use the new one even if it has grade D");
+    calibrate.add_flag("--forget", arguments.forget, "remove the saved calibration and measure nothing")
+        ->excludes("--use-anyway", "--output");
 }
 
 void addDocuments(CLI::App& app, Arguments& arguments)

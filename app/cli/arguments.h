@@ -22,6 +22,8 @@ struct Arguments
     bool json = false;
     bool events = false;
     bool comments = false;
+    bool anyway = false; ///< keep a calibration of grade D
+    bool forget = false; ///< the calibration
     bool force = false; ///< measure what is predicted not to fit
 };
 

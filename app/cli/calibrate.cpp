@@ -5,6 +5,8 @@
 #include "app/cli/output.h"
 #include "core/device/catalogue.h"
 #include "core/report/summary.h"
+#include "core/timing/calibration_check.h"
+#include "core/timing/calibration_store.h"
 
 #include <filesystem>
 
@@ -25,17 +27,45 @@ std::string levelsText(const Device& device)
     return alignedText(table);
 }
 
-/// Where the device file goes; the standard place is made when it is not there yet.
-Result<std::string> outputPath(const Arguments& arguments)
+/// To FILE as it is, or where predictions look for it, when it is good enough for that.
+int keep(const Arguments& arguments, const Device& device)
 {
-    std::string path = arguments.output;
-    if (path.empty()) {
-        path = calibrationPath(arguments.device).string();
-        std::error_code problem;
-        std::filesystem::create_directories(std::filesystem::path(path).parent_path(), problem);
+    const bool onOutput = arguments.output == "-";
+    if (!onOutput)
+        printOut(fmt::format("{}\n\n{}\n", basisText(device), levelsText(device)));
+    if (!arguments.output.empty()) {
+        if (const auto possible = checkPossible(device); !possible)
+            return refused(possible.error());
+        return deliver(arguments.output, jsonText(deviceToJson(device)), onOutput, 0);
     }
-    MEMSCAPE_CHECK(writable(path));
-    return path;
+    const auto kept = keepCalibration(arguments.device, device, arguments.anyway ? Keep::Anyway : Keep::WhenGood);
+    if (!kept && kept.error().code == "run.grade") {
+        Error error = kept.error();
+        error.hint += " with --use-anyway";
+        return refused(error);
+    }
+    return kept ? finishedOutput(0) : refused(kept.error());
+}
+
+int forget(const std::string& id)
+{
+    const auto forgotten = forgetCalibration(id);
+    if (!forgotten)
+        return refused(forgotten.error());
+    note(*forgotten ? fmt::format("the calibration of {} is forgotten", id)
+                    : fmt::format("there is no calibration of {}", id));
+    return 0;
+}
+
+/// Where it will go can be written to: asked before the minute, not after it.
+Result<void> checkOutput(const Arguments& arguments)
+{
+    if (!arguments.output.empty())
+        return writable(arguments.output);
+    const std::filesystem::path path = calibrationPath(arguments.device);
+    std::error_code ignored; // said by what follows
+    std::filesystem::create_directories(path.parent_path(), ignored);
+    return writable(path.string());
 }
 
 } // namespace
@@ -44,24 +74,20 @@ int runCalibrate(const Arguments& arguments)
 {
     if (const auto required = requireDevice(arguments.device); !required)
         return refused(required.error());
+    if (arguments.forget)
+        return forget(arguments.device);
     const auto live = findLiveDevice(arguments.device);
     if (!live)
         return refused(live.error());
-    const auto path = outputPath(arguments);
-    if (!path)
-        return refused(path.error());
+    if (const auto possible = checkOutput(arguments); !possible)
+        return refused(possible.error());
 
     const InterruptGuard guard;
     ConsoleSink sink;
+    noteBusyMachine(*live, sink);
     const auto device = live->backend->calibrate(live->device, sink);
     sink.clearBar();
-    if (!device)
-        return refused(device.error());
-    const std::string text = jsonText(deviceToJson(*device));
-    const bool onOutput = *path == "-";
-    if (!onOutput)
-        printOut(fmt::format("{}\n\n{}\n", basisText(*device), levelsText(*device)));
-    return deliver(*path, text, onOutput, 0);
+    return device ? keep(arguments, *device) : refused(device.error());
 }
 
 } // namespace memscape::cli

@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/device/catalogue.h"
+#include "core/device/host_load.h"
 
 #include <fmt/format.h>
 
@@ -70,6 +71,15 @@ Result<void> requireDevice(const std::string& id)
         return {};
     return fail("usage", "which device? --device ID is required",
                 "--device cpu measures this machine's CPU; memscape-cli devices lists the others");
+}
+
+void noteBusyMachine(const LiveDevice& live, RunSink& sink)
+{
+    if (live.backend->id() != "host")
+        return;
+    if (const HostLoad load = readHostLoad(); load.isBusy())
+        sink.note("warning", "machine.busy",
+                  busyText(load) + ": measuring anyway, but times will be those of a busy machine");
 }
 
 Result<LiveDevice> findLiveDevice(const std::string& id)

@@ -133,6 +133,7 @@ int runMeasure(const Arguments& arguments)
 
     const InterruptGuard guard;
     ConsoleSink sink(arguments.events);
+    noteBusyMachine(plan->live, sink);
     const auto start = std::chrono::steady_clock::now();
     const auto run = runPlan(*plan, arguments, sink);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;

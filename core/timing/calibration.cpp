@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/timing/calibration.h"
 
+#include "core/timing/calibration_check.h"
 #include "core/timing/calibration_fit.h"
 #include "core/timing/working_set.h"
 
@@ -193,6 +194,7 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
     device.calibration = std::move(calibration);
     for (const std::string& note : probes.notes)
         device.notes.push_back(note);
+    MEMSCAPE_CHECK(checkPossible(device));
     return device;
 }
 

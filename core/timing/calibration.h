@@ -54,7 +54,7 @@ struct HostProbes
 };
 
 /// `described` with measured values in place of described ones. Errors: calibration.probes when the
-/// probes cannot tell a single level (empty, not finite).
+/// probes cannot tell a single level (empty, not finite), run.impossible (calibration_check.h).
 Result<Device> fitHostCalibration(const Device& described, const HostProbes& probes);
 
 /// The knee that explains a latency curve between two plateaus best: begin and end as fractions of

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calibration that predictions of a live device use (calibrationPath): kept, refused or forgotten.
+// A minute of probing that a busy machine spoiled must not replace what is there without being asked:
+// grade D is refused until somebody insists, and what no machine does is refused always.
+#pragma once
+
+#include "core/device/device.h"
+
+#include <filesystem>
+
+namespace memscape {
+
+enum class Keep { WhenGood, Anyway };
+
+/// Keeps `calibrated` for the live device `id` and says where. Errors: run.impossible, run.grade (with
+/// what stays in use; not with Keep::Anyway), those of writing the file.
+Result<std::filesystem::path> keepCalibration(const std::string& id, const Device& calibrated, Keep keep);
+
+/// Predictions of `id` go back to the description. False when there was no calibration.
+Result<bool> forgetCalibration(const std::string& id);
+
+} // namespace memscape
