@@ -5,6 +5,7 @@
 #include "app/pages/record_text.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 namespace memscape {
@@ -75,6 +76,11 @@ void DeviceButton::fillMenu()
                                           tr("Calibrate this device…"), this,
                                           &DeviceButton::calibrateWanted);
     calibrate->setEnabled(m_calibrationPossible);
+    QAction* forget = m_menu.addAction(tr("Forget calibration"), this, &DeviceButton::forgetWanted);
+    forget->setObjectName(QStringLiteral("forgetCalibration"));
+    forget->setToolTip(tr("Predictions stand on the description again"));
+    std::error_code unknown; // no file to forget, then
+    forget->setEnabled(std::filesystem::exists(calibrationPath(m_id), unknown));
     m_menu.addAction(tr("Add device from command…"), this, &DeviceButton::commandWanted);
     m_menu.addAction(tr("Open device file…"), this, &DeviceButton::fileWanted);
 }

@@ -26,6 +26,7 @@ signals:
     void commandWanted(); ///< "Add device from command…"
     void fileWanted(); ///< "Open device file…"
     void calibrateWanted(); ///< the device of the page
+    void forgetWanted(); ///< its calibration
 
 private:
     void fillMenu();

@@ -10,6 +10,8 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace memscape {
 
 namespace {
@@ -99,6 +101,8 @@ void ExperimentPage::connectAll()
     connect(m_header->device(), &DeviceButton::picked, this,
             [this](const QString& id) { m_services.document.setDevice(m_id, id.toStdString()); });
     connect(m_header->device(), &DeviceButton::calibrateWanted, this, &ExperimentPage::calibrate);
+    connect(m_header->device(), &DeviceButton::forgetWanted, this,
+            [this] { m_services.runs.forgetCalibration(deviceId()); });
     connect(m_inspector->form(), &ParameterForm::edited, this, &ExperimentPage::editText);
     connect(m_inspector->form(), &ParameterForm::editing, this, &ExperimentPage::setEditing);
     connect(m_inspector->records(), &RecordsList::chosen, this, &ExperimentPage::chooseRecord);
@@ -288,6 +292,18 @@ Parameters ExperimentPage::parameters() const
 void ExperimentPage::measure()
 {
     m_services.runs.measure(m_id, deviceId(), parameters());
+}
+
+void ExperimentPage::measurePoint()
+{
+    Parameters point = parameters();
+    const SeriesAxis* axis = currentAxis();
+    if (!point.sweep() && axis && point.has(axis->key)) {
+        const auto own = std::find_if(point.values().begin(), point.values().end(),
+                                      [&](const auto& pair) { return pair.first == axis->key; });
+        point.setSweep(Sweep{axis->key, {own->second}});
+    }
+    m_services.runs.measure(m_id, deviceId(), point);
 }
 
 void ExperimentPage::calibrate()

@@ -70,6 +70,8 @@ public:
     std::vector<Record> exportRecords() const;
 
     void measure();
+    /// Only the point that is selected on the curve; the whole page where its curve is no sweep.
+    void measurePoint();
     void calibrate();
     /// Shows this record as the measurement until parameters change what is asked; −1: automatic.
     void chooseRecord(int index);
@@ -120,6 +122,8 @@ private:
     void rememberZoom();
     void restoreZoom(const QString& group);
     void refreshInspector(const ShownMeasurement& shown);
+    QString pointSentence(const Outcome& predicted, const Outcome& measured) const;
+    QString staleCalibration(const ShownMeasurement& shown) const;
     InspectorNote noteFor(const ShownMeasurement& shown) const;
     ShownMeasurement shown() const;
     std::vector<PinnedOutcome> pinnedOutcomes(const ShownMeasurement& shown) const;

@@ -2,6 +2,7 @@
 // What an experiment's page says beside its plot: figures, what they stand on, and what to do next.
 #include "app/pages/experiment_page.h"
 
+#include "app/pages/point_text.h"
 #include "app/pages/record_text.h"
 #include "core/experiment/comparison.h"
 
@@ -81,7 +82,11 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
         basis += u'\n' + m_checkpoint->footing();
     QString fit;
     if (predicted && measured)
-        fit = fitText(*predicted, *measured, currentGroup(seriesGroups(*predicted)), bytes);
+        fit = pointSentence(*predicted, *measured);
+    if (predicted && measured) {
+        const QString whole = fitText(*predicted, *measured, currentGroup(seriesGroups(*predicted)), bytes);
+        fit += fit.isEmpty() || whole.isEmpty() ? whole : u'\n' + whole;
+    }
     m_inspector->setFooting(basis, fit);
     m_inspector->setNote(noteFor(now));
     m_inspector->setClaims(target && predicted ? m_claims : std::vector<Claim>(), bytes);
@@ -89,6 +94,31 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
                                                    : std::vector<TextbookFormula>(),
                              bytes);
     m_inspector->records()->model()->setShown(now.recordIndex);
+}
+
+/// The selected point in words, where the shown curve is over a parameter.
+QString ExperimentPage::pointSentence(const Outcome& predicted, const Outcome& measured) const
+{
+    const std::optional<double> x = currentX();
+    const SeriesAxis* axis = currentAxis();
+    const Device* target = device();
+    const ParameterSpec* spec = axis ? findParameter(m_experiment.schema(), axis->key) : nullptr;
+    if (!x || !spec || !target)
+        return {};
+    const QString name = text(spec->label) + u' ' + text(valueLabel(*spec, *x, byteStyle()));
+    return pointText(predicted, measured, currentGroup(seriesGroups(predicted)).series.front(), *x, *target,
+                     name, byteStyle());
+}
+
+/// Where levels are predicted from a calibration and the measurement contradicts it.
+QString ExperimentPage::staleCalibration(const ShownMeasurement& now) const
+{
+    const Device* target = device();
+    const bool ofLevels = m_id == "hierarchy" || m_id == "stride";
+    if (!ofLevels || !target || !target->calibration || !m_prediction || !now.outcome || now.elsewhere)
+        return {};
+    const Outcome& predicted = *m_prediction->predicted;
+    return staleText(predicted, *now.outcome, currentGroup(seriesGroups(predicted)).series.front());
 }
 
 InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
@@ -129,8 +159,7 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
         if (m_services.runs.current())
             return {};
         return {tr("Not measured yet: press Measure to put the real thing beside the prediction."),
-                {},
-                {}};
+                currentX() ? tr("Measure only this point") : QString(), [self] { self->measurePoint(); }};
     }
     if (now.elsewhere) {
         const int index = now.recordIndex;
@@ -142,6 +171,8 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
         return {tr("The hollow dots were measured with: %1.").arg(difference),
                 tr("Use these settings"), [self, index] { self->useRecord(index); }};
     }
+    if (const QString stale = staleCalibration(now); !stale.isEmpty())
+        return {tr("The calibration is stale: %1.").arg(stale), tr("Calibrate"), [self] { self->calibrate(); }};
     const std::optional<double> x = currentX();
     if (!x || parameters().sweep() || !m_prediction)
         return {};

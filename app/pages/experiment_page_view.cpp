@@ -3,6 +3,7 @@
 // the records that leave it.
 #include "app/pages/experiment_page.h"
 
+#include "app/pages/point_text.h"
 #include "app/pages/record_text.h"
 
 namespace memscape {
@@ -99,6 +100,8 @@ CurveInput ExperimentPage::curveInput(const ShownMeasurement& now) const
     }
     input.measured = now.outcome ? &*now.outcome : nullptr;
     input.measuredOn = tr("measured on %1").arg(shortDeviceName(now.device));
+    if (const QString grade = now.outcome ? gradeText(*now.outcome) : QString(); !grade.isEmpty())
+        input.measuredOn += tr(", grade %1").arg(grade);
     input.measuredElsewhere = now.elsewhere;
     if (now.elsewhere)
         input.measuredOn += tr(" (other settings)");

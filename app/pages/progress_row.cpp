@@ -7,6 +7,9 @@
 #include <QProgressBar>
 #include <QPushButton>
 
+#include <algorithm>
+#include <cmath>
+
 namespace memscape {
 
 namespace {
@@ -24,10 +27,19 @@ QString progressText(const RunningMeasurement& run)
     const qint64 seconds = run.elapsed.elapsed() / 1000;
     if (seconds >= 2)
         text += ProgressRow::tr(" · %1 s").arg(seconds);
+    if (const auto remaining = remainingSeconds(run.done, run.total, double(seconds)))
+        text += ProgressRow::tr(", about %1 s more").arg(*remaining);
     return text;
 }
 
 } // namespace
+
+std::optional<int> remainingSeconds(int done, int total, double elapsed)
+{
+    if (elapsed < 3 || done <= 0 || done >= total || done < total * 0.05)
+        return {};
+    return std::max(1, int(std::ceil(elapsed * (total - done) / done)));
+}
 
 ProgressRow::ProgressRow(RunController& runs, QWidget* parent)
     : QWidget(parent)

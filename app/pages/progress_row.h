@@ -13,6 +13,9 @@ class QPushButton;
 
 namespace memscape {
 
+/// At the pace so far; none in the first seconds and the first twentieth, which tell too little.
+std::optional<int> remainingSeconds(int done, int total, double elapsed);
+
 class ProgressRow : public QWidget
 {
     Q_OBJECT

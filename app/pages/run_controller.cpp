@@ -2,7 +2,6 @@
 #include "app/pages/run_controller.h"
 
 #include "app/pages/record_text.h"
-#include "core/base/file.h"
 
 #include <nlohmann/json.hpp>
 
@@ -10,11 +9,19 @@
 
 namespace memscape {
 
+namespace {
+
+constexpr int lookEvery = 2000; ///< ms between looks at a busy machine
+
+} // namespace
+
 RunController::RunController(StudyDocument& document, DeviceDirectory& devices, QObject* parent)
     : QObject(parent)
     , m_document(document)
     , m_devices(devices)
 {
+    m_nextLook.setInterval(lookEvery);
+    connect(&m_nextLook, &QTimer::timeout, this, &RunController::lookAgain);
     const auto isOurs = [this](qint64 id) { return m_current && m_current->id == id; };
     connect(&devices, &DeviceDirectory::progress, this,
             [this, isOurs](qint64 id, int done, int total, const QString& label) {
@@ -84,27 +91,73 @@ void RunController::calibrate(const std::string& deviceId)
     begin("calibrate", deviceId, {});
 }
 
+bool RunController::measuresThisCpu(const std::string& deviceId) const
+{
+    const DeviceEntry* entry = m_devices.find(deviceId);
+    return entry != nullptr && entry->measurable() && entry->worker.isEmpty() && !entry->device.isGpu();
+}
+
 void RunController::begin(const std::string& experiment, const std::string& deviceId,
                           const Parameters& parameters, bool insists)
+{
+    RunningMeasurement run;
+    run.experiment = experiment;
+    run.device = deviceId;
+    run.parameters = parameters;
+    run.insists = insists;
+    stopWaiting();
+    if (!m_current && m_load && measuresThisCpu(deviceId)) {
+        if (const HostLoad load = m_load(); load.isBusy()) {
+            QString text = QString::fromStdString(busyText(load));
+            text[0] = text[0].toUpper();
+            emit busy(text, run);
+            return;
+        }
+    }
+    start(std::move(run));
+}
+
+void RunController::start(RunningMeasurement run)
 {
     if (m_current) {
         emit notice(tr("A measurement is running. Stop it first, or wait for it."));
         return;
     }
-    const auto id = m_devices.run(experiment, deviceId, parameters, insists);
+    const auto id = m_devices.run(run.experiment, run.device, run.parameters, run.insists);
     if (!id) {
         emit problem(id.error(), {});
         return;
     }
-    m_current.emplace();
+    m_current = std::move(run);
     m_current->id = *id;
-    m_current->experiment = experiment;
-    m_current->device = deviceId;
-    m_current->parameters = parameters;
-    m_current->insists = insists;
     m_current->label = tr("starting");
     m_current->elapsed.start();
     emit changed();
+}
+
+void RunController::startAnyway(const RunningMeasurement& run)
+{
+    stopWaiting();
+    start(run);
+}
+
+void RunController::startWhenQuiet(const RunningMeasurement& run)
+{
+    m_waiting = run;
+    m_nextLook.start();
+}
+
+void RunController::stopWaiting()
+{
+    m_waiting.reset();
+    m_nextLook.stop();
+}
+
+void RunController::lookAgain()
+{
+    if (!m_waiting || m_current || (m_load && m_load().isBusy()))
+        return;
+    startAnyway(RunningMeasurement(*m_waiting));
 }
 
 void RunController::stop()
@@ -157,6 +210,8 @@ void RunController::end(const FinishedRun& run)
         index = addRecord(run);
     if (run.error && run.error->code == "run.memory" && !calibration && !ended.insists)
         emit refused(*run.error, ended);
+    else if (calibration && run.error && run.error->code == "run.impossible")
+        emit calibrationDoubtful(*run.error, run.request.device.id, std::nullopt);
     else if (run.error && run.status != RunStatus::Cancelled)
         emit problem(*run.error, run.details);
     emit finished(experiment, index);
@@ -182,17 +237,36 @@ void RunController::saveCalibration(const FinishedRun& run)
         return;
     }
     // Not under the worker's id: "cpu" is this machine.
-    const std::filesystem::path path = calibrationPath(run.request.device.id);
-    std::error_code ignored; // the write below says what is wrong
-    std::filesystem::create_directories(path.parent_path(), ignored);
-    const auto written = writeFileAtomically(path, jsonText(deviceToJson(*device)));
-    if (!written) {
-        emit problem(written.error(), {});
+    keepCalibration(run.request.device.id, *device, Keep::WhenGood);
+}
+
+void RunController::keepCalibration(const std::string& deviceId, const Device& calibrated, Keep keep)
+{
+    const auto kept = memscape::keepCalibration(deviceId, calibrated, keep);
+    if (!kept && kept.error().code == "run.grade") {
+        emit calibrationDoubtful(kept.error(), deviceId, calibrated);
+    } else if (!kept && kept.error().code == "run.impossible") {
+        emit calibrationDoubtful(kept.error(), deviceId, std::nullopt);
+    } else if (!kept) {
+        emit problem(kept.error(), {});
+    } else {
+        m_devices.refresh();
+        emit notice(tr("%1 is calibrated (grade %2): predictions use it from now on.")
+                        .arg(shortDeviceName(calibrated),
+                             QString::fromStdString(calibrated.calibration ? calibrated.calibration->grade
+                                                                           : std::string("?"))));
+    }
+}
+
+void RunController::forgetCalibration(const std::string& deviceId)
+{
+    const auto forgotten = memscape::forgetCalibration(deviceId);
+    if (!forgotten) {
+        emit problem(forgotten.error(), {});
         return;
     }
     m_devices.refresh();
-    emit notice(
-        tr("%1 is calibrated: predictions use it from now on.").arg(shortDeviceName(*device)));
+    emit notice(tr("The calibration is forgotten: predictions stand on the description again."));
 }
 
 } // namespace memscape

@@ -6,10 +6,14 @@
 
 #include "app/document/study_document.h"
 #include "app/workers/devices.h"
+#include "core/device/host_load.h"
+#include "core/timing/calibration_store.h"
 
 #include <QElapsedTimer>
 #include <QObject>
+#include <QTimer>
 
+#include <functional>
 #include <optional>
 
 namespace memscape {
@@ -48,6 +52,16 @@ public:
                  const Parameters& parameters, bool insists = false);
     /// About a minute; the result is saved for this device and used from then on.
     void calibrate(const std::string& deviceId);
+    /// Keeps a calibration that calibrationDoubtful() told of, or says why not.
+    void keepCalibration(const std::string& deviceId, const Device& calibrated, Keep keep);
+    void forgetCalibration(const std::string& deviceId);
+    /// How busy this machine is, asked before something is measured on its CPU; none: not asked.
+    void setLoadReader(std::function<HostLoad()> load) { m_load = std::move(load); }
+    /// The answers to busy(): start it all the same, or once the machine has become quiet.
+    void startAnyway(const RunningMeasurement& run);
+    void startWhenQuiet(const RunningMeasurement& run);
+    void stopWaiting();
+    bool isWaiting() const { return m_waiting.has_value(); }
     void stop();
     /// The answer to "it has been silent": go on.
     void keepWaiting();
@@ -55,6 +69,11 @@ public:
 signals:
     /// It was predicted not to fit and not tried: measure() may insist on it.
     void refused(const memscape::Error& error, const memscape::RunningMeasurement& run);
+    /// Others use the machine: not started, see startAnyway() and startWhenQuiet().
+    void busy(const QString& text, const memscape::RunningMeasurement& run);
+    /// A calibration that is not used, with the reason; without `calibrated` it never can be.
+    void calibrationDoubtful(const memscape::Error& error, const std::string& deviceId,
+                             const std::optional<memscape::Device>& calibrated);
     void changed(); ///< started, progressed, stopped
     void pointsChanged();
     void finished(const QString& experiment, int recordIndex); ///< −1: no record came of it
@@ -65,6 +84,9 @@ signals:
 private:
     void begin(const std::string& experiment, const std::string& deviceId,
                const Parameters& parameters, bool insists = false);
+    void start(RunningMeasurement run);
+    bool measuresThisCpu(const std::string& deviceId) const;
+    void lookAgain();
     void take(const std::vector<Point>& points);
     void end(const FinishedRun& run);
     void saveCalibration(const FinishedRun& run);
@@ -73,6 +95,9 @@ private:
     StudyDocument& m_document;
     DeviceDirectory& m_devices;
     std::optional<RunningMeasurement> m_current;
+    std::function<HostLoad()> m_load;
+    std::optional<RunningMeasurement> m_waiting; ///< for a quiet machine
+    QTimer m_nextLook;
 };
 
 } // namespace memscape

@@ -42,6 +42,7 @@ int openWindow(QApplication& application, const LaunchOptions& options)
 {
     WindowOptions window;
     window.theme = options.theme;
+    window.load = [] { return readHostLoad(); };
     MainWindow main(window);
     if (options.resetLayout)
         main.session().resetLayout();

@@ -52,6 +52,7 @@ MainWindow::MainWindow(WindowOptions options, QWidget* parent)
     , m_palette(new CommandPalette(this))
 {
     setObjectName(QStringLiteral("mainWindow"));
+    m_runs.setLoadReader(m_options.load);
     setAcceptDrops(true);
     setWindowIcon(QIcon(QStringLiteral(":/icons/memscape.svg")));
     initIcons();
@@ -115,13 +116,15 @@ void MainWindow::build()
     connect(&m_devices, &DeviceDirectory::changed, this, &MainWindow::refreshRun);
     connect(&m_runs, &RunController::problem, m_banner, &Banner::showError);
     connect(&m_runs, &RunController::refused, this, &MainWindow::offerToInsist);
+    connect(&m_runs, &RunController::busy, this, &MainWindow::offerToWait);
+    connect(&m_runs, &RunController::calibrationDoubtful, this, &MainWindow::offerCalibration);
     connect(&m_runs, &RunController::notice, m_banner, &Banner::showNotice);
     connect(&m_runs, &RunController::warning, this, [this](const QString& text) {
         m_banner->put({BannerKind::Warning, text, {}, {}, {}, QStringLiteral("run")});
     });
     connect(&m_runs, &RunController::changed, this, [this] {
         if (m_runs.current() && m_runs.current()->done == 0)
-            m_banner->closeTopic(QStringLiteral("run")); // of the run before
+            closeRunBanners(); // of the run before
     });
     connect(&m_settings, &Settings::changed, this, &MainWindow::applySettings);
     connect(m_files, &StudyFiles::recordsAdded, this, &MainWindow::showPage);
@@ -151,6 +154,41 @@ void MainWindow::offerToInsist(const Error& error, const RunningMeasurement& run
     m_banner->put({BannerKind::Problem, QString::fromStdString(error.message),
                    QString::fromStdString(error.hint), QString::fromStdString(error.code + '\n' + error.text()),
                    {{tr("Try anyway"), again}}, QStringLiteral("run")});
+}
+
+void MainWindow::closeRunBanners()
+{
+    m_banner->closeTopic(QStringLiteral("run"));
+    m_banner->closeTopic(QStringLiteral("busy"));
+}
+
+/// Others use the machine: their work would be in the times, so it is said before, not after.
+void MainWindow::offerToWait(const QString& text, const RunningMeasurement& run)
+{
+    const auto anyway = [this, run] { m_runs.startAnyway(run); };
+    const auto wait = [this, text, run, anyway] {
+        m_runs.startWhenQuiet(run);
+        m_banner->put({BannerKind::Info, tr("Waiting for a quiet machine. It was: %1.").arg(text), {}, {},
+                       {{tr("Measure anyway"), anyway}, {tr("Don’t measure"), [this] { m_runs.stopWaiting(); }}},
+                       QStringLiteral("busy")});
+    };
+    m_banner->put({BannerKind::Warning, text,
+                   tr("What is measured now is the time of a busy machine."), {},
+                   {{tr("Wait"), wait}, {tr("Measure anyway"), anyway}}, QStringLiteral("busy")});
+}
+
+/// A calibration that was not used: predictions go on with what they had.
+void MainWindow::offerCalibration(const Error& error, const std::string& deviceId,
+                                  const std::optional<Device>& calibrated)
+{
+    QList<BannerAction> actions{{tr("Try again"), [this, deviceId] { m_runs.calibrate(deviceId); }}};
+    if (calibrated) {
+        actions.append({tr("Use anyway"), [this, deviceId, device = *calibrated] {
+                            m_runs.keepCalibration(deviceId, device, Keep::Anyway);
+                        }});
+    }
+    m_banner->put({BannerKind::Warning, QString::fromStdString(error.message),
+                   QString::fromStdString(error.hint), {}, actions, QStringLiteral("calibration")});
 }
 
 ExperimentPage* MainWindow::page() const
@@ -269,6 +307,8 @@ void MainWindow::refreshRun()
     m_actions.at(QStringLiteral("run.measure"))
         .setEnabled(free
                     && m_runs.obstacle(page()->experiment().id(), page()->deviceId()).isEmpty());
+    m_actions.at(QStringLiteral("run.measurePoint"))
+        .setEnabled(m_actions.at(QStringLiteral("run.measure")).isEnabled());
     m_actions.at(QStringLiteral("run.calibrate"))
         .setEnabled(free && m_runs.obstacle(page()->deviceId()).isEmpty());
     m_actions.at(QStringLiteral("run.stop")).setEnabled(running);

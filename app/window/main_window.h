@@ -16,9 +16,11 @@
 #include "app/window/rail.h"
 #include "app/window/study_files.h"
 #include "app/workers/devices.h"
+#include "core/device/host_load.h"
 
 #include <QMainWindow>
 
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -33,6 +35,7 @@ struct WindowOptions
     bool startWorkers = true; ///< after the first paint
     bool autosave = true;
     bool remember = true; ///< read and write the session (not for screenshots)
+    std::function<HostLoad()> load = {}; ///< of this machine, before its CPU is measured
     QString theme = {};   ///< "light" or "dark" instead of the settings'
 };
 
@@ -85,6 +88,10 @@ private:
     void refreshTitle();
     void refreshRun();
     void offerToInsist(const Error& error, const RunningMeasurement& run);
+    void offerToWait(const QString& text, const RunningMeasurement& run);
+    void offerCalibration(const Error& error, const std::string& deviceId,
+                          const std::optional<Device>& calibrated);
+    void closeRunBanners();
     void pageUpdated();
     void applySettings(Settings::Key key);
     void applyLook();

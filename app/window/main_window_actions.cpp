@@ -119,6 +119,9 @@ void MainWindow::connectRunActions()
     onPage("experiment.reset", [](ExperimentPage& page) { page.resetParameters(); });
     onPage("experiment.latest", [](ExperimentPage& page) { page.chooseRecord(-1); });
     onPage("run.measure", [](ExperimentPage& page) { page.measure(); });
+    onPage("run.measurePoint", [](ExperimentPage& page) { page.measurePoint(); });
+    onPage("run.forgetCalibration",
+           [this](ExperimentPage& page) { m_runs.forgetCalibration(page.deviceId()); });
     onPage("run.calibrate", [](ExperimentPage& page) { page.calibrate(); });
     on("run.stop", [this] { m_runs.stop(); });
     on("run.addWorker", [this] { addWorker(); });

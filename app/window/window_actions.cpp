@@ -102,11 +102,16 @@ void defineRun(Actions& actions)
     actions.add({"run.measure", tr("&Measure"),
                  tr("Run the experiment on the device and draw it beside the prediction"),
                  "measure", {keys("Ctrl+R")}, menu, 0});
+    actions.add({"run.measurePoint", tr("Measure only this &point"),
+                 tr("Run the selected point alone: the rest of the curve stays as it is"),
+                 "measure", {keys("Ctrl+Shift+R")}, menu, 0});
     actions.add({"run.stop", tr("&Stop"), tr("Stop the measurement; measured points are kept"),
                  "stop", {keys("Ctrl+.")}, menu, 0});
     actions.add({"run.calibrate", tr("&Calibrate device"),
                  tr("Measure the device for about a minute; predictions then stand on it"),
                  "calibrate", {}, menu, 1});
+    actions.add({"run.forgetCalibration", tr("&Forget calibration"),
+                 tr("Predictions of the device stand on its description again"), "calibrate", {}, menu, 1});
     actions.add({"run.addWorker", tr("&Add device from command…"),
                  tr("A machine reached by a command, such as ssh lab-gpu memscape-cli worker"), {},
                  {}, menu, 2});

@@ -176,6 +176,8 @@ void DeviceDirectory::addLive(const WorkerClient& client)
         entry.missing = reason;
         entry.device = std::move(device);
         entry.device.id = entry.id;
+        if (entry.id == "cpu" && !m_host.calibration && entry.device.calibration)
+            entry.device = m_host; // forgotten since the worker told of it
         const Device told = entry.device;
         entry.device = withCalibration(told); // made here, also for remote ones
         if (entry.calibrated() && !told.calibration)

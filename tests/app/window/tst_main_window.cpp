@@ -332,6 +332,97 @@ private slots:
         std::filesystem::remove(calibrationPath("lab/cpu"));
     }
 
+    /// A window whose "lab" worker answers a calibration with a device of this grade.
+    void calibrateAs(MainWindow& window, const QString& file, const std::string& grade)
+    {
+        Device device = *findDevice("nvidia-h200");
+        device.basis = "calibrated";
+        device.calibration.emplace();
+        device.calibration->time = "2026-01-01T00:00:00Z";
+        device.calibration->grade = grade;
+        QVERIFY(writeFileAtomically(file.toStdString(), deviceToJson(device).dump()));
+        if (!window.devices().find("lab/cpu")) {
+            window.showPage("stride");
+            window.devices().setWorkers({{"lab", QString("\"%1\" result %2").arg(FAKE_WORKER, file)}});
+        }
+        QTRY_VERIFY(window.devices().find("lab/cpu") && window.devices().find("lab/cpu")->measurable());
+        window.runs().calibrate("lab/cpu");
+        QTRY_VERIFY(!window.runs().current());
+    }
+
+    static QPushButton* bannerButton(MainWindow& window, const QString& text)
+    {
+        for (QPushButton* button : window.banner().findChildren<QPushButton*>()) {
+            if (button->text() == text)
+                return button;
+        }
+        return nullptr;
+    }
+
+    void gradeDReplacesNothingUntilSomebodyInsists()
+    {
+        std::filesystem::remove(calibrationPath("lab/cpu"));
+        QTemporaryDir folder;
+        MainWindow window(quietWindow());
+        calibrateAs(window, folder.filePath("device.json"), "D");
+        QVERIFY(!std::filesystem::exists(calibrationPath("lab/cpu")));
+        QVERIFY2(window.banner().texts().join('\n').contains("grade D"),
+                 qPrintable(window.banner().texts().join('\n')));
+        QVERIFY(bannerButton(window, "Try again"));
+        QPushButton* anyway = bannerButton(window, "Use anyway");
+        QVERIFY(anyway);
+        anyway->click();
+        QVERIFY(std::filesystem::exists(calibrationPath("lab/cpu")));
+        QVERIFY(window.devices().find("lab/cpu")->calibrated());
+        window.runs().forgetCalibration("lab/cpu");
+        QVERIFY(!std::filesystem::exists(calibrationPath("lab/cpu")));
+    }
+
+    void aBusyMachineIsToldOfBeforeItIsMeasured()
+    {
+        WindowOptions options = withWorker("slow");
+        HostLoad load{9.9, 6, 2};
+        options.load = [&] { return load; };
+        MainWindow window(options);
+        openOnCpu(window);
+        window.page()->measure();
+        QVERIFY(!window.runs().current()); // not started
+        QVERIFY2(window.banner().texts().join('\n').contains("Machine busy (load 9.9 on 2 cores)"),
+                 qPrintable(window.banner().texts().join('\n')));
+        QPushButton* wait = bannerButton(window, "Wait");
+        QVERIFY(wait && bannerButton(window, "Measure anyway"));
+        wait->click();
+        QVERIFY(window.runs().isWaiting());
+        QVERIFY(!window.runs().current());
+        load = {0.2, 0, 2};
+        QTRY_VERIFY_WITH_TIMEOUT(window.runs().current(), 10000);
+        QVERIFY(!window.runs().isWaiting());
+        window.runs().stop();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 10000);
+
+        load = {9.9, 6, 2};
+        window.page()->measure();
+        bannerButton(window, "Measure anyway")->click();
+        QVERIFY(window.runs().current());
+        window.runs().stop();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 10000);
+    }
+
+    void onlyTheSelectedPointCanBeMeasured()
+    {
+        MainWindow window(withWorker("slow"));
+        openOnCpu(window);
+        window.page()->updateNow();
+        window.page()->measurePoint();
+        QVERIFY(window.runs().current());
+        const auto& sweep = window.runs().current()->parameters.sweep();
+        QVERIFY(sweep);
+        QCOMPARE(sweep->values.size(), std::size_t(1));
+        QCOMPARE(std::get<double>(sweep->values.front()), window.page()->parameters().number(sweep->key));
+        window.runs().stop();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 10000);
+    }
+
     void aCommandThatLeadsNowhereIsToldOf()
     {
         MainWindow window(quietWindow());

@@ -124,6 +124,34 @@ private slots:
         qunsetenv("XDG_DATA_HOME");
     }
 
+    /// A worker tells of its devices when it starts; what is forgotten later it does not know of.
+    void aForgottenCalibrationIsNotUsedThoughTheWorkerToldOfIt()
+    {
+        QTemporaryDir folder;
+        qputenv("XDG_DATA_HOME", folder.path().toUtf8());
+        Device calibrated = describeHost();
+        calibrated.basis = "calibrated";
+        calibrated.calibration.emplace();
+        calibrated.calibration->grade = "A";
+        const std::string text = jsonText(deviceToJson(calibrated));
+        const auto path = calibrationPath("cpu");
+        QVERIFY(std::filesystem::create_directories(path.parent_path()));
+        QVERIFY(writeFileAtomically(path, text));
+        const QString told = folder.filePath(QStringLiteral("told.json"));
+        QVERIFY(writeFileAtomically(told.toStdString(), deviceToJson(calibrated).dump()));
+        WorkerOptions options;
+        options.command = QStringList{QStringLiteral(FAKE_WORKER), QStringLiteral("result"), told};
+        DeviceDirectory directory(options);
+        directory.startAll();
+        QTRY_VERIFY(directory.find("cpu")->measurable());
+        QVERIFY(directory.find("cpu")->calibrated());
+        QVERIFY(std::filesystem::remove(path));
+        directory.refresh();
+        QVERIFY(!directory.find("cpu")->calibrated());
+        QVERIFY(directory.find("cpu")->measurable());
+        qunsetenv("XDG_DATA_HOME");
+    }
+
     void deviceFilesAreListedAndBrokenOnesToldOf()
     {
         QTemporaryDir folder;
