@@ -55,6 +55,12 @@ QString ageText(const QDateTime& time, const QDateTime& now)
     return QLocale().toString(day, QStringLiteral("d MMM yyyy"));
 }
 
+QString dateText(const QDateTime& time)
+{
+    return time.isValid() ? QLocale().toString(time.toLocalTime(), QStringLiteral("d MMM yyyy hh:mm"))
+                          : QString();
+}
+
 QString recordGrade(const Record& record)
 {
     return member(record.provenance, "grade");
@@ -142,13 +148,13 @@ QString shortDeviceName(const Device& device)
     return name;
 }
 
-QString basisText(const Device& device)
+QString basisText(const Device& device, TimeText when)
 {
     if (device.calibration) {
-        const QString age =
-            ageText(QDateTime::fromString(text(device.calibration->time), Qt::ISODate));
+        const auto time = QDateTime::fromString(text(device.calibration->time), Qt::ISODate);
+        const QString told = when == TimeText::Age ? ageText(time) : dateText(time);
         QString basis =
-            age.isEmpty() ? QObject::tr("calibrated") : QObject::tr("calibrated %1").arg(age);
+            told.isEmpty() ? QObject::tr("calibrated") : QObject::tr("calibrated %1").arg(told);
         if (!device.calibration->grade.empty())
             basis += QObject::tr(", grade %1").arg(text(device.calibration->grade));
         return basis;
@@ -158,7 +164,7 @@ QString basisText(const Device& device)
     if (device.basis == "derived")
         return QObject::tr("derived from its attributes, not calibrated");
     if (device.basis == "described")
-        return QObject::tr("described by the system, not calibrated");
+        return QObject::tr("what the system says of itself, not calibrated");
     return device.basis.empty() ? QObject::tr("not calibrated") : text(device.basis);
 }
 

@@ -16,6 +16,8 @@ QString recordName(const Record& record);
 QDateTime recordTime(const Record& record);
 /// "now", "3 min ago", "yesterday", "2 Nov 2026".
 QString ageText(const QDateTime& time, const QDateTime& now = QDateTime::currentDateTimeUtc());
+/// "22 Nov 2026 17:38"; empty for no time.
+QString dateText(const QDateTime& time);
 /// "A" to "D", empty when it has none.
 QString recordGrade(const Record& record);
 /// Grade in words with its reason and where it ran, for tooltips.
@@ -32,8 +34,10 @@ std::string sweptKey(const Record& record);
 
 /// How a device is called where there is little room: "H200", "This CPU".
 QString shortDeviceName(const Device& device);
-/// On what a prediction for this device stands: "calibrated 3 min ago", "catalogue values".
-QString basisText(const Device& device);
+/// On what a prediction for this device stands: "calibrated 3 min ago", "catalogue values". What is
+/// kept says the date instead of the age.
+enum class TimeText { Age, Date };
+QString basisText(const Device& device, TimeText when = TimeText::Age);
 
 /// A hint may list all there is (a hundred models); where it stands beside what went wrong it is
 /// cut to a few lines.

@@ -154,7 +154,7 @@ Sheet sheetOf(const ExperimentPage& page)
     if (const Record* record = page.prediction())
         sheet.footer =
             QObject::tr("Memscape %1 · prediction stands on: %2")
-                .arg(QString::fromStdString(programVersion()), basisText(record->device));
+                .arg(QString::fromStdString(programVersion()), basisText(record->device, TimeText::Date));
     sheet.picture = page.picture() && !page.picture()->isHidden() ? page.picture() : nullptr;
     sheet.plot = page.plot()->view();
     sheet.figures = page.inspector()->figures()->figures()->rows();

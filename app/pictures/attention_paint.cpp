@@ -36,6 +36,7 @@ struct Pen
     const AttentionLayout& layout;
     const Theme& theme;
     int cursor;
+    PlayButton play;
 
     const TileStep& at() const { return state.steps[std::size_t(cursor)]; }
     QColor colourOf(const QString& part) const;
@@ -53,7 +54,7 @@ struct Pen
     void traffic() const;
     void bar(const QRectF& row, const QString& name, double value, double most,
              const QColor& colour) const;
-    void button(bool playing) const;
+    void button() const;
 };
 
 QColor Pen::colourOf(const QString& part) const
@@ -86,7 +87,7 @@ void Pen::line(const QRectF& box, const QString& words, double size, const QColo
 void Pen::head() const
 {
     line(layout.title, state.title, 1.1, theme.text, true);
-    if (layout.hint.width() > 1)
+    if (layout.hint.width() > 1 && play != PlayButton::None)
         line(layout.hint, tr("space plays · ← → step a tile"), 0.85, theme.textFaint, false,
              Qt::AlignRight | Qt::AlignVCenter);
     const bool isCoarse = state.tilesPerRow > 1 || state.tilesPerColumn > 1;
@@ -241,33 +242,33 @@ void Pen::traffic() const
             state.flashSoFar(cursor), most, theme.good);
 }
 
-void Pen::button(bool playing) const
+void Pen::button() const
 {
-    if (layout.playButton.bottom() > layout.words.bottom() + 4)
+    if (play == PlayButton::None || layout.playButton.bottom() > layout.words.bottom() + 4)
         return;
     painter.setPen(QPen(theme.border, 1));
     painter.setBrush(theme.raised);
     painter.drawRoundedRect(layout.playButton.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
-    line(layout.playButton, playing ? tr("❚❚ pause") : tr("▶ play"), 0.85, theme.text, false,
+    line(layout.playButton, play == PlayButton::Pause ? tr("❚❚ pause") : tr("▶ play"), 0.85, theme.text, false,
          Qt::AlignCenter);
 }
 
 } // namespace
 
 void paintAttention(QPainter& painter, const AttentionState& state, const AttentionLayout& layout,
-                    int cursor, bool playing, const Theme& theme)
+                    int cursor, PlayButton button, const Theme& theme)
 {
     painter.setRenderHint(QPainter::Antialiasing);
     if (state.empty() || cursor < 0)
         return;
-    const Pen pen{painter, state, layout, theme, cursor};
+    const Pen pen{painter, state, layout, theme, cursor, button};
     pen.head();
     pen.matrix();
     pen.words();
     if (state.hasFlash)
         pen.chip();
     pen.traffic();
-    pen.button(playing);
+    pen.button();
 }
 
 } // namespace memscape

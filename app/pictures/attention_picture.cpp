@@ -61,7 +61,7 @@ void AttentionPicture::paintTo(QPainter& painter, const QRectF& rect, const Them
 {
     painter.save();
     painter.fillRect(rect, theme.background);
-    paintAttention(painter, m_state, layoutAttention(m_state, rect), cursor(), false, theme);
+    paintAttention(painter, m_state, layoutAttention(m_state, rect), cursor(), PlayButton::None, theme);
     painter.restore();
 }
 
@@ -70,7 +70,7 @@ void AttentionPicture::paintEvent(QPaintEvent*)
     QPainter painter(this);
     const Theme& theme = currentTheme();
     painter.fillRect(rect(), theme.background);
-    paintAttention(painter, m_state, layoutNow(), cursor(), isPlaying(), theme);
+    paintAttention(painter, m_state, layoutNow(), cursor(), playSign(), theme);
     paintFocusRing(painter, theme);
 }
 

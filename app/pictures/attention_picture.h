@@ -46,6 +46,6 @@ private:
 
 /// attention_paint.cpp: everything, with the cursor at a step.
 void paintAttention(QPainter& painter, const AttentionState& state, const AttentionLayout& layout,
-                    int cursor, bool playing, const Theme& theme);
+                    int cursor, PlayButton button, const Theme& theme);
 
 } // namespace memscape

@@ -28,6 +28,7 @@ struct Pen
     const BankHover& hover;
     const Theme& theme;
     int cursor;
+    PlayButton play;
 
     QColor now() const { return theme.highlightFill; }
     QColor before() const { return mix(theme.background, theme.textDim, 0.5); }
@@ -48,7 +49,7 @@ struct Pen
     void lanes() const;
     void marks() const;
     void strip() const;
-    void button(bool playing) const;
+    void button() const;
     void legend(double top) const;
     void side() const;
     void cures() const;
@@ -73,7 +74,7 @@ QPointF Pen::centreOf(const PicturedLane& lane) const
 void Pen::head() const
 {
     line(layout.title, state.title(), 1.1, theme.text, true);
-    if (layout.hint.width() > 1)
+    if (layout.hint.width() > 1 && play != PlayButton::None)
         line(layout.hint,
              state.pattern == QLatin1String("strided") ? tr("space plays · drag the banks: stride")
                                                        : tr("space plays · ← → step a wavefront"),
@@ -214,12 +215,14 @@ void Pen::strip() const
     }
 }
 
-void Pen::button(bool playing) const
+void Pen::button() const
 {
+    if (play == PlayButton::None)
+        return;
     painter.setPen(QPen(theme.border, 1));
     painter.setBrush(theme.raised);
     painter.drawRoundedRect(layout.playButton.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
-    line(layout.playButton, playing ? tr("❚❚ pause") : tr("▶ play"), 0.85, theme.text, false, Qt::AlignCenter);
+    line(layout.playButton, play == PlayButton::Pause ? tr("❚❚ pause") : tr("▶ play"), 0.85, theme.text, false, Qt::AlignCenter);
 }
 
 void Pen::legend(double top) const
@@ -303,13 +306,13 @@ void Pen::cures() const
 
 } // namespace
 
-void paintBanks(QPainter& painter, const BankState& state, const BankLayout& layout, int cursor, bool playing,
+void paintBanks(QPainter& painter, const BankState& state, const BankLayout& layout, int cursor, PlayButton button,
                 const BankHover& hover, const Theme& theme)
 {
     painter.setRenderHint(QPainter::Antialiasing);
     if (state.empty() || cursor < 0)
         return;
-    const Pen pen{painter, state, layout, hover, theme, cursor};
+    const Pen pen{painter, state, layout, hover, theme, cursor, button};
     pen.head();
     pen.names();
     pen.grid();
@@ -318,7 +321,7 @@ void paintBanks(QPainter& painter, const BankState& state, const BankLayout& lay
     pen.lanes();
     pen.marks();
     pen.strip();
-    pen.button(playing);
+    pen.button();
     pen.side();
     pen.cures();
 }

@@ -70,7 +70,7 @@ void BankPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& th
 {
     painter.save();
     painter.fillRect(rect, theme.background);
-    paintBanks(painter, m_state, layoutBanks(m_state, rect), cursor(), false, {}, theme);
+    paintBanks(painter, m_state, layoutBanks(m_state, rect), cursor(), PlayButton::None, {}, theme);
     painter.restore();
 }
 
@@ -79,7 +79,7 @@ void BankPicture::paintEvent(QPaintEvent*)
     QPainter painter(this);
     const Theme& theme = currentTheme();
     painter.fillRect(rect(), theme.background);
-    paintBanks(painter, m_state, layoutNow(), cursor(), isPlaying(), m_hover, theme);
+    paintBanks(painter, m_state, layoutNow(), cursor(), playSign(), m_hover, theme);
     paintProblem(painter, QRectF(rect()), theme);
     paintFocusRing(painter, theme);
 }

@@ -70,7 +70,7 @@ private:
 };
 
 /// bank_paint.cpp: everything, with the cursor at a wavefront.
-void paintBanks(QPainter& painter, const BankState& state, const BankLayout& layout, int cursor, bool playing,
+void paintBanks(QPainter& painter, const BankState& state, const BankLayout& layout, int cursor, PlayButton button,
                 const BankHover& hover, const Theme& theme);
 
 } // namespace memscape

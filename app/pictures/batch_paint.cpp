@@ -86,7 +86,7 @@ void BatchPicture::paintCursor(QPainter& painter, const BatchPanel& panel, const
     paintTag(painter, QRectF(at.x(), panel.area.top() - 2 * u, 0, 0), panel.area, theme.highlightFill, theme.onHighlight, label);
 }
 
-void BatchPicture::paintSchedule(QPainter& painter, const BatchLayout& layout, const Theme& theme) const
+void BatchPicture::paintSchedule(QPainter& painter, const BatchLayout& layout, const Theme& theme, bool onScreen) const
 {
     const double u = plotUnit();
     const BatchPanel& panel = layout.schedule;
@@ -96,16 +96,8 @@ void BatchPicture::paintSchedule(QPainter& painter, const BatchLayout& layout, c
     paintPanel(painter, panel, theme, tr("Schedule"), m_state.schedule.empty() ? tr("%1; no steps are known to run it by").arg(kind)
                                                                                : tr("over steps: the update, which %1; the noise scale, thin").arg(kind));
     const bool hasSteps = !m_state.schedule.empty();
-    const QPointF centre = layout.play.center();
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(hasSteps ? theme.predicted : theme.border);
-    if (m_timer.isActive()) {
-        painter.drawRect(QRectF(centre.x() - 5 * u, centre.y() - 5.5 * u, 3.6 * u, 11 * u));
-        painter.drawRect(QRectF(centre.x() + 1.4 * u, centre.y() - 5.5 * u, 3.6 * u, 11 * u));
-    } else {
-        const QPointF triangle[] = {centre + QPointF(-4 * u, -6 * u), centre + QPointF(6 * u, 0), centre + QPointF(-4 * u, 6 * u)};
-        painter.drawPolygon(triangle, 3);
-    }
+    if (onScreen)
+        paintPlay(painter, layout.play.center(), hasSteps ? theme.predicted : theme.border);
     if (!hasSteps)
         return;
     paintAxes(painter, panel, theme, Unit::One, Unit::One);
@@ -140,6 +132,20 @@ void BatchPicture::paintSchedule(QPainter& painter, const BatchLayout& layout, c
     painter.drawText(layout.scheduleText, Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, lines.join(QLatin1Char('\n')));
 }
 
+void BatchPicture::paintPlay(QPainter& painter, QPointF centre, const QColor& colour) const
+{
+    const double u = plotUnit();
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(colour);
+    if (m_timer.isActive()) {
+        painter.drawRect(QRectF(centre.x() - 5 * u, centre.y() - 5.5 * u, 3.6 * u, 11 * u));
+        painter.drawRect(QRectF(centre.x() + 1.4 * u, centre.y() - 5.5 * u, 3.6 * u, 11 * u));
+    } else {
+        const QPointF triangle[] = {centre + QPointF(-4 * u, -6 * u), centre + QPointF(6 * u, 0), centre + QPointF(-4 * u, 6 * u)};
+        painter.drawPolygon(triangle, 3);
+    }
+}
+
 void BatchPicture::paintReason(QPainter& painter, const QRectF& rect, const Theme& theme) const
 {
     const double u = plotUnit();
@@ -156,6 +162,11 @@ void BatchPicture::paintReason(QPainter& painter, const QRectF& rect, const Them
 }
 
 void BatchPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+{
+    paint(painter, rect, theme, false);
+}
+
+void BatchPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
@@ -174,15 +185,16 @@ void BatchPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& t
     }
     painter.setFont(plotFont(0.82));
     painter.setPen(theme.textDim);
-    painter.drawText(layout.title, Qt::AlignRight | Qt::AlignVCenter,
-                     QFontMetricsF(painter.font()).elidedText(tr("drag the batch · click a point · space plays the schedule"), Qt::ElideRight,
-                                                              std::max(0.0, layout.title.width() - used)));
+    if (onScreen)
+        painter.drawText(layout.title, Qt::AlignRight | Qt::AlignVCenter,
+                         QFontMetricsF(painter.font()).elidedText(tr("drag the batch · click a point · space plays the schedule"), Qt::ElideRight,
+                                                                  std::max(0.0, layout.title.width() - used)));
     paintMemory(painter, layout.memory, theme);
     paintThroughput(painter, layout.throughput, theme);
     paintTarget(painter, layout.target, theme);
     paintFront(painter, layout.front, theme);
     if (layout.hasSchedule)
-        paintSchedule(painter, layout, theme);
+        paintSchedule(painter, layout, theme, onScreen);
     paintReason(painter, layout.reason, theme);
     painter.restore();
 }

@@ -79,7 +79,7 @@ QSize BatchPicture::minimumSizeHint() const
 void BatchPicture::paintEvent(QPaintEvent*)
 {
     QPainter painter(this);
-    paintTo(painter, QRectF(rect()), currentTheme());
+    paint(painter, QRectF(rect()), currentTheme(), true);
     paintFocusRing(painter, currentTheme());
 }
 

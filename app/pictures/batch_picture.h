@@ -43,6 +43,8 @@ protected:
 private:
     enum class Drag { None, Batch, Schedule };
 
+    void paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const;
+    void paintPlay(QPainter& painter, QPointF centre, const QColor& colour) const;
     void paintPanel(QPainter& painter, const BatchPanel& panel, const Theme& theme, const QString& title,
                     const QString& note) const;
     void paintAxes(QPainter& painter, const BatchPanel& panel, const Theme& theme, Unit yUnit, Unit xUnit) const;
@@ -50,7 +52,7 @@ private:
     void paintThroughput(QPainter& painter, const BatchPanel& panel, const Theme& theme) const;
     void paintTarget(QPainter& painter, const BatchPanel& panel, const Theme& theme) const;
     void paintFront(QPainter& painter, const BatchPanel& panel, const Theme& theme) const;
-    void paintSchedule(QPainter& painter, const BatchLayout& layout, const Theme& theme) const;
+    void paintSchedule(QPainter& painter, const BatchLayout& layout, const Theme& theme, bool onScreen) const;
     void paintCursor(QPainter& painter, const BatchPanel& panel, const Theme& theme, double y, const QString& label) const;
     void paintReason(QPainter& painter, const QRectF& rect, const Theme& theme) const;
 

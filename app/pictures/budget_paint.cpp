@@ -126,7 +126,8 @@ void BudgetPen::card(const BudgetButton& button, const LeverCard& lever, bool ma
     label(foot, Qt::AlignLeft, saving, strong, lever.saving >= 0 ? theme.good : theme.bad);
     foot.setLeft(foot.left() + QFontMetricsF(strong).horizontalAdvance(saving) + 14 * u);
     QString cost =
-        applied ? BudgetPicture::tr("click takes it back") : timeChangeText(lever.timeChange);
+        !applied ? timeChangeText(lever.timeChange)
+        : onScreen ? BudgetPicture::tr("click takes it back") : QString();
     if (!applied && !lever.keepsTraining)
         cost += BudgetPicture::tr(" · inexact");
     label(foot, Qt::AlignLeft, cost, plotFont(0.88), theme.textDim);
@@ -145,6 +146,8 @@ void BudgetPen::buttons() const
             card(button, *lever, marked);
             continue;
         }
+        if (!onScreen)
+            continue;
         const bool primary = button.item == BudgetItem::MakeItFit;
         const bool hovered = button.rect.contains(pointer);
         painter.setPen(primary && !marked

@@ -281,7 +281,8 @@ void BudgetPicture::paint(QPainter& painter, const QRectF& rect, const Theme& th
                         layout,
                         theme,
                         onScreen && hasFocus() ? m_current : -1,
-                        onScreen ? m_pointer : QPointF(-1, -1)};
+                        onScreen ? m_pointer : QPointF(-1, -1),
+                        onScreen};
     pen.bar();
     if (!now.memory.empty()) {
         pen.totals();

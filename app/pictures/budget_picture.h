@@ -76,6 +76,7 @@ struct BudgetPen
     const Theme& theme;
     int current = -1; ///< the button with the keyboard, −1 none
     QPointF pointer{-1, -1};
+    bool onScreen = true; ///< else without what can only be pressed
 
     void bar() const;
     void totals() const;

@@ -273,7 +273,8 @@ void SchedulePen::legend() const
         swatch(entry);
         text({entry.rect, entry.text}, plotFont(0.85), theme.textDim, Qt::AlignLeft | Qt::AlignVCenter);
     }
-    text(layout.help, plotFont(0.85), theme.textFaint, Qt::AlignRight | Qt::AlignVCenter);
+    if (play != PlayButton::None)
+        text(layout.help, plotFont(0.85), theme.textFaint, Qt::AlignRight | Qt::AlignVCenter);
 }
 
 void SchedulePen::still() const
@@ -302,13 +303,15 @@ void SchedulePen::still() const
     legend();
 }
 
-void SchedulePen::moving(int cursor, bool playing) const
+void SchedulePen::moving(int cursor) const
 {
     painter.setRenderHint(QPainter::Antialiasing);
+    const bool onScreen = play != PlayButton::None;
     painter.setPen(QPen(theme.border, 1));
     painter.setBrush(Qt::NoBrush);
-    painter.drawRoundedRect(layout.axisButton, 5, 5);
-    text({layout.axisButton, layout.axisText + QStringLiteral(" ⇄")}, plotFont(0.85), theme.textDim, Qt::AlignCenter);
+    if (onScreen)
+        painter.drawRoundedRect(layout.axisButton, 5, 5);
+    text({layout.axisButton, onScreen ? layout.axisText + QStringLiteral(" ⇄") : layout.axisText}, plotFont(0.85), theme.textDim, Qt::AlignCenter);
     if (cursor < 0 || state.empty())
         return;
     const double y = layout.stepMiddle(cursor), r = 5 * plotUnit();
@@ -318,10 +321,12 @@ void SchedulePen::moving(int cursor, bool playing) const
     painter.setBrush(theme.highlight);
     painter.drawEllipse(QPointF(layout.cells.left() - 6 * plotUnit(), y), r, r);
     text(layout.words, plotFont(0.92, true), theme.highlightText, Qt::AlignLeft | Qt::AlignVCenter);
+    if (!onScreen)
+        return;
     const QRectF box = layout.playButton.adjusted(3, 3, -3, -3);
     painter.setPen(Qt::NoPen);
     painter.setBrush(theme.text);
-    if (playing) {
+    if (play == PlayButton::Pause) {
         const double bar = box.width() / 3;
         painter.drawRect(QRectF(box.left(), box.top(), bar, box.height()));
         painter.drawRect(QRectF(box.right() - bar, box.top(), bar, box.height()));

@@ -126,7 +126,7 @@ void CheckpointPicture::paintTo(QPainter& painter, const QRectF& rect, const The
     const ScheduleLayout layout = layoutSchedule(m_state, m_axis, cursorText(), rect);
     const SchedulePen pen{painter, m_state, layout, theme};
     pen.still();
-    pen.moving(cursor(), false);
+    pen.moving(cursor());
     painter.restore();
 }
 
@@ -140,11 +140,11 @@ void CheckpointPicture::paintEvent(QPaintEvent*)
         m_still.setDevicePixelRatio(devicePixelRatioF());
         m_still.fill(theme.background);
         QPainter still(&m_still);
-        SchedulePen{still, m_state, layout, theme}.still();
+        SchedulePen{still, m_state, layout, theme, PlayButton::Play}.still();
     }
     QPainter painter(this);
     painter.drawPixmap(0, 0, m_still);
-    SchedulePen{painter, m_state, layout, theme}.moving(cursor(), isPlaying());
+    SchedulePen{painter, m_state, layout, theme, playSign()}.moving(cursor());
     paintFocusRing(painter, theme);
 }
 

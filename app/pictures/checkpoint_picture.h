@@ -64,8 +64,10 @@ struct SchedulePen
     const ScheduleLayout& layout;
     const Theme& theme;
 
-    void still() const;                          ///< all but the cursor
-    void moving(int cursor, bool playing) const; ///< cursor, words, buttons
+    PlayButton play = PlayButton::None;
+
+    void still() const;            ///< all but the cursor
+    void moving(int cursor) const; ///< cursor, words, buttons
 
 private:
     void texts() const;

@@ -11,6 +11,9 @@ class QKeyEvent;
 
 namespace memscape {
 
+/// What stands at the button of a walk; nothing, and no hints, in an export: paper cannot be pressed.
+enum class PlayButton { None, Play, Pause };
+
 class Player final : public QObject
 {
     Q_OBJECT

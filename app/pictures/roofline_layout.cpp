@@ -22,6 +22,13 @@ QString quantity(double value, Unit unit)
     return QString::fromStdString(quantityText(value, unit));
 }
 
+/// "1/64", "4", "16384": powers of two.
+QString powerText(double power)
+{
+    const QString size = QString::number(std::exp2(std::fabs(power)), 'f', 0);
+    return power < 0 ? QStringLiteral("1/") + size : size;
+}
+
 /// The words as they are placed, one after the other.
 class Placing
 {
@@ -206,6 +213,24 @@ RooflineScales rooflineScales(const RooflineState& state, const QRectF& rect)
     for (const RooflineMark& mark : state.marks)
         scales.left = std::min(scales.left, std::floor(std::log2(mark.intensity)) - 1);
     return scales;
+}
+
+std::vector<RooflineTick> rooflineTicks(const RooflineScales& scales)
+{
+    const double u = plotUnit();
+    const QFontMetricsF metrics(plotFont(0.75));
+    const double widest = std::max(metrics.horizontalAdvance(powerText(std::floor(scales.left))),
+                                   metrics.horizontalAdvance(powerText(std::floor(scales.right))));
+    const double octave = scales.area.width() / (scales.right - scales.left);
+    const double step = octave > 0 ? 2 * std::max(1.0, std::ceil((widest + 8 * u) / octave / 2)) : 0;
+    std::vector<RooflineTick> ticks;
+    for (double power = std::ceil(scales.left / step) * step; step > 0 && power <= scales.right; power += step) {
+        const QString text = powerText(power);
+        const double width = metrics.horizontalAdvance(text) + 2;
+        const double middle = std::min(scales.x(std::exp2(power)), scales.area.right() + 14 * u - width / 2);
+        ticks.push_back({power, QRectF(middle - width / 2, scales.area.bottom() + 2 * u, width, 13 * u), text});
+    }
+    return ticks;
 }
 
 std::vector<RooflineText> rooflineTexts(const RooflineState& state, const RooflineScales& scales,

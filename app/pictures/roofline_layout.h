@@ -54,6 +54,16 @@ struct RooflineScales
 
 RooflineScales rooflineScales(const RooflineState& state, const QRectF& rect);
 
+/// A number on the axis of intensities.
+struct RooflineTick
+{
+    double power = 0; ///< log2
+    QRectF box;
+    QString text; ///< "1/64", "4"
+};
+/// Powers of two with room between them, however narrow the picture is.
+std::vector<RooflineTick> rooflineTicks(const RooflineScales& scales);
+
 enum class RooflineTextKind { Level, Format, Mark };
 
 struct RooflineText

@@ -12,29 +12,16 @@
 
 namespace memscape {
 
-namespace {
-
-/// "1/64", "4", "16384": powers of two.
-QString powerText(double power)
-{
-    const QString size = QString::number(std::exp2(std::fabs(power)), 'f', 0);
-    return power < 0 ? QStringLiteral("1/") + size : size;
-}
-
-} // namespace
-
 void RooflinePicture::paintAxes(QPainter& painter, const RooflineScales& scales, const Theme& theme) const
 {
     const double u = plotUnit();
     painter.setFont(plotFont(0.75));
-    for (double power = std::ceil(scales.left / 2) * 2; power <= scales.right; power += 2) {
-        const double x = scales.x(std::exp2(power));
+    for (const RooflineTick& tick : rooflineTicks(scales)) {
+        const double x = scales.x(std::exp2(tick.power));
         painter.setPen(QPen(theme.grid, 1));
         painter.drawLine(QPointF(x, scales.area.top()), QPointF(x, scales.area.bottom()));
         painter.setPen(theme.textFaint);
-        const double middle = std::min(x, scales.area.right() - 16 * u);
-        painter.drawText(QRectF(middle - 30 * u, scales.area.bottom() + 2 * u, 60 * u, 13 * u),
-                         Qt::AlignCenter, powerText(power));
+        painter.drawText(tick.box, Qt::AlignCenter | Qt::TextDontClip, tick.text);
     }
     const double step = std::max(1.0, std::ceil((scales.top - scales.bottom) / 7 / 3.3219));
     for (double ten = std::ceil(scales.bottom / 3.3219); ten * 3.3219 < scales.top; ten += step) {
@@ -129,6 +116,12 @@ void RooflinePicture::paintTexts(QPainter& painter, const RooflineScales& scales
 
 void RooflinePicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
 {
+    paint(painter, rect, theme, false);
+}
+
+void RooflinePicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme,
+                            bool onScreen) const
+{
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
     painter.fillRect(rect, theme.background);
@@ -144,7 +137,8 @@ void RooflinePicture::paintTo(QPainter& painter, const QRectF& rect, const Theme
     painter.drawText(QRectF(head.topLeft(), QSizeF(head.width(), 22 * u)),
                      Qt::AlignRight | Qt::AlignVCenter,
                      QFontMetricsF(painter.font())
-                         .elidedText(tr("ring: predicted · dot: measured · a click opens the experiment"),
+                         .elidedText(onScreen ? tr("ring: predicted · dot: measured · a click opens the experiment")
+                                              : tr("ring: predicted · dot: measured"),
                                      Qt::ElideRight, std::max(0.0, head.width() - used)));
     if (!m_state.empty()) {
         const RooflineScales scales = rooflineScales(m_state, rect);

@@ -141,7 +141,7 @@ const RooflineMark* RooflinePicture::markAt(const QPointF& at) const
 void RooflinePicture::paintEvent(QPaintEvent*)
 {
     QPainter painter(this);
-    paintTo(painter, QRectF(rect()), currentTheme());
+    paint(painter, QRectF(rect()), currentTheme(), true);
     paintFocusRing(painter, currentTheme());
 }
 

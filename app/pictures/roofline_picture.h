@@ -41,6 +41,7 @@ private:
     const RooflineMark* markAt(const QPointF& at) const;
     static QString rateText(double rate, Unit unit);
     QColor levelColour(std::size_t index, const Theme& theme) const;
+    void paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const;
     void paintAxes(QPainter& painter, const RooflineScales& scales, const Theme& theme) const;
     void paintRoofs(QPainter& painter, const RooflineScales& scales, const Theme& theme) const;
     void paintTexts(QPainter& painter, const RooflineScales& scales, const Theme& theme) const;

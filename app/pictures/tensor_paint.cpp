@@ -72,7 +72,7 @@ void Pen::head() const
     rest.setLeft(layout.title.left() + QFontMetricsF(plotFont(1.1, true)).horizontalAdvance(state.title()) + 20 * plotUnit());
     if (const QString refusal = state.refusal(); !refusal.isEmpty())
         line(rest, refusal, 0.85, theme.bad, false, Qt::AlignRight | Qt::AlignVCenter);
-    else
+    else if (moment.play != PlayButton::None)
         line(layout.hint, tr("click an operation to edit, drag to move · space plays"), 0.85, theme.textFaint, false,
              Qt::AlignRight | Qt::AlignVCenter);
 }
@@ -120,6 +120,8 @@ void Pen::chips() const
         if (int(i) != moment.dragged)
             chip(layout.chips[i], state.chips[i], int(i));
     }
+    if (moment.play == PlayButton::None)
+        return;
     arrow(before, layout.plus);
     painter.setPen(QPen(moment.hover.onPlus ? theme.predicted : theme.border, 1, Qt::DashLine));
     painter.setBrush(Qt::NoBrush);
@@ -248,10 +250,13 @@ void Pen::marks() const
 
 void Pen::foot() const
 {
-    painter.setPen(QPen(theme.border, 1));
-    painter.setBrush(theme.raised);
-    painter.drawRoundedRect(layout.playButton.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
-    line(layout.playButton, moment.isPlaying ? tr("❚❚ pause") : tr("▶ play"), 0.85, theme.text, false, Qt::AlignCenter);
+    if (moment.play != PlayButton::None) {
+        painter.setPen(QPen(theme.border, 1));
+        painter.setBrush(theme.raised);
+        painter.drawRoundedRect(layout.playButton.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
+        line(layout.playButton, moment.play == PlayButton::Pause ? tr("❚❚ pause") : tr("▶ play"), 0.85, theme.text,
+             false, Qt::AlignCenter);
+    }
     line(layout.words, state.empty() ? tr("a tensor without elements: nothing to visit") : state.stepWords(moment.cursor), 0.85,
          theme.text);
     const double u = plotUnit();

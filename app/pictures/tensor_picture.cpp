@@ -77,7 +77,7 @@ void TensorPicture::paintEvent(QPaintEvent*)
     QPainter painter(this);
     const Theme& theme = currentTheme();
     painter.fillRect(rect(), theme.background);
-    TensorMoment moment{cursor(), isPlaying(), m_hover, m_isDragging ? m_pressed : -1, m_draggedTo - m_pressedAt};
+    TensorMoment moment{cursor(), playSign(), m_hover, m_isDragging ? m_pressed : -1, m_draggedTo - m_pressedAt};
     paintTensor(painter, m_state, layoutNow(), moment, theme);
     if (!m_state.isValid)
         paintProblem(painter, QRectF(rect()), theme);

@@ -79,7 +79,7 @@ private:
 struct TensorMoment
 {
     int cursor = -1;
-    bool isPlaying = false;
+    PlayButton play = PlayButton::None; ///< in an export
     TensorHover hover;
     int dragged = -1;  ///< a chip
     QPointF draggedBy; ///< from its place

@@ -20,6 +20,7 @@ public:
     void setCursor(int step) { m_player.setCursor(step); }
     QString cursorText() const { return wordsOf(cursor()); }
     bool isPlaying() const { return m_player.isPlaying(); }
+    PlayButton playSign() const { return isPlaying() ? PlayButton::Pause : PlayButton::Play; }
     void setPlaying(bool playing) { m_player.setPlaying(playing); }
 
 signals:

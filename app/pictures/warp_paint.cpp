@@ -244,11 +244,11 @@ QString WarpPicture::wasteText(const Layout& layout, const QFontMetricsF& metric
     return metrics.horizontalAdvance(more) > room ? whole : more;
 }
 
-void WarpPicture::paintFoot(QPainter& painter, const Layout& layout, const Theme& theme) const
+void WarpPicture::paintFoot(QPainter& painter, const Layout& layout, const Theme& theme, bool onScreen) const
 {
     const double u = plotUnit();
     double x = layout.foot.left() + 8 * u;
-    const double end = layout.chips[0].left() - 12 * u;
+    const double end = onScreen ? layout.chips[0].left() - 12 * u : layout.foot.right();
     const auto say = [&](const QString& text, const QColor& colour, bool bold) {
         const QFont font = plotFont(0.9, bold);
         const QFontMetricsF metrics(font);
@@ -267,7 +267,8 @@ void WarpPicture::paintFoot(QPainter& painter, const Layout& layout, const Theme
         const QString rest = wasteText(layout, QFontMetricsF(plotFont(0.9)), end - x);
         say(rest, theme.textDim, false);
     }
-    paintChips(painter, layout, theme);
+    if (onScreen)
+        paintChips(painter, layout, theme);
 }
 
 void WarpPicture::paintChips(QPainter& painter, const Layout& layout, const Theme& theme) const
@@ -285,7 +286,7 @@ void WarpPicture::paintChips(QPainter& painter, const Layout& layout, const Them
 }
 
 void WarpPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme,
-                        const Hover& hover) const
+                        const Hover& hover, bool onScreen) const
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
@@ -306,19 +307,19 @@ void WarpPicture::paint(QPainter& painter, const QRectF& rect, const Theme& them
         painter.drawText(rect.adjusted(20, 30, -20, -40), Qt::AlignCenter | Qt::TextWordWrap,
                          m_problem);
     }
-    paintFoot(painter, layout, theme);
+    paintFoot(painter, layout, theme, onScreen);
     painter.restore();
 }
 
 void WarpPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
 {
-    paint(painter, rect, theme, {});
+    paint(painter, rect, theme, {}, false);
 }
 
 void WarpPicture::paintEvent(QPaintEvent*)
 {
     QPainter painter(this);
-    paint(painter, QRectF(rect()), currentTheme(), m_hover);
+    paint(painter, QRectF(rect()), currentTheme(), m_hover, true);
     paintFocusRing(painter, currentTheme());
 }
 

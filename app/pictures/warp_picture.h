@@ -54,7 +54,8 @@ private:
     };
 
     Layout layoutFor(const QRectF& rect) const;
-    void paint(QPainter& painter, const QRectF& rect, const Theme& theme, const Hover& hover) const;
+    void paint(QPainter& painter, const QRectF& rect, const Theme& theme, const Hover& hover,
+               bool onScreen) const;
     void paintHead(QPainter& painter, const Layout& layout, const Theme& theme) const;
     void paintStrip(QPainter& painter, const WarpStrip& strip, const Theme& theme,
                     const QColor& colour, const Hover& hover, bool labelled) const;
@@ -65,7 +66,7 @@ private:
                          const Connection& connection, bool lit) const;
     void paintLanes(QPainter& painter, const Layout& layout, const Theme& theme,
                     const Hover& hover) const;
-    void paintFoot(QPainter& painter, const Layout& layout, const Theme& theme) const;
+    void paintFoot(QPainter& painter, const Layout& layout, const Theme& theme, bool onScreen) const;
     void paintChips(QPainter& painter, const Layout& layout, const Theme& theme) const;
     QString hoverDescription(const Hover& hover) const;
     QString bytes(double value) const;

@@ -20,6 +20,17 @@ class TestRecordsModel : public QObject
     Q_OBJECT
 
 private slots:
+    void whatIsKeptSaysTheDateOfACalibration()
+    {
+        Device device;
+        device.calibration.emplace();
+        device.calibration->time = "2026-11-02T17:38:00";
+        device.calibration->grade = "A";
+        QCOMPARE(basisText(device, TimeText::Date), QString("calibrated 2 Nov 2026 17:38, grade A"));
+        device.calibration->time.clear();
+        QCOMPARE(basisText(device, TimeText::Date), QString("calibrated, grade A"));
+    }
+
     void newestFirstPinnedBeforeAll()
     {
         StudyDocument document;

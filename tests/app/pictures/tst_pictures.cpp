@@ -8,12 +8,14 @@
 #include "core/timing/working_set.h"
 
 #include <QApplication>
+#include <QBuffer>
 #include <QDir>
 #include <QElapsedTimer>
 #include <QImage>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QSignalSpy>
+#include <QSvgGenerator>
 #include <QTest>
 
 #include <algorithm>
@@ -361,6 +363,46 @@ private slots:
             said << arguments[0].toString();
         const QString all = said.join(QLatin1Char('\n'));
         QVERIFY2(all.contains(QStringLiteral("bytes used")), qPrintable(all));
+    }
+
+    void exportsCarryNothingToPress_data()
+    {
+        QTest::addColumn<QString>("of");
+        QTest::addColumn<QString>("assignment");
+        for (const char* id : {"training-memory", "inference-memory", "checkpoint", "attention",
+                               "batch-size", "precision", "roofline", "bank-conflicts", "layout",
+                               "stride", "hierarchy"})
+            QTest::newRow(id) << id << QString();
+        QTest::newRow("step-timeline") << "training-memory" << QString();
+        QTest::newRow("too large") << "training-memory" << "model=llama-2-70b";
+    }
+    void exportsCarryNothingToPress()
+    {
+        QFETCH(QString, of);
+        QFETCH(QString, assignment);
+        const std::string id = of.toStdString();
+        const QByteArray page = assignment.isEmpty() ? QByteArray(QTest::currentDataTag()) : of.toUtf8();
+        std::unique_ptr<Picture> picture(makePicture(page.toStdString()));
+        std::vector<std::string> assignments;
+        if (!assignment.isEmpty())
+            assignments.push_back(assignment.toStdString());
+        const Device device = *findDevice("nvidia-h200");
+        const Parameters given = *resolve(experiment(id.c_str()).schema(), assignments);
+        const auto predicted = experiment(id.c_str()).predict(device, given);
+        QVERIFY2(predicted, predicted ? "" : predicted.error().message.c_str());
+        picture->setState(experiment(id.c_str()), device, given, &*predicted, nullptr);
+        QBuffer drawing;
+        QSvgGenerator generator;
+        generator.setOutputDevice(&drawing);
+        generator.setSize({1000, 420});
+        QPainter painter(&generator);
+        picture->paintTo(painter, QRectF(0, 0, 1000, 420), lightTheme());
+        painter.end();
+        const QString written = QString::fromUtf8(drawing.data());
+        QVERIFY(written.contains("<text"));
+        for (const char* word : {"space plays", "▶", "❚❚", "click", "drag", "⇄", "Make it fit", " more ›",
+                                 "how large a batch?"})
+            QVERIFY2(!written.contains(QString::fromUtf8(word)), word);
     }
 
     void paintsFast()

@@ -130,6 +130,14 @@ void TestRooflinePicture::wordsTouchNothing()
         if (size.width() > 600)
             QCOMPARE(formats, int(rates.size())); // formats of one rate share a name
     }
+    for (const double width : {320.0, 420.0, 500.0, 756.0, 1396.0}) { // half a screen at twice the scale
+        const std::vector<RooflineTick> ticks = rooflineTicks(rooflineScales(state, QRectF(0, 0, width, 240)));
+        QVERIFY(ticks.size() >= 2);
+        for (std::size_t i = 1; i < ticks.size(); ++i)
+            QVERIFY2(ticks[i - 1].box.right() + 3 < ticks[i].box.left(),
+                     qPrintable(ticks[i - 1].text + " on " + ticks[i].text));
+        QVERIFY(ticks.back().box.right() <= width);
+    }
     // The kernel under the pointer always has its name.
     const RooflineScales scales = rooflineScales(state, QRectF(0, 0, 500, 240));
     for (const RooflineMark& mark : state.marks) {
