@@ -64,7 +64,7 @@ void ExperimentPage::build()
     if (m_picture && m_info.id != m_id) // a further page looks into the curve: it stands on top
         centre->insertWidget(0, m_plot);
 
-    m_inspector->setMinimumWidth(300);
+    m_inspector->setMinimumWidth(280);
     m_splitter->setObjectName(QStringLiteral("splitter"));
     m_splitter->addWidget(centre);
     m_splitter->addWidget(m_inspector);

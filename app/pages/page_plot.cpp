@@ -33,9 +33,9 @@ PagePlot::PagePlot(QWidget* parent)
     m_chips->setContentsMargins(0, 0, 0, 0);
     m_chips->setSpacing(6);
     m_bases =
-        chipButton(tr("all bases"),
-                   tr("Also what the datasheet, and the device without its calibration, would "
-                      "predict, where they can"));
+        chipButton(tr("datasheet"),
+                   tr("Also what would be predicted from the datasheet alone, and without the "
+                      "calibration, where that is known"));
     connect(m_bases, &QToolButton::clicked, this, &PagePlot::basesChosen);
     m_logX = logButton(tr("log x"), tr("Logarithmic horizontal axis"), Qt::XAxis);
     m_logY = logButton(tr("log y"), tr("Logarithmic vertical axis"), Qt::YAxis);
@@ -54,7 +54,10 @@ PagePlot::PagePlot(QWidget* parent)
     m_status->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     m_status->setAccessibleName(tr("Value under the pointer"));
 
-    auto* tools = new QHBoxLayout;
+    auto* toolBar = new QWidget(this);
+    toolBar->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // fitChips() sees to it
+    auto* tools = new QHBoxLayout(toolBar);
+    tools->setContentsMargins(0, 0, 0, 0);
     tools->setSpacing(toolSpacing);
     m_chipArea->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // fitChips() sees to it
     tools->addWidget(m_chipArea, 1);
@@ -65,7 +68,7 @@ PagePlot::PagePlot(QWidget* parent)
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(8, 8, 12, 6);
     column->setSpacing(4);
-    column->addLayout(tools);
+    column->addWidget(toolBar);
     column->addWidget(m_view, 1);
     column->addWidget(m_status);
 
@@ -143,14 +146,24 @@ void PagePlot::makeChips(const std::vector<SeriesGroup>& groups)
 
 void PagePlot::fitChips()
 {
-    int wanted = m_chips->sizeHint().width();
-    for (const QToolButton* button : {m_bases, m_logX, m_logY, m_reset}) {
-        if (!button->isHidden())
-            wanted += toolSpacing + button->sizeHint().width();
-    }
-    const bool fits = m_groups.size() <= mostChips && wanted <= layout()->contentsRect().width();
+    const int room = layout()->contentsRect().width();
+    const auto buttons = [this] {
+        int width = 0;
+        for (const QToolButton* button : {m_bases, m_logX, m_logY, m_reset})
+            width += button->isHidden() ? 0 : toolSpacing + button->sizeHint().width();
+        return width;
+    };
+    m_reset->show();
+    m_bases->setVisible(!m_isPlain);
+    const bool fits =
+        m_groups.size() <= mostChips && m_chips->sizeHint().width() + buttons() <= room;
     m_chipArea->setVisible(fits);
     m_list->setVisible(!fits && m_groups.size() > 1);
+    // The narrowest plot does without what a double click and the settings do as well.
+    for (QToolButton* button : {m_reset, m_bases}) {
+        if (!fits && m_list->minimumWidth() + buttons() > room)
+            button->hide();
+    }
 }
 
 void PagePlot::resizeEvent(QResizeEvent* event)
@@ -169,7 +182,8 @@ void PagePlot::setAxes(const AxisSpec& x, const AxisSpec& y)
 
 void PagePlot::setPlain(bool plain)
 {
-    for (QToolButton* button : {m_bases, m_logX, m_logY})
+    m_isPlain = plain;
+    for (QToolButton* button : {m_logX, m_logY})
         button->setVisible(!plain);
     fitChips();
 }

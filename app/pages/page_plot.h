@@ -65,6 +65,7 @@ private:
     std::vector<SeriesGroup> m_groups;
     QString m_hover;
     bool m_isBusy = false;
+    bool m_isPlain = false;
 };
 
 } // namespace memscape

@@ -54,7 +54,7 @@ QSize AttentionPicture::sizeHint() const
 
 QSize AttentionPicture::minimumSizeHint() const
 {
-    return {int(480 * plotUnit()), int(200 * plotUnit())};
+    return {int(420 * plotUnit()), int(200 * plotUnit())};
 }
 
 void AttentionPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const

@@ -63,7 +63,7 @@ QSize BankPicture::sizeHint() const
 
 QSize BankPicture::minimumSizeHint() const
 {
-    return {int(480 * plotUnit()), int(220 * plotUnit())};
+    return {int(420 * plotUnit()), int(220 * plotUnit())};
 }
 
 void BankPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const

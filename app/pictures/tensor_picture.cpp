@@ -59,7 +59,7 @@ QSize TensorPicture::sizeHint() const
 
 QSize TensorPicture::minimumSizeHint() const
 {
-    return {int(480 * plotUnit()), int(270 * plotUnit())};
+    return {int(420 * plotUnit()), int(270 * plotUnit())};
 }
 
 void TensorPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const

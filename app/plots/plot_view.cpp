@@ -283,7 +283,7 @@ QSize PlotView::sizeHint() const
 
 QSize PlotView::minimumSizeHint() const
 {
-    return {static_cast<int>(280 * plotUnit()), static_cast<int>(180 * plotUnit())};
+    return {static_cast<int>(280 * plotUnit()), static_cast<int>(110 * plotUnit())};
 }
 
 void PlotView::changeEvent(QEvent* event)

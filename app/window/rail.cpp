@@ -8,6 +8,8 @@
 
 #include <QButtonGroup>
 #include <QPushButton>
+#include <QScrollArea>
+#include <QVBoxLayout>
 
 #include <algorithm>
 #include <iterator>
@@ -36,6 +38,7 @@ Rail::Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& d
     : QFrame(parent)
     , m_devices(devices)
     , m_group(new QButtonGroup(this))
+    , m_scroll(new QScrollArea(this))
 {
     setObjectName(QStringLiteral("rail"));
     setAccessibleName(tr("Experiments"));
@@ -48,14 +51,24 @@ Rail::Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& d
     motto->setContentsMargins(8, 0, 0, 6);
     column->addWidget(name);
     column->addWidget(motto);
+    auto* list = new QWidget(m_scroll);
+    m_list = new QVBoxLayout(list);
+    m_list->setContentsMargins(0, 0, 0, 0);
+    m_list->setSpacing(2);
     addGroup(QStringLiteral("hardware"), tr("HARDWARE"), experiments);
     addGroup(QStringLiteral("tensors"), tr("TENSORS"), experiments);
     addGroup(QStringLiteral("training"), tr("TRAINING"), experiments);
     addGroup(QStringLiteral("kernels"), tr("KERNELS"), experiments);
     addGroup(QStringLiteral("learn"), tr("LEARN"), experiments);
-    column->addStretch(1);
+    m_list->addStretch(1);
+    m_scroll->setWidget(list);
+    m_scroll->setWidgetResizable(true);
+    m_scroll->setFrameShape(QFrame::NoFrame);
+    m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_scroll->setFocusPolicy(Qt::NoFocus);
+    column->addWidget(m_scroll, 1);
     column->addWidget(makeDeviceCard());
-    setFixedWidth(QFontMetrics(font()).averageCharWidth() * 24 + 40);
+    setFixedWidth(QFontMetrics(relativeFont(1, true)).averageCharWidth() * 18 + 56);
     connect(&devices, &DeviceDirectory::changed, this, &Rail::refreshDevice);
 }
 
@@ -63,7 +76,6 @@ void Rail::addGroup(const QString& group, const QString& title,
                     const std::vector<const Experiment*>& experiments)
 {
     bool titled = false;
-    auto* column = static_cast<QVBoxLayout*>(layout());
     std::vector<const Experiment*> members;
     std::copy_if(
         experiments.begin(), experiments.end(), std::back_inserter(members),
@@ -72,7 +84,7 @@ void Rail::addGroup(const QString& group, const QString& title,
         if (!titled) {
             auto* label = toneLabel(title, "section", this);
             label->setContentsMargins(8, 10, 0, 2);
-            column->addWidget(label);
+            m_list->addWidget(label);
             titled = true;
         }
         const QString id = QString::fromStdString(page.id);
@@ -83,7 +95,7 @@ void Rail::addGroup(const QString& group, const QString& title,
         button->setToolTip(QString::fromStdString(page.question));
         m_group->addButton(button);
         m_buttons.insert(id, button);
-        column->addWidget(button);
+        m_list->addWidget(button);
         connect(button, &QPushButton::clicked, this, [this, id] { emit pageWanted(id); });
     }
 }
@@ -109,8 +121,10 @@ QWidget* Rail::makeDeviceCard()
 
 void Rail::setPage(const QString& experiment)
 {
-    if (QPushButton* button = m_buttons.value(experiment))
+    if (QPushButton* button = m_buttons.value(experiment)) {
         button->setChecked(true);
+        m_scroll->ensureWidgetVisible(button, 0, 24);
+    }
 }
 
 void Rail::setDevice(const std::string& id)

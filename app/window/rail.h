@@ -12,6 +12,8 @@
 class QButtonGroup;
 class QLabel;
 class QPushButton;
+class QScrollArea;
+class QVBoxLayout;
 
 namespace memscape {
 
@@ -43,6 +45,8 @@ private:
     std::string m_device;
     bool m_busy = false;
     QButtonGroup* m_group;
+    QVBoxLayout* m_list = nullptr; ///< of the pages; it scrolls where the window is low
+    QScrollArea* m_scroll;
     QHash<QString, QPushButton*> m_buttons;
     QLabel* m_name;
     QLabel* m_details;

@@ -39,6 +39,7 @@ class TestPagePlot : public QObject
 private slots:
     void longerNamesBecomeAList();
     void thePlaceOfTheListGoesBackToChips();
+    void nothingIsCutOffWhereItIsNarrow();
 };
 
 void TestPagePlot::longerNamesBecomeAList()
@@ -79,6 +80,27 @@ void TestPagePlot::thePlaceOfTheListGoesBackToChips()
     QCOMPARE(chipsOf(plot).size(), 2);
     QVERIFY(!plot.findChild<QComboBox*>()->isVisible());
     QVERIFY(chipsOf(plot).back()->isChecked());
+}
+
+void TestPagePlot::nothingIsCutOffWhereItIsNarrow()
+{
+    PagePlot plot;
+    plot.setGroups(groupsNamed({"one", "two", "three", "four"}), "one");
+    plot.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&plot));
+    for (const int width : {700, 500, 420, 330, 700}) {
+        plot.resize(width, 300);
+        QCoreApplication::processEvents();
+        for (QWidget* tool : plot.findChildren<QWidget*>()) {
+            const bool isTool = qobject_cast<QToolButton*>(tool) || qobject_cast<QComboBox*>(tool);
+            if (!isTool || !tool->isVisible())
+                continue;
+            const QRect place(tool->mapTo(&plot, QPoint()), tool->size());
+            QVERIFY2(plot.rect().contains(place), qPrintable(QString::number(width)));
+            QVERIFY(tool->width() >= tool->minimumSizeHint().width() || qobject_cast<QComboBox*>(tool));
+        }
+    }
+    QVERIFY(plot.minimumSizeHint().width() <= 330);
 }
 
 QTEST_MAIN(TestPagePlot)

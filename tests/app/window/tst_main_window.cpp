@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The whole window, offscreen: pages, panels, palette, titles, a measurement with a fake worker,
 // closing in the middle of one, layouts of other versions.
+#include "app/document/pages.h"
 #include "app/settings/theme.h"
 #include "app/window/worker_dialog.h"
 #include "core/base/file.h"
@@ -45,6 +46,28 @@ private slots:
         QVERIFY(window.page());
         QCOMPARE(window.page()->experiment().id(), experiments().front()->id());
         QVERIFY(window.windowTitle().contains("Memscape"));
+    }
+
+    // Every page, whole: a screen of 1920 × 1200 at twice the scale, less a frame and a task bar.
+    void everyPageFitsHalfOfACommonScreen()
+    {
+        MainWindow window(quietWindow());
+        window.show();
+        for (const PageInfo& page : pagesOf(experiments())) {
+            const QString id = QString::fromStdString(page.id);
+            QVERIFY(window.showPage(id));
+            QCoreApplication::processEvents();
+            const QSize least = window.minimumSizeHint();
+            QVERIFY2(least.width() <= 944 && least.height() <= 552,
+                     qPrintable(QStringLiteral("%1: %2 × %3").arg(id).arg(least.width()).arg(least.height())));
+        }
+        window.resize(944, 552);
+        QCoreApplication::processEvents();
+        QCOMPARE(window.size(), QSize(944, 552));
+        const auto* card = window.findChild<QWidget*>("deviceCard");
+        QVERIFY(window.rect().contains(QRect(card->mapTo(&window, QPoint()), card->size())));
+        const Inspector* inspector = window.page()->inspector();
+        QVERIFY(window.rect().contains(QRect(inspector->mapTo(&window, QPoint()), inspector->size())));
     }
 
     void pagesAreMadeWhenWanted()
