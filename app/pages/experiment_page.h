@@ -122,6 +122,7 @@ private:
     void rememberZoom();
     void restoreZoom(const QString& group);
     void refreshInspector(const ShownMeasurement& shown);
+    std::vector<Claim> claimsBeside(const ShownMeasurement& shown) const;
     QString pointSentence(const Outcome& predicted, const Outcome& measured) const;
     QString staleCalibration(const ShownMeasurement& shown) const;
     InspectorNote noteFor(const ShownMeasurement& shown) const;
@@ -152,7 +153,7 @@ private:
     QSplitter* m_splitter;
     MemoryGuide* m_memory = nullptr;
     CheckpointGuide* m_checkpoint = nullptr;
-    std::vector<Claim> m_claims;
+    std::vector<Claim> m_claims; ///< of the prediction
     QTimer m_timer;
     int m_dirty = Inputs | Outputs;
     std::shared_ptr<const Record> m_prediction;

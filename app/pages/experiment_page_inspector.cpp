@@ -89,11 +89,22 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
     }
     m_inspector->setFooting(basis, fit);
     m_inspector->setNote(noteFor(now));
-    m_inspector->setClaims(target && predicted ? m_claims : std::vector<Claim>(), bytes);
+    m_inspector->setClaims(claimsBeside(samePoint ? now : ShownMeasurement()), bytes);
     m_inspector->setFormulas(m_memory && predicted ? m_memory->textbook()
                                                    : std::vector<TextbookFormula>(),
                              bytes);
     m_inspector->records()->model()->setShown(now.recordIndex);
+}
+
+/// Verdicts by what was measured, where a finished measurement answers for what is on the page; else
+/// those that came with the prediction.
+std::vector<Claim> ExperimentPage::claimsBeside(const ShownMeasurement& now) const
+{
+    if (!device() || !m_prediction)
+        return {};
+    if (!now.outcome || now.live || now.elsewhere)
+        return m_claims;
+    return m_experiment.claims(now.device, now.parameters, *now.outcome);
 }
 
 /// The selected point in words, where the shown curve is over a parameter.

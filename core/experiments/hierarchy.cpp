@@ -201,7 +201,7 @@ Sweep Hierarchy::axis(const Device& device, const Parameters&) const
     // Far enough past the last cache to see memory, two points per doubling.
     const MemoryLevel* last = device.lastCache();
     const double beyond = last && last->capacity.known() ? 8 * last->capacity.value : 0x1p28;
-    const double end = std::clamp(beyond, 0x1p26, 0x1p31);
+    const double end = std::clamp(beyond, 0x1p26, 0x1p30);
     Sweep sweep{"working_set", {}};
     for (double bytes = 0x1p12; bytes <= end; bytes *= 2) {
         sweep.values.emplace_back(bytes);

@@ -2,8 +2,10 @@
 #include "kernels/host/latency.h"
 
 #include "kernels/host/chase.h"
+#include "kernels/host/permutation.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 namespace memscape::host {
@@ -16,18 +18,36 @@ constexpr std::size_t probeLoads = 16384;
 /// Sets below this many bytes are checked to be one whole cycle after building (a few milliseconds).
 constexpr std::size_t checkedBytes = std::size_t {1} << 20;
 
-/// Whole laps for what the caches might hold; beyond, nothing would stay and a start suffices.
-std::size_t warmLoads(double bytes, double largestCache)
+/// Sets up to this many bytes are warmed by a lap of the chase itself.
+constexpr std::size_t lapBytes = std::size_t {4} << 20;
+
+/// One load from every line, in a random order that is known beforehand: what a lap of the chase does
+/// to the caches (they tell streams from reuse), with many loads under way at once.
+void touch(std::span<const std::byte> memory)
 {
-    if (bytes > 2 * largestCache)
-        return 0;
-    return static_cast<std::size_t>(bytes) / sizeof(ChaseNode);
+    const std::size_t lines = memory.size() / sizeof(ChaseNode);
+    const IndexPermutation order(lines, lines);
+    unsigned sum = 0;
+    for (std::size_t i = 0; i < lines; ++i)
+        sum += static_cast<unsigned>(memory[order(i) * sizeof(ChaseNode)]);
+    asm volatile("" : : "r"(sum));
 }
 
 struct Runner
 {
     HostSession& session;
     const ChaseNode* node = nullptr;
+
+    /// Brings into the caches what they may hold: a lap where it is short, else touch(). Beyond what
+    /// the caches might hold nothing would stay.
+    void warm(std::span<const std::byte> memory)
+    {
+        const double bytes = static_cast<double>(memory.size());
+        if (memory.size() <= lapBytes)
+            loads(memory.size() / sizeof(ChaseNode));
+        else if (bytes <= 2 * session.largestCache())
+            session.team().run([&](int) { touch(memory); }, 1);
+    }
 
     /// Seconds of so many loads, continuing where the last ones ended.
     double loads(std::size_t count)
@@ -63,7 +83,7 @@ Result<LatencySamples> measureLatency(HostSession& session, std::size_t bytes,
     if (!wrong.empty())
         return fail("check.failed", "the pointer chase is not one cycle: " + wrong);
 
-    runner.loads(warmLoads(static_cast<double>(bytes), session.largestCache()));
+    runner.warm(buffer.span());
     const double perLoad = std::max(runner.loads(probeLoads) / probeLoads, 1e-11);
     const std::size_t count = std::min(
         loadsPerSample, static_cast<std::size_t>(secondsPerSample / perLoad) + chaseGroup);

@@ -22,6 +22,7 @@ struct SweepPoint
     MergedSamples samples;
     Circumstances seen; ///< the worst of all visits
     std::optional<Point> shown;
+    double visitSeconds = 0; ///< of the last visit
     std::optional<Error> error; ///< why it could not be measured; later passes leave it out
 
     bool measured() const { return shown && !error; }
@@ -128,13 +129,14 @@ public:
         MEMSCAPE_CHECK(m_measurement.check());
         const auto visits = order();
         const bool reset = resetProcessHighWater();
+        m_begin = m_session.clock().now();
         int done = 0;
         for (const Visit& visit : visits) {
             SweepPoint& point = m_points[visit.point];
-            m_session.sink().progress(done++, static_cast<int>(visits.size()),
+            m_session.sink().progress(progress(done++, visits.size()), static_cast<int>(visits.size()),
                                       fmt::format("{} · pass {} of {}", point.label,
                                                   visit.pass + 1, sweepPasses));
-            if (point.error)
+            if (point.error || (visit.pass > 0 && exceedsBudget(point)))
                 continue;
             if (auto visited = this->visit(point, visit.pass); !visited) {
                 if (visited.error().code == "run.cancelled") {
@@ -153,8 +155,29 @@ public:
     }
 
 private:
+    double elapsed() const { return m_session.clock().now() - m_begin; }
+
+    /// Who named the values of a sweep waits for all its passes; the page's own sweep ends in time.
+    bool hasBudget() const { return !m_parameters.sweep(); }
+
+    /// Whether another visit of the point would end after the budget, as its last one took.
+    bool exceedsBudget(const SweepPoint& point) const
+    {
+        return hasBudget() && elapsed() + point.visitSeconds > sweepBudget;
+    }
+
+    /// Visits that are done of all, in time: later passes are left out once the budget is spent.
+    int progress(int done, std::size_t all) const
+    {
+        const double share = hasBudget()
+            ? std::min(elapsed() / sweepBudget, double(done) / double(m_points.size()))
+            : 0;
+        return std::min(std::max(done, static_cast<int>(share * double(all))), static_cast<int>(all));
+    }
+
     Result<void> visit(SweepPoint& point, int pass)
     {
+        const double start = elapsed();
         const SystemTicks begin = m_session.readTicks();
         ContentionWatch watch(m_session.watch().fastestClock());
         watch.start(begin);
@@ -173,6 +196,7 @@ private:
         const Quality quality = qualityOf(point);
         point.shown = Point {point.x, point.name, std::move(figures), detailOf(point, quality)};
         m_session.sink().point(m_sweep.key, *point.shown);
+        point.visitSeconds = elapsed() - start;
         return {};
     }
 
@@ -267,6 +291,8 @@ private:
     {
         Json provenance = provenanceOf(m_session);
         provenance["passes"] = sweepPasses;
+        if (hasBudget())
+            provenance["budget_s"] = sweepBudget; // after it points keep the passes that they have
         provenance["grade"] = std::string(1, overall.grade);
         provenance["reason"] = overall.reason;
         provenance["complete"] = m_complete;
@@ -284,6 +310,7 @@ private:
     HostSession& m_session;
     Sweep m_sweep;
     std::vector<SweepPoint> m_points;
+    double m_begin = 0;
     bool m_complete = true;
 };
 

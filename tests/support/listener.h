@@ -18,6 +18,7 @@ class Listener : public RunSink
 public:
     void progress(int done, int total, const std::string& label) override
     {
+        progressed.push_back(done);
         steps.push_back(label);
         lastDone = done;
         lastTotal = total;
@@ -41,6 +42,7 @@ public:
     std::atomic<bool> stop {false};
     bool insisting = false; ///< on what does not fit
     int stopAfter = std::numeric_limits<int>::max();
+    std::vector<int> progressed; ///< of lastTotal, as told
     std::vector<std::string> steps;
     int lastDone = -1, lastTotal = -1;
     std::vector<Point> points;

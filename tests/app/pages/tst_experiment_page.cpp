@@ -179,6 +179,24 @@ private slots:
         QVERIFY(page->shownRecord()->measured);
     }
 
+    void claimsAreJudgedByTheMeasurementOnceThereIsOne()
+    {
+        auto page = open("stride", "nvidia-h200");
+        const auto verdicts = [&page] {
+            page->updateNow();
+            QStringList lines;
+            for (const QLabel* label : page->inspector()->claims()->findChildren<QLabel*>())
+                lines << label->text();
+            return lines.join(u'\n');
+        };
+        QVERIFY2(verdicts().contains(QLatin1String(", predicted ")), qPrintable(verdicts()));
+        m_fixture->document.addRecord(sampleRecord("stride", {}, 1.25));
+        QVERIFY2(verdicts().contains(QLatin1String(", measured ")), qPrintable(verdicts()));
+        QVERIFY(page->setText("stride", "8")); // what was measured says nothing of another stride
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY2(verdicts().contains(QLatin1String(", predicted ")), qPrintable(verdicts()));
+    }
+
     void aMeasurementWithOtherParametersIsNotCompared()
     {
         m_fixture->document.addRecord(sampleRecord("stride", {"element=float64"}));

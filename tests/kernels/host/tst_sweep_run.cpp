@@ -119,6 +119,52 @@ private slots:
         QCOMPARE(sweep.listener.lastTotal, 9);
     }
 
+    // A clock that only the visits move: strides of 16 elements and more take three seconds each.
+    void aPagesOwnSweepEndsInTime()
+    {
+        struct SetClock : Clock
+        {
+            double now() const override { return seconds; }
+            double seconds = 0;
+        };
+        const auto clock = std::make_shared<SetClock>();
+        Instruments machine = steadyMachine({1e-3});
+        machine.clock = clock;
+        const auto answer = [clock](double stride, int) {
+            clock->seconds += stride >= 16 ? 3 : 0.01;
+            return quiet;
+        };
+        Swept sweep(answer, machine);
+        const auto run = sweep.run("stride=4"); // no sweep of the user's
+        QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
+        QVERIFY(run->complete);
+        QCOMPARE(run->provenance["budget_s"].get<double>(), sweepBudget);
+        double slowest = 0;
+        for (const Json& point : run->measurement.detail["points"]) {
+            const bool slow = point["x"].get<double>() >= 16;
+            const int passes = point["samples"]["time"]["passes"];
+            if (slow)
+                QVERIFY2(passes >= 1 && passes < sweepPasses, point.dump().c_str());
+            else
+                QCOMPARE(passes, sweepPasses); // what is quick still fits in
+            slowest += slow ? 3 : 0;
+        }
+        QVERIFY(slowest > 0);
+        QVERIFY(clock->seconds <= std::max(slowest, sweepBudget) + 1);
+        int last = 0;
+        for (const int step : sweep.listener.progressed) {
+            QVERIFY(step >= last);
+            last = step;
+        }
+
+        clock->seconds = 0;
+        Swept named(answer, machine); // who names the values gets every pass
+        const auto whole = named.run("stride=1,16,64");
+        QVERIFY(!whole->provenance.contains("budget_s"));
+        for (const Json& point : whole->measurement.detail["points"])
+            QCOMPARE(point["samples"]["time"]["passes"].get<int>(), sweepPasses);
+    }
+
     void aQuietMachineIsGradeA()
     {
         Swept sweep([](double stride, int) { return std::vector<double>(6, 1e-3 * stride); });
