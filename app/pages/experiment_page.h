@@ -125,6 +125,7 @@ private:
     std::vector<Claim> claimsBeside(const ShownMeasurement& shown) const;
     QString pointSentence(const Outcome& predicted, const Outcome& measured) const;
     QString staleCalibration(const ShownMeasurement& shown) const;
+    QString extentText() const;
     InspectorNote noteFor(const ShownMeasurement& shown) const;
     ShownMeasurement shown() const;
     std::vector<PinnedOutcome> pinnedOutcomes(const ShownMeasurement& shown) const;

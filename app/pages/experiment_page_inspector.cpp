@@ -132,6 +132,17 @@ QString ExperimentPage::staleCalibration(const ShownMeasurement& now) const
     return staleText(predicted, *now.outcome, currentGroup(seriesGroups(predicted)).series.front());
 }
 
+/// ": 12 points, in about 20 s": how long Measure would take, where it goes over the plot's points.
+QString ExperimentPage::extentText() const
+{
+    const SeriesAxis* axis = currentAxis();
+    const Device* target = device();
+    if (!axis || !target || !findParameter(m_experiment.schema(), axis->key))
+        return {};
+    const QString points = tr(": %n points", nullptr, int(axis->values.size()));
+    return parameters().sweep() || target->isGpu() ? points : points + tr(", in about 20 s");
+}
+
 InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
 {
     auto* self = const_cast<ExperimentPage*>(this); // the actions run later, from a click
@@ -169,7 +180,7 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
             return {obstacle, {}, {}};
         if (m_services.runs.current())
             return {};
-        return {tr("Not measured yet: press Measure to put the real thing beside the prediction."),
+        return {tr("Not measured yet: press Measure to put the real thing beside the prediction%1.").arg(extentText()),
                 currentX() ? tr("Measure only this point") : QString(), [self] { self->measurePoint(); }};
     }
     if (now.elsewhere) {

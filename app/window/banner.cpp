@@ -7,6 +7,7 @@
 
 #include <QAccessible>
 #include <QClipboard>
+#include <QEvent>
 #include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -14,12 +15,16 @@
 #include <QTimer>
 #include <QToolButton>
 
+#include <algorithm>
+
 namespace memscape {
 
 namespace {
 
 constexpr int most = 3;
 constexpr int noticeTime = 8000; ///< ms that good news stays
+constexpr int widest = 760;
+constexpr int edge = 12; ///< pixels between a message and the edges of the page
 
 QString iconName(BannerKind kind)
 {
@@ -129,6 +134,48 @@ Banner::Banner(QWidget* parent)
 {
     m_column->setContentsMargins(0, 0, 0, 0);
     m_column->setSpacing(6);
+    hide();
+    if (parent)
+        parent->installEventFilter(this);
+}
+
+bool Banner::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == parent() && event->type() == QEvent::Resize)
+        place();
+    return QWidget::eventFilter(watched, event);
+}
+
+/// As wide as a message is pleasant to read, in the middle of the lower edge.
+void Banner::place()
+{
+    if (!parentWidget())
+        return;
+    const auto all = lines();
+    const bool any = std::any_of(all.begin(), all.end(), [this](const Line* line) { return isHere(*line); });
+    setVisible(any);
+    if (!any)
+        return;
+    const QRect area = parentWidget()->rect().adjusted(edge, edge, -edge, -edge);
+    const int width = std::min(area.width(), widest);
+    m_column->activate();
+    const int height = std::min(area.height(), m_column->hasHeightForWidth() ? m_column->heightForWidth(width)
+                                                                             : sizeHint().height());
+    setGeometry(area.left() + (area.width() - width) / 2, area.bottom() + 1 - height, width, height);
+    raise();
+}
+
+bool Banner::isHere(const Line& line) const
+{
+    return line.message().page.isEmpty() || line.message().page == m_page;
+}
+
+void Banner::setPage(const QString& experiment)
+{
+    m_page = experiment;
+    for (Line* line : lines())
+        line->setVisible(isHere(*line));
+    place();
 }
 
 QList<Banner::Line*> Banner::lines() const
@@ -150,6 +197,7 @@ void Banner::put(const BannerMessage& message)
         if (line->message().topic == message.topic)
             line->again();
         alert(line);
+        place();
         return;
     }
     if (!message.topic.isEmpty())
@@ -162,13 +210,11 @@ void Banner::put(const BannerMessage& message)
 void Banner::add(const BannerMessage& message)
 {
     auto* line = new Line(message, this);
-    m_column->setContentsMargins(16, 10, 16, 4);
+    line->setVisible(isHere(*line));
     m_column->addWidget(line);
     // Later, because the layout still knows the line; and not at all once the layout is gone.
-    connect(line, &QObject::destroyed, m_column, [this] {
-        if (m_column->count() == 0)
-            m_column->setContentsMargins(0, 0, 0, 0);
-    }, Qt::QueuedConnection);
+    connect(line, &QObject::destroyed, m_column, [this] { place(); }, Qt::QueuedConnection);
+    place();
     if (message.kind == BannerKind::Info && message.actions.isEmpty())
         QTimer::singleShot(noticeTime, line, &QObject::deleteLater);
     alert(line);
@@ -203,8 +249,10 @@ void Banner::closeTopic(const QString& topic)
 QStringList Banner::texts() const
 {
     QStringList texts;
-    for (const Line* line : lines())
-        texts << line->text();
+    for (const Line* line : lines()) {
+        if (isHere(*line))
+            texts << line->text();
+    }
     return texts;
 }
 

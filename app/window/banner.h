@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Messages in place instead of modal boxes: what happened, what to do next, Copy details, and up to
 // two actions. At most three stand at once; the same message again is counted, not repeated. Good
-// news goes away by itself, problems stay until they are closed.
+// news goes away by itself, problems stay until they are closed. They lie over the lower edge of the
+// page, so that nothing moves under the mouse.
 #pragma once
 
 #include "core/base/result.h"
@@ -32,6 +33,7 @@ struct BannerMessage
     QString details = {}; ///< for Copy details; empty: no such button
     QList<BannerAction> actions = {};
     QString topic = {}; ///< a newer message of the same topic replaces this one
+    QString page = {}; ///< id of the experiment that it is about; empty: it stands on every page
 };
 
 class Banner : public QWidget
@@ -39,21 +41,30 @@ class Banner : public QWidget
     Q_OBJECT
 
 public:
+    /// Lies over the lower edge of `parent` and follows its size.
     explicit Banner(QWidget* parent = nullptr);
 
+    /// Which experiment's page is on screen: messages about another one wait for theirs.
+    void setPage(const QString& experiment);
     void put(const BannerMessage& message);
     void showError(const Error& error, const QString& details = {});
     void showNotice(const QString& text);
     void closeTopic(const QString& topic);
-    /// Texts that stand now, oldest first: for tests and screen readers.
+    /// Texts that stand on this page, oldest first: for tests and screen readers.
     QStringList texts() const;
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
     class Line;
     void add(const BannerMessage& message);
+    bool isHere(const Line& line) const;
     QList<Line*> lines() const;
+    void place();
 
     QVBoxLayout* m_column;
+    QString m_page;
 };
 
 } // namespace memscape

@@ -34,6 +34,12 @@ WorkerOptions localWorker(const QStringList& command)
     return options;
 }
 
+/// The experiment whose pages show what is said of the run; a calibration is about all of them.
+QString pageOf(const RunningMeasurement& run)
+{
+    return run.experiment == "calibrate" ? QString() : QString::fromStdString(run.experiment);
+}
+
 } // namespace
 
 MainWindow::MainWindow(WindowOptions options, QWidget* parent)
@@ -43,8 +49,8 @@ MainWindow::MainWindow(WindowOptions options, QWidget* parent)
     , m_runs(m_document, m_devices)
     , m_views(m_session, m_document)
     , m_rail(new Rail(experiments(), m_devices, this))
-    , m_banner(new Banner(this))
     , m_stack(new QStackedWidget(this))
+    , m_banner(new Banner(m_stack))
     , m_toolbar(new QToolBar(tr("Toolbar"), this))
     , m_exportMenu(new QMenu(this))
     , m_files(new StudyFiles(m_document, m_settings, *m_banner, this))
@@ -91,12 +97,8 @@ void MainWindow::build()
     auto* row = new QHBoxLayout(centre);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(0);
-    auto* column = new QVBoxLayout;
-    column->setSpacing(0);
-    column->addWidget(m_banner);
-    column->addWidget(m_stack, 1);
     row->addWidget(m_rail);
-    row->addLayout(column, 1);
+    row->addWidget(m_stack, 1);
     setCentralWidget(centre);
 
     m_toolbar->setObjectName(QStringLiteral("toolbar"));
@@ -120,7 +122,9 @@ void MainWindow::build()
     connect(&m_runs, &RunController::calibrationDoubtful, this, &MainWindow::offerCalibration);
     connect(&m_runs, &RunController::notice, m_banner, &Banner::showNotice);
     connect(&m_runs, &RunController::warning, this, [this](const QString& text) {
-        m_banner->put({BannerKind::Warning, text, {}, {}, {}, QStringLiteral("run")});
+        const auto& run = m_runs.current();
+        m_banner->put({BannerKind::Warning, text, {}, {}, {}, QStringLiteral("run"),
+                       run ? pageOf(*run) : QString()});
     });
     connect(&m_runs, &RunController::changed, this, [this] {
         if (m_runs.current() && m_runs.current()->done == 0)
@@ -153,7 +157,7 @@ void MainWindow::offerToInsist(const Error& error, const RunningMeasurement& run
     const auto again = [this, run] { m_runs.measure(run.experiment, run.device, run.parameters, true); };
     m_banner->put({BannerKind::Problem, QString::fromStdString(error.message),
                    QString::fromStdString(error.hint), QString::fromStdString(error.code + '\n' + error.text()),
-                   {{tr("Try anyway"), again}}, QStringLiteral("run")});
+                   {{tr("Try anyway"), again}}, QStringLiteral("run"), pageOf(run)});
 }
 
 void MainWindow::closeRunBanners()
@@ -170,11 +174,11 @@ void MainWindow::offerToWait(const QString& text, const RunningMeasurement& run)
         m_runs.startWhenQuiet(run);
         m_banner->put({BannerKind::Info, tr("Waiting for a quiet machine. It was: %1.").arg(text), {}, {},
                        {{tr("Measure anyway"), anyway}, {tr("Don’t measure"), [this] { m_runs.stopWaiting(); }}},
-                       QStringLiteral("busy")});
+                       QStringLiteral("busy"), pageOf(run)});
     };
     m_banner->put({BannerKind::Warning, text,
                    tr("What is measured now is the time of a busy machine."), {},
-                   {{tr("Wait"), wait}, {tr("Measure anyway"), anyway}}, QStringLiteral("busy")});
+                   {{tr("Wait"), wait}, {tr("Measure anyway"), anyway}}, QStringLiteral("busy"), pageOf(run)});
 }
 
 /// A calibration that was not used: predictions go on with what they had.
@@ -234,6 +238,7 @@ bool MainWindow::showPage(const QString& id)
     m_rail->setPage(id);
     setPanels();
     m_stack->setCurrentWidget(made);
+    m_banner->setPage(QString::fromStdString(made->experiment().id()));
     m_document.setPage(id.toStdString());
     pageUpdated();
     return true;

@@ -123,8 +123,8 @@ private:
     Actions m_actions;
     std::unique_ptr<Autosave> m_autosave;
     Rail* m_rail;
-    Banner* m_banner;
     QStackedWidget* m_stack;
+    Banner* m_banner; ///< lies over m_stack
     QToolBar* m_toolbar;
     QMenu* m_exportMenu;
     StudyFiles* m_files;

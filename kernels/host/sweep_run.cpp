@@ -51,6 +51,17 @@ std::vector<SweepPoint> pointsOf(const Experiment& experiment, const Sweep& swee
     return points;
 }
 
+/// What was timed, for people: the label of the figure that the samples make.
+std::string sampledName(const SweepPoint& point, const std::string& key)
+{
+    const Figure* figure = point.shown ? findFigure(point.shown->figures, key) : nullptr;
+    if (figure)
+        return figure->unit == Unit::Second ? figure->label : "time behind " + figure->label;
+    std::string words = key;
+    std::replace(words.begin(), words.end(), '_', ' ');
+    return words;
+}
+
 /// The worst grade among the point's sample sets.
 Quality qualityOf(const SweepPoint& point)
 {
@@ -60,7 +71,7 @@ Quality qualityOf(const SweepPoint& point)
         Circumstances circumstances = point.seen;
         circumstances.drift = samples.drift();
         Quality quality = gradeOf(summarize(samples.merged()), circumstances);
-        quality.reason = key + ": " + quality.reason;
+        quality.reason = sampledName(point, key) + ": " + quality.reason;
         worst = first ? quality : worse(worst, quality);
         first = false;
     }
@@ -104,7 +115,7 @@ Json samplesOf(const std::vector<SweepPoint>& points)
 void noteTorn(const SweepPoint& point, HostSession& session)
 {
     for (const auto& [key, samples] : point.samples) {
-        const std::string note = samples.note(fmt::format("{} at {}", key, point.label));
+        const std::string note = samples.note(fmt::format("{} at {}", sampledName(point, key), point.label));
         if (!note.empty())
             session.noteOnce("warning", "pass.torn", note);
     }
@@ -193,8 +204,8 @@ private:
         point.seen = worseOf(point.seen, watch.circumstances(m_session.readTicks(), count));
 
         MEMSCAPE_TRY(figures, m_measurement.figures(point.parameters, point.samples));
-        const Quality quality = qualityOf(point);
-        point.shown = Point {point.x, point.name, std::move(figures), detailOf(point, quality)};
+        point.shown = Point {point.x, point.name, std::move(figures), {}};
+        point.shown->detail = detailOf(point, qualityOf(point));
         m_session.sink().point(m_sweep.key, *point.shown);
         point.visitSeconds = elapsed() - start;
         return {};

@@ -5,6 +5,7 @@
 #include <QClipboard>
 #include <QPushButton>
 #include <QTest>
+#include <QToolButton>
 
 using namespace memscape;
 
@@ -53,6 +54,43 @@ private slots:
         for (int i = 0; i < 6; ++i)
             banner.showNotice(QString::number(i));
         QCOMPARE(banner.texts(), (QStringList{"3", "4", "5"}));
+    }
+
+    void aMessageAboutAPageWaitsForIt()
+    {
+        Banner banner;
+        banner.setPage("stride");
+        banner.put({BannerKind::Warning, "passes differ", {}, {}, {}, "run", "hierarchy"});
+        banner.put({BannerKind::Problem, "the disk is full"});
+        QCOMPARE(banner.texts(), QStringList{"the disk is full"});
+        banner.setPage("hierarchy");
+        QCOMPARE(banner.texts(), (QStringList{"passes differ", "the disk is full"}));
+        banner.closeTopic("run");
+        QCOMPARE(banner.texts(), QStringList{"the disk is full"});
+    }
+
+    void messagesLieOverThePageAndPushNothing()
+    {
+        QWidget window;
+        window.resize(900, 600);
+        QWidget page(&window);
+        page.setGeometry(window.rect());
+        Banner banner(&window);
+        window.show();
+        QVERIFY(banner.isHidden());
+        banner.put({BannerKind::Warning, QString("a long message ").repeated(30)});
+        const QRect before = page.geometry();
+        QVERIFY(banner.isVisible());
+        QCOMPARE(page.geometry(), before);
+        QVERIFY(window.rect().contains(banner.geometry()));
+        QVERIFY(banner.geometry().bottom() > 560 && banner.width() < 800);
+        for (const QSize size : {QSize(400, 300), QSize(1500, 900)}) {
+            window.resize(size);
+            QTRY_VERIFY(window.rect().contains(banner.geometry()));
+            QVERIFY(banner.geometry().bottom() > size.height() - 40);
+        }
+        banner.findChild<QToolButton*>()->click();
+        QTRY_VERIFY(banner.isHidden());
     }
 
     void aTopicReplacesItself()
