@@ -42,6 +42,10 @@ struct PageState
     bool operator==(const PageState&) const = default;
 };
 
+/// "cpu" of another machine is not this one: it gets an id of its own ("cpu of AMD EPYC"), so that its
+/// measurements do not stand beside predictions for this machine; and the plain one where it is this.
+void tellMachinesApart(std::vector<Record>& records);
+
 class StudyDocument : public QObject
 {
     Q_OBJECT

@@ -5,6 +5,7 @@
 #include "app/document/study_document.h"
 
 #include "core/base/file.h"
+#include "core/device/catalogue.h"
 
 #include <QCryptographicHash>
 #include <QFileInfo>
@@ -139,6 +140,19 @@ bool StudyDocument::adoptLock(const QString& path)
     return !m_readOnly;
 }
 
+void tellMachinesApart(std::vector<Record>& records)
+{
+    const std::string here = describeHost().name;
+    for (Record& record : records) {
+        Device& device = record.device;
+        const std::string elsewhere = "cpu of " + device.name;
+        if (device.id == "cpu" && device.name != here)
+            device.id = elsewhere;
+        else if (device.id == elsewhere && device.name == here)
+            device.id = "cpu"; // back on its machine
+    }
+}
+
 Result<void> StudyDocument::open(const QString& path)
 {
     MEMSCAPE_TRY(text, readFile(pathOf(path)));
@@ -148,6 +162,7 @@ Result<void> StudyDocument::open(const QString& path)
         newStudy(); // without a file: saving must not put a study in the place of a record
         Study study;
         study.records.push_back(std::move(record));
+        tellMachinesApart(study.records);
         replaceStudy(std::move(study));
         return {};
     }
@@ -167,6 +182,7 @@ Result<void> StudyDocument::open(const QString& path)
     }
     m_hash = hashOf(text);
     setFileName(path);
+    tellMachinesApart(study.records);
     replaceStudy(std::move(study));
     return {};
 }

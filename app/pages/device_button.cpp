@@ -70,6 +70,7 @@ void DeviceButton::fillMenu()
     m_menu.clear();
     addSection(tr("Live: predicted and measured"), DeviceSource::Live);
     addSection(tr("Device files"), DeviceSource::File);
+    addSection(tr("Machines of records"), DeviceSource::Record);
     addSection(tr("Catalogue: predicted"), DeviceSource::Catalogue);
     m_menu.addSeparator();
     QAction* calibrate = m_menu.addAction(themedIcon(QStringLiteral("calibrate")),

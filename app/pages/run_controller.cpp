@@ -64,7 +64,9 @@ QString RunController::obstacle(const std::string& deviceId) const
     if (entry->source != DeviceSource::Live)
         return tr("%1 is known from its %2: it can be predicted, not measured. Pick a live device "
                   "to measure.")
-            .arg(entry->label, entry->source == DeviceSource::File ? tr("file") : tr("data sheet"));
+            .arg(entry->label, entry->source == DeviceSource::File      ? tr("file")
+                     : entry->source == DeviceSource::Record ? tr("machine of a record")
+                                                             : tr("data sheet"));
     return entry->missing;
 }
 

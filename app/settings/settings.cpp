@@ -159,6 +159,17 @@ void Settings::setShowBases(bool show)
     set(QStringLiteral("view/bases"), truth(show), Key::Bases);
 }
 
+int Settings::firstSteps() const
+{
+    return m_settings.value(QStringLiteral("view/firstSteps"), 0).toInt();
+}
+
+void Settings::setFirstSteps(int done)
+{
+    if (done != firstSteps())
+        set(QStringLiteral("view/firstSteps"), QString::number(done), Key::FirstSteps);
+}
+
 bool Settings::reducedMotion() const
 {
     return isTrue(QStringLiteral("view/reducedMotion"));

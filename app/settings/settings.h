@@ -41,7 +41,7 @@ class Settings : public QObject
     Q_OBJECT
 public:
     enum class Key { Theme, ByteStyle, FontZoom, ReducedMotion, RecentFiles, Workers, DeviceFiles,
-                     Export, LastFolder, Shortcuts, Bases };
+                     Export, LastFolder, Shortcuts, Bases, FirstSteps };
     Q_ENUM(Key)
     static constexpr int version = 1;
     static constexpr int recentLimit = 12;
@@ -60,6 +60,9 @@ public:
     /// Plots also show what the datasheet, or the device uncalibrated, would predict.
     bool showBases() const;
     void setShowBases(bool show);
+    /// Which of the first steps are done, a bit each.
+    int firstSteps() const;
+    void setFirstSteps(int done);
     bool reducedMotion() const;
     void setReducedMotion(bool reduced);
     /// Newest first, absolute, no doubles; files that are gone stay (the menu greys them).

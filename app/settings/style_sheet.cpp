@@ -86,6 +86,7 @@ QMainWindow, QDialog { background: $background; }
 #statusLine { color: $textDim; }
 QFrame[card="true"] { background: $raised; border: 1px solid $border; border-radius: ~8~; }
 QFrame[card="true"][current="true"] { border-color: $measured; }
+#firstSteps { background: $raised; border: none; border-bottom: 1px solid $border; }
 #banner { background: $raised; border: 1px solid $warning; border-radius: ~8~; }
 #banner[kind="info"] { border-color: $predicted; }
 #banner[kind="error"] { border-color: $bad; }

@@ -40,6 +40,14 @@ QString pageOf(const RunningMeasurement& run)
     return run.experiment == "calibrate" ? QString() : QString::fromStdString(run.experiment);
 }
 
+/// A page's wish for height (its texts wrap) must not squeeze what stands above it: pages scroll.
+class PageStack : public QStackedWidget
+{
+public:
+    using QStackedWidget::QStackedWidget;
+    bool hasHeightForWidth() const override { return false; }
+};
+
 } // namespace
 
 MainWindow::MainWindow(WindowOptions options, QWidget* parent)
@@ -49,8 +57,9 @@ MainWindow::MainWindow(WindowOptions options, QWidget* parent)
     , m_runs(m_document, m_devices)
     , m_views(m_session, m_document)
     , m_rail(new Rail(experiments(), m_devices, this))
-    , m_stack(new QStackedWidget(this))
+    , m_stack(new PageStack(this))
     , m_banner(new Banner(m_stack))
+    , m_first(new FirstSteps(m_settings, this))
     , m_toolbar(new QToolBar(tr("Toolbar"), this))
     , m_exportMenu(new QMenu(this))
     , m_files(new StudyFiles(m_document, m_settings, *m_banner, this))
@@ -97,8 +106,12 @@ void MainWindow::build()
     auto* row = new QHBoxLayout(centre);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(0);
+    auto* column = new QVBoxLayout;
+    column->setSpacing(0);
+    column->addWidget(m_first);
+    column->addWidget(m_stack, 1);
     row->addWidget(m_rail);
-    row->addWidget(m_stack, 1);
+    row->addLayout(column, 1);
     setCentralWidget(centre);
 
     m_toolbar->setObjectName(QStringLiteral("toolbar"));
@@ -130,6 +143,7 @@ void MainWindow::build()
         if (m_runs.current() && m_runs.current()->done == 0)
             closeRunBanners(); // of the run before
     });
+    connect(m_first, &FirstSteps::wanted, this, &MainWindow::takeFirstStep);
     connect(&m_settings, &Settings::changed, this, &MainWindow::applySettings);
     connect(m_files, &StudyFiles::recordsAdded, this, &MainWindow::showPage);
     connect(m_files, &StudyFiles::recordOpened, this, [this] {
@@ -149,6 +163,28 @@ void MainWindow::build()
         if (page())
             m_document.setDevice(page()->experiment().id(), path.toStdString());
     });
+}
+
+void MainWindow::takeFirstStep(FirstStep step)
+{
+    switch (step) {
+    case FirstStep::Drag:
+        if (page())
+            page()->plot()->setHoverText(tr("Drag the yellow line in the plot, or its slider: the prediction follows."));
+        break;
+    case FirstStep::Measure:
+        m_actions.at(QStringLiteral("run.measurePoint")).trigger();
+        break;
+    case FirstStep::Model:
+        if (showPage(QStringLiteral("training-memory"))) {
+            if (ParameterField* model = page()->inspector()->form()->field(QStringLiteral("model")))
+                model->setFocus();
+        }
+        break;
+    case FirstStep::Example:
+        m_files->openExample();
+        break;
+    }
 }
 
 /// What does not fit is not tried unless somebody wants that: the worker may be lost, the window not.
@@ -275,6 +311,13 @@ void MainWindow::documentChanged(const ChangeEvent& event)
         else if (reset && wanted.isEmpty() && !m_page.isEmpty())
             m_document.setPage(m_page.toStdString());
     }
+    if (reset || std::holds_alternative<RecordAdded>(event) || std::holds_alternative<RecordRemoved>(event)) {
+        std::vector<Device> devices;
+        for (const Record& record : m_document.records())
+            devices.push_back(record.device);
+        m_devices.setRecorded(devices);
+    }
+    m_first->follow(event);
     refreshTitle();
 }
 

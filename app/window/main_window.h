@@ -12,6 +12,7 @@
 #include "app/window/banner.h"
 #include "app/window/command_palette.h"
 #include "app/window/exporter.h"
+#include "app/window/first_steps.h"
 #include "app/window/page_views.h"
 #include "app/window/rail.h"
 #include "app/window/study_files.h"
@@ -87,6 +88,7 @@ private:
     void exchangeViews();
     void refreshTitle();
     void refreshRun();
+    void takeFirstStep(FirstStep step);
     void offerToInsist(const Error& error, const RunningMeasurement& run);
     void offerToWait(const QString& text, const RunningMeasurement& run);
     void offerCalibration(const Error& error, const std::string& deviceId,
@@ -125,6 +127,7 @@ private:
     Rail* m_rail;
     QStackedWidget* m_stack;
     Banner* m_banner; ///< lies over m_stack
+    FirstSteps* m_first;
     QToolBar* m_toolbar;
     QMenu* m_exportMenu;
     StudyFiles* m_files;

@@ -41,6 +41,7 @@ void MainWindow::connectFileActions()
 {
     on("file.new", [this] { m_files->newStudy(); });
     on("file.open", [this] { m_files->open(); });
+    on("file.example", [this] { m_files->openExample(); });
     on("file.reload", [this] { m_files->reload(); });
     on("file.save", [this] { m_files->save(); });
     on("file.saveAs", [this] { m_files->saveAs(); });
@@ -148,6 +149,7 @@ void MainWindow::connectHelpActions()
                  experimentHelp(page.experiment()));
     });
     on("help.start", [this] { showHelp(this, tr("Getting started"), startHelp()); });
+    on("help.first", [this] { m_settings.setFirstSteps(0); });
     on("help.shortcuts",
        [this] { showHelp(this, tr("Keyboard shortcuts"), shortcutsHelp(m_actions)); });
     on("help.about", [this] { showHelp(this, tr("About Memscape"), aboutHelp()); });

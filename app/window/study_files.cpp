@@ -3,6 +3,7 @@
 
 #include "app/workers/devices.h"
 #include "core/base/file.h"
+#include "core/base/json.h"
 
 #include <nlohmann/json.hpp>
 
@@ -68,6 +69,12 @@ bool isModelFile(const QString& path)
     return !json->contains("format")
         && (name == QStringLiteral("config.json") || json->contains("model_type")
             || json->contains("architectures"));
+}
+
+Result<Record> recordOf(const QByteArray& text)
+{
+    MEMSCAPE_TRY(json, parseJson(std::string_view(text.constData(), std::size_t(text.size()))));
+    return recordFromJson(json);
 }
 
 } // namespace
@@ -203,6 +210,28 @@ bool StudyFiles::openStudy(const QString& path)
     return true;
 }
 
+void StudyFiles::openExample()
+{
+    if (!mayClose())
+        return;
+    std::vector<Record> records;
+    const QDir folder(QStringLiteral(":/examples"));
+    for (const QString& name : folder.entryList({QStringLiteral("*.json")}, QDir::Files, QDir::Name)) {
+        QFile file(folder.filePath(name));
+        static_cast<void>(file.open(QIODevice::ReadOnly)); // what cannot be read is no record
+        auto record = recordOf(file.readAll());
+        if (!record) {
+            m_banner.showError(record.error(), file.fileName());
+            return;
+        }
+        records.push_back(std::move(*record));
+    }
+    tellMachinesApart(records);
+    m_document.newStudy();
+    m_document.addRecords(std::move(records), tr("Open the example"));
+    emit recordOpened();
+}
+
 bool StudyFiles::addRecord(const QString& path)
 {
     auto record = readRecord(std::filesystem::path(path.toStdString()));
@@ -213,6 +242,7 @@ bool StudyFiles::addRecord(const QString& path)
     const QString experiment = QString::fromStdString(record->experiment);
     std::vector<Record> records;
     records.push_back(std::move(*record));
+    tellMachinesApart(records);
     m_document.addRecords(std::move(records), tr("Import %1").arg(QFileInfo(path).fileName()));
     emit recordsAdded(experiment);
     return true;

@@ -38,6 +38,8 @@ public:
     /// becomes it); a device file joins the device list; the file of a network goes to the page it
     /// is for.
     bool openPath(const QString& path);
+    /// The records that come with the program, as a new study.
+    void openExample();
     void openPaths(const QStringList& paths);
     bool save();
     bool saveAs();

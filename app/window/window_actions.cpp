@@ -26,6 +26,9 @@ void defineFile(Actions& actions)
                  menu, 0});
     actions.add({"file.open", tr("&Open…"), tr("Open a study, a record or a device file"), "open",
                  {keys("Ctrl+O")}, menu, 0});
+    actions.add({"file.example", tr("Open the e&xample"),
+                 tr("A study of a quiet machine: hierarchy, strides and attention, predicted and measured"), {}, {},
+                 menu, 0});
     actions.add({"file.reload", tr("Re&load"), tr("Read the study's file again"), "reload",
                  {keys("F5")}, menu, 0});
     actions.add({"file.save", tr("&Save"), tr("Save the study"), "save", {keys("Ctrl+S")}, menu,
@@ -132,6 +135,8 @@ void defineSettingsAndHelp(Actions& actions)
     actions.add({"help.experiment", tr("&About this experiment"),
                  tr("What it models and what it leaves out"), "info", {keys("F1")}, "help", 0});
     actions.add({"help.start", tr("&Getting started"), tr("Five minutes with Memscape"), {}, {},
+                 "help", 0});
+    actions.add({"help.first", tr("Show the &first steps"), tr("The row of suggestions above the page"), {}, {},
                  "help", 0});
     actions.add({"help.shortcuts", tr("&Keyboard shortcuts"), tr("All of them"), {},
                  {keys("Ctrl+F1")}, "help", 0});

@@ -137,6 +137,21 @@ void DeviceDirectory::setDeviceFiles(const QStringList& paths)
     refresh();
 }
 
+void DeviceDirectory::setRecorded(const std::vector<Device>& devices)
+{
+    std::vector<Device> recorded;
+    for (const Device& device : devices) {
+        const auto same = [&](const Device& one) { return one.id == device.id; };
+        if (!device.id.empty() && std::none_of(recorded.begin(), recorded.end(), same))
+            recorded.push_back(device);
+    }
+    const auto sameId = [](const Device& a, const Device& b) { return a.id == b.id; };
+    const bool same = std::equal(recorded.begin(), recorded.end(), m_recorded.begin(), m_recorded.end(), sameId);
+    m_recorded = std::move(recorded);
+    if (!same)
+        rebuild();
+}
+
 void DeviceDirectory::refresh()
 {
     m_problems.clear();
@@ -213,6 +228,17 @@ void DeviceDirectory::rebuild()
     for (const auto& client : m_clients)
         addLive(*client);
     m_entries.insert(m_entries.end(), m_fileEntries.begin(), m_fileEntries.end());
+    for (const Device& device : m_recorded) {
+        if (find(device.id) || isElsewhere(device.id))
+            continue;
+        DeviceEntry entry;
+        entry.id = device.id;
+        entry.label = QString::fromStdString(device.name);
+        entry.source = DeviceSource::Record;
+        entry.missing = tr("the machine of a record: for predictions only");
+        entry.device = device;
+        m_entries.push_back(std::move(entry));
+    }
     for (const Device& device : m_catalogue) {
         DeviceEntry entry;
         entry.id = device.id;
@@ -222,6 +248,14 @@ void DeviceDirectory::rebuild()
         m_entries.push_back(std::move(entry));
     }
     emit changed();
+}
+
+/// In the catalogue, or a GPU of a machine whose driver is not here now.
+bool DeviceDirectory::isElsewhere(const std::string& id) const
+{
+    const bool inCatalogue = std::any_of(m_catalogue.begin(), m_catalogue.end(),
+                                         [&](const Device& device) { return device.id == id; });
+    return inCatalogue || id == "cpu" || id.starts_with("cuda:") || id.find('/') != std::string::npos;
 }
 
 const DeviceEntry* DeviceDirectory::find(const std::string& id) const

@@ -30,7 +30,7 @@ struct WorkerCommand
 Result<QStringList> checkWorkerCommand(const WorkerCommand& worker,
                                        const std::vector<WorkerCommand>& others);
 
-enum class DeviceSource { Live, Catalogue, File };
+enum class DeviceSource { Live, Catalogue, File, Record };
 
 struct DeviceEntry
 {
@@ -65,10 +65,12 @@ public:
     void setWorkers(const std::vector<WorkerCommand>& workers);
     /// Device files to list (calibrations). Unreadable ones are in problems().
     void setDeviceFiles(const QStringList& paths);
+    /// Devices that records tell of; those that are not known otherwise are listed, for predictions.
+    void setRecorded(const std::vector<Device>& devices);
     /// Read the catalogue, the files and the saved calibration again (after a calibration).
     void refresh();
 
-    /// Live first (this machine, then by worker), calibrated files, catalogue. Entries and pointers
+    /// Live first (this machine, then by worker), calibrated files, devices of records, catalogue. Entries and pointers
     /// to them hold until changed().
     const std::vector<DeviceEntry>& entries() const { return m_entries; }
     /// Null when unknown.
@@ -100,6 +102,7 @@ private:
     WorkerClient* add(WorkerOptions options);
     void rebuild();
     void addLive(const WorkerClient& client);
+    bool isElsewhere(const std::string& id) const;
 
     std::vector<std::unique_ptr<WorkerClient>> m_clients; // the first is this machine's
     std::map<QString, WorkerCommand> m_commands;
@@ -107,6 +110,7 @@ private:
     Device m_host, m_described; // this machine with its calibration, and without
     std::vector<Device> m_catalogue;
     std::vector<DeviceEntry> m_fileEntries;
+    std::vector<Device> m_recorded;
     std::vector<DeviceEntry> m_entries;
     std::vector<Error> m_problems;
 };

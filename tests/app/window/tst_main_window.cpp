@@ -18,6 +18,7 @@
 #include <QStandardPaths>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QToolButton>
 #include <QTimer>
 #include <QUndoStack>
 
@@ -46,6 +47,26 @@ private slots:
         QVERIFY(window.page());
         QCOMPARE(window.page()->experiment().id(), experiments().front()->id());
         QVERIFY(window.windowTitle().contains("Memscape"));
+    }
+
+    void theFirstStepsStandAboveThePage()
+    {
+        MainWindow window(quietWindow());
+        window.settings().setFirstSteps(0);
+        window.resize(1280, 800);
+        window.restore(false);
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        auto* row = window.findChild<FirstSteps*>();
+        QVERIFY(row);
+        QTRY_VERIFY2(row->height() > 20, qPrintable(QString::number(row->height())));
+        for (QToolButton* chip : row->findChildren<QToolButton*>())
+            QVERIFY(chip->isVisible());
+        QVERIFY(row->geometry().bottom() < window.page()->mapTo(&window, QPoint()).y());
+        window.resize(944, 552); // no room: left out, not squeezed
+        QTRY_VERIFY(!row->findChild<QToolButton*>()->isVisible());
+        window.resize(1280, 800);
+        QTRY_VERIFY(row->findChild<QToolButton*>()->isVisible());
     }
 
     // Every page, whole: a screen of 1920 × 1200 at twice the scale, less a frame and a task bar.

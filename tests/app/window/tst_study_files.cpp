@@ -58,6 +58,42 @@ private slots:
         QCOMPARE(m_window->page()->parameters().number("stride"), 16.0);
     }
 
+    void theExampleIsAStudyOfAnotherMachine()
+    {
+        m_window->document().addRecord(sampleRecord("stride", {}));
+        m_window->files().openExample();
+        const auto& records = m_window->document().records();
+        QVERIFY(!records.empty());
+        QVERIFY(m_window->document().fileName().isEmpty());
+        for (const Record& record : records) {
+            QVERIFY(record.measured && record.predicted);
+            const DeviceEntry* entry = m_window->devices().find(record.device.id);
+            QVERIFY2(entry, record.device.id.c_str());
+            QVERIFY(entry->source == DeviceSource::Record || record.device.name == describeHost().name);
+            QVERIFY(m_window->showPage(QString::fromStdString(record.experiment)));
+        }
+        QVERIFY(m_window->banner().texts().isEmpty());
+        QCOMPARE(QString::fromStdString(m_window->page()->deviceId()).isEmpty(), false);
+    }
+
+    void aRecordOfAnotherMachinesCpuIsNotTakenForThisOne()
+    {
+        Record record = sampleRecord("stride", {});
+        record.device.id = "cpu";
+        record.device.name = "Some other processor";
+        const QString file = path("other.json");
+        QVERIFY(writeRecord(file.toStdString(), record));
+        QVERIFY(m_window->files().openPath(file));
+        QCOMPARE(m_window->document().records().back().device.id, std::string("cpu of Some other processor"));
+        QCOMPARE(m_window->page()->deviceId(), std::string("cpu of Some other processor"));
+        m_window->page()->updateNow();
+        QTRY_VERIFY(m_window->page()->header()->measureButton()->toolTip().contains("machine of a record"));
+        record.device.name = describeHost().name;
+        QVERIFY(writeRecord(file.toStdString(), record));
+        QVERIFY(m_window->files().openPath(file));
+        QCOMPARE(m_window->document().records().back().device.id, std::string("cpu"));
+    }
+
     void brokenFilesLeaveTheStudyAloneAndSayWhy_data()
     {
         QTest::addColumn<QByteArray>("content");
