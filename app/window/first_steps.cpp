@@ -66,14 +66,6 @@ void FirstSteps::add(FirstStep step, const QString& text, const QString& tip)
     m_chips[step] = chip;
 }
 
-void FirstSteps::follow(const ChangeEvent& event)
-{
-    if (std::holds_alternative<ParametersChanged>(event))
-        finish(FirstStep::Drag);
-    else if (std::holds_alternative<RecordAdded>(event))
-        finish(FirstStep::Measure);
-}
-
 void FirstSteps::finish(FirstStep step)
 {
     if (!isHidden()) // who has closed them keeps that

@@ -4,7 +4,6 @@
 // row or otherwise; the row goes with the last one, or when it is closed, and does not come back.
 #pragma once
 
-#include "app/document/study_document.h"
 #include "app/settings/settings.h"
 
 #include <QFrame>
@@ -25,7 +24,7 @@ public:
     FirstSteps(Settings& settings, QWidget* parent = nullptr);
 
     /// A step that somebody took without this row is done too.
-    void follow(const ChangeEvent& event);
+    void finish(FirstStep step);
     /// Steps that still stand.
     QStringList texts() const;
     /// None: a window that is low is not made higher by suggestions.
@@ -40,7 +39,6 @@ protected:
 
 private:
     void add(FirstStep step, const QString& text, const QString& tip);
-    void finish(FirstStep step);
     void refresh();
 
     Settings& m_settings;

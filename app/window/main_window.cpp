@@ -143,6 +143,10 @@ void MainWindow::build()
         if (m_runs.current() && m_runs.current()->done == 0)
             closeRunBanners(); // of the run before
     });
+    connect(&m_runs, &RunController::finished, this, [this](const QString&, int record) {
+        if (record >= 0)
+            m_first->finish(FirstStep::Measure);
+    });
     connect(m_first, &FirstSteps::wanted, this, &MainWindow::takeFirstStep);
     connect(&m_settings, &Settings::changed, this, &MainWindow::applySettings);
     connect(m_files, &StudyFiles::recordsAdded, this, &MainWindow::showPage);
@@ -317,7 +321,8 @@ void MainWindow::documentChanged(const ChangeEvent& event)
             devices.push_back(record.device);
         m_devices.setRecorded(devices);
     }
-    m_first->follow(event);
+    if (std::holds_alternative<ParametersChanged>(event))
+        m_first->finish(FirstStep::Drag);
     refreshTitle();
 }
 

@@ -313,7 +313,7 @@ private:
                                  point.bytesPerLaunch / time.minimum));
         figures.push_back(number("latency_huge", "latency, huge pages", Unit::Second, nan, 0, 0));
         figures.push_back(number("latency_4k", "latency, 4 KiB pages", Unit::Second, nan, 0, 0));
-        figures.push_back(number("latency_window", "latency, windows", Unit::Second, nan, 0, 0));
+        figures.push_back(number("latency_window", "latency, few pages at a time", Unit::Second, nan, 0, 0));
         figures.push_back(
             {"peak_memory", "peak memory", Unit::Byte, point.latency.peak, {}, {}, {}});
         return figures;

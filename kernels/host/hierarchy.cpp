@@ -63,7 +63,7 @@ struct Variant
 };
 constexpr Variant variants[] = {{"latency_huge", "latency, huge pages", LatencyVariant::Huge},
                                 {"latency_4k", "latency, 4 KiB pages", LatencyVariant::Small},
-                                {"latency_window", "latency, windows", LatencyVariant::Window}};
+                                {"latency_window", "latency, few pages at a time", LatencyVariant::Window}};
 
 class HierarchyMeasurement final : public HostMeasurement
 {

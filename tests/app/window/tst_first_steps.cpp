@@ -24,9 +24,9 @@ private slots:
         FirstSteps steps(*m_settings);
         QCOMPARE(steps.texts(), (QStringList{"Drag the yellow marker", "Measure this point", "Will my model fit?",
                                              "Open the example"}));
-        steps.follow(ParametersChanged{"stride"});
+        steps.finish(FirstStep::Drag);
         QCOMPARE(steps.texts().first(), "Measure this point");
-        steps.follow(RecordAdded{});
+        steps.finish(FirstStep::Measure);
         QCOMPARE(steps.texts().first(), "Will my model fit?");
         QVERIFY(!steps.isHidden());
         click(steps, "Will my model fit?");
