@@ -53,7 +53,7 @@ std::vector<AttentionArray> flashArrays(const AttentionVersion& version, const A
                                        {"D", rows, floatBytes, 0, false, false, true}};
     const bool isFloat = dtype == DType::Float32;
     std::int64_t sums = 0;
-    if (version.queryGradient == QueryGradient::FloatForHalves)
+    if (version.queryGradient == QueryGradient::Atomic)
         sums = isFloat ? 0 : 1;
     else if (version.queryGradient == QueryGradient::PerSplit) {
         const std::int64_t splits = attentionSplits(version, shape, workers);

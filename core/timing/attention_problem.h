@@ -77,7 +77,8 @@ struct AttentionTileRule
 enum class QueryGradient
 {
     Direct,        ///< in dQ itself
-    FloatForHalves, ///< in dQ when it is float, else in one array of floats that is converted
+    Atomic,        ///< in dQ when it is float, else in one array of floats that is converted; by atomic
+                   ///< additions in any order, so that the last bits change from run to run
     PerSplit,      ///< in arrays of floats, one per range of keys that is worked on at the same time
 };
 

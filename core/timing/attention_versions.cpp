@@ -94,6 +94,14 @@ std::vector<AttentionVersion> gpuFlash()
     hopper.onlyThatCapability = true; // sm_90a: neither older nor newer GPUs know its instructions
     hopper.needsRecord = true;
     hopper.tiles = {{64, {128, 128}, {32, 128}}, {128, {128, 128}, {64, 64}}};
+    AttentionVersion onePass = make(9, "the gradients in one pass",
+                                    "scores are made once for all three gradients, five products instead of "
+                                    "seven; tiles of keys add to dQ in whatever order they finish, so that its "
+                                    "last bits change from run to run",
+                                    8.0);
+    onePass.needsRecord = true;
+    onePass.queryGradient = QueryGradient::Atomic;
+    onePass.tiles = {{64, {128, 64}, {64, 128}}, {128, {128, 48}, {64, 128}}};
     return {plain,
             make(2, "tensor cores",
                  "the sums of Q K^T come out as the left side of P V, but plain tiles make every "
@@ -107,7 +115,8 @@ std::vector<AttentionVersion> gpuFlash()
                  "a multiplication less for every score, and Q is loaded once", 8.0),
             wide,
             sparing,
-            hopper};
+            hopper,
+            onePass};
 }
 
 } // namespace

@@ -115,6 +115,7 @@ public:
     }
 
     int thread() const { return m_thread; }
+    int threadAnew() const { return m_thread; }
     int blockX() const;
     int blockY() const;
     int blocksX() const;
@@ -133,6 +134,13 @@ public:
     {
         checkWrite(to, sizeof(float), alignof(float), true);
         *to += value;
+    }
+    void addFourAtomically(float* to, float a, float b, float c, float d)
+    {
+        checkWrite(to, 4 * sizeof(float), 4 * sizeof(float), true);
+        const float values[] = {a, b, c, d};
+        for (int i = 0; i < 4; ++i)
+            to[i] += values[i];
     }
 
     template <typename T> T loadShared(std::uint32_t at)

@@ -10,10 +10,11 @@ namespace memscape::cuda {
 
 enum class ElementFormat { Float32, Float16, BFloat16 };
 
-constexpr int flashVersions = 8;
+constexpr int flashVersions = 9;
 
 /// Forward: query, key, value → output and logSumExp. Backward: those and outputGradient → delta (a
-/// place of rows floats), queryGradient, keyGradient, valueGradient.
+/// place of rows floats), queryGradient, keyGradient, valueGradient; version 9 takes a place of as many
+/// floats as queryGradient has elements besides.
 struct FlashLaunch
 {
     int version = 1;
@@ -24,7 +25,7 @@ struct FlashLaunch
 /// cudaErrorInvalidValue for a version that has no such format or head dimension; formats and
 /// versions that need sm_80 are the caller's to keep from an older GPU.
 cudaError_t launchFlash(const FlashLaunch& launch, cudaStream_t stream);
-/// Versions 6 and 7 alone; launchFlash() asks it.
+/// Versions 6 and 7, which is also 9's forward; launchFlash() asks it.
 cudaError_t launchFlashWide(const FlashLaunch& launch, cudaStream_t stream);
 /// Version 8 alone, too. cudaErrorNoKernelImageForDevice on any GPU but one of compute capability 9.0,
 /// and from a build without sm_90a.
@@ -63,5 +64,7 @@ cudaError_t launchTensorProduct(const TensorProductLaunch& launch, cudaStream_t 
 
 /// Delta, then dK and dV, then dQ, on the tiles of that version. Halves and bfloat16, from sm_80 on.
 cudaError_t launchFlashBackward(const FlashLaunch& launch, cudaStream_t stream);
+/// Version 9's alone, dK, dV and dQ in one pass; launchFlashBackward() asks it.
+cudaError_t launchFlashOnePass(const FlashLaunch& launch, cudaStream_t stream);
 
 } // namespace memscape::cuda

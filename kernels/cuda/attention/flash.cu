@@ -122,7 +122,7 @@ cudaError_t launchFlashHopper(const FlashLaunch&, cudaStream_t)
 
 cudaError_t launchFlash(const FlashLaunch& w, cudaStream_t stream)
 {
-    if (w.version == 6 || w.version == 7)
+    if (w.version == 6 || w.version == 7 || w.version == 9)
         return launchFlashWide(w, stream);
     if (w.version == 8)
         return launchFlashHopper(w, stream);

@@ -75,6 +75,8 @@ static cudaError_t launchGradients(const FlashLaunch& w, cudaStream_t stream)
 
 cudaError_t launchFlashBackward(const FlashLaunch& w, cudaStream_t stream)
 {
+    if (w.version == onePassBackward)
+        return launchFlashOnePass(w, stream);
     const bool isShort = w.sizes.headDim == 64;
     if (w.format == ElementFormat::Float32 || (!isShort && w.sizes.headDim != 128))
         return cudaErrorInvalidValue;

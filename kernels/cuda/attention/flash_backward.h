@@ -8,7 +8,7 @@
 // bits: gradientsOfKeys walks over the rows of Q for its keys and keeps dK and dV in registers;
 // gradientsOfQueries walks over the keys for its rows and keeps dQ. S and dP are made in both: seven
 // products of N² d where one pass with atomic additions to dQ needs five, 1.4 times the
-// multiplications, and the floats that the atomic additions would need beside dQ are saved.
+// multiplications, and the floats that the atomic additions need beside dQ are saved.
 //
 // The first pass works on the transposed scores, keys as rows: then Pᵀ and dSᵀ come out of the
 // tensor cores as the left side of dV and dK, and neither passes through shared memory.
@@ -26,10 +26,7 @@
 // Wide tiles of the first pass take 97 KiB, so that an A100 holds one block where it holds two narrow
 // ones: there the narrow ones may win.
 //
-// Left out: FlashAttention-2's one pass. With P and dS through shared memory, eight warps and 64 rows
-// × 128 keys it would ask 2560 clocks and five products; but the sums of dQ then arrive in an order
-// that changes from run to run, or wait for each other, or take an array of floats for every range
-// of keys.
+// Version 9 takes one pass instead, with atomic additions: flash_one_pass.h.
 // Source: Dao, "FlashAttention-2", arXiv:2307.08691, algorithm 2. Needs sm_80.
 #pragma once
 
@@ -60,7 +57,8 @@ template <typename Element> struct FlashBackwardArrays
 constexpr int deltaThreads = 128;
 
 /// delta of row (block × 4 + warp), counted over all heads; a lane takes two neighbours at a time.
-template <typename Element, int headDim, typename Machine>
+/// With `clears` dQ's sums of the row become 0.
+template <typename Element, int headDim, bool clears = false, typename Machine>
 MEMSCAPE_KERNEL void flashDelta(Machine& m, const AttentionSizes& s, const AttentionArrays& arrays)
 {
     struct alignas(4) Two
@@ -87,6 +85,9 @@ MEMSCAPE_KERNEL void flashDelta(Machine& m, const AttentionSizes& s, const Atten
         sum += m.shuffleXor(sum, distance);
     if (row < rows && m.thread() % 32 == 0)
         m.store(arrays.delta + row, sum);
+    if (clears && row < rows && m.thread() % 32 < headDim / 4)
+        m.store(reinterpret_cast<Chunk*>(arrays.queryGradientSums + row * headDim) + m.thread() % 32,
+                Chunk{0, 0, 0, 0});
 }
 
 /// A warp's sums as rows of elements, all times one factor.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The instructions that the kernel templates of this folder are written in, on a real GPU. The tests
 // have the same names on the host (tests/support/warp_emulator.h). Addresses in shared memory are
-// bytes from the block's start. Source: PTX ISA, mma.sync, ldmatrix, cp.async. Products of FP8 on tensor
+// bytes from the block's start. Source: PTX ISA, mma.sync, ldmatrix, cp.async, red. Products of FP8 on tensor
 // cores came with Ada (sm_89), and with CUDA 12.4.
 //
 // Turing multiplies 16 × 8 × 8 at a time and has neither bfloat16 products nor asynchronous copies;
@@ -35,6 +35,14 @@ public:
     }
 
     __device__ __forceinline__ int thread() const { return int(threadIdx.x); }
+    /// The same, asked for again: what is computed from it is computed here, instead of being kept in
+    /// registers from before a loop that has none to spare.
+    __device__ __forceinline__ int threadAnew() const
+    {
+        int thread;
+        asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+        return thread;
+    }
     __device__ __forceinline__ int blockX() const { return int(blockIdx.x); }
     __device__ __forceinline__ int blockY() const { return int(blockIdx.y); }
     __device__ __forceinline__ int blocksX() const { return int(gridDim.x); }
@@ -42,6 +50,21 @@ public:
     template <typename T> __device__ __forceinline__ T load(const T* from) { return *from; }
     template <typename T> __device__ __forceinline__ void store(T* to, T value) { *to = value; }
     __device__ __forceinline__ void addAtomically(float* to, float value) { atomicAdd(to, value); }
+    /// To four neighbours, each by itself; `to` is a multiple of 16 bytes.
+    __device__ __forceinline__ void addFourAtomically(float* to, float a, float b, float c, float d)
+    {
+#if __CUDA_ARCH__ >= 900
+        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(
+                         __cvta_generic_to_global(to)),
+                     "f"(a), "f"(b), "f"(c), "f"(d)
+                     : "memory");
+#else
+        atomicAdd(to, a);
+        atomicAdd(to + 1, b);
+        atomicAdd(to + 2, c);
+        atomicAdd(to + 3, d);
+#endif
+    }
 
     template <typename T> __device__ __forceinline__ T loadShared(std::uint32_t at)
     {

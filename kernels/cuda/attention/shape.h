@@ -64,6 +64,7 @@ struct AttentionArrays
     const void* outputGradient = nullptr;
     float* delta = nullptr; ///< Σ over d of output × its gradient, like logSumExp
     void* queryGradient = nullptr;
+    float* queryGradientSums = nullptr; ///< its elements in floats, in an order of their own
     void* keyGradient = nullptr;
     void* valueGradient = nullptr;
 };

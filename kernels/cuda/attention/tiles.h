@@ -131,13 +131,19 @@ MEMSCAPE_KERNEL void addScores(Machine& m, Sums<strips, blocks>& sums,
     }
 }
 
-/// O += P T for 16 rows of the tile, from `row` on; the columns of T are those of O.
-template <typename Element, typename Layout, int strips, int blocks, typename Machine>
-MEMSCAPE_KERNEL void addValues(Machine& m, Sums<strips, blocks>& sums,
-                               const std::uint32_t (&p)[strips][4], std::uint32_t at, int row)
+/// Where a lane points at for the columns of T from chunk `chunk` (even) on, at T's first row.
+template <typename Layout, typename Machine>
+MEMSCAPE_KERNEL std::uint32_t valuesOfLane(Machine& m, std::uint32_t at, int chunk)
 {
     const Place place = matrixRowDownFirst(m.thread() % 32);
-    const std::uint32_t lane = at + Layout::at(place.row, place.column);
+    return Layout::further(at + Layout::at(place.row, place.column), chunk);
+}
+/// O += P T for 16 rows of the tile, from `row` on; the columns of T are those of O, from where `lane`
+/// points at.
+template <typename Element, typename Layout, int strips, int blocks, typename Machine>
+MEMSCAPE_KERNEL void addValuesFrom(Machine& m, Sums<strips, blocks>& sums,
+                                   const std::uint32_t (&p)[strips][4], std::uint32_t lane, int row)
+{
     MEMSCAPE_UNROLL
     for (int b = 0; b < blocks; b += 2) {
         std::uint32_t right[4];
@@ -149,6 +155,13 @@ MEMSCAPE_KERNEL void addValues(Machine& m, Sums<strips, blocks>& sums,
             m.template multiply<Element>(sums.at[s][b + 1], p[s], right[2], right[3]);
         }
     }
+}
+/// The same where O has all columns of T.
+template <typename Element, typename Layout, int strips, int blocks, typename Machine>
+MEMSCAPE_KERNEL void addValues(Machine& m, Sums<strips, blocks>& sums,
+                               const std::uint32_t (&p)[strips][4], std::uint32_t at, int row)
+{
+    addValuesFrom<Element, Layout>(m, sums, p, valuesOfLane<Layout>(m, at, 0), row);
 }
 
 /// Two blocks of sums side by side as a left side of depth 16, rounded to the element format.

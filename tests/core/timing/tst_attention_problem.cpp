@@ -216,7 +216,7 @@ void TestAttentionProblem::everyArrayOfAPassIsCounted()
     QCOMPARE(inPlace.backward, std::int64_t(2 * 512 + 1024));
 
     AttentionVersion flash = attentionVersions(AttentionKind::Flash, false).back();
-    flash.queryGradient = QueryGradient::FloatForHalves;
+    flash.queryGradient = QueryGradient::Atomic;
     const AttentionShape large{1, 8, 2, 1024, 1024, 64, false};
     const auto backward = [&](DType dtype) {
         return attentionMemory(flash, large, dtype, AttentionPass::Both, 1)->backward;
