@@ -101,7 +101,7 @@ std::vector<AttentionVersion> gpuFlash()
                                     8.0);
     onePass.needsRecord = true;
     onePass.queryGradient = QueryGradient::Atomic;
-    onePass.tiles = {{64, {128, 64}, {64, 128}}, {128, {128, 48}, {64, 128}}};
+    onePass.tiles = {{64, {128, 64}, {128, 128}}, {128, {128, 48}, {64, 128}}};
     return {plain,
             make(2, "tensor cores",
                  "the sums of Q K^T come out as the left side of P V, but plain tiles make every "

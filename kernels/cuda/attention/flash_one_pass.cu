@@ -32,7 +32,8 @@ __global__ void __launch_bounds__(roundThreads)
     roundQueryGradient<Element, headDim>(m, s, arrays);
 }
 
-static_assert(blocksFit(LargeOnePassTile<Half, 64>::sharedBytes, 1, 1, 2));
+static_assert(blocksFit(LargeOnePassTile<Half, 64>::sharedBytes, 1, 0, 1));
+static_assert(blocksFit(SmallOnePassTile<Half, 64>::sharedBytes, 1, 1, 2));
 static_assert(blocksFit(LargeOnePassTile<Half, 128>::sharedBytes, 1, 0, 1));
 static_assert(blocksFit(SmallOnePassTile<Half, 128>::sharedBytes, 1, 1, 2));
 

@@ -12,16 +12,23 @@
 // The additions of a row's tiles of keys arrive in any order and floats are rounded at each: dQ may
 // differ in its last bits from run to run. dK and dV do not.
 //
-// Asked of shared memory for 64 rows × 64 keys at a head dimension of 128 (flash_backward.h counts
-// alike), in clocks: 2304 for matrices, 128 to write P and dS, 128 for copies, 2560 in all, where the
-// wide two passes ask 3968. Asked of L2 beside: 4 N d (N / keys) bytes of additions a head, and 20 N d
-// more bytes to clear, to add to, and to convert, where the two passes write dQ once.
+// Asked of shared memory for 64 rows × 64 keys, in clocks, as flash_backward.h counts:
+//
+//                          matrices    P and dS written    copies    in all    (wide two passes)
+//     d 128, 64 × 128      2304        128                 128       2560      3968
+//     d 128, 64 × 64       2176        128                 256       2560      3968
+//     d 64, 128 × 128      1152        128                 64        1344      1451
+//     d 64, 64 × 128       1408        128                 64        1600      1451
+//
+// Asked of L2 beside: N / keys times 4 N d bytes of additions for every head, and 20 N d more to clear,
+// to add to and to read again, where the two passes write dQ once.
 //
 // Sums and scores take 192 of a thread's 255 registers. What a product's addresses are made of is
 // therefore asked for anew in every turn (threadAnew), where it would be kept and sums pushed out.
 //
-// Tiles: 64 rows × 128 keys by eight warps, as in FlashAttention-2. With a head dimension of 128 that
-// is 145 KiB of shared memory, which sm_86, 89 and 120 lack: there 64 × 64 by four warps.
+// Tiles: 128 keys by eight warps, and 64 rows, or 128 with a head dimension of 64, as in
+// FlashAttention-2. That is 145 KiB of shared memory, which sm_86, 89 and 120 lack: there 64 × 64 by
+// four warps, or 64 × 128.
 // dO has one place in shared memory and Q two, so the next dO is on its way from dV's product on.
 // Source: Dao, "FlashAttention-2", arXiv:2307.08691, algorithm 2. Needs sm_80.
 #pragma once
@@ -52,12 +59,13 @@ template <int rows, int theColumns, int warps> struct Share
     using Part = Sums<strips, blocks>;
 };
 
-template <typename TheElement, int theHeadDim, int theKeys, int theWarps> struct OnePassTile
+template <typename TheElement, int theHeadDim, int theQueries, int theKeys, int theWarps>
+struct OnePassTile
 {
     using Element = TheElement;
     using Layout = TileLayout<theHeadDim / chunkElements>;
     using WeightLayout = TileLayout<theKeys / chunkElements>;
-    static constexpr int headDim = theHeadDim, keys = theKeys, queries = 64;
+    static constexpr int headDim = theHeadDim, keys = theKeys, queries = theQueries;
     static constexpr int threads = theWarps * 32, depthSteps = headDim / mmaDepth;
     using OfScores = Share<queries, keys, theWarps>;
     using OfKeys = Share<keys, headDim, theWarps>;
@@ -79,10 +87,10 @@ template <typename TheElement, int theHeadDim, int theKeys, int theWarps> struct
 };
 
 template <typename Element, int headDim>
-using LargeOnePassTile = OnePassTile<Element, headDim, 128, 8>;
+using LargeOnePassTile = OnePassTile<Element, headDim, headDim == 64 ? 128 : 64, 128, 8>;
 /// Where the large one does not fit.
 template <typename Element, int headDim>
-using SmallOnePassTile = OnePassTile<Element, headDim, headDim == 64 ? 128 : 64,
+using SmallOnePassTile = OnePassTile<Element, headDim, 64, headDim == 64 ? 128 : 64,
                                      headDim == 64 ? 8 : 4>;
 
 // ---- products ---------------------------------------------------------------------------------
@@ -156,10 +164,10 @@ MEMSCAPE_KERNEL void weightsOfPart(Machine& m, typename Tile::Scores& p, typenam
                                    std::uint32_t numbers, float scale)
 {
     using Share = typename Tile::OfScores;
-    const int firstRow = Share(m.thread()).row;
+    const int thread = m.threadAnew(), firstRow = Share(thread).row;
     MEMSCAPE_UNROLL
     for (int half = 0; half < 2 * Share::strips; ++half) { // rows group, group + 8, of each strip
-        const int row = firstRow + half * 8 + placeInD(m.thread() % 32, 0).row;
+        const int row = firstRow + half * 8 + placeInD(thread % 32, 0).row;
         const std::uint32_t at = numbers + std::uint32_t(row * 4);
         const float logSumExp = m.template loadShared<float>(at);
         const float delta = m.template loadShared<float>(at + Tile::queries * 4);
