@@ -126,13 +126,27 @@ double attentionFlops(const AttentionShape& shape, AttentionPass pass)
     return 0;
 }
 
+namespace {
+
+AttentionTileRule ruleOf(const std::vector<AttentionTileRule>& tiles, std::int64_t headDim)
+{
+    const auto found = std::find_if(tiles.begin(), tiles.end(),
+                                    [&](const AttentionTileRule& rule) { return headDim <= rule.headDim; });
+    return found == tiles.end() ? AttentionTileRule() : *found;
+}
+
+} // namespace
+
 AttentionTile AttentionVersion::tile(std::int64_t headDim, AttentionPass pass) const
 {
-    for (const AttentionTileRule& rule : tiles) {
-        if (headDim <= rule.headDim)
-            return pass == AttentionPass::Forward ? rule.forward : rule.backward;
-    }
-    return {};
+    const AttentionTileRule rule = ruleOf(tiles, headDim);
+    return pass == AttentionPass::Forward ? rule.forward : rule.backward;
+}
+
+double AttentionVersion::backwardClocks(std::int64_t headDim) const
+{
+    const AttentionTileRule rule = ruleOf(tiles, headDim);
+    return rule.headDim == headDim ? rule.backwardClocks : 0;
 }
 
 bool AttentionVersion::runsOn(double capability) const
@@ -273,7 +287,8 @@ std::optional<AttentionVersion> olderAttentionVersion(const AttentionVersion& fa
 {
     const auto& all = attentionVersions(problem.kind, gpu);
     for (auto version = all.rbegin(); version != all.rend(); ++version) {
-        if (version->number < failed.number && supports(*version, problem, gpu, computeCapability))
+        if (version->number < failed.number && !version->needsRecord
+            && supports(*version, problem, gpu, computeCapability))
             return *version;
     }
     return std::nullopt;

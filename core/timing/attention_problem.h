@@ -71,6 +71,7 @@ struct AttentionTileRule
 {
     std::int64_t headDim = 0;
     AttentionTile forward, backward;
+    double backwardClocks = 0; ///< of shared memory, for 64 × 64 scores of a backward; 0: not counted
 };
 
 /// How a backward adds up dQ, to which every tile of keys contributes.
@@ -102,6 +103,7 @@ struct AttentionVersion
     std::int64_t workspace = 0;       ///< B of a library, taken once
 
     AttentionTile tile(std::int64_t headDim, AttentionPass pass) const;
+    double backwardClocks(std::int64_t headDim) const; ///< 0 where they are not counted
     /// Whether a GPU of that compute capability runs it; one that does not say, 0, does.
     bool runsOn(double capability) const;
 };
@@ -128,7 +130,8 @@ Result<void> supports(const AttentionVersion& version, const AttentionProblem& p
 Result<AttentionVersion> attentionVersion(int number, const AttentionProblem& problem, bool gpu,
                                           double computeCapability = 0, int recorded = 0);
 
-/// The newest version before `failed` that solves the problem; nothing where there is none.
+/// The newest version before `failed` that solves the problem and needs no record; nothing where there
+/// is none.
 std::optional<AttentionVersion> olderAttentionVersion(const AttentionVersion& failed,
                                                       const AttentionProblem& problem, bool gpu,
                                                       double computeCapability = 0);

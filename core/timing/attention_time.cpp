@@ -5,7 +5,7 @@
 //     standard backward   P, dO → dV;  dO, V → dP;  P, dP → dS;  dS, K → dQ;  dS, Q → dK   e (7 s +
 //     rows) flash forward       Q, K, V → O, L; K and V again where a head's do not stay in the
 //     last cache flash backward      O, dO → D;  Q, K, V, dO, L, D → dQ, dK, dV; a dQ in floats
-//     written and read
+//     written and read; added to atomically it is cleared, read and written by the tiles, and read
 // (Dao et al. 2022, arXiv:2205.14135, Theorem 2: Θ(N d + N²) against Θ(N² d² / M).)
 //
 // Time of standard attention adds what products and memory take, t = Σ F / (a P) + B / BW, for the
@@ -107,6 +107,7 @@ private:
     /// `share` of the host's rate that the products reach.
     void add(AttentionStep step, double products = 0, double share = hostProducts);
     double standardSeconds(const AttentionStep& step, double products, double share) const;
+    void sayTraffic(const AttentionTile& tile, double executed, bool isAtomic);
     void sayTime();
 
     const Device& m_device;
@@ -116,6 +117,7 @@ private:
     double m_e, m_scores, m_queryRows, m_keyRows;
     double m_rate = 0, m_bandwidth = 0, m_clock = 0;
     FlashShares m_shares = older;
+    std::vector<Term> m_traffic; ///< on the chip, beside the time
     AttentionCost m_cost;
 };
 
@@ -255,18 +257,24 @@ void Cost::flashBackward()
     const AttentionTile tile = m_version.tile(m_shape.headDim, AttentionPass::Backward);
     const double rows = double(m_shape.queryRows()), d = double(m_shape.headDim);
     const double executed = tile.queries > 0 ? tiledScores(tile) : m_shape.visibleScores();
-    const bool addsApart =
-        m_problem.dtype != DType::Float32 && m_version.queryGradient != QueryGradient::Direct;
-    AttentionStep sums{"D = Σ dO ∘ O", 0, m_e * 2 * m_queryRows + 4 * rows, 0, 0};
-    AttentionStep step{"tiles, backward", (tile.queries > 0 ? 10 : 14) * executed * d,
-                       m_e * (3 * m_queryRows + 4 * m_keyRows) + 8 * rows
+    const QueryGradient gradient = m_version.queryGradient;
+    const bool addsApart = m_problem.dtype != DType::Float32 && gradient != QueryGradient::Direct;
+    const bool isAtomic = addsApart && gradient == QueryGradient::Atomic;
+    // Where every gradient has one writer, scores and dP are made twice.
+    const double products = gradient == QueryGradient::Direct ? 7 : 5;
+    // FlashAttention-2 clears and rounds a dQ in floats, too: that time is in its shares.
+    const double cleared = isAtomic ? 4 * m_queryRows : 0;
+    AttentionStep sums{"D = Σ dO ∘ O", 0, m_e * 2 * m_queryRows + 4 * rows + cleared, 0, 0};
+    AttentionStep step{"tiles, backward", 2 * products * executed * d,
+                       m_e * ((isAtomic ? 2 : 3) * m_queryRows + 4 * m_keyRows) + 8 * rows
                            + (addsApart ? 8 * m_queryRows : 0),
                        executed, 0};
+    AttentionStep rounding{"dQ from floats", 0, (4 + m_e) * m_queryRows, 0, 0};
     if (m_device.isGpu()) {
         const double powers = powersPerUnitClock * std::max(m_device.units, 1) * m_clock;
         const double causal =
             m_shape.causal ? (1 + causalShort / double(m_shape.keys)) / causalShare : 1;
-        sums.seconds = sums.bytes / m_bandwidth + m_device.launch.valueOr(0);
+        sums.seconds = (sums.bytes - cleared) / m_bandwidth + m_device.launch.valueOr(0);
         step.seconds = m_shape.visibleScores()
                 * (10 * d / (m_shares.backwardProducts * m_rate) + m_shares.backwardPowers / powers)
                 * causal * (1 + backwardShort / double(m_shape.keys))
@@ -279,6 +287,26 @@ void Cost::flashBackward()
     }
     add(sums);
     add(step, step.flops);
+    if (isAtomic)
+        add(rounding);
+    if (m_device.isGpu())
+        sayTraffic(tile, executed, isAtomic);
+}
+
+/// What the backward's tiles ask of shared memory, and what they add to dQ's floats.
+void Cost::sayTraffic(const AttentionTile& tile, double executed, bool isAtomic)
+{
+    if (const double clocks = m_version.backwardClocks(m_shape.headDim); clocks > 0)
+        m_traffic.push_back(
+            {"S", clocks * executed / (64 * 64) / (std::max(m_device.units, 1) * m_clock), Unit::Second,
+             fmt::format("the least that shared memory takes for the backward's tiles: {:.0f} clocks for "
+                         "64 × 64 scores",
+                         clocks),
+             fmt::format("version {} of our flash attention, counted", m_version.number)});
+    if (isAtomic)
+        m_traffic.push_back({"A", 4 * executed * double(m_shape.headDim) / double(tile.keys), Unit::Byte,
+                             "added to dQ in the last cache, by every tile of keys",
+                             "rows × d × 4 B × tiles of keys"});
 }
 
 void Cost::sayTime()
@@ -314,6 +342,7 @@ void Cost::sayTime()
         ? "time = scores · (4 d / (a P) + x / (16 · SMs · clock)) · (1 + n₀ / keys) (· mask)"
         : "time = F / (a P) + scores · x / (cores · clock)";
     m_cost.timeSource = isGpu ? m_shares.source : "our own kernels, measured on a Zen 4";
+    m_cost.terms.insert(m_cost.terms.end(), m_traffic.begin(), m_traffic.end());
     if (isGpu)
         m_cost.omits.push_back(
             m_version.needsRecord
@@ -331,8 +360,8 @@ Result<AttentionCost> Cost::compute()
         isStandard ? standardBackward() : flashBackward();
     m_cost.bytesFormula = isStandard
         ? "bytes = e · (4 s + 2 (Q + K)) forward, e · (7 s + 4 (Q + K)) backward"
-        : "bytes = e · 2 (Q + K) + 4 L forward, e · (5 Q + 4 K) + 12 L (+ 8 Q for a dQ in floats) "
-          "backward, + what the last cache loses of K and V";
+        : "bytes = e · 2 (Q + K) + 4 L forward, e · (5 Q + 4 K) + 12 L (+ 8 Q for a dQ in floats, "
+          "16 Q where it is added to atomically) backward, + what the last cache loses of K and V";
     m_cost.omits = {"what other programs do meanwhile, and clocks that sag"};
     sayTime();
     return std::move(m_cost);

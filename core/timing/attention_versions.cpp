@@ -10,6 +10,10 @@ namespace {
 
 const std::vector<DType> halves{DType::Float16, DType::BFloat16};
 const std::vector<DType> all{DType::Float32, DType::Float16, DType::BFloat16};
+/// Clocks of shared memory that a GPU's backward asks for 64 × 64 scores, by its tiles and the head
+/// dimension (kernels/cuda/attention/flash_backward.h and flash_one_pass.h; their tests count them).
+constexpr double narrow64 = 2304, narrow128 = 4864, wide64 = 1280 + 512 / 3.0, wide128 = 3968;
+constexpr double onePass64 = 1344, onePass128 = 2560;
 const std::vector<std::int64_t> by32{32, 64, 96, 128, 160, 192, 224, 256};
 
 std::vector<AttentionVersion> hostStandard()
@@ -66,7 +70,7 @@ std::vector<AttentionVersion> gpuFlash()
         AttentionVersion version{AttentionKind::Flash, number, name, teaches, halves, dims};
         version.computeCapability = capability;
         version.hasBackward = capability >= 8;
-        version.tiles = {{64, {64, 64}, {64, 64}}, {128, {64, 64}, {32, 64}}};
+        version.tiles = {{64, {64, 64}, {64, 64}, narrow64}, {128, {64, 64}, {32, 64}, narrow128}};
         return version;
     };
     AttentionVersion plain = make(1, "tiles and a running softmax",
@@ -79,12 +83,14 @@ std::vector<AttentionVersion> gpuFlash()
                                  "every fragment of K and V feeds two products, so shared memory "
                                  "has to deliver half as much",
                                  8.0);
-    wide.tiles = {{64, {128, 64}, {64, 64}}, {128, {128, 64}, {32, 64}}};
+    wide.tiles = {{64, {128, 64}, {64, 64}, narrow64}, {128, {128, 64}, {32, 64}, narrow128}};
     AttentionVersion sparing = make(7, "O is rescaled only when it must be",
                                     "a maximum may lag a little, so the output is left alone in "
                                     "nearly every tile; backward, tiles as wide as registers allow",
                                     8.0);
-    sparing.tiles = {{64, {128, 64}, {32, 128}}, {256, {128, 48}, {64, 64}}};
+    sparing.tiles = {{64, {128, 64}, {32, 128}, wide64},
+                     {128, {128, 48}, {64, 64}, wide128},
+                     {256, {128, 48}, {64, 64}}};
     sparing.headDims = by32; // predicted; the program is compiled for 64 and 128 and says so
     AttentionVersion hopper = make(8, "Hopper's copy engine and warpgroups",
                                    "one thread fetches tiles, tensor cores read them from shared memory "
@@ -93,7 +99,7 @@ std::vector<AttentionVersion> gpuFlash()
                                    9.0);
     hopper.onlyThatCapability = true; // sm_90a: neither older nor newer GPUs know its instructions
     hopper.needsRecord = true;
-    hopper.tiles = {{64, {128, 128}, {32, 128}}, {128, {128, 128}, {64, 64}}};
+    hopper.tiles = {{64, {128, 128}, {32, 128}, wide64}, {128, {128, 128}, {64, 64}, wide128}};
     AttentionVersion onePass = make(9, "the gradients in one pass",
                                     "scores are made once for all three gradients, five products instead of "
                                     "seven; tiles of keys add to dQ in whatever order they finish, so that its "
@@ -101,7 +107,7 @@ std::vector<AttentionVersion> gpuFlash()
                                     8.0);
     onePass.needsRecord = true;
     onePass.queryGradient = QueryGradient::Atomic;
-    onePass.tiles = {{64, {128, 64}, {128, 128}}, {128, {128, 48}, {64, 128}}};
+    onePass.tiles = {{64, {128, 64}, {128, 128}, onePass64}, {128, {128, 48}, {64, 128}, onePass128}};
     return {plain,
             make(2, "tensor cores",
                  "the sums of Q K^T come out as the left side of P V, but plain tiles make every "

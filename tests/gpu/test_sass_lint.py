@@ -187,6 +187,21 @@ class Streams(unittest.TestCase):
         self.assertEqual(complaints(name, "\n".join(indices + alone + end)), ["3 loads on their way in 1 places, promised in 2"])
 
 
+class Additions(unittest.TestCase):
+    NAME = "gradientsOfAll_9<OnePassTile<Half,128,64,128,8>>"
+    FOUR = "REDG.E.ADD.F32x4.FTZ.RN.STRONG.GPU desc[UR8][R6.64], R16\nEXIT"
+    ONE = "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R16\nEXIT"
+
+    def test_four_at_a_time_are_fine_and_single_ones_where_there_are_no_others(self):
+        self.assertEqual(complaints(self.NAME, self.FOUR), [])
+        self.assertEqual(complaints(self.NAME, self.ONE, architecture="sm_80"), [])
+
+    def test_single_ones_an_answer_and_nothing_at_all_are_found(self):
+        self.assertEqual(complaints(self.NAME, self.ONE), ["1 additions to memory take fewer than four floats"])
+        self.assertEqual(complaints(self.NAME, self.FOUR.replace("REDG.E", "ATOMG.E")),
+                         ["1 additions to memory wait for an answer", "nothing is added to memory"])
+
+
 class Table(unittest.TestCase):
     def setUp(self):
         self.one = kernel("flash_5<FlashTile<Half,64>>", "LDSM.16.M88.4 R0, [R8]\nHMMA.16816.F32 R0, R4, R8, R0\nHMMA.16816.F32 R0, R4, R8, R0\nEXIT\nNOP", registers=128)

@@ -256,6 +256,7 @@ FlashLaunch CudaAttentionDevice::flash() const
     launch.arrays.outputGradient = tensor(AttentionTensor::OutputGradient);
     launch.arrays.delta = reinterpret_cast<float*>(array("D"));
     launch.arrays.queryGradient = tensor(AttentionTensor::QueryGradient);
+    launch.arrays.queryGradientSums = reinterpret_cast<float*>(array("dQ in floats"));
     launch.arrays.keyGradient = tensor(AttentionTensor::KeyGradient);
     launch.arrays.valueGradient = tensor(AttentionTensor::ValueGradient);
     return launch;
@@ -317,7 +318,7 @@ Result<void> CudaAttentionDevice::queue(AttentionPass pass)
 
 std::size_t CudaAttentionDevice::launchesOf(AttentionPass pass) const
 {
-    constexpr std::size_t flashForward = 1, flashBackward = 3; // delta, dK with dV, dQ
+    constexpr std::size_t flashForward = 1, flashBackward = 3; // delta, dK with dV, dQ; version 9: dQ's rounding
     const bool isFlash = m_task.problem.kind == AttentionKind::Flash;
     // Our own product of floats takes one plane at a time.
     const bool isPlanewise = m_blas == nullptr && m_format == ElementFormat::Float32;
@@ -383,6 +384,8 @@ Json CudaAttentionDevice::method() const
             : m_format == ElementFormat::Float32
             ? fmt::format("product v{} of Memscape, one plane at a time", productVersions)
             : "tensor-core product of Memscape";
+    if (m_task.version.queryGradient == QueryGradient::Atomic)
+        json["sums"] = "dQ is added up in no fixed order: its last bits change from run to run";
     json["timing"] = "events of the GPU, caches flushed before each sample";
     for (const auto& [pass, batch] : m_batches)
         json["runs_per_sample"][std::string(attentionPassText(pass))] = batch;

@@ -36,6 +36,8 @@ namespace memscape::cuda {
 
 /// Of the forward's versions the first with wide tiles.
 constexpr int firstWideBackward = 7;
+/// The one whose gradients take one pass, of flash_one_pass.h.
+constexpr int onePassBackward = 9;
 
 template <typename Element> struct FlashBackwardArrays
 {

@@ -37,9 +37,6 @@
 
 namespace memscape::cuda {
 
-/// Of the forward's versions the one whose gradients take one pass.
-constexpr int onePassBackward = 9;
-
 /// How a product's rows × columns are shared out: every warp has 32 rows, `down` of them lie above
 /// each other.
 template <int rows, int theColumns, int warps> struct Share

@@ -163,6 +163,11 @@ void TestAttentionProblem::theBestIsTheRecordedOneOrTheNewestThatNeedsNoRecord()
     QCOMPARE(best(9.0, 8, 96), 7); // it has no such head dimension
     QCOMPARE(best(10.0, 8), 7); // a record of another kind of GPU
     QCOMPARE(best(8.0, 99), 7);
+    QCOMPARE(best(8.0, 9), 9); // the one-pass backward, too
+    // What goes on for one that fails is none that has to show first that it is faster.
+    const AttentionProblem problem = problemOf(square(64), DType::BFloat16, AttentionPass::Both);
+    const auto older = olderAttentionVersion(attentionVersions(AttentionKind::Flash, true).back(), problem, true, 9.0);
+    QVERIFY(older && older->number == 7);
     QVERIFY(attentionVersion(8, problemOf(square(64), DType::BFloat16, AttentionPass::Both), true, 9.0));
     const auto newer = attentionVersion(8, problemOf(square(64), DType::BFloat16, AttentionPass::Both), true, 10.0);
     QCOMPARE(newer.error().code, std::string("attention.unsupported"));

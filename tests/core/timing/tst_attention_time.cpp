@@ -72,6 +72,7 @@ private slots:
     void flashOnAnA100_data();
     void flashOnAnA100();
     void bytesAreSumsByHand();
+    void onePassMultipliesLessAndMovesMore();
     void whatStandardMovesIsMostlyTheMatrix();
     void whatTheLastCacheLosesIsReadAgain();
     void aLongerSequenceNeverTakesLess();
@@ -180,6 +181,33 @@ void TestAttentionTime::bytesAreSumsByHand()
     QCOMPARE(bytes(AttentionKind::Standard, AttentionPass::Backward), 7 * s + 4 * q + 4 * k);
     QCOMPARE(bytes(AttentionKind::Flash, AttentionPass::Forward), 2 * q + 2 * k + l);
     QCOMPARE(bytes(AttentionKind::Flash, AttentionPass::Backward), 5 * q + 4 * k + 3 * l);
+}
+
+/// Seven products and nothing beside dQ, or five and sums of dQ in floats: two heads of 256 × 512 scores.
+void TestAttentionTime::onePassMultipliesLessAndMovesMore()
+{
+    const AttentionShape shape{1, 2, 2, 256, 512, 128, false};
+    const AttentionProblem problem{shape, DType::Float16, AttentionKind::Flash, AttentionPass::Backward};
+    const auto cost = [&](int number) {
+        return *attentionCost(m_h100, *attentionVersion(number, problem, true, 9.0), problem);
+    };
+    const AttentionCost two = cost(7), one = cost(9);
+    const double product = 2.0 * 2 * 256 * 512 * 128, q = 2 * 256 * 128;
+    QCOMPARE(two.steps.size(), std::size_t(2));
+    QCOMPARE(two.steps[1].flops, 7 * product);
+    QCOMPARE(one.steps[1].flops, 5 * product);
+    QCOMPARE(one.steps.size(), std::size_t(3)); // delta, tiles, dQ from floats
+    QCOMPARE(one.bytes - two.bytes, 16 * q); // cleared, read and written, read
+    const auto term = [](const AttentionCost& of, const std::string& symbol) {
+        const auto found = std::find_if(of.terms.begin(), of.terms.end(),
+                                        [&](const Term& any) { return any.symbol == symbol; });
+        return found == of.terms.end() ? -1 : found->value;
+    };
+    QCOMPARE(term(one, "A"), 4 * q * (512.0 / 128)); // four tiles of keys add to every number of dQ
+    QCOMPARE(term(two, "A"), -1.0);
+    const double clocks = 2 * 256 * 512 / 4096.0, rate = m_h100.units * m_h100.tensorClock.valueOr(m_h100.clock.value);
+    QCOMPARE(term(one, "S"), 2560 * clocks / rate);
+    QCOMPARE(term(two, "S"), 3968 * clocks / rate);
 }
 
 void TestAttentionTime::whatStandardMovesIsMostlyTheMatrix()

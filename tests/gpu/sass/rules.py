@@ -191,6 +191,20 @@ def broken_links(turn, access, computes):
             answer = answer - one.writes
 
 
+def adds_four_at_a_time():
+    """Additions to memory ask for no answer, and where the GPU can (from sm_90 on) take four floats at a time."""
+    def rule(kernel, code):
+        if asked := sum(one.base in ("ATOM", "ATOMG") for one in code):
+            yield f"{asked} additions to memory wait for an answer"
+        added = [one for one in code if one.base in ("RED", "REDG")]
+        generation = int(kernel.architecture.removeprefix("sm_"))
+        if not added and generation >= 80:  # before, the kernel is empty
+            yield "nothing is added to memory"
+        if generation >= 90 and (single := sum("F32x4" not in one.opcode for one in added)):
+            yield f"{single} additions to memory take fewer than four floats"
+    return rule
+
+
 # ---- which kernel promises what -------------------------------------------------------------------
 
 WIDTHS = {"unsigned char": 1, "unsigned short": 2, "unsigned int": 4, "Word8": 8, "Word16": 16}
@@ -218,6 +232,8 @@ def promises_of(name):
         return streaming(WIDTHS[arguments[0]], arguments[1], base == "stride_v2", arguments[2] == "Gatherer")
     if base == "stamp_v1":
         return [read_together()]
+    if base == "gradientsOfAll_9":
+        return [adds_four_at_a_time()]
     if base == "laps_v1":
         return streaming(16, arguments[0], True)
     return []
@@ -240,6 +256,8 @@ ALLOWED_STACK = (
     # Of 255 registers 192 are sums, too: what is wanted after the loop over tiles waits in memory, and one address.
     (r"gradientsOfKeys_1<KeysTile<\w+,128,1,64>>", r"sm_8[069]", 8),
     (r"gradientsOfQueries_1<FlashTile<\w+,128,4,2,32,true>>", r"sm_1[02]0", 16),
+    # These GPUs have too little shared memory for it and never run it: they take the smaller tile.
+    (r"gradientsOfAll_9<OnePassTile<\w+,64,128,128,8>>", r"sm_8[69]", 8),
     # Hopper widens FP8 to halves: addresses go to memory and come back once a strip, or at the end.
     (r"formatProduct_1<E[45]M[32]Numbers,(true|false)>", r"sm_(90|100)", 16),
 )

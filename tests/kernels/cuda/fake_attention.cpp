@@ -5,6 +5,7 @@
 // address, as on a GPU.
 #include "kernels/cuda/attention/attention.h"
 #include "kernels/cuda/attention/flash_backward.h"
+#include "kernels/cuda/attention/flash_one_pass.h"
 #include "kernels/cuda/attention/flash_v1.h"
 #include "kernels/cuda/attention/flash_v2.h"
 #include "kernels/cuda/attention/flash_v3.h"
@@ -131,22 +132,73 @@ template <typename Element, int headDim> bool runForward(const FlashLaunch& w, G
     }
 }
 
+/// What every kernel of a backward may read.
+GlobalMemory backwardInputsOf(const FlashLaunch& w, bool withDelta)
+{
+    const Extents e(w.sizes, w.format);
+    GlobalMemory memory = inputsOf(w);
+    memory.readable("O", w.arrays.output, e.queries * e.element);
+    memory.readable("dO", w.arrays.outputGradient, e.queries * e.element);
+    memory.readable("LSE", w.arrays.logSumExp, e.rows * 4);
+    if (withDelta)
+        memory.readable("delta", w.arrays.delta, e.rows * 4);
+    return memory;
+}
+
+/// A GPU's blocks end in no fixed order: every second launch takes them from the end.
+template <typename Base> struct FromTheEnd : Base
+{
+    int blockX() const { return Base::blocksX() - 1 - Base::blockX(); }
+};
+
+template <typename Element, int headDim> bool runOnePass(const FlashLaunch& w)
+{
+    // The tests' GPU has the shared memory of an H100, and the large tile of a head dimension of 128.
+    using Tile = LargeOnePassTile<Element, headDim>;
+    const AttentionSizes& s = w.sizes;
+    const Extents e(s, w.format);
+    GlobalMemory first = backwardInputsOf(w, false), second = backwardInputsOf(w, true), third;
+    const auto sums = [&](GlobalMemory& memory) {
+        memory.writable("sums of dQ", w.arrays.queryGradientSums, e.queries * 4);
+    };
+    first.writable("delta", w.arrays.delta, e.rows * 4);
+    sums(first);
+    second.writable("dK", w.arrays.keyGradient, e.keys * e.element);
+    second.writable("dV", w.arrays.valueGradient, e.keys * e.element);
+    sums(second);
+    third.readable("sums of dQ", w.arrays.queryGradientSums, e.queries * 4);
+    third.writable("dQ", w.arrays.queryGradient, e.queries * e.element);
+    Launch rows, keys, rounds;
+    rows.blocksX = over(int(e.rows), deltaThreads / 32);
+    rows.threads = deltaThreads;
+    keys.blocksX = over(s.keys, Tile::keys);
+    keys.blocksY = s.batch * s.kvHeads;
+    keys.threads = Tile::threads;
+    keys.sharedBytes = Tile::sharedBytes;
+    rounds.blocksX = over(int(e.queries) / sumsTogether, roundThreads);
+    rounds.threads = roundThreads;
+    static bool fromTheEnd = false;
+    fromTheEnd = !fromTheEnd;
+    return emulate(rows, first, [&](auto& m) { flashDelta<Element, headDim, true>(m, s, w.arrays); })
+        && emulate(keys, second,
+                   [&](auto& m) {
+                       using Base = std::remove_reference_t<decltype(m)>;
+                       if (fromTheEnd)
+                           gradientsInOnePass<Tile>(static_cast<FromTheEnd<Base>&>(m), s, w.arrays);
+                       else
+                           gradientsInOnePass<Tile>(m, s, w.arrays);
+                   })
+        && emulate(rounds, third, [&](auto& m) { roundQueryGradient<Element, headDim>(m, s, w.arrays); });
+}
+
 template <typename Keys, typename Queries> bool runTiles(const FlashLaunch& w)
 {
     using Element = typename Keys::Element;
     constexpr int headDim = Keys::headDim;
     const AttentionSizes& s = w.sizes;
     const Extents e(s, w.format);
-    const auto readAll = [&](bool withDelta) {
-        GlobalMemory memory = inputsOf(w);
-        memory.readable("O", w.arrays.output, e.queries * e.element);
-        memory.readable("dO", w.arrays.outputGradient, e.queries * e.element);
-        memory.readable("LSE", w.arrays.logSumExp, e.rows * 4);
-        if (withDelta)
-            memory.readable("delta", w.arrays.delta, e.rows * 4);
-        return memory;
-    };
-    GlobalMemory first = readAll(false), second = readAll(true), third = readAll(true);
+    GlobalMemory first = backwardInputsOf(w, false), second = backwardInputsOf(w, true),
+                 third = backwardInputsOf(w, true);
     first.writable("delta", w.arrays.delta, e.rows * 4);
     second.writable("dK", w.arrays.keyGradient, e.keys * e.element);
     second.writable("dV", w.arrays.valueGradient, e.keys * e.element);
@@ -167,6 +219,8 @@ template <typename Keys, typename Queries> bool runTiles(const FlashLaunch& w)
 
 template <typename Element, int headDim> bool runBackward(const FlashLaunch& w)
 {
+    if (w.version == onePassBackward)
+        return runOnePass<Element, headDim>(w);
     if (w.version < firstWideBackward)
         return runTiles<NarrowKeysTile<Element, headDim>, NarrowQueriesTile<Element, headDim>>(w);
     return runTiles<WideKeysTile<Element, headDim>, WideQueriesTile<Element, headDim>>(w);
@@ -356,7 +410,8 @@ cudaError_t launchFlashBackward(const FlashLaunch& w, cudaStream_t)
 {
     const Kernel kernel = flashKernel("backward", w);
     const double scores = scoresOf(w.sizes) * (w.sizes.causal ? 0.5 : 1);
-    const double seconds = 14 * scores * w.sizes.headDim / fakeGpu().tensorFlopsPerSecond;
+    const double products = w.version == onePassBackward ? 5 : 7;
+    const double seconds = 2 * products * scores * w.sizes.headDim / fakeGpu().tensorFlopsPerSecond;
     if (scores > emulatedScores)
         return timed(kernel, seconds);
     if (!fakeGpu().emulatesAttention) {

@@ -613,8 +613,8 @@ void TestCudaBackend::selftestReportsEveryKernel()
     const auto lines = gpu->selftest(device, sink);
     // 4 chases, 3 versions × 5 widths × 4 streams, 6 laps, 2 versions × 5 widths × 3 × 3 strides,
     // 5 ways to visit a view × 5 widths, 8 formats multiplied, 4 converted; banks: 5 widths × 3 tiles × 2, latencies 3 × 3, 2 versions × 4 ways to read a product, its elements, the chain; the training step's elements, the step; attention in its formats:
-    // standard 3 versions × 3, flash one × 3 and seven × 2
-    constexpr int attention = 9 + 17;
+    // standard 3 versions × 3, flash one × 3 and eight × 2
+    constexpr int attention = 9 + 19;
     constexpr int training = 3 + 3, trainingSkipped = 2; // passes and steps in FP32, FP16 and BF16
     QCOMPARE(int(lines.size()), 4 + 60 + 6 + 90 + 25 + 30 + 9 + 8 + 1 + 1 + 2 + 8 + 4 + attention + training);
     for (const SelftestLine& line : lines)
