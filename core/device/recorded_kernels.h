@@ -2,7 +2,8 @@
 // Which of this program's kernels a recorded run has shown to be the fastest on a kind of GPU. A device
 // document says so, in the catalogue (resources/devices/) or a calibrated file:
 //
-//     "kernels": {"attention.forward": {"version": 8, "source": "record …, 2026-11-24"}}
+//     "kernels": {"attention.forward": {"version": 8, "source": "record …, 2026-11-24"},
+//                 "attention.backward": {"version": 9, "source": "record …, 2026-11-24"}}
 //
 // A choice without a source is refused. The document keeps it (Device::extra); nothing else of a device
 // depends on it.

@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include <fmt/format.h>
+
 namespace memscape {
 
 namespace {
@@ -91,8 +93,13 @@ Sweep Attention::axis(const Device& device, const Parameters& parameters) const
     return sweep;
 }
 
-/// The name under which a device says which flash attention a run has shown to be its fastest.
-constexpr const char* flashKernel = "attention.forward";
+/// The version of flash attention that a device names as its fastest in this pass; the forward's where it
+/// names none for another pass.
+int fastestRecorded(const Device& device, AttentionPass pass)
+{
+    const int own = recordedVersion(device, fmt::format("attention.{}", attentionPassText(pass)));
+    return own != 0 ? own : recordedVersion(device, "attention.forward");
+}
 
 Result<AttentionAnswer> answerOf(const Device& device, const AttentionPlan& plan)
 {
@@ -157,7 +164,7 @@ Result<std::vector<AttentionPlan>> attentionPlans(const Device& device,
         MEMSCAPE_TRY(
             found,
             attentionVersion(isMeant ? version : 0, problem, device.isGpu(), attentionCapability(device),
-                             kind == AttentionKind::Flash ? recordedVersion(device, flashKernel) : 0));
+                             kind == AttentionKind::Flash ? fastestRecorded(device, problem.pass) : 0));
         plans.push_back({problem, std::move(found)});
     }
     return plans;

@@ -189,30 +189,35 @@ void TestGpuAdopt::whatIsWholeIsAdopted()
 
 void TestGpuAdopt::theFastestFlashIsNamedInTheCatalogue()
 {
-    const QString name = "records/attention-flash-versions-d128.json", file = "/resources/devices/nvidia-h200.json";
+    const QString file = "/resources/devices/nvidia-h200.json";
     Files files = m_whole;
-    QJsonObject record = objectOf(files[name]), measured = record["measured"].toObject();
-    QJsonArray all;
-    for (const QJsonValue& one : measured["series"].toArray()) {
-        QJsonObject series = one.toObject(), x = series["x"].toObject(), y = series["y"].toObject();
-        if (series["key"] != "flash_time")
-            continue;
-        x["values"] = QJsonArray{4, 6, 7};
-        y["values"] = QJsonArray{2e-9, 1e-9, QJsonValue::Null}; // one that hung has no time
-        series["x"] = x;
-        series["y"] = y;
-        all.append(series);
-    }
-    QCOMPARE(all.size(), 1);
-    measured["series"] = all;
-    record["measured"] = measured;
-    files[name] = textOf(record);
+    const auto set = [&](const QString& name, const QJsonArray& versions, const QJsonArray& seconds) {
+        QJsonObject record = objectOf(files[name]), measured = record["measured"].toObject();
+        QJsonArray all;
+        for (const QJsonValue& one : measured["series"].toArray()) {
+            QJsonObject series = one.toObject(), x = series["x"].toObject(), y = series["y"].toObject();
+            if (series["key"] != "flash_time")
+                continue;
+            x["values"] = versions;
+            y["values"] = seconds;
+            series["x"] = x;
+            series["y"] = y;
+            all.append(series);
+        }
+        QCOMPARE(all.size(), 1);
+        measured["series"] = all;
+        record["measured"] = measured;
+        files[name] = textOf(record);
+    };
+    set("records/attention-flash-versions-d128.json", {4, 6, 7}, {2e-9, 1e-9, QJsonValue::Null}); // one that hung has no time
+    set("records/attention-flash-backward-d128.json", {6, 7, 9}, {3e-9, 2e-9, 1e-9});
     pack(files, m_archive);
     const Ran adopted = adopt();
     QVERIFY2(adopted.status == 0, qPrintable(adopted.error));
     QJsonObject device = objectOf(read(root() + file));
     const QJsonObject chosen = device["kernels"].toObject()["attention.forward"].toObject();
     QCOMPARE(chosen["version"].toInt(), 6);
+    QCOMPARE(device["kernels"].toObject()["attention.backward"].toObject()["version"].toInt(), 9);
     QCOMPARE(chosen["source"].toString(), QString("record resources/records/h200-attention-flash-versions-d128.json, 2026-11-23"));
     device.remove("kernels"); // and nothing else is changed
     QCOMPARE(device, objectOf(read(source + file)));

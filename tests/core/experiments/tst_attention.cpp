@@ -166,18 +166,25 @@ void TestAttentionExperiment::theDetailTellsTheWalk()
 /// A device's file names the fastest kernel that a run has shown; without one Hopper's own is not chosen.
 void TestAttentionExperiment::theBestVersionIsTheOneThatTheDeviceNames()
 {
-    const Parameters parameters = with({"implementation=flash"});
-    const auto versionOn = [&](const char* id, int recorded) {
+    const auto versionOn = [&](const char* id, int recorded, int backward = 0, const char* pass = "pass=both") {
         Json file = deviceToJson(*findDevice(id));
         if (recorded > 0)
             file["kernels"]["attention.forward"] = {{"version", recorded}, {"source", "a record"}};
-        const Json detail = attention().predict(*deviceFromJson(file), parameters)->detail;
+        if (backward > 0)
+            file["kernels"]["attention.backward"] = {{"version", backward}, {"source", "a record"}};
+        const Json detail =
+            attention().predict(*deviceFromJson(file), with({"implementation=flash", pass}))->detail;
         return detail.at("flash").at("version").get<int>();
     };
     QCOMPARE(versionOn("nvidia-h200", 0), 7);
     QCOMPARE(versionOn("nvidia-h200", 8), 8);
     QCOMPARE(versionOn("nvidia-h200", 6), 6);
     QCOMPARE(versionOn("nvidia-a100-80gb", 8), 7); // which has no such instructions
+    // The backward may have another winner than the forward.
+    QCOMPARE(versionOn("nvidia-h200", 8, 9, "pass=backward"), 9);
+    QCOMPARE(versionOn("nvidia-h200", 8, 9, "pass=forward"), 8);
+    QCOMPARE(versionOn("nvidia-h200", 8, 9, "pass=both"), 8);
+    QCOMPARE(versionOn("nvidia-h200", 8, 0, "pass=backward"), 8);
     // Which can run where is in the list of versions.
     const auto missing = [&](const char* id) {
         return predicted({}, id)->detail.at("versions").at("flash").at(7).contains("missing");
