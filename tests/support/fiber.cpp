@@ -3,6 +3,11 @@
 
 #include <vector>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 namespace memscape::emulated {
 
 namespace {
@@ -22,11 +27,51 @@ std::unique_ptr<char[]> stack()
     return taken;
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+
+void announceSwitch(void** memory, const void* bottom, std::size_t size)
+{
+    __sanitizer_start_switch_fiber(memory, bottom, size);
+}
+void finishSwitch(void* memory, const void** bottom, std::size_t* size)
+{
+    __sanitizer_finish_switch_fiber(memory, bottom, size);
+}
+/// What went out of scope on it, or would have.
+void forgetScopes(const char* stack)
+{
+    __asan_unpoison_memory_region(stack, stackBytes);
+}
+
+#else
+
+void announceSwitch(void**, const void*, std::size_t) { }
+void finishSwitch(void*, const void**, std::size_t*) { }
+void forgetScopes(const char*) { }
+
+#endif
+
 } // namespace
 
 Fiber::~Fiber()
 {
+    forgetScopes(m_stack.get());
     spareStacks.push_back(std::move(m_stack));
+}
+
+void Fiber::enter()
+{
+    starting = this;
+    announceSwitch(&m_outsideMemory, m_stack.get(), stackBytes);
+    switchInside();
+    finishSwitch(m_outsideMemory, nullptr, nullptr);
+}
+
+void Fiber::leave()
+{
+    announceSwitch(&m_insideMemory, m_outsideBottom, m_outsideSize);
+    switchOutside();
+    finishSwitch(m_insideMemory, &m_outsideBottom, &m_outsideSize);
 }
 
 #if defined(__x86_64__)
@@ -69,13 +114,12 @@ Fiber::Fiber(std::function<void()> body)
     m_inside = place;
 }
 
-void Fiber::enter()
+void Fiber::switchInside()
 {
-    starting = this;
     memscapeSwitchStacks(&m_outside, m_inside);
 }
 
-void Fiber::leave()
+void Fiber::switchOutside()
 {
     memscapeSwitchStacks(&m_inside, m_outside);
 }
@@ -92,13 +136,12 @@ Fiber::Fiber(std::function<void()> body)
     makecontext(&m_inside, &Fiber::start, 0);
 }
 
-void Fiber::enter()
+void Fiber::switchInside()
 {
-    starting = this;
     swapcontext(&m_outside, &m_inside);
 }
 
-void Fiber::leave()
+void Fiber::switchOutside()
 {
     swapcontext(&m_inside, &m_outside);
 }
@@ -107,7 +150,9 @@ void Fiber::leave()
 
 void Fiber::start()
 {
-    starting->m_body();
+    Fiber& self = *starting;
+    finishSwitch(nullptr, &self.m_outsideBottom, &self.m_outsideSize);
+    self.m_body();
 }
 
 } // namespace memscape::emulated
