@@ -5,7 +5,7 @@
 //     standard backward   P, dO → dV;  dO, V → dP;  P, dP → dS;  dS, K → dQ;  dS, Q → dK   e (7 s +
 //     rows) flash forward       Q, K, V → O, L; K and V again where a head's do not stay in the
 //     last cache flash backward      O, dO → D;  Q, K, V, dO, L, D → dQ, dK, dV; a dQ in floats
-//     written and read; added to atomically it is cleared, read and written by the tiles, and read
+//     written and read, and where it is added to atomically cleared, read and written again
 // (Dao et al. 2022, arXiv:2205.14135, Theorem 2: Θ(N d + N²) against Θ(N² d² / M).)
 //
 // Time of standard attention adds what products and memory take, t = Σ F / (a P) + B / BW, for the
@@ -107,6 +107,7 @@ private:
     /// `share` of the host's rate that the products reach.
     void add(AttentionStep step, double products = 0, double share = hostProducts);
     double standardSeconds(const AttentionStep& step, double products, double share) const;
+    /// What the backward's tiles ask of shared memory, and what they add to dQ's floats.
     void sayTraffic(const AttentionTile& tile, double executed, bool isAtomic);
     void sayTime();
 
@@ -257,11 +258,10 @@ void Cost::flashBackward()
     const AttentionTile tile = m_version.tile(m_shape.headDim, AttentionPass::Backward);
     const double rows = double(m_shape.queryRows()), d = double(m_shape.headDim);
     const double executed = tile.queries > 0 ? tiledScores(tile) : m_shape.visibleScores();
-    const QueryGradient gradient = m_version.queryGradient;
-    const bool addsApart = m_problem.dtype != DType::Float32 && gradient != QueryGradient::Direct;
-    const bool isAtomic = addsApart && gradient == QueryGradient::Atomic;
-    // Where every gradient has one writer, scores and dP are made twice.
-    const double products = gradient == QueryGradient::Direct ? 7 : 5;
+    const bool isDirect = m_version.queryGradient == QueryGradient::Direct;
+    const bool addsApart = m_problem.dtype != DType::Float32 && !isDirect;
+    const bool isAtomic = addsApart && m_version.queryGradient == QueryGradient::Atomic;
+    const double products = isDirect ? 7 : 5; // with one writer for each, S and dP are made twice
     // FlashAttention-2 clears and rounds a dQ in floats, too: that time is in its shares.
     const double cleared = isAtomic ? 4 * m_queryRows : 0;
     AttentionStep sums{"D = Σ dO ∘ O", 0, m_e * 2 * m_queryRows + 4 * rows + cleared, 0, 0};
@@ -293,7 +293,6 @@ void Cost::flashBackward()
         sayTraffic(tile, executed, isAtomic);
 }
 
-/// What the backward's tiles ask of shared memory, and what they add to dQ's floats.
 void Cost::sayTraffic(const AttentionTile& tile, double executed, bool isAtomic)
 {
     if (const double clocks = m_version.backwardClocks(m_shape.headDim); clocks > 0)
@@ -305,7 +304,8 @@ void Cost::sayTraffic(const AttentionTile& tile, double executed, bool isAtomic)
              fmt::format("version {} of our flash attention, counted", m_version.number)});
     if (isAtomic)
         m_traffic.push_back({"A", 4 * executed * double(m_shape.headDim) / double(tile.keys), Unit::Byte,
-                             "added to dQ in the last cache, by every tile of keys",
+                             "added to dQ in the last cache, by every tile of keys and in no fixed order: its "
+                             "last bits change from run to run",
                              "rows × d × 4 B × tiles of keys"});
 }
 

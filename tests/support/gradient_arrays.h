@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backward of attention reads and writes, for its kernels on the emulated machine, and what the
-// gradients are in double.
+// What a backward of attention reads and writes, for its kernels on the emulated machine, and what
+// the gradients are in double.
 #pragma once
 
 #include "tests/support/attention_cases.h"

@@ -8,7 +8,8 @@
 namespace memscape::cuda {
 
 template <typename Element, int headDim>
-__global__ void __launch_bounds__(deltaThreads) flashDelta_9(AttentionSizes s, AttentionArrays arrays)
+__global__ void __launch_bounds__(deltaThreads)
+    flashDelta_9(AttentionSizes s, AttentionArrays arrays)
 {
     GpuMachine m(dynamicShared());
     flashDelta<Element, headDim, true>(m, s, arrays);
@@ -69,13 +70,13 @@ static cudaError_t launchGradients(const FlashLaunch& w, cudaStream_t stream)
                        rounds = blocks(rows * (headDim / sumsTogether), roundThreads);
     if (deltas > 0x7fffffff || rounds > 0x7fffffff)
         return cudaErrorInvalidConfiguration;
-    cudaError_t error = launchBlocks(flashDelta_9<Element, headDim>, int(deltas), 1, deltaThreads, 0, s,
-                                     w.arrays, stream);
+    cudaError_t error = launchBlocks(flashDelta_9<Element, headDim>, int(deltas), 1, deltaThreads,
+                                     0, s, w.arrays, stream);
     if (error == cudaSuccess)
         error = launchFitting<Element, headDim>(w, stream);
     if (error == cudaSuccess)
-        error = launchBlocks(roundQueryGradient_9<Element, headDim>, int(rounds), 1, roundThreads, 0, s,
-                             w.arrays, stream);
+        error = launchBlocks(roundQueryGradient_9<Element, headDim>, int(rounds), 1, roundThreads,
+                             0, s, w.arrays, stream);
     return error;
 }
 
@@ -86,7 +87,8 @@ cudaError_t launchFlashOnePass(const FlashLaunch& w, cudaStream_t stream)
         || w.arrays.queryGradientSums == nullptr)
         return cudaErrorInvalidValue;
     if (w.format == ElementFormat::Float16)
-        return isShort ? launchGradients<Half, 64>(w, stream) : launchGradients<Half, 128>(w, stream);
+        return isShort ? launchGradients<Half, 64>(w, stream)
+                       : launchGradients<Half, 128>(w, stream);
     return isShort ? launchGradients<Bfloat, 64>(w, stream)
                    : launchGradients<Bfloat, 128>(w, stream);
 }

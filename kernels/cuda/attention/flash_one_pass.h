@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradients of flash attention in one pass, FlashAttention-2's own: the backward of version 9, to
-// be held against the two passes of flash_backward.h, which has the formulas.
+// The gradients of flash attention in one pass, FlashAttention-2's own: the backward of version 9,
+// to be held against the two passes of flash_backward.h, which has the formulas.
 //
 // A block keeps dK and dV of its keys in registers and walks over the rows of Q. S and dP are made
-// once, so there are five products of N² d instead of seven. P and dS go through shared memory, for a
-// warp's 32 × 32 of them is not what it multiplies next: rows × keys for S, keys × d for dV and dK,
-// rows × d for dQ. What a tile of keys contributes to dQ is added to an array of floats by atomic
-// additions, four neighbours at a time (one instruction on sm_90, four before); flashDelta() clears
-// that array, and a kernel of its own scales and rounds it.
+// once, so there are five products of N² d instead of seven. P and dS go through shared memory, for
+// a warp's 32 × 32 of them is not what it multiplies next: rows × keys for S, keys × d for dV and
+// dK, rows × d for dQ. What a tile of keys contributes to dQ is added to an array of floats by
+// atomic additions, four neighbours at a time (one instruction on sm_90, four before); flashDelta()
+// clears that array, and a kernel of its own scales and rounds it.
 //
 // The additions of a row's tiles of keys arrive in any order and floats are rounded at each: dQ may
 // differ in its last bits from run to run. dK and dV do not.
@@ -20,17 +20,17 @@
 //     d 64, 128 × 128      1152        128                 64        1344      1451
 //     d 64, 64 × 128       1408        128                 64        1600      1451
 //
-// Asked of L2 beside: N / keys times 4 N d bytes of additions for every head, and 20 N d more to clear,
-// to add to and to read again, where the two passes write dQ once.
+// Asked of L2 beside: N / keys times 4 N d bytes of additions for every head, and 8 N d to clear the
+// sums and to read them again; of DRAM 16 N d where they do not stay in L2. Two passes ask neither.
 //
 // Sums and scores take 192 of a thread's 255 registers. What a product's addresses are made of is
 // therefore asked for anew in every turn (threadAnew), where it would be kept and sums pushed out.
 //
 // Tiles: 128 keys by eight warps, and 64 rows, or 128 with a head dimension of 64, as in
-// FlashAttention-2. That is 145 KiB of shared memory, which sm_86, 89 and 120 lack: there 64 × 64 by
-// four warps, or 64 × 128.
-// dO has one place in shared memory and Q two, so the next dO is on its way from dV's product on.
-// Source: Dao, "FlashAttention-2", arXiv:2307.08691, algorithm 2. Needs sm_80.
+// FlashAttention-2. That is 145 KiB of shared memory, which sm_86, 89 and 120 lack: there 64 × 64
+// by four warps, or 64 × 128. dO has one place in shared memory and Q two, so the next dO is on its
+// way from dV's product on. Source: Dao, "FlashAttention-2", arXiv:2307.08691, algorithm 2. Needs
+// sm_80.
 #pragma once
 
 #include "kernels/cuda/attention/flash_backward.h"
@@ -87,8 +87,8 @@ template <typename Element, int headDim>
 using LargeOnePassTile = OnePassTile<Element, headDim, headDim == 64 ? 128 : 64, 128, 8>;
 /// Where the large one does not fit.
 template <typename Element, int headDim>
-using SmallOnePassTile = OnePassTile<Element, headDim, 64, headDim == 64 ? 128 : 64,
-                                     headDim == 64 ? 8 : 4>;
+using SmallOnePassTile =
+    OnePassTile<Element, headDim, 64, headDim == 64 ? 128 : 64, headDim == 64 ? 8 : 4>;
 
 // ---- products ---------------------------------------------------------------------------------
 
@@ -100,7 +100,8 @@ MEMSCAPE_KERNEL void scoresOfPart(Machine& m, typename Tile::Scores& sums, std::
     using Layout = typename Tile::Layout;
     const typename Tile::OfScores share(m.thread());
     const std::uint32_t lane = leftOfLane<Layout>(m, left, share.row);
-    const std::uint32_t rows = right + std::uint32_t(share.chunk * chunkElements * Layout::rowBytes);
+    const std::uint32_t rows =
+        right + std::uint32_t(share.chunk * chunkElements * Layout::rowBytes);
     sums.clear(m);
     MEMSCAPE_UNROLL
     for (int step = 0; step < Tile::depthSteps; ++step) {
@@ -119,16 +120,17 @@ MEMSCAPE_KERNEL void addOverQueries(Machine& m, typename Tile::OfKeys::Part& sum
     const int thread = m.threadAnew();
     const typename Tile::OfKeys share(thread);
     const Place place = matrixRowAcrossFirst(thread % 32);
-    const std::uint32_t left = Layout::further(weights + Layout::at(place.row, place.column),
-                                               share.row / chunkElements);
+    const std::uint32_t left =
+        Layout::further(weights + Layout::at(place.row, place.column), share.row / chunkElements);
     const std::uint32_t right = valuesOfLane<typename Tile::Layout>(m, rows, share.chunk);
     MEMSCAPE_UNROLL
     for (int step = 0; step < Tile::queries / mmaDepth; ++step) {
         std::uint32_t a[2][4];
         MEMSCAPE_UNROLL
         for (int strip = 0; strip < 2; ++strip)
-            m.loadMatricesTransposed(a[strip], Layout::further(left, 2 * strip)
-                                                   + std::uint32_t(step * mmaDepth * Layout::rowBytes));
+            m.loadMatricesTransposed(a[strip],
+                                     Layout::further(left, 2 * strip)
+                                         + std::uint32_t(step * mmaDepth * Layout::rowBytes));
         addValuesFrom<typename Tile::Element, typename Tile::Layout>(m, sums, a, right,
                                                                      step * mmaDepth);
     }
@@ -190,8 +192,8 @@ MEMSCAPE_KERNEL void keepPart(Machine& m, const typename Tile::Scores& part, std
     using Share = typename Tile::OfScores;
     const Share share(m.thread());
     const Place place = placeInD(m.thread() % 32, 0);
-    const std::uint32_t lane = tile + Layout::at(share.row + place.row, share.chunk)
-        + std::uint32_t(place.column * 2);
+    const std::uint32_t lane =
+        tile + Layout::at(share.row + place.row, share.chunk) + std::uint32_t(place.column * 2);
     MEMSCAPE_UNROLL
     for (int half = 0; half < 2 * Share::strips; ++half) {
         MEMSCAPE_UNROLL
@@ -205,8 +207,8 @@ MEMSCAPE_KERNEL void keepPart(Machine& m, const typename Tile::Scores& part, std
 
 // ---- dQ in floats -----------------------------------------------------------------------------
 
-/// Sixteen neighbours of a row of dQ, in the order in which they are kept as floats: what a lane has
-/// of two blocks of sums lies side by side.
+/// Sixteen neighbours of a row of dQ, in the order in which they are kept as floats: what a lane
+/// has of two blocks of sums lies side by side.
 constexpr int sumsTogether = 16, sumsOfLane = 4;
 
 /// Adds the warp's part of dQ; a row lies `headDim` floats after the one before.
@@ -263,7 +265,8 @@ MEMSCAPE_KERNEL void roundQueryGradient(Machine& m, const AttentionSizes& s,
     }
     MEMSCAPE_UNROLL
     for (int block = 0; block < 2; ++block)
-        m.store(to + block, Chunk{words[block][0], words[block][1], words[block][2], words[block][3]});
+        m.store(to + block,
+                Chunk{words[block][0], words[block][1], words[block][2], words[block][3]});
 }
 
 // ---- the block --------------------------------------------------------------------------------
@@ -281,7 +284,8 @@ MEMSCAPE_KERNEL void writeKeys(Machine& m, const typename Tile::OfKeys::Part& pa
         const int key = firstKey + share.row + half * 8 + place.row;
         if (key >= keyCount)
             continue;
-        auto* at = to + std::int64_t(key) * Tile::headDim + share.chunk * chunkElements + place.column;
+        auto* at =
+            to + std::int64_t(key) * Tile::headDim + share.chunk * chunkElements + place.column;
         MEMSCAPE_UNROLL
         for (int b = 0; b < Share::blocks; ++b) {
             const float* two = part.at[half / 2][b] + half % 2 * 2;
@@ -336,8 +340,8 @@ MEMSCAPE_KERNEL void gradientsInOnePass(Machine& m, const AttentionSizes& s,
     const int firstKey = m.blockX() * Tile::keys;
     const std::uint64_t own = keyStart(s, m.blockY());
     QueryWalk walk(s, m.blockY(), firstKey, Tile::queries);
-    copyTileAsync<Layout, Tile::keys, Tile::threads>(
-        m, Tile::keyTile, Rows<Element>{a.key + own, s.keys}, firstKey);
+    copyTileAsync<Layout, Tile::keys, Tile::threads>(m, Tile::keyTile,
+                                                     Rows<Element>{a.key + own, s.keys}, firstKey);
     copyTileAsync<Layout, Tile::keys, Tile::threads>(
         m, Tile::valueTile, Rows<Element>{a.value + own, s.keys}, firstKey);
     copyRows<Tile>(m, s, walk, a.query, Tile::queryTile);
@@ -359,7 +363,8 @@ MEMSCAPE_KERNEL void gradientsInOnePass(Machine& m, const AttentionSizes& s,
         m.syncThreads(); // this tile is here; nobody reads the other Q, P or dS any more
         if (goesOn)
             copyRows<Tile>(m, s, walk, a.query, Tile::queryTile + other * Tile::queryTileBytes);
-        keepWeights<Tile>(m, s, queryTile, Tile::numbers + odd * Tile::numberBytes, here.row, firstKey);
+        keepWeights<Tile>(m, s, queryTile, Tile::numbers + odd * Tile::numberBytes, here.row,
+                          firstKey);
         const float number = goesOn ? rowNumber<Tile>(m, s, a, walk) : 0;
         m.syncThreads(); // P and dS are whole
         addOverQueries<Tile>(m, valueGradient, Tile::weightTile, Tile::gradientTile);
@@ -370,16 +375,16 @@ MEMSCAPE_KERNEL void gradientsInOnePass(Machine& m, const AttentionSizes& s,
         m.commitCopies();
         typename Tile::OfQueries::Part queryGradient;
         productOverKeys<Tile>(m, queryGradient);
-        addToSums<Tile>(m, queryGradient, arrays.queryGradientSums + queryStart(s, here.head), here.row,
-                        s.queries);
+        addToSums<Tile>(m, queryGradient, arrays.queryGradientSums + queryStart(s, here.head),
+                        here.row, s.queries);
         addOverQueries<Tile>(m, keyGradient, Tile::scoreGradientTile, queryTile);
         if (goesOn)
             keepNumber(m, Tile::numbers + other * Tile::numberBytes, numberCount, number);
     }
-    writeKeys<Tile>(m, valueGradient, 1, static_cast<Element*>(arrays.valueGradient) + own, firstKey,
-                    s.keys);
-    writeKeys<Tile>(m, keyGradient, s.scale, static_cast<Element*>(arrays.keyGradient) + own, firstKey,
-                    s.keys);
+    writeKeys<Tile>(m, valueGradient, 1, static_cast<Element*>(arrays.valueGradient) + own,
+                    firstKey, s.keys);
+    writeKeys<Tile>(m, keyGradient, s.scale, static_cast<Element*>(arrays.keyGradient) + own,
+                    firstKey, s.keys);
 }
 
 } // namespace memscape::cuda

@@ -195,6 +195,7 @@ void TestAttentionExperiment::theBestVersionIsTheOneThatTheDeviceNames()
                                    [](const ParameterSpec& spec) { return spec.key == "version"; })
                           ->help;
     QVERIFY2(help.find("8 Hopper's copy engine and warpgroups (one thread") != std::string::npos, help.c_str());
+    QVERIFY2(help.find("last bits change from run to run") != std::string::npos, help.c_str()); // version 9
 }
 
 void TestAttentionExperiment::claimsCarryNumbers()

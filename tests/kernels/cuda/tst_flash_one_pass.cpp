@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients of flash attention in one pass, thread by thread on the emulated GPU, compared with
-// gradients in double; what they ask of shared memory and of the sums of dQ; and mistakes planted in
-// them, which must be noticed.
+// gradients in double; what they ask of shared memory and of the sums of dQ; and mistakes planted
+// in them, which must be noticed.
 #include "kernels/cuda/attention/flash_one_pass.h"
 
 #include "core/timing/attention_problem.h"
@@ -186,9 +186,11 @@ void TestFlashOnePass::gradientsAreAsInDouble()
     const OnePassRun run = format == "fp16" ? runOnePass<Half>(isSmall, sizes, Drawn::Normal)
                                             : runOnePass<Bfloat>(isSmall, sizes, Drawn::Normal);
     const double allowed = format == "fp16" ? 3e-3 : 2.4e-2;
-    const auto text = QString("dQ %1, dK %2, dV %3").arg(run.queryError).arg(run.keyError).arg(run.valueError);
-    QVERIFY2(run.queryError < allowed || sizes.keys == 1, qPrintable(text)); // one key: dQ and dK are
-    QVERIFY2(run.keyError < allowed || sizes.keys == 1, qPrintable(text));   // the rounding of zero
+    const auto text =
+        QString("dQ %1, dK %2, dV %3").arg(run.queryError).arg(run.keyError).arg(run.valueError);
+    QVERIFY2(run.queryError < allowed || sizes.keys == 1,
+             qPrintable(text)); // one key: dQ and dK are
+    QVERIFY2(run.keyError < allowed || sizes.keys == 1, qPrintable(text)); // the rounding of zero
     QVERIFY2(run.valueError < allowed, qPrintable(text));
     QVERIFY2(std::isfinite(run.worst()), qPrintable(text));
     QCOMPARE(run.untouched, std::uint64_t(0));
@@ -222,7 +224,8 @@ void TestFlashOnePass::nothingConflicts()
     for (const auto& [isSmall, headDim] :
          {std::pair(false, 64), std::pair(true, 64), std::pair(false, 128), std::pair(true, 128)}) {
         const LaunchCount count =
-            runOnePass<Half>(isSmall, sizesOf(1, 1, 1, 128, 128, headDim, true), Drawn::Normal).tiles;
+            runOnePass<Half>(isSmall, sizesOf(1, 1, 1, 128, 128, headDim, true), Drawn::Normal)
+                .tiles;
         QVERIFY(count.matrixLoads.fewest > 0 && count.copies.fewest > 0 && count.stores.fewest > 0);
         QCOMPARE(count.matrixLoads.conflicts(), std::uint64_t(0));
         QCOMPARE(count.copies.conflicts(), std::uint64_t(0));
@@ -265,7 +268,8 @@ void TestFlashOnePass::sharedMemoryIsAskedForAsDescribed()
 void TestFlashOnePass::additionsAreAsDescribed()
 {
     const OnePassRun run = runTile<Short>(sizesOf(1, 2, 1, 192, 256, 64, false));
-    const std::uint64_t additions = 4 * (2 * 192 * 64) * (256 / Short::keys), keys = 2 * 256 * 64 * 2;
+    const std::uint64_t additions = 4 * (2 * 192 * 64) * (256 / Short::keys),
+                        keys = 2 * 256 * 64 * 2;
     QCOMPARE(run.bytesWritten, additions + keys);
 }
 
@@ -274,7 +278,9 @@ void TestFlashOnePass::tilesAreAsDescribed()
     const auto& version =
         memscape::attentionVersions(memscape::AttentionKind::Flash, true).at(onePassBackward - 1);
     QCOMPARE(version.number, onePassBackward);
-    const auto tile = [&](int headDim) { return version.tile(headDim, memscape::AttentionPass::Backward); };
+    const auto tile = [&](int headDim) {
+        return version.tile(headDim, memscape::AttentionPass::Backward);
+    };
     QCOMPARE(tile(64), (memscape::AttentionTile{Short::queries, Short::keys}));
     using Long = LargeOnePassTile<Half, 128>;
     QCOMPARE(tile(128), (memscape::AttentionTile{Long::queries, Long::keys}));
@@ -287,7 +293,9 @@ void TestFlashOnePass::mistakesAreCaught()
     QVERIFY(faultOf([&] { runTile<Short, WithoutBarriers>(s); }).contains("no barrier"));
     QVERIFY(faultOf([&] { runTile<Short, WithoutBarrier<0>>(s); }).contains("no barrier"));
     QVERIFY(faultOf([&] { runTile<Short, WithoutBarrier<1>>(s); }).contains("no barrier"));
-    QVERIFY(faultOf([&] { runTile<Short, WithoutBarrier<2>>(s); }).contains("other threads may still read"));
+    QVERIFY(faultOf([&] {
+                runTile<Short, WithoutBarrier<2>>(s);
+            }).contains("other threads may still read"));
     QVERIFY((runTile<Short, WithoutTransposition>(s).worst()) > 0.05);
     const OnePassRun uncleared = runTile<Short, Machine, false>(s);
     QVERIFY(uncleared.untouched > 0 && !(uncleared.queryError < 1e9));
