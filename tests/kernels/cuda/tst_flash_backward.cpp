@@ -119,6 +119,7 @@ private slots:
     void nothingConflicts();
     void sevenProductsInAll();
     void wideTilesLoadLess();
+    void sharedMemoryIsAskedForAsPredicted();
     void tilesAreAsDescribed();
     void mistakesAreCaught();
 };
@@ -233,6 +234,41 @@ void TestFlashBackward::wideTilesLoadLess()
     QCOMPARE(turnsPerProduct(narrow.queries), 4 * 112.0 / 192);
     QCOMPARE(turnsPerProduct(wide.keys), 4 * 144.0 / 256);
     QCOMPARE(turnsPerProduct(wide.queries), 4 * 80.0 / 192);
+}
+
+/// Turns of the banks for matrices and copies that 64 rows × 64 keys more ask for, in both passes.
+template <typename Keys, typename Queries> double clocksOfSquare()
+{
+    const auto turns = [](const LaunchCount& count) {
+        return double(count.matrixLoads.turns + count.copies.turns);
+    };
+    const auto run = [](int queries, int keys) {
+        return runTiles<Keys, Queries, Machine>(sizesOf(1, 1, 1, queries, keys, Keys::headDim, false),
+                                                Drawn::Normal);
+    };
+    const double ofKeys = turns(run(2 * Keys::queries, Keys::keys).keys)
+        - turns(run(Keys::queries, Keys::keys).keys);
+    const double ofQueries = turns(run(Queries::rows, 2 * Queries::keys).queries)
+        - turns(run(Queries::rows, Queries::keys).queries);
+    return 64 * 64 * (ofKeys / (Keys::queries * Keys::keys) + ofQueries / (Queries::rows * Queries::keys));
+}
+
+void TestFlashBackward::sharedMemoryIsAskedForAsPredicted()
+{
+    const auto predicted = [](int version, int headDim) {
+        return memscape::attentionVersions(memscape::AttentionKind::Flash, true)
+            .at(std::size_t(version) - 1)
+            .backwardClocks(headDim);
+    };
+    const double narrow64 = clocksOfSquare<NarrowKeysTile<Half, 64>, NarrowQueriesTile<Half, 64>>(),
+                 narrow128 = clocksOfSquare<NarrowKeysTile<Half, 128>, NarrowQueriesTile<Half, 128>>(),
+                 wide64 = clocksOfSquare<WideKeysTile<Half, 64>, WideQueriesTile<Half, 64>>(),
+                 wide128 = clocksOfSquare<WideKeysTile<Half, 128>, WideQueriesTile<Half, 128>>();
+    for (int version = 4; version < onePassBackward; ++version) {
+        const bool isWide = version >= firstWideBackward;
+        QCOMPARE(predicted(version, 64), isWide ? wide64 : narrow64);
+        QCOMPARE(predicted(version, 128), isWide ? wide128 : narrow128);
+    }
 }
 
 template <typename Keys> memscape::AttentionTile tileOf()

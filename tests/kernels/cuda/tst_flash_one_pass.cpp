@@ -284,6 +284,8 @@ void TestFlashOnePass::tilesAreAsDescribed()
     QCOMPARE(tile(64), (memscape::AttentionTile{Short::queries, Short::keys}));
     using Long = LargeOnePassTile<Half, 128>;
     QCOMPARE(tile(128), (memscape::AttentionTile{Long::queries, Long::keys}));
+    QCOMPARE(version.backwardClocks(64), 1152.0 + 128 + 64);
+    QCOMPARE(version.backwardClocks(128), 2304.0 + 128 + 128);
 }
 
 void TestFlashOnePass::mistakesAreCaught()
