@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A live GPU as a device. The same product in the catalogue gives everything, with the live sizes
 // put in; the product's name decides and not the die, because the same die is sold at half and at
-// full tensor rate. Any other GPU is derived:
+// full tensor rate; the memory must agree too, for some names are shared. Any other GPU is derived:
 //
 //   rate(type)  = SMs × FMA per clock and SM of its compute capability × 2 × clock
 //   B_dram      = 2 × memory clock × bus width / 8
@@ -38,6 +38,7 @@ constexpr Architecture architectures[] = {
     {7, 5, "nvidia-t4", "nvidia-t4", 1},
     {8, 0, "nvidia-a100-80gb", "nvidia-a100-80gb", 1},
     {8, 6, "nvidia-a10", "nvidia-rtx-3090", 1},
+    {8, 7, "nvidia-jetson-agx-orin-64gb", "nvidia-jetson-agx-orin-64gb", 1},
     {8, 9, "nvidia-l40s", "nvidia-rtx-4090", 1},
     {9, 0, "nvidia-h200", "nvidia-h200", 1},
     {10, 0, "nvidia-b200", "nvidia-b200", 1},
@@ -45,13 +46,35 @@ constexpr Architecture architectures[] = {
     {12, 0, "nvidia-rtx-5090", "nvidia-rtx-5090", 2},
 };
 
-bool sameProduct(const Device& device, const std::string& name)
+/// B/s of the DRAM as the driver tells it; 0 when it does not.
+double reportedBandwidth(const GpuAttributes& attributes)
 {
-    const std::string wanted = lowered(trimmed(name));
+    return 2 * attributes.memoryClockHz * attributes.memoryBusBits / 8;
+}
+
+/// One name is given to cards with different memory: an RTX 3060 has 8 or 12 GB on another bus, and
+/// every Jetson Orin is "Orin". There CUDA's memory clock is not that of the LPDDR5 (it yields 83
+/// GB/s where 153 are measured), so the size decides.
+bool sameMemory(const Device& device, const GpuAttributes& attributes)
+{
+    const MemoryLevel* dram = device.dram();
+    if (!dram)
+        return true;
+    const double reported =
+        device.sharesHostMemory ? attributes.memoryBytes : reportedBandwidth(attributes);
+    const double listed =
+        device.sharesHostMemory ? dram->capacity.value : dram->bandwidth.value;
+    return !(reported > 0) || std::abs(reported / listed - 1) < 0.2;
+}
+
+bool sameProduct(const Device& device, const GpuAttributes& attributes)
+{
+    const std::string wanted = lowered(trimmed(attributes.name));
     return std::any_of(device.productNames.begin(), device.productNames.end(),
                        [&](const std::string& product) {
                            const std::string known = lowered(product);
-                           return wanted == known || wanted.rfind(known + " mig ", 0) == 0;
+                           return (wanted == known && sameMemory(device, attributes))
+                               || wanted.rfind(known + " mig ", 0) == 0;
                        });
 }
 
@@ -189,7 +212,7 @@ const Architecture& nearestArchitecture(int major, int minor)
 
 void deriveDram(Device& device, const GpuAttributes& attributes)
 {
-    const double bandwidth = 2 * attributes.memoryClockHz * attributes.memoryBusBits / 8;
+    const double bandwidth = device.sharesHostMemory ? 0 : reportedBandwidth(attributes);
     for (MemoryLevel& level : device.levels) {
         if (level.kind != LevelKind::Dram)
             continue;
@@ -274,7 +297,9 @@ Device fromArchitecture(const GpuAttributes& attributes)
     device.notes.clear();
     device.productNames.clear();
     device.extra = Json();
-    std::erase_if(device.links, [](const Link& link) { return link.id == "peer"; });
+    std::erase_if(device.links, [&](const Link& link) {
+        return link.id == "peer" || device.sharesHostMemory; // that link is the DRAM, of another module
+    });
     device.computeCapability = fmt::format("{}.{}", attributes.major, attributes.minor);
     scaleUnits(device, attributes.multiprocessors);
     scaleClock(device, attributes.clockHz);
@@ -293,7 +318,7 @@ Device deviceFromAttributes(const GpuAttributes& attributes, const std::string& 
 {
     std::vector<Device> known = catalogue();
     const auto product = std::find_if(known.begin(), known.end(), [&](const Device& device) {
-        return sameProduct(device, attributes.name);
+        return sameProduct(device, attributes);
     });
     const bool listed = product != known.end();
     Device device =

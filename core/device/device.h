@@ -177,6 +177,7 @@ struct Device
     std::vector<MemoryLevel> levels;   ///< nearest first
     std::vector<TlbLevel> tlbs;
     std::vector<Link> links;
+    bool sharesHostMemory = false;     ///< one DRAM for CPU and GPU (Jetson, Apple): offloading to the host frees nothing
     Derating derating;
     Sourced launch; ///< s between back-to-back kernel starts; 0 on hosts
     Concurrency concurrency;

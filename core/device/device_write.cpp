@@ -180,6 +180,8 @@ Json deviceToJson(const Device& device)
                    {"copy", sourcedJson(device.derating.copy)}}},
                  {"launch", sourcedJson(device.launch)},
                  {"concurrency", concurrencyJson(device.concurrency)}};
+    if (device.sharesHostMemory)
+        json["shares_host_memory"] = true;
     if (device.calibration)
         json["calibration"] = calibrationJson(*device.calibration);
     json["notes"] = device.notes;

@@ -4,6 +4,8 @@
 #include "core/base/number.h"
 #include "core/training/blas_workspace.h"
 
+#include <fmt/format.h>
+
 namespace memscape {
 
 Numerics numericsOf(Precision precision)
@@ -118,6 +120,10 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
 {
     TrainingSetup setup;
     MEMSCAPE_TRY(plan, planOf(parameters));
+    if (plan.offload != Offload::None && device.sharesHostMemory)
+        return fail("plan.offload",
+                    fmt::format("{} shares one memory with its host: what is offloaded stays in it", device.name),
+                    "choose offload=none", "offload");
     const Numerics numerics = numericsOf(plan.precision);
     BuildOptions& build = setup.build;
     build.batch = parameters.integer("batch");

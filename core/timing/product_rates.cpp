@@ -19,6 +19,7 @@ constexpr const char* hopper =
 constexpr const char* ampere = "gau-nernst/learn-cuda, 02b, A100 40 GB";
 constexpr const char* blackwell = "gau-nernst/learn-cuda, 02b, at 400 W, middle of 166 to 177";
 constexpr const char* tables = "stas00/ml-engineering @744d01e";
+constexpr const char* orin = "infinigence/ApxInf doc/jetson-roofline.md @21ae1dc, at MAXN, middle of 33.4 to 34.1";
 
 struct Published
 {
@@ -51,6 +52,8 @@ constexpr Published published[] = {
     {"nvidia-b200", "fp8", 3433, Evidence::Measured, tables, mamf},
     {"amd-mi300x", "bf16", 668, Evidence::Measured, tables, mamf},
     {"nvidia-rtx-5090", "bf16", 171.5, Evidence::Measured, blackwell, cublas},
+    {"nvidia-jetson-agx-orin-64gb", "bf16", 33.75, Evidence::Measured, orin, "large cuBLAS products"},
+    {"nvidia-jetson-agx-orin-64gb", "fp16", 33.75, Evidence::Derived, orin, "large cuBLAS products"},
 };
 
 const Rate* rateOf(const Device& device, std::string_view name)

@@ -11,7 +11,7 @@ std::int64_t blasWorkspaceBytes(const Device& device)
 {
     constexpr std::int64_t kibibyte = 1024;
     constexpr std::int64_t large = 8 * 4096 * kibibyte;
-    if (device.kind == DeviceKind::Host)
+    if (device.kind == DeviceKind::Host || device.vendor == "Apple")
         return 0;
     if (device.vendor == "AMD") {
         const bool isLatest = device.architecture == "CDNA 3" || device.architecture == "CDNA 4";

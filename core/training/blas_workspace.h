@@ -6,6 +6,7 @@
 //   compute capability 9.0, 10.0, 12.0   4096 KiB × 8 = 32 MiB
 //   older NVIDIA GPUs                    4096 KiB × 2 + 16 KiB × 8 = 8,519,680 B
 //   AMD CDNA 3 and 4 (gfx94, gfx95)      128 MiB, other AMD GPUs 32 MiB
+//   Apple GPUs                           none: there is no cuBLAS
 //
 // Source: aten/src/ATen/cuda/CublasHandlePool.cpp (parseChosenWorkspaceSize, the thread_local PoolWindow);
 // the 32 MiB and their place behind the first result are in the snapshot of a real forward pass on an H100.
@@ -18,7 +19,7 @@
 
 namespace memscape {
 
-/// B of one workspace on this device; 0 on a host.
+/// B of one workspace on this device; 0 on a host and on Apple's GPUs.
 std::int64_t blasWorkspaceBytes(const Device& device);
 
 } // namespace memscape

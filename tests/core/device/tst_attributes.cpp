@@ -28,7 +28,37 @@ GpuAttributes h200()
     return gpu;
 }
 
-/// Compute capability 8.9, a name that is not in the catalogue (an RTX 4070 is like this).
+/// What deviceQuery prints for an RTX 3060 of 12 GB.
+GpuAttributes rtx3060()
+{
+    GpuAttributes gpu;
+    gpu.name = "NVIDIA GeForce RTX 3060";
+    gpu.major = 8;
+    gpu.minor = 6;
+    gpu.multiprocessors = 28;
+    gpu.clockHz = 1777e6;
+    gpu.memoryClockHz = 7501e6;
+    gpu.memoryBusBits = 192;
+    gpu.memoryBytes = 12.6e9;
+    return gpu;
+}
+
+/// What it prints for a Jetson AGX Orin of 64 GB; the memory clock is not that of the LPDDR5.
+GpuAttributes orin()
+{
+    GpuAttributes gpu;
+    gpu.name = "Orin";
+    gpu.major = 8;
+    gpu.minor = 7;
+    gpu.multiprocessors = 16;
+    gpu.clockHz = 1300e6;
+    gpu.memoryClockHz = 612e6;
+    gpu.memoryBusBits = 256;
+    gpu.memoryBytes = 65893269504;
+    return gpu;
+}
+
+/// Compute capability 8.9, as an RTX 4070 is, by a name that is not in the catalogue.
 GpuAttributes unlistedAda(const std::string& name)
 {
     GpuAttributes gpu;
@@ -112,9 +142,9 @@ private slots:
     void a_gpu_that_is_not_listed_is_derived()
     {
         const Device device =
-            deviceFromAttributes(unlistedAda("NVIDIA GeForce RTX 4070"), "cuda:0");
+            deviceFromAttributes(unlistedAda("NVIDIA GeForce RTX 4075"), "cuda:0");
         QCOMPARE(device.basis, std::string("derived"));
-        QCOMPARE(device.name, std::string("NVIDIA GeForce RTX 4070"));
+        QCOMPARE(device.name, std::string("NVIDIA GeForce RTX 4075"));
         QCOMPARE(device.units, 46);
         QVERIFY(near(device.dram()->bandwidth.value, 504e9)); // the vendor's number
         QVERIFY(near(device.rates.at("fp32").flops.value, 29.15e12)); // the vendor's number
@@ -133,10 +163,63 @@ private slots:
 
     void a_workstation_card_of_the_same_chip_has_the_full_tensor_rate()
     {
-        const Device game = deviceFromAttributes(unlistedAda("NVIDIA GeForce RTX 4070"), "cuda:0");
+        const Device game = deviceFromAttributes(unlistedAda("NVIDIA GeForce RTX 4075"), "cuda:0");
         const Device work = deviceFromAttributes(unlistedAda("NVIDIA RTX 4000 Ada"), "cuda:0");
         QVERIFY(near(work.rates.at("fp16").flops.value, 2 * game.rates.at("fp16").flops.value));
         QVERIFY(near(work.rates.at("fp32").flops.value, game.rates.at("fp32").flops.value));
+    }
+
+    void a_card_of_the_same_name_with_other_memory_is_derived()
+    {
+        QCOMPARE(deviceFromAttributes(rtx3060(), "cuda:0").basis, std::string("catalogue"));
+        GpuAttributes small = rtx3060();
+        small.memoryBusBits = 128;
+        small.memoryBytes = 8.6e9;
+        const Device device = deviceFromAttributes(small, "cuda:0");
+        QCOMPARE(device.basis, std::string("derived"));
+        QVERIFY(near(device.dram()->bandwidth.value, 240e9)); // the vendor's number
+        QVERIFY(near(device.rates.at("fp16").flops.value, 28 * 256 * 2 * 1777e6));
+        small.memoryClockHz = 0; // nothing to judge by: the name decides
+        QCOMPARE(deviceFromAttributes(small, "cuda:0").basis, std::string("catalogue"));
+    }
+
+    void a_laptop_is_as_fast_as_its_power_limit_lets_it()
+    {
+        GpuAttributes laptop = unlistedAda("NVIDIA GeForce RTX 4060 Laptop GPU");
+        laptop.multiprocessors = 24;
+        laptop.clockHz = 1890e6;
+        laptop.memoryClockHz = 8001e6;
+        laptop.memoryBusBits = 128;
+        const Device device = deviceFromAttributes(laptop, "cuda:0");
+        const Device listed = *findDevice("nvidia-rtx-4060-laptop");
+        QCOMPARE(device.basis, std::string("catalogue"));
+        QVERIFY(near(device.rates.at("fp32").flops.value, 11.61e12)); // published for 1890 MHz
+        QVERIFY(near(device.level("L2")->bandwidth.value,
+                     listed.level("L2")->bandwidth.value * 1890 / 2370));
+        QCOMPARE(device.dram()->bandwidth.value, listed.dram()->bandwidth.value);
+    }
+
+    void a_jetson_is_told_by_its_memory()
+    {
+        GpuAttributes saving = orin();
+        saving.multiprocessors = 8; // a lower power mode
+        const Device agx = deviceFromAttributes(saving, "cuda:0");
+        QCOMPARE(agx.basis, std::string("catalogue"));
+        QVERIFY(agx.sharesHostMemory);
+        QCOMPARE(agx.dram()->bandwidth.value, 204.8e9); // not 2 × 612 MHz × 256 bit / 8
+        QVERIFY(near(agx.rates.at("fp16").flops.value, 8 * 1024 * 2 * 1300e6));
+
+        GpuAttributes nx = orin();
+        nx.multiprocessors = 8;
+        nx.clockHz = 918e6;
+        nx.memoryBusBits = 64;
+        nx.memoryBytes = 16136011776;
+        const Device other = deviceFromAttributes(nx, "cuda:0");
+        QCOMPARE(other.basis, std::string("derived"));
+        QVERIFY(other.sharesHostMemory);
+        QVERIFY(!other.dram()->bandwidth.known());
+        QVERIFY(other.links.empty());
+        QVERIFY(near(other.rates.at("fp16").flops.value, 8 * 1024 * 2 * 918e6));
     }
 
     void an_unknown_compute_capability_has_no_tensor_rates()

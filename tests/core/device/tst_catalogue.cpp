@@ -31,15 +31,22 @@ const std::vector<Specified> table = {
     {"nvidia-a100-80gb", 108, 2039, 40, 80, 19.5, 312},
     {"nvidia-rtx-3090", 82, 936, 6, 24, 35.6, 71},
     {"nvidia-a10", 72, 600, 6, 24, 31.2, 125},
+    {"nvidia-rtx-3060", 28, 360, 3, 12, 12.74, 25.48},
+    {"nvidia-jetson-agx-orin-64gb", 16, 204.8, 4, 64, 5.3, 42.6},
+    {"nvidia-rtx-4060-laptop", 24, 256, 32, 8, 14.56, 29.12},
+    {"nvidia-rtx-4070", 46, 504, 36, 12, 29.15, 58.29},
     {"nvidia-rtx-4090", 128, 1008, 72, 24, 82.6, 165.2},
     {"nvidia-l4", 58, 300, 48, 24, 30.3, 121},
     {"nvidia-l40s", 142, 864, 96, 48, 91.6, 362},
+    {"nvidia-rtx-5070-ti", 70, 896, 48, 16, 43.94, 87.88},
     {"nvidia-rtx-5090", 170, 1792, 96, 32, 104.8, 209.5},
     {"nvidia-h100-pcie", 114, 2039, 50, 80, 51.2, 756},
     {"nvidia-h100-sxm", 132, 3350, 50, 80, 66.9, 989},
     {"nvidia-h200", 132, 4800, 50, 141, 66.9, 989},
     {"nvidia-b200", 148, 8000, 126, 180, 80, 2250},
     {"amd-mi300x", 304, 5300, 4, 192, 163.4, 1307},
+    {"apple-m1", 8, 68.25, 0.75, 16, 2.617, 2.617},
+    {"apple-m2-max", 38, 400, 1, 96, 13.6, 13.6},
 };
 
 // The rates that the formula does not give within 0.6 %; each file says why.
@@ -157,6 +164,21 @@ private slots:
                 bandwidth = read;
             }
         }
+    }
+
+    void the_link_of_a_shared_memory_is_that_memory()
+    {
+        std::set<std::string> shared;
+        for (const Device& device : catalogue()) {
+            if (!device.sharesHostMemory)
+                continue;
+            shared.insert(device.id);
+            QCOMPARE(device.links.size(), std::size_t(1));
+            QCOMPARE(device.links.front().id, std::string("host"));
+            QCOMPARE(device.links.front().bandwidth.value, device.dram()->bandwidth.value);
+        }
+        QCOMPARE(shared, (std::set<std::string>{"apple-m1", "apple-m2-max",
+                                                "nvidia-jetson-agx-orin-64gb"}));
     }
 
     void the_h200_is_not_a_gh200()

@@ -28,6 +28,7 @@ private slots:
     void lessRoomThanPredictionsAreOffIsTight();
     void offloadSaysWhatItMoves_data();
     void offloadSaysWhatItMoves();
+    void nothingIsOffloadedWhereHostAndGpuShareOneMemory();
     void noSingleLeverThatFitsIsQuicker();
     void theLargestBatchFitsAndOneMoreDoesNot();
     void outOfMemoryNamesThePlace();
@@ -322,6 +323,25 @@ void TestTrainingMemory::offloadSaysWhatItMoves()
     for (const auto& term : communication->why->terms)
         sum += term.value;
     QCOMPARE(sum, communication->number());
+}
+
+void TestTrainingMemory::nothingIsOffloadedWhereHostAndGpuShareOneMemory()
+{
+    const std::vector<std::string> given = tiny;
+    Device device = *findDevice("apple-m1");
+    const auto offers = [&] {
+        const auto prediction = training().predict(device, with(given));
+        return prediction ? prediction->detail["levers"].dump().find("\"offload\"") != std::string::npos : false;
+    };
+    QVERIFY(!offers());
+    std::vector<std::string> offloaded = given;
+    offloaded.push_back("offload=optimizer");
+    const auto refused = training().predict(device, with(offloaded));
+    QVERIFY(!refused);
+    QCOMPARE(refused.error().code, std::string("plan.offload"));
+    device.sharesHostMemory = false; // the same with a memory of its own
+    QVERIFY(offers());
+    QVERIFY(training().predict(device, with(offloaded)));
 }
 
 void TestTrainingMemory::noSingleLeverThatFitsIsQuicker()

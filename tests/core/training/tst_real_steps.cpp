@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole training steps and forward passes against a current PyTorch, every allocation and free in order
 // (tests/data/pytorch/training_steps.py, which says how they were recorded).
+#include "core/device/catalogue.h"
 #include "core/network/model_names.h"
 #include "core/network/network.h"
 #include "core/trace/allocator_replay.h"
@@ -114,6 +115,7 @@ Device gpu(std::string capability)
 void TestRealSteps::theFirstProductOfAThreadBringsAWorkspace()
 {
     QCOMPARE(blasWorkspaceBytes(Device{}), 0);
+    QCOMPARE(blasWorkspaceBytes(*findDevice("apple-m2-max")), 0);
     QCOMPARE(blasWorkspaceBytes(gpu("8.0")), 8519680);
     QCOMPARE(blasWorkspaceBytes(gpu("9.0")), 32 << 20);
     QCOMPARE(blasWorkspaceBytes(gpu("12.0")), 32 << 20);
