@@ -269,7 +269,7 @@ Json detailOf(const Device& device, const Answer& answer)
                                    part("activations", "activations", answer.pass.activations),
                                    part("context", "device context", request.deviceContext)});
     const std::int64_t total = answer.weights + cache + answer.pass.activations + request.deviceContext;
-    detail["capacity"] = answer.capacity ? Json{{"bytes", *answer.capacity}, {"label", device.name}} : Json();
+    detail["capacity"] = capacityJson(device);
     const bool fits = !answer.capacity || total <= *answer.capacity;
     detail["fits"] = fits;
     detail["fit"] = fitText(fits, total, answer.capacity);

@@ -193,6 +193,17 @@ std::optional<std::int64_t> capacityOf(const Device& device)
     return static_cast<std::int64_t>(dram->capacity.value);
 }
 
+Json capacityJson(const Device& device)
+{
+    const auto bytes = capacityOf(device);
+    if (!bytes)
+        return {};
+    Json capacity{{"bytes", *bytes}, {"label", device.name}};
+    if (device.sharesHostMemory)
+        capacity["shared"] = true;
+    return capacity;
+}
+
 Json modelJson(const ModelDescription& model)
 {
     return {{"name", model.name},

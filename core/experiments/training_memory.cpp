@@ -80,7 +80,7 @@ Json detailOf(const Device& device, const TrainingAnswer& answer)
     detail["live_at_end"] = simulation.allocator.current.allocated;
     detail["textbook"] = textbookJson(textbookFigures(answer));
     detail["basis"] = device.basis;
-    detail["capacity"] = answer.capacity ? Json{{"bytes", *answer.capacity}, {"label", device.name}} : Json();
+    detail["capacity"] = capacityJson(device);
     return detail;
 }
 

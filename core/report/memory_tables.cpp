@@ -181,8 +181,9 @@ std::string fitSentence(const Record& record, ByteStyle style)
     if (!total || !total->isNumber())
         return {};
     const bool isTight = wordOf(detail, "fit") == "tight";
-    return fmt::format("{} into {} of {}: {} are left{}", isTight ? "Tight: fits" : "Fits", bytesText(bytes, style),
-                       wordOf(*capacity, "label"), bytesText(bytes - total->number(), style),
+    const char* const sharers = isTrue(*capacity, "shared") ? " for the system and the CPU's programs" : "";
+    return fmt::format("{} into {} of {}: {} are left{}{}", isTight ? "Tight: fits" : "Fits", bytesText(bytes, style),
+                       wordOf(*capacity, "label"), bytesText(bytes - total->number(), style), sharers,
                        isTight ? ", less than the 3 % by which predictions may be off" : "");
 }
 

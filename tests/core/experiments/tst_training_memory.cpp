@@ -2,6 +2,7 @@
 #include "core/device/catalogue.h"
 #include "core/experiments/memory_advice.h"
 #include "core/experiments/memory_detail.h"
+#include "core/report/memory_tables.h"
 
 #include <QtTest>
 
@@ -29,6 +30,7 @@ private slots:
     void offloadSaysWhatItMoves_data();
     void offloadSaysWhatItMoves();
     void nothingIsOffloadedWhereHostAndGpuShareOneMemory();
+    void whatIsLeftOfASharedMemoryIsNotTheGpusAlone();
     void noSingleLeverThatFitsIsQuicker();
     void theLargestBatchFitsAndOneMoreDoesNot();
     void outOfMemoryNamesThePlace();
@@ -342,6 +344,20 @@ void TestTrainingMemory::nothingIsOffloadedWhereHostAndGpuShareOneMemory()
     device.sharesHostMemory = false; // the same with a memory of its own
     QVERIFY(offers());
     QVERIFY(training().predict(device, with(offloaded)));
+}
+
+void TestTrainingMemory::whatIsLeftOfASharedMemoryIsNotTheGpusAlone()
+{
+    const auto verdict = [](const char* id) {
+        Record record;
+        record.experiment = "training-memory";
+        auto prediction = training().predict(*findDevice(id), with(tiny));
+        record.predicted = std::move(*prediction);
+        return QString::fromStdString(verdictText(record));
+    };
+    const QString sharers = QStringLiteral("for the system and the CPU's programs");
+    QVERIFY2(verdict("apple-m2-max").contains(sharers), qPrintable(verdict("apple-m2-max")));
+    QVERIFY2(!verdict("nvidia-h200").contains(sharers), qPrintable(verdict("nvidia-h200")));
 }
 
 void TestTrainingMemory::noSingleLeverThatFitsIsQuicker()
