@@ -34,7 +34,8 @@ install() {
         "${as_root[@]}" true || stop "sudo would ask for a password and there is no terminal; install yourself: apt-get install ${missing[*]}"
     fi
     say "installing: ${missing[*]}"
-    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o=Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300)
+    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o=Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300
+        -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold) # a changed configuration file stays, unasked
     "${apt[@]}" update </dev/null >&2 || say "apt-get update failed: going on with the lists that are here"
     "${apt[@]}" install -y --no-install-recommends "${missing[@]}" </dev/null >&2 ||
         stop "apt-get could not install: ${missing[*]} (is the network there? is this Debian 12 or newer?)"

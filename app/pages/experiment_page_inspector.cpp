@@ -25,13 +25,13 @@ QString percent(double share)
     return text(percentText(share));
 }
 
-/// "fits within 4.8 % (median of 12 points; at most 20 % at 32 MiB)".
+/// "fits within 4.8 % (median of 12 points; at most 20 % at 32 MiB)"; nothing of fewer points.
 QString fitText(const Outcome& predicted, const Outcome& measured, const SeriesGroup& group,
-                ByteStyle bytes)
+                std::size_t fewest, ByteStyle bytes)
 {
     const Comparison comparison = compare(predicted, measured);
     for (const SeriesComparison& series : comparison.series) {
-        if (series.key != group.series.front() || series.points == 0)
+        if (series.key != group.series.front() || series.points < fewest)
             continue;
         const Series* curve = predicted.findSeries(series.key);
         return ExperimentPage::tr("%1: off by %2 (median of %n points), at most %3 at %4", nullptr,
@@ -84,7 +84,8 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
     if (predicted && measured)
         fit = pointSentence(*predicted, *measured);
     if (predicted && measured) {
-        const QString whole = fitText(*predicted, *measured, currentGroup(seriesGroups(*predicted)), bytes);
+        const SeriesGroup group = currentGroup(seriesGroups(*predicted));
+        const QString whole = fitText(*predicted, *measured, group, fit.isEmpty() ? 1 : 2, bytes);
         fit += fit.isEmpty() || whole.isEmpty() ? whole : u'\n' + whole;
     }
     m_inspector->setFooting(basis, fit);

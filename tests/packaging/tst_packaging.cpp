@@ -20,6 +20,7 @@ private slots:
     void commandsRefuseUnknownOptions();
     void scriptsParse();
     void withoutADisplayTheVerdictsComeLast();
+    void anInstallationAsksNothing();
     void theFetchedCompilerIsMadeWhole();
     void aFetchThatFailsLeavesNothing();
     void theDisassemblerIsFetchedOnceAndCanBeMissing();
@@ -135,6 +136,32 @@ void TestPackaging::withoutADisplayTheVerdictsComeLast()
         QVERIFY2(next >= at, words);
         at = next;
     }
+}
+
+// Neither debconf nor dpkg (whose question about a changed configuration file comes on a fresh image
+// where somebody edited one) may wait for an answer.
+void TestPackaging::anInstallationAsksNothing()
+{
+    const QTemporaryDir folder;
+    const QString script = QStringLiteral(R"(
+        cd "$1"
+        . "$2/packaging/common.sh"
+        mkdir bin
+        printf '#!/bin/sh\nexec "$@"\n' > bin/sudo
+        printf '#!/bin/sh\necho "$DEBIAN_FRONTEND $*"; read -r answer && echo "asked"\n' > bin/apt-get
+        chmod +x bin/*
+        PATH=$PWD/bin:$PATH
+        is_installed() { false; }
+        install some-package)");
+    const Ran ran = run("bash", {"-c", script, "bash", folder.path(), source});
+    QCOMPARE(ran.status, 0);
+    const QStringList lines = ran.error.split('\n').filter("noninteractive");
+    QCOMPARE(lines.size(), 2); // update and install
+    for (const QString& line : lines) {
+        QVERIFY2(line.contains("--force-confold") && line.contains("--force-confdef"), qPrintable(line));
+    }
+    QVERIFY(lines.back().endsWith("install -y --no-install-recommends some-package"));
+    QVERIFY(!ran.error.contains("asked"));
 }
 
 void TestPackaging::theFetchedCompilerIsMadeWhole()
