@@ -61,8 +61,11 @@ void ExperimentPage::build()
         centre->setStretchFactor(0, 1);
         centre->setSizes({m_picture->sizeHint().height(), m_picture->sizeHint().height() * 3 / 5});
     }
-    if (m_picture && m_info.id != m_id) // a further page looks into the curve: it stands on top
-        centre->insertWidget(0, m_plot);
+    if (m_picture && m_picture->isPlot()) {
+        m_plot->setFoldable(true, m_picture->hint());
+        m_plot->setFolded(true);
+        m_picture->installEventFilter(this);
+    }
 
     m_inspector->setMinimumWidth(280);
     m_splitter->setObjectName(QStringLiteral("splitter"));
@@ -112,6 +115,9 @@ void ExperimentPage::connectAll()
         m_services.document.setViewSetting(m_id, "plot", Json(key.toStdString()));
     });
     connect(m_plot, &PagePlot::logChosen, this, &ExperimentPage::chooseLog);
+    connect(m_plot, &PagePlot::foldChosen, this, [this](bool folded) {
+        m_services.document.setViewSetting(m_id, "curves", Json(!folded));
+    });
     connect(m_plot, &PagePlot::basesChosen, &m_services.settings, &Settings::setShowBases);
     connect(m_plot->view(), &PlotView::rangeChanged, this, &ExperimentPage::rememberZoom);
     connect(m_plot->view(), &PlotView::markerDragged, this, &ExperimentPage::markerMoved);

@@ -56,6 +56,8 @@ public:
     PageHeader* header() const { return m_header; }
     PagePlot* plot() const { return m_plot; }
     Picture* picture() const { return m_picture; } ///< null where there is none
+    /// Where the keyboard belongs at first: the plot, or the picture that stands for it.
+    QWidget* stage() const;
     Inspector* inspector() const { return m_inspector; }
     QSplitter* splitter() const { return m_splitter; }
 
@@ -102,6 +104,7 @@ signals:
 protected:
     void showEvent(QShowEvent* event) override;
     void changeEvent(QEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
     enum Dirty { Inputs = 1, Outputs = 2 };
@@ -118,6 +121,7 @@ private:
     bool showsPlane() const;
     void refreshOutputs();
     void refreshPlot(const ShownMeasurement& shown);
+    void refreshFold();
     CurveInput curveInput(const ShownMeasurement& shown) const;
     void rememberZoom();
     void restoreZoom(const QString& group);

@@ -6,6 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <QEvent>
+#include <QSplitter>
+
 #include <algorithm>
 
 namespace memscape {
@@ -28,6 +31,41 @@ SeriesGroup ExperimentPage::currentGroup(const std::vector<SeriesGroup>& groups)
             return group;
     }
     return groups.front();
+}
+
+QWidget* ExperimentPage::stage() const
+{
+    return m_plot->isFolded() ? static_cast<QWidget*>(m_picture) : m_plot->view();
+}
+
+/// A picture that is a plot stands alone, unless somebody asked for the curves too, or has records
+/// pinned, which only they show.
+void ExperimentPage::refreshFold()
+{
+    if (m_picture == nullptr || !m_picture->isPlot())
+        return;
+    const std::vector<Record>& records = m_services.document.records();
+    const bool hasPins = std::any_of(records.begin(), records.end(), [&](const Record& record) {
+        return record.pinned && record.experiment == m_id;
+    });
+    const Json asked = m_services.document.viewSetting(m_id, "curves");
+    const bool wantsCurves = asked.is_boolean() ? asked.get<bool>() : hasPins;
+    const bool folded = !wantsCurves && !m_picture->isHidden();
+    if (folded == m_plot->isFolded())
+        return;
+    m_plot->setFolded(folded);
+    auto* centre = findChild<QSplitter*>(QStringLiteral("centre"));
+    if (!folded && centre != nullptr)
+        centre->setSizes({3 * centre->height() / 5, 2 * centre->height() / 5});
+}
+
+/// Without its picture the page has its curves at least.
+bool ExperimentPage::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == m_picture
+        && (event->type() == QEvent::HideToParent || event->type() == QEvent::ShowToParent))
+        schedule(Outputs);
+    return QWidget::eventFilter(watched, event);
 }
 
 std::vector<SeriesGroup> ExperimentPage::plotGroups(const Outcome& outcome) const
@@ -96,6 +134,7 @@ void ExperimentPage::restoreZoom(const QString& group)
 
 void ExperimentPage::refreshPlot(const ShownMeasurement& now)
 {
+    refreshFold();
     PlotView* view = m_plot->view();
     const Outcome* predicted = m_prediction ? &*m_prediction->predicted : nullptr;
     const Outcome* lead = predicted ? predicted : now.outcome ? &*now.outcome : nullptr;

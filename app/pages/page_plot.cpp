@@ -7,6 +7,7 @@
 #include <QButtonGroup>
 #include <QHBoxLayout>
 
+#include <algorithm>
 #include <utility>
 
 namespace memscape {
@@ -21,12 +22,14 @@ constexpr int toolSpacing = 6;
 PagePlot::PagePlot(QWidget* parent)
     : QWidget(parent)
     , m_view(new PlotView(this))
+    , m_toolBar(new QWidget(this))
     , m_chipArea(new QWidget(this))
     , m_chips(new QHBoxLayout(m_chipArea))
     , m_group(new QButtonGroup(this))
     , m_list(new QuietComboBox(this))
     , m_reset(new QToolButton(this))
     , m_status(new QLabel(this))
+    , m_fold(new QToolButton(this))
 {
     m_view->setObjectName(QStringLiteral("plot"));
     m_view->setFocusPolicy(Qt::StrongFocus);
@@ -49,14 +52,12 @@ PagePlot::PagePlot(QWidget* parent)
     connect(m_reset, &QToolButton::clicked, m_view, &PlotView::resetView);
 
     m_status->setObjectName(QStringLiteral("statusLine"));
-    m_status->setToolTip(PlotView::shortcuts());
     m_status->setTextFormat(Qt::PlainText);
     m_status->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     m_status->setAccessibleName(tr("Value under the pointer"));
 
-    auto* toolBar = new QWidget(this);
-    toolBar->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // fitChips() sees to it
-    auto* tools = new QHBoxLayout(toolBar);
+    m_toolBar->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // fitChips() sees to it
+    auto* tools = new QHBoxLayout(m_toolBar);
     tools->setContentsMargins(0, 0, 0, 0);
     tools->setSpacing(toolSpacing);
     m_chipArea->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // fitChips() sees to it
@@ -68,9 +69,16 @@ PagePlot::PagePlot(QWidget* parent)
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(8, 8, 12, 6);
     column->setSpacing(4);
-    column->addWidget(toolBar);
+    column->addWidget(m_toolBar);
     column->addWidget(m_view, 1);
-    column->addWidget(m_status);
+    m_fold->setFocusPolicy(Qt::StrongFocus);
+    m_fold->setProperty("role", "flat");
+    m_fold->hide();
+    connect(m_fold, &QToolButton::clicked, this, [this] { emit foldChosen(!m_isFolded); });
+    auto* foot = new QHBoxLayout;
+    foot->addWidget(m_status, 1);
+    foot->addWidget(m_fold);
+    column->addLayout(foot);
 
     connect(m_view, &PlotView::readoutChanged, this, &PagePlot::refreshStatus);
     connect(m_view, &PlotView::noteChanged, this, &PagePlot::refreshStatus);
@@ -170,6 +178,31 @@ void PagePlot::resizeEvent(QResizeEvent* event)
 {
     QWidget::resizeEvent(event);
     fitChips();
+    fitStatus();
+}
+
+void PagePlot::setFoldable(bool foldable, const QString& hint)
+{
+    m_hint = hint;
+    m_fold->setVisible(foldable);
+    if (!foldable)
+        setFolded(false);
+    refreshStatus();
+}
+
+void PagePlot::setFolded(bool folded)
+{
+    m_isFolded = folded;
+    m_toolBar->setVisible(!folded);
+    m_view->setVisible(!folded);
+    m_fold->setText(folded ? tr("show curves") : tr("hide curves"));
+    m_fold->setToolTip(folded ? tr("The plot of the curves, with pinned records, zoom and its own export")
+                              : tr("The picture shows them already: give it the room"));
+    m_fold->setAccessibleName(m_fold->text());
+    const QMargins around = layout()->contentsMargins();
+    const int line = std::max(m_status->sizeHint().height(), m_fold->sizeHint().height());
+    setMaximumHeight(folded ? line + around.top() + around.bottom() : QWIDGETSIZE_MAX);
+    refreshStatus();
 }
 
 void PagePlot::setAxes(const AxisSpec& x, const AxisSpec& y)
@@ -200,22 +233,37 @@ void PagePlot::setBusy(bool busy)
         refreshStatus();
 }
 
-QString PagePlot::statusText() const
-{
-    return m_status->text();
-}
-
 void PagePlot::refreshStatus()
 {
-    QString text = m_hover.isEmpty() ? m_view->readout() : m_hover;
-    if (text.isEmpty())
-        text =
-            tr("Point at the plot to read values. Wheel zooms, drag pans, double click shows all.");
+    QString text = m_hover.isEmpty() && !m_isFolded ? m_view->readout() : m_hover;
+    if (text.isEmpty() && m_isFolded)
+        text = m_hint;
+    else if (text.isEmpty())
+        text = tr("Point at the plot to read values. Wheel zooms, drag pans, double click shows all.");
     if (m_isBusy)
         text = tr("Calculating… Esc stops it.");
-    if (!m_view->note().isEmpty())
+    if (!m_isFolded && !m_view->note().isEmpty())
         text += QStringLiteral("   ") + m_view->note();
-    m_status->setText(text);
+    m_text = text;
+    fitStatus();
+}
+
+/// Whole sentences while they fit, then as much of the first as there is room for.
+void PagePlot::fitStatus()
+{
+    const int buttons = m_fold->isHidden() ? 0 : m_fold->sizeHint().width() + toolSpacing;
+    const int room = layout()->contentsRect().width() - buttons;
+    const QFontMetrics metrics = m_status->fontMetrics();
+    QString text = m_text;
+    for (qsizetype end = text.lastIndexOf(QStringLiteral(". "));
+         end > 0 && metrics.horizontalAdvance(text) > room; end = text.lastIndexOf(QStringLiteral(". ")))
+        text = text.left(end + 1);
+    m_status->setText(metrics.elidedText(text, Qt::ElideRight, room));
+    const bool isWhole = m_status->text() == m_text;
+    m_status->setToolTip(isWhole ? QString() : m_text + QLatin1Char('\n'));
+    if (!m_isFolded)
+        m_status->setToolTip(m_status->toolTip() + PlotView::shortcuts());
+    m_status->setAccessibleDescription(m_text);
 }
 
 } // namespace memscape

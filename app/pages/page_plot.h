@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The plot of a page with what stands around it: chips that choose among series of different units,
-// one-click log axes, and the line below that says what is under the pointer.
+// one-click log axes, and the line below that says what is under the pointer. Where the picture of a
+// page is its plot already, all but that line folds away; a button there brings the curves back.
 #pragma once
 
 #include "app/pages/curves.h"
@@ -32,7 +33,11 @@ public:
     void setBases(bool shown) { m_bases->setChecked(shown); }
     /// Something else than the plot that is under the pointer; empty gives the line back.
     void setHoverText(const QString& text);
-    QString statusText() const;
+    QString statusText() const { return m_text; } ///< all of it, however narrow the line is
+    /// The line offers to fold and unfold; without the plot it says `hint`.
+    void setFoldable(bool foldable, const QString& hint = {});
+    void setFolded(bool folded);
+    bool isFolded() const { return m_isFolded; }
     /// The curves are of the last answer, and the next takes its time.
     void setBusy(bool busy);
 
@@ -40,6 +45,7 @@ signals:
     void groupChosen(const QString& key);
     void logChosen(Qt::Axis axis, bool on);
     void basesChosen(bool on);
+    void foldChosen(bool folded);
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
@@ -48,11 +54,13 @@ private:
     QToolButton* chipButton(const QString& text, const QString& tip);
     QToolButton* logButton(const QString& text, const QString& tip, Qt::Axis axis);
     void refreshStatus();
+    void fitStatus();
     void makeChips(const std::vector<SeriesGroup>& groups);
     /// Chips where there is room for them, else the list: a plot may be narrow.
     void fitChips();
 
     PlotView* m_view;
+    QWidget* m_toolBar;
     QWidget* m_chipArea;
     QHBoxLayout* m_chips;
     QButtonGroup* m_group;
@@ -62,8 +70,12 @@ private:
     QToolButton* m_logX;
     QToolButton* m_logY;
     QLabel* m_status;
+    QToolButton* m_fold;
     std::vector<SeriesGroup> m_groups;
     QString m_hover;
+    QString m_hint; ///< of the picture, while it stands for the plot
+    QString m_text; ///< of the line, in full
+    bool m_isFolded = false;
     bool m_isBusy = false;
     bool m_isPlain = false;
 };

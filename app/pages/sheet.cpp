@@ -89,14 +89,9 @@ double paintTitle(QPainter& painter, const QRectF& rect, const Sheet& sheet, con
 Result<void> writePixels(const QString& path, const Sheet& sheet, const QSize& size, double scale,
                          const Theme& theme)
 {
-    QImage image(size * scale, QImage::Format_ARGB32_Premultiplied);
+    const QImage image = sheetImage(sheet, size, scale, theme);
     if (image.isNull())
         return fail("export.write", "no memory for a picture of that size", "make it smaller");
-    image.setDevicePixelRatio(scale);
-    QPainter painter(&image);
-    painter.setRenderHint(QPainter::Antialiasing);
-    paintSheet(painter, QRectF(QPointF(), QSizeF(size)), sheet, theme);
-    painter.end();
     QByteArray bytes;
     QBuffer buffer(&bytes);
     if (!buffer.open(QIODevice::WriteOnly) || !image.save(&buffer, "PNG"))
@@ -156,7 +151,7 @@ Sheet sheetOf(const ExperimentPage& page)
             QObject::tr("Memscape %1 · prediction stands on: %2")
                 .arg(QString::fromStdString(programVersion()), basisText(record->device, TimeText::Date));
     sheet.picture = page.picture() && !page.picture()->isHidden() ? page.picture() : nullptr;
-    sheet.plot = page.plot()->view();
+    sheet.plot = page.plot()->isFolded() ? nullptr : page.plot()->view();
     sheet.figures = page.inspector()->figures()->figures()->rows();
     return sheet;
 }
@@ -164,6 +159,8 @@ Sheet sheetOf(const ExperimentPage& page)
 void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const Theme& theme)
 {
     painter.fillRect(rect, theme.background);
+    if (sheet.isBare && sheet.picture)
+        return sheet.picture->paintTo(painter, rect, theme);
     QRectF inner = rect.adjusted(margin, margin, -margin, -margin);
     inner.setTop(inner.top() + paintTitle(painter, inner, sheet, theme));
 
@@ -183,12 +180,24 @@ void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const
         QRectF picture = inner;
         const double wanted = sheet.picture->sizeHint().height();
         const double most = std::max(inner.height() * 0.42, inner.height() - leastPlot); // panels need more than a strip
-        picture.setHeight(std::min(wanted > 0 ? wanted : 200, sheet.plot ? most : inner.height()));
+        picture.setHeight(sheet.plot ? std::min(wanted > 0 ? wanted : 200, most) : inner.height());
         sheet.picture->paintTo(painter, picture, theme);
         inner.setTop(picture.bottom() + 8);
     }
     if (sheet.plot)
         sheet.plot->paintTo(painter, inner, theme);
+}
+
+QImage sheetImage(const Sheet& sheet, const QSize& size, double scale, const Theme& theme)
+{
+    QImage image(size * scale, QImage::Format_ARGB32_Premultiplied);
+    if (image.isNull())
+        return image;
+    image.setDevicePixelRatio(scale);
+    QPainter painter(&image);
+    painter.setRenderHint(QPainter::Antialiasing);
+    paintSheet(painter, QRectF(QPointF(), QSizeF(size)), sheet, theme);
+    return image;
 }
 
 Result<void> writeSheet(const QString& path, const Sheet& sheet, const QSize& size, double scale,

@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "core/experiment/record.h"
 
+#include <QImage>
 #include <QRectF>
 #include <QSize>
 #include <QString>
@@ -31,6 +32,7 @@ struct Sheet
     PlotView* plot = nullptr;
     std::vector<FigureRow> figures;
     ByteStyle bytes = ByteStyle::Binary;
+    bool isBare = false; ///< the picture alone, as a plot is exported
 };
 
 /// What is on the page now; the page must outlive it.
@@ -38,6 +40,8 @@ Sheet sheetOf(const ExperimentPage& page);
 
 void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const Theme& theme);
 
+/// Null when there is no memory for it.
+QImage sheetImage(const Sheet& sheet, const QSize& size, double scale, const Theme& theme);
 /// Writes .png, .svg or .pdf by the path's ending. Errors: export.format, export.write.
 Result<void> writeSheet(const QString& path, const Sheet& sheet, const QSize& size, double scale,
                         const Theme& theme);

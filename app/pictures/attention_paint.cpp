@@ -2,6 +2,7 @@
 #include "app/pictures/attention_picture.h"
 
 #include "app/plots/plot_style.h"
+#include "core/base/number.h"
 
 #include <QCoreApplication>
 #include <QFontMetricsF>
@@ -16,6 +17,12 @@ namespace {
 QString tr(const char* text)
 {
     return QCoreApplication::translate("AttentionPicture", text);
+}
+
+/// "16384", never "1.64e+04".
+QString countOf(double value)
+{
+    return QString::fromStdString(quantityText(value, Unit::One, ByteStyle::Binary, 4));
 }
 
 /// The first wording that is no wider than there is room, longest first; else the last.
@@ -93,8 +100,7 @@ void Pen::head() const
     const bool isCoarse = state.tilesPerRow > 1 || state.tilesPerColumn > 1;
     line(layout.keys,
          isCoarse ? tr("keys →   a cell is %1 × %2 tiles")
-                        .arg(state.tilesPerRow, 0, 'g', 3)
-                        .arg(state.tilesPerColumn, 0, 'g', 3)
+                        .arg(countOf(state.tilesPerRow), countOf(state.tilesPerColumn))
                   : tr("keys →   a cell is a tile"),
          0.8, theme.textFaint);
 }
@@ -199,7 +205,7 @@ void Pen::chip() const
     if (example < 0)
         return;
     const auto i = std::size_t(example);
-    const QString m = QString::number(state.maxima[i], 'f', 2), l = QString::number(state.sums[i], 'g', 4),
+    const QString m = QString::number(state.maxima[i], 'f', 2), l = countOf(state.sums[i]),
                   factor = QString::number(state.factors[i], 'f', 2);
     line({inside.left(), inside.bottom() - bottom, inside.width(), bottom},
          fitting({tr("of one query, say: maximum m = %1 · sum ℓ = %2 · rescaled × %3").arg(m, l, factor),

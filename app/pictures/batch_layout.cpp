@@ -53,8 +53,10 @@ void scaleBatches(const BatchState& state, BatchLayout& layout)
         throughput.add(mark.throughput);
     }
     memory.add(state.capacity);
-    for (const BatchMark& mark : state.measured)
+    for (const BatchMark& mark : state.measured) {
         throughput.add(mark.throughput);
+        memory.add(mark.memory);
+    }
     layout.memory.x = layout.throughput.x = batches.logarithmic(0.02);
     layout.memory.y = memory.logarithmic(0.08);
     layout.throughput.y = throughput.fromZero();

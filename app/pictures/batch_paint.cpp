@@ -171,24 +171,16 @@ void BatchPicture::paint(QPainter& painter, const QRectF& rect, const Theme& the
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
     painter.fillRect(rect, theme.background);
-    const double u = plotUnit();
     const BatchLayout layout = layoutBatch(m_state, rect);
     painter.setFont(plotFont(1.1, true));
     painter.setPen(theme.text);
     const QString head = QFontMetricsF(painter.font()).elidedText(title(), Qt::ElideMiddle, layout.title.width());
     painter.drawText(layout.title, Qt::AlignLeft | Qt::AlignVCenter, head);
-    const double used = QFontMetricsF(painter.font()).horizontalAdvance(head) + 20 * u;
     if (m_state.curve.empty()) {
         paintProblem(painter, rect, theme);
         painter.restore();
         return;
     }
-    painter.setFont(plotFont(0.82));
-    painter.setPen(theme.textDim);
-    if (onScreen)
-        painter.drawText(layout.title, Qt::AlignRight | Qt::AlignVCenter,
-                         QFontMetricsF(painter.font()).elidedText(tr("drag the batch · click a point · space plays the schedule"), Qt::ElideRight,
-                                                                  std::max(0.0, layout.title.width() - used)));
     paintMemory(painter, layout.memory, theme);
     paintThroughput(painter, layout.throughput, theme);
     paintTarget(painter, layout.target, theme);

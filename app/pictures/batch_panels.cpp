@@ -49,6 +49,12 @@ void BatchPicture::paintMemory(QPainter& painter, const BatchPanel& panel, const
     for (const BatchMark& mark : m_state.curve)
         points.push_back(panel.at(mark.batch, mark.memory));
     paintLine(painter, points, dashedPen(theme.predicted, 2 * u));
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(theme.measured);
+    for (const BatchMark& mark : m_state.measured) {
+        if (mark.memory > 0)
+            painter.drawEllipse(panel.at(mark.batch, mark.memory), 3.5 * u, 3.5 * u);
+    }
     if (m_state.largest > 0 && !m_state.isLimited) {
         const QPointF at = panel.at(m_state.largest, m_state.memoryAt(m_state.largest));
         painter.setPen(QPen(theme.predicted, 1.5 * u));

@@ -66,6 +66,11 @@ QString BatchPicture::summary() const
     return words.join(QStringLiteral(". "));
 }
 
+QString BatchPicture::hint() const
+{
+    return tr("Drag the batch in the upper panels, click a point in the lower ones. Space plays the schedule.");
+}
+
 QSize BatchPicture::sizeHint() const
 {
     return {int(840 * plotUnit()), int(440 * plotUnit())};

@@ -24,6 +24,8 @@ public:
     QString title() const override;
     QString summary() const override;
     bool sharesHeight() const override { return true; }
+    bool isPlot() const override { return true; }
+    QString hint() const override;
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
 

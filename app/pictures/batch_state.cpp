@@ -81,6 +81,7 @@ void readMeasured(const Outcome& measured, BatchState& state)
     if (throughput == nullptr || throughput->x.key != "batch")
         return;
     const Series* examples = measured.findSeries("examples_to_target");
+    const Series* memory = measured.findSeries("memory");
     for (std::size_t i = 0; i < std::min({throughput->x.values.size(), throughput->y.size(), mostPoints}); ++i) {
         BatchMark mark;
         mark.batch = throughput->x.values[i];
@@ -88,6 +89,7 @@ void readMeasured(const Outcome& measured, BatchState& state)
         mark.throughput = throughput->y[i];
         mark.examples = examples && i < examples->y.size() ? examples->y[i] : std::numeric_limits<double>::quiet_NaN();
         mark.steps = mark.examples / mark.update;
+        mark.memory = memory && i < memory->y.size() ? memory->y[i] : std::numeric_limits<double>::quiet_NaN();
         if (mark.batch > 0)
             state.measured.push_back(mark);
     }

@@ -44,6 +44,9 @@ public:
     virtual QString title() const = 0; ///< "One warp, stride 4 (float32)"
     virtual QString summary() const = 0; ///< in words, for screen readers
     virtual bool sharesHeight() const { return false; } ///< grows with the window, as its plot does
+    /// It shows what the page's plot would, and more: the plot is folded away until it is wanted.
+    virtual bool isPlot() const { return false; }
+    virtual QString hint() const { return {}; } ///< what a hand can do here; for the line below it
 
     /// GB or GiB, as everywhere in the window.
     void setByteStyle(ByteStyle style);

@@ -29,13 +29,36 @@ QString powerText(double power)
     return power < 0 ? QStringLiteral("1/") + size : size;
 }
 
+/// The roofs: words keep off them where they can.
+std::vector<QLineF> rooflineLines(const RooflineState& state, const RooflineScales& scales)
+{
+    double flat = 0;
+    for (const RooflineRoof& format : state.formats)
+        flat = std::max(flat, format.value);
+    std::vector<QLineF> lines;
+    const double first = std::exp2(scales.left), nearest = state.levels.front().value;
+    for (const RooflineRoof& level : state.levels) {
+        if (level.value > 0)
+            lines.emplace_back(scales.at(first, first * level.value), scales.at(flat / level.value, flat));
+    }
+    for (const RooflineRoof& format : state.formats) {
+        if (format.value > 0 && nearest > 0)
+            lines.emplace_back(scales.at(format.value / nearest, format.value),
+                               QPointF(scales.area.right(), scales.y(format.value)));
+    }
+    return lines;
+}
+
 /// The words as they are placed, one after the other.
 class Placing
 {
 public:
+    enum class Lines { Clear, Crossed };
+
     Placing(const RooflineState& state, const RooflineScales& scales)
         : m_scales(scales)
         , m_metrics(plotFont(0.75))
+        , m_lines(rooflineLines(state, scales))
     {
         const double r = 6 * plotUnit();
         for (const RooflineMark& mark : state.marks) {
@@ -48,18 +71,23 @@ public:
     double height() const { return m_metrics.height(); }
 
     /// The text with its bottom left at `corner`, turned around it; nothing where that is not free.
-    std::optional<RooflineText> at(const QString& text, QPointF corner, double angle = 0) const
+    std::optional<RooflineText> at(const QString& text, QPointF corner, double angle = 0,
+                                   Lines lines = Lines::Clear) const
     {
         RooflineText placed = unchecked(text, corner, angle);
         const QRectF bounds = placed.box.boundingRect();
         if (!m_scales.area.adjusted(0, -height(), 0, 0).contains(bounds))
             return std::nullopt;
         const auto meets = [&](const QPolygonF& other) {
-            return other.boundingRect().intersects(bounds) && other.intersects(placed.box);
+            return other.boundingRect().adjusted(-1, -1, 1, 1).intersects(bounds) && other.intersects(placed.box);
         };
         if (std::any_of(m_marks.begin(), m_marks.end(), meets)
             || std::any_of(m_texts.begin(), m_texts.end(),
                            [&](const RooflineText& other) { return meets(other.box); }))
+            return std::nullopt;
+        if (lines == Lines::Clear
+            && std::any_of(m_lines.begin(), m_lines.end(),
+                           [&](const QLineF& line) { return crosses(line, placed.box); }))
             return std::nullopt;
         return placed;
     }
@@ -85,11 +113,27 @@ public:
         m_texts.push_back(std::move(text));
     }
 
+    /// What must be there takes the place of the words that it meets.
+    void force(RooflineText text, RooflineTextKind kind, std::size_t index)
+    {
+        std::erase_if(m_texts, [&](const RooflineText& other) { return other.box.intersects(text.box); });
+        take(std::move(text), kind, index);
+    }
+
     std::vector<RooflineText> texts() && { return std::move(m_texts); }
 
 private:
+    static bool crosses(const QLineF& line, const QPolygonF& box)
+    {
+        bool meets = box.containsPoint(line.p1(), Qt::OddEvenFill);
+        for (qsizetype i = 0; i + 1 < box.size(); ++i)
+            meets |= line.intersects(QLineF(box[i], box[i + 1])) == QLineF::BoundedIntersection;
+        return meets;
+    }
+
     const RooflineScales& m_scales;
     QFontMetricsF m_metrics;
+    std::vector<QLineF> m_lines;
     std::vector<QPolygonF> m_marks;
     std::vector<RooflineText> m_texts;
 };
@@ -120,17 +164,20 @@ void placeFormat(const RooflineState& state, const RooflineScales& scales, std::
     if (format.value <= 0 || dram <= 0 || names.isEmpty())
         return;
     const QString text = QCoreApplication::translate("RooflinePicture", "%1 %2, ridge %3")
-                             .arg(names, quantity(format.value, Unit::FlopPerSecond))
-                             .arg(format.value / dram, 0, 'g', 3);
+                             .arg(names, quantity(format.value, Unit::FlopPerSecond),
+                                  quantity(format.value / dram, Unit::One));
     const double y = scales.y(format.value), last = scales.area.right() - placing.width(text) - 4 * u;
-    for (double x = last; x > scales.area.left(); x -= 8 * u) {
-        for (const double bottom : {y - 2 * u, y + 2 * u + placing.height()}) {
-            if (auto placed = placing.at(text, {x, bottom}))
-                return placing.take(*placed, RooflineTextKind::Format, index);
+    for (const Placing::Lines lines : {Placing::Lines::Clear, Placing::Lines::Crossed}) {
+        for (double x = last; x > scales.area.left(); x -= 8 * u) {
+            for (const double bottom : {y - 2 * u, y + 2 * u + placing.height()}) {
+                if (auto placed = placing.at(text, {x, bottom}, 0, lines))
+                    return placing.take(*placed, RooflineTextKind::Format, index);
+            }
         }
     }
     if (format.isChosen)
-        placing.take(placing.unchecked(text, {last, y - 2 * u}), RooflineTextKind::Format, index);
+        placing.force(placing.unchecked(text, {std::max(last, scales.area.left()), y - 2 * u}),
+                      RooflineTextKind::Format, index);
 }
 
 /// Along its slope, above it, low enough that the flat roofs leave it room.
@@ -151,9 +198,11 @@ void placeLevel(const RooflineState& state, const RooflineScales& scales, std::s
     const double length = std::hypot(way.x(), way.y());
     const QPointF along = way / length, above(along.y() * 3 * u, -along.x() * 3 * u);
     const double angle = std::atan2(way.y(), way.x()) * 180 / M_PI;
-    for (double done = 6 * u; done + placing.width(text) < length; done += 6 * u) {
-        if (auto placed = placing.at(text, from + done * along + above, angle))
-            return placing.take(*placed, RooflineTextKind::Level, index);
+    for (const Placing::Lines lines : {Placing::Lines::Clear, Placing::Lines::Crossed}) {
+        for (double done = 6 * u; done + placing.width(text) < length; done += 6 * u) {
+            if (auto placed = placing.at(text, from + done * along + above, angle, lines))
+                return placing.take(*placed, RooflineTextKind::Level, index);
+        }
     }
 }
 
@@ -166,16 +215,24 @@ void placeMark(const RooflineState& state, const RooflineScales& scales, std::si
     const QPointF at = scales.at(mark.intensity, mark.rate);
     const double width = placing.width(mark.label), gap = 9.5 * u;
     const QPointF right(at.x() + gap, at.y() + height / 2), left(at.x() - gap - width, right.y());
-    for (const QPointF corner :
-         {right, left, QPointF(right.x(), at.y() + height), QPointF(right.x(), at.y()),
-          QPointF(left.x(), at.y() + height), QPointF(left.x(), at.y()),
-          QPointF(at.x() - width / 2, at.y() + gap + height), QPointF(at.x() - width / 2, at.y() - gap)}) {
-        if (auto placed = placing.at(mark.label, corner))
-            return placing.take(*placed, RooflineTextKind::Mark, index);
+    std::vector<QPointF> corners{right, left};
+    for (const double below : {0.0, 1.0, 0.25, 0.75}) { // of its height, beside the mark
+        corners.emplace_back(right.x(), at.y() + below * height);
+        corners.emplace_back(left.x(), at.y() + below * height);
+    }
+    for (const double share : {0.5, 0.2, 0.8}) { // of its width, under and over it
+        corners.emplace_back(at.x() - share * width, at.y() + gap + height);
+        corners.emplace_back(at.x() - share * width, at.y() - gap);
+    }
+    for (const Placing::Lines lines : {Placing::Lines::Clear, Placing::Lines::Crossed}) {
+        for (const QPointF corner : corners) {
+            if (auto placed = placing.at(mark.label, corner, 0, lines))
+                return placing.take(*placed, RooflineTextKind::Mark, index);
+        }
     }
     if (isLit) {
         const bool fits = right.x() + width < scales.area.right();
-        placing.take(placing.unchecked(mark.label, fits ? right : left), RooflineTextKind::Mark, index);
+        placing.force(placing.unchecked(mark.label, fits ? right : left), RooflineTextKind::Mark, index);
     }
 }
 

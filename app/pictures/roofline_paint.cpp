@@ -116,12 +116,6 @@ void RooflinePicture::paintTexts(QPainter& painter, const RooflineScales& scales
 
 void RooflinePicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
 {
-    paint(painter, rect, theme, false);
-}
-
-void RooflinePicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme,
-                            bool onScreen) const
-{
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
     painter.fillRect(rect, theme.background);
@@ -137,8 +131,7 @@ void RooflinePicture::paint(QPainter& painter, const QRectF& rect, const Theme& 
     painter.drawText(QRectF(head.topLeft(), QSizeF(head.width(), 22 * u)),
                      Qt::AlignRight | Qt::AlignVCenter,
                      QFontMetricsF(painter.font())
-                         .elidedText(onScreen ? tr("ring: predicted · dot: measured · a click opens the experiment")
-                                              : tr("ring: predicted · dot: measured"),
+                         .elidedText(tr("ring: predicted · dot: measured"),
                                      Qt::ElideRight, std::max(0.0, head.width() - used)));
     if (!m_state.empty()) {
         const RooflineScales scales = rooflineScales(m_state, rect);

@@ -103,10 +103,14 @@ QString RooflinePicture::summary() const
     for (const RooflineMark& mark : m_state.marks)
         words << tr("%1 %2: %3 at %4 FLOP/B, %5")
                      .arg(mark.label, mark.isMeasured ? tr("measured") : tr("predicted"),
-                          rateText(mark.rate, Unit::FlopPerSecond))
-                     .arg(mark.intensity, 0, 'g', 3)
-                     .arg(mark.bound);
+                          rateText(mark.rate, Unit::FlopPerSecond), rateText(mark.intensity, Unit::One),
+                          mark.bound);
     return title() + QStringLiteral(". ") + words.join(QStringLiteral("; "));
+}
+
+QString RooflinePicture::hint() const
+{
+    return tr("A click on a kernel opens its experiment. A drag moves your own intensity. Point at a mark to read it.");
 }
 
 QSize RooflinePicture::sizeHint() const
@@ -141,7 +145,7 @@ const RooflineMark* RooflinePicture::markAt(const QPointF& at) const
 void RooflinePicture::paintEvent(QPaintEvent*)
 {
     QPainter painter(this);
-    paint(painter, QRectF(rect()), currentTheme(), true);
+    paintTo(painter, QRectF(rect()), currentTheme());
     paintFocusRing(painter, currentTheme());
 }
 
@@ -182,9 +186,8 @@ void RooflinePicture::mouseMoveEvent(QMouseEvent* event)
     const QString text = mark
         ? tr("%1, %2: %3 of %4 possible, %5 FLOP/B, %6")
               .arg(mark->label, mark->isMeasured ? tr("measured") : tr("predicted"),
-                   rateText(mark->rate, Unit::FlopPerSecond), rateText(mark->roof, Unit::FlopPerSecond))
-              .arg(mark->intensity, 0, 'g', 3)
-              .arg(mark->bound)
+                   rateText(mark->rate, Unit::FlopPerSecond), rateText(mark->roof, Unit::FlopPerSecond),
+                   rateText(mark->intensity, Unit::One), mark->bound)
         : QString();
     emit hoverText(text);
     QToolTip::showText(event->globalPosition().toPoint(), text, this);

@@ -21,6 +21,8 @@ public:
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override;
     QString summary() const override;
+    bool isPlot() const override { return true; }
+    QString hint() const override;
     bool sharesHeight() const override { return true; } // it is the plot of this page, and more
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
@@ -41,7 +43,6 @@ private:
     const RooflineMark* markAt(const QPointF& at) const;
     static QString rateText(double rate, Unit unit);
     QColor levelColour(std::size_t index, const Theme& theme) const;
-    void paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const;
     void paintAxes(QPainter& painter, const RooflineScales& scales, const Theme& theme) const;
     void paintRoofs(QPainter& painter, const RooflineScales& scales, const Theme& theme) const;
     void paintTexts(QPainter& painter, const RooflineScales& scales, const Theme& theme) const;

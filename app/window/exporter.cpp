@@ -7,6 +7,8 @@
 #include "core/base/file.h"
 #include "core/report/report.h"
 
+#include <QApplication>
+#include <QClipboard>
 #include <QDesktopServices>
 #include <QDir>
 #include <QFileDialog>
@@ -87,6 +89,12 @@ void Exporter::plot(ExperimentPage& page)
     const QString path = ask(tr("Export plot"), baseName(page), defaults.format, pictures());
     if (path.isEmpty())
         return;
+    if (page.plot()->isFolded()) { // the picture is the plot
+        Sheet alone = sheetOf(page);
+        alone.isBare = true;
+        return tell(path, writeSheet(path, alone, defaults.size / 2, 2,
+                                     defaults.followTheme ? currentTheme() : lightTheme()));
+    }
     PlotExport options;
     options.scale = 2;
     options.size = defaults.size / 2;
@@ -162,7 +170,13 @@ void Exporter::report(const ExperimentPage* page)
 
 void Exporter::copyPlot(ExperimentPage& page)
 {
-    page.plot()->view()->copyImage();
+    if (page.plot()->isFolded()) {
+        Sheet alone = sheetOf(page);
+        alone.isBare = true;
+        QApplication::clipboard()->setImage(sheetImage(alone, page.picture()->size(), 2, currentTheme()));
+    } else {
+        page.plot()->view()->copyImage();
+    }
     m_banner.showNotice(tr("The plot is in the clipboard."));
 }
 

@@ -28,7 +28,7 @@ void MainWindow::restore(bool reopen)
     if (!showPage(wanted))
         showPage(fallback);
     if (page())
-        page()->plot()->view()->setFocus();
+        page()->stage()->setFocus();
     const QByteArray splitter = layout.value(QStringLiteral("splitter")).toByteArray();
     if (page() && !splitter.isEmpty())
         page()->splitter()->restoreState(splitter);

@@ -145,7 +145,7 @@ Result<void> screenshotPage(const LaunchOptions& options)
     MEMSCAPE_CHECK(applyPage(window, options));
     window.resize(options.size.isValid() ? options.size : QSize(1440, 900));
     window.show();
-    window.page()->plot()->view()->setFocus();
+    window.page()->stage()->setFocus();
     awaitWorker(window);
     if (!settle(window))
         return fail("run.timeout", "the prediction took too long", "choose a smaller sweep");

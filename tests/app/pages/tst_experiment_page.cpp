@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The generic page over every experiment of the registry, in both themes and several sizes; edits,
 // undo, states without measurement, with one, and with one that does not belong.
+#include "app/pages/sheet.h"
 #include "app/settings/theme.h"
 #include "tests/support/page_fixture.h"
 
@@ -382,6 +383,46 @@ private slots:
         QVERIFY(offers("Reset parameters")); // other parameters may be at fault too
         QVERIFY(page->setText("format", "fp16"));
         QTRY_VERIFY(page->upToDate() && page->prediction());
+    }
+
+    /// The picture of these is a plot: the curves below would say it twice.
+    void aPictureThatIsThePlotStandsAlone_data()
+    {
+        QTest::addColumn<QString>("id");
+        for (const char* id : {"roofline", "batch-size"})
+            QTest::newRow(id) << id;
+    }
+    void aPictureThatIsThePlotStandsAlone()
+    {
+        QFETCH(QString, id);
+        auto page = open(id.toStdString(), "nvidia-h200");
+        page->resize(1280, 800);
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY(page->plot()->isFolded());
+        QCOMPARE(page->stage(), static_cast<QWidget*>(page->picture()));
+        QTRY_VERIFY(page->picture()->height() > 600); // it has the room
+        QVERIFY(sheetOf(*page).plot == nullptr);
+        emit page->plot()->foldChosen(false);
+        QTRY_VERIFY(!page->plot()->isFolded());
+        QTRY_VERIFY(page->plot()->view()->height() > 150);
+        QVERIFY(page->picture()->height() > 200);
+        QVERIFY(sheetOf(*page).plot != nullptr);
+        emit page->plot()->foldChosen(true);
+        QTRY_VERIFY(page->plot()->isFolded());
+        page->picture()->hide(); // something must be left
+        QTRY_VERIFY(!page->plot()->isFolded());
+        page->picture()->show();
+        QTRY_VERIFY(page->plot()->isFolded());
+    }
+
+    void pinnedRecordsBringTheCurvesBack()
+    {
+        auto page = open("batch-size", "nvidia-h200");
+        QTRY_VERIFY(page->upToDate() && page->plot()->isFolded());
+        Record record = sampleRecord("batch-size", {"optimizer=adamw"});
+        record.pinned = true;
+        m_fixture->document.addRecord(record);
+        QTRY_VERIFY(!page->plot()->isFolded());
     }
 
     void aLongPredictionIsStoppedByEscape()

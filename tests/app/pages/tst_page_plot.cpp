@@ -4,6 +4,7 @@
 #include "app/pages/page_plot.h"
 
 #include <QComboBox>
+#include <QLabel>
 #include <QSignalSpy>
 #include <QTest>
 
@@ -40,6 +41,8 @@ private slots:
     void longerNamesBecomeAList();
     void thePlaceOfTheListGoesBackToChips();
     void nothingIsCutOffWhereItIsNarrow();
+    void theLineBelowEndsWithAWholeSentence();
+    void aFoldedPlotLeavesItsLineAlone();
 };
 
 void TestPagePlot::longerNamesBecomeAList()
@@ -101,6 +104,53 @@ void TestPagePlot::nothingIsCutOffWhereItIsNarrow()
         }
     }
     QVERIFY(plot.minimumSizeHint().width() <= 330);
+}
+
+void TestPagePlot::theLineBelowEndsWithAWholeSentence()
+{
+    PagePlot plot;
+    plot.resize(900, 300);
+    plot.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&plot));
+    auto* line = plot.findChild<QLabel*>(QStringLiteral("statusLine"));
+    QCOMPARE(line->text(), plot.statusText());
+    for (const int width : {900, 500, 404, 330}) { // 404: what a window of 944 × 552 leaves it
+        plot.resize(width, 300);
+        QCoreApplication::processEvents();
+        QVERIFY2(line->fontMetrics().horizontalAdvance(line->text()) <= line->width(), qPrintable(line->text()));
+        QVERIFY2(line->text().endsWith(u'.'), qPrintable(line->text()));
+    }
+    const QString word(300, u'm');
+    plot.setHoverText(word);
+    QVERIFY(line->text().endsWith(QChar(0x2026)));
+    QVERIFY(line->toolTip().contains(word));
+    QCOMPARE(plot.statusText(), word);
+}
+
+void TestPagePlot::aFoldedPlotLeavesItsLineAlone()
+{
+    PagePlot plot;
+    plot.resize(700, 400);
+    plot.setFoldable(true, QStringLiteral("Drag it."));
+    plot.setFolded(true);
+    plot.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&plot));
+    QVERIFY(!plot.view()->isVisible());
+    QVERIFY(plot.maximumHeight() < 60);
+    QCOMPARE(plot.statusText(), QStringLiteral("Drag it."));
+    QSignalSpy asked(&plot, &PagePlot::foldChosen);
+    QList<QToolButton*> shown;
+    for (QToolButton* button : plot.findChildren<QToolButton*>()) {
+        if (button->isVisible())
+            shown << button;
+    }
+    QCOMPARE(shown.size(), 1);
+    shown.front()->click();
+    QCOMPARE(asked.size(), 1);
+    QCOMPARE(asked[0][0].toBool(), false);
+    plot.setFolded(false);
+    QVERIFY(plot.view()->isVisible());
+    QVERIFY(plot.maximumHeight() > 10000);
 }
 
 QTEST_MAIN(TestPagePlot)

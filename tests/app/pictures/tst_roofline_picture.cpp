@@ -29,9 +29,9 @@ const Experiment& roofline()
     return **findExperiment("roofline");
 }
 
-Prediction show(RooflinePicture& picture, const std::string& device, const Measurement* measured = nullptr)
+Prediction show(RooflinePicture& picture, const QString& device, const Measurement* measured = nullptr)
 {
-    const Device known = *findDevice(device);
+    const Device known = *findDevice(device.toStdString());
     const Parameters parameters = resolve(roofline().schema(), std::vector<std::string>{}).value();
     Prediction prediction = roofline().predict(known, parameters).value();
     picture.setState(roofline(), known, parameters, &prediction, measured);
@@ -55,6 +55,9 @@ private slots:
     void everyKernelIsInsideThePicture();
     void wordsTouchNothing_data();
     void wordsTouchNothing();
+    void noTwoWordsOverlapOnAnyDevice_data();
+    void noTwoWordsOverlapOnAnyDevice();
+    void numbersHaveNoExponents();
     void aClickOpensTheExperiment();
     void theIntensityIsDragged();
     void measuredMarksStandBesideThePredictedOnes();
@@ -74,7 +77,7 @@ void TestRooflinePicture::everyKernelIsInsideThePicture()
 {
     QFETCH(QString, device);
     RooflinePicture picture;
-    const Prediction prediction = show(picture, device.toStdString());
+    const Prediction prediction = show(picture, device);
     QCOMPARE(picture.marks().size(), prediction.detail["points"].size());
     for (const QSizeF size : {QSizeF(500, 240), QSizeF(1400, 600)}) {
         const QRectF whole(QPointF(0, 0), size);
@@ -103,7 +106,7 @@ void TestRooflinePicture::wordsTouchNothing()
 {
     QFETCH(QString, device);
     RooflinePicture picture;
-    show(picture, device.toStdString());
+    show(picture, device);
     const RooflineState& state = picture.state();
     for (const QSizeF size : {QSizeF(500, 240), QSizeF(756, 300), QSizeF(1396, 460)}) {
         const RooflineScales scales = rooflineScales(state, QRectF(QPointF(0, 0), size));
@@ -146,6 +149,61 @@ void TestRooflinePicture::wordsTouchNothing()
             return text.kind == RooflineTextKind::Mark && state.marks[text.index].id == mark.id;
         }));
     }
+}
+
+void TestRooflinePicture::noTwoWordsOverlapOnAnyDevice_data()
+{
+    QTest::addColumn<QString>("device");
+    QTest::newRow("cpu") << "cpu";
+    for (const Device& device : catalogue())
+        QTest::newRow(device.id.c_str()) << QString::fromStdString(device.id);
+}
+
+void TestRooflinePicture::noTwoWordsOverlapOnAnyDevice()
+{
+    QFETCH(QString, device);
+    RooflinePicture picture;
+    const Prediction prediction = show(picture, device);
+    Measurement measured; // a third slower
+    measured.detail = {{"points", prediction.detail["points"]}};
+    for (Json& point : measured.detail["points"])
+        point["rate"] = point["rate"].get<double>() / 1.5;
+    for (const bool isMeasured : {false, true}) {
+        show(picture, device, isMeasured ? &measured : nullptr);
+        const RooflineState& state = picture.state();
+        for (const QSizeF size : {QSizeF(330, 220), QSizeF(420, 400), QSizeF(586, 430), QSizeF(756, 660), QSizeF(1396, 1060)}) {
+            const RooflineScales scales = rooflineScales(state, QRectF(QPointF(0, 0), size));
+            QStringList lit{QString()}; // each kernel's name is forced to be there while it is pointed at
+            for (const RooflineMark& mark : state.marks) {
+                if (size.width() < 600)
+                    lit << mark.id;
+            }
+            for (const QString& id : std::as_const(lit)) {
+                const std::vector<RooflineText> texts = rooflineTexts(state, scales, id);
+                for (std::size_t i = 0; i < texts.size(); ++i) {
+                    for (std::size_t j = 0; j < i; ++j)
+                        QVERIFY2(!texts[i].box.intersects(texts[j].box),
+                                 qPrintable(QStringLiteral("%1 on %2, %3 wide").arg(texts[i].text, texts[j].text).arg(size.width())));
+                }
+            }
+        }
+    }
+}
+
+/// A ridge of 1033 FLOP/B is no 1.03e+03.
+void TestRooflinePicture::numbersHaveNoExponents()
+{
+    for (const Device& device : catalogue()) {
+        RooflinePicture picture;
+        show(picture, QString::fromStdString(device.id));
+        const RooflineScales scales = rooflineScales(picture.state(), QRectF(0, 0, 1396, 1060));
+        for (const RooflineText& text : rooflineTexts(picture.state(), scales, {}))
+            QVERIFY2(!text.text.contains("e+"), qPrintable(text.text));
+        QVERIFY2(!picture.summary().contains("e+"), qPrintable(picture.summary()));
+    }
+    RooflineState state{"a device", 16, {{"DRAM", 1e9, false}}, {{"INT8", 1033e9, true}}, {}};
+    const auto texts = rooflineTexts(state, rooflineScales(state, QRectF(0, 0, 800, 400)), {});
+    QVERIFY(std::any_of(texts.begin(), texts.end(), [](const auto& text) { return text.text.endsWith("ridge 1033"); }));
 }
 
 void TestRooflinePicture::aClickOpensTheExperiment()
@@ -231,7 +289,7 @@ void TestRooflinePicture::bothThemesAndSizes()
     QFETCH(QSize, size);
     QFETCH(QString, device);
     RooflinePicture picture;
-    show(picture, device.toStdString());
+    show(picture, device);
     QImage image(size, QImage::Format_ARGB32_Premultiplied);
     QPainter painter(&image);
     const Theme& theme = dark ? darkTheme() : lightTheme();
