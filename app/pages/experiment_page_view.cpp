@@ -61,6 +61,8 @@ void ExperimentPage::refreshOutputs()
             m_picture->setState(m_experiment, *target, drawn,
                                 m_prediction ? &*m_prediction->predicted : nullptr,
                                 now.outcome && !now.elsewhere ? &*now.outcome : nullptr);
+        if (m_memory)
+            m_memory->showMeasured(now.outcome && !now.elsewhere ? &*now.outcome : nullptr);
     }
     refreshPlot(now);
     refreshInspector(now);

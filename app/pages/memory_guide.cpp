@@ -57,7 +57,7 @@ MemoryGuide::MemoryGuide(const Experiment& experiment, Picture* picture, PagePlo
         if (m_ask)
             m_ask();
     });
-    connect(&m_finder, &MomentFinder::found, this, &MemoryGuide::showMoment);
+    connect(&m_finder, &MomentFinder::found, this, &MemoryGuide::showStep);
     connect(&m_fit, &Predictor::predicted, this,
             [this](const std::shared_ptr<const Record>& record) {
                 if (m_searching)
@@ -71,6 +71,7 @@ MemoryGuide::MemoryGuide(const Experiment& experiment, Picture* picture, PagePlo
         connect(budget, &BudgetPicture::fitWanted, this, &MemoryGuide::searchFit);
     if (auto* moment = qobject_cast<MomentPicture*>(picture)) {
         connect(moment, &MomentPicture::cursorKey, this, &MemoryGuide::cursorKey);
+        connect(moment, &MomentPicture::cursorWanted, this, &MemoryGuide::moveCursor);
         plot->view()->installEventFilter(this); // its arrow keys move the cursor here
     }
 }
@@ -105,7 +106,6 @@ void MemoryGuide::request(Predictor& predictor, const Device& device, const Para
 MemoryDetail::MemoryDetail(const Json& detail)
     : timeline(readTimeline(part(detail, "timeline")))
     , peak(readMoment(part(detail, "peak")))
-    , peakTree(std::make_shared<const MemoryNode>(readTree(part(detail, "tree"))))
     , textbook(readTextbook(part(detail, "textbook")))
 {
     const MemoryState state = readMemoryState(detail);
@@ -138,10 +138,28 @@ void MemoryGuide::setPrediction(std::shared_ptr<const Prepared> prepared, ByteSt
     m_timelinePlot = memoryPlot(timeline(), bytes);
     if (m_detail->knowsDoctor) // until it is known the last one stays
         m_doctor = m_detail->doctor;
+    auto* picture = qobject_cast<MomentPicture*>(m_picture);
+    if (picture)
+        picture->setTimeline(timeline());
     if (m_cursor < 0)
-        showMoment(m_detail->peak, m_detail->peakTree);
-    else
+        showMoment(m_detail->peak);
+    if (m_cursor >= 0 || (picture && !timeline().event.empty())) // the picture wants the blocks too
         askMoment();
+}
+
+void MemoryGuide::showMeasured(const Outcome* measured)
+{
+    auto* picture = qobject_cast<MomentPicture*>(m_picture);
+    if (picture == nullptr)
+        return;
+    Curve curve;
+    const Series* series = measured ? measured->findSeries(timelineKey) : nullptr;
+    if (series) {
+        curve.x = series->x.values;
+        curve.y = series->y;
+        curve = alignedCurve(std::move(curve), readTimeline(part(measured->detail, "timeline")), timeline());
+    }
+    picture->setMeasured(std::move(curve));
 }
 
 void MemoryGuide::dressAxes(AxisSpec& x, AxisSpec& y) const
@@ -197,7 +215,7 @@ void MemoryGuide::moveCursor(double event)
     if (m_cursor == timeline().peak)
         m_cursor = -1;
     if (m_cursor < 0)
-        showMoment(m_detail->peak, m_detail->peakTree);
+        showMoment(m_detail->peak);
     else
         askMoment();
     emit cursorMoved();
@@ -233,12 +251,18 @@ void MemoryGuide::askMoment()
     m_finder.request(m_device, m_parameters, std::size_t(cursor()));
 }
 
-void MemoryGuide::showMoment(const MemoryMoment& moment, std::shared_ptr<const MemoryNode> tree)
+void MemoryGuide::showStep(const MemoryMoment& moment, const std::shared_ptr<const StepBlocks>& step)
+{
+    if (auto* picture = qobject_cast<MomentPicture*>(m_picture))
+        picture->setStep(step);
+    showMoment(moment);
+}
+
+void MemoryGuide::showMoment(const MemoryMoment& moment)
 {
     if (auto* picture = qobject_cast<MomentPicture*>(m_picture)) {
         picture->setByteStyle(m_bytes);
-        picture->setMoment(moment, std::move(tree),
-                           moment.event >= 0 && moment.event == timeline().peak);
+        picture->setMoment(moment, moment.event >= 0 && moment.event == timeline().peak);
     } else if (m_cursor >= 0) {
         QStringList largest;
         for (std::size_t i = 0; i < std::min<std::size_t>(moment.live.size(), 4); ++i)

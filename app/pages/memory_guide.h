@@ -25,7 +25,6 @@ struct MemoryDetail : Prepared
 
     MemoryTimeline timeline;
     MemoryMoment peak;
-    std::shared_ptr<const MemoryNode> peakTree;
     std::vector<TextbookFormula> textbook;
     QString doctor, assumptions, caution;
     bool knowsDoctor = false; ///< it comes with the advice
@@ -62,6 +61,8 @@ public:
     void dressCurves(std::vector<Curve>& curves, const CurveInput& input) const;
     void dressPlot(PlotView& view) const;
     std::vector<Marker> markers() const;
+    /// What a run took, in the places of the predicted step, to the picture; null: nothing.
+    void showMeasured(const Outcome* measured);
 
     int cursor() const; ///< the event; that of the peak while nobody moved it
     void moveCursor(double event);
@@ -75,7 +76,8 @@ protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
-    void showMoment(const MemoryMoment& moment, std::shared_ptr<const MemoryNode> tree);
+    void showMoment(const MemoryMoment& moment);
+    void showStep(const MemoryMoment& moment, const std::shared_ptr<const StepBlocks>& step);
     void askMoment();
     void endFit(std::optional<FitAnswer> answer);
     bool hasAdvice() const;

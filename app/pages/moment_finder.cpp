@@ -22,12 +22,13 @@ struct MomentFinder::Cache
     std::string device;
     Parameters parameters;
     std::optional<TrainingAnswer> answer;
+    std::shared_ptr<const StepBlocks> step;
 };
 
 struct MomentFinder::Answer
 {
     MemoryMoment moment;
-    std::shared_ptr<const MemoryNode> tree;
+    std::shared_ptr<const StepBlocks> step;
 };
 
 namespace {
@@ -84,13 +85,13 @@ void MomentFinder::start(std::shared_ptr<const Question> question)
                     cache->device = question->device.id;
                     cache->parameters = question->parameters;
                     cache->answer = std::move(*simulated);
+                    cache->step = std::make_shared<const StepBlocks>(stepBlocks(cache->answer->simulation.trace));
                 }
             }
             if (cache->answer && !cache->answer->simulation.trace.events().empty()) {
                 const Trace& trace = cache->answer->simulation.trace;
                 const Moment moment = momentAt(trace, question->event);
-                answer = std::make_shared<Answer>(Answer{readMoment(momentJson(trace, moment)),
-                                                         std::make_shared<const MemoryNode>(readTree(treeJson(trace, moment)))});
+                answer = std::make_shared<Answer>(Answer{readMoment(momentJson(trace, moment)), cache->step});
             }
         } catch (const std::exception&) {
             cache->answer.reset();
@@ -102,7 +103,7 @@ void MomentFinder::start(std::shared_ptr<const Question> question)
                 if (m_waiting)
                     start(std::exchange(m_waiting, nullptr));
                 if (answer)
-                    emit found(answer->moment, answer->tree);
+                    emit found(answer->moment, answer->step);
             },
             Qt::QueuedConnection);
     });

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Who is alive at a moment of a training step. The step is simulated once for its parameters and
+// Who is alive at a moment of a training step, and all of its blocks. The step is simulated once for its parameters and
 // kept; looking into it runs on a thread of its own and the newest question wins, so that a dragged
 // cursor never blocks the window.
 #pragma once
 
 #include "app/pictures/memory_state.h"
+#include "app/pictures/step_blocks.h"
 #include "core/device/device.h"
 #include "core/experiment/parameter.h"
 
@@ -29,7 +30,8 @@ public:
     bool isBusy() const { return m_running; }
 
 signals:
-    void found(const memscape::MemoryMoment& moment, std::shared_ptr<const memscape::MemoryNode> tree);
+    /// The same blocks again while it is the same step.
+    void found(const memscape::MemoryMoment& moment, std::shared_ptr<const memscape::StepBlocks> step);
 
 private:
     struct Question;

@@ -152,9 +152,16 @@ void PagePlot::makeChips(const std::vector<SeriesGroup>& groups)
     m_chips->addStretch(1);
 }
 
+/// The layout's own rectangle is not known while it is out of date.
+int PagePlot::roomInside() const
+{
+    const QMargins around = layout()->contentsMargins();
+    return width() - around.left() - around.right();
+}
+
 void PagePlot::fitChips()
 {
-    const int room = layout()->contentsRect().width();
+    const int room = roomInside();
     const auto buttons = [this] {
         int width = 0;
         for (const QToolButton* button : {m_bases, m_logX, m_logY, m_reset})
@@ -252,7 +259,7 @@ void PagePlot::refreshStatus()
 void PagePlot::fitStatus()
 {
     const int buttons = m_fold->isHidden() ? 0 : m_fold->sizeHint().width() + toolSpacing;
-    const int room = layout()->contentsRect().width() - buttons;
+    const int room = roomInside() - buttons;
     const QFontMetrics metrics = m_status->fontMetrics();
     QString text = m_text;
     for (qsizetype end = text.lastIndexOf(QStringLiteral(". "));

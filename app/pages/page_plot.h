@@ -53,6 +53,7 @@ protected:
 private:
     QToolButton* chipButton(const QString& text, const QString& tip);
     QToolButton* logButton(const QString& text, const QString& tip, Qt::Axis axis);
+    int roomInside() const;
     void refreshStatus();
     void fitStatus();
     void makeChips(const std::vector<SeriesGroup>& groups);

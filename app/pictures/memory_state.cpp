@@ -8,14 +8,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 
 namespace memscape {
 
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr int deepest = 32; ///< levels of a tree: a file may nest without end
 
 QString tr(const char* text, int n = -1)
 {
@@ -98,29 +96,6 @@ std::optional<FitAnswer> readFit(const Json& detail)
     answer.largestSequence = optionalNumber(largest, "sequence");
     answer.fewestDevices = optionalNumber(largest, "fewest_devices");
     return answer;
-}
-
-/// Bytes by category.
-using CategoryBytes = std::map<QString, double>;
-
-/// `sums` gets what the leaves hold.
-MemoryNode readNode(const Json& json, int depth, CategoryBytes& sums)
-{
-    MemoryNode node{words(json, "name"), words(json, "category"), number(json, "bytes", 0), {}};
-    CategoryBytes own;
-    if (depth < deepest)
-        node.children = list<MemoryNode>(member(json, "children"), [&](const Json& child) {
-            return readNode(child, depth + 1, own);
-        });
-    if (node.children.empty())
-        own[node.category] += node.bytes;
-    else
-        node.category = std::max_element(own.begin(), own.end(), [](const auto& a, const auto& b) {
-                            return a.second < b.second;
-                        })->first;
-    for (const auto& [category, bytes] : own)
-        sums[category] += bytes;
-    return node;
 }
 
 } // namespace
@@ -212,12 +187,6 @@ MemoryMoment readMoment(const Json& json)
     moment.restBytes = number(rest, "bytes", 0);
     moment.restCount = whole(rest, "count", 0);
     return moment;
-}
-
-MemoryNode readTree(const Json& tree)
-{
-    CategoryBytes sums;
-    return readNode(tree, 0, sums);
 }
 
 std::vector<TextbookFormula> readTextbook(const Json& textbook)

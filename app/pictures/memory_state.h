@@ -67,14 +67,6 @@ struct MemoryMoment
     int restCount = 0;
 };
 
-/// Bytes by module path, down to tensors of one name.
-struct MemoryNode
-{
-    QString name, category; ///< that most of its bytes belong to
-    double bytes = 0;
-    std::vector<MemoryNode> children; ///< largest first
-};
-
 struct TimelineCategory
 {
     QString key, label;
@@ -135,7 +127,6 @@ struct MemoryState
 MemoryState readMemoryState(const Json& detail);
 MemoryTimeline readTimeline(const Json& timeline);
 MemoryMoment readMoment(const Json& moment);
-MemoryNode readTree(const Json& tree);
 std::vector<TextbookFormula> readTextbook(const Json& textbook);
 
 // How quantities of these pages are written, once for all of them.

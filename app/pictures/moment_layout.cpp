@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pictures/moment_layout.h"
 
-#include "app/pictures/treemap_layout.h"
 #include "app/plots/plot_style.h"
 
 #include <QCoreApplication>
@@ -13,9 +12,8 @@ namespace memscape {
 
 namespace {
 
-constexpr double listShare = 0.42; ///< of the width
-constexpr int deepest = 3; ///< levels inside each other
-constexpr std::size_t mostCells = 400; ///< per level: what is smaller is not seen
+constexpr double narrowest = 300; ///< a column of the list
+constexpr double nearShare = 0.6; ///< a peak below that share of the capacity would be flat beneath its line
 
 QString tr(const char* text, int n = -1)
 {
@@ -24,7 +22,7 @@ QString tr(const char* text, int n = -1)
 
 QString headingOf(const MomentState& state)
 {
-    return state.isPeak ? tr("Alive at the peak") : tr("Alive at this moment");
+    return state.isPeak ? tr("Alive at the peak") : tr("Alive at the cursor");
 }
 
 /// "event 3797 · backward · model.layers.31.self_attn · softmax"
@@ -51,25 +49,28 @@ void placeRows(const MomentState& state, MomentLayout& layout)
 {
     const double u = plotUnit();
     const QFontMetricsF plain(plotFont(0.88)), bold(plotFont(0.88, true));
-    const double height = plain.height() + 6 * u;
+    const double height = plain.height() + 5 * u, gap = 22 * u;
     const int live = int(state.moment.live.size());
     layout.rowsInAll = live + (state.moment.restCount > 0 ? 1 : 0);
-    const int fitting = std::max(0, int(layout.list.height() / height));
-    const int first = std::clamp(state.firstRow, 0, std::max(0, layout.rowsInAll - fitting));
-    double y = layout.list.top();
-    for (int i = first; i < layout.rowsInAll && i < first + fitting; ++i, y += height) {
+    const int columns = std::max(1, int((layout.list.width() + gap) / (narrowest * u + gap)));
+    const int down = std::max(0, int(layout.list.height() / height));
+    const int first = std::clamp(state.firstRow, 0, std::max(0, layout.rowsInAll - down * columns));
+    const double width = (layout.list.width() - (columns - 1) * gap) / columns;
+    for (int k = 0; k < down * columns && first + k < layout.rowsInAll; ++k) {
+        const int i = first + k;
         LiveRow row;
         row.live = i;
-        row.rect = QRectF(layout.list.left(), y, layout.list.width(), height);
+        row.rect = QRectF(layout.list.left() + (k / down) * (width + gap), layout.list.top() + (k % down) * height,
+                          width, height);
         const bool rest = i >= live;
         row.sizeText = memoryText(
             rest ? state.moment.restBytes : state.moment.live[std::size_t(i)].bytes, state.bytes);
         row.nameText = rest ? tr("%n more", state.moment.restCount)
                             : rowName(state.moment.live[std::size_t(i)]);
         const double size = bold.horizontalAdvance(row.sizeText) + 2;
-        row.swatch = QRectF(row.rect.left() + 2 * u, y + height / 2 - 5 * u, 10 * u, 10 * u);
-        row.size = QRectF(row.rect.right() - size - 2 * u, y, size, height);
-        row.name = QRectF(row.swatch.right() + 8 * u, y,
+        row.swatch = QRectF(row.rect.left() + 2 * u, row.rect.center().y() - 5 * u, 10 * u, 10 * u);
+        row.size = QRectF(row.rect.right() - size - 2 * u, row.rect.top(), size, height);
+        row.name = QRectF(row.swatch.right() + 8 * u, row.rect.top(),
                           row.size.left() - row.swatch.right() - 14 * u, height);
         row.nameText =
             plain.elidedText(row.nameText, Qt::ElideMiddle, std::max(0.0, row.name.width()));
@@ -77,148 +78,110 @@ void placeRows(const MomentState& state, MomentLayout& layout)
     }
 }
 
-void placeCrumbs(const MomentState& state, MomentLayout& layout, QRectF row)
+/// Title and search side by side.
+void placeHead(const MomentState&, MomentLayout& layout, const QRectF& row, const QString& foundText)
 {
     const double u = plotUnit();
-    const QFontMetricsF metrics(plotFont(0.88, true));
-    QStringList path;
-    std::vector<std::pair<QString, QStringList>> crumbs{{tr("whole model"), {}}};
-    for (const QString& name : state.path) {
-        path << name;
-        crumbs.emplace_back(name, path);
-    }
-    const auto width = [&](const QString& text) {
-        return metrics.horizontalAdvance(text) + 10 * u;
-    };
-    const auto all = [&] {
-        double sum = 0;
-        for (const auto& crumb : crumbs)
-            sum += width(crumb.first) + 10 * u;
-        return sum;
-    };
-    while (crumbs.size() > 2 && all() > row.width())
-        crumbs.erase(crumbs.begin() + 1); // the middle gives way
-    double x = row.left();
-    for (auto& [text, to] : crumbs) {
-        const double room = std::min(width(text), row.right() - x);
-        if (room < 20 * u)
-            break;
-        layout.crumbs.push_back({QRectF(x, row.top(), room, row.height()), text, to});
-        x += room + 10 * u;
-    }
+    const QFontMetricsF head(plotFont(0.95, true)), small(plotFont(0.82));
+    const double search = std::min(210 * u, 0.36 * row.width());
+    layout.search = QRectF(row.right() - search, row.top(), search, row.height());
+    const QString title = tr("One training step, tensor by tensor");
+    const double free = layout.search.left() - 10 * u - row.left();
+    layout.titleText = head.elidedText(title, Qt::ElideRight, free);
+    layout.title = QRectF(row.left(), row.top(), head.horizontalAdvance(layout.titleText) + 2, row.height());
+    const double left = layout.title.right() + 14 * u;
+    layout.foundText = small.elidedText(foundText, Qt::ElideRight, std::max(0.0, layout.search.left() - 10 * u - left));
+    layout.found = QRectF(left, row.top(), std::max(0.0, layout.search.left() - 10 * u - left), row.height());
 }
 
-TreeCell cellOf(const MomentState& state, const MemoryNode& node, const QRectF& rect,
-                const QStringList& path, int depth)
+/// Of the categories of this step, in as many rows as it takes; their bottom.
+double placeLegend(const MomentState& state, MomentLayout& layout, const QRectF& area)
 {
     const double u = plotUnit();
-    const QFontMetricsF metrics(plotFont(0.8, true));
-    TreeCell cell;
-    cell.rect = rect;
-    cell.bytes = node.bytes;
-    cell.leaf = node.children.empty();
-    cell.path = path;
-    cell.depth = depth;
-    cell.category = node.category;
-    const QString full = node.name + u' ' + memoryText(node.bytes, state.bytes);
-    const QRectF label(rect.left() + 4 * u, rect.top() + 2 * u, rect.width() - 8 * u,
-                       metrics.height());
-    if (rect.height() < metrics.height() + 4 * u)
-        return cell;
-    if (metrics.horizontalAdvance(full) <= label.width())
-        cell.text = full;
-    else if (metrics.horizontalAdvance(node.name) <= label.width())
-        cell.text = node.name;
-    if (!cell.text.isEmpty())
-        cell.label = label;
-    return cell;
+    const QFontMetricsF metrics(plotFont(0.8));
+    const double height = metrics.height() + 2 * u;
+    double x = area.left(), y = area.top();
+    for (const TimelineCategory& category : state.timeline.categories) {
+        const double width = 14 * u + metrics.horizontalAdvance(category.label) + 12 * u;
+        if (x + width > area.right() && x > area.left()) {
+            x = area.left();
+            y += height;
+        }
+        layout.legend.push_back({QRectF(x, y, width, height), QRectF(x, y + height / 2 - 4 * u, 9 * u, 9 * u),
+                                 category.label, category.key});
+        x += width;
+    }
+    return y + height;
 }
 
-void placeCells(const MomentState& state, MomentLayout& layout, const MemoryNode& parent,
-                const QRectF& rect, const QStringList& path, int depth)
+/// Heading, total and place on one line; under it the list.
+void placeList(const MomentState& state, MomentLayout& layout, const QRectF& area)
 {
     const double u = plotUnit();
-    const std::size_t count = std::min(parent.children.size(), mostCells);
-    std::vector<double> bytes;
-    for (std::size_t i = 0; i < count; ++i)
-        bytes.push_back(parent.children[i].bytes);
-    const std::vector<QRectF> rects = squarify(bytes, rect);
-    for (std::size_t i = 0; i < count; ++i) {
-        const MemoryNode& child = parent.children[i];
-        const QRectF inner = rects[i].adjusted(0.5, 0.5, -0.5, -0.5);
-        if (inner.width() < 1 || inner.height() < 1)
-            continue;
-        const QStringList to = path + QStringList{child.name};
-        layout.cells.push_back(cellOf(state, child, inner, to, depth));
-        const double head =
-            layout.cells.back().label.isEmpty() ? 0 : layout.cells.back().label.height() + 3 * u;
-        const QRectF room = inner.adjusted(3 * u, head + 2 * u, -3 * u, -3 * u);
-        if (depth < deepest && head > 0 && !child.children.empty() && room.height() > 24 * u
-            && room.width() > 40 * u)
-            placeCells(state, layout, child, room, to, depth + 1);
-    }
+    const QFontMetricsF head(plotFont(0.95, true)), small(plotFont(0.85));
+    const auto box = [&](double left, double width) { return QRectF(left, area.top(), width, head.height() + 4 * u); };
+    layout.totalText = state.moment.event < 0 ? QString() : memoryText(state.moment.allocated, state.bytes);
+    layout.headingText = headingOf(state);
+    layout.heading = box(area.left(), std::min(area.width(), head.horizontalAdvance(layout.headingText) + 4));
+    const double total = head.horizontalAdvance(layout.totalText) + 4;
+    layout.total = box(area.right() - total, layout.totalText.isEmpty() ? 0 : total);
+    const double left = layout.heading.right() + 12 * u;
+    layout.place = box(left, std::max(0.0, layout.total.left() - 10 * u - left));
+    layout.placeText = small.elidedText(placeOf(state), Qt::ElideMiddle, layout.place.width());
+    layout.list = area.adjusted(0, head.height() + 6 * u, 0, 0);
+    placeRows(state, layout);
 }
 
 } // namespace
 
-const MemoryNode& MomentState::tree() const
+std::optional<double> MomentState::shownCapacity() const
 {
-    static const MemoryNode nothing;
-    return root ? *root : nothing;
+    if (!step || step->empty() || !timeline.capacity)
+        return std::nullopt;
+    const double highest = *std::max_element(step->totals.begin(), step->totals.end());
+    return highest > nearShare * *timeline.capacity ? timeline.capacity : std::nullopt;
+}
+
+StepView MomentState::whole() const
+{
+    if (!step || step->empty())
+        return {};
+    const double highest = *std::max_element(step->totals.begin(), step->totals.end());
+    return {double(step->first), double(step->last) + 1, 0,
+            1.04 * std::max({highest, shownCapacity().value_or(0), 1.0})};
 }
 
 std::vector<QRectF> MomentLayout::pieces() const
 {
-    std::vector<QRectF> rects{heading, total, place, map};
+    std::vector<QRectF> rects{title, found, search, axis, chart, flame, heading, total, place};
+    for (const LegendItem& item : legend)
+        rects.push_back(item.rect);
     for (const LiveRow& row : rows)
         rects.insert(rects.end(), {row.swatch, row.name, row.size});
-    for (const Crumb& crumb : crumbs)
-        rects.push_back(crumb.rect);
     std::erase_if(rects, [](const QRectF& rect) { return rect.isEmpty(); });
     return rects;
 }
 
-const MemoryNode& nodeAt(const MemoryNode& root, const QStringList& path)
-{
-    const MemoryNode* node = &root;
-    for (const QString& name : path) {
-        const auto child = std::find_if(node->children.begin(), node->children.end(),
-                                        [&](const MemoryNode& one) { return one.name == name; });
-        if (child == node->children.end())
-            break;
-        node = &*child;
-    }
-    return *node;
-}
-
-MomentLayout layoutMoment(const MomentState& state, const QRectF& rect)
+MomentLayout layoutMoment(const MomentState& state, const QRectF& rect, const QString& foundText)
 {
     const double u = plotUnit();
     MomentLayout layout;
-    const QRectF area = rect.adjusted(14 * u, 8 * u, -14 * u, -8 * u);
-    const QFontMetricsF head(plotFont(0.95, true));
-    layout.totalText =
-        state.moment.event < 0 ? QString() : memoryText(state.moment.allocated, state.bytes);
-    const double total =
-        layout.totalText.isEmpty() ? 0 : head.horizontalAdvance(layout.totalText) + 4;
-    const double split = area.left() + listShare * area.width();
-    layout.total = QRectF(split - 14 * u - total, area.top(), total, head.height());
-    layout.heading =
-        QRectF(area.left(), area.top(), std::max(0.0, layout.total.left() - area.left() - 8 * u),
-               head.height());
-    layout.headingText = head.elidedText(headingOf(state), Qt::ElideRight, layout.heading.width());
-    const double top = area.top() + head.height() + 6 * u;
-    const QFontMetricsF small(plotFont(0.85));
-    layout.place = QRectF(area.left(), area.top() + head.height(), split - 14 * u - area.left(),
-                          small.height());
-    layout.placeText = small.elidedText(placeOf(state), Qt::ElideMiddle, layout.place.width());
-    const double rows = layout.place.bottom() + 5 * u;
-    layout.list =
-        QRectF(area.left(), rows, layout.place.width(), std::max(0.0, area.bottom() - rows));
-    placeRows(state, layout);
-    placeCrumbs(state, layout, QRectF(split, area.top(), area.right() - split, head.height()));
-    layout.map = QRectF(split, top, area.right() - split, std::max(0.0, area.bottom() - top));
-    placeCells(state, layout, nodeAt(state.tree(), state.path), layout.map, state.path, 0);
+    const QRectF area = rect.adjusted(14 * u, 6 * u, -14 * u, -6 * u);
+    placeHead(state, layout, QRectF(area.left(), area.top(), area.width(), 24 * u), foundText);
+    const double top = placeLegend(state, layout, area.adjusted(0, 28 * u, 0, 0)) + 6 * u;
+    const double room = std::max(0.0, area.bottom() - top);
+    const double rowHeight = QFontMetricsF(plotFont(0.88)).height() + 5 * u;
+    const double list = room < 260 * u ? 0 : std::max(26 * u + 2 * rowHeight, 26 * u + std::floor(0.24 * room / rowHeight) * rowHeight);
+    const int wanted = state.step ? state.step->rows : 1;
+    const double most = room < 260 * u ? 2 : std::max(2.0, std::floor(0.2 * room / flameRowHeight()));
+    const double flame = std::min(double(std::max(1, wanted)), most) * flameRowHeight();
+    const double left = area.left() + 52 * u;
+    const double bottom = area.bottom() - list - (list > 0 ? 8 * u : 0);
+    layout.flame = QRectF(left, bottom - flame, area.right() - left, flame);
+    layout.chart = QRectF(left, top, area.right() - left, std::max(0.0, layout.flame.top() - 3 * u - top));
+    layout.axis = QRectF(area.left(), top, left - 6 * u - area.left(), layout.chart.height());
+    if (list > 0)
+        placeList(state, layout, QRectF(area.left(), area.bottom() - list, area.width(), list));
     return layout;
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One moment of a training step on paper: on the left the tensors that are alive, largest first, on
-// the right the same bytes by module as a treemap, one level inside the other, with the path to the
-// module that is looked into above it.
+// Where the parts of the page "Step timeline" are: the search on top, the blocks of the step over its
+// events, the modules at work under them, and who is alive at the cursor in columns at the foot. What
+// has too little room goes in this order: the list, all rows of modules but two.
 #pragma once
 
 #include "app/pictures/memory_state.h"
+#include "app/pictures/step_chart.h"
 
 #include <QRectF>
-#include <QStringList>
 
 #include <memory>
 
@@ -16,14 +16,18 @@ namespace memscape {
 struct MomentState
 {
     MemoryMoment moment;
-    std::shared_ptr<const MemoryNode> root; ///< null: nothing is known
+    std::shared_ptr<const StepBlocks> step; ///< null: not known (yet)
+    MemoryTimeline timeline; ///< phases, capacity, where memory runs out
     bool isPeak = false;
     bool pending = false; ///< the moment that was asked for is still being looked up
-    QStringList path; ///< of the module that is looked into
     int firstRow = 0; ///< of the list
+    QString words; ///< that are searched for
     ByteStyle bytes = ByteStyle::Decimal;
 
-    const MemoryNode& tree() const;
+    /// All of the step; the capacity is in sight where the step comes near it.
+    StepView whole() const;
+    /// The capacity when it is to be drawn.
+    std::optional<double> shownCapacity() const;
 };
 
 struct LiveRow
@@ -33,42 +37,29 @@ struct LiveRow
     QString nameText, sizeText;
 };
 
-struct TreeCell
+struct LegendItem
 {
-    QRectF rect;
-    QRectF label; ///< empty when there is no room for it
-    QString text;
-    QString category; ///< that most of its bytes are
-    int depth = 0; ///< above 0: inside a cell
-    QStringList path; ///< from the root
-    double bytes = 0;
-    bool leaf = false; ///< a tensor, not a module
-};
-
-struct Crumb
-{
-    QRectF rect;
-    QString text;
-    QStringList path;
+    QRectF rect, swatch;
+    QString text, category;
 };
 
 struct MomentLayout
 {
+    QRectF title, found, search;
+    QString titleText, foundText;
+    std::vector<LegendItem> legend;
+    QRectF axis; ///< left of the chart: where its numbers are
+    QRectF chart, flame;
     QRectF heading, total, place;
     QString headingText, totalText, placeText;
     QRectF list; ///< where rows are
     std::vector<LiveRow> rows;
     int rowsInAll = 0;
-    std::vector<Crumb> crumbs;
-    QRectF map;
-    std::vector<TreeCell> cells; ///< parents before what is in them
 
     std::vector<QRectF> pieces() const;
 };
 
-MomentLayout layoutMoment(const MomentState& state, const QRectF& rect);
-
-/// The node at a path; the deepest that is there.
-const MemoryNode& nodeAt(const MemoryNode& root, const QStringList& path);
+/// `foundText`: what the search says of itself.
+MomentLayout layoutMoment(const MomentState& state, const QRectF& rect, const QString& foundText = {});
 
 } // namespace memscape

@@ -5,6 +5,7 @@
 
 #include <QComboBox>
 #include <QLabel>
+#include <QLayout>
 #include <QSignalSpy>
 #include <QTest>
 
@@ -120,6 +121,10 @@ void TestPagePlot::theLineBelowEndsWithAWholeSentence()
         QVERIFY2(line->fontMetrics().horizontalAdvance(line->text()) <= line->width(), qPrintable(line->text()));
         QVERIFY2(line->text().endsWith(u'.'), qPrintable(line->text()));
     }
+    plot.updateGeometry();
+    plot.layout()->invalidate(); // as whatever changes its size does
+    plot.setHoverText("26 found.");
+    QCOMPARE(line->text(), QStringLiteral("26 found."));
     const QString word(300, u'm');
     plot.setHoverText(word);
     QVERIFY(line->text().endsWith(QChar(0x2026)));

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The memory budget and the moment on paper: nothing overlaps, nothing leaves the picture, areas of
-// a treemap are in the ratio of their bytes, and a detail that came from a strange file does no
-// harm.
+// The memory budget and the moment on paper: nothing overlaps, nothing leaves the picture, and a detail
+// that came from a strange file does no harm.
 #include "app/pictures/budget_layout.h"
 #include "app/pictures/moment_layout.h"
-#include "app/pictures/treemap_layout.h"
 #include "app/settings/theme.h"
 #include "tests/support/memory_detail.h"
 
@@ -171,48 +169,10 @@ private slots:
                              [](const BudgetButton& one) { return one.item == BudgetItem::Next; }));
     }
 
-    void treemapAreasAreTheValues_data()
-    {
-        QTest::addColumn<QList<double>>("values");
-        QTest::newRow("Bruls et al.") << QList<double>{6, 6, 4, 3, 2, 2, 1};
-        QTest::newRow("one") << QList<double>{5};
-        QTest::newRow("steep") << QList<double>{1e12, 1e9, 1e6, 1e3, 1};
-        QTest::newRow("with nothing in it") << QList<double>{4, 0, 3, -1, 2};
-    }
-
-    void treemapAreasAreTheValues()
-    {
-        QFETCH(QList<double>, values);
-        const QRectF area(10, 20, 600, 400);
-        const std::vector<double> bytes(values.begin(), values.end());
-        std::vector<QRectF> rects = squarify(bytes, area);
-        double sum = 0;
-        for (const double value : values)
-            sum += std::max(0.0, value);
-        for (std::size_t i = 0; i < rects.size(); ++i) {
-            const double wanted = std::max(0.0, bytes[i]) / sum * area.width() * area.height();
-            QVERIFY2(std::abs(rects[i].width() * rects[i].height() - wanted)
-                         <= 1e-6 * area.width() * area.height(),
-                     qPrintable(QString::number(i)));
-        }
-        std::erase_if(rects, [](const QRectF& rect) { return rect.isEmpty(); });
-        QVERIFY(inside(rects, area));
-        QVERIFY(apart(rects));
-    }
-
-    void treemapOfThePaper() // Bruls, Huizing, van Wijk 2000, figure 3: 6 × 4, the first two stand
-                             // on the left
-    {
-        const auto rects = squarify({6, 6, 4, 3, 2, 2, 1}, QRectF(0, 0, 6, 4));
-        QCOMPARE(rects[0], QRectF(0, 0, 3, 2));
-        QCOMPARE(rects[1], QRectF(0, 2, 3, 2));
-        QVERIFY(std::abs(rects[2].width() - 12.0 / 7) < 1e-9);
-    }
-
     void momentStaysInsideAndApart_data()
     {
         QTest::addColumn<QSizeF>("size");
-        for (const QSizeF& size : {QSizeF(420, 150), QSizeF(760, 270), QSizeF(1500, 500)})
+        for (const QSizeF& size : {QSizeF(330, 200), QSizeF(404, 380), QSizeF(420, 150), QSizeF(760, 600), QSizeF(1400, 1060)})
             QTest::addRow("%gx%g", size.width(), size.height()) << size;
     }
 
@@ -222,24 +182,13 @@ private slots:
         MomentState state;
         const Json detail = memoryDetail();
         state.moment = readMoment(detail["peak"]);
-        state.root = std::make_shared<const MemoryNode>(readTree(detail["tree"]));
+        state.timeline = readTimeline(detail["timeline"]);
         const QRectF area(QPointF(3, 5), size);
-        for (const QStringList& path :
-             {QStringList{}, QStringList{QStringLiteral("blocks")},
-              QStringList{QStringLiteral("blocks"), QStringLiteral("7")}}) {
-            state.path = path;
-            const MomentLayout layout = layoutMoment(state, area);
-            QVERIFY(inside(layout.pieces(), area));
-            QVERIFY(apart(layout.pieces()));
-            std::vector<QRectF> outer;
-            for (const TreeCell& cell : layout.cells) {
-                QVERIFY(layout.map.adjusted(-0.5, -0.5, 0.5, 0.5).contains(cell.rect));
-                if (cell.depth == 0)
-                    outer.push_back(cell.rect);
-            }
-            QVERIFY(!outer.empty());
-            QVERIFY(apart(outer));
-        }
+        const MomentLayout layout = layoutMoment(state, area, QStringLiteral("37 found, up to 12.1 GiB at once"));
+        QVERIFY(inside(layout.pieces(), area));
+        QVERIFY(apart(layout.pieces()));
+        QVERIFY(layout.chart.height() > 0.3 * size.height() || size.height() < 210);
+        QVERIFY(size.height() < 400 || layout.rows.size() >= 4);
     }
 
     void listScrollsToItsEnd()
@@ -247,17 +196,10 @@ private slots:
         MomentState state;
         state.moment = readMoment(memoryDetail()["peak"]);
         state.firstRow = 1000;
-        const MomentLayout layout = layoutMoment(state, QRectF(0, 0, 760, 220));
+        const MomentLayout layout = layoutMoment(state, QRectF(0, 0, 760, 420));
         QCOMPARE(layout.rowsInAll, 33);
         QCOMPARE(layout.rows.back().live, 32);
         QVERIFY(layout.rows.back().nameText.contains(QStringLiteral("99")));
-    }
-
-    void mainCategoryIsWhereTheBytesAre()
-    {
-        const MemoryNode tree = readTree(memoryDetail()["tree"]);
-        QCOMPARE(tree.category, QStringLiteral("activations"));
-        QCOMPARE(nodeAt(tree, {QStringLiteral("embedding")}).category, QStringLiteral("weights"));
     }
 
     void strangeDetailsAreSurvived_data()
@@ -287,8 +229,9 @@ private slots:
         QVERIFY(readTimeline(part("timeline")).categories.empty());
         MomentState moment;
         moment.moment = readMoment(part("peak"));
-        moment.root = std::make_shared<const MemoryNode>(readTree(part("tree")));
-        QVERIFY(layoutMoment(moment, QRectF(0, 0, 700, 300)).cells.empty());
+        moment.timeline = readTimeline(part("timeline"));
+        for (const LiveRow& row : layoutMoment(moment, QRectF(0, 0, 700, 500)).rows)
+            QVERIFY(row.live <= int(moment.moment.live.size()));
         QVERIFY(readTextbook(part("textbook")).empty());
     }
 };
