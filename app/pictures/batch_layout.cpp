@@ -3,6 +3,9 @@
 
 #include "app/plots/plot_style.h"
 
+#include <QCoreApplication>
+#include <QFontMetricsF>
+
 #include <algorithm>
 #include <cmath>
 
@@ -81,6 +84,23 @@ void scaleTarget(const BatchState& state, BatchLayout& layout)
     layout.front.y = throughput.fromZero();
 }
 
+/// At the foot, as high as its lines are.
+void placeReason(const BatchState& state, const QRectF& inner, BatchLayout& layout)
+{
+    const double u = plotUnit(), left = state.sweetSpot > 0 ? 20 * u : 0;
+    const QFontMetricsF metrics(plotFont(0.82));
+    layout.reasonText = state.sweetSpot > 0
+        ? QCoreApplication::translate("BatchPicture", "Sweet spot %1: %2").arg(state.sweetSpot, 0, 'f', 0).arg(state.sweetReason)
+        : QCoreApplication::translate("BatchPicture", "No sweet spot: %1").arg(state.sweetReason);
+    const auto height = [&] {
+        return metrics.boundingRect(QRectF(0, 0, inner.width() - left, 1e4), Qt::TextWordWrap, layout.reasonText).height();
+    };
+    while (height() > 3.5 * metrics.height() && layout.reasonText.contains(u' '))
+        layout.reasonText = layout.reasonText.section(u' ', 0, -2) + QStringLiteral("…");
+    const double lines = std::max(2 * metrics.height(), height()) + 3 * u;
+    layout.reason = QRectF(inner.left(), inner.bottom() - lines, inner.width(), lines);
+}
+
 } // namespace
 
 double BatchAxis::share(double value) const
@@ -135,7 +155,7 @@ BatchLayout layoutBatch(const BatchState& state, const QRectF& rect)
     BatchLayout layout;
     const QRectF inner = rect.adjusted(12 * u, 4 * u, -12 * u, -6 * u);
     layout.title = QRectF(inner.topLeft(), QSizeF(inner.width(), 22 * u));
-    layout.reason = QRectF(inner.left(), inner.bottom() - 31 * u, inner.width(), 31 * u);
+    placeReason(state, inner, layout);
     layout.hasSchedule = rect.height() >= 350 * u;
     const double stripHeight = layout.hasSchedule ? 72 * u : 0;
     const QRectF strip(inner.left(), layout.reason.top() - 3 * u - stripHeight, inner.width(), stripHeight);

@@ -39,6 +39,7 @@ struct BatchLayout
     BatchPanel memory, throughput, target, front, schedule;
     QRectF play, scheduleText;
     QRectF reason; ///< the lines about the sweet spot
+    QString reasonText; ///< of three lines at most
     bool hasSchedule = true; ///< there is room for its strip
 };
 

@@ -146,8 +146,9 @@ void BatchPicture::paintPlay(QPainter& painter, QPointF centre, const QColor& co
     }
 }
 
-void BatchPicture::paintReason(QPainter& painter, const QRectF& rect, const Theme& theme) const
+void BatchPicture::paintReason(QPainter& painter, const BatchLayout& layout, const Theme& theme) const
 {
+    const QRectF& rect = layout.reason;
     const double u = plotUnit();
     double left = rect.left();
     if (m_state.sweetSpot > 0) {
@@ -156,9 +157,7 @@ void BatchPicture::paintReason(QPainter& painter, const QRectF& rect, const Them
     }
     painter.setFont(plotFont(0.82));
     painter.setPen(theme.text);
-    const QString text = m_state.sweetSpot > 0 ? tr("Sweet spot %1: %2").arg(m_state.sweetSpot, 0, 'f', 0).arg(m_state.sweetReason)
-                                               : tr("No sweet spot: %1").arg(m_state.sweetReason);
-    painter.drawText(QRectF(left, rect.top(), rect.right() - left, rect.height()), Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, text);
+    painter.drawText(QRectF(left, rect.top(), rect.right() - left, rect.height()), Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, layout.reasonText);
 }
 
 void BatchPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
@@ -187,7 +186,7 @@ void BatchPicture::paint(QPainter& painter, const QRectF& rect, const Theme& the
     paintFront(painter, layout.front, theme);
     if (layout.hasSchedule)
         paintSchedule(painter, layout, theme, onScreen);
-    paintReason(painter, layout.reason, theme);
+    paintReason(painter, layout, theme);
     painter.restore();
 }
 

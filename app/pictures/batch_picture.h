@@ -56,7 +56,7 @@ private:
     void paintFront(QPainter& painter, const BatchPanel& panel, const Theme& theme) const;
     void paintSchedule(QPainter& painter, const BatchLayout& layout, const Theme& theme, bool onScreen) const;
     void paintCursor(QPainter& painter, const BatchPanel& panel, const Theme& theme, double y, const QString& label) const;
-    void paintReason(QPainter& painter, const QRectF& rect, const Theme& theme) const;
+    void paintReason(QPainter& painter, const BatchLayout& layout, const Theme& theme) const;
 
     double largestShown() const;
     void setBatch(double batch);

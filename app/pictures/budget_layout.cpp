@@ -316,8 +316,13 @@ BudgetLayout layoutBudget(const BudgetState& state, const QRectF& rect)
     layout.bar = column.take(std::clamp(area.height() * 0.17, 34 * u, 52 * u), 6 * u);
     placeParts(state, layout);
     placeTotals(state, layout, column);
-    if (state.advises)
+    const QFontMetricsF plain(plotFont(0.95));
+    if (state.advises) {
         placeCards(state, layout, column, area);
+    } else if (!state.reach.isEmpty()) {
+        layout.message = column.take(plain.height(), 0);
+        layout.messageText = plain.elidedText(state.reach, Qt::ElideRight, layout.message.width());
+    }
     if (leads)
         layout.buttons.push_back({BudgetItem::BatchSize, 0, link, towards});
     return layout;

@@ -31,6 +31,7 @@ struct BudgetState
     std::vector<AppliedLever> applied; ///< in force now
     BudgetView view = BudgetView::Levers;
     bool advises = true; ///< the experiment has levers at all
+    QString reach; ///< without levers: "At batch 8 up to 4096 tokens fit, …"
     bool settled = true; ///< false while something moves: the cards are of the step before
     int firstCard = 0; ///< of the page of cards that is shown
     ByteStyle bytes = ByteStyle::Decimal;

@@ -81,6 +81,21 @@ ParameterChanges textsOf(const Parameters& parameters, const ParameterChanges& o
     return texts;
 }
 
+/// What the longest context and the largest batch are that fit; empty where that is not asked.
+QString reachOf(const Prediction& predicted, const Parameters& parameters)
+{
+    const Figure* context = findFigure(predicted.figures, "largest_context");
+    const Figure* batch = findFigure(predicted.figures, "largest_batch");
+    if (!context || !batch || !context->isNumber() || !batch->isNumber() || !parameters.has("context"))
+        return {};
+    const auto count = [](double value) { return QString::number(value, 'f', 0); };
+    const QString now = count(parameters.number("batch")), tokens = count(parameters.number("context"));
+    const QString first = context->number() > 0 ? BudgetPicture::tr("At batch %1 up to %2 tokens fit").arg(now, count(context->number()))
+                                                : BudgetPicture::tr("At batch %1 no context fits").arg(now);
+    return batch->number() > 0 ? BudgetPicture::tr("%1, at %2 tokens up to batch %3.").arg(first, tokens, count(batch->number()))
+                               : BudgetPicture::tr("%1, at %2 tokens no batch does.").arg(first, tokens);
+}
+
 } // namespace
 
 BudgetPicture::BudgetPicture(QWidget* parent, bool advises)
@@ -111,6 +126,7 @@ void BudgetPicture::setState(const Experiment& experiment, const Device&,
         m_state.memory = {};
     }
     m_state.title = titleOf(m_state.memory, *m_schema, parameters);
+    m_state.reach = predicted ? reachOf(*predicted, parameters) : QString();
     refreshApplied();
     m_state.firstCard =
         std::clamp(m_state.firstCard, 0,
@@ -189,12 +205,12 @@ QString BudgetPicture::summary() const
 
 QSize BudgetPicture::sizeHint() const
 {
-    return {int(840 * plotUnit()), int((m_state.advises ? 256 : 122) * plotUnit())};
+    return {int(840 * plotUnit()), int((m_state.advises ? 256 : 134) * plotUnit())};
 }
 
 QSize BudgetPicture::minimumSizeHint() const
 {
-    return {int(420 * plotUnit()), int((m_state.advises ? 206 : 116) * plotUnit())};
+    return {int(420 * plotUnit()), int((m_state.advises ? 206 : 132) * plotUnit())};
 }
 
 void BudgetPicture::apply(const LeverCard& card)

@@ -254,7 +254,7 @@ void MomentPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& 
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
     painter.fillRect(rect, theme.background);
-    if (m_state.moment.event < 0) {
+    if (m_state.moment.event < 0 && !problem().isEmpty()) {
         paintProblem(painter, rect, theme);
     } else {
         MomentLayout layout = layoutIn(rect, {});

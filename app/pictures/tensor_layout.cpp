@@ -93,7 +93,7 @@ void placeGrid(TensorLayout& layout, const TensorState& state, const QRectF& are
     const double left = area.left() + 24 * u, top = layout.gridTitle.bottom() + 16 * u;
     const double width = area.right() - 18 * u - left, height = area.bottom() - 14 * u - top;
     const double across = state.panels * state.columns + (state.panels - 1) * 0.8;
-    layout.cell = std::max(4.0, std::min({width / across, height / state.rows, 44 * u}));
+    layout.cell = std::max(4.0, std::min({width / across, height / state.rows, 72 * u}));
     layout.panelStep = layout.cell * (state.columns + 0.8);
     layout.grid = {left, top, layout.cell * across, layout.cell * state.rows};
 }
@@ -107,7 +107,7 @@ void placeStrip(TensorLayout& layout, const TensorState& state, const QRectF& ar
     const int count = int(state.lines.size());
     const int columns = count > 12 && height / count < 13 * u ? 2 : 1;
     const int rows = std::max(1, (count + columns - 1) / columns);
-    const double step = std::min(height / rows, 20 * u);
+    const double step = std::min(height / rows, 36 * u);
     const QFontMetricsF metrics(plotFont(0.72));
     layout.lineNames = 20 * u;
     for (const std::int64_t line : state.lines)
@@ -138,9 +138,12 @@ TensorLayout layoutTensor(const TensorState& state, const QRectF& rect)
                     inside.right() - layout.playButton.right() - 10 * u, 20 * u};
     const double top = chipsBottom + 8 * u;
     const double bottom = std::max(top + 60 * u, layout.playButton.top() - 6 * u);
-    const double half = inside.width() * 0.46;
-    placeGrid(layout, state, {inside.left(), top, half, bottom - top});
-    placeStrip(layout, state, {inside.left() + half + 16 * u, top, inside.width() - half - 16 * u, bottom - top});
+    // The grid is as wide as its height lets it be; the lines do with the rest.
+    const double across = state.panels * state.columns + (state.panels - 1) * 0.8;
+    const double wanted = (bottom - top - 46 * u) / std::max(1, state.rows) * across + 42 * u;
+    const double left = std::clamp(wanted, 0.46 * inside.width(), 0.62 * inside.width());
+    placeGrid(layout, state, {inside.left(), top, left, bottom - top});
+    placeStrip(layout, state, {inside.left() + left + 16 * u, top, inside.width() - left - 16 * u, bottom - top});
     return layout;
 }
 

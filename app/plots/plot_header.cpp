@@ -99,7 +99,7 @@ void paintCard(QPainter& painter, const PlotState& state, const PlotMapper& map,
 
 } // namespace
 
-PlotHeader layoutHeader(const PlotState& state, double width)
+PlotHeader layoutHeader(const PlotState& state, double width, double height)
 {
     PlotHeader header;
     const double u = plotUnit();
@@ -133,7 +133,13 @@ PlotHeader layoutHeader(const PlotState& state, double width)
     double bottom = std::max(header.title.bottom(), header.legend.empty() ? 0.0 : y + row);
     if (state.title.isEmpty() && header.legend.empty())
         bottom = 4 * u;
-    if (!state.y.label.isEmpty() && !state.empty()) {
+    const double axis = 40 * u; // below the curves: numbers and a name
+    const bool isLow = bottom + textMetrics.height() + 12 * u > 0.4 * (height - axis);
+    if (isLow && !beside && titleWidth > 0) {
+        header.legend.clear();
+        bottom = header.title.bottom();
+    }
+    if (!state.y.label.isEmpty() && !state.empty() && !isLow) {
         header.yLabel = QRectF(8 * u, bottom, width - 16 * u, textMetrics.height());
         bottom = header.yLabel.bottom();
     }

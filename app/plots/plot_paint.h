@@ -18,7 +18,8 @@ struct LegendEntry
     QRectF rect;
 };
 
-/// Title on the left, legend on the right or, when that is too narrow, in rows below it.
+/// Title on the left, legend on the right or, when that is too narrow, in rows below it. Where they
+/// would take most of `height` the rows and the axis' name go: the curves are what one came for.
 struct PlotHeader
 {
     double height = 0;
@@ -26,7 +27,7 @@ struct PlotHeader
     QRectF yLabel;
     std::vector<LegendEntry> legend;
 };
-PlotHeader layoutHeader(const PlotState& state, double width);
+PlotHeader layoutHeader(const PlotState& state, double width, double height = 1e9);
 void paintHeader(QPainter& painter, const PlotState& state, const PlotHeader& header,
                  const Theme& theme, int hovered = -1);
 

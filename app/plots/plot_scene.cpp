@@ -267,7 +267,7 @@ void PlotScene::prepare(QSize size, double columns)
 {
     QCustomPlot* plot = m_graphs->plot;
     const double u = plotUnit();
-    m_header = layoutHeader(m_state, size.width());
+    m_header = layoutHeader(m_state, size.width(), size.height());
     plot->axisRect()->setAutoMargins(QCP::msLeft | QCP::msBottom);
     plot->axisRect()->setMinimumMargins(
         QMargins(static_cast<int>(58 * u), 0, 0, static_cast<int>(26 * u)));

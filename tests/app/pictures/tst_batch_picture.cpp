@@ -3,7 +3,9 @@
 // with nothing or nonsense in them are drawn too.
 #include "app/pictures/batch_picture.h"
 #include "core/device/catalogue.h"
+#include "app/plots/plot_style.h"
 
+#include <QFontMetricsF>
 #include <QImage>
 #include <QPainter>
 #include <QSignalSpy>
@@ -172,6 +174,24 @@ private slots:
         QVERIFY(layout.schedule.frame.contains(layout.scheduleText));
     }
 
+    /// Three lines at most, and all of what is said is inside.
+    void theReasonIsNotCut()
+    {
+        BatchState state;
+        state.sweetSpot = 128;
+        state.sweetReason = QStringLiteral("reaches the target soonest, in 4.06 ms; batch 64 takes 0.6 % more (86 % of the throughput, 86 % of the "
+                                           "examples); batch 256 takes 17 % more (109 % of the throughput, 128 % of the examples)");
+        for (const QSizeF size : {QSizeF(330, 276), QSizeF(424, 410), QSizeF(756, 660), QSizeF(1396, 1060)}) {
+            const BatchLayout layout = layoutBatch(state, QRectF(QPointF(0, 0), size));
+            const QFontMetricsF metrics(plotFont(0.82));
+            const double width = layout.reason.width() - 20 * plotUnit();
+            const QRectF needed = metrics.boundingRect(QRectF(0, 0, width, 1e4), Qt::TextWordWrap, layout.reasonText);
+            QVERIFY2(needed.height() <= layout.reason.height(), qPrintable(layout.reasonText));
+            QVERIFY(layout.reason.bottom() <= size.height());
+            QVERIFY(layout.reasonText.endsWith(u')') || layout.reasonText.endsWith(QChar(0x2026)));
+        }
+    }
+
     void ticksAreRoundAndFew()
     {
         const BatchAxis decades{3, 3e6, true}, narrow{2e6, 8e6, true}, bytes{1e5, 1e11, true}, straight{0, 230, false};
@@ -194,7 +214,7 @@ private slots:
         Shown shown({"batch=1,32,1024"}, "nvidia-h200");
         Measurement measured;
         measured.figures.push_back({"noise_scale", "noise scale", Unit::One, 700.0, {}, {}, {}});
-        for (const char* key : {"throughput", "examples_to_target"}) {
+        for (const char* key : {"throughput", "examples_to_target", "memory"}) {
             Series series;
             series.key = key;
             series.x.key = "batch";
@@ -205,6 +225,7 @@ private slots:
         shown.picture.setState(batchSize(), shown.device, shown.parameters, &shown.prediction, &measured);
         QCOMPARE(shown.picture.state().measured.size(), std::size_t(3));
         QCOMPARE(shown.picture.state().measured[1].throughput, 300.0);
+        QCOMPARE(shown.picture.state().measured[1].memory, 300.0);
         QCOMPARE(shown.picture.state().measuredNoise, 700.0);
     }
 

@@ -86,6 +86,20 @@ private slots:
             QVERIFY(layout.bar.adjusted(-0.5, -0.5, 1, 0.5).contains(box.rect));
     }
 
+    void withoutLeversTheReachStandsUnderTheBar()
+    {
+        for (const QSizeF& size : {QSizeF(420, 132), QSizeF(760, 134), QSizeF(1400, 134)}) {
+            BudgetState state = budget(memoryDetail());
+            state.advises = false;
+            state.reach = QStringLiteral("At batch 8 up to 4096 tokens fit, at 4096 tokens up to batch 31.");
+            const QRectF area(QPointF(7, 11), size);
+            const BudgetLayout layout = layoutBudget(state, area);
+            QVERIFY(inside(layout.pieces(), area));
+            QVERIFY(apart(layout.pieces()));
+            QCOMPARE(layout.messageText, state.reach);
+        }
+    }
+
     void partsAreAsLongAsTheirBytes()
     {
         const BudgetState state = budget(memoryDetail());

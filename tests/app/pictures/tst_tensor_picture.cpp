@@ -177,6 +177,19 @@ private slots:
         }
     }
 
+    /// Grid and lines reach down to the words, or across to each other.
+    void theRoomIsUsed()
+    {
+        QWidget window;
+        for (const QSize size : {QSize(756, 400), QSize(1396, 700)}) { // of windows of 1280 × 800 and 1920 × 1200
+            const TensorLayout layout = shown(window, {"shape=2048,2048", "views=transpose(0,1)"}, "nvidia-h200", size)->layoutNow();
+            const double bottom = layout.playButton.top(), height = bottom - layout.gridTitle.bottom();
+            QVERIFY2(bottom - layout.grid.bottom() < 0.25 * height, qPrintable(QString::number(bottom - layout.grid.bottom())));
+            QVERIFY2(bottom - layout.lines.back().bottom() < 0.2 * height, qPrintable(QString::number(bottom - layout.lines.back().bottom())));
+            QVERIFY(layout.grid.right() < layout.stripTitle.left());
+        }
+    }
+
     void whatCannotBeReadIsAProblem()
     {
         QWidget window;

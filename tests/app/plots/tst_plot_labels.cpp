@@ -52,6 +52,18 @@ class TestPlotLabels : public QObject
     Q_OBJECT
 
 private slots:
+    void aLowPlotKeepsItsCurves()
+    {
+        PlotState state = stateOf({peaked(CurveRole::Predicted, 1), peaked(CurveRole::Measured, 0.5), peaked(CurveRole::Variant, 0.3)});
+        state.title = QStringLiteral("One training step, byte by byte");
+        state.y.label = QStringLiteral("allocated");
+        const PlotHeader tall = layoutHeader(state, 400, 420), low = layoutHeader(state, 400, 130);
+        QCOMPARE(tall.legend.size(), std::size_t(3));
+        QVERIFY(!tall.yLabel.isEmpty());
+        QVERIFY(low.legend.empty() && low.yLabel.isEmpty());
+        QVERIFY(low.height < 0.35 * 130);
+    }
+
     void aLimitsNameCoversNoCurve_data()
     {
         QTest::addColumn<QSize>("size");
