@@ -2,6 +2,7 @@
 // How lanes, banks and wavefronts are drawn: yellow is served now, grey was served before, blue waits.
 #include "app/pictures/bank_picture.h"
 
+#include "app/pictures/fitting_text.h"
 #include "app/plots/plot_style.h"
 
 #include <QCoreApplication>
@@ -274,7 +275,8 @@ void Pen::side() const
         put(state.wordWords(hover.word), 0.8, theme.text, false, 3);
     painter.setFont(plotFont(0.8));
     painter.setPen(theme.warning);
-    painter.drawText(layout.note, Qt::AlignLeft | Qt::AlignBottom | Qt::TextWordWrap, state.notHere);
+    painter.drawText(layout.note, Qt::AlignLeft | Qt::AlignBottom | Qt::TextWordWrap,
+                     fittingText(state.notHere, painter.font(), layout.note.width(), layout.note.height()));
 }
 
 void Pen::cures() const

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pictures/batch_layout.h"
 
+#include "app/pictures/fitting_text.h"
 #include "app/plots/plot_style.h"
 
 #include <QCoreApplication>
@@ -92,12 +93,10 @@ void placeReason(const BatchState& state, const QRectF& inner, BatchLayout& layo
     layout.reasonText = state.sweetSpot > 0
         ? QCoreApplication::translate("BatchPicture", "Sweet spot %1: %2").arg(state.sweetSpot, 0, 'f', 0).arg(state.sweetReason)
         : QCoreApplication::translate("BatchPicture", "No sweet spot: %1").arg(state.sweetReason);
-    const auto height = [&] {
-        return metrics.boundingRect(QRectF(0, 0, inner.width() - left, 1e4), Qt::TextWordWrap, layout.reasonText).height();
-    };
-    while (height() > 3.5 * metrics.height() && layout.reasonText.contains(u' '))
-        layout.reasonText = layout.reasonText.section(u' ', 0, -2) + QStringLiteral("…");
-    const double lines = std::max(2 * metrics.height(), height()) + 3 * u;
+    const double width = inner.width() - left;
+    layout.reasonText = fittingText(layout.reasonText, plotFont(0.82), width, 3.5 * metrics.height());
+    const double needed = metrics.boundingRect(QRectF(0, 0, width, 1e4), Qt::TextWordWrap, layout.reasonText).height();
+    const double lines = std::max(2 * metrics.height(), needed) + 3 * u;
     layout.reason = QRectF(inner.left(), inner.bottom() - lines, inner.width(), lines);
 }
 

@@ -101,6 +101,8 @@ void paintPhases(QPainter& painter, const PlotState& state, const PlotMapper& ma
     }
 }
 
+constexpr double mostCard = 0.5; ///< of the plot's height that a card may cover
+
 QRectF calloutCard(const Callout& callout, const PlotMapper& map)
 {
     const double u = plotUnit();
@@ -132,6 +134,8 @@ void paintCallouts(QPainter& painter, const PlotState& state, const PlotMapper& 
         painter.setPen(QPen(theme.background, 1.5));
         painter.setBrush(theme.bad);
         painter.drawEllipse(at, 6 * u, 6 * u);
+        if (card.height() > mostCard * map.rect.height())
+            continue; // it would be all that is seen; the page says it in words too
         painter.setPen(QPen(theme.bad, 1));
         painter.setBrush(theme.raised);
         painter.drawRoundedRect(card, 5 * u, 5 * u);

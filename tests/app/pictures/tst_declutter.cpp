@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pictures/declutter.h"
+#include "app/pictures/fitting_text.h"
 
 #include "core/access/random.h"
 
+#include <QFontMetricsF>
 #include <QTest>
 
 #include <algorithm>
@@ -15,6 +17,19 @@ class TestDeclutter : public QObject
     Q_OBJECT
 
 private slots:
+    void wordsThatFitAreKept()
+    {
+        const QFont font;
+        const QFontMetricsF metrics(font);
+        const QString text = QStringLiteral("Counted is what a warp of 32 lanes needs on a GPU; cycles and bandwidth are those of a GPU");
+        QCOMPARE(fittingText(text, font, 2000, metrics.height() * 1.1), text);
+        for (const double lines : {1.0, 2.0, 3.0}) {
+            const QString kept = fittingText(text, font, 120, lines * metrics.height() + 1);
+            QVERIFY(kept.endsWith(QChar(0x2026)) && text.startsWith(kept.chopped(1)));
+            QVERIFY(metrics.boundingRect(QRectF(0, 0, 120, 1e4), Qt::TextWordWrap, kept).height() <= lines * metrics.height() + 1);
+        }
+    }
+
     void whatDoesNotTouchStays()
     {
         const auto places = spread({{10, 4}, {50, 4}, {90, 4}}, 2, 0, 100);
@@ -71,5 +86,5 @@ private slots:
     }
 };
 
-QTEST_APPLESS_MAIN(TestDeclutter)
+QTEST_MAIN(TestDeclutter)
 #include "tst_declutter.moc"
