@@ -284,8 +284,11 @@ void Pen::cures() const
     const double u = plotUnit();
     line(layout.curesTitle, tr("The same lanes in a tile …"), 0.85, theme.textDim, true);
     int most = 1;
-    for (const BankCure& cure : state.cures)
+    double widest = 0;
+    for (const BankCure& cure : state.cures) {
         most = std::max(most, cure.wavefronts);
+        widest = std::max(widest, QFontMetricsF(plotFont(0.82, true)).horizontalAdvance(cure.label));
+    }
     const int chosen = state.chosenCure();
     for (std::size_t i = 0; i < layout.cures.size(); ++i) {
         const BankCure& cure = state.cures[i];
@@ -294,7 +297,7 @@ void Pen::cures() const
         painter.setPen(QPen(isChosen || int(i) == hover.cure ? theme.predicted : theme.border, 1));
         painter.setBrush(theme.raised);
         painter.drawRoundedRect(row.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
-        const double names = std::min(row.width() * 0.5, 92 * u), value = 24 * u;
+        const double names = std::min(row.width() * 0.62, std::max(92 * u, widest + 14 * u)), value = 24 * u;
         line({row.left() + 6 * u, row.top(), names - 6 * u, row.height()}, cure.label, 0.82,
              isChosen ? theme.text : theme.textDim, isChosen);
         const double room = std::max(8.0, row.width() - names - value - 10 * u);

@@ -45,6 +45,7 @@ public:
     bool sharesHeight() const override { return true; }
     bool isPlot() const override { return true; }
     QString hint() const override;
+    static QString shortcuts(); ///< for the help
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
 

@@ -5,6 +5,7 @@
 #include "app/pictures/bank_picture.h"
 #include "app/pictures/tensor_picture.h"
 #include "app/pictures/checkpoint_picture.h"
+#include "app/pictures/moment_picture.h"
 #include "app/plots/plot_view.h"
 #include "core/experiment/record.h"
 
@@ -64,6 +65,7 @@ QString shortcutsHelp(const Actions& actions)
                 .arg(tr("On a checkpoint schedule"), CheckpointPicture::shortcuts());
     text += QStringLiteral("\n## %1\n\n%2\n")
                 .arg(tr("On attention's matrix"), AttentionPicture::shortcuts());
+    text += QStringLiteral("\n## %1\n\n%2\n").arg(tr("On the step timeline"), MomentPicture::shortcuts());
     text += QStringLiteral("\n## %1\n\n%2\n").arg(tr("On the banks"), BankPicture::shortcuts());
     text += QStringLiteral("\n## %1\n\n%2\n").arg(tr("On a tensor and its storage"), TensorPicture::shortcuts());
     text += QStringLiteral("\n## %1\n\n%2\n\n## %3\n\n%4\n")
