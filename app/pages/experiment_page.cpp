@@ -3,6 +3,8 @@
 // draws in experiment_page_view.cpp.
 #include "app/pages/experiment_page.h"
 
+#include "app/plots/plot_style.h"
+
 #include <nlohmann/json.hpp>
 
 #include <QEvent>
@@ -67,19 +69,28 @@ void ExperimentPage::build()
         m_picture->installEventFilter(this);
     }
 
-    m_inspector->setMinimumWidth(280);
     m_splitter->setObjectName(QStringLiteral("splitter"));
     m_splitter->addWidget(centre);
     m_splitter->addWidget(m_inspector);
     m_splitter->setStretchFactor(0, 1);
     m_splitter->setStretchFactor(1, 0);
     m_splitter->setChildrenCollapsible(false);
-    m_splitter->setSizes({1000, 340});
+    fitInspector();
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
     column->addWidget(m_header);
     column->addWidget(m_splitter, 1);
+}
+
+/// As wide as its words need at this size of the text; where somebody moved it, it stays until that changes.
+void ExperimentPage::fitInspector()
+{
+    const double unit = plotUnit();
+    if (std::exchange(m_textUnit, unit) == unit)
+        return;
+    m_inspector->setMinimumWidth(int(280 * unit));
+    m_splitter->setSizes({1000, int(340 * unit)});
 }
 
 void ExperimentPage::connectAll()
@@ -273,6 +284,8 @@ void ExperimentPage::changeEvent(QEvent* event)
     QWidget::changeEvent(event);
     if (event->type() == QEvent::PaletteChange)
         schedule(Outputs);
+    if (event->type() == QEvent::FontChange || event->type() == QEvent::StyleChange)
+        fitInspector();
 }
 
 std::string ExperimentPage::deviceId() const

@@ -110,6 +110,7 @@ private:
     enum Dirty { Inputs = 1, Outputs = 2 };
 
     void build();
+    void fitInspector();
     void connectAll();
     void connectPredictor();
     void documentChanged(const ChangeEvent& event);
@@ -168,6 +169,7 @@ private:
     int m_chosen = -1;
     QVariantMap m_zooms; ///< by the key of the series group
     QString m_zoomOf; ///< group whose zoom the plot shows
+    double m_textUnit = 0; ///< plotUnit() that the inspector was made for
     bool m_dragging = false;
     int m_gesture = 0;
     QString m_gestureKey;

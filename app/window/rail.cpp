@@ -7,8 +7,10 @@
 #include "app/settings/theme.h"
 
 #include <QButtonGroup>
+#include <QEvent>
 #include <QPushButton>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -68,8 +70,26 @@ Rail::Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& d
     m_scroll->setFocusPolicy(Qt::NoFocus);
     column->addWidget(m_scroll, 1);
     column->addWidget(makeDeviceCard());
-    setFixedWidth(QFontMetrics(relativeFont(1, true)).averageCharWidth() * 18 + 56);
+    fitWidth();
     connect(&devices, &DeviceDirectory::changed, this, &Rail::refreshDevice);
+}
+
+/// As wide as its words are, at any size of the text.
+void Rail::fitWidth()
+{
+    const int room = 24 + (m_scroll->verticalScrollBar()->isVisible() ? m_scroll->verticalScrollBar()->width() : 0);
+    const QFontMetrics bold(relativeFont(1, true)); // the chosen one is
+    int widest = bold.averageCharWidth() * 18 + 32;
+    for (const QPushButton* button : std::as_const(m_buttons))
+        widest = std::max(widest, bold.horizontalAdvance(button->text()) + 28);
+    setFixedWidth(room + std::max(widest, m_scroll->widget()->minimumSizeHint().width()));
+}
+
+void Rail::changeEvent(QEvent* event)
+{
+    QFrame::changeEvent(event);
+    if (event->type() == QEvent::FontChange || event->type() == QEvent::StyleChange)
+        fitWidth();
 }
 
 void Rail::addGroup(const QString& group, const QString& title,

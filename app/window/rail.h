@@ -35,7 +35,11 @@ signals:
     void pageWanted(const QString& experiment);
     void calibrateWanted();
 
+protected:
+    void changeEvent(QEvent* event) override;
+
 private:
+    void fitWidth();
     QWidget* makeDeviceCard();
     void addGroup(const QString& group, const QString& title,
                   const std::vector<const Experiment*>& experiments);

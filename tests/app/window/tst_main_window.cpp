@@ -17,6 +17,7 @@
 #include <QSignalSpy>
 #include <QStandardPaths>
 #include <QTemporaryDir>
+#include <QLabel>
 #include <QTest>
 #include <QToolButton>
 #include <QTimer>
@@ -89,6 +90,32 @@ private slots:
         QVERIFY(window.rect().contains(QRect(card->mapTo(&window, QPoint()), card->size())));
         const Inspector* inspector = window.page()->inspector();
         QVERIFY(window.rect().contains(QRect(inspector->mapTo(&window, QPoint()), inspector->size())));
+    }
+
+    // With larger text the rail and the inspector are wider: their words were cut at both edges.
+    void largerTextIsNotCut()
+    {
+        MainWindow window(quietWindow());
+        window.resize(1280, 800);
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        QVERIFY(window.showPage("inference-memory"));
+        const int before = window.page()->inspector()->width();
+        for (int i = 0; i < 2; ++i)
+            window.actions().at("view.zoomIn").trigger();
+        QTRY_VERIFY(window.page()->inspector()->width() > before);
+        QTRY_VERIFY(window.page()->upToDate());
+        for (const QLabel* label : window.rail().findChildren<QLabel*>())
+            QVERIFY2(label->mapTo(&window.rail(), QPoint()).x() >= 0, qPrintable(label->text()));
+        for (const QPushButton* button : window.rail().findChildren<QPushButton*>()) {
+            const QRect place(button->mapTo(&window.rail(), QPoint()), button->size());
+            QVERIFY2(place.left() >= 0 && place.right() < window.rail().width(), qPrintable(button->text()));
+        }
+        const Inspector* inspector = window.page()->inspector();
+        for (const ParameterField* field : inspector->findChildren<ParameterField*>())
+            QVERIFY2(field->mapTo(inspector, QPoint(field->width(), 0)).x() <= inspector->width(), qPrintable(field->accessibleName()));
+        window.actions().at("view.zoomReset").trigger();
+        QTRY_COMPARE(window.page()->inspector()->width(), before);
     }
 
     void pagesAreMadeWhenWanted()
