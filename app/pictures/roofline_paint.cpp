@@ -128,11 +128,9 @@ void RooflinePicture::paintTo(QPainter& painter, const QRectF& rect, const Theme
     const double used = QFontMetricsF(painter.font()).horizontalAdvance(title()) + 20 * u;
     painter.setFont(plotFont(0.82));
     painter.setPen(theme.textDim);
-    painter.drawText(QRectF(head.topLeft(), QSizeF(head.width(), 22 * u)),
-                     Qt::AlignRight | Qt::AlignVCenter,
-                     QFontMetricsF(painter.font())
-                         .elidedText(tr("ring: predicted · dot: measured"),
-                                     Qt::ElideRight, std::max(0.0, head.width() - used)));
+    const QString legend = tr("ring: predicted · dot: measured");
+    if (QFontMetricsF(painter.font()).horizontalAdvance(legend) <= head.width() - used) // all of it or nothing
+        painter.drawText(QRectF(head.topLeft(), QSizeF(head.width(), 22 * u)), Qt::AlignRight | Qt::AlignVCenter, legend);
     if (!m_state.empty()) {
         const RooflineScales scales = rooflineScales(m_state, rect);
         paintAxes(painter, scales, theme);

@@ -77,7 +77,7 @@ Rail::Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& d
 /// As wide as its words are, at any size of the text.
 void Rail::fitWidth()
 {
-    const int room = 24 + (m_scroll->verticalScrollBar()->isVisible() ? m_scroll->verticalScrollBar()->width() : 0);
+    const int room = 24 + m_scroll->verticalScrollBar()->sizeHint().width(); // a low window has that too
     const QFontMetrics bold(relativeFont(1, true)); // the chosen one is
     int widest = bold.averageCharWidth() * 18 + 32;
     for (const QPushButton* button : std::as_const(m_buttons))
