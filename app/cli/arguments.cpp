@@ -42,6 +42,7 @@ Examples:
   memscape-cli predict stride                              on this machine's CPU
   memscape-cli predict hierarchy working_set=24MiB --device nvidia-h200
   memscape-cli predict stride stride=1:32:x2 element=float64 --json | jq .predicted.figures
+  memscape-cli predict training-memory zero=2 --device nvidia-h200 --as deepspeed -o ds.json
 
 The device may be any that `memscape-cli devices` lists, measured or not, or a device file.)";
 
@@ -145,6 +146,10 @@ void addQuestions(CLI::App& app, Arguments& arguments)
     addDevice(predict, arguments, "for which device (default: cpu)");
     addJson(predict, arguments);
     addOutput(predict, arguments, "write the record to FILE");
+    predict
+        .add_option("--as", arguments.snippet, "the setting as lines for another program: pytorch, deepspeed")
+        ->type_name("PROGRAM")
+        ->excludes("--json");
 
     CLI::App& measure = addCommand(app, "measure", "what they do: a real run beside the prediction", "");
     measure.footer(std::string(parameterHelp) + "\n" + measureExamples);

@@ -17,6 +17,7 @@ struct Arguments
     std::string device;                   ///< empty: not given
     std::vector<std::string> files;
     std::string format; ///< of a report
+    std::string snippet; ///< of a prediction: "pytorch", "deepspeed"; empty: the prediction itself
     std::string title;
     std::string output; ///< -o; empty: not given, "-": standard output
     bool json = false;

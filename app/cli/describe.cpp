@@ -108,9 +108,15 @@ std::string describeText(const Experiment& experiment)
 std::string parametersText(const Experiment& experiment)
 {
     std::string out = fmt::format("Parameters of {}\n", experiment.id());
-    for (const ParameterSpec& spec : experiment.schema()) {
-        out += fmt::format("  {}={}\n", spec.key, spec.standard);
-        out += wrapped(spec.help, 6) + wrapped(rangeText(spec), 6);
+    for (const std::string& group : groupsOf(experiment.schema())) {
+        if (!group.empty())
+            out += fmt::format("\n  {}:\n", group);
+        for (const ParameterSpec& spec : experiment.schema()) {
+            if (spec.group != group)
+                continue;
+            out += fmt::format("  {}={}\n", spec.key, spec.standard);
+            out += wrapped(spec.help, 6) + wrapped(rangeText(spec), 6);
+        }
     }
     return out;
 }

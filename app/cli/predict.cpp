@@ -2,7 +2,9 @@
 #include "app/cli/commands.h"
 #include "app/cli/live_device.h"
 #include "app/cli/output.h"
+#include "core/base/text.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace memscape::cli {
@@ -17,10 +19,41 @@ Result<Record> predicted(const Arguments& arguments)
     return predictRecord(*experiment, device, parameters);
 }
 
+Result<Snippet> snippetOf(const Arguments& arguments)
+{
+    MEMSCAPE_TRY(experiment, findExperiment(arguments.experiment));
+    MEMSCAPE_TRY(parameters, resolve(experiment->schema(), arguments.assignments));
+    MEMSCAPE_TRY(device, findDeviceToPredict(arguments.device));
+    MEMSCAPE_CHECK(experiment->predictPoint(device, parameters)); // no lines for what can't be
+    std::vector<std::string> keys;
+    for (Snippet& snippet : experiment->snippets(device, parameters)) {
+        if (snippet.key == arguments.snippet)
+            return std::move(snippet);
+        keys.push_back(std::move(snippet.key));
+    }
+    return fail("usage", fmt::format("{} on {} has no lines of \"{}\"", experiment->id(), device.name,
+                                     quotedForMessage(arguments.snippet)),
+                keys.empty() ? "training-memory, batch-size, checkpoint and precision have some"
+                             : didYouMean(arguments.snippet, keys));
+}
+
+int runSnippet(const Arguments& arguments)
+{
+    const auto snippet = snippetOf(arguments);
+    if (!snippet)
+        return refused(snippet.error());
+    for (const std::string& text : snippet->notes)
+        note(text);
+    const bool printed = arguments.output.empty() || arguments.output == "-";
+    return deliver(arguments.output, snippet->text, printed, 0);
+}
+
 } // namespace
 
 int runPredict(const Arguments& arguments)
 {
+    if (!arguments.snippet.empty())
+        return runSnippet(arguments);
     const auto record = predicted(arguments);
     if (!record)
         return refused(record.error());

@@ -219,6 +219,15 @@ std::string quantityText(double value, Unit unit, ByteStyle style, int digits)
     return fmt::format("{}{} {}", sign, number, scales[chosen].unit);
 }
 
+std::string operationsText(double count)
+{
+    std::string text = quantityText(count, Unit::FlopPerSecond);
+    constexpr std::string_view perSecond = "/s";
+    if (text.ends_with(perSecond))
+        text.resize(text.size() - perSecond.size());
+    return text;
+}
+
 std::string percentText(double share, int digits)
 {
     if (!std::isfinite(share))

@@ -38,6 +38,9 @@ enum class ByteStyle { Binary, Decimal }; ///< GiB = 2^30, or GB = 10^9; never m
 /// NaN is "–". Rates are always decimal; bytes follow `style`.
 std::string quantityText(double value, Unit unit, ByteStyle style = ByteStyle::Binary, int digits = 3);
 
+/// A count of floating-point operations: "120 GFLOP", "12 FLOP".
+std::string operationsText(double count);
+
 /// "25 %", "−4.8 %", "±0"; a relative error or a share.
 std::string percentText(double share, int digits = 2);
 /// "+4.8 %": of a difference, whose sign is half of what it says.

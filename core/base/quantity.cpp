@@ -13,10 +13,17 @@ double Figure::number() const
     return number ? *number : std::numeric_limits<double>::quiet_NaN();
 }
 
+bool Figure::countsOperations() const
+{
+    return isNumber() && unit == Unit::One && (key == "flops" || key.ends_with("_flops"));
+}
+
 std::string Figure::text(ByteStyle style) const
 {
     if (const auto* word = std::get_if<std::string>(&value))
         return *word;
+    if (countsOperations())
+        return operationsText(number());
     // Counts are exact: 6738415616 parameters, 1024 tokens.
     if (unit == Unit::One && number() == std::floor(number()) && std::fabs(number()) < 0x1p53)
         return numberText(number());

@@ -5,6 +5,8 @@
 #include "core/base/text.h"
 
 #include <algorithm>
+#include <cassert>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -120,6 +122,41 @@ Result<Prediction> Experiment::predictAgain(const Device& device, const Paramete
                                             PredictionContext&) const
 {
     return predict(device, parameters);
+}
+
+std::vector<std::string> Experiment::idleParameters(const Device& device, const Parameters&) const
+{
+    const AppliesTo elsewhere = device.isGpu() ? AppliesTo::Hosts : AppliesTo::Gpus;
+    std::vector<std::string> idle;
+    for (const ParameterSpec& spec : schema()) {
+        if (spec.appliesTo == elsewhere)
+            idle.push_back(spec.key);
+    }
+    return idle;
+}
+
+Parameters standardParameters(const Experiment& experiment, const Device& device)
+{
+    auto standard = resolve(experiment.schema(), experiment.standardOn(device));
+    assert(standard); // a test resolves those of every experiment
+    return standard.value_or(Parameters());
+}
+
+std::vector<const Figure*> headlineFigures(const Experiment& experiment, const Figures& figures)
+{
+    constexpr std::size_t most = 4;
+    std::vector<const Figure*> chosen;
+    const auto add = [&](const Figure* figure) {
+        const bool says = figure && (!figure->isNumber() || !std::isnan(figure->number()));
+        if (says && chosen.size() < most
+            && std::find(chosen.begin(), chosen.end(), figure) == chosen.end())
+            chosen.push_back(figure);
+    };
+    for (const std::string& key : experiment.headlines())
+        add(findFigure(figures, key));
+    for (const Figure& figure : figures)
+        add(&figure);
+    return chosen;
 }
 
 Json claimsJson(const std::vector<Claim>& claims)

@@ -30,6 +30,15 @@ struct Claim
 /// [{"quote","source","verdict","ours"}…]
 Json claimsJson(const std::vector<Claim>& claims);
 
+/// Lines for another program that do what the parameters say: PyTorch, a configuration of DeepSpeed.
+struct Snippet
+{
+    std::string key;   ///< "pytorch", "deepspeed"
+    std::string label; ///< "PyTorch lines"
+    std::string text;  ///< whole lines
+    std::vector<std::string> notes = {}; ///< what its language has no words for, a sentence each
+};
+
 /// What somebody who asks an experiment again and again (a slider is dragged) lends to each of the
 /// questions: what one answer leaves for the next. For one thread at a time.
 struct PredictionContext
@@ -54,6 +63,17 @@ public:
     virtual std::string notMeasuredOn(const Device&) const { return notMeasured(); }
 
     virtual const Schema& schema() const = 0;
+    /// Parameters of which no other value changes a figure or a curve on that device while the rest
+    /// stays as it is: it means nothing there, or would be refused. A form leaves them out.
+    virtual std::vector<std::string> idleParameters(const Device& device,
+                                                    const Parameters& parameters) const;
+    /// What differs from the schema's defaults where a page of that device is opened; see
+    /// standardParameters().
+    virtual ParameterTexts standardOn(const Device&) const { return {}; }
+    /// The figures that a page keeps in sight, most important first; see headlineFigures().
+    virtual std::vector<std::string> headlines() const { return {}; }
+    /// What a page offers to copy for these parameters.
+    virtual std::vector<Snippet> snippets(const Device&, const Parameters&) const { return {}; }
     /// Which figures become curves; the first is the headline.
     virtual std::vector<SeriesSpec> series() const = 0;
     /// The sweep of the curve when the user gave none: the parameter, and its values for this device
@@ -80,6 +100,13 @@ public:
     virtual Result<Prediction> predictAgain(const Device& device, const Parameters& parameters,
                                             PredictionContext& context) const;
 };
+
+/// The parameters that a page of that device opens with.
+Parameters standardParameters(const Experiment& experiment, const Device& device);
+
+/// At most four figures that answer the question: those of headlines() that are there and say
+/// something, then the first others.
+std::vector<const Figure*> headlineFigures(const Experiment& experiment, const Figures& figures);
 
 /// The points that a prediction and a measurement of these parameters both cover: the user's sweep,
 /// else the experiment's axis with the current value put in (sorted).

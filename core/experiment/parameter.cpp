@@ -32,6 +32,26 @@ std::vector<std::string> keysOf(const Schema& schema)
     return keys;
 }
 
+std::vector<std::string> groupsOf(const Schema& schema)
+{
+    std::vector<std::string> groups{std::string()};
+    for (const ParameterSpec& spec : schema) {
+        if (std::find(groups.begin(), groups.end(), spec.group) == groups.end())
+            groups.push_back(spec.group);
+    }
+    return groups;
+}
+
+void setGroup(Schema& schema, const std::string& group, std::initializer_list<std::string_view> keys)
+{
+    for (const std::string_view key : keys) {
+        const auto spec = std::find_if(schema.begin(), schema.end(),
+                                       [key](const ParameterSpec& one) { return one.key == key; });
+        assert(spec != schema.end());
+        spec->group = group;
+    }
+}
+
 const ParameterSpec* findParameter(const Schema& schema, std::string_view key)
 {
     for (const ParameterSpec& spec : schema) {

@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/number.h"
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,11 +50,18 @@ struct ParameterSpec
     std::string counted = {};
     /// Elsewhere it is accepted and changes nothing; a form leaves it out.
     AppliesTo appliesTo = AppliesTo::Everywhere;
+    /// The heading that a form folds it under, "parallelism and offload"; empty for the basic ones,
+    /// which are always in sight.
+    std::string group = {};
 };
 
 using Schema = std::vector<ParameterSpec>;
 const ParameterSpec* findParameter(const Schema& schema, std::string_view key);
 std::vector<std::string> keysOf(const Schema& schema);
+/// The headings of a schema in the order of their first parameter; "" (the basic ones) comes first.
+std::vector<std::string> groupsOf(const Schema& schema);
+/// Puts those parameters under that heading. Asserts that the schema has them.
+void setGroup(Schema& schema, const std::string& group, std::initializer_list<std::string_view> keys);
 
 /// Numbers are doubles (integers are whole and at most 2^53), choices are their key, texts are text.
 using ParameterValue = std::variant<double, std::string, bool>;
@@ -95,6 +103,9 @@ bool operator==(const Sweep& a, const Sweep& b);
 
 /// At most this many points in a sweep.
 inline constexpr std::size_t sweepLimit = 4096;
+
+/// Keys and values as text.
+using ParameterTexts = std::vector<std::pair<std::string, std::string>>;
 
 /// Text assignments ("stride=4", "bytes=1GiB", "stride=1:128:x2") onto a schema; what is not named
 /// takes its default. The first '=' ends the key. Errors name the parameter as place: parameter.unknown (with near names),

@@ -113,6 +113,8 @@ Json schemaToJson(const Schema& schema)
             json["counted"] = spec.counted;
         if (spec.appliesTo != AppliesTo::Everywhere)
             json["applies_to"] = spec.appliesTo == AppliesTo::Gpus ? "gpu" : "host";
+        if (!spec.group.empty())
+            json["group"] = spec.group;
         for (const ChoiceValue& choice : spec.choices)
             json["choices"].push_back({{"key", choice.key}, {"label", choice.label}, {"help", choice.help}});
         parameters.push_back(std::move(json));

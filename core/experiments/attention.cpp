@@ -41,6 +41,10 @@ public:
                "alone, of which version 8 is one.";
     }
     const Schema& schema() const override { return m_schema; }
+    std::vector<std::string> headlines() const override
+    {
+        return {"standard_time", "flash_time", "standard_extra_peak", "flash_extra_peak"};
+    }
     std::vector<SeriesSpec> series() const override
     {
         return {{"standard_time", "standard"},

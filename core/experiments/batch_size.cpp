@@ -5,6 +5,9 @@
 // batch is kept between questions, so a dragged batch simulates one step.
 #include "core/experiments/batch_size.h"
 
+#include "core/experiments/framework_lines.h"
+#include "core/experiments/idle_parameters.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -28,6 +31,18 @@ public:
                "Left out: momentum and Adam in the noise, generalisation, the time that reading data takes.";
     }
     const Schema& schema() const override { return m_schema; }
+    std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override
+    {
+        return idleBatchParameters(device, parameters);
+    }
+    std::vector<std::string> headlines() const override
+    {
+        return {"largest_batch", "sweet_spot", "throughput", "critical_batch"};
+    }
+    std::vector<Snippet> snippets(const Device& device, const Parameters& parameters) const override
+    {
+        return trainingSnippets(device, trainingParameters(parameters));
+    }
     std::vector<SeriesSpec> series() const override
     {
         return {{"memory", "memory"}, {"throughput", "throughput (examples/s)"}, {"examples_to_target", "examples to the target"}};

@@ -74,6 +74,8 @@ Schema batchSizeSchema()
               "S_min: steps to the target with batches without end. 0: from the model, where a law or a closed form is "
               "known.",
               0, 1e12, Scale::Log2, "0", "steps")});
+    setGroup(schema, "schedule and noise",
+             {"schedule", "schedule_growth", "schedule_smoothing", "batch_limit", "noise_scale", "fewest_steps"});
     return schema;
 }
 

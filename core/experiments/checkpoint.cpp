@@ -9,6 +9,8 @@
 #include "core/experiments/checkpoint.h"
 
 #include "core/base/cancellation.h"
+#include "core/experiments/framework_lines.h"
+#include "core/experiments/idle_parameters.h"
 
 #include <fmt/format.h>
 
@@ -40,6 +42,18 @@ public:
                "that are not a chain.";
     }
     const Schema& schema() const override { return m_schema; }
+    std::vector<std::string> idleParameters(const Device&, const Parameters& parameters) const override
+    {
+        return idleCheckpointParameters(parameters);
+    }
+    std::vector<std::string> headlines() const override
+    {
+        return {"peak", "makespan", "recomputed_forwards", "lower_bound_memory"};
+    }
+    std::vector<Snippet> snippets(const Device&, const Parameters& parameters) const override
+    {
+        return checkpointSnippets(parameters);
+    }
     std::vector<SeriesSpec> series() const override
     {
         return {{"peak", "peak"},

@@ -7,6 +7,7 @@
 // Left out: see the omits of each figure.
 #include "core/base/cancellation.h"
 #include "core/experiment/experiment.h"
+#include "core/experiments/idle_parameters.h"
 #include "core/experiments/memory_detail.h"
 #include "core/experiments/memory_parameters.h"
 #include "core/network/model_names.h"
@@ -314,6 +315,14 @@ public:
                "The prediction follows PyTorch's own allocations.";
     }
     const Schema& schema() const override { return m_schema; }
+    std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override
+    {
+        return idleInferenceParameters(device, parameters);
+    }
+    std::vector<std::string> headlines() const override
+    {
+        return {"fits", "device_total", "kv_cache", "largest_context"};
+    }
     std::vector<SeriesSpec> series() const override
     {
         return {{"peak_allocated", "peak allocated"}, {"kv_cache", "KV cache"}, {"weights", "weights"}, {"activations", "activations"}};

@@ -33,6 +33,10 @@ public:
                "Left out: other programs, page walks, hashed cache sets.";
     }
     const Schema& schema() const override { return m_schema; }
+    std::vector<std::string> headlines() const override
+    {
+        return {"view_time", "contiguous_time", "copy_time", "pays_after"};
+    }
     std::vector<SeriesSpec> series() const override
     {
         return {{"view_total", "through the view"}, {"contiguous_total", "copy, then contiguous"}};

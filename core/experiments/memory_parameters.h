@@ -14,6 +14,9 @@ Schema trainingSchema();
 /// The schema of `inference-memory`.
 Schema inferenceSchema();
 
+/// The model that a page opens with: one that a processor's memory holds, else one that needs a large GPU.
+ParameterTexts standardModelOn(const Device& device);
+
 /// What the parameters of `training-memory` ask for on that device, except the model. Errors: plan.* with a hint
 /// when values can't be combined.
 Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& parameters);

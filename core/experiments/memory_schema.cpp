@@ -190,7 +190,18 @@ Schema trainingSchema()
                             {"fit", "make it fit", "combinations of changes, cheapest in time first"},
                             {"none", "none", "only the step itself"}},
                            "levers")});
+    setGroup(schema, "parallelism and offload", {"zero", "data_parallel", "tensor_parallel", "sequence_parallel", "offload"});
+    setGroup(schema, "training details", {"adapter", "adapter_rank", "dropout", "clipping", "operators", "phase"});
+    setGroup(schema, "memory details",
+             {"optimizer_implementation", "logits_fp32", "keeps_logits", "zero_grad_frees", "device_context", "allocator"});
     return schema;
+}
+
+ParameterTexts standardModelOn(const Device& device)
+{
+    if (device.isGpu())
+        return {};
+    return {{"model", "gpt2"}, {"sequence", "1024"}}; // all the positions that it has
 }
 
 Schema inferenceSchema()
@@ -225,6 +236,7 @@ Schema inferenceSchema()
                   attentionSpec(),
                   count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1, 1024, "1", "GPUs")};
     append(schema, deviceSpecs());
+    setGroup(schema, "details", {"precision", "attention", "tensor_parallel", "device_context", "allocator"});
     return schema;
 }
 

@@ -7,6 +7,9 @@
 // rounding, which only a run can say; scales of tensors and blocks.
 #include "core/experiments/precision.h"
 
+#include "core/experiments/framework_lines.h"
+#include "core/experiments/idle_parameters.h"
+
 #include <fmt/format.h>
 
 namespace memscape {
@@ -33,6 +36,18 @@ public:
                "to the loss, which only a run can say, and scales of tensors and blocks.";
     }
     const Schema& schema() const override { return m_schema; }
+    std::vector<std::string> idleParameters(const Device&, const Parameters& parameters) const override
+    {
+        return idlePrecisionParameters(parameters);
+    }
+    std::vector<std::string> headlines() const override
+    {
+        return {"time", "flop_rate", "speedup", "bound"};
+    }
+    std::vector<Snippet> snippets(const Device& device, const Parameters& parameters) const override
+    {
+        return precisionSnippets(device, parameters);
+    }
     std::vector<SeriesSpec> series() const override
     {
         return {{"time", "time"},

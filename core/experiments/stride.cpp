@@ -131,6 +131,10 @@ public:
                "page walks, except where a calibration measured them.";
     }
     const Schema& schema() const override { return m_schema; }
+    std::vector<std::string> headlines() const override
+    {
+        return {"efficiency", "useful_bandwidth", "moved_bandwidth", "time"};
+    }
     std::vector<SeriesSpec> series() const override
     {
         return {{"useful_bandwidth", "useful bandwidth"},

@@ -8,6 +8,8 @@
 // Left out: see the omits of each figure.
 #include "core/experiments/training_memory.h"
 
+#include "core/experiments/framework_lines.h"
+#include "core/experiments/idle_parameters.h"
 #include "core/experiments/memory_advice.h"
 #include "core/experiments/memory_detail.h"
 #include "core/experiments/memory_parameters.h"
@@ -40,6 +42,19 @@ public:
                "The prediction follows PyTorch's own allocations.";
     }
     const Schema& schema() const override { return m_schema; }
+    std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override
+    {
+        return idleTrainingParameters(device, parameters);
+    }
+    ParameterTexts standardOn(const Device& device) const override { return standardModelOn(device); }
+    std::vector<std::string> headlines() const override
+    {
+        return {"fits", "device_total", "peak_allocated", "step_time"};
+    }
+    std::vector<Snippet> snippets(const Device& device, const Parameters& parameters) const override
+    {
+        return trainingSnippets(device, parameters);
+    }
     std::vector<SeriesSpec> series() const override
     {
         return {{"peak_allocated", "peak allocated"}, {"peak_reserved", "peak reserved"}, {"device_total", "device total"},

@@ -343,7 +343,10 @@ void TestCheckpointPage::onlyWhatTheChainHasIsAsked()
     QVERIFY(page->setText(QStringLiteral("budget"), QString()));
     QVERIFY(page->setText(QStringLiteral("strategy"), QStringLiteral("sqrt")));
     settle(*page);
-    QVERIFY(shown("batch") && !shown("sequence") && shown("last_segment"));
+    QVERIFY(shown("batch") && !shown("sequence") && !shown("last_segment"));
+    QVERIFY(page->setText(QStringLiteral("strategy"), QStringLiteral("every:2")));
+    settle(*page);
+    QVERIFY(shown("last_segment"));
 }
 
 QTEST_MAIN(TestCheckpointPage)

@@ -28,6 +28,8 @@ private slots:
     void aChoiceMayBeCounted();
     void oneOfThemIsSingular();
     void aNumberMayHaveAWord();
+    void groupsStandInTheOrderOfTheirFirstParameter();
+    void operationsAreCountedInFlop();
 };
 
 namespace {
@@ -318,6 +320,30 @@ void TestParameter::aChoiceMayBeCounted()
         QCOMPARE(refused.error().code, std::string("parameter.choice"));
         QVERIFY2(!refused.error().hint.empty(), wrong);
     }
+}
+
+void TestParameter::groupsStandInTheOrderOfTheirFirstParameter()
+{
+    Schema some(4);
+    for (std::size_t i = 0; i < some.size(); ++i)
+        some[i].key = std::string(1, char('a' + i));
+    setGroup(some, "second", {"d", "b"});
+    setGroup(some, "third", {"c"});
+    const std::vector<std::string> groups{"", "second", "third"};
+    QVERIFY(groupsOf(some) == groups);
+    QCOMPARE(some[0].group, std::string());
+    const Json json = schemaToJson(some);
+    QVERIFY(!json[0].contains("group"));
+    QCOMPARE(json[1]["group"].get<std::string>(), std::string("second"));
+}
+
+void TestParameter::operationsAreCountedInFlop()
+{
+    const Figure flops{"standard_flops", "standard operations", Unit::One, 120259084288.0};
+    QCOMPARE(flops.text(), std::string("120 GFLOP"));
+    QCOMPARE(Figure({"flops", "operations", Unit::One, 12.0}).text(), std::string("12 FLOP"));
+    // Other counts keep their digits: nobody rounds a number of parameters.
+    QCOMPARE(Figure({"parameter_count", "parameters", Unit::One, 6738415616.0}).text(), std::string("6738415616"));
 }
 
 QTEST_GUILESS_MAIN(TestParameter)

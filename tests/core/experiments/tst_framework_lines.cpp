@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lines that a page offers to copy: a Python program as far as Python can tell, a configuration whose
+// every key is one of DeepSpeed's documentation, and in both what was chosen.
+#include "core/device/catalogue.h"
+#include "core/experiment/experiment.h"
+
+#include <QtTest>
+
+#include <nlohmann/json.hpp>
+
+#include <set>
+
+using namespace memscape;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+std::vector<Snippet> snippets(const char* id, const Texts& assignments, const char* device = "nvidia-h200")
+{
+    const Experiment& experiment = **findExperiment(id);
+    const auto parameters = resolve(experiment.schema(), assignments);
+    if (!parameters)
+        qWarning("%s", parameters.error().message.c_str());
+    return experiment.snippets(*findDevice(device), *parameters);
+}
+
+QString lines(const char* id, const Texts& assignments, const char* device = "nvidia-h200")
+{
+    return QString::fromStdString(snippets(id, assignments, device).front().text);
+}
+
+Json config(const Texts& assignments)
+{
+    return Json::parse(snippets("training-memory", assignments).at(1).text);
+}
+
+QString notes(const Texts& assignments)
+{
+    QString all;
+    const auto made = snippets("training-memory", assignments);
+    for (const std::string& note : made.at(1).notes)
+        all += QString::fromStdString(note) + '\n';
+    return all;
+}
+
+/// Every value of every choice and flag beside the defaults, and numbers that turn things on.
+std::vector<Texts> settingsOf(const Experiment& experiment)
+{
+    std::vector<Texts> all{{}};
+    for (const ParameterSpec& spec : experiment.schema()) {
+        for (const ChoiceValue& choice : spec.choices)
+            all.push_back({spec.key + "=" + choice.key});
+        if (spec.kind == ParameterKind::Flag)
+            all.insert(all.end(), {{spec.key + "=true"}, {spec.key + "=false"}});
+    }
+    for (const char* one : {"zero=1", "zero=2", "zero=3", "data_parallel=4", "accumulation=8", "tensor_parallel=2", "dropout=0.1",
+                            "strategy=every:4", "chain=uniform:8", "chain=model:gpt2", "format=fp16"}) {
+        if (resolve(experiment.schema(), Texts{one}))
+            all.push_back({one});
+    }
+    const Texts combined[] = {{"zero=3", "offload=parameters", "precision=fp16-autocast", "clipping=true", "optimizer=momentum"},
+                              {"optimizer=muon", "precision=fp16-autocast", "clipping=true", "accumulation=4"},
+                              {"attention=flash", "checkpointing=selective", "phase=forward"},
+                              {"format=fp16", "operation=train"}, {"format=fp8-e4m3", "operation=train"}};
+    for (const Texts& one : combined) {
+        if (resolve(experiment.schema(), one))
+            all.push_back(one);
+    }
+    return all;
+}
+
+/// What Python says of the programs, one complaint a line; they come apart at a zero byte.
+QByteArray pythonSays(const QByteArray& programs)
+{
+    QProcess python;
+    python.start("python3", {"-c", "import sys\n"
+                                   "for text in sys.stdin.read().split('\\0'):\n"
+                                   "    try: compile(text, 'lines', 'exec')\n"
+                                   "    except SyntaxError as e: print(e, text)\n"});
+    python.write(programs);
+    python.closeWriteChannel();
+    if (!python.waitForFinished(60'000) || python.exitCode() != 0)
+        return "python3 failed: " + python.readAllStandardError();
+    return python.readAllStandardOutput();
+}
+
+const std::set<std::string> documented{"train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps",
+                                       "gradient_clipping", "optimizer", "optimizer.type", "optimizer.params",
+                                       "optimizer.params.adam_w_mode", "optimizer.params.momentum", "fp16", "fp16.enabled",
+                                       "fp16.loss_scale", "bf16", "bf16.enabled", "bf16.bf16_master_weights_and_grads",
+                                       "bf16.bf16_optimizer_states", "torch_autocast", "torch_autocast.enabled",
+                                       "torch_autocast.dtype", "zero_optimization", "zero_optimization.stage",
+                                       "zero_optimization.offload_optimizer", "zero_optimization.offload_optimizer.device",
+                                       "zero_optimization.offload_optimizer.pin_memory", "zero_optimization.offload_param",
+                                       "zero_optimization.offload_param.device", "zero_optimization.offload_param.pin_memory"};
+
+QString undocumented(const Json& object, const std::string& prefix = {})
+{
+    for (const auto& [key, value] : object.items()) {
+        const std::string path = prefix.empty() ? key : prefix + "." + key;
+        if (!documented.contains(path))
+            return QString::fromStdString(path);
+        if (const QString inner = value.is_object() ? undocumented(value, path) : QString(); !inner.isEmpty())
+            return inner;
+    }
+    return {};
+}
+
+} // namespace
+
+class TestFrameworkLines : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void everySettingIsAPythonProgram()
+    {
+        if (QStandardPaths::findExecutable("python3").isEmpty())
+            QSKIP("there is no python3 here to ask");
+        QByteArray programs;
+        for (const char* id : {"training-memory", "batch-size", "checkpoint", "precision"}) {
+            for (const Texts& setting : settingsOf(**findExperiment(id))) {
+                for (const char* device : {"cpu", "nvidia-h200"})
+                    programs += lines(id, setting, device).toUtf8() + '\0';
+            }
+        }
+        programs.chop(1);
+        QCOMPARE(pythonSays(programs), QByteArray());
+        QVERIFY(!pythonSays("def forward(:").isEmpty()); // it would have told
+    }
+
+    void everyConfigurationHasDocumentedKeysAlone()
+    {
+        for (const Texts& setting : settingsOf(**findExperiment("training-memory"))) {
+            const auto made = snippets("training-memory", setting);
+            if (made.size() < 2)
+                continue;
+            const Json json = Json::parse(made[1].text, nullptr, false);
+            QVERIFY(json.is_object());
+            QCOMPARE(undocumented(json), QString());
+        }
+        QCOMPARE(undocumented(Json{{"zero_optimization", {{"stages", 1}}}}), QString("zero_optimization.stages"));
+    }
+
+    void whatIsChosenIsWritten_data()
+    {
+        QTest::addColumn<QStringList>("setting");
+        QTest::addColumn<QString>("line");
+        const auto row = [](const char* setting, const char* line) {
+            QTest::newRow(setting) << QString(setting).split(' ') << QString(line);
+        };
+        row("batch=6", "micro_batch = 6\n");
+        row("precision=bf16-autocast", "with torch.autocast(\"cuda\", dtype=torch.bfloat16):");
+        row("precision=fp16-autocast", "scaler = torch.amp.GradScaler(\"cuda\")");
+        row("precision=fp16-autocast clipping=true", "    scaler.unscale_(optimizer)\n    torch.nn.utils.clip_grad_norm_(");
+        row("precision=bf16", "model = model.to(\"cuda\", dtype=torch.bfloat16)");
+        row("precision=bf16-mixed", "# PyTorch's optimizers keep no fp32 master copy");
+        row("precision=fp8", "# PyTorch has no FP8 layers of its own");
+        row("optimizer=adamw", "torch.optim.AdamW(model.parameters(), lr=learning_rate, foreach=True)");
+        row("optimizer=sgd optimizer_implementation=loop", "torch.optim.SGD(model.parameters(), lr=learning_rate, foreach=False)");
+        row("optimizer=momentum optimizer_implementation=fused", "torch.optim.SGD(model.parameters(), lr=learning_rate, momentum=0.9, fused=True)");
+        row("optimizer=adam-8bit", "bitsandbytes.optim.Adam8bit(");
+        row("optimizer=muon", "torch.optim.Muon(");
+        row("checkpointing=every:4", "every = 4\n");
+        row("checkpointing=sqrt", "every = max(1, round(math.sqrt(len(blocks))))");
+        row("checkpointing=selective", "checkpoint(attention_core, query, key, value, use_reentrant=False)");
+        row("attention=flash", "sdpa_kernel(SDPBackend.FLASH_ATTENTION)");
+        row("attention=efficient", "sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION)");
+        row("attention=eager", "attn_implementation=\"eager\"");
+        row("accumulation=8", "accumulation = 8\n");
+        row("zero=1 data_parallel=4", "ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.AdamW");
+        row("zero=2 data_parallel=4", "sharding_strategy=ShardingStrategy.SHARD_GRAD_OP");
+        row("zero=3 offload=parameters", "ShardingStrategy.FULL_SHARD, cpu_offload=CPUOffload(offload_params=True)");
+        row("offload=gradients", "CPUOffloadOptimizer(model.parameters(), torch.optim.AdamW, offload_gradients=True");
+        row("data_parallel=2", "DistributedDataParallel(model)");
+        row("tensor_parallel=2", "parallelize_module");
+        row("adapter=lora adapter_rank=8", "LoraConfig(r=8,");
+        row("allocator=expandable", "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"");
+        row("zero_grad_frees=false", "zero_grad(set_to_none=False)");
+        row("keeps_logits=false", "loss = model(inputs, targets) / accumulation");
+        row("phase=inference", "with torch.no_grad():");
+    }
+    void whatIsChosenIsWritten()
+    {
+        QFETCH(QStringList, setting);
+        QFETCH(QString, line);
+        Texts texts{"model=gpt2", "sequence=512"};
+        for (const QString& one : setting)
+            texts.push_back(one.toStdString());
+        const QString all = lines("training-memory", texts).replace(QRegularExpression("\n *# "), " # ").simplified();
+        const QString wanted = line.simplified();
+        QVERIFY2(all.contains(wanted), qPrintable(lines("training-memory", texts)));
+    }
+
+    void whatMeansNothingIsNotWritten()
+    {
+        const QString text = lines("training-memory", {"model=mlp:784,512,10", "attention=flash", "sequence=4096"});
+        QVERIFY(!text.contains("sdpa") && !text.contains("4096"));
+    }
+
+    void foreignTextIsNeverCode()
+    {
+        const auto linesOf = [](const char* id, const char* key, const std::string& foreign) {
+            const Experiment& experiment = **findExperiment(id);
+            Parameters parameters = *resolve(experiment.schema(), Texts{});
+            parameters.set(key, foreign); // unchecked: what is typed has no line ends
+            return QString::fromStdString(experiment.snippets(*findDevice("cpu"), parameters).front().text);
+        };
+        const QString text = linesOf("training-memory", "model", "a\nimport os  # \"\\");
+        QVERIFY(!text.contains("\nimport os"));
+        QVERIFY(text.contains("build_model(\"a\\nimport os  # \\\"\\\\\")"));
+        const QString chain = linesOf("checkpoint", "chain", "x\nimport os");
+        QVERIFY(!chain.contains("\nimport os"));
+    }
+
+    void deepspeedSaysWhatWasChosen()
+    {
+        const Json json = config({"batch=4", "accumulation=8", "data_parallel=16", "zero=2", "offload=gradients", "clipping=true"});
+        QCOMPARE(json["train_micro_batch_size_per_gpu"].get<int>(), 4);
+        QCOMPARE(json["train_batch_size"].get<int>(), 512);
+        QCOMPARE(json["zero_optimization"]["stage"].get<int>(), 2);
+        QCOMPARE(json["zero_optimization"]["offload_optimizer"]["device"].get<std::string>(), std::string("cpu"));
+        QVERIFY(!json["zero_optimization"].contains("offload_param"));
+        QVERIFY(json["bf16"]["enabled"].get<bool>() && !json.contains("fp16"));
+        QCOMPARE(json["gradient_clipping"].get<double>(), 1.0);
+        QVERIFY(config({"precision=fp16-autocast"})["torch_autocast"]["dtype"] == "float16");
+        QVERIFY(!config({"optimizer=adam"})["optimizer"]["params"]["adam_w_mode"].get<bool>());
+    }
+
+    void whatDeepspeedCannotSayIsANote()
+    {
+        QCOMPARE(config({"offload=gradients", "zero=0"})["zero_optimization"]["stage"].get<int>(), 2);
+        QVERIFY(notes({"offload=gradients", "zero=0"}).contains("stage 2 in place of 0"));
+        QVERIFY(notes({"optimizer=lion"}).contains("Lion is no optimizer of a configuration"));
+        QVERIFY(notes({"checkpointing=block"}).contains("Checkpointing is the model's"));
+        QVERIFY(!notes({}).contains("Checkpointing"));
+        QCOMPARE(snippets("training-memory", {}, "cpu").size(), std::size_t(1)); // it is for GPUs
+        QCOMPARE(snippets("training-memory", {"phase=inference"}).size(), std::size_t(1));
+    }
+
+    void segmentsOfAChain()
+    {
+        QVERIFY(lines("checkpoint", {"chain=mlp:24x1024"}).contains("torch.nn.Linear(1024, 1024), torch.nn.GELU()) for _ in range(24)"));
+        QVERIFY(lines("checkpoint", {"strategy=every:4"}).contains("starts = list(range(0, len(stages), 4))"));
+        QVERIFY(lines("checkpoint", {"strategy=every:4"}).contains("if end == len(stages)"));
+        QVERIFY(!lines("checkpoint", {"strategy=every:4", "last_segment=recomputed"}).contains("if end == len(stages)"));
+        QVERIFY(lines("checkpoint", {"strategy=optimal"}).contains("PyTorch has no solver and no form"));
+        QVERIFY(!lines("checkpoint", {"strategy=none"}).contains("checkpoint("));
+    }
+
+    void formatsOfAProduct()
+    {
+        QVERIFY(lines("precision", {"format=bf16", "m=64", "n=32"}).contains("m, n, k = 64, 32, 64"));
+        QVERIFY(lines("precision", {"format=tf32"}).contains("set_float32_matmul_precision(\"high\")"));
+        const QString scaled = lines("precision", {"format=fp16", "operation=train", "loss_scale=1024", "growth_interval=50"});
+        QVERIFY(scaled.contains("GradScaler(\"cuda\", init_scale=1024, growth_interval=50)"));
+        QVERIFY(lines("precision", {"format=fp8-e4m3"}).contains("# PyTorch stores FP8"));
+    }
+};
+
+QTEST_MAIN(TestFrameworkLines)
+#include "tst_framework_lines.moc"
