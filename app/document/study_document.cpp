@@ -75,7 +75,9 @@ const PageState* StudyDocument::findPage(const std::string& experiment) const
 Parameters StudyDocument::parameters(const std::string& experiment) const
 {
     const PageState* state = findPage(experiment);
-    return state && state->parameters ? *state->parameters : defaultsOf(experiment);
+    if (state && state->parameters)
+        return *state->parameters;
+    return m_standard ? m_standard(experiment) : defaultsOf(experiment);
 }
 
 std::string StudyDocument::device(const std::string& experiment) const

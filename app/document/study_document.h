@@ -19,6 +19,7 @@
 #include <QObject>
 #include <QString>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -87,6 +88,9 @@ public:
     /// study was last saved, so that a later save notices other changes. The result is modified.
     void restore(Study study, const QString& fileName, const QByteArray& baseHash);
     QByteArray baseHash() const { return m_hash; }
+
+    /// What a page of an experiment opens with; the schema's defaults until this is told.
+    void setStandard(std::function<Parameters(const std::string&)> standard) { m_standard = std::move(standard); }
 
     // What is in it. ----------------------------------------------------------------------------
     /// The study as it would be saved now, view included.
@@ -160,6 +164,7 @@ private:
     Json m_foreignView;                       // unknown keys of Study.view
 
     QUndoStack* m_undo;
+    std::function<Parameters(const std::string&)> m_standard;
     int m_gesture = 0;
     QString m_fileName;
     QByteArray m_hash; // of the file as we last read or wrote it

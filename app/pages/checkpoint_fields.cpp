@@ -22,7 +22,7 @@ namespace memscape {
 namespace {
 
 constexpr int sliderSteps = 1000;
-constexpr int buttonsPerRow = 3;
+constexpr int buttonsPerRow = 3, buttonsWhereNarrow = 2;
 constexpr QLatin1String statesPrefix("slots:");
 
 /// Short enough for a button.
@@ -73,13 +73,13 @@ StrategyField::StrategyField(const ParameterSpec& spec, QWidget* parent)
     : ParameterField(spec, parent)
     , m_group(new QButtonGroup(this))
     , m_count(new QSpinBox(this))
+    , m_grid(new QGridLayout)
 {
     for (const ChoiceValue& choice : spec.choices)
         m_keys << QString::fromStdString(choice.key);
     m_keys.insert(std::min<qsizetype>(1, m_keys.size()), QString::fromStdString(spec.counted));
-    auto* grid = new QGridLayout;
-    grid->setContentsMargins(0, 4, 0, 2);
-    grid->setSpacing(5);
+    m_grid->setContentsMargins(0, 4, 0, 2);
+    m_grid->setSpacing(5);
     for (int i = 0; i < m_keys.size(); ++i) {
         auto* button = new QToolButton(this);
         button->setObjectName(QStringLiteral("strategy.") + m_keys[i]);
@@ -90,9 +90,8 @@ StrategyField::StrategyField(const ParameterSpec& spec, QWidget* parent)
         button->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // three of a width
         button->setAccessibleName(tr("Strategy: %1").arg(button->text()));
         m_group->addButton(button, i);
-        grid->addWidget(button, i / buttonsPerRow, i % buttonsPerRow);
-        grid->setColumnStretch(i % buttonsPerRow, 1);
     }
+    layoutButtons();
     m_count->setObjectName(QStringLiteral("count"));
     m_count->setRange(1, 65536);
     m_count->setValue(8);
@@ -104,10 +103,33 @@ StrategyField::StrategyField(const ParameterSpec& spec, QWidget* parent)
     head->addWidget(label(), 1);
     head->addWidget(m_count);
     column()->insertLayout(0, head);
-    column()->insertLayout(1, grid);
+    column()->insertLayout(1, m_grid);
     setPoints({}, {});
     connect(m_group, &QButtonGroup::idClicked, this, &StrategyField::choose);
     connect(m_count, &QSpinBox::valueChanged, this, [this] { choose(m_group->checkedId()); });
+}
+
+/// Two in a row where the words of three would be cut.
+void StrategyField::layoutButtons()
+{
+    int widest = 0;
+    for (const QAbstractButton* button : m_group->buttons())
+        widest = std::max(widest, button->sizeHint().width());
+    const int room = width() - (buttonsPerRow - 1) * m_grid->spacing();
+    const int perRow = width() > 0 && widest * buttonsPerRow > room ? buttonsWhereNarrow : buttonsPerRow;
+    if (perRow == m_perRow)
+        return;
+    m_perRow = perRow;
+    for (int i = 0; i < m_keys.size(); ++i)
+        m_grid->addWidget(m_group->button(i), i / perRow, i % perRow);
+    for (int column = 0; column < buttonsPerRow; ++column)
+        m_grid->setColumnStretch(column, column < perRow ? 1 : 0);
+}
+
+void StrategyField::resizeEvent(QResizeEvent* event)
+{
+    ParameterField::resizeEvent(event);
+    layoutButtons();
 }
 
 bool StrategyField::isCounted(int index) const

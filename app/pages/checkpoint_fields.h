@@ -34,13 +34,19 @@ public:
     /// What each gives at the budget, in its tooltip; what does not fit is in italics.
     void setPoints(const std::vector<StrategyPoint>& points, const ScheduleUnits& units);
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
     void choose(int index);
     bool isCounted(int index) const;
+    void layoutButtons();
 
     QStringList m_keys; ///< of the buttons; the counted one without its number
     QButtonGroup* m_group;
     QSpinBox* m_count;
+    QGridLayout* m_grid;
+    int m_perRow = 0;
 };
 
 class BudgetField : public TextField

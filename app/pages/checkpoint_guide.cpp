@@ -150,18 +150,9 @@ void CheckpointGuide::offer(const QStringList& curves, const QPoint& place)
 
 void CheckpointGuide::showFields(const Parameters& parameters) const
 {
-    const QString chain = parameterText(parameters, "chain"), strategy = parameterText(parameters, "strategy");
-    const bool isMlp = chain.startsWith(QStringLiteral("mlp:")), isModel = chain.startsWith(QStringLiteral("model:"));
-    const auto show = [this](const char* key, bool on) {
-        if (ParameterField* field = m_form->field(QString::fromLatin1(key)))
-            field->setVisible(on);
-    };
-    show("batch", isMlp || isModel);
+    const bool isMlp = parameterText(parameters, "chain").startsWith(QStringLiteral("mlp:"));
     if (auto* batch = qobject_cast<NumberField*>(m_form->field(QStringLiteral("batch"))))
         batch->setZeroText(QString::number(isMlp ? standardRows : standardSequences));
-    for (const char* key : {"sequence", "precision", "attention", "layer_options"})
-        show(key, isModel);
-    show("last_segment", strategy.startsWith(QStringLiteral("every")) || strategy == QStringLiteral("sqrt"));
 }
 
 void CheckpointGuide::setPrediction(const Record* prediction, const Parameters& parameters, ByteStyle bytes)

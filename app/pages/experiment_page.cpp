@@ -4,6 +4,7 @@
 #include "app/pages/experiment_page.h"
 
 #include "app/plots/plot_style.h"
+#include "app/pages/parameter_section.h"
 
 #include <nlohmann/json.hpp>
 
@@ -118,6 +119,15 @@ void ExperimentPage::connectAll()
     connect(m_header->device(), &DeviceButton::forgetWanted, this,
             [this] { m_services.runs.forgetCalibration(deviceId()); });
     connect(m_inspector->form(), &ParameterForm::edited, this, &ExperimentPage::editText);
+    const auto section = [this](const QString& title) {
+        return QString::fromStdString(m_id) + u'/' + title;
+    };
+    for (ParameterSection* one : m_inspector->form()->sections())
+        one->setOpen(m_services.settings.isUnfolded(section(one->title())));
+    connect(m_inspector->form(), &ParameterForm::folded, this,
+            [this, section](const QString& title, bool open) {
+                m_services.settings.setUnfolded(section(title), open);
+            });
     connect(m_inspector->form(), &ParameterForm::editing, this, &ExperimentPage::setEditing);
     connect(m_inspector->records(), &RecordsList::chosen, this, &ExperimentPage::chooseRecord);
     connect(m_inspector->records(), &RecordsList::parametersWanted, this,
@@ -196,8 +206,7 @@ void ExperimentPage::buildMemory()
     m_predictor.setPreparation(&MemoryGuide::prepare);
     connect(m_memory, &MemoryGuide::cursorMoved, this,
             [this] { m_plot->view()->setMarkers(markers()); });
-    if (ParameterField* advice = m_inspector->form()->field(QStringLiteral("advice")))
-        advice->hide(); // the page itself asks for what it shows
+    m_inspector->form()->leaveOut(QStringLiteral("advice")); // the page itself asks for what it shows
 }
 
 void ExperimentPage::buildCheckpoint()
@@ -347,10 +356,16 @@ void ExperimentPage::useRecord(int index)
     chooseRecord(index);
 }
 
+Parameters ExperimentPage::standard() const
+{
+    if (const Device* target = device())
+        return standardParameters(m_experiment, *target);
+    return resolve(m_experiment.schema(), std::vector<std::string>{}).value_or(Parameters());
+}
+
 void ExperimentPage::resetParameters()
 {
-    if (const auto standard = resolve(m_experiment.schema(), std::vector<std::string>{}))
-        m_services.document.setParameters(m_id, *standard, tr("Reset parameters"));
+    m_services.document.setParameters(m_id, standard(), tr("Reset parameters"));
 }
 
 } // namespace memscape

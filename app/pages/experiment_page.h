@@ -63,6 +63,7 @@ public:
 
     std::string deviceId() const;
     Parameters parameters() const;
+    Parameters standard() const; ///< what the page of its device opens with
     ByteStyle byteStyle() const { return m_services.settings.byteStyle(); }
     /// The prediction that is on screen; null before the first and after one that failed.
     const Record* prediction() const { return m_prediction.get(); }
@@ -70,6 +71,9 @@ public:
     std::optional<Record> shownRecord() const;
     /// Records that an export of this page holds: the shown one and the pinned ones.
     std::vector<Record> exportRecords() const;
+
+    /// The setting as lines for other programs ("pytorch", "deepspeed"), where the experiment has some.
+    std::vector<Snippet> snippets() const;
 
     void measure();
     /// Only the point that is selected on the curve; the whole page where its curve is no sweep.

@@ -148,8 +148,7 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
 {
     auto* self = const_cast<ExperimentPage*>(this); // the actions run later, from a click
     // The standard parameters help where others are at fault: not where the device is, or they are.
-    const auto standard = resolve(m_experiment.schema(), std::vector<std::string>{});
-    const bool mayReset = standard && parameters() != *standard;
+    const bool mayReset = parameters() != standard();
     if (m_predictionError && m_predictionError->remedy
         && findParameter(m_experiment.schema(), m_predictionError->remedy->parameter)) {
         const Remedy remedy = *m_predictionError->remedy;

@@ -13,8 +13,10 @@ void ExperimentPage::refreshInputs()
     const Parameters now = parameters();
     m_inspector->form()->display(now, byteStyle());
     m_header->setDevice(deviceId());
-    if (const Device* target = device())
-        m_inspector->form()->setDevice(target->isGpu());
+    if (const Device* target = device()) {
+        m_inspector->form()->setStandard(standard());
+        m_inspector->form()->setIdle(m_experiment.idleParameters(*target, now));
+    }
     const bool bases = m_services.settings.showBases();
     m_plot->setBases(bases);
     if (const DeviceEntry* target = m_services.devices.find(deviceId())) {
@@ -122,6 +124,12 @@ std::optional<Record> ExperimentPage::shownRecord() const
     if (now.live && !now.elsewhere)
         record.measured = now.outcome;
     return record;
+}
+
+std::vector<Snippet> ExperimentPage::snippets() const
+{
+    const Device* target = device();
+    return target ? m_experiment.snippets(*target, parameters()) : std::vector<Snippet>();
 }
 
 std::vector<Record> ExperimentPage::exportRecords() const

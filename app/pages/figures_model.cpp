@@ -57,18 +57,13 @@ QString brief(double value)
     return QString::number(value, 'g', 4) + QString::fromLatin1(prefixes[thousands]);
 }
 
-/// A figure that says whether is 1 or 0 in documents, yes or no for people.
-QString figureText(const Figure& figure, ByteStyle bytes, bool isBrief)
+/// All digits of a count that is shown with a prefix; empty where all of them are shown.
+QString exactText(const Figure& figure)
 {
-    const bool whether = figure.key == "fits" || figure.key == "feasible";
-    if (whether && figure.isNumber() && std::isfinite(figure.number()))
-        return figure.number() != 0 ? FiguresModel::tr("yes") : FiguresModel::tr("no");
-    if (figure.key == "efficiency" && figure.isNumber())
-        return QString::fromStdString(percentText(figure.number()));
-    const bool isLong = figure.isNumber() && figure.unit == Unit::One && std::fabs(figure.number()) >= 1e7;
-    if (isBrief && isLong && std::isfinite(figure.number()))
-        return brief(figure.number());
-    return grouped(QString::fromStdString(figure.text(bytes)));
+    if (!figure.isNumber() || !std::isfinite(figure.number()) || figure.unit != Unit::One)
+        return {};
+    const QString exact = grouped(QString::fromStdString(numberText(figure.number())));
+    return figure.countsOperations() ? FiguresModel::tr("%1 floating-point operations").arg(exact) : exact;
 }
 
 void compareInto(FigureRow& row)
@@ -89,6 +84,22 @@ void compareInto(FigureRow& row)
 }
 
 } // namespace
+
+/// A figure that says whether is 1 or 0 in documents, yes or no for people.
+QString figureText(const Figure& figure, ByteStyle bytes, bool isBrief)
+{
+    const bool whether = figure.key == "fits" || figure.key == "feasible";
+    if (whether && figure.isNumber() && std::isfinite(figure.number()))
+        return figure.number() != 0 ? FiguresModel::tr("yes") : FiguresModel::tr("no");
+    if (figure.key == "efficiency" && figure.isNumber())
+        return QString::fromStdString(percentText(figure.number()));
+    const bool isLong = figure.isNumber() && figure.unit == Unit::One && std::fabs(figure.number()) >= 1e7;
+    if (figure.countsOperations())
+        return QString::fromStdString(figure.text(bytes));
+    if (isBrief && isLong && std::isfinite(figure.number()))
+        return brief(figure.number());
+    return grouped(QString::fromStdString(figure.text(bytes)));
+}
 
 /// Its size decides, whatever the noise: a large error does not turn good because the measurement was poor.
 static QColor errorColour(const FigureRow& row)
@@ -180,8 +191,12 @@ QString FiguresModel::display(const FigureRow& row, int column) const
 
 QString FiguresModel::toolTip(const FigureRow& row, int column) const
 {
-    if (column == PredictedColumn && row.predicted && m_isBrief && row.predicted->unit == Unit::One)
-        return figureText(*row.predicted, m_bytes, false);
+    const auto& figure = column == MeasuredColumn ? row.measured : row.predicted;
+    const bool isShort = figure && (m_isBrief || figure->countsOperations());
+    if (column != LabelColumn && column != ErrorColumn && isShort && !figure->low) {
+        if (const QString exact = exactText(*figure); !exact.isEmpty())
+            return exact;
+    }
     if (column == LabelColumn || column == PredictedColumn)
         return tr("Select the row to see why this number.");
     if (column == MeasuredColumn && !row.measured)

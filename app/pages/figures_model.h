@@ -58,6 +58,10 @@ private:
     bool m_isBrief = false;
 };
 
+/// As the table and the headlines write it: "yes" of what fits, long counts in groups of digits or, where `isBrief`,
+/// with a prefix.
+QString figureText(const Figure& figure, ByteStyle bytes, bool isBrief = false);
+
 /// Rows from both sides. `atX` is the point shown: the measured figure is the one of the same x.
 std::vector<FigureRow> figureRows(const Outcome* predicted, const Outcome* measured,
                                   std::optional<double> atX, bool figuresAreAtX);

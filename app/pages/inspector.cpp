@@ -18,6 +18,8 @@ constexpr int restTime = 120; ///< ms without a change after which cards out of 
 Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunController& runs,
                      QWidget* parent)
     : QFrame(parent)
+    , m_experiment(experiment)
+    , m_headlines(new HeadlineStrip(this))
     , m_form(new ParameterForm(experiment.schema(), this))
     , m_figures(new FiguresTable(this))
     , m_basis(toneLabel({}, "faint", this))
@@ -50,6 +52,7 @@ Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunC
     auto* outer = new QVBoxLayout(this);
     outer->setContentsMargins(0, 0, 0, 0);
     outer->setSpacing(0);
+    outer->addWidget(m_headlines);
     outer->addWidget(m_scroll, 1);
     outer->addWidget(progress);
 
@@ -58,6 +61,7 @@ Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunC
     connect(&m_rest, &QTimer::timeout, this, &Inspector::showDue);
     connect(m_scroll->verticalScrollBar(), &QScrollBar::valueChanged, this, &Inspector::showSeen);
     connect(m_figures, &FiguresTable::currentKeyChanged, this, &Inspector::explain);
+    connect(m_headlines, &HeadlineStrip::chosen, this, &Inspector::choose);
     connect(m_noteAction, &QPushButton::clicked, this, [this] {
         const auto run = m_noteData.run; // it may replace the note while it runs
         if (run)
@@ -96,9 +100,42 @@ void Inspector::build(QVBoxLayout* column)
 void Inspector::setFigures(std::vector<FigureRow> rows, ByteStyle bytes, bool compared)
 {
     m_bytes = bytes;
+    showHeadlines(rows);
     m_figures->setCompared(compared);
     m_figures->setRows(std::move(rows), bytes);
     explain();
+}
+
+void Inspector::showHeadlines(const std::vector<FigureRow>& rows)
+{
+    Figures figures;
+    for (const FigureRow& row : rows) {
+        if (row.predicted || row.measured)
+            figures.push_back(row.predicted ? *row.predicted : *row.measured);
+    }
+    std::vector<FigureRow> chosen;
+    for (const Figure* figure : headlineFigures(m_experiment, figures)) {
+        for (const FigureRow& row : rows) {
+            if (row.key.toStdString() == figure->key)
+                chosen.push_back(row);
+        }
+    }
+    m_headlines->setRows(chosen, m_bytes);
+}
+
+/// The row of a figure, and why it is what it is.
+void Inspector::choose(const QString& key)
+{
+    const auto& rows = m_figures->figures()->rows();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (rows[i].key != key)
+            continue;
+        m_figures->selectRow(int(i));
+        QTimer::singleShot(0, m_why, [this] {
+            m_scroll->ensureWidgetVisible(m_why, 0, 24);
+            m_scroll->ensureWidgetVisible(m_figures, 0, 24);
+        });
+    }
 }
 
 void Inspector::show(const Card* card, Showing show)

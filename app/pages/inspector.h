@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The right side of a page: parameters, figures with what they stand on, why, claims, records, and
+// The right side of a page: four headline figures that stay, then parameters, figures with what they stand on, why, claims, records, and
 // the progress of a measurement at the foot. It shows what the page gives it: at once where one sees
 // it; a card out of sight waits until nothing has moved for a moment, since laying out its words
 // takes longer than the rest of a frame.
@@ -7,6 +7,7 @@
 
 #include "app/pages/claims_card.h"
 #include "app/pages/figures_table.h"
+#include "app/pages/headline_strip.h"
 #include "app/pages/parameter_form.h"
 #include "app/pages/progress_row.h"
 #include "app/pages/records_list.h"
@@ -43,6 +44,7 @@ public:
 
     ParameterForm* form() const { return m_form; }
     FiguresTable* figures() const { return m_figures; }
+    HeadlineStrip* headlines() const { return m_headlines; }
     // With what they are to show, also out of sight.
     WhyCard* why() const { return showDue(), m_why; }
     ClaimsCard* claims() const { return showDue(), m_claims; }
@@ -69,7 +71,11 @@ private:
     void explain();
     void explainNow();
     void build(QVBoxLayout* column);
+    void showHeadlines(const std::vector<FigureRow>& rows);
+    void choose(const QString& key);
 
+    const Experiment& m_experiment;
+    HeadlineStrip* m_headlines;
     ParameterForm* m_form;
     FiguresTable* m_figures;
     QLabel* m_basis;

@@ -170,6 +170,20 @@ void Settings::setFirstSteps(int done)
         set(QStringLiteral("view/firstSteps"), QString::number(done), Key::FirstSteps);
 }
 
+bool Settings::isUnfolded(const QString& section) const
+{
+    return m_settings.value(QStringLiteral("view/unfolded")).toStringList().contains(section);
+}
+
+void Settings::setUnfolded(const QString& section, bool unfolded)
+{
+    QStringList sections = m_settings.value(QStringLiteral("view/unfolded")).toStringList();
+    sections.removeAll(section);
+    if (unfolded)
+        sections << section;
+    set(QStringLiteral("view/unfolded"), sections, Key::Folds);
+}
+
 bool Settings::reducedMotion() const
 {
     return isTrue(QStringLiteral("view/reducedMotion"));

@@ -41,7 +41,7 @@ class Settings : public QObject
     Q_OBJECT
 public:
     enum class Key { Theme, ByteStyle, FontZoom, ReducedMotion, RecentFiles, Workers, DeviceFiles,
-                     Export, LastFolder, Shortcuts, Bases, FirstSteps };
+                     Export, LastFolder, Shortcuts, Bases, FirstSteps, Folds };
     Q_ENUM(Key)
     static constexpr int version = 1;
     static constexpr int recentLimit = 12;
@@ -63,6 +63,9 @@ public:
     /// Which of the first steps are done, a bit each.
     int firstSteps() const;
     void setFirstSteps(int done);
+    /// Sections of parameters that somebody unfolded: "training-memory/Memory details".
+    bool isUnfolded(const QString& section) const;
+    void setUnfolded(const QString& section, bool unfolded);
     bool reducedMotion() const;
     void setReducedMotion(bool reduced);
     /// Newest first, absolute, no doubles; files that are gone stay (the menu greys them).

@@ -82,6 +82,7 @@ QMainWindow, QDialog { background: $background; }
 #page, #centre { background: $background; }
 #rail { background: $surface; border: none; border-right: 1px solid $border; }
 #inspector { background: $surface; border: none; border-left: 1px solid $border; }
+#headlines { background: $surface; border: none; border-bottom: 1px solid $border; }
 #header { background: $background; border: none; border-bottom: 1px solid $border; }
 #statusLine { color: $textDim; }
 QFrame[card="true"] { background: $raised; border: 1px solid $border; border-radius: ~8~; }
@@ -143,6 +144,10 @@ QPushButton[role="chip"]:checked, QToolButton[role="chip"]:checked { border-colo
 QPushButton[role="flat"], QToolButton[role="flat"] { background: transparent; border: 1px solid transparent; }
 QPushButton[role="flat"]:hover, QToolButton[role="flat"]:hover { background: $hover; }
 QPushButton[role="flat"]:focus, QToolButton[role="flat"]:focus { border-color: $predicted; }
+QToolButton[role="fold"] { background: transparent; border: 1px solid transparent; border-top-color: $border;
+    border-radius: 0px; padding: ~6~ ~2~; color: $text; font-weight: bold; text-align: left; }
+QToolButton[role="fold"]:hover { background: $hover; }
+QToolButton[role="fold"]:focus { border: 1px solid $predicted; border-radius: ~4~; }
 QComboBox { padding: ~4~ ~10~; }
 QComboBox::drop-down { border: none; width: ~24~; }
 QComboBox QAbstractItemView { background: $raised; color: $text; border: 1px solid $border;

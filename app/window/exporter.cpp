@@ -13,7 +13,10 @@
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QGuiApplication>
 #include <QUrl>
+
+#include <algorithm>
 
 namespace memscape {
 
@@ -184,6 +187,22 @@ void Exporter::copyData(ExperimentPage& page)
 {
     page.plot()->view()->copyData();
     m_banner.showNotice(tr("The data are in the clipboard, as a table."));
+}
+
+void Exporter::copySnippet(ExperimentPage& page, const std::string& key)
+{
+    const std::vector<Snippet> snippets = page.snippets();
+    const auto snippet = std::find_if(snippets.begin(), snippets.end(), [&](const Snippet& one) { return one.key == key; });
+    if (snippet == snippets.end())
+        return m_banner.showNotice(tr("There are no such lines for what this page shows."));
+    QGuiApplication::clipboard()->setText(QString::fromStdString(snippet->text));
+    const QString done = tr("In the clipboard: %1.").arg(QString::fromStdString(snippet->label));
+    if (snippet->notes.empty())
+        return m_banner.showNotice(done);
+    QStringList notes;
+    for (const std::string& note : snippet->notes)
+        notes << QString::fromStdString(note);
+    m_banner.put({BannerKind::Info, done, notes.join(u' '), {}, {}, QStringLiteral("snippet")});
 }
 
 } // namespace memscape

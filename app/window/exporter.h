@@ -34,6 +34,8 @@ public:
     void report(const ExperimentPage* page = nullptr);
     void copyPlot(ExperimentPage& page);
     void copyData(ExperimentPage& page);
+    /// The chosen setting as lines of "pytorch" or a configuration of "deepspeed", to the clipboard.
+    void copySnippet(ExperimentPage& page, const std::string& key);
 
 private:
     QString ask(const QString& what, const QString& base, const QString& suffix,

@@ -67,6 +67,10 @@ MainWindow::MainWindow(WindowOptions options, QWidget* parent)
     , m_palette(new CommandPalette(this))
 {
     setObjectName(QStringLiteral("mainWindow"));
+    m_document.setStandard([this](const std::string& id) {
+        const auto experiment = findExperiment(id);
+        return experiment ? standardParameters(**experiment, {}).value_or(Parameters()) : Parameters();
+    });
     m_runs.setLoadReader(m_options.load);
     setAcceptDrops(true);
     setWindowIcon(QIcon(QStringLiteral(":/icons/memscape.svg")));
@@ -343,6 +347,16 @@ void MainWindow::exchangeViews()
     });
 }
 
+Result<Parameters> MainWindow::standardParameters(const Experiment& experiment,
+                                                  const std::vector<std::string>& assignments) const
+{
+    const std::string chosen = m_document.device(experiment.id());
+    const DeviceEntry* entry = chosen.empty() ? m_devices.preferred() : m_devices.find(chosen);
+    if (entry == nullptr)
+        return resolve(experiment.schema(), assignments);
+    return memscape::standardParameters(experiment, entry->device, assignments);
+}
+
 void MainWindow::refreshTitle()
 {
     QString name = m_document.displayName();
@@ -366,6 +380,13 @@ void MainWindow::refreshRun()
         .setEnabled(free && m_runs.obstacle(page()->deviceId()).isEmpty());
     m_actions.at(QStringLiteral("run.stop")).setEnabled(running);
     m_rail->setBusy(running);
+    const std::vector<Snippet> snippets = page() ? page()->snippets() : std::vector<Snippet>();
+    for (const auto& [action, key] : {std::pair{"edit.copyPytorch", "pytorch"}, {"edit.copyDeepspeed", "deepspeed"}}) {
+        const std::string wanted = key;
+        m_actions.at(QString::fromLatin1(action))
+            .setEnabled(std::any_of(snippets.begin(), snippets.end(),
+                                    [&](const Snippet& snippet) { return snippet.key == wanted; }));
+    }
 }
 
 void MainWindow::showEvent(QShowEvent* event)

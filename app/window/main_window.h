@@ -62,6 +62,8 @@ public:
 
     /// Shows the page of that experiment, made when first wanted. False when there is no such one.
     bool showPage(const QString& experiment);
+    /// What a page of the experiment opens with on its device, with some parameters assigned. Errors: those of resolve().
+    Result<Parameters> standardParameters(const Experiment& experiment, const std::vector<std::string>& assignments) const;
     ExperimentPage* page() const;
     /// Layout of the last time, last study when `reopen`; call before show().
     void restore(bool reopen);

@@ -53,6 +53,8 @@ void MainWindow::connectFileActions()
     on("file.exportReport", [this] { m_exporter->report(page()); });
     onPage("edit.copyPlot", [this](ExperimentPage& page) { m_exporter->copyPlot(page); });
     onPage("edit.copyData", [this](ExperimentPage& page) { m_exporter->copyData(page); });
+    onPage("edit.copyPytorch", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "pytorch"); });
+    onPage("edit.copyDeepspeed", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "deepspeed"); });
     on("edit.palette", [this] { openPalette(); });
 
     QUndoStack* stack = m_document.undoStack();
@@ -170,7 +172,7 @@ void MainWindow::fillMenus()
     m_exportMenu->setToolTipsVisible(true);
     for (const char* id : {"file.exportPlot", "file.exportPage", "file.exportCsv",
                            "file.exportJson", "file.exportReport", "edit.copyPlot",
-                           "edit.copyData"}) {
+                           "edit.copyData", "edit.copyPytorch", "edit.copyDeepspeed"}) {
         if (QLatin1String(id) == QLatin1String("edit.copyPlot"))
             m_exportMenu->addSeparator();
         m_exportMenu->addAction(&m_actions.at(QString::fromLatin1(id)));

@@ -95,7 +95,6 @@ Result<void> applyPage(MainWindow& window, const LaunchOptions& options)
     std::vector<std::string> assignments;
     for (const QString& value : options.values)
         assignments.push_back(value.toStdString());
-    MEMSCAPE_TRY(parameters, resolve((*experiment)->schema(), assignments));
     const std::string id = (*experiment)->id();
     if (!options.device.isEmpty()) {
         const std::string device = options.device.toStdString();
@@ -105,6 +104,7 @@ Result<void> applyPage(MainWindow& window, const LaunchOptions& options)
         }
         window.document().setDevice(id, device);
     }
+    MEMSCAPE_TRY(parameters, window.standardParameters(**experiment, assignments));
     window.document().setParameters(id, parameters, QStringLiteral("parameters"));
     window.showPage(options.page);
     return {};

@@ -61,6 +61,10 @@ void defineEdit(Actions& actions)
                  "copy", {keys("Ctrl+Alt+C")}, menu, 1});
     actions.add({"edit.copyData", tr("Copy &data"), tr("The points as a table, to the clipboard"),
                  {}, {keys("Ctrl+Shift+C")}, menu, 1});
+    actions.add({"edit.copyPytorch", tr("Copy as Py&Torch lines"),
+                 tr("The chosen setting as PyTorch: optimizer, precision, checkpointing, sharding"), {}, {}, menu, 1});
+    actions.add({"edit.copyDeepspeed", tr("Copy as Deep&Speed configuration"),
+                 tr("The chosen setting as DeepSpeed's JSON"), {}, {}, menu, 1});
     actions.add({"edit.palette", tr("Command &palette…"),
                  tr("Find anything by typing a few letters"), "search", {keys("Ctrl+K")}, menu, 2});
 }

@@ -142,6 +142,26 @@ Parameters standardParameters(const Experiment& experiment, const Device& device
     return standard.value_or(Parameters());
 }
 
+Result<Parameters> standardParameters(const Experiment& experiment, const Device& device,
+                                      const std::vector<std::string>& assignments)
+{
+    MEMSCAPE_TRY(parameters, resolve(experiment.schema(), assignments));
+    const ParameterTexts own = experiment.standardOn(device);
+    const auto isAssigned = [&](const std::string& key) {
+        return std::any_of(assignments.begin(), assignments.end(),
+                           [&](const std::string& one) { return one.starts_with(key + "="); });
+    };
+    if (own.empty() || isAssigned(own.front().first))
+        return parameters;
+    for (const auto& [key, text] : own) {
+        if (!isAssigned(key)) {
+            MEMSCAPE_TRY(value, parseValue(*findParameter(experiment.schema(), key), text));
+            parameters.set(key, value);
+        }
+    }
+    return parameters;
+}
+
 std::vector<const Figure*> headlineFigures(const Experiment& experiment, const Figures& figures)
 {
     constexpr std::size_t most = 4;

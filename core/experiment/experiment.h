@@ -103,6 +103,9 @@ public:
 
 /// The parameters that a page of that device opens with.
 Parameters standardParameters(const Experiment& experiment, const Device& device);
+/// The same with some of them assigned: the first of standardOn() decides whether the others of it hold.
+Result<Parameters> standardParameters(const Experiment& experiment, const Device& device,
+                                      const std::vector<std::string>& assignments);
 
 /// At most four figures that answer the question: those of headlines() that are there and say
 /// something, then the first others.

@@ -171,8 +171,7 @@ std::vector<std::string> idlePrecisionParameters(const Parameters& parameters)
 {
     Idle idle(parameters);
     const bool trains = idle.is("operation", "train");
-    idle.add("gradient_spread", idle.is("distribution", "normal"));
-    idle.add("loss_scale", !trains);
+    idle.add("gradient_spread", idle.is("distribution", "normal")); // the loss scale moves the drawn gradients
     idle.add("steps", !trains);
     idle.add("growth_interval", !trains);
     return idle.keys();

@@ -191,9 +191,9 @@ Schema trainingSchema()
                             {"none", "none", "only the step itself"}},
                            "levers")});
     setGroup(schema, "parallelism and offload", {"zero", "data_parallel", "tensor_parallel", "sequence_parallel", "offload"});
-    setGroup(schema, "training details", {"adapter", "adapter_rank", "dropout", "clipping", "operators", "phase"});
+    setGroup(schema, "training details", {"optimizer_implementation", "adapter", "adapter_rank", "dropout", "clipping", "operators", "phase"});
     setGroup(schema, "memory details",
-             {"optimizer_implementation", "logits_fp32", "keeps_logits", "zero_grad_frees", "device_context", "allocator"});
+             {"logits_fp32", "keeps_logits", "zero_grad_frees", "device_context", "allocator"});
     return schema;
 }
 

@@ -104,7 +104,7 @@ Why stepWhy(const RecipeStep& step, const TrainedNetwork& network)
     why.formula = "Σ operators max(FLOPs / reached rate, bytes / bandwidth) + launches";
     why.with = fmt::format("{}: {} parameters, a batch of {}, {} of products",
                            precisionText(step.recipe), network.parameters(), network.batch,
-                           quantityText(network.flops(), Unit::One) + " FLOP");
+                           operationsText(network.flops()));
     why.source = "the step simulator (core/timing/operator_time.h)";
     why.omits = {"dispatch on the host", "reading one scalar back per step to know whether to skip"};
     return why;
@@ -213,12 +213,12 @@ Result<Figures> matmulFigures(const Device& device, const PrecisionCase& asked)
         figure("time", "time", Unit::Second, time.seconds, why),
         figure("flop_rate", "rate", Unit::FlopPerSecond, time.flops / time.seconds, why),
         figure("speedup", "speedup", Unit::One, speedup(device, asked, time.seconds), why),
-        figure("flops", "operations", Unit::One, time.flops, roofWhy("2 m n k", number(time.flops))),
+        figure("flops", "operations", Unit::One, time.flops, roofWhy("2 m n k", numberText(time.flops))),
         figure("bytes", "bytes", Unit::Byte, time.bytes,
                roofWhy("e (m k + k n) + e_out m n", "= " + bytes)),
         figure("intensity", "intensity (FLOP/B)", Unit::One, time.intensity(),
                roofWhy("operations / bytes",
-                       fmt::format("= {} / {}", number(time.flops), bytes))),
+                       fmt::format("= {} / {}", operationsText(time.flops), bytes))),
         figure("ridge", "ridge (FLOP/B)", Unit::One, time.ridge(),
                roofWhy("dense rate / DRAM bandwidth",
                        fmt::format("= {} / {}",

@@ -269,7 +269,7 @@ void addRooflineFigures(Figures& figures, const Device& device, const RooflineKe
                         const RooflinePoint& point)
 {
     Why why = roofWhy("operations / time",
-                      fmt::format("{} ({}), {} FLOP/B: {}", number(point.flops), kernel.counts,
+                      fmt::format("{} ({}), {} FLOP/B: {}", operationsText(point.flops), kernel.counts,
                                   number(point.intensity()),
                                   rooflineBound(device, kernel.format, kernel.level,
                                                 point.intensity())));

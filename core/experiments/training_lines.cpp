@@ -74,7 +74,8 @@ private:
     bool means(const std::string& key) const { return !m_idle.contains(key); }
     bool is(const char* key, std::string_view value) const { return m_parameters.choice(key) == value; }
     std::int64_t integer(const char* key) const { return m_parameters.integer(key); }
-    bool isScaled() const { return m_precision == "fp16-autocast" || m_precision == "fp16-mixed" || m_precision == "fp16"; }
+    /// By GradScaler, which refuses gradients that are fp16 themselves.
+    bool isScaled() const { return m_precision == "fp16-autocast"; }
     std::string_view halfType() const { return m_precision.starts_with("fp16") ? "torch.float16" : "torch.bfloat16"; }
 
     void writeSizes()
@@ -208,11 +209,22 @@ private:
             writeMuon();
         else
             m_lines.add(fmt::format("optimizer = {}(model.parameters(), {}{})", name.call, arguments, styleArguments(name)));
-        if (isScaled())
-            m_lines.add(fmt::format("scaler = torch.amp.GradScaler({})", m_device));
-        if (m_precision == "fp16" || m_precision == "fp16-mixed")
-            m_lines.comment("GradScaler.unscale_() refuses fp16 gradients: a loop with a scale of its own, or DeepSpeed's fp16.");
+        writeScaler();
         m_lines.blank();
+    }
+
+    void writeScaler()
+    {
+        if (m_precision == "fp16" || m_precision == "fp16-mixed")
+            m_lines.comment("Nothing scales the loss: GradScaler refuses fp16 gradients. DeepSpeed's fp16 scales them.");
+        if (!isScaled())
+            return;
+        if (m_zero >= 2) {
+            m_lines.import("from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler");
+            m_lines.add("scaler = ShardedGradScaler()");
+        } else {
+            m_lines.add(fmt::format("scaler = torch.amp.GradScaler({})", m_device));
+        }
     }
 
     void writeOffloaded(const OptimizerName& name, const std::string& arguments)
@@ -220,6 +232,9 @@ private:
         m_lines.import("from torchao.optim import CPUOffloadOptimizer");
         m_lines.add(fmt::format("optimizer = CPUOffloadOptimizer(model.parameters(), {}, offload_gradients={}, {})", name.call,
                                 pythonFlag(m_offload == "gradients"), arguments));
+        if (m_offload == "gradients" && (integer("accumulation") > 1 || m_parameters.flag("clipping") || isScaled()))
+            m_lines.comment("It takes each gradient away while backward runs: accumulation, clipping and loss scaling need "
+                            "DeepSpeed's offload instead.");
     }
 
     void writeSharded(const OptimizerName& name, const std::string& arguments)

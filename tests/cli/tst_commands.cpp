@@ -128,6 +128,57 @@ private slots:
             QVERIFY2(ran.out.contains(words), words);
     }
 
+    void predictAsLinesForAnotherProgram()
+    {
+        const QStringList setting{"predict", "training-memory", "model=gpt2", "sequence=512", "zero=2", "data_parallel=4",
+                                  "advice=none", "checkpointing=block", "--device", "nvidia-h200"};
+        const Ran lines = cli(setting + QStringList{"--as", "pytorch"});
+        QCOMPARE(lines.code, 0);
+        QVERIFY2(lines.out.contains("import torch\n") && lines.out.contains("ShardingStrategy.SHARD_GRAD_OP"), lines.out);
+        const Ran config = cli(setting + QStringList{"--as", "deepspeed"});
+        QCOMPARE(config.code, 0);
+        QCOMPARE(config.json()["zero_optimization"].toObject()["stage"].toInt(), 2); // JSON and nothing else
+        QVERIFY(config.says("Checkpointing is the model's")); // what it does not say
+        QTemporaryDir folder;
+        QCOMPARE(cli(setting + QStringList{"--as", "deepspeed", "-o", folder.filePath("ds.json")}).code, 0);
+        QFile file(folder.filePath("ds.json"));
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        QCOMPARE(file.readAll(), config.out);
+    }
+
+    void linesThatAreNotThereAreRefused()
+    {
+        const Ran unknown = cli({"predict", "training-memory", "advice=none", "--device", "nvidia-h200", "--as", "pytorh"});
+        QCOMPARE(unknown.code, 2);
+        QVERIFY(unknown.says("did you mean pytorch?"));
+        QCOMPARE(cli({"predict", "stride", "--as", "pytorch"}).code, 2);
+        QCOMPARE(cli({"predict", "training-memory", "--as", "pytorch", "--json"}).code, 2);
+        QCOMPARE(cli({"predict", "training-memory", "model=nosuch", "--as", "pytorch"}).code, 2);
+    }
+
+    void parametersAreListedInTheirGroups()
+    {
+        const Ran text = cli({"describe", "training-memory"});
+        QVERIFY(text.out.indexOf("  model=") < text.out.indexOf("  parallelism and offload:"));
+        QVERIFY(text.out.indexOf("  parallelism and offload:") < text.out.indexOf("  zero="));
+        QVERIFY(text.out.indexOf("  memory details:") < text.out.indexOf("  allocator="));
+        const QJsonArray parameters = cli({"describe", "training-memory", "--json"}).json()["parameters"].toArray();
+        for (const QJsonValue& one : parameters) {
+            if (one["key"].toString() == "zero")
+                QCOMPARE(one["group"].toString(), "parallelism and offload");
+            if (one["key"].toString() == "model")
+                QVERIFY(one["group"].isUndefined());
+        }
+    }
+
+    void operationsReadInFlop()
+    {
+        const Ran ran = cli({"predict", "attention", "--device", "nvidia-h200"});
+        QVERIFY(ran.out.contains("120 GFLOP") && !ran.out.contains("120259084288"));
+        const QJsonObject record = cli({"predict", "attention", "--device", "nvidia-h200", "--json"}).json();
+        QCOMPARE(record["predicted"]["figures"]["flash_flops"]["value"].toDouble(), 120259084288.0);
+    }
+
     void sameQuestionSameAnswer()
     {
         const auto ask = [] {

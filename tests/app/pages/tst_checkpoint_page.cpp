@@ -99,6 +99,7 @@ private slots:
     void theCursorOfThePictureIsOnTheCurve();
     void theBatchSaysWhatItIs();
     void buttonsChooseTheStrategy();
+    void noButtonIsCutWhereThereIsLittleRoom();
     void tooLittleSaysWhatWouldDo();
     void chainsComeFromFiles();
     void measuredSchedulesBecomeRings();
@@ -266,6 +267,19 @@ void TestCheckpointPage::buttonsChooseTheStrategy()
     button("optimal")->click();
     settle(*page);
     QCOMPARE(figure(*page, "feasible"), 1.0);
+}
+
+void TestCheckpointPage::noButtonIsCutWhereThereIsLittleRoom()
+{
+    auto page = open({"chain=uniform:24", "budget=12"});
+    auto* field = page->inspector()->form()->field(QStringLiteral("strategy"));
+    for (const int width : {944, 1280, 1920, 944}) {
+        page->resize(width, 552);
+        settle(*page);
+        for (const QToolButton* button : field->findChildren<QToolButton*>())
+            QVERIFY2(button->width() >= button->sizeHint().width(),
+                     qPrintable(QStringLiteral("%1 at %2: %3 < %4").arg(button->text()).arg(width).arg(button->width()).arg(button->sizeHint().width())));
+    }
 }
 
 void TestCheckpointPage::tooLittleSaysWhatWouldDo()

@@ -2,6 +2,7 @@
 // The generic page over every experiment of the registry, in both themes and several sizes; edits,
 // undo, states without measurement, with one, and with one that does not belong.
 #include "app/pages/sheet.h"
+#include "app/pages/parameter_section.h"
 #include "app/settings/theme.h"
 #include "tests/support/page_fixture.h"
 
@@ -9,6 +10,8 @@
 #include <QComboBox>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QSignalSpy>
 #include <QSlider>
 #include <QTest>
@@ -55,6 +58,65 @@ private slots:
         QCOMPARE(image.size(), size);
         const QColor corner = image.pixelColor(size.width() / 2, size.height() - 3);
         QCOMPARE(corner.lightnessF() > 0.5, theme == "light");
+    }
+
+    void fourFiguresStayInSight()
+    {
+        auto page = open("checkpoint", "nvidia-h200");
+        page->resize(944, 552);
+        QTRY_VERIFY(page->upToDate());
+        HeadlineStrip* strip = page->inspector()->headlines();
+        QVERIFY(strip->isVisible());
+        QCOMPARE(strip->texts().size(), 4);
+        QCOMPARE(strip->texts().front(), QString("peak: predicted 56 MiB"));
+        auto* scroll = page->inspector()->findChild<QScrollArea*>();
+        scroll->verticalScrollBar()->setValue(scroll->verticalScrollBar()->maximum());
+        QVERIFY(scroll->verticalScrollBar()->value() > 0);
+        QVERIFY(!strip->visibleRegion().isEmpty());
+        // A click is a question: the row is chosen and its why is told.
+        QSignalSpy chosen(strip, &HeadlineStrip::chosen);
+        strip->findChildren<QAbstractButton*>().at(2)->click();
+        QCOMPARE(chosen.size(), 1);
+        QCOMPARE(page->inspector()->figures()->currentKey(), QString("recomputed_forwards"));
+    }
+
+    void headlinesTellWhatWasMeasured()
+    {
+        m_fixture->document.addRecord(sampleRecord("stride", {}, 2));
+        auto page = open("stride", "nvidia-h200");
+        QTRY_VERIFY(page->upToDate());
+        const QString bandwidth = page->inspector()->headlines()->texts().at(1);
+        QVERIFY2(bandwidth.startsWith("useful bandwidth: predicted 1.11 TB/s, measured 2.21 TB/s"), qPrintable(bandwidth));
+    }
+
+    void aSectionRemembersThatItWasUnfolded()
+    {
+        const auto details = [](ExperimentPage& page) { return page.inspector()->form()->sections().back(); };
+        auto page = open("training-memory", "nvidia-h200");
+        QCOMPARE(page->inspector()->form()->sections().size(), std::size_t(3));
+        QVERIFY(!details(*page)->isOpen());
+        details(*page)->header()->click();
+        page.reset();
+        page = open("training-memory", "nvidia-h200");
+        QVERIFY(details(*page)->isOpen());
+        details(*page)->header()->click();
+        page.reset();
+        QVERIFY(!details(*open("training-memory", "nvidia-h200"))->isOpen());
+    }
+
+    void aFoldedSectionTellsWhatWasChangedInIt()
+    {
+        auto page = open("training-memory", "nvidia-h200");
+        QVERIFY(page->setText("zero", "2"));
+        QTRY_VERIFY(page->upToDate());
+        const ParameterSection* parallelism = page->inspector()->form()->sections().at(1);
+        QCOMPARE(parallelism->title(), QString("Parallelism and offload"));
+        QCOMPARE(parallelism->changedText(), QString("ZeRO stage 2"));
+        QVERIFY(page->setText("model", "mlp:784,512,10")); // without tokens
+        QVERIFY(page->setText("sequence", "512"));
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY(page->inspector()->form()->field("sequence")->isHidden());
+        QCOMPARE(page->inspector()->form()->idleText(), QString("Set, but without effect here: sequence 512 tokens"));
     }
 
     void everyControlHasANameAndTheKeyboardReachesIt()

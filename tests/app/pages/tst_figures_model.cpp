@@ -90,10 +90,24 @@ private slots:
         QCOMPARE(error.data(Qt::ForegroundRole).value<QColor>(), currentTheme().textFaint);
     }
 
+    void operationsAreShortAndTheirDigitsAreInTheTooltip()
+    {
+        Outcome predicted;
+        predicted.figures = {figure("standard_flops", 120259084288.0, Unit::One), figure("parameter_count", 6738415616.0, Unit::One)};
+        FiguresModel model;
+        model.setRows(figureRows(&predicted, nullptr, {}, true), ByteStyle::Binary);
+        const QModelIndex flops = model.index(0, FiguresModel::PredictedColumn);
+        QCOMPARE(flops.data().toString(), QString("120 GFLOP"));
+        const QString exact = flops.data(Qt::ToolTipRole).toString();
+        QCOMPARE(QString(exact).remove(QChar(0x202f)), QString("120259084288 floating-point operations"));
+        QVERIFY(model.text().contains("standard_flops\t1\t120259084288\t")); // what is copied keeps them
+        QCOMPARE(model.index(1, FiguresModel::PredictedColumn).data().toString().remove(QChar(0x202f)), QString("6738415616"));
+    }
+
     void longCountsMayBeBrief()
     {
         Outcome predicted;
-        predicted.figures = {figure("flops", 120259084288.0, Unit::One), figure("ridge", 16.25, Unit::One),
+        predicted.figures = {figure("elements", 120259084288.0, Unit::One), figure("ridge", 16.25, Unit::One),
                              figure("bytes", 3e12, Unit::Byte)};
         FiguresModel model;
         model.setRows(figureRows(&predicted, nullptr, {}, false), ByteStyle::Decimal);

@@ -3,6 +3,7 @@
 // what does not parse stays, with the reason under it.
 #include "app/pages/number_field.h"
 #include "app/pages/parameter_form.h"
+#include "app/pages/parameter_section.h"
 
 #include <QAbstractItemView>
 #include <QAccessible>
@@ -177,16 +178,87 @@ private slots:
         both[1].appliesTo = AppliesTo::Gpus;
         ParameterForm form(both);
         form.display(standard());
-        form.setDevice(false);
+        form.setIdle({"stride"});
         QVERIFY(!form.field("bytes")->isHidden() && form.field("stride")->isHidden());
-        form.setDevice(true);
+        form.setIdle({"bytes"});
         QVERIFY(form.field("bytes")->isHidden() && !form.field("stride")->isHidden());
         QVERIFY(!form.field("operation")->isHidden());
         Parameters swept = standard();
         swept.setSweep(Sweep{"bytes", {1024.0, 2048.0}});
         form.display(swept);
-        form.setDevice(true);
         QVERIFY(!form.field("bytes")->isHidden()); // or nothing says what the plot is over
+    }
+
+    void whatIsSetAndHasNoEffectIsNamed()
+    {
+        ParameterForm form(schema());
+        Parameters now = standard();
+        now.set("stride", 16.0);
+        form.display(now);
+        form.setIdle({"stride", "element"});
+        QVERIFY(form.field("stride")->isHidden() && form.field("element")->isHidden());
+        QCOMPARE(form.idleText(), QString("Set, but without effect here: stride 16 elements"));
+        form.setIdle({"element"});
+        QVERIFY(form.idleText().isEmpty());
+        // The schema's own default is no choice of anybody, also where a page opens with another.
+        Parameters other = standard();
+        other.set("stride", 32.0);
+        form.setStandard(other);
+        form.display(standard());
+        form.setIdle({"stride"});
+        QVERIFY(form.idleText().isEmpty());
+    }
+
+    void sectionsFoldAndTellWhatIsChanged()
+    {
+        Schema grouped = schema();
+        setGroup(grouped, "details", {"element", "warm"});
+        ParameterForm form(grouped);
+        form.display(standard());
+        form.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&form));
+        QCOMPARE(form.sections().size(), std::size_t(1));
+        ParameterSection* section = form.sections().front();
+        QCOMPARE(section->title(), QString("Details"));
+        QVERIFY(!section->isOpen() && !form.field("element")->isVisible() && form.field("stride")->isVisible());
+        QCOMPARE(section->header()->accessibleName(), QString("Details, folded"));
+        // The keyboard opens it.
+        QSignalSpy folded(&form, &ParameterForm::folded);
+        section->header()->setFocus();
+        QTest::keyClick(section->header(), Qt::Key_Space);
+        QVERIFY(section->isOpen() && form.field("element")->isVisible());
+        QCOMPARE(folded.size(), 1);
+        QCOMPARE(folded.front().at(0).toString(), QString("Details"));
+        QCOMPARE(folded.front().at(1).toBool(), true);
+        QCOMPARE(section->header()->accessibleName(), QString("Details, unfolded"));
+        // What is not at its default is told while it is folded.
+        QTest::keyClick(section->header(), Qt::Key_Space);
+        Parameters now = standard();
+        now.set("element", std::string("float64"));
+        now.set("warm", true);
+        form.display(now);
+        QCOMPARE(section->changedText(), QString("element float64 (8 B), warm caches"));
+        QCOMPARE(section->header()->accessibleName(), QString("Details, folded, 2 changed: element float64 (8 B), warm caches"));
+        form.setStandard(now); // another device's defaults
+        QVERIFY(section->changedText().isEmpty());
+        // A section of nothing is not there.
+        form.setIdle({"element", "warm"});
+        QVERIFY(section->isHidden());
+        form.setIdle({});
+        QVERIFY(!section->isHidden());
+    }
+
+    void whatThePageSeesToIsNeverShown()
+    {
+        ParameterForm form(schema());
+        Parameters now = standard();
+        now.set("stride", 16.0);
+        form.leaveOut("stride");
+        form.display(now);
+        form.setIdle({});
+        QVERIFY(form.field("stride")->isHidden());
+        form.setIdle({"stride"});
+        QVERIFY(form.idleText().isEmpty());
     }
 
     void itShowsValuesForPeople()

@@ -164,6 +164,20 @@ private slots:
         QCOMPARE(newer.value("version").toInt(), 99);
         QCOMPARE(newer.value("shape").toString(), QStringLiteral("round"));
     }
+
+    void unfoldedSectionsAreRemembered()
+    {
+        {
+            Settings settings(path("folds.ini"));
+            QVERIFY(!settings.isUnfolded("a/Details"));
+            settings.setUnfolded("a/Details", true);
+            settings.setUnfolded("b/Details", true);
+            settings.setUnfolded("b/Details", false);
+        }
+        const Settings settings(path("folds.ini"));
+        QVERIFY(settings.isUnfolded("a/Details"));
+        QVERIFY(!settings.isUnfolded("b/Details"));
+    }
 };
 
 QTEST_GUILESS_MAIN(TestSettings)

@@ -8,6 +8,7 @@
 #include "core/device/catalogue.h"
 #include "tests/support/quiet_window.h"
 
+#include <QClipboard>
 #include <QDropEvent>
 #include <QFile>
 #include <QLineEdit>
@@ -477,6 +478,34 @@ private slots:
         QVERIFY(window.runs().current());
         window.runs().stop();
         QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 10000);
+    }
+
+    void aProcessorOpensTheMemoryBudgetWithAModelThatItHolds()
+    {
+        MainWindow window(quietWindow());
+        const std::string id = "training-memory";
+        window.document().setDevice(id, "cpu");
+        QVERIFY(window.showPage("training-memory"));
+        QCOMPARE(window.document().parameters(id).text("model"), std::string("gpt2"));
+        QCOMPARE(window.document().parameters(id).integer("sequence"), 1024);
+        window.document().setParameter(id, "batch", 2.0);
+        window.page()->resetParameters();
+        QCOMPARE(window.document().parameters(id).text("model"), std::string("gpt2"));
+        QCOMPARE(window.document().parameters(id).integer("batch"), 8);
+    }
+
+    void theSettingIsCopiedAsCode()
+    {
+        MainWindow window(quietWindow());
+        window.show();
+        QVERIFY(window.showPage("training-memory"));
+        QAction& lines = window.actions().at(QStringLiteral("edit.copyPytorch"));
+        QVERIFY(lines.isEnabled());
+        lines.trigger();
+        QVERIFY(QGuiApplication::clipboard()->text().contains("import torch\n"));
+        QCOMPARE(window.banner().texts().size(), 1);
+        QVERIFY(window.showPage("stride"));
+        QVERIFY(!lines.isEnabled()); // nothing to say of it
     }
 
     void onlyTheSelectedPointCanBeMeasured()

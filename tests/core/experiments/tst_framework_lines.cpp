@@ -156,6 +156,9 @@ private slots:
         row("precision=fp16-autocast clipping=true", "    scaler.unscale_(optimizer)\n    torch.nn.utils.clip_grad_norm_(");
         row("precision=bf16", "model = model.to(\"cuda\", dtype=torch.bfloat16)");
         row("precision=bf16-mixed", "# PyTorch's optimizers keep no fp32 master copy");
+        row("precision=fp16", "# Nothing scales the loss: GradScaler refuses fp16 gradients.");
+        row("precision=fp16-autocast zero=3", "scaler = ShardedGradScaler()");
+        row("offload=gradients accumulation=4", "# It takes each gradient away while backward runs");
         row("precision=fp8", "# PyTorch has no FP8 layers of its own");
         row("optimizer=adamw", "torch.optim.AdamW(model.parameters(), lr=learning_rate, foreach=True)");
         row("optimizer=sgd optimizer_implementation=loop", "torch.optim.SGD(model.parameters(), lr=learning_rate, foreach=False)");
