@@ -3,8 +3,8 @@
 // draws in experiment_page_view.cpp.
 #include "app/pages/experiment_page.h"
 
-#include "app/plots/plot_style.h"
 #include "app/pages/parameter_section.h"
+#include "app/plots/plot_style.h"
 
 #include <nlohmann/json.hpp>
 
