@@ -25,7 +25,7 @@ struct RecordAdded { std::size_t index; bool isBack = false; };
 struct RecordRemoved { std::size_t index; };
 struct RecordMoved { std::size_t from, to; };
 struct RecordRenamed { std::size_t index; };
-/// Note or pin.
+/// Note, pin or baseline.
 struct RecordChanged { std::size_t index; };
 /// File name, read-only state, or what is on disk.
 struct FileChanged { };

@@ -261,17 +261,43 @@ void StudyDocument::setRecordNote(std::size_t index, const std::string& note, in
     pushRecordText(index, tr("Change note"), &Record::note, note, gesture);
 }
 
+void StudyDocument::pushRecordFlag(std::size_t index, const QString& text, bool Record::* field,
+                                   bool value)
+{
+    if (index >= m_study.records.size() || m_study.records[index].*field == value)
+        return;
+    const char* slot = field == &Record::pinned ? "/pinned" : "/baseline";
+    push(new ChangeValue<bool>(
+        text,
+        {"record/" + std::to_string(index) + slot,
+         [this, index, field]() -> bool& { return m_study.records[index].*field; },
+         [this, index](bool) { emitEvent(RecordChanged{index}); }},
+        value, 0));
+}
+
 void StudyDocument::setRecordPinned(std::size_t index, bool pinned)
 {
-    if (index >= m_study.records.size() || m_study.records[index].pinned == pinned)
+    if (index >= m_study.records.size())
         return;
     const QString name = nameOf(m_study.records[index]);
-    push(new ChangeValue<bool>(
-        pinned ? tr("Pin %1").arg(name) : tr("Unpin %1").arg(name),
-        {"record/" + std::to_string(index) + "/pinned",
-         [this, index]() -> bool& { return m_study.records[index].pinned; },
-         [this, index](bool) { emitEvent(RecordChanged{index}); }},
-        pinned, 0));
+    pushRecordFlag(index, pinned ? tr("Pin %1").arg(name) : tr("Unpin %1").arg(name),
+                   &Record::pinned, pinned);
+}
+
+void StudyDocument::setBaseline(std::size_t index, bool baseline)
+{
+    const std::vector<Record>& records = m_study.records;
+    if (index >= records.size() || records[index].baseline == baseline)
+        return;
+    const QString text = baseline ? tr("Compare with %1").arg(nameOf(records[index]))
+                                  : tr("Compare with no baseline");
+    m_undo->beginMacro(text);
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        if (i != index && records[i].experiment == records[index].experiment)
+            pushRecordFlag(i, text, &Record::baseline, false);
+    }
+    pushRecordFlag(index, text, &Record::baseline, baseline);
+    m_undo->endMacro();
 }
 
 void StudyDocument::moveRecord(std::size_t from, std::size_t to)

@@ -131,6 +131,8 @@ public:
     void renameRecord(std::size_t index, const std::string& name);
     void setRecordNote(std::size_t index, const std::string& note, int gesture = 0);
     void setRecordPinned(std::size_t index, bool pinned);
+    /// The one with which the others of its experiment are compared; the one before is it no longer.
+    void setBaseline(std::size_t index, bool baseline);
     void moveRecord(std::size_t from, std::size_t to);
     /// Saved, but neither a step nor a modification. Undoing an edit of another page shows it.
     void setPage(const std::string& experiment);
@@ -144,6 +146,7 @@ private:
     void push(QUndoCommand* command);
     void pushParameters(const std::string& experiment, Parameters parameters, const QString& text,
                         const std::string& slot, int gesture);
+    void pushRecordFlag(std::size_t index, const QString& text, bool Record::* field, bool value);
     void pushRecordText(std::size_t index, const QString& text, std::string Record::* field,
                         const std::string& value, int gesture);
     const PageState* findPage(const std::string& experiment) const;

@@ -47,9 +47,9 @@ void putBack(Json& json, const Json& extra)
     }
 }
 
-constexpr std::array<std::string_view, 12> recordKeys{
-    "format",   "version",    "name",       "note",   "pinned",  "experiment",
-    "parameters", "device", "predicted", "measured", "comparison", "provenance"};
+constexpr std::array<std::string_view, 13> recordKeys{
+    "format", "version", "name", "note", "pinned", "baseline", "experiment", "parameters", "device",
+    "predicted", "measured", "comparison", "provenance"};
 constexpr std::array<std::string_view, 5> studyKeys{"format", "version", "title", "records", "view"};
 
 /// The version of a document, after checking its format word.
@@ -116,10 +116,12 @@ Result<Record> readRecordNode(const JsonReader& reader)
     MEMSCAPE_TRY(name, reader.string("name", ""));
     MEMSCAPE_TRY(note, reader.string("note", ""));
     MEMSCAPE_TRY(pinned, optionalFlag(reader, "pinned"));
+    MEMSCAPE_TRY(baseline, optionalFlag(reader, "baseline"));
     record.experiment = experiment;
     record.name = name;
     record.note = note;
     record.pinned = pinned;
+    record.baseline = baseline;
     MEMSCAPE_CHECK(readParameters(record, reader));
     MEMSCAPE_TRY(deviceNode, reader.at("device"));
     MEMSCAPE_TRY(device, deviceFromJson(deviceNode.node(), deviceNode.path()));
@@ -175,6 +177,15 @@ Comparison Record::comparison() const
     return predicted && measured ? compare(*predicted, *measured) : Comparison{};
 }
 
+std::optional<std::size_t> baselineOf(const std::vector<Record>& records, std::string_view experiment)
+{
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        if (records[i].baseline && records[i].experiment == experiment)
+            return i;
+    }
+    return std::nullopt;
+}
+
 std::string programVersion()
 {
     return MEMSCAPE_VERSION;
@@ -220,6 +231,8 @@ Json recordToJson(const Record& record)
         json["note"] = record.note;
     if (record.pinned)
         json["pinned"] = true;
+    if (record.baseline)
+        json["baseline"] = true;
     json["experiment"] = record.experiment;
     json["parameters"] = record.foreignParameters.is_object() ? record.foreignParameters
                                                               : parametersToJson(record.parameters);

@@ -33,9 +33,14 @@ struct Record
     std::string name; ///< "stride sweep · H200"
     std::string note;
     bool pinned = false;
+    /// The others of its experiment are compared with it; where several say so, the first counts.
+    bool baseline = false;
 
     Comparison comparison() const; ///< empty without both sides
 };
+
+/// The baseline of an experiment; nothing without one.
+std::optional<std::size_t> baselineOf(const std::vector<Record>& records, std::string_view experiment);
 
 /// Predict and wrap: device, parameters resolved, provenance with program and version.
 Result<Record> predictRecord(const Experiment& experiment, const Device& device,

@@ -156,6 +156,35 @@ private slots:
         QCOMPARE(names(), std::string("abc"));
     }
 
+    void oneRecordOfAnExperimentIsTheBaseline()
+    {
+        StudyDocument document;
+        for (const char* name : {"a", "b", "c"})
+            document.addRecord(sample::record(name));
+        Record elsewhere = sample::record("other");
+        elsewhere.experiment = "hierarchy";
+        document.addRecord(elsewhere);
+        const auto baseline = [&](const char* experiment) {
+            const auto index = baselineOf(document.records(), experiment);
+            return index ? int(*index) : -1;
+        };
+        QCOMPARE(baseline("stride"), -1);
+        document.setBaseline(3, true);
+        document.setBaseline(0, true);
+        const int before = document.undoStack()->count();
+        document.setBaseline(1, true);
+        QCOMPARE(document.undoStack()->count(), before + 1); // one step, though two records change
+        QVERIFY(!document.records()[0].baseline);
+        QCOMPARE(baseline("stride"), 1);
+        QCOMPARE(baseline("hierarchy"), 3); // another experiment keeps its own
+        document.undoStack()->undo();
+        QCOMPARE(baseline("stride"), 0);
+        document.setBaseline(0, false);
+        QCOMPARE(baseline("stride"), -1);
+        document.setBaseline(7, true);
+        QCOMPARE(document.undoStack()->count(), before + 1);
+    }
+
     void foreignIndicesDoNothing()
     {
         StudyDocument document;

@@ -17,6 +17,7 @@ private slots:
     void initTestCase();
     void readsBackToTheByte();
     void unknownKeysAreKept();
+    void theBaselineIsWrittenOnlyWhereThereIsOne();
     void everyOutcomeHasTheSameShape();
     void anUnknownExperimentIsKept();
     void aNewerVersionIsSaid();
@@ -49,6 +50,22 @@ void TestRecord::readsBackToTheByte()
     QVERIFY2(back.has_value(), back ? "" : back.error().text().c_str());
     QCOMPARE(jsonText(recordToJson(*back)), jsonText(m_json));
     QCOMPARE(m_json.begin().key(), std::string("format")); // readers look there first
+}
+
+void TestRecord::theBaselineIsWrittenOnlyWhereThereIsOne()
+{
+    QVERIFY(!m_json.contains("baseline")); // documents from before stay as they are
+    Record record = m_record;
+    record.baseline = true;
+    const auto back = recordFromJson(recordToJson(record));
+    QVERIFY(back->baseline);
+    QVERIFY(!back->extra.contains("baseline"));
+    const std::vector<Record> records{m_record, record, record};
+    QCOMPARE(baselineOf(records, "stride"), std::optional<std::size_t>(1)); // the first counts
+    QVERIFY(!baselineOf(records, "hierarchy"));
+    Json broken = recordToJson(record);
+    broken["baseline"] = "yes";
+    QCOMPARE(recordFromJson(broken).error().place, std::string("baseline"));
 }
 
 void TestRecord::unknownKeysAreKept()
