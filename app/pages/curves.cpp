@@ -116,9 +116,11 @@ void addPinned(const SeriesGroup& group, const PinnedOutcome& pinned, int number
 {
     const Outcome* outcome = outcomeOf(pinned);
     const Series* series = outcome ? outcome->findSeries(group.series.front()) : nullptr;
-    if (series != nullptr)
-        curves.push_back(
-            curveOf(*series, pinnedPrefix(number), pinned.name, CurveRole::Pinned, pinned.palette));
+    if (series == nullptr)
+        return;
+    curves.push_back(
+        curveOf(*series, pinnedPrefix(number), pinned.name, CurveRole::Pinned, pinned.palette));
+    curves.back().dashed = pinned.measured == nullptr;
 }
 
 void addOther(const SeriesGroup& group, const OtherBasis& other, std::vector<Curve>& curves)
@@ -127,6 +129,23 @@ void addOther(const SeriesGroup& group, const OtherBasis& other, std::vector<Cur
     if (series != nullptr && !redundant(*series, *other.predicted, group))
         curves.push_back(curveOf(*series, QStringLiteral("basis.%1.").arg(int(other.role)),
                                  other.name, other.role, 0));
+}
+
+/// Curves of the same kind are told against the baseline's: measured ones, or predicted ones.
+void compareWithBaseline(const SeriesGroup& group, const CurveInput& input, std::vector<Curve>& curves)
+{
+    const auto baseline = std::find_if(input.pinned.begin(), input.pinned.end(),
+                                       [](const PinnedOutcome& pinned) { return pinned.isBaseline; });
+    if (baseline == input.pinned.end())
+        return;
+    const QString series = text(group.series.front());
+    const QString against = pinnedPrefix(int(baseline - input.pinned.begin())) + series;
+    const QString own = (baseline->measured ? QStringLiteral("measured.") : QStringLiteral("predicted.")) + series;
+    for (Curve& curve : curves) {
+        const bool isOfKind = curve.role == CurveRole::Pinned && curve.dashed == !baseline->measured;
+        if (curve.key != against && (curve.key == own || isOfKind))
+            curve.against = against;
+    }
 }
 
 struct Span
@@ -222,6 +241,7 @@ std::vector<Curve> makeCurves(const SeriesGroup& group, const CurveInput& input)
         addPredicted(group, input, curves);
     if (input.measured)
         addMeasured(group, input, curves);
+    compareWithBaseline(group, input, curves);
     return curves;
 }
 

@@ -33,6 +33,7 @@ struct PinnedOutcome
     int palette = 0;
     const Outcome* predicted = nullptr;
     const Outcome* measured = nullptr;
+    bool isBaseline = false; ///< the other curves are told against it
 };
 
 /// What another basis than the shown prediction's would predict.
@@ -46,7 +47,7 @@ struct OtherBasis
 struct CurveInput
 {
     const Outcome* predicted = nullptr;
-    QString basis = {}; ///< legend: "predicted (calibrated)"; empty: "predicted"
+    QString basis = {}; ///< legend: "predicted (H100, calibrated)"; empty: "predicted"
     std::vector<OtherBasis> others = {};
     const Outcome* measured = nullptr; ///< or the points that have arrived so far
     QString measuredOn; ///< legend: "measured on This CPU"

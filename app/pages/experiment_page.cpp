@@ -39,6 +39,7 @@ ExperimentPage::ExperimentPage(const Experiment& experiment, PageServices servic
     setObjectName(QStringLiteral("page"));
     setAttribute(Qt::WA_StyledBackground);
     build();
+    buildStrip();
     connectAll();
     if (MemoryGuide::guides(experiment))
         buildMemory();
@@ -129,7 +130,6 @@ void ExperimentPage::connectAll()
                 m_services.settings.setUnfolded(section(title), open);
             });
     connect(m_inspector->form(), &ParameterForm::editing, this, &ExperimentPage::setEditing);
-    connect(m_inspector->records(), &RecordsList::chosen, this, &ExperimentPage::chooseRecord);
     connect(m_inspector->records(), &RecordsList::parametersWanted, this,
             &ExperimentPage::useRecord);
     connect(m_plot, &PagePlot::groupChosen, this, [this](const QString& key) {

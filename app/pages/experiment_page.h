@@ -18,6 +18,7 @@
 #include "app/pages/memory_guide.h"
 #include "app/pages/page_header.h"
 #include "app/pages/page_plot.h"
+#include "app/pages/records_strip.h"
 #include "app/pages/shown_measurement.h"
 #include "app/pictures/picture.h"
 #include "app/settings/settings.h"
@@ -58,6 +59,7 @@ public:
     Picture* picture() const { return m_picture; } ///< null where there is none
     /// Where the keyboard belongs at first: the plot, or the picture that stands for it.
     QWidget* stage() const;
+    RecordsStrip* strip() const { return m_strip; }
     Inspector* inspector() const { return m_inspector; }
     QSplitter* splitter() const { return m_splitter; }
 
@@ -81,6 +83,10 @@ public:
     void calibrate();
     /// Shows this record as the measurement until parameters change what is asked; −1: automatic.
     void chooseRecord(int index);
+    /// As a click on it in the list or the strip: one without a measurement is put on the page.
+    void showRecord(int index);
+    /// Keeps the present prediction as a record that is drawn beside what comes next.
+    void pinPrediction();
     void useRecord(int index); ///< its parameters and device, as one step each
     /// Sets a parameter from text (a value or a sweep); what does not parse is refused.
     Result<void> setText(const QString& key, const QString& text);
@@ -120,6 +126,10 @@ private:
     void documentChanged(const ChangeEvent& event);
     void schedule(int what);
     void refreshInputs();
+    void buildStrip();
+    std::optional<std::size_t> baseline() const;
+    std::vector<FigureRow> figuresBeside(std::vector<FigureRow> rows) const;
+    QString predictionName() const;
     void buildMemory();
     void buildCheckpoint();
     std::vector<SeriesGroup> plotGroups(const Outcome& outcome) const;
@@ -160,6 +170,7 @@ private:
     Picture* m_picture;
     PagePlot* m_plot;
     Inspector* m_inspector;
+    RecordsStrip* m_strip = nullptr; ///< of the records, under the plot
     QSplitter* m_splitter;
     MemoryGuide* m_memory = nullptr;
     CheckpointGuide* m_checkpoint = nullptr;

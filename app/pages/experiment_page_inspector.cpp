@@ -70,7 +70,8 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
     const bool samePoint = measured
         && (swept.empty()
             || differenceText(m_experiment.schema(), parameters(), now.parameters, {}).isEmpty());
-    m_inspector->setFigures(figureRows(predicted, measured, x, samePoint), bytes, now.outcome.has_value());
+    m_inspector->setFigures(figuresBeside(figureRows(predicted, measured, x, samePoint)), bytes,
+                            now.outcome.has_value());
 
     const Device* target = device();
     QString basis;

@@ -13,6 +13,7 @@ void ExperimentPage::refreshInputs()
     const Parameters now = parameters();
     m_inspector->form()->display(now, byteStyle());
     m_header->setDevice(deviceId());
+    m_inspector->records()->model()->setNaming(deviceId(), byteStyle());
     if (const Device* target = device()) {
         m_inspector->form()->setStandard(standard());
         m_inspector->form()->setIdle(m_experiment.idleParameters(*target, now));
@@ -79,29 +80,13 @@ ShownMeasurement ExperimentPage::shown() const
                             target ? *target : none, parameters(), m_chosen);
 }
 
-std::vector<PinnedOutcome> ExperimentPage::pinnedOutcomes(const ShownMeasurement& now) const
-{
-    std::vector<PinnedOutcome> pinned;
-    const std::vector<Record>& records = m_services.document.records();
-    for (std::size_t i = 0; i < records.size(); ++i) {
-        const Record& record = records[i];
-        if (!record.pinned || record.experiment != m_id || int(i) == now.recordIndex)
-            continue;
-        pinned.push_back({recordName(record), m_inspector->records()->model()->paletteOf(i),
-                          record.predicted ? &*record.predicted : nullptr,
-                          record.measured ? &*record.measured : nullptr});
-    }
-    return pinned;
-}
-
 CurveInput ExperimentPage::curveInput(const ShownMeasurement& now) const
 {
     CurveInput input;
     input.predicted = m_prediction ? &*m_prediction->predicted : nullptr;
-    if (m_prediction && m_services.settings.showBases()) {
+    if (m_prediction && m_services.settings.showBases())
         input.others = m_bases.answers();
-        input.basis = basisName(m_prediction->device);
-    }
+    input.basis = predictionName();
     input.measured = now.outcome ? &*now.outcome : nullptr;
     input.measuredOn = tr("measured on %1").arg(shortDeviceName(now.device));
     if (const QString grade = now.outcome ? gradeText(*now.outcome) : QString(); !grade.isEmpty())
@@ -140,7 +125,7 @@ std::vector<Record> ExperimentPage::exportRecords() const
         records.push_back(std::move(*record));
     const std::vector<Record>& all = m_services.document.records();
     for (std::size_t i = 0; i < all.size(); ++i) {
-        if (all[i].pinned && all[i].experiment == m_id && int(i) != now.recordIndex)
+        if ((all[i].pinned || all[i].baseline) && all[i].experiment == m_id && int(i) != now.recordIndex)
             records.push_back(all[i]);
     }
     return records;

@@ -17,25 +17,6 @@ namespace {
 constexpr double close = 0.10, far = 0.25; ///< errors up to here are shown as good, as a warning
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// The point of a measured series at x, as a figure with its band.
-std::optional<Figure> figureAt(const Outcome& measured, const Figure& like, double x)
-{
-    const Series* series = measured.findSeries(like.key);
-    if (series == nullptr)
-        return std::nullopt;
-    for (std::size_t i = 0; i < series->x.values.size() && i < series->y.size(); ++i) {
-        if (series->x.values[i] != x || !std::isfinite(series->y[i]))
-            continue;
-        Figure figure{like.key, like.label, series->yUnit, series->y[i]};
-        if (i < series->low.size() && i < series->high.size()) {
-            figure.low = series->low[i];
-            figure.high = series->high[i];
-        }
-        return figure;
-    }
-    return std::nullopt;
-}
-
 /// Long counts in groups of three digits: "6 738 415 616".
 QString grouped(QString text)
 {
@@ -113,6 +94,24 @@ static QColor errorColour(const FigureRow& row)
     return size <= close ? theme.good : size <= far ? theme.warning : theme.bad;
 }
 
+std::optional<Figure> figureAt(const Outcome& outcome, const Figure& like, double x)
+{
+    const Series* series = outcome.findSeries(like.key);
+    if (series == nullptr)
+        return std::nullopt;
+    for (std::size_t i = 0; i < series->x.values.size() && i < series->y.size(); ++i) {
+        if (series->x.values[i] != x || !std::isfinite(series->y[i]))
+            continue;
+        Figure figure{like.key, like.label, series->yUnit, series->y[i]};
+        if (i < series->low.size() && i < series->high.size()) {
+            figure.low = series->low[i];
+            figure.high = series->high[i];
+        }
+        return figure;
+    }
+    return std::nullopt;
+}
+
 std::vector<FigureRow> figureRows(const Outcome* predicted, const Outcome* measured,
                                   std::optional<double> atX, bool figuresAreAtX)
 {
@@ -136,6 +135,32 @@ std::vector<FigureRow> figureRows(const Outcome* predicted, const Outcome* measu
         rows.push_back(std::move(row));
     }
     return rows;
+}
+
+void addBaseline(std::vector<FigureRow>& rows, const Outcome* predicted, const Outcome* measured,
+                 std::optional<double> atX, bool figuresAreAtX)
+{
+    const auto find = [&](const Outcome* outcome, const Figure& like) -> std::optional<Figure> {
+        if (outcome == nullptr)
+            return std::nullopt;
+        if (!figuresAreAtX)
+            return atX ? figureAt(*outcome, like, *atX) : std::nullopt;
+        const Figure* own = findFigure(outcome->figures, like.key);
+        return own ? std::optional<Figure>(*own) : std::nullopt;
+    };
+    for (FigureRow& row : rows) {
+        row.hasBaseline = true;
+        row.baseline = row.measured ? find(measured, *row.measured) : std::nullopt;
+        row.isMeasuredAgainst = row.baseline.has_value();
+        if (!row.baseline && row.predicted)
+            row.baseline = find(predicted, *row.predicted);
+        const std::optional<Figure>& shown = row.isMeasuredAgainst ? row.measured : row.predicted;
+        row.difference = nan;
+        if (!row.baseline || !row.baseline->isNumber() || !shown->isNumber())
+            continue;
+        const double from = row.baseline->number(), to = shown->number();
+        row.difference = from != 0 ? (to - from) / std::abs(from) : to == 0 ? 0 : nan;
+    }
 }
 
 void FiguresModel::setRows(std::vector<FigureRow> rows, ByteStyle bytes)
@@ -167,6 +192,33 @@ int FiguresModel::columnCount(const QModelIndex& parent) const
     return parent.isValid() ? 0 : int(NUM_COLUMNS);
 }
 
+/// Yes and no are words here, though documents say 1 and 0.
+static bool isWord(const Figure& figure)
+{
+    return !figure.isNumber() || figure.key == "fits" || figure.key == "feasible";
+}
+
+static QString differenceText(const FigureRow& row)
+{
+    if (row.baseline && isWord(*row.baseline)) {
+        const auto& shown = row.isMeasuredAgainst ? row.measured : row.predicted;
+        return shown->text() == row.baseline->text() ? QStringLiteral("=") : QStringLiteral("≠");
+    }
+    return std::isfinite(row.difference) ? QString::fromStdString(signedPercentText(row.difference))
+                                         : QStringLiteral("–");
+}
+
+QString FiguresModel::differenceTip(const FigureRow& row) const
+{
+    if (!row.baseline)
+        return tr("The baseline says nothing of this point.");
+    const QString value = figureText(*row.baseline, m_bytes, false);
+    if (row.isCounted)
+        return tr("Against %1 of the baseline: counted from what was asked, not measured").arg(value);
+    return row.isMeasuredAgainst ? tr("Measured, against %1 measured in the baseline").arg(value)
+                                 : tr("Predicted, against %1 predicted in the baseline").arg(value);
+}
+
 QString FiguresModel::display(const FigureRow& row, int column) const
 {
     const QString none = QStringLiteral("–");
@@ -177,6 +229,8 @@ QString FiguresModel::display(const FigureRow& row, int column) const
         return row.predicted ? figureText(*row.predicted, m_bytes, m_isBrief) : none;
     case MeasuredColumn:
         return row.measured ? figureText(*row.measured, m_bytes, m_isBrief) : none;
+    case BaselineColumn:
+        return differenceText(row);
     default:
         if (row.isCounted && row.measured)
             return tr("counted");
@@ -207,6 +261,8 @@ QString FiguresModel::toolTip(const FigureRow& row, int column) const
                      quantityText(*row.measured->low, row.measured->unit, m_bytes)),
                  QString::fromStdString(
                      quantityText(*row.measured->high, row.measured->unit, m_bytes)));
+    if (column == BaselineColumn)
+        return differenceTip(row);
     if (column == ErrorColumn && row.isCounted)
         return tr("Counted from what was asked, on both sides: a measurement does not touch it.");
     if (column == ErrorColumn && row.withinNoise)
@@ -234,7 +290,9 @@ QVariant FiguresModel::data(const QModelIndex& index, int role) const
         return (column == PredictedColumn || column == MeasuredColumn) && figure && !figure->isNumber();
     }
     case SortRole:
-        return column == ErrorColumn ? QVariant(row.error) : QVariant(display(row, column));
+        return column == ErrorColumn  ? QVariant(row.error)
+            : column == BaselineColumn ? QVariant(row.difference)
+                                       : QVariant(display(row, column));
     case Qt::TextAlignmentRole:
         return int(Qt::AlignVCenter | (column == LabelColumn ? Qt::AlignLeft : Qt::AlignRight));
     case Qt::ForegroundRole: {
@@ -242,6 +300,8 @@ QVariant FiguresModel::data(const QModelIndex& index, int role) const
         if (column == LabelColumn)
             return theme.textDim;
         if (column == MeasuredColumn && row.isCounted)
+            return theme.textFaint;
+        if (column == BaselineColumn && (!row.baseline || std::abs(row.difference) < 5e-5))
             return theme.textFaint;
         return column == ErrorColumn ? errorColour(row) : theme.text;
     }
@@ -255,12 +315,15 @@ QVariant FiguresModel::headerData(int section, Qt::Orientation orientation, int 
     if (orientation != Qt::Horizontal || section < 0 || section >= NUM_COLUMNS)
         return {};
     static const char* const names[] = {QT_TR_NOOP("Figures"), QT_TR_NOOP("predicted"),
-                                        QT_TR_NOOP("measured"), QT_TR_NOOP("vs\nmeasured")};
+                                        QT_TR_NOOP("measured"), QT_TR_NOOP("vs\nmeasured"),
+                                        QT_TR_NOOP("vs\nbaseline")};
     const Theme& theme = currentTheme();
     if (role == Qt::DisplayRole)
         return tr(names[section]);
     if (role == Qt::ToolTipRole && section == ErrorColumn)
         return tr("(predicted − measured) / measured");
+    if (role == Qt::ToolTipRole && section == BaselineColumn)
+        return tr("(shown − baseline) / baseline: measured against measured, else predicted against predicted");
     if (role == Qt::TextAlignmentRole)
         return int(Qt::AlignVCenter | (section == LabelColumn ? Qt::AlignLeft : Qt::AlignRight));
     if (role == Qt::ForegroundRole)
@@ -279,15 +342,22 @@ QString FiguresModel::text() const
         return QString::fromStdString(figure->isNumber() ? numberText(figure->number())
                                                          : figure->text());
     };
-    QString text = QStringLiteral("figure\tunit\tpredicted\tmeasured\terror\n");
+    const auto share = [](double part) {
+        return std::isfinite(part) ? QString::fromStdString(numberText(part)) : QString();
+    };
+    const bool hasBaseline = !m_rows.empty() && m_rows.front().hasBaseline;
+    QString text = QStringLiteral("figure\tunit\tpredicted\tmeasured\terror");
+    text += hasBaseline ? QStringLiteral("\tbaseline\tdifference\n") : QStringLiteral("\n");
     for (const FigureRow& row : m_rows) {
         const Figure* any = row.predicted ? &*row.predicted
             : row.measured                ? &*row.measured
                                           : nullptr;
         text += row.key + u'\t' + (any ? QString::fromUtf8(unitText(any->unit)) : QString()) + u'\t'
             + value(row.predicted) + u'\t' + value(row.measured) + u'\t'
-            + (std::isfinite(row.error) ? QString::fromStdString(numberText(row.error)) : QString())
-            + u'\n';
+            + share(row.error);
+        if (hasBaseline)
+            text += u'\t' + value(row.baseline) + u'\t' + share(row.baseline ? row.difference : nan);
+        text += u'\n';
     }
     return text;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The figures of a page as a table: label, predicted, measured, error. What is measured at another
 // point than the one shown, or not at all, is an en dash with the reason in its tooltip; nothing is
-// interpolated.
+// interpolated. Where a record is the baseline, a column says by how much the shown values differ.
 #pragma once
 
 #include "core/experiment/outcome.h"
@@ -24,6 +24,10 @@ struct FigureRow
     bool agree = false; ///< equal words
     bool withinNoise = false; ///< inside the measured band, however wide that is
     bool isCounted = false; ///< both sides repeat one count: nothing is compared
+    bool hasBaseline = false; ///< there is one, whether or not it has this figure
+    std::optional<Figure> baseline = {}; ///< measured if `isMeasuredAgainst`, else predicted
+    bool isMeasuredAgainst = false;
+    double difference = 0; ///< (shown − baseline) / |baseline|; NaN when there is none
 };
 
 class FiguresModel : public QAbstractTableModel
@@ -31,7 +35,7 @@ class FiguresModel : public QAbstractTableModel
     Q_OBJECT
 
 public:
-    enum Columns { LabelColumn, PredictedColumn, MeasuredColumn, ErrorColumn, NUM_COLUMNS };
+    enum Columns { LabelColumn, PredictedColumn, MeasuredColumn, ErrorColumn, BaselineColumn, NUM_COLUMNS };
     /// WordsRole: the cell holds words that may wrap, no number.
     enum Roles { SortRole = Qt::UserRole, KeyRole, WordsRole };
 
@@ -52,6 +56,7 @@ public:
 private:
     QString display(const FigureRow& row, int column) const;
     QString toolTip(const FigureRow& row, int column) const;
+    QString differenceTip(const FigureRow& row) const;
 
     std::vector<FigureRow> m_rows;
     ByteStyle m_bytes = ByteStyle::Binary;
@@ -65,5 +70,11 @@ QString figureText(const Figure& figure, ByteStyle bytes, bool isBrief = false);
 /// Rows from both sides. `atX` is the point shown: the measured figure is the one of the same x.
 std::vector<FigureRow> figureRows(const Outcome* predicted, const Outcome* measured,
                                   std::optional<double> atX, bool figuresAreAtX);
+/// The point of a series at x as a figure with its band; nothing where there is none.
+std::optional<Figure> figureAt(const Outcome& outcome, const Figure& like, double x);
+/// Puts the baseline beside the rows: measured beside measured, else predicted beside predicted.
+/// `atX` as above: `figuresAreAtX` says that its figures are of the shown point.
+void addBaseline(std::vector<FigureRow>& rows, const Outcome* predicted, const Outcome* measured,
+                 std::optional<double> atX, bool figuresAreAtX);
 
 } // namespace memscape

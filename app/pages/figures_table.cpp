@@ -122,6 +122,7 @@ FiguresTable::FiguresTable(QWidget* parent)
     horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     horizontalHeader()->setMinimumSectionSize(20);
     setAccessibleName(tr("Figures: predicted, measured, error"));
+    setColumnHidden(FiguresModel::BaselineColumn, true);
     forget();
     setCompared(false);
 }
@@ -129,6 +130,11 @@ FiguresTable::FiguresTable(QWidget* parent)
 void FiguresTable::setRows(std::vector<FigureRow> rows, ByteStyle bytes)
 {
     const bool sameShape = rows.size() == m_model->rows().size();
+    const bool hasBaseline = !rows.empty() && rows.front().hasBaseline;
+    if (hasBaseline == isColumnHidden(FiguresModel::BaselineColumn)) {
+        setColumnHidden(FiguresModel::BaselineColumn, !hasBaseline);
+        forget();
+    }
     m_model->setRows(std::move(rows), bytes);
     if (!sameShape)
         forget();

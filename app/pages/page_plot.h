@@ -7,6 +7,7 @@
 #include "app/pages/curves.h"
 #include "app/plots/plot_view.h"
 
+#include <QLayout>
 #include <QToolButton>
 #include <QWidget>
 
@@ -25,6 +26,7 @@ public:
     explicit PagePlot(QWidget* parent = nullptr);
 
     PlotView* view() const { return m_view; }
+    void addBelow(QWidget* strip) { layout()->addWidget(strip); }
     /// Chips are made anew only when the groups change.
     void setGroups(const std::vector<SeriesGroup>& groups, const QString& current);
     void setAxes(const AxisSpec& x, const AxisSpec& y);

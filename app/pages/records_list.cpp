@@ -120,6 +120,17 @@ void RecordsList::togglePin()
         m_document.setRecordPinned(i, pin);
 }
 
+/// The others are compared with it: in the figures, and where one points at a curve.
+void RecordsList::toggleBaseline()
+{
+    const std::vector<std::size_t> indices = selected();
+    if (indices.size() != 1)
+        return;
+    const bool isBaseline = baselineOf(m_document.records(), m_document.records()[indices.front()].experiment)
+        == indices.front();
+    m_document.setBaseline(indices.front(), !isBaseline);
+}
+
 void RecordsList::rename()
 {
     if (m_view->currentIndex().isValid())
@@ -163,13 +174,31 @@ void RecordsList::noteEdited()
                                  m_noteGesture);
 }
 
+void RecordsList::menuFor(int recordIndex, const QPoint& at)
+{
+    const int row = recordIndex < 0 ? -1 : m_model->rowOf(std::size_t(recordIndex));
+    if (row < 0)
+        return;
+    m_view->selectionModel()->setCurrentIndex(m_model->index(row), QItemSelectionModel::ClearAndSelect);
+    openMenu(at);
+}
+
 void RecordsList::contextMenu(const QPoint& at)
+{
+    openMenu(m_view->viewport()->mapToGlobal(at));
+}
+
+void RecordsList::openMenu(const QPoint& atScreen)
 {
     const std::vector<std::size_t> indices = selected();
     if (indices.empty())
         return;
     QMenu menu(this);
     menu.addAction(tr("Pin to the plot, or take off"), this, &RecordsList::togglePin);
+    const bool isBaseline = m_model->index(m_model->rowOf(indices.front())).data(RecordsModel::BaselineRole).toBool();
+    QAction* base = menu.addAction(isBaseline ? tr("No longer the baseline") : tr("Make it the baseline"), this,
+                                   &RecordsList::toggleBaseline);
+    base->setEnabled(indices.size() == 1);
     QAction* use = menu.addAction(tr("Use its parameters and device"), this,
                                   [&] { emit parametersWanted(int(indices.front())); });
     use->setEnabled(indices.size() == 1);
@@ -180,7 +209,7 @@ void RecordsList::contextMenu(const QPoint& at)
     menu.addAction(tr("Rename"), this, &RecordsList::rename);
     menu.addAction(tr("Note"), this, &RecordsList::editNote);
     menu.addAction(tr("Delete"), this, &RecordsList::remove);
-    menu.exec(m_view->viewport()->mapToGlobal(at));
+    menu.exec(atScreen);
 }
 
 /// Under the current record, where the keyboard is.
@@ -274,6 +303,9 @@ bool RecordsList::eventFilter(QObject* watched, QEvent* event)
             return true;
         case Qt::Key_Delete:
             remove();
+            return true;
+        case Qt::Key_B:
+            toggleBaseline();
             return true;
         case Qt::Key_P:
             togglePin();

@@ -26,6 +26,9 @@ public:
     /// The two selected records compared, as it stands in the strip; empty without two.
     QString comparisonText() const;
 
+    /// Its menu, asked for from elsewhere: at that place of the screen.
+    void menuFor(int recordIndex, const QPoint& at);
+
 signals:
     void chosen(int recordIndex);
     /// Put the record's parameters and device back on the page.
@@ -41,11 +44,13 @@ private:
     QToolButton* tool(const char* icon, const QString& tip, void (RecordsList::*action)());
     std::vector<std::size_t> selected() const;
     void togglePin();
+    void toggleBaseline();
     void rename();
     void remove();
     void editNote();
     void noteEdited();
     void contextMenu(const QPoint& at);
+    void openMenu(const QPoint& atScreen);
     void contextMenuByKey();
     void selectionChanged();
     void refreshNote();

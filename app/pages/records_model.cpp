@@ -11,6 +11,12 @@ namespace memscape {
 
 namespace {
 
+/// It is drawn beside what the page shows.
+bool isBeside(const Record& record)
+{
+    return record.pinned || record.baseline;
+}
+
 constexpr auto gone = std::size_t(-1); // the record of a row that is being removed
 
 } // namespace
@@ -28,6 +34,7 @@ RecordsModel::RecordsModel(StudyDocument& document, std::string experiment, QObj
 // keyboard: a note that is being typed changes its record with every letter.
 void RecordsModel::documentChanged(const ChangeEvent& event)
 {
+    m_labels.clear();
     if (std::holds_alternative<StudyReset>(event) || std::holds_alternative<RecordMoved>(event))
         rebuild();
     else if (const auto* added = std::get_if<RecordAdded>(&event))
@@ -48,7 +55,7 @@ std::vector<std::size_t> RecordsModel::wantedOrder() const
             order.push_back(i);
     }
     std::stable_partition(order.begin(), order.end(),
-                          [&](std::size_t i) { return records[i].pinned; });
+                          [&](std::size_t i) { return isBeside(records[i]); });
     return order;
 }
 
@@ -128,8 +135,32 @@ void RecordsModel::setShown(int recordIndex)
     refreshAges();
 }
 
+void RecordsModel::setNaming(const std::string& device, ByteStyle bytes)
+{
+    if (m_device == device && m_bytes == bytes)
+        return;
+    m_device = device;
+    m_bytes = bytes;
+    refreshAges();
+}
+
+RecordLabel RecordsModel::label(std::size_t recordIndex) const
+{
+    if (m_labels.empty()) {
+        std::vector<std::size_t> present = m_order; // one may be being removed
+        std::erase_if(present, [&](std::size_t i) { return i >= m_document.records().size(); });
+        const std::vector<RecordLabel> labels =
+            recordLabels(m_document.records(), present, m_device, m_bytes);
+        for (std::size_t i = 0; i < present.size(); ++i)
+            m_labels[present[i]] = labels[i];
+    }
+    const auto found = m_labels.find(recordIndex);
+    return found == m_labels.end() ? RecordLabel() : found->second;
+}
+
 void RecordsModel::refreshAges()
 {
+    m_labels.clear();
     if (!m_order.empty())
         emit dataChanged(index(0), index(int(m_order.size()) - 1));
 }
@@ -137,6 +168,26 @@ void RecordsModel::refreshAges()
 int RecordsModel::rowCount(const QModelIndex& parent) const
 {
     return parent.isValid() ? 0 : int(m_order.size());
+}
+
+bool RecordsModel::isBaseline(std::size_t recordIndex) const
+{
+    return baselineOf(m_document.records(), m_experiment) == recordIndex;
+}
+
+/// What a screen reader says of it.
+QString RecordsModel::spokenText(std::size_t recordIndex) const
+{
+    const Record& record = m_document.records()[recordIndex];
+    const QString what = label(recordIndex).what;
+    const QString grade = recordGrade(record);
+    QStringList parts{what.isEmpty() ? recordName(record) : what, ageText(recordTime(record)),
+                      grade.isEmpty() ? QString() : tr("grade %1").arg(grade),
+                      record.pinned ? tr("pinned") : QString(),
+                      isBaseline(recordIndex) ? tr("baseline") : QString(),
+                      int(recordIndex) == m_shown ? tr("shown") : QString()};
+    parts.removeAll(QString());
+    return parts.join(QStringLiteral(", "));
 }
 
 QVariant RecordsModel::data(const QModelIndex& index, int role) const
@@ -148,15 +199,24 @@ QVariant RecordsModel::data(const QModelIndex& index, int role) const
         return {}; // it is being removed
     const Record& record = m_document.records()[at];
     switch (role) {
-    case Qt::DisplayRole:
+    case Qt::DisplayRole: {
+        const QString what = label(at).what;
+        return what.isEmpty() ? recordName(record) : what;
+    }
     case Qt::EditRole:
         return recordName(record);
     case Qt::ToolTipRole:
         return recordToolTip(record);
     case Qt::AccessibleTextRole:
-        return QStringList{recordName(record), ageText(recordTime(record)),
-                           record.pinned ? tr("pinned") : QString()}
-            .join(QStringLiteral(", "));
+        return spokenText(at);
+    case LabelRole: {
+        const QString text = label(at).text();
+        return text.isEmpty() ? recordName(record) : text;
+    }
+    case BaselineRole:
+        return isBaseline(at);
+    case PredictedRole:
+        return !record.measured;
     case IndexRole:
         return int(at);
     case AgeRole:
@@ -166,7 +226,7 @@ QVariant RecordsModel::data(const QModelIndex& index, int role) const
     case PinnedRole:
         return record.pinned;
     case ColourRole:
-        return record.pinned  ? currentTheme().pin(paletteOf(at))
+        return isBeside(record) ? currentTheme().pin(paletteOf(at))
             : record.measured ? currentTheme().measured
                               : currentTheme().predicted;
     case NoteRole:

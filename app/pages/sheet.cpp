@@ -44,24 +44,28 @@ double paintFigures(QPainter& painter, const QRectF& rect, const Sheet& sheet, c
 {
     FiguresModel model;
     model.setRows(sheet.figures, sheet.bytes);
-    const double widths[] = {rect.width() * 0.4, rect.width() * 0.22, rect.width() * 0.22,
-                             rect.width() * 0.16};
-    const QColor heads[] = {theme.text, theme.predictedText, theme.measuredText, theme.textFaint};
+    const bool hasBaseline = !sheet.figures.empty() && sheet.figures.front().hasBaseline;
+    const int columns = hasBaseline ? FiguresModel::NUM_COLUMNS : FiguresModel::BaselineColumn;
+    const double shares[] = {hasBaseline ? 0.3 : 0.4, hasBaseline ? 0.2 : 0.22, hasBaseline ? 0.2 : 0.22,
+                             hasBaseline ? 0.15 : 0.16, 0.15};
+    const QColor heads[] = {theme.text, theme.predictedText, theme.measuredText, theme.textFaint,
+                            theme.textFaint};
     painter.setFont(relativeFont(0.95, true));
     const double row = textHeight(painter) + 8;
     double y = rect.top();
     for (int line = -1; line < model.rowCount(); ++line, y += row) {
         double x = rect.left();
-        for (int column = 0; column < FiguresModel::NUM_COLUMNS; ++column) {
+        for (int column = 0; column < columns; ++column) {
+            const double width = rect.width() * shares[column];
             const QString text = line < 0
                 ? model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()
                 : model.index(line, column).data().toString();
             painter.setFont(relativeFont(0.95, line < 0 || column == 1 || column == 2));
             painter.setPen(line < 0 ? heads[column] : column == 0 ? theme.textDim : theme.text);
-            painter.drawText(QRectF(x, y, widths[column] - 4, row),
+            painter.drawText(QRectF(x, y, width - 4, row),
                              int(Qt::AlignVCenter | (column == 0 ? Qt::AlignLeft : Qt::AlignRight)),
                              text);
-            x += widths[column];
+            x += width;
         }
         painter.setPen(theme.border);
         painter.drawLine(QPointF(rect.left(), y + row), QPointF(rect.right(), y + row));

@@ -146,6 +146,25 @@ void paintAbove(QPainter& painter, const PlotState& state, const PlotMapper& map
     painter.restore();
 }
 
+namespace {
+
+/// "+4.2 % vs baseline", where the baseline has a point here, too.
+QString differenceText(const PlotState& state, const Sample& sample, const Curve& curve, double y)
+{
+    for (std::size_t c = 0; c < state.curves.size() && !curve.against.isEmpty(); ++c) {
+        if (state.curves[c].key != curve.against || sample.index[c] < 0)
+            continue;
+        const double baseline = state.cleaned[c].y[static_cast<std::size_t>(sample.index[c])];
+        if (baseline == 0 || !std::isfinite(baseline))
+            return {};
+        return QCoreApplication::translate("PlotView", ", %1 vs baseline")
+            .arg(QString::fromStdString(signedPercentText((y - baseline) / std::abs(baseline))));
+    }
+    return {};
+}
+
+} // namespace
+
 QString readoutText(const PlotState& state, const Sample& sample)
 {
     if (!sample.found)
@@ -163,7 +182,7 @@ QString readoutText(const PlotState& state, const Sample& sample)
             part += QCoreApplication::translate("PlotView", " (%1 to %2)")
                         .arg(axisValueText(state.y, clean.low[i]),
                              axisValueText(state.y, clean.high[i]));
-        parts << part;
+        parts << part + differenceText(state, sample, state.curves[c], clean.y[i]);
     }
     return text + parts.join(QStringLiteral(" · "));
 }

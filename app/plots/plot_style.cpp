@@ -142,6 +142,10 @@ CurveStyle styleOf(const Curve& curve, const Theme& theme)
         style.pen = dashed(style.colour, 1.2, {});
         style.shape = variantShape(curve.palette);
         style.size = 7;
+        if (curve.dashed) {
+            style.pen = dashed(style.colour, 1.8, {4, 2});
+            style.size = 0;
+        }
         break;
     case CurveRole::Datasheet:
         style.colour = theme.textDim;

@@ -59,6 +59,8 @@ struct Curve
     bool visible = true;
     bool labelled = false; ///< its name stands at its end, beside the line
     bool listed = true; ///< in the legend
+    bool dashed = false; ///< of a pinned record: it was predicted only, so no dots
+    QString against = {}; ///< key of the baseline's curve: the readout says how far this is from it
 
     bool operator==(const Curve&) const = default;
 };

@@ -122,6 +122,7 @@ void MainWindow::connectRunActions()
     onPage("experiment.reset", [](ExperimentPage& page) { page.resetParameters(); });
     onPage("experiment.latest", [](ExperimentPage& page) { page.chooseRecord(-1); });
     onPage("run.measure", [](ExperimentPage& page) { page.measure(); });
+    onPage("run.pinPrediction", [](ExperimentPage& page) { page.pinPrediction(); });
     onPage("run.measurePoint", [](ExperimentPage& page) { page.measurePoint(); });
     onPage("run.forgetCalibration",
            [this](ExperimentPage& page) { m_runs.forgetCalibration(page.deviceId()); });

@@ -112,6 +112,9 @@ void defineRun(Actions& actions)
     actions.add({"run.measurePoint", tr("Measure only this &point"),
                  tr("Run the selected point alone: the rest of the curve stays as it is"),
                  "measure", {keys("Ctrl+Shift+R")}, menu, 0});
+    actions.add({"run.pinPrediction", tr("Pin this pr&ediction"),
+                 tr("Keep the present prediction as a record, drawn beside what comes next"), "pin",
+                 {keys("Ctrl+Shift+P")}, menu, 0});
     actions.add({"run.stop", tr("&Stop"), tr("Stop the measurement; measured points are kept"),
                  "stop", {keys("Ctrl+.")}, menu, 0});
     actions.add({"run.calibrate", tr("&Calibrate device"),
