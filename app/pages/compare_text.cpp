@@ -58,16 +58,21 @@ QString sentence(const Record& first, const Record& second, const Series& a, Ver
 
 QString compareText(const Record& first, const Record& second)
 {
-    if (!first.measured || !second.measured)
-        return QObject::tr("Only measured records can be compared.");
+    const bool areMeasured = first.measured && second.measured;
+    if (!areMeasured && (!first.predicted || !second.predicted))
+        return QObject::tr("One of them is measured only, the other predicted only: nothing to compare.");
+    const Outcome& one = areMeasured ? *first.measured : *first.predicted;
+    const Outcome& two = areMeasured ? *second.measured : *second.predicted;
     QStringList lines;
-    if (!first.measured->series.empty()) {
-        const Series& a = first.measured->series.front();
-        if (const Series* b = second.measured->findSeries(a.key))
+    if (!areMeasured)
+        lines << QObject::tr("As predicted, for they are not both measured:");
+    if (!one.series.empty()) {
+        const Series& a = one.series.front();
+        if (const Series* b = two.findSeries(a.key))
             lines << sentence(first, second, a, compareSeries(a, *b));
     }
-    for (const Figure& a : first.measured->figures) {
-        const Figure* b = findFigure(second.measured->figures, a.key);
+    for (const Figure& a : one.figures) {
+        const Figure* b = findFigure(two.figures, a.key);
         const bool timed = a.unit == Unit::Second || a.unit == Unit::BytePerSecond
             || a.unit == Unit::FlopPerSecond;
         if (b != nullptr && timed && a.isNumber() && b->isNumber())

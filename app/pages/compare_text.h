@@ -8,7 +8,8 @@
 
 namespace memscape {
 
-/// The second against the first, on the headline series and on the figures that both measured.
+/// The second against the first, on the headline series and on the figures of both: as measured, or as
+/// predicted where not both are measured.
 QString compareText(const Record& first, const Record& second);
 
 } // namespace memscape

@@ -81,9 +81,7 @@ std::vector<PinnedOutcome> ExperimentPage::pinnedOutcomes(const ShownMeasurement
         const bool isBaseline = baseline() == i;
         if ((!record.pinned && !isBaseline) || record.experiment != m_id || int(i) == now.recordIndex)
             continue;
-        QString name = model.label(i).text();
-        if (name.isEmpty())
-            name = recordName(record);
+        const QString name = model.index(model.rowOf(i)).data(RecordsModel::LegendRole).toString();
         PinnedOutcome outcome{isBaseline ? tr("%1 (baseline)").arg(name) : name, model.paletteOf(i),
                               record.predicted ? &*record.predicted : nullptr,
                               record.measured ? &*record.measured : nullptr};

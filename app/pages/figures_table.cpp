@@ -206,10 +206,17 @@ void FiguresTable::layoutColumns()
     // Values get what they need, the label the rest. Columns only grow while the rows stay the
     // same: a slider that moves must not make the table tremble.
     const int wanted = QFontMetrics(relativeFont(1.15, true)).horizontalAdvance(QStringLiteral("attainable rate"));
+    const bool isCompared = !isColumnHidden(FiguresModel::MeasuredColumn);
+    setColumnHidden(FiguresModel::ErrorColumn, !isCompared);
     int rest = layoutValues();
     if (rest < wanted && m_valueSize > smallSize) {
         m_valueSize = smallSize;
         m_widest.fill(0);
+        rest = layoutValues();
+    }
+    // Who compares with a baseline wants its column first; the error stands in words below, too.
+    if (rest < wanted && !isColumnHidden(FiguresModel::BaselineColumn) && isCompared) {
+        setColumnHidden(FiguresModel::ErrorColumn, true);
         rest = layoutValues();
     }
     setColumnWidth(0, std::max(60, rest));

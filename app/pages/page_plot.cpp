@@ -5,6 +5,7 @@
 #include "app/pages/quiet_widgets.h"
 
 #include <QButtonGroup>
+#include <QEvent>
 #include <QHBoxLayout>
 
 #include <algorithm>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::size_t mostChips = 3;
 constexpr int toolSpacing = 6;
+constexpr int lowPlot = 280; ///< with tools, status line and strip
 
 } // namespace
 
@@ -207,9 +209,32 @@ void PagePlot::setFolded(bool folded)
                               : tr("The picture shows them already: give it the room"));
     m_fold->setAccessibleName(m_fold->text());
     const QMargins around = layout()->contentsMargins();
-    const int line = std::max(m_status->sizeHint().height(), m_fold->sizeHint().height());
+    int line = std::max(m_status->sizeHint().height(), m_fold->sizeHint().height());
+    if (m_below && !m_below->isHidden())
+        line += m_below->sizeHint().height() + layout()->spacing();
     setMaximumHeight(folded ? line + around.top() + around.bottom() : QWIDGETSIZE_MAX);
+    fitStatus();
     refreshStatus();
+}
+
+void PagePlot::addBelow(QWidget* strip)
+{
+    m_below = strip;
+    layout()->addWidget(strip);
+    strip->installEventFilter(this);
+}
+
+bool PagePlot::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == m_below && (event->type() == QEvent::ShowToParent || event->type() == QEvent::HideToParent))
+        setFolded(m_isFolded); // the strip takes its height
+    return QWidget::eventFilter(watched, event);
+}
+
+/// What it says stands beside the pointer, too.
+void PagePlot::fitStatus()
+{
+    m_status->setVisible(!m_below || m_below->isHidden() || m_isFolded || height() >= lowPlot);
 }
 
 void PagePlot::setAxes(const AxisSpec& x, const AxisSpec& y)

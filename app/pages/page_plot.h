@@ -7,7 +7,6 @@
 #include "app/pages/curves.h"
 #include "app/plots/plot_view.h"
 
-#include <QLayout>
 #include <QToolButton>
 #include <QWidget>
 
@@ -26,7 +25,8 @@ public:
     explicit PagePlot(QWidget* parent = nullptr);
 
     PlotView* view() const { return m_view; }
-    void addBelow(QWidget* strip) { layout()->addWidget(strip); }
+    /// A strip at the foot; where the plot is low, the status line gives way to it.
+    void addBelow(QWidget* strip);
     /// Chips are made anew only when the groups change.
     void setGroups(const std::vector<SeriesGroup>& groups, const QString& current);
     void setAxes(const AxisSpec& x, const AxisSpec& y);
@@ -51,6 +51,7 @@ signals:
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
     QToolButton* chipButton(const QString& text, const QString& tip);
@@ -74,6 +75,7 @@ private:
     QToolButton* m_logY;
     QLabel* m_status;
     QToolButton* m_fold;
+    QWidget* m_below = nullptr;
     std::vector<SeriesGroup> m_groups;
     QString m_hover;
     QString m_hint; ///< of the picture, while it stands for the plot

@@ -175,6 +175,16 @@ bool RecordsModel::isBaseline(std::size_t recordIndex) const
     return baselineOf(m_document.records(), m_experiment) == recordIndex;
 }
 
+QString RecordsModel::legendName(std::size_t recordIndex) const
+{
+    const RecordLabel own = label(recordIndex);
+    const bool isAlone = std::none_of(m_order.begin(), m_order.end(), [&](std::size_t other) {
+        return other != recordIndex && isBeside(m_document.records()[other]) && label(other).what == own.what;
+    });
+    const QString name = isAlone && !own.what.isEmpty() ? own.what : own.text();
+    return name.isEmpty() ? recordName(m_document.records()[recordIndex]) : name;
+}
+
 /// What a screen reader says of it.
 QString RecordsModel::spokenText(std::size_t recordIndex) const
 {
@@ -209,6 +219,8 @@ QVariant RecordsModel::data(const QModelIndex& index, int role) const
         return recordToolTip(record);
     case Qt::AccessibleTextRole:
         return spokenText(at);
+    case LegendRole:
+        return legendName(at);
     case LabelRole: {
         const QString text = label(at).text();
         return text.isEmpty() ? recordName(record) : text;

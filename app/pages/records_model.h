@@ -27,6 +27,7 @@ public:
         ColourRole, ///< of its curve while pinned, else the colour of measurements
         NoteRole,
         ShownRole, ///< it is the measurement that the page shows
+        LegendRole, ///< as LabelRole, the time only where another one beside is called the same
         LabelRole, ///< what tells it from the others: "read, 256 MiB, 17:38"
         BaselineRole,
         PredictedRole ///< it holds no measurement
@@ -60,6 +61,7 @@ private:
     void documentChanged(const ChangeEvent& event);
     bool isBaseline(std::size_t recordIndex) const;
     QString spokenText(std::size_t recordIndex) const;
+    QString legendName(std::size_t recordIndex) const;
     std::vector<std::size_t> wantedOrder() const;
     void rebuild();
     void insert(std::size_t recordIndex, bool isBack);

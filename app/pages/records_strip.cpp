@@ -20,6 +20,7 @@ namespace {
 
 constexpr int widest = 280; ///< of a chip's words, at the usual size of text
 constexpr int gap = 6; ///< between chips
+constexpr int narrow = 480; ///< a strip that has no room for words beside its chips
 constexpr int dotRoom = 22, pinRoom = 22;
 
 QFont chipFont()
@@ -130,14 +131,13 @@ RecordsStrip::RecordsStrip(StudyDocument& document, RecordsModel* model, QWidget
     m_view->viewport()->installEventFilter(this);
     m_back = arrow(QStringLiteral("‹"), tr("Older records"), -1);
     m_on = arrow(QStringLiteral("›"), tr("Newer records"), 1);
-    auto* add = new QToolButton(this);
-    add->setText(tr("+ prediction"));
-    add->setToolTip(tr("Pin this prediction: keep it as a record, drawn beside what comes next"));
-    add->setAccessibleName(tr("Pin this prediction"));
-    add->setProperty("role", "chip");
-    add->setObjectName(QStringLiteral("records.add"));
-    add->setFocusPolicy(Qt::StrongFocus);
-    connect(add, &QToolButton::clicked, this, &RecordsStrip::predictionWanted);
+    m_add = new QToolButton(this);
+    m_add->setToolTip(tr("Pin this prediction: keep it as a record, drawn beside what comes next"));
+    m_add->setAccessibleName(tr("Pin this prediction"));
+    m_add->setProperty("role", "chip");
+    m_add->setObjectName(QStringLiteral("records.add"));
+    m_add->setFocusPolicy(Qt::StrongFocus);
+    connect(m_add, &QToolButton::clicked, this, &RecordsStrip::predictionWanted);
 
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 0, 0);
@@ -145,7 +145,7 @@ RecordsStrip::RecordsStrip(StudyDocument& document, RecordsModel* model, QWidget
     row->addWidget(m_back);
     row->addWidget(m_view, 1);
     row->addWidget(m_on);
-    row->addWidget(add);
+    row->addWidget(m_add);
     connect(m_view, &QListView::clicked, this, [this](const QModelIndex& index) { emit chosen(recordOf(index)); });
     connect(m_view->horizontalScrollBar(), &QScrollBar::rangeChanged, this, &RecordsStrip::fit);
     connect(m_view->horizontalScrollBar(), &QScrollBar::valueChanged, this, &RecordsStrip::fit);
@@ -201,6 +201,7 @@ void RecordsStrip::showNewest()
 void RecordsStrip::fit()
 {
     setVisible(m_byAge.rowCount() > 0);
+    m_add->setText(width() < narrow ? tr("+") : tr("+ prediction"));
     m_view->setFixedHeight(QFontMetrics(chipFont()).height() + 12);
     const QScrollBar* bar = m_view->horizontalScrollBar();
     const bool overflows = bar->maximum() > 0;

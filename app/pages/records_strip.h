@@ -66,6 +66,7 @@ private:
     QListView* m_view;
     QToolButton* m_back;
     QToolButton* m_on;
+    QToolButton* m_add; ///< keeps the prediction
 };
 
 } // namespace memscape

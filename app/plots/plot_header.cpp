@@ -32,7 +32,7 @@ std::vector<CardRow> cardRows(const PlotState& state, const Sample& sample, cons
             continue;
         const auto i = static_cast<std::size_t>(sample.index[c]);
         rows.push_back({styleOf(state.curves[c], theme), state.curves[c].name,
-                        axisReadoutText(state.y, state.cleaned[c].y[i])});
+                        axisReadoutText(state.y, state.cleaned[c].y[i]) + baselineText(state, sample, c)});
     }
     return rows;
 }

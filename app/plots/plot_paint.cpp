@@ -146,11 +146,10 @@ void paintAbove(QPainter& painter, const PlotState& state, const PlotMapper& map
     painter.restore();
 }
 
-namespace {
-
-/// "+4.2 % vs baseline", where the baseline has a point here, too.
-QString differenceText(const PlotState& state, const Sample& sample, const Curve& curve, double y)
+QString baselineText(const PlotState& state, const Sample& sample, std::size_t which)
 {
+    const Curve& curve = state.curves[which];
+    const double y = state.cleaned[which].y[static_cast<std::size_t>(sample.index[which])];
     for (std::size_t c = 0; c < state.curves.size() && !curve.against.isEmpty(); ++c) {
         if (state.curves[c].key != curve.against || sample.index[c] < 0)
             continue;
@@ -162,8 +161,6 @@ QString differenceText(const PlotState& state, const Sample& sample, const Curve
     }
     return {};
 }
-
-} // namespace
 
 QString readoutText(const PlotState& state, const Sample& sample)
 {
@@ -182,7 +179,7 @@ QString readoutText(const PlotState& state, const Sample& sample)
             part += QCoreApplication::translate("PlotView", " (%1 to %2)")
                         .arg(axisValueText(state.y, clean.low[i]),
                              axisValueText(state.y, clean.high[i]));
-        parts << part + differenceText(state, sample, state.curves[c], clean.y[i]);
+        parts << part + baselineText(state, sample, c);
     }
     return text + parts.join(QStringLiteral(" · "));
 }

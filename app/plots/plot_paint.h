@@ -78,6 +78,9 @@ void paintCrosshair(QPainter& painter, const PlotState& state, const PlotMapper&
 void paintRubberBand(QPainter& painter, const QRectF& rect, const Theme& theme);
 void paintFocus(QPainter& painter, const QRectF& rect, const Theme& theme);
 
+/// ", +4.2 % vs baseline" of a curve that has a point in the sample; empty where the baseline has none
+/// there, or there is no baseline.
+QString baselineText(const PlotState& state, const Sample& sample, std::size_t which);
 /// "stride 4: predicted 1.08 TB/s · measured 1.06 TB/s (1.03 to 1.09 TB/s)".
 QString readoutText(const PlotState& state, const Sample& sample);
 

@@ -185,6 +185,43 @@ private slots:
             }
         }
     }
+
+    void curvesOfItsKindAreToldAgainstTheBaseline()
+    {
+        const Outcome one = outcome();
+        const SeriesGroup group = seriesGroups(one).front();
+        CurveInput input;
+        input.predicted = &one;
+        input.measured = &one;
+        const auto against = [&] {
+            QStringList keys;
+            for (const Curve& curve : makeCurves(group, input)) {
+                if (!curve.against.isEmpty())
+                    keys << curve.key + u'<' + curve.against;
+            }
+            return keys;
+        };
+        input.pinned = {{"a", 0, &one, &one, false}, {"b", 1, &one, nullptr, false}};
+        QCOMPARE(against(), QStringList());
+        input.pinned[0].isBaseline = true;
+        QCOMPARE(against(), QStringList{"measured.latency<pinned0.latency"});
+        input.pinned[0].isBaseline = false;
+        input.pinned[1].isBaseline = true;
+        QCOMPARE(against(), QStringList{"predicted.latency<pinned1.latency"});
+    }
+
+    void aPinnedPredictionIsALineWithoutDots()
+    {
+        const Outcome one = outcome();
+        CurveInput input;
+        input.pinned = {{"measured", 0, &one, &one, false}, {"predicted", 1, &one, nullptr, false}};
+        const auto curves = makeCurves(seriesGroups(one).front(), input);
+        QCOMPARE(curves.size(), std::size_t(2));
+        QVERIFY(styleOf(curves[0], darkTheme()).size > 0);
+        QCOMPARE(styleOf(curves[0], darkTheme()).pen.style(), Qt::SolidLine);
+        QCOMPARE(styleOf(curves[1], darkTheme()).size, 0.0);
+        QVERIFY(styleOf(curves[1], darkTheme()).pen.style() != Qt::SolidLine);
+    }
 };
 
 QTEST_GUILESS_MAIN(TestCurves)

@@ -292,6 +292,61 @@ private slots:
         QCOMPARE(page->exportRecords().size(), std::size_t(2));
     }
 
+    void theBaselineStandsInFiguresAndCurves()
+    {
+        StudyDocument& document = m_fixture->document;
+        document.addRecord(sampleRecord("stride", {}, 1.5));
+        document.addRecord(sampleRecord("stride", {}, 1.2));
+        auto page = open("stride", "nvidia-h200");
+        const FiguresTable& table = *page->inspector()->figures();
+        QVERIFY(table.isColumnHidden(FiguresModel::BaselineColumn));
+        document.setBaseline(0, true);
+        page->updateNow();
+        QVERIFY(!table.isColumnHidden(FiguresModel::BaselineColumn));
+        const FigureRow& row = table.figures()->rows().front();
+        QVERIFY(row.isMeasuredAgainst);
+        QVERIFY(std::abs(row.difference + 0.2) < 1e-9); // 1.2 against 1.5
+        const auto& curves = page->plot()->view()->curves();
+        QVERIFY(std::any_of(curves.begin(), curves.end(), [](const Curve& curve) {
+            return curve.role == CurveRole::Pinned && curve.name.endsWith("(baseline)");
+        }));
+        document.undoStack()->undo();
+        page->updateNow();
+        QVERIFY(table.isColumnHidden(FiguresModel::BaselineColumn));
+    }
+
+    void predictionsOfTwoDevicesStandOnOnePlot()
+    {
+        auto page = open("stride", "nvidia-h200");
+        page->pinPrediction();
+        const StudyDocument& document = m_fixture->document;
+        QCOMPARE(document.records().size(), std::size_t(1));
+        QVERIFY(document.records()[0].pinned && !document.records()[0].measured);
+        QCOMPARE(document.undoStack()->undoText(), QString("Pin this prediction"));
+        QVERIFY(!page->strip()->isHidden());
+        m_fixture->document.setDevice("stride", "nvidia-a100-80gb");
+        page->updateNow();
+        QTRY_VERIFY(page->upToDate() && page->prediction()->device.id == "nvidia-a100-80gb");
+        page->updateNow();
+        QStringList names;
+        for (const Curve& curve : page->plot()->view()->curves())
+            names << curve.name;
+        const QString all = names.join(u';');
+        QVERIFY2(names.front().startsWith("predicted, H200"), qPrintable(all));
+        QVERIFY2(all.contains("predicted (A100"), qPrintable(all));
+        m_fixture->document.setBaseline(0, true); // predicted against predicted
+        page->updateNow();
+        const auto& rows = page->inspector()->figures()->figures()->rows();
+        QVERIFY(std::none_of(rows.begin(), rows.end(), [](const auto& row) { return row.isMeasuredAgainst; }));
+        const auto bandwidth = std::find_if(rows.begin(), rows.end(), [](const auto& row) {
+            return row.predicted->unit == Unit::BytePerSecond;
+        });
+        QVERIFY(bandwidth != rows.end() && bandwidth->baseline);
+        QVERIFY2(bandwidth->difference < -0.3, qPrintable(QString::number(bandwidth->difference))); // A100 against H200
+        emit page->strip()->chosen(0); // what only predicts is put on the page
+        QCOMPARE(page->deviceId(), std::string("nvidia-h200"));
+    }
+
     void anUnknownDeviceIsAStateNotACrash()
     {
         m_fixture->document.setDevice("stride", "lab-gpu/cuda:0");

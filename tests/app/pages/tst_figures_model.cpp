@@ -203,6 +203,65 @@ private slots:
         QCOMPARE(model.text(), "figure\tunit\tpredicted\tmeasured\terror\n"
                                "latency\ts\t2e-09\t1e-09\t1\n");
     }
+
+    void theBaselineStandsBesideWhatIsOfItsKind()
+    {
+        Outcome predicted;
+        predicted.figures = {figure("latency", 2e-9), figure("level", std::string("L2")),
+                             figure("bytes", 300.0, Unit::Byte)};
+        const Outcome measured = measuredOutcome(); // 1 ns, L1
+        Outcome oldPredicted = predicted;
+        oldPredicted.figures[2].value = 400.0;
+        Outcome oldMeasured = measured;
+        oldMeasured.figures[0].value = 0.8e-9;
+        auto rows = figureRows(&predicted, &measured, 1.0, true);
+        addBaseline(rows, &oldPredicted, &oldMeasured, 1.0, true);
+        FiguresModel model;
+        model.setRows(rows, ByteStyle::Binary);
+        const auto cell = [&](int row) { return model.index(row, FiguresModel::BaselineColumn).data().toString(); };
+        QCOMPARE(cell(0), QString("+25 %")); // measured against measured, not 2 ns against 2 ns
+        QCOMPARE(cell(1), QString("=")); // words: L1 in both measurements
+        QCOMPARE(cell(2), QString("−25 %")); // only predicted, on both sides
+        QVERIFY(model.index(0, FiguresModel::BaselineColumn).data(Qt::ToolTipRole).toString().startsWith("Measured"));
+        QVERIFY(model.index(2, FiguresModel::BaselineColumn).data(Qt::ToolTipRole).toString().startsWith("Predicted"));
+        QVERIFY2(model.text().contains("latency\ts\t2e-09\t1e-09\t1\t8e-10\t0.25"), qPrintable(model.text()));
+    }
+
+    void theBaselineIsReadAtThePointShownOrNotAtAll()
+    {
+        Outcome predicted;
+        predicted.figures = {figure("latency", 3e-9)};
+        const Outcome measured = measuredOutcome();
+        Outcome before = measured;
+        before.series.front().y = {1e-9, 4e-9, 8e-9};
+        const auto difference = [&](double x) {
+            auto rows = figureRows(&predicted, &measured, x, false);
+            addBaseline(rows, nullptr, &before, x, false);
+            FiguresModel model;
+            model.setRows(rows, ByteStyle::Binary);
+            return model.index(0, FiguresModel::BaselineColumn).data().toString();
+        };
+        QCOMPARE(difference(2), QString("−50 %"));
+        QCOMPARE(difference(3), QString("–")); // nothing is interpolated
+        QCOMPARE(difference(4), QString("–")); // measured in the baseline alone
+    }
+
+    void countedFiguresAreComparedAsSuch()
+    {
+        Outcome predicted, before;
+        Figure operations = figure("operations", 4e9, Unit::One);
+        operations.isCounted = true;
+        predicted.figures = {operations};
+        operations.value = 2e9;
+        before.figures = {operations};
+        auto rows = figureRows(&predicted, nullptr, std::nullopt, true);
+        addBaseline(rows, &before, nullptr, std::nullopt, true);
+        FiguresModel model;
+        model.setRows(rows, ByteStyle::Binary);
+        const QModelIndex cell = model.index(0, FiguresModel::BaselineColumn);
+        QCOMPARE(cell.data().toString(), QString("+100 %"));
+        QVERIFY2(cell.data(Qt::ToolTipRole).toString().contains("counted"), qPrintable(cell.data(Qt::ToolTipRole).toString()));
+    }
 };
 
 QTEST_MAIN(TestFiguresModel)

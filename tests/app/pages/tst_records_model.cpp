@@ -2,6 +2,7 @@
 #include "app/pages/compare_text.h"
 #include "app/pages/record_text.h"
 #include "app/pages/records_list.h"
+#include "app/pages/records_strip.h"
 #include "tests/support/page_fixture.h"
 
 #include <QAbstractItemModelTester>
@@ -9,9 +10,12 @@
 #include <QListView>
 #include <QMenu>
 #include <QPlainTextEdit>
+#include <QSignalSpy>
 #include <QTest>
 #include <QTimer>
 #include <QUndoStack>
+
+#include <numeric>
 
 using namespace memscape;
 
@@ -231,6 +235,173 @@ private slots:
         QFETCH(QString, text);
         const QDateTime now = QDateTime::fromString(QStringLiteral("2026-05-05T12:00:00Z"), Qt::ISODate);
         QCOMPARE(ageText(now.addSecs(-seconds), now), text);
+    }
+
+    void recordsAreNamedByWhatDiffers()
+    {
+        const auto made = [](const std::vector<std::string>& values, const char* device = "nvidia-h200") {
+            return sampleRecord("stride", values, 1.1, device);
+        };
+        const auto names = [](const std::vector<Record>& records, const std::string& device = "nvidia-h200") {
+            std::vector<std::size_t> all(records.size());
+            std::iota(all.begin(), all.end(), std::size_t(0));
+            QStringList texts;
+            for (const RecordLabel& label : recordLabels(records, all, device, ByteStyle::Binary))
+                texts << label.what;
+            return texts;
+        };
+        QCOMPARE(names({made({})}), QStringList{""}); // the defaults, nothing beside
+        QCOMPARE(names({made({"element=float64"})}), QStringList{"float64 (8 B)"});
+        QCOMPARE(names({made({}), made({"element=float64"})}), (QStringList{"float32 (4 B)", "float64 (8 B)"}));
+        // What is swept differs by no more than the point from which one looks.
+        QCOMPARE(names({made({"stride=4"}), made({"stride=8"})}), (QStringList{"stride 4 elements", "stride 8 elements"}));
+        QCOMPARE(names({made({"stride=4"}), made({"stride=8", "element=float64"})}),
+                 (QStringList{"float32 (4 B)", "float64 (8 B)"}));
+        QCOMPARE(names({made({}), made({}, "nvidia-a100-80gb")}), (QStringList{"H200 SXM", "A100 80 GB SXM"}));
+        QCOMPARE(names({made({})}, "nvidia-a100-80gb"), QStringList{"H200 SXM"}); // not the page's
+        Record prediction = made({"element=float64"});
+        prediction.measured.reset();
+        QCOMPARE(names({prediction}), QStringList{"predicted, float64 (8 B)"});
+        prediction.name = "lab 2";
+        QCOMPARE(names({prediction}), QStringList{"lab 2"});
+    }
+
+    void aLabelSaysWhenItWasMade()
+    {
+        std::vector<Record> records{sampleRecord("stride", {})};
+        const QDateTime made = QDateTime::fromString(QStringLiteral("2026-01-02T12:04:05Z"), Qt::ISODate);
+        records.front().provenance["time"] = "2026-01-02T12:04:05Z";
+        const auto time = [&](const QDateTime& now) {
+            return recordLabels(records, {0}, "nvidia-h200", ByteStyle::Binary, now).front().text();
+        };
+        const QString clock = made.toLocalTime().toString(QStringLiteral("hh:mm"));
+        QCOMPARE(time(made.addSecs(60)), clock);
+        QVERIFY(time(made.addDays(3)).endsWith(clock) && time(made.addDays(3)) != clock);
+    }
+
+    void theStripHoldsAChipForEachRecordNewestLast()
+    {
+        StudyDocument document;
+        RecordsModel model(document, "stride");
+        QWidget window;
+        RecordsStrip strip(document, &model, &window);
+        QVERIFY(strip.isHidden());
+        for (const char* element : {"element=float32", "element=float64", "element=float16"})
+            document.addRecord(sampleRecord("stride", {element}));
+        QVERIFY(!strip.isHidden());
+        document.setRecordPinned(2, true); // first in the list, last here all the same
+        const QAbstractItemModel& chips = *strip.view()->model();
+        QCOMPARE(chips.rowCount(), 3);
+        for (int row = 0; row < 3; ++row)
+            QCOMPARE(strip.recordOf(chips.index(row, 0)), row);
+        QVERIFY(chips.index(1, 0).data(RecordsModel::LabelRole).toString().startsWith("float64"));
+        document.removeRecords({0, 1, 2});
+        QVERIFY(strip.isHidden());
+    }
+
+    void aChipShowsARecordAndItsPinPinsIt()
+    {
+        StudyDocument document;
+        RecordsModel model(document, "stride");
+        for (const char* element : {"element=float32", "element=float64"})
+            document.addRecord(sampleRecord("stride", {element}));
+        QWidget window;
+        window.resize(900, 60);
+        RecordsStrip strip(document, &model, &window);
+        strip.resize(900, 40);
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        QSignalSpy chosen(&strip, &RecordsStrip::chosen);
+        const QModelIndex second = strip.view()->model()->index(1, 0);
+        const QRect chip = strip.view()->visualRect(second);
+        QTest::mouseClick(strip.view()->viewport(), Qt::LeftButton, {}, chip.center());
+        QCOMPARE(chosen.count(), 1);
+        QCOMPARE(chosen[0][0].toInt(), 1);
+        QTest::mouseClick(strip.view()->viewport(), Qt::LeftButton, {}, RecordChip::pinOf(chip).center());
+        QVERIFY(document.records()[1].pinned);
+        QCOMPARE(chosen.count(), 1); // the pin is not the chip
+    }
+
+    void theKeyboardDoesAllThatTheMouseDoes()
+    {
+        StudyDocument document;
+        RecordsModel model(document, "stride");
+        for (const char* element : {"element=float32", "element=float64"})
+            document.addRecord(sampleRecord("stride", {element}));
+        RecordsStrip strip(document, &model);
+        strip.show();
+        strip.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&strip));
+        QSignalSpy chosen(&strip, &RecordsStrip::chosen);
+        QSignalSpy menu(&strip, &RecordsStrip::menuWanted);
+        QListView* view = strip.view();
+        view->setFocus();
+        QCOMPARE(strip.recordOf(view->currentIndex()), 1); // the newest
+        QTest::keyClick(view, Qt::Key_Left);
+        QTest::keyClick(view, Qt::Key_Return);
+        QCOMPARE(chosen.count(), 1);
+        QCOMPARE(chosen[0][0].toInt(), 0);
+        QTest::keyClick(view, Qt::Key_P);
+        QVERIFY(document.records()[0].pinned);
+        QTest::keyClick(view, Qt::Key_B);
+        QVERIFY(document.records()[0].baseline);
+        QTest::keyClick(view, Qt::Key_F10, Qt::ShiftModifier);
+        QCOMPARE(menu.count(), 1);
+        const QString spoken = view->currentIndex().data(Qt::AccessibleTextRole).toString();
+        QVERIFY2(spoken.startsWith("float32") && spoken.endsWith("grade A, pinned, baseline"), qPrintable(spoken));
+    }
+
+    void manyChipsScrollToTheNewest()
+    {
+        StudyDocument document;
+        RecordsModel model(document, "stride");
+        QWidget window;
+        window.resize(500, 60);
+        RecordsStrip strip(document, &model, &window);
+        strip.resize(500, 40);
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        const Record record = sampleRecord("stride", {});
+        for (int i = 0; i < 12; ++i)
+            document.addRecord(record);
+        const auto isSeen = [&](int row) {
+            const QRect chip = strip.view()->visualRect(strip.view()->model()->index(row, 0));
+            return strip.view()->viewport()->rect().contains(chip.center());
+        };
+        QTRY_VERIFY(isSeen(11));
+        QVERIFY(!isSeen(0));
+        QTest::keyClick(strip.view(), Qt::Key_Home);
+        QVERIFY(isSeen(0));
+    }
+
+    void theListMakesARecordTheBaseline()
+    {
+        StudyDocument document;
+        RecordsList list(document, "stride");
+        for (const char* stride : {"stride=1", "stride=2"})
+            document.addRecord(sampleRecord("stride", {stride}));
+        list.show();
+        list.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&list));
+        list.view()->setFocus();
+        list.view()->setCurrentIndex(list.model()->index(list.model()->rowOf(0)));
+        QTest::keyClick(list.view(), Qt::Key_B);
+        QVERIFY(document.records()[0].baseline);
+        QCOMPARE(list.model()->rowOf(0), 0); // it is drawn, so it stands with the pinned ones
+        QTest::keyClick(list.view(), Qt::Key_B);
+        QVERIFY(!document.records()[0].baseline);
+    }
+
+    void predictionsAreComparedAsPredicted()
+    {
+        Record here = sampleRecord("stride", {});
+        Record there = sampleRecord("stride", {}, 1.1, "nvidia-a100-80gb");
+        QVERIFY(!compareText(here, there).contains("As predicted"));
+        there.measured.reset();
+        const QString text = compareText(here, there);
+        QVERIFY2(text.startsWith("As predicted") && text.contains("is slower than"), qPrintable(text));
+        here.predicted.reset();
+        QVERIFY2(compareText(here, there).contains("nothing to compare"), qPrintable(compareText(here, there)));
     }
 
     void noTimeNoAge() { QCOMPARE(ageText({}), QString()); }

@@ -315,6 +315,28 @@ private slots:
         QCOMPARE(m_view->readout(), QString());
     }
 
+    void crosshairSaysHowFarItIsFromTheBaseline()
+    {
+        std::vector<Curve> curves = strides();
+        Curve baseline = curves[1];
+        baseline.key = QStringLiteral("pinned0.measured");
+        baseline.name = QStringLiteral("before");
+        baseline.role = CurveRole::Pinned;
+        baseline.low = baseline.high = {};
+        for (double& y : baseline.y)
+            y /= 1.25;
+        curves[1].against = baseline.key;
+        curves.push_back(baseline);
+        m_view->setCurves(curves);
+        m_view->showCrosshairAt(4.4);
+        const QString text = m_view->readout();
+        QVERIFY2(text.contains(QStringLiteral("1.02 TB/s), +25 % vs baseline · before")), qPrintable(text));
+        QCOMPARE(text.count(QStringLiteral("vs baseline")), 1); // not the prediction, not itself
+        curves.pop_back();
+        m_view->setCurves(curves); // one that is not drawn says nothing
+        QVERIFY2(!m_view->readout().contains(QStringLiteral("baseline")), qPrintable(m_view->readout()));
+    }
+
     void crosshairDrawsOnlyTheOverlay()
     {
         const int before = m_view->replotCount();
