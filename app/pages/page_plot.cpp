@@ -231,12 +231,6 @@ bool PagePlot::eventFilter(QObject* watched, QEvent* event)
     return QWidget::eventFilter(watched, event);
 }
 
-/// What it says stands beside the pointer, too.
-void PagePlot::fitStatus()
-{
-    m_status->setVisible(!m_below || m_below->isHidden() || m_isFolded || height() >= lowPlot);
-}
-
 void PagePlot::setAxes(const AxisSpec& x, const AxisSpec& y)
 {
     m_view->setAxes(x, y);
@@ -280,9 +274,11 @@ void PagePlot::refreshStatus()
     fitStatus();
 }
 
-/// Whole sentences while they fit, then as much of the first as there is room for.
+/// Whole sentences while they fit, then as much of the first as there is room for. A low plot leaves
+/// the line to what stands below: what it says stands beside the pointer, too.
 void PagePlot::fitStatus()
 {
+    m_status->setVisible(!m_below || m_below->isHidden() || m_isFolded || height() >= lowPlot);
     const int buttons = m_fold->isHidden() ? 0 : m_fold->sizeHint().width() + toolSpacing;
     const int room = roomInside() - buttons;
     const QFontMetrics metrics = m_status->fontMetrics();

@@ -94,6 +94,8 @@ MainWindow::MainWindow(WindowOptions options, QWidget* parent)
         connect(m_autosave.get(), &Autosave::failed, this,
                 [this](const Error& error) { m_banner->showError(error); });
     }
+    if (!m_options.firstSteps)
+        m_first->hide();
     resize(standardSize);
     refreshTitle();
     refreshRun();

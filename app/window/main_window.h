@@ -36,6 +36,7 @@ struct WindowOptions
     bool startWorkers = true; ///< after the first paint
     bool autosave = true;
     bool remember = true; ///< read and write the session (not for screenshots)
+    bool firstSteps = true; ///< suggest them, until they are taken
     std::function<HostLoad()> load = {}; ///< of this machine, before its CPU is measured
     QString theme = {};   ///< "light" or "dark" instead of the settings'
 };

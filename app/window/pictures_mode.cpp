@@ -140,6 +140,7 @@ Result<void> screenshotPage(const LaunchOptions& options)
     WindowOptions quiet;
     quiet.autosave = false;
     quiet.remember = false;
+    quiet.firstSteps = false;
     quiet.theme = options.theme.isEmpty() ? QStringLiteral("dark") : options.theme;
     MainWindow window(quiet);
     MEMSCAPE_CHECK(applyPage(window, options));
