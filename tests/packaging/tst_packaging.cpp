@@ -148,7 +148,7 @@ void TestPackaging::anInstallationAsksNothing()
         . "$2/packaging/common.sh"
         mkdir bin
         printf '#!/bin/sh\nexec "$@"\n' > bin/sudo
-        printf '#!/bin/sh\necho "$DEBIAN_FRONTEND $*"; read -r answer && echo "asked"\n' > bin/apt-get
+        printf '#!/bin/sh\necho "$DEBIAN_FRONTEND $*"; read -r answer && echo "asked"; true\n' > bin/apt-get
         chmod +x bin/*
         PATH=$PWD/bin:$PATH
         is_installed() { false; }
