@@ -80,6 +80,15 @@ void addPredicted(const SeriesGroup& group, const CurveInput& input, std::vector
     }
 }
 
+/// As the prediction calls it: a record may be older than its words.
+QString measuredName(const Series& series, const SeriesGroup& group, const CurveInput& input)
+{
+    const Series* predicted = input.predicted ? input.predicted->findSeries(series.key) : nullptr;
+    return (predicted ? variantName(*predicted, group, *input.predicted)
+                      : variantName(series, group, *input.measured))
+        + QObject::tr(", measured");
+}
+
 void addMeasured(const SeriesGroup& group, const CurveInput& input, std::vector<Curve>& curves)
 {
     int position = -1; // of a series in its group: its symbol stays while points arrive
@@ -91,7 +100,7 @@ void addMeasured(const SeriesGroup& group, const CurveInput& input, std::vector<
         const bool first = key == group.series.front();
         const QString name = first
             ? leadName(input.measuredOn, *series, group)
-            : variantName(*series, group, *input.measured) + QObject::tr(", measured");
+            : measuredName(*series, group, input);
         const bool solid = first && !input.measuredElsewhere;
         curves.push_back(curveOf(*series, QStringLiteral("measured."), name,
                                  solid ? CurveRole::Measured : CurveRole::MeasuredVariant,

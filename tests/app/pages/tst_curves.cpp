@@ -90,6 +90,20 @@ private slots:
         QCOMPARE(curves[3].role, CurveRole::MeasuredVariant);
     }
 
+    void aMeasuredVariantIsCalledAsItsPrediction()
+    {
+        const Outcome predicted = outcome();
+        Outcome measured = predicted; // an older record, in older words
+        measured.series[1].label = "latency, windows";
+        CurveInput input;
+        input.predicted = &predicted;
+        input.measured = &measured;
+        const auto curves = makeCurves(seriesGroups(predicted)[0], input);
+        QCOMPARE(curves[3].name, curves[1].name + ", measured");
+        input.predicted = nullptr; // nothing else knows a name
+        QVERIFY(makeCurves(seriesGroups(predicted)[0], input)[1].name.contains("windows"));
+    }
+
     void otherBasesAreDrawnUnderThePredictionAndTheLegendSaysWhich()
     {
         const Outcome both = outcome();
