@@ -85,7 +85,8 @@ void ExperimentPage::build()
     column->addWidget(m_splitter, 1);
 }
 
-/// As wide as its words need at this size of the text; where somebody moved it, it stays until that changes.
+/// Makes the inspector as wide as its words need at this text size. A splitter that was dragged stays where
+/// it is until the text size changes.
 void ExperimentPage::fitInspector()
 {
     const double unit = plotUnit();

@@ -134,7 +134,7 @@ QString ExperimentPage::staleCalibration(const ShownMeasurement& now) const
     return staleText(predicted, *now.outcome, currentGroup(seriesGroups(predicted)).series.front());
 }
 
-/// ": 12 points, in about 20 s": how long Measure would take, where it goes over the plot's points.
+/// ": 12 points, within about half a minute": how long Measure would take, where it goes over the plot's points.
 QString ExperimentPage::extentText() const
 {
     const SeriesAxis* axis = currentAxis();
@@ -142,7 +142,7 @@ QString ExperimentPage::extentText() const
     if (!axis || !target || !findParameter(m_experiment.schema(), axis->key))
         return {};
     const QString points = tr(": %n points", nullptr, int(axis->values.size()));
-    return parameters().sweep() || target->isGpu() ? points : points + tr(", in about 20 s");
+    return parameters().sweep() || target->isGpu() ? points : points + tr(", within about half a minute");
 }
 
 InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const

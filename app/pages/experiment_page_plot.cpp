@@ -38,7 +38,7 @@ QWidget* ExperimentPage::stage() const
     return m_plot->isFolded() ? static_cast<QWidget*>(m_picture) : m_plot->view();
 }
 
-/// A picture that is a plot stands alone, unless somebody asked for the curves too, or has records
+/// A picture that is a plot hides the curves, unless the user opened them or has records
 /// pinned, which only they show.
 void ExperimentPage::refreshFold()
 {

@@ -63,7 +63,7 @@ public:
     /// Which of the first steps are done, a bit each.
     int firstSteps() const;
     void setFirstSteps(int done);
-    /// Sections of parameters that somebody unfolded: "training-memory/Memory details".
+    /// Parameter sections that the user unfolded: "training-memory/Memory details".
     bool isUnfolded(const QString& section) const;
     void setUnfolded(const QString& section, bool unfolded);
     bool reducedMotion() const;

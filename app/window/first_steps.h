@@ -23,7 +23,7 @@ class FirstSteps : public QFrame
 public:
     FirstSteps(Settings& settings, QWidget* parent = nullptr);
 
-    /// A step that somebody took without this row is done too.
+    /// Removes a step that is done, also when the user took it without this row.
     void finish(FirstStep step);
     /// Steps that still stand.
     QStringList texts() const;
