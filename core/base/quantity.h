@@ -47,7 +47,7 @@ struct Figure
     /// the two are not compared.
     bool isCounted = false;
 
-    /// It counts floating-point operations, of which nobody reads all digits: keys flops and …_flops.
+    /// It counts floating-point operations, shown with three digits and a prefix: keys flops and …_flops.
     bool countsOperations() const;
     bool isNumber() const { return std::holds_alternative<double>(value); }
     /// The number, NaN for a word.

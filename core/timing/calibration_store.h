@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calibration that predictions of a live device use (calibrationPath): kept, refused or forgotten.
 // A minute of probing that a busy machine spoiled must not replace what is there without being asked:
-// grade D is refused until somebody insists, and what no machine does is refused always.
+// grade D is refused until the user insists, and what no machine does is refused always.
 #pragma once
 
 #include "core/device/device.h"

@@ -360,7 +360,7 @@ MEMSCAPE_KERNEL void gradientsInOnePass(Machine& m, const AttentionSizes& s,
         const QueryWalk here = walk;
         walk.step(s);
         m.template waitForCopies<0>();
-        m.syncThreads(); // this tile is here; nobody reads the other Q, P or dS any more
+        m.syncThreads(); // this tile has arrived; every warp has read the last Q, P and dS
         if (goesOn)
             copyRows<Tile>(m, s, walk, a.query, Tile::queryTile + other * Tile::queryTileBytes);
         keepWeights<Tile>(m, s, queryTile, Tile::numbers + odd * Tile::numberBytes, here.row,
@@ -368,7 +368,7 @@ MEMSCAPE_KERNEL void gradientsInOnePass(Machine& m, const AttentionSizes& s,
         const float number = goesOn ? rowNumber<Tile>(m, s, a, walk) : 0;
         m.syncThreads(); // P and dS are whole
         addOverQueries<Tile>(m, valueGradient, Tile::weightTile, Tile::gradientTile);
-        m.syncThreads(); // nobody reads dO any more
+        m.syncThreads(); // every warp has read dO
         if (goesOn) {
             copyRows<Tile>(m, s, walk, a.outputGradient, Tile::gradientTile);
         }
