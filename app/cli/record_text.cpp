@@ -13,11 +13,25 @@ namespace memscape::cli {
 
 namespace {
 
+/// The question answered, of what was measured where it was.
+std::string answerText(const Experiment& experiment, const Record& record)
+{
+    if (!record.predicted)
+        return {};
+    const Figures& predicted = record.predicted->figures;
+    return experiment
+        .shortAnswer(record.device, record.parameters, record.measured ? measuredFirst(predicted, record.measured->figures) : predicted)
+        .sentence;
+}
+
 std::string headText(const Record& record)
 {
     std::string out = printable(recordTitle(record)) + "\n";
-    if (const Experiment* experiment = experimentOf(record))
+    if (const Experiment* experiment = experimentOf(record)) {
         out += experiment->question() + "\n";
+        if (const std::string answer = answerText(*experiment, record); !answer.empty())
+            out += printable(answer) + "\n";
+    }
     std::string parameters;
     for (const auto& [label, value] : parameterRows(record))
         parameters += fmt::format("{}{} {}", parameters.empty() ? "" : ", ", label, value);

@@ -30,6 +30,7 @@ ExperimentPage::ExperimentPage(const Experiment& experiment, PageServices servic
     , m_id(experiment.id())
     , m_info(pageOf(experiment, page))
     , m_services(services)
+    , m_improvements(experiment)
     , m_header(new PageHeader(experiment, m_info, services.devices, services.runs, this))
     , m_picture(makePicture(m_info.id, this))
     , m_plot(new PagePlot(this))
@@ -114,7 +115,9 @@ void ExperimentPage::connectAll()
             });
     connectPredictor();
     connect(&m_bases, &BasisPredictions::changed, this, [this] { schedule(Outputs); });
+    connect(&m_improvements, &ImprovementFinder::found, this, [this] { schedule(Outputs); });
     connect(m_header, &PageHeader::measureWanted, this, &ExperimentPage::measure);
+    connect(m_header, &PageHeader::changeWanted, this, &ExperimentPage::editText);
     connect(m_header->device(), &DeviceButton::picked, this,
             [this](const QString& id) { m_services.document.setDevice(m_id, id.toStdString()); });
     connect(m_header->device(), &DeviceButton::calibrateWanted, this, &ExperimentPage::calibrate);

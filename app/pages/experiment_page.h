@@ -14,6 +14,7 @@
 #include "app/pages/basis_predictions.h"
 #include "app/pages/checkpoint_guide.h"
 #include "app/pages/curves.h"
+#include "app/pages/improvement_finder.h"
 #include "app/pages/inspector.h"
 #include "app/pages/memory_guide.h"
 #include "app/pages/page_header.h"
@@ -98,6 +99,8 @@ public:
     /// Does what is due now, without waiting for the event loop: for exports and tests.
     void updateNow();
     bool upToDate() const;
+    /// Looks for what would change the answer most; upToDate() does not wait for that.
+    bool isSeeking() const { return m_improvements.isBusy(); }
     MemoryGuide* memory() const { return m_memory; } ///< null on pages of other experiments
     CheckpointGuide* checkpoint() const { return m_checkpoint; } ///< likewise
     /// Zoom of each plot of the page, as far as somebody zoomed: for the next session, not the
@@ -140,6 +143,7 @@ private:
     CurveInput curveInput(const ShownMeasurement& shown) const;
     void rememberZoom();
     void restoreZoom(const QString& group);
+    void refreshAnswer(const ShownMeasurement& shown);
     void refreshInspector(const ShownMeasurement& shown);
     std::vector<Claim> claimsBeside(const ShownMeasurement& shown) const;
     QString pointSentence(const Outcome& predicted, const Outcome& measured) const;
@@ -166,6 +170,7 @@ private:
     PageServices m_services;
     Predictor m_predictor;
     BasisPredictions m_bases;
+    ImprovementFinder m_improvements;
     PageHeader* m_header;
     Picture* m_picture;
     PagePlot* m_plot;

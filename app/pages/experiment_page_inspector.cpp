@@ -2,6 +2,7 @@
 // What an experiment's page says beside its plot: figures, what they stand on, and what to do next.
 #include "app/pages/experiment_page.h"
 
+#include "app/pages/byte_words.h"
 #include "app/pages/point_text.h"
 #include "app/pages/record_text.h"
 #include "core/experiment/comparison.h"
@@ -58,6 +59,37 @@ double nearestMeasured(const Outcome& measured, double x)
 }
 
 } // namespace
+
+/// The answer to the page's question, of what was measured where it was, and links to what would change it.
+void ExperimentPage::refreshAnswer(const ShownMeasurement& now)
+{
+    const Device* target = device();
+    if (!target || !m_prediction || m_info.id != m_id) { // a further page has another question
+        m_improvements.clear();
+        m_header->setAnswer({}, {});
+        return;
+    }
+    const Figures& predicted = m_prediction->predicted->figures;
+    const bool isMeasured = now.outcome && !now.live && !now.elsewhere && now.parameters == parameters();
+    const ShortAnswer answer = m_experiment.shortAnswer(
+        *target, m_prediction->parameters, isMeasured ? measuredFirst(predicted, now.outcome->figures) : predicted);
+    m_improvements.request(*target, m_prediction->parameters, predicted, byteStyle());
+    const Figure* figure = findFigure(predicted, answer.figure);
+    QString changes;
+    if (!answer.knobs.empty() && figure) {
+        QStringList links;
+        for (const Improvement& one : m_improvements.improvements()) {
+            if (links.size() < 3)
+                links << QStringLiteral("<a href=\"%1=%2\">%3</a> → %4")
+                             .arg(text(one.parameter).toHtmlEscaped(), text(one.value).toHtmlEscaped(),
+                                  text(one.label).toHtmlEscaped(), text(one.after).toHtmlEscaped());
+        }
+        const QString wanted = (answer.wantsMore ? tr("More %1: %2") : tr("Less %1: %2")).arg(text(figure->label).toHtmlEscaped());
+        changes = wanted.arg(links.isEmpty() ? tr("no single change brings it") : links.join(QStringLiteral(" · ")));
+    }
+    const QString sentence = bytesInStyle(text(answer.sentence), byteStyle());
+    m_header->setAnswer(isMeasured ? tr("Measured: %1").arg(sentence) : sentence, changes);
+}
 
 void ExperimentPage::refreshInspector(const ShownMeasurement& now)
 {

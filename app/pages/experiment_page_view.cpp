@@ -20,6 +20,7 @@ void ExperimentPage::refreshInputs()
     }
     const bool bases = m_services.settings.showBases();
     m_plot->setBases(bases);
+    m_improvements.forgetQuestion();
     if (const DeviceEntry* target = m_services.devices.find(deviceId())) {
         if (bases && !m_memory) // bytes do not depend on what rates stand on
             m_bases.request(m_id, *target, now);
@@ -67,6 +68,7 @@ void ExperimentPage::refreshOutputs()
         if (m_memory)
             m_memory->showMeasured(now.outcome && !now.elsewhere ? &*now.outcome : nullptr);
     }
+    refreshAnswer(now);
     refreshPlot(now);
     refreshInspector(now);
     emit updated();

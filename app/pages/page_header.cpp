@@ -21,6 +21,8 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
     , m_device(new DeviceButton(devices, this))
     , m_measure(new QPushButton(this))
     , m_export(new QPushButton(tr("Export"), this))
+    , m_answer(toneLabel({}, "strong", this, true))
+    , m_changes(toneLabel({}, "dim", this))
     , m_caution(toneLabel({}, "warning", this, true))
 {
     setObjectName(QStringLiteral("header"));
@@ -39,7 +41,18 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
     words->setSpacing(2);
     words->addWidget(title);
     words->addWidget(question);
-    words->addWidget(m_caution);
+    for (QLabel* line : {m_answer, m_changes, m_caution})
+        words->addWidget(line);
+    m_answer->setObjectName(QStringLiteral("answer"));
+    m_changes->setObjectName(QStringLiteral("changes"));
+    m_changes->setTextFormat(Qt::RichText);
+    m_changes->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
+    connect(m_changes, &QLabel::linkActivated, this, [this](const QString& assignment) {
+        const auto equals = assignment.indexOf(u'=');
+        emit changeWanted(assignment.left(equals), assignment.mid(equals + 1));
+    });
+    m_answer->hide();
+    m_changes->hide();
     m_caution->setObjectName(QStringLiteral("caution"));
     m_caution->setWordWrap(true);
     m_caution->hide();
@@ -73,6 +86,24 @@ void PageHeader::setDevice(const std::string& id)
 void PageHeader::setExportMenu(QMenu* menu)
 {
     m_export->setMenu(menu);
+}
+
+void PageHeader::setAnswer(const QString& sentence, const QString& changes)
+{
+    m_answer->setText(sentence);
+    m_answer->setVisible(!sentence.isEmpty());
+    m_changes->setText(changes);
+    m_changes->setVisible(!changes.isEmpty());
+}
+
+QString PageHeader::answer() const
+{
+    return m_answer->text();
+}
+
+QString PageHeader::changes() const
+{
+    return m_changes->text();
 }
 
 void PageHeader::setCaution(const QString& text)

@@ -27,11 +27,17 @@ public:
     QPushButton* measureButton() const { return m_measure; }
     /// The menu of Export, filled by the window's actions.
     void setExportMenu(QMenu* menu);
+    /// The question's answer below it, and what would change it as rich text whose links are assignments
+    /// ("stride=2"); empty: none.
+    void setAnswer(const QString& sentence, const QString& changes);
+    QString answer() const;
+    QString changes() const;
     /// A sentence below the question, in the colour of warnings; empty: none.
     void setCaution(const QString& text);
 
 signals:
     void measureWanted();
+    void changeWanted(const QString& key, const QString& value);
 
 private:
     void refresh();
@@ -42,6 +48,8 @@ private:
     DeviceButton* m_device;
     QPushButton* m_measure;
     QPushButton* m_export;
+    QLabel* m_answer;
+    QLabel* m_changes;
     QLabel* m_caution;
 };
 

@@ -79,7 +79,7 @@ bool settle(MainWindow& window)
     timer.start();
     while (timer.elapsed() < patience) {
         QApplication::processEvents(QEventLoop::AllEvents, 20);
-        if (window.page() && window.page()->upToDate()) {
+        if (window.page() && window.page()->upToDate() && !window.page()->isSeeking()) {
             QApplication::processEvents(QEventLoop::AllEvents, 50);
             return true;
         }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "core/device/device.h"
+#include "core/experiment/answer.h"
 #include "core/experiment/outcome.h"
 #include "core/experiment/parameter.h"
 
@@ -72,6 +73,9 @@ public:
     virtual ParameterTexts standardOn(const Device&) const { return {}; }
     /// The figures that a page keeps in sight, most important first; see headlineFigures().
     virtual std::vector<std::string> headlines() const { return {}; }
+    /// question() answered from these figures (measured ones where they are there): see answer.h.
+    /// Empty where they do not say.
+    virtual ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures&) const { return {}; }
     /// What a page offers to copy for these parameters.
     virtual std::vector<Snippet> snippets(const Device&, const Parameters&) const { return {}; }
     /// Which figures become curves; the first is the headline.

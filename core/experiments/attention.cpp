@@ -9,6 +9,7 @@
 // kernels.
 #include "core/experiments/attention.h"
 
+#include "core/experiments/answers.h"
 #include "core/device/recorded_kernels.h"
 
 #include <algorithm>
@@ -45,6 +46,7 @@ public:
     {
         return {"standard_time", "flash_time", "standard_extra_peak", "flash_extra_peak"};
     }
+    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override { return attentionAnswer(figures); }
     std::vector<SeriesSpec> series() const override
     {
         return {{"standard_time", "standard"},

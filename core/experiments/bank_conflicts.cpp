@@ -9,6 +9,7 @@
 // Left out: see the omits of each figure.
 #include "core/experiments/bank_conflicts.h"
 
+#include "core/experiments/answers.h"
 #include "core/access/random.h"
 
 #include <algorithm>
@@ -179,6 +180,7 @@ public:
                "catalogue to predict its cycles.";
     }
     const Schema& schema() const override { return m_schema; }
+    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override { return bankConflictsAnswer(figures); }
     std::vector<SeriesSpec> series() const override
     {
         return {{"cycles", "cycles / request"},

@@ -5,6 +5,7 @@
 // batch is kept between questions, so a dragged batch simulates one step.
 #include "core/experiments/batch_size.h"
 
+#include "core/experiments/answers.h"
 #include "core/experiments/framework_lines.h"
 #include "core/experiments/idle_parameters.h"
 
@@ -43,6 +44,7 @@ public:
     {
         return trainingSnippets(device, trainingParameters(parameters));
     }
+    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override { return batchSizeAnswer(figures); }
     std::vector<SeriesSpec> series() const override
     {
         return {{"memory", "memory"}, {"throughput", "throughput (examples/s)"}, {"examples_to_target", "examples to the target"}};

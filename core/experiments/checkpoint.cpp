@@ -8,6 +8,7 @@
 // that are no chain.
 #include "core/experiments/checkpoint.h"
 
+#include "core/experiments/answers.h"
 #include "core/base/cancellation.h"
 #include "core/experiments/framework_lines.h"
 #include "core/experiments/idle_parameters.h"
@@ -54,6 +55,7 @@ public:
     {
         return checkpointSnippets(parameters);
     }
+    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override { return checkpointAnswer(figures); }
     std::vector<SeriesSpec> series() const override
     {
         return {{"peak", "peak"},

@@ -5,7 +5,7 @@
 // core/timing/working_set.h: shares of levels × their own latency (time per byte), with measured knees
 // and the cost of address translation for the pages chosen.
 // Left out: other tenants of a shared cache, NUMA, the loaded latency under full bandwidth.
-#include "core/experiment/experiment.h"
+#include "core/experiments/answers.h"
 #include "core/timing/working_set.h"
 
 #include <algorithm>
@@ -147,6 +147,7 @@ public:
                "cache, NUMA, and the latency of a memory that is busy.";
     }
     const Schema& schema() const override { return m_schema; }
+    ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override { return hierarchyAnswer(device, figures); }
     std::vector<SeriesSpec> series() const override
     {
         return {{"latency", "latency"},

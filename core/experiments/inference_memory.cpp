@@ -7,6 +7,7 @@
 // Left out: see the omits of each figure.
 #include "core/base/cancellation.h"
 #include "core/experiment/experiment.h"
+#include "core/experiments/answers.h"
 #include "core/experiments/idle_parameters.h"
 #include "core/experiments/memory_detail.h"
 #include "core/experiments/memory_parameters.h"
@@ -323,6 +324,7 @@ public:
     {
         return {"fits", "device_total", "kv_cache", "largest_context"};
     }
+    ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override { return memoryAnswer(device, figures); }
     std::vector<SeriesSpec> series() const override
     {
         return {{"peak_allocated", "peak allocated"}, {"kv_cache", "KV cache"}, {"weights", "weights"}, {"activations", "activations"}};

@@ -9,6 +9,7 @@
 // Left out: see the omits of each figure.
 #include "core/experiments/layout.h"
 
+#include "core/experiments/answers.h"
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -37,6 +38,7 @@ public:
     {
         return {"view_time", "contiguous_time", "copy_time", "pays_after"};
     }
+    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override { return layoutAnswer(figures); }
     std::vector<SeriesSpec> series() const override
     {
         return {{"view_total", "through the view"}, {"contiguous_total", "copy, then contiguous"}};

@@ -7,6 +7,7 @@
 // rounding, which only a run can say; scales of tensors and blocks.
 #include "core/experiments/precision.h"
 
+#include "core/experiments/answers.h"
 #include "core/experiments/framework_lines.h"
 #include "core/experiments/idle_parameters.h"
 
@@ -48,6 +49,7 @@ public:
     {
         return precisionSnippets(device, parameters);
     }
+    ShortAnswer shortAnswer(const Device&, const Parameters& parameters, const Figures& figures) const override { return precisionAnswer(parameters, figures); }
     std::vector<SeriesSpec> series() const override
     {
         return {{"time", "time"},

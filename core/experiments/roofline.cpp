@@ -9,6 +9,7 @@
 // stand under the device's ceilings, predicted and measured by those experiments. Left out: ceilings
 // within a core (no vectors, no overlap), energy, bytes that hardware counters would show.
 #include "core/experiments/roofline.h"
+#include "core/experiments/answers.h"
 #include "core/experiments/precision.h"
 
 #include <algorithm>
@@ -83,6 +84,7 @@ public:
                "hardware counters would show.";
     }
     const Schema& schema() const override { return m_schema; }
+    ShortAnswer shortAnswer(const Device&, const Parameters& parameters, const Figures& figures) const override { return rooflineAnswer(parameters, figures); }
     std::vector<SeriesSpec> series() const override
     {
         return {{"attainable", "under DRAM"}, {"cache_attainable", "under the first cache"}};

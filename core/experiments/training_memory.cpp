@@ -8,6 +8,7 @@
 // Left out: see the omits of each figure.
 #include "core/experiments/training_memory.h"
 
+#include "core/experiments/answers.h"
 #include "core/experiments/framework_lines.h"
 #include "core/experiments/idle_parameters.h"
 #include "core/experiments/memory_advice.h"
@@ -55,6 +56,7 @@ public:
     {
         return trainingSnippets(device, parameters);
     }
+    ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override { return memoryAnswer(device, figures); }
     std::vector<SeriesSpec> series() const override
     {
         return {{"peak_allocated", "peak allocated"}, {"peak_reserved", "peak reserved"}, {"device_total", "device total"},

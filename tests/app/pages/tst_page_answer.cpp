@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Below its question a page says the answer, of what was measured where it was, and links to the parameters that
+// would change it most.
+#include "tests/support/page_fixture.h"
+
+#include <QLabel>
+#include <QTest>
+#include <QUndoStack>
+
+using namespace memscape;
+
+class TestPageAnswer : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void init() { m_fixture = std::make_unique<PageFixture>(); }
+
+    void everyPageAnswersItsQuestion_data()
+    {
+        QTest::addColumn<QString>("id");
+        for (const Experiment* experiment : experiments())
+            QTest::newRow(experiment->id().c_str()) << QString::fromStdString(experiment->id());
+    }
+    void everyPageAnswersItsQuestion()
+    {
+        QFETCH(QString, id);
+        auto page = open(id.toStdString(), "nvidia-h200");
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY(page->header()->answer().endsWith(u'.'));
+        QVERIFY(!page->header()->answer().startsWith(QStringLiteral("Measured")));
+    }
+
+    void aMeasurementIsWhatIsSaid()
+    {
+        m_fixture->document.addRecord(sampleRecord("stride", {}, 2));
+        auto page = open("stride", "nvidia-h200");
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY2(page->header()->answer().startsWith(QStringLiteral("Measured: ")), qPrintable(page->header()->answer()));
+        QVERIFY(page->header()->answer().contains(QStringLiteral("2.21 TB/s")));
+        QVERIFY(page->setText("stride", "8"));
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY(!page->header()->answer().startsWith(QStringLiteral("Measured")));
+    }
+
+    void aLinkTakesTheChangeInOneStep()
+    {
+        auto page = open("stride", "nvidia-h200");
+        QTRY_VERIFY(!page->isSeeking() && page->header()->changes().contains(QStringLiteral("stride=2")));
+        const int before = m_fixture->document.undoStack()->index();
+        emit page->header()->findChild<QLabel*>(QStringLiteral("changes"))->linkActivated(QStringLiteral("stride=2"));
+        QTRY_VERIFY(page->upToDate());
+        QCOMPARE(page->parameters().integer("stride"), 2);
+        QCOMPARE(m_fixture->document.undoStack()->index(), before + 1);
+        QTRY_VERIFY(page->header()->changes().contains(QStringLiteral("stride=1\"")));
+    }
+
+    void aFurtherPageHasAnotherQuestion()
+    {
+        ExperimentPage page(**findExperiment("training-memory"), m_fixture->services(), nullptr, "step-timeline");
+        QTRY_VERIFY(page.upToDate());
+        QVERIFY(page.header()->answer().isEmpty());
+    }
+
+private:
+    std::unique_ptr<ExperimentPage> open(const std::string& id, const std::string& device)
+    {
+        m_fixture->document.setDevice(id, device);
+        auto page = std::make_unique<ExperimentPage>(**findExperiment(id), m_fixture->services());
+        page->resize(1280, 800);
+        page->show();
+        page->updateNow();
+        return page;
+    }
+
+    std::unique_ptr<PageFixture> m_fixture;
+};
+
+QTEST_MAIN(TestPageAnswer)
+#include "tst_page_answer.moc"
