@@ -101,7 +101,7 @@ private:
 };
 bool operator==(const Sweep& a, const Sweep& b);
 
-/// At most this many points in a sweep.
+/// At most this many points in a sweep, and steps of a range, those included that round to the same integer.
 inline constexpr std::size_t sweepLimit = 4096;
 
 /// Keys and values as text.
@@ -110,7 +110,7 @@ using ParameterTexts = std::vector<std::pair<std::string, std::string>>;
 /// Text assignments ("stride=4", "bytes=1GiB", "stride=1:128:x2") onto a schema; what is not named
 /// takes its default. The first '=' ends the key. Errors name the parameter as place: parameter.unknown (with near names),
 /// parameter.syntax, parameter.type, parameter.range (the hint holds the range), parameter.choice
-/// (near choices), parameter.twice, sweep.syntax, sweep.limit, sweep.several.
+/// (near choices), parameter.twice, sweep.syntax, sweep.limit, sweep.step (it does not move the value), sweep.several.
 Result<Parameters> resolve(const Schema& schema, const std::vector<std::string>& assignments);
 Result<Parameters> resolve(const Schema& schema,
                            const std::vector<std::pair<std::string, std::string>>& assignments);

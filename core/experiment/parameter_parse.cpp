@@ -194,48 +194,96 @@ Result<std::vector<ParameterValue>> sweepTexts(const ParameterSpec& spec, std::s
     }
 }
 
-Result<std::vector<ParameterValue>> sweepRange(const ParameterSpec& spec, std::string_view text)
+/// To two digits, away from zero; `value` is above 0.
+double roundedUp(double value)
+{
+    const double digit = std::pow(10.0, std::floor(std::log10(value)) - 1);
+    return std::ceil(value / digit) * digit;
+}
+
+/// first:last:step, or first:last:xFACTOR.
+struct Range
+{
+    double first = 0, last = 0, step = 1;
+    bool isGeometric = false;
+
+    template<typename Number> Number at(Number i) const
+    {
+        const Number by = step;
+        return isGeometric ? first * std::pow(by, i) : first + i * by;
+    }
+    double at(std::size_t i) const
+    {
+        const double value = at(double(i));
+        return std::isfinite(value) ? value : double(at(static_cast<long double>(i))); // a product on the way overflowed
+    }
+    /// How often the step fits between the ends, a fraction included; wider than a double, which overflows.
+    long double steps() const
+    {
+        if (first == last)
+            return 0;
+        const long double from = first, to = last;
+        return isGeometric ? std::log(to / from) / std::log(static_cast<long double>(step)) : (to - from) / step;
+    }
+    /// A step with which the limit of points is kept, as text that parses.
+    std::string largerStep() const
+    {
+        const long double from = first, to = last, most = sweepLimit - 1;
+        if (isGeometric)
+            return "x" + numberText(1 + roundedUp(double(std::pow(to / from, 1 / most) - 1)));
+        return numberText(roundedUp(double((to - from) / most)));
+    }
+};
+
+Result<Range> parseRange(const ParameterSpec& spec, std::string_view text)
 {
     const auto parts = split(text, ':');
     if (parts.size() < 2 || parts.size() > 3)
         return sweepSyntax(spec, text, "a range has the form first:last:step");
     if (!isNumeric(spec))
         return sweepSyntax(spec, text, "a range needs numbers; list the choices with commas");
-    MEMSCAPE_TRY(firstValue, parseValue(spec, parts[0]));
-    MEMSCAPE_TRY(lastValue, parseValue(spec, parts[1]));
-    const double first = std::get<double>(firstValue), last = std::get<double>(lastValue);
-    if (last < first)
+    MEMSCAPE_TRY(first, parseValue(spec, parts[0]));
+    MEMSCAPE_TRY(last, parseValue(spec, parts[1]));
+    Range range{std::get<double>(first), std::get<double>(last)};
+    if (range.last < range.first)
         return sweepSyntax(spec, text, "the last value is below the first");
-
     std::string step = parts.size() == 3 ? std::string(trimmed(parts[2])) : "1";
-    const bool geometric = step.starts_with('x') || step.starts_with('X');
-    if (geometric)
+    range.isGeometric = step.starts_with('x') || step.starts_with('X');
+    if (range.isGeometric)
         step.erase(0, 1);
-    auto size = geometric ? parseNumber(step) : parseQuantity(step, spec.unit);
+    const auto size = range.isGeometric ? parseNumber(step) : parseQuantity(step, spec.unit);
     if (!size)
         return sweepSyntax(spec, text, "the step is not a number");
-    if (geometric ? *size <= 1 : *size <= 0)
-        return sweepSyntax(spec, text, geometric ? "the factor must be above 1" : "the step must be above 0");
-    if (geometric && first <= 0)
-        return sweepSyntax(spec, text, "a range by a factor cannot start at 0");
+    if (range.isGeometric ? *size <= 1 : *size <= 0)
+        return sweepSyntax(spec, text, range.isGeometric ? "the factor must be above 1" : "the step must be above 0");
+    if (range.isGeometric && range.first <= 0)
+        return sweepSyntax(spec, text, "a range by a factor starts above 0");
+    range.step = *size;
+    return range;
+}
 
+/// Steps are counted before the first one is made: one that is tiny beside the values would go on for ever.
+Result<std::vector<ParameterValue>> sweepRange(const ParameterSpec& spec, std::string_view text)
+{
+    constexpr long double slack = 1e-9L; // of a step: the end belongs to the sweep when one lands on it up to rounding
+    MEMSCAPE_TRY(range, parseRange(spec, text));
+    const long double steps = std::floor(range.steps() + slack);
+    if (!(steps < static_cast<long double>(sweepLimit)))
+        return fail("sweep.limit", fmt::format("\"{}\": more than {} points", quotedForMessage(text), sweepLimit),
+                    fmt::format("take a larger step, {} or more", range.largerStep()), spec.key);
     std::vector<ParameterValue> values;
-    // The end belongs to the sweep when a step lands on it up to rounding.
-    const double slack = 1e-9 * std::max(std::fabs(last), 1.0);
-    for (std::size_t i = 0;; ++i) {
-        double value = geometric ? first * std::pow(*size, static_cast<double>(i))
-                                 : first + static_cast<double>(i) * *size;
-        if (value > last + slack)
-            return values;
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(steps); ++i) {
+        double value = range.at(i);
+        if (i > 0 && value == range.at(i - 1))
+            return fail("sweep.step", fmt::format("\"{}\": the step does not move {}", quotedForMessage(text), numberText(value)),
+                        "take a larger step, or list the values: 1,2,5", spec.key);
         if (spec.kind == ParameterKind::Integer)
             value = std::round(value);
-        if (values.size() == sweepLimit)
-            return fail("sweep.limit", fmt::format("more than {} points", sweepLimit),
-                        "take a larger step", spec.key);
-        const ParameterValue next = std::min(value, last);
+        const ParameterValue next = std::min(value, range.last);
         if (values.empty() || values.back() != next) // 1:4:x1.1 rounds to the same integer twice
             values.push_back(next);
     }
+    return values;
 }
 
 } // namespace

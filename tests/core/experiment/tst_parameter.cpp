@@ -14,6 +14,10 @@ private slots:
     void defaultsAreValid();
     void readsSweeps_data();
     void readsSweeps();
+    void realsAreSweptToo_data();
+    void realsAreSweptToo();
+    void aStepThatLeadsNowhereIsRefused_data();
+    void aStepThatLeadsNowhereIsRefused();
     void aRangeOfOneIsASweep();
     void aCommaThatMayBeEitherIsRefused();
     void refuses_data();
@@ -99,6 +103,78 @@ void TestParameter::readsSweeps()
     const auto read = parseSweep(*findParameter(stride(), key.toStdString()), sweep.toStdString());
     QVERIFY2(read.has_value(), read ? "" : read.error().text().c_str());
     QCOMPARE(text(*read), values);
+}
+
+namespace {
+
+ParameterSpec real()
+{
+    return {"value", "value", "Any.", ParameterKind::Real, Unit::One, -1.7e308, 1.7e308, Scale::Linear, {}, "1"};
+}
+
+} // namespace
+
+void TestParameter::realsAreSweptToo_data()
+{
+    QTest::addColumn<QString>("sweep");
+    QTest::addColumn<QString>("values");
+    QTest::newRow("negative") << "-4:4:2" << "-4 -2 0 2 4";
+    QTest::newRow("the end up to rounding") << "0:0.3:0.1" << "0 0.1 0.2 0.3";
+    QTest::newRow("tiny") << "0:1e-12:5e-13" << "0 5e-13 1e-12";
+    QTest::newRow("large") << "1e37:2e37:1e37" << "1e+37 2e+37";
+    QTest::newRow("over the whole range") << "-1.7e308:1.7e308:1.7e308" << "-1.7e+308 0 1.7e+308";
+    QTest::newRow("by a factor over the whole range") << "1e-300:1e300:x1e300" << "1e-300 1 1e+300";
+    QTest::newRow("the step is beyond the end") << "1e308:1.7e308:1e308" << "1e+308";
+    QTest::newRow("the factor is beyond any number") << "1e300:1.7e308:x1e300" << "1e+300";
+    QTest::newRow("one point, however small the step") << "1e37:1e37:1" << "1e+37";
+}
+
+void TestParameter::realsAreSweptToo()
+{
+    QFETCH(QString, sweep);
+    QFETCH(QString, values);
+    const auto read = parseSweep(real(), sweep.toStdString());
+    QVERIFY2(read.has_value(), read ? "" : read.error().text().c_str());
+    QCOMPARE(text(*read), values);
+}
+
+void TestParameter::aStepThatLeadsNowhereIsRefused_data()
+{
+    QTest::addColumn<ParameterSpec>("spec");
+    QTest::addColumn<QString>("sweep");
+    QTest::addColumn<QString>("code");
+    const ParameterSpec bytes = *findParameter(stride(), "bytes"), count = *findParameter(stride(), "stride");
+    QTest::newRow("too small to be seen") << real() << "1e37:1e38:1" << "sweep.limit";
+    QTest::newRow("too small to be seen, few of them") << real() << "1e16:10000000000000004:1" << "sweep.step";
+    QTest::newRow("negative") << real() << "-1e38:-1e37:1" << "sweep.limit";
+    QTest::newRow("the distance overflows") << real() << "-1.7e308:1.7e308:1" << "sweep.limit";
+    QTest::newRow("the smallest number") << real() << "0:1:5e-324" << "sweep.limit";
+    QTest::newRow("the smallest factor") << real() << "1:2:x1.0000000000000002" << "sweep.limit";
+    QTest::newRow("the ratio overflows") << real() << "1e-308:1e308:x1.1" << "sweep.limit";
+    QTest::newRow("bytes") << bytes << "4096:1TiB:x1.0000000000000003" << "sweep.limit";
+    QTest::newRow("bytes by a step") << bytes << "4096:1TiB:1" << "sweep.limit";
+    QTest::newRow("integers that repeat") << count << "1:8:0.0001" << "sweep.limit";
+    QTest::newRow("integers that repeat by a factor") << count << "1:8:x1.0001" << "sweep.limit";
+}
+
+/// Refused before a point is made, with what was typed and a step that would do.
+void TestParameter::aStepThatLeadsNowhereIsRefused()
+{
+    QFETCH(ParameterSpec, spec);
+    QFETCH(QString, sweep);
+    QFETCH(QString, code);
+    const auto read = parseSweep(spec, sweep.toStdString());
+    QVERIFY(!read);
+    QCOMPARE(QString::fromStdString(read.error().code), code);
+    QCOMPARE(read.error().place, spec.key);
+    QVERIFY2(read.error().message.find(sweep.toStdString()) != std::string::npos, read.error().message.c_str());
+    if (code != "sweep.limit")
+        return;
+    const QString step = QString::fromStdString(read.error().hint).section(' ', 4, 4);
+    const QStringList parts = sweep.split(':');
+    const auto better = parseSweep(spec, QStringList{parts[0], parts[1], step}.join(':').toStdString());
+    QVERIFY2(better.has_value(), better ? "" : better.error().text().c_str());
+    QVERIFY(better->size() > sweepLimit / 2 || spec.kind == ParameterKind::Integer);
 }
 
 /// A value leaves the experiment its own axis; a range measures that point alone.
