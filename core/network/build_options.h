@@ -75,6 +75,7 @@ struct BuildOptions
     bool isProductInFp8 = false;   ///< layers' linear operators keep FP8 copies of their inputs
     std::optional<AdapterOptions> adapters = {};
     EagerRules rules = {};
+    bool recordsEveryIteration = false; ///< the long way: copies nothing of loops over layers and experts
     bool operator==(const BuildOptions&) const = default;
 };
 

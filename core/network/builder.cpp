@@ -7,7 +7,6 @@ namespace memscape {
 
 namespace {
 
-constexpr std::size_t tensorLimit = 20'000'000;
 constexpr Layout emptyLayout{};
 
 bool diesWithItsName(Role role) { return role == Role::Activation || role == Role::WeightCast; }
@@ -134,11 +133,15 @@ StorageId NetworkBuilder::newStorage(const Shape& shape, DType dtype, OperatorKi
     return StorageId(m_graph.storages.size() - 1);
 }
 
+void NetworkBuilder::refuseTensors()
+{
+    refuse("network.size", "the network has more than 20 million tensors", "look at the number of layers");
+}
+
 TensorId NetworkBuilder::newTensor(const Layout& layout, DType dtype, StorageId storage, bool gradient)
 {
     if (m_graph.tensors.size() >= tensorLimit)
-        refuse("network.size", "the network has more than 20 million tensors",
-               "look at the number of layers");
+        refuseTensors();
     const auto [known, isNew] = m_layouts.try_emplace(layout, LayoutId(m_graph.layouts.size()));
     if (isNew)
         m_graph.layouts.push_back(layout);

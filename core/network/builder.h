@@ -25,7 +25,9 @@
 //   * One layer that checkpointing may run again is `b.layer([&] { return block(b, x); })`; the
 //     argument must be named outside, as `x` is here. Within it, `b.attentionCore(…)` marks scores,
 //     softmax and context.
-//   * Loops over layers ask `b.ok()`: the first mistake (a size that does not fit, bytes beyond
+//   * Loops over layers (and experts) that are alike are `b.repeat(x, "layers", 0, count, body)`: a few are
+//     recorded, the others are copied.
+//   * Other loops ask `b.ok()`: the first mistake (a size that does not fit, bytes beyond
 //     2^62, too many operators) is kept, everything after it does nothing, `finish` returns it.
 //   * Autocast is the builder's business: `linear`, `matmul`, `einsum`, `convolution` and attention
 //     cast to the low precision, norms, softmax and losses to float, as the CUDA lists say
@@ -38,6 +40,7 @@
 #include "core/network/build_options.h"
 #include "core/network/graph.h"
 
+#include <array>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -67,6 +70,7 @@ public:
     DType dtype() const;
 
 private:
+    friend class NetworkBuilder;
     NetworkBuilder* m_builder = nullptr;
     TensorId m_tensor = noTensor;
 };
@@ -109,6 +113,21 @@ public:
     template<typename Body> Variable attentionCore(Body body)
     {
         return block(Block::Kind::AttentionCore, body);
+    }
+    /// for (i = first; i < first + count; ++i) body(i, x), where `body` opens a module "prefix.i" and gives x
+    /// a new value; it does the same for each i. Iterations from the fourth on are copies of the third where that is
+    /// one of the second: Graph::copies says so.
+    template<typename Body>
+    void repeat(Variable& x, std::string_view prefix, std::int64_t first, std::int64_t count, Body body)
+    {
+        std::array<Mark, recordedIterations + 1> marks{mark()};
+        for (std::int64_t i = 0; i < count && ok(); ++i) {
+            body(first + i, x);
+            if (i < recordedIterations)
+                marks[std::size_t(i + 1)] = mark();
+            if (i + 1 == recordedIterations && !m_options.recordsEveryIteration && isCopy(marks))
+                return copyIterations(marks, prefix, first + i + 1, count - recordedIterations, x);
+        }
     }
     /// body(argument), and the argument dies when it returns.
     template<typename Body> static Variable call(Variable argument, Body body)
@@ -224,6 +243,23 @@ public:
 private:
     friend class Variable;
     friend class ModuleScope;
+
+    /// How much of everything has been recorded (builder_repeat.cpp).
+    struct Mark
+    {
+        std::uint32_t operators = 0, operands = 0, tensors = 0, storages = 0, modules = 0, parameters = 0, buffers = 0,
+                      blocks = 0, casts = 0;
+    };
+    /// The first differs where it meets what is before the loop, the second where it meets the first.
+    static constexpr std::int64_t recordedIterations = 3;
+    using Marks = std::array<Mark, recordedIterations + 1>;
+    Mark mark() const;
+    bool isCopy(const Marks& marks) const;
+    void copyIterations(const Marks& marks, std::string_view prefix, std::int64_t first, std::int64_t count, Variable& x);
+    void copyIteration(const Marks& marks, std::string name, std::uint32_t number);
+    template<typename Map> void copyBesides(const Marks& marks, Map tensor, Map storage);
+    void refuseTensors();
+    static constexpr std::size_t tensorLimit = 20'000'000;
 
     struct Output
     {

@@ -76,6 +76,14 @@ struct Block
     TensorId output = noTensor;
 };
 
+/// Operators [first, last) do what those `period` before them do: other tensors of the same layouts and types.
+struct CopiedOperators
+{
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+    std::uint32_t period = 0;
+};
+
 struct Graph
 {
     std::vector<Storage> storages;
@@ -87,6 +95,7 @@ struct Graph
     std::vector<NamedTensor> buffers;
     std::vector<ModuleCall> modules;
     std::vector<Block> blocks; ///< by `first`; an attention core lies within its layer
+    std::vector<CopiedOperators> copies; ///< in program order, disjoint
     TensorId loss = noTensor;   ///< what backward starts from; noTensor when there is none
     TensorId output = noTensor; ///< logits, or the last activation
     /// The model returns both at once, `logits, loss = model(x)`; else the loop computes the loss.

@@ -57,6 +57,13 @@ Parts hostParts(const HostOperations& host, const DeviceRates& rates, const Oper
     return parts;
 }
 
+/// One operator, forward or backward.
+struct Run
+{
+    Parts parts; ///< s; on a GPU all of it under what holds it
+    double flops = 0; ///< of a product
+};
+
 class Clock
 {
 public:
@@ -67,38 +74,74 @@ public:
         , m_time(time)
     {
     }
-    /// Seconds of one run, booked under what holds it.
-    double run(const OperatorCost& cost, double times)
+    Run measured(const OperatorCost& cost) const
     {
-        m_time.executedFlops += cost.isProduct ? cost.flops * times : 0;
-        if (m_host != nullptr)
-            return onHost(cost, times);
+        Run run;
+        run.flops = cost.isProduct ? cost.flops : 0;
+        run.parts = m_host ? hostParts(*m_host, m_rates, cost, m_efficiency) : deviceParts(cost);
+        return run;
+    }
+    /// Books it as run so often, under what holds it; the seconds.
+    double book(const Run& run, double times)
+    {
+        m_time.executedFlops += run.flops * times;
+        m_time.launchBound += times * run.parts.calls;
+        m_time.memoryBound += times * run.parts.memory;
+        m_time.arithmeticBound += times * run.parts.arithmetic;
+        return times * run.parts.total();
+    }
+
+private:
+    Parts deviceParts(const OperatorCost& cost) const
+    {
         const double arithmetic =
             cost.flops / (m_rates.rate(cost) * (cost.isProduct ? m_efficiency : 1));
         const double memory = cost.bytes / m_rates.bandwidth;
         const double launch = cost.kernels * m_rates.launch;
-        const double seconds = operatorSeconds(m_rates, cost, m_efficiency) * times;
+        const double seconds = operatorSeconds(m_rates, cost, m_efficiency);
+        Parts parts;
         if (launch > std::max(arithmetic, memory))
-            m_time.launchBound += seconds;
+            parts.calls = seconds;
         else
-            (memory > arithmetic ? m_time.memoryBound : m_time.arithmeticBound) += seconds;
-        return seconds;
-    }
-
-private:
-    double onHost(const OperatorCost& cost, double times)
-    {
-        const Parts parts = hostParts(*m_host, m_rates, cost, m_efficiency);
-        m_time.launchBound += times * parts.calls;
-        m_time.memoryBound += times * parts.memory;
-        m_time.arithmeticBound += times * parts.arithmetic;
-        return times * parts.total();
+            (memory > arithmetic ? parts.memory : parts.arithmetic) = seconds;
+        return parts;
     }
 
     const DeviceRates& m_rates;
     double m_efficiency;
     const HostOperations* m_host;
     StepTime& m_time;
+};
+
+/// What every operator takes; a copy (Graph::copies) takes what it was copied from takes.
+class OperatorRuns
+{
+public:
+    OperatorRuns(const Graph& graph, const Plan& plan, const Clock& clock)
+        : m_index(graph.operators.size())
+    {
+        auto copied = graph.copies.begin();
+        for (std::uint32_t i = 0; i < m_index.size(); ++i) {
+            while (copied != graph.copies.end() && i >= copied->last)
+                ++copied;
+            if (copied != graph.copies.end() && i >= copied->first) {
+                m_index[i] = m_index[i - copied->period];
+                continue;
+            }
+            m_index[i] = std::uint32_t(m_runs.size());
+            const Operator& op = graph.operators[i];
+            const bool isTraining = plan.phase == StepPhase::Training;
+            m_runs.push_back({clock.measured(inRecipe(forwardCost(graph, op), plan)),
+                              isTraining ? clock.measured(inRecipe(backwardCost(graph, op), plan)) : Run()});
+        }
+    }
+    std::size_t size() const { return m_index.size(); }
+    const Run& forward(std::size_t op) const { return m_runs[m_index[op]].first; }
+    const Run& backward(std::size_t op) const { return m_runs[m_index[op]].second; }
+
+private:
+    std::vector<std::uint32_t> m_index;
+    std::vector<std::pair<Run, Run>> m_runs;
 };
 
 /// The collectives that are operators of the network (tensor parallelism), alike ones together.
@@ -252,17 +295,17 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
     Clock clock(rates, options, time);
     const bool isTraining = plan.phase == StepPhase::Training;
     const double times = isTraining ? plan.accumulation : 1;
-    for (const Operator& op : graph.operators) {
-        time.forward += clock.run(inRecipe(forwardCost(graph, op), plan), times);
+    const OperatorRuns runs(graph, plan, clock);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        time.forward += clock.book(runs.forward(i), times);
         if (isTraining)
-            time.backward += clock.run(inRecipe(backwardCost(graph, op), plan), times);
+            time.backward += clock.book(runs.backward(i), times);
     }
     time.modelFlops = time.executedFlops;
     if (isTraining)
         for (const RecomputedRange& range : options.recomputed)
             for (std::size_t i = range.first; i < range.last; ++i)
-                time.recomputation +=
-                    clock.run(inRecipe(forwardCost(graph, graph.operators[i]), plan), times);
+                time.recomputation += clock.book(runs.forward(i), times);
     if (isTraining && plan.accumulation > 1) { // later gradients are added into the first
         const double gradients = double(trainedCount(parameters)) * double(plan.gradientBytes());
         time.backward += (plan.accumulation - 1)

@@ -52,6 +52,8 @@ private:
     Variable sequential(std::int64_t index, const Variable& x);
     Variable parallel(std::int64_t index, const Variable& x);
     Variable afterNorm(std::int64_t index, const Variable& x);
+    void layer(std::int64_t index, Variable& x);
+    std::int64_t alikeFrom(std::int64_t index) const;
     Variable logits(Variable x);
 
     NetworkBuilder& m_b;
@@ -192,6 +194,26 @@ Variable DecoderNetwork::logits(Variable x)
     return result;
 }
 
+void DecoderNetwork::layer(std::int64_t index, Variable& x)
+{
+    const ModuleScope scope(m_b, fmt::format("{}.{}", m_names.layers, index), "DecoderLayer");
+    x = m_b.layer([&] {
+        if (m_model.parallelResidual)
+            return parallel(index, x);
+        return m_model.normPlacement == NormPlacement::After ? afterNorm(index, x) : sequential(index, x);
+    });
+}
+
+/// How many layers from this one on are of its kind.
+std::int64_t DecoderNetwork::alikeFrom(std::int64_t index) const
+{
+    std::int64_t end = index + 1;
+    while (end < m_model.layers && m_model.isSparse(end) == m_model.isSparse(index)
+           && m_model.isSliding(end) == m_model.isSliding(index))
+        ++end;
+    return end - index;
+}
+
 Result<Graph> DecoderNetwork::record()
 {
     const Variable tokens = tokenInput(m_b);
@@ -204,14 +226,10 @@ Result<Graph> DecoderNetwork::record()
         const Variable embeddings = x; // a variable of the model's forward function, as are the tables
         makeMasks();
         makeTables();
-        for (std::int64_t i = 0; i < m_model.layers && m_b.ok(); ++i) {
-            const ModuleScope layer(m_b, fmt::format("{}.{}", m_names.layers, i), "DecoderLayer");
-            x = m_b.layer([&] {
-                if (m_model.parallelResidual)
-                    return parallel(i, x);
-                return m_model.normPlacement == NormPlacement::After ? afterNorm(i, x)
-                                                                     : sequential(i, x);
-            });
+        for (std::int64_t i = 0; i < m_model.layers && m_b.ok();) {
+            const std::int64_t alike = alikeFrom(i);
+            m_b.repeat(x, m_names.layers, i, alike, [this](std::int64_t index, Variable& y) { layer(index, y); });
+            i += alike;
         }
         if (m_model.finalNorm)
             x = norm(m_names.finalNorm, std::move(x));

@@ -124,9 +124,9 @@ Variable decoderExperts(NetworkBuilder& b, const ModelDescription& model, const 
     top = b.divide(top, b.sum(top, -1, true));
     const Variable weights = b.select(b.cast(std::move(top), argument.dtype()), 1);
     Variable result = b.fill({count, model.hidden}, argument.dtype());
-    for (std::int64_t i = 0; i < model.experts.count && b.ok(); ++i)
-        result =
-            b.addInPlace(std::move(result), oneExpert(b, model, expertNames, tokens, weights, i));
+    b.repeat(result, "experts", 0, model.experts.count, [&](std::int64_t i, Variable& sum) {
+        sum = b.addInPlace(std::move(sum), oneExpert(b, model, expertNames, tokens, weights, i));
+    });
     if (!b.ok())
         return {};
     result = b.view(std::move(result), argument.shape());

@@ -75,10 +75,10 @@ Variable stack(NetworkBuilder& b, const ModelDescription& model, Variable x, Lay
 {
     const ModuleScope scope(b, "encoder", "Encoder");
     x = b.rowOutput(std::move(x));
-    for (std::int64_t i = 0; i < model.layers && b.ok(); ++i) {
+    b.repeat(x, "layer", 0, model.layers, [&](std::int64_t i, Variable& y) {
         const ModuleScope each(b, fmt::format("layer.{}", i), "Layer");
-        x = b.layer([&] { return layer(b, model, x); });
-    }
+        y = b.layer([&] { return layer(b, model, y); });
+    });
     return b.columnInput(std::move(x));
 }
 

@@ -168,10 +168,10 @@ Result<Graph> fromScratchDecoder(const ModelDescription& model, const BuildOptio
         x = b.index(b.parameter("weight", {model.vocab, model.hidden}), indices);
     }
     x = b.rowOutput(std::move(x));
-    for (std::int64_t i = 0; i < model.layers && b.ok(); ++i) {
+    b.repeat(x, "layers", 0, model.layers, [&](std::int64_t i, Variable& y) {
         const ModuleScope scope(b, fmt::format("layers.{}", i), "TransformerBlock");
-        x = b.layer([&] { return block(b, model, table, x); });
-    }
+        y = b.layer([&] { return block(b, model, table, y); });
+    });
     x = b.columnInput(normalized(b, "ln_final", x));
     Variable logits = projected(b, "lm_head", x, model.vocab);
     x.reset();

@@ -96,10 +96,10 @@ Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
     Variable x = b.embedding(indices, tokenWeight);
     x = b.add(std::move(x), b.embedding("wpe", positions, shape.positions, shape.hidden));
     x = b.dropout(b.rowOutput(std::move(x)), options.dropout);
-    for (std::int64_t i = 0; i < shape.layers && b.ok(); ++i) {
+    b.repeat(x, "blocks", 0, shape.layers, [&](std::int64_t i, Variable& y) {
         const ModuleScope scope(b, fmt::format("blocks.{}", i), "GPT2Block");
-        x = b.layer([&] { return gpt2Block(b, shape, x); });
-    }
+        y = b.layer([&] { return gpt2Block(b, shape, y); });
+    });
     x = b.columnInput(b.layerNorm("lnf", std::move(x)));
     Variable logits = shape.isTied ? b.linear(x, tokenWeight)
                                    : b.linear("head", x, shape.vocabulary, false);
