@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 namespace memscape::persistent {
 
@@ -16,11 +17,10 @@ Filling<Cost>::Filling(const SlotChain& chain, const std::vector<Window>& window
     , m_tileCount(chain.end / tileSize + 1)
     , m_top(std::int32_t(top))
 {
-    for (const Window& window : windows) {
-        m_table.starts.push_back(m_table.size - std::size_t(window.first));
-        m_table.size += std::size_t(std::max(0, window.last - window.first));
-    }
-    m_table.cells = std::make_unique_for_overwrite<Cost[]>(m_table.size);
+    m_tiles.assign(std::size_t(m_tileCount) * std::size_t(m_tileCount), Tile{m_top, 0, 0, 0});
+    if (std::is_integral_v<Cost>) // sums in another order are equal
+        findCopies(chain);
+    placeCells();
     makeWays(chain);
     makeTiles(chain);
     Lanes<Cost> none;
@@ -54,9 +54,55 @@ template <typename Cost> void Filling<Cost>::makeWays(const SlotChain& chain)
     m_waysOf.push_back(std::int32_t(m_ways.size()));
 }
 
+template <typename Cost> void Filling<Cost>::findCopies(const SlotChain& chain)
+{
+    const auto isSame = [&](int a, int b) {
+        Stage stage = chain.stages[a];
+        const Stage& other = chain.stages[b];
+        stage.name = other.name;
+        return chain.values[a] == chain.values[b] && chain.values[a + 1] == chain.values[b + 1]
+            && chain.fastest[a] == chain.fastest[b] && stage == other;
+    };
+    std::vector<int> common(std::size_t(m_stageCount) + 1); // stages from s on that are those groupStages further
+    for (int s = m_stageCount - 1 - groupStages; s >= 0; --s)
+        common[s] = isSame(s, s + groupStages) ? common[s + 1] + 1 : 0;
+    for (int i = 0; i < m_tileCount; ++i) {
+        for (int j = i; j < m_tileCount && common[i * tileSize] >= (j - i + 1) * tileSize; ++j) {
+            bool isCopied = true;
+            for (int s = i * tileSize; s < (i + 1) * tileSize; ++s)
+                for (int t = std::max(s, j * tileSize); t < (j + 1) * tileSize; ++t)
+                    isCopied = isCopied && isSameWindow(s, t);
+            tile(i, j).isCopied = isCopied;
+        }
+    }
+}
+
+template <typename Cost> bool Filling<Cost>::isSameWindow(int s, int t) const
+{
+    const Window &here = m_windows[m_segments(s, t)], &there = m_windows[m_segments(s + groupStages, t + groupStages)];
+    return here.first == there.first && here.last == there.last;
+}
+
+template <typename Cost> void Filling<Cost>::placeCells()
+{
+    m_table.starts.resize(m_windows.size());
+    for (int s = m_stageCount - 1; s >= 0; --s) {
+        for (int t = s; t < m_stageCount; ++t) {
+            const std::size_t segment = m_segments(s, t);
+            if (tile(s / tileSize, t / tileSize).isCopied) {
+                m_table.starts[segment] = m_table.starts[m_segments(s + groupStages, t + groupStages)];
+                continue;
+            }
+            const Window& window = m_windows[segment];
+            m_table.starts[segment] = m_table.size - std::size_t(window.first);
+            m_table.size += std::size_t(std::max(0, window.last - window.first));
+        }
+    }
+    m_table.cells = std::make_unique_for_overwrite<Cost[]>(m_table.size);
+}
+
 template <typename Cost> void Filling<Cost>::makeTiles(const SlotChain& chain)
 {
-    m_tiles.assign(std::size_t(m_tileCount) * std::size_t(m_tileCount), Tile{m_top, 0, 0, 0});
     for (int s = 0; s < m_stageCount; ++s) {
         std::int64_t passing = 0;
         for (int t = s; t < m_stageCount; ++t) {

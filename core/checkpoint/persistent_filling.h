@@ -13,6 +13,9 @@
 //
 // Skipped, exactly: blocks below and above a tile's windows, and every j with p_j ≥ a(s,t,·) of the
 // block below, which can't be better (e ≥ 0, and a never grows with m).
+//
+// A tile whose stages are those of the tile four rows and columns further on takes its cells from it, which share their
+// place in the table: in a chain of equal layers, where times are whole numbers, nearly all do.
 #pragma once
 
 #include "core/checkpoint/persistent_table.h"
@@ -41,6 +44,7 @@ struct Tile
     std::int32_t free = 0; ///< from here on all may pass all their stages
     std::int32_t settled = 0; ///< from here on nothing is recomputed, in shifted rows neither
     std::int32_t furthest = 0; ///< no j above can be better for any
+    bool isCopied = false;     ///< its stages are those of the tile groupStages further on
 };
 
 /// A segment's window and its cells.
@@ -76,8 +80,13 @@ public:
     [[gnu::always_inline]] inline void fillGroup(int group, std::int32_t block);
 
 private:
+    /// Tiles of one group are not done in the order of their rows, those of the next one are done.
+    static constexpr int groupStages = tileSize * tileSize;
     void makeWays(const SlotChain& chain);
     void makeTiles(const SlotChain& chain);
+    void findCopies(const SlotChain& chain);
+    bool isSameWindow(int s, int t) const;
+    void placeCells();
     std::size_t leftOf(int s, int t) const
     {
         return (m_padded.rowStart(s) + std::size_t(t)) * laneCount;
@@ -114,6 +123,7 @@ private:
     [[gnu::always_inline]] inline void finish(const Place<Cost>& place, int r, int c,
                                               std::int32_t block, Recent<Cost>& recent,
                                               const Cost* least);
+    [[gnu::always_inline]] inline void copyLanes(const Place<Cost>& place, int r, int c, Cost* least) const;
     [[gnu::always_inline]] inline const Cost* read(const Segment& segment, std::int32_t from,
                                                    Cost* edge) const;
 

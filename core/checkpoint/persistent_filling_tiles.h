@@ -159,6 +159,16 @@ void Filling<Cost>::finish(const Place<Cost>& place, int r, int c, std::int32_t 
     shift<Cost, Width>(place.below[c] + s * laneCount, before, passed);
 }
 
+/// What finish() made of the same segment further on.
+template <typename Cost>
+void Filling<Cost>::copyLanes(const Place<Cost>& place, int r, int c, Cost* least) const
+{
+    const Cost* const extra = m_left + leftOf(place.s + r + groupStages, place.t + c + groupStages);
+    const Cost passed = m_passed[place.s + r];
+    for (int lane = 0; lane < laneCount; ++lane)
+        least[lane] = extra[lane] < costLimit<Cost> ? Cost(extra[lane] + passed) : infeasible<Cost>;
+}
+
 template <typename Cost>
 template <int Width, int Columns>
 void Filling<Cost>::fillTile(int i, int j, std::int32_t block, Recent<Cost>* recent)
@@ -168,6 +178,15 @@ void Filling<Cost>::fillTile(int i, int j, std::int32_t block, Recent<Cost>* rec
         return;
     const Place<Cost> place = placeOf(i, j);
     alignas(64) Cost least[tileSize * tileSize * laneCount];
+    if (known.isCopied) {
+        for (int r = place.rows - 1; r >= 0; --r) {
+            for (int c = i == j ? r : 0; c < place.columns; ++c) {
+                copyLanes(place, r, c, least);
+                finish<Width>(place, r, c, block, recent[c], least);
+            }
+        }
+        return;
+    }
     const Cost most = begin(place, block, least);
     while (known.furthest > place.s && m_passed[known.furthest] >= most)
         --known.furthest;

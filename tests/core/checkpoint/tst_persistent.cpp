@@ -139,6 +139,8 @@ private slots:
     void scalingChangesNothingElse();
     void sizesInBytesAreRoundedUpAndSchedulesFit();
     void equalSizesInBytesAreSolvedExactly();
+    void equalStagesAreSolvedOnce();
+    void longerChainsOfEqualStagesTakeAsManyMoreCells();
     void aLimitCutsTheFront();
     void tooSmallBudgetsNameTheLeast();
     void sizesThatDontFitAreRefused();
@@ -351,6 +353,56 @@ void TestPersistent::equalSizesInBytesAreSolvedExactly()
         QCOMPARE(inBytes->front()[i].budget, layer * inUnits->front()[i].budget);
         QCOMPARE(inBytes->front()[i].makespan, inUnits->front()[i].makespan);
     }
+}
+
+/// Whole times share the cells of equal segments, fractions do not: the same chain in three quarters of the time.
+void TestPersistent::equalStagesAreSolvedOnce()
+{
+    SplitMix64 random(11);
+    for (int round = 0; round < 24; ++round) {
+        Chain few = drawChain(random, {.longest = 4, .options = 2});
+        Chain chain = few;
+        const int period = few.length();
+        for (int i = period; i < 24 + int(random.below(60)); ++i) {
+            chain.stages.push_back(few.stages[std::size_t(i % period)]);
+            chain.values.push_back(few.values[std::size_t(i % period) + 1]);
+        }
+        Chain slower = chain;
+        slower.lossTime *= 0.75;
+        for (Stage& stage : slower.stages) {
+            stage.forward *= 0.75;
+            for (SaveOption& option : stage.options) {
+                option.forward *= 0.75;
+                option.backward *= 0.75;
+            }
+        }
+        slower.lossTime += 0.25; // a fraction, whatever was drawn
+        const auto once = solvePersistent(chain), longWay = solvePersistent(slower);
+        QCOMPARE(once.has_value(), longWay.has_value());
+        if (!once)
+            continue;
+        compareWithReplays(chain, *once);
+        const auto points = once->front(), others = longWay->front();
+        QCOMPARE(points.size(), others.size());
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            QCOMPARE(points[i].budget, others[i].budget);
+            QCOMPARE(points[i].makespan * 0.75 + 0.25, others[i].makespan);
+        }
+    }
+}
+
+/// Counted, not timed. Of every two segments that are as long as each other one is solved, but for those near the end.
+void TestPersistent::longerChainsOfEqualStagesTakeAsManyMoreCells()
+{
+    std::vector<double> cells;
+    for (const int length : {200, 400, 800}) {
+        const auto solution = solvePersistent(uniformChain(length, 1, 4, 1, 2), {.memoryLimit = 64});
+        QVERIFY2(solution.has_value(), solution ? "" : solution.error().text().c_str());
+        const double segments = double(length + 1) * double(length + 2) / 2;
+        cells.push_back(double(solution->tableBytes()) - segments * 16); // a window and a place each
+    }
+    QVERIFY2(cells[1] < 2.3 * cells[0], qPrintable(QString::number(cells[1] / cells[0])));
+    QVERIFY2(cells[2] < 2.3 * cells[1], qPrintable(QString::number(cells[2] / cells[1])));
 }
 
 void TestPersistent::aLimitCutsTheFront()
