@@ -105,7 +105,7 @@ Json accumulationJson(const BatchStudy& study)
         splits.push_back(std::move(json));
     }
     const Plan& plan = study.own.setup.step.plan;
-    const double trained = double(trainedCount(study.own.simulation.parameters));
+    const double trained = double(trainedCount(study.own.simulation.parameters()));
     return {{"splits", std::move(splits)},
             {"buffer_bytes", jsonNumber(trained * double(plan.gradientBytes()))},
             {"buffer_element", plan.gradientBytes()},

@@ -54,7 +54,7 @@ StepTime pointTime(const Device& device, const TrainingAnswer& answer)
         options.host = &host;
         options.bandwidth = bandwidthOf(device, double(answer.simulation.allocatedBytes()), Operation::Copy, device.units).bytesPerSecond;
     }
-    const auto time = stepTime(*answer.simulation.graph, answer.simulation.parameters, answer.setup.step.plan, device, options);
+    const auto time = stepTime(*answer.simulation.graph, answer.simulation.parameters(), answer.setup.step.plan, device, options);
     if (time)
         return *time;
     StepTime missing;
@@ -164,8 +164,11 @@ Result<void> addCurve(BatchStudy& study, const Device& device, const Parameters&
         const bool isAsked = std::find(batches.begin(), batches.end(), batch) != batches.end();
         if (!point && (isAsked || point.error().code == "predict.cancelled"))
             return fail(std::move(point).error());
-        if (point) // else a batch of ours, larger than can be counted
-            study.curve.push_back(*point);
+        if (!point) // a batch of ours, larger than can be counted
+            continue;
+        study.curve.push_back(*point);
+        for (const std::int64_t steps : {1, 2}) // for the front, while this batch's network is at hand
+            (void)batchPoint(device, training, batch, steps, *study.memory);
     }
     return {};
 }

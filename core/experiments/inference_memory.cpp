@@ -251,7 +251,7 @@ Result<Figures> curveFigures(const Device& device, const Answer& own, const Para
     MEMSCAPE_CHECK(checkWanted());
     MEMSCAPE_TRY(request, requestOf(device, parameters));
     if (swept == "context" && request.chunk == own.request.chunk) {
-        Answer there{own.model, request, {{}, {}, own.pass.activations}, own.weights, own.capacity};
+        Answer there{own.model, request, {Trace(), {}, own.pass.activations}, own.weights, own.capacity};
         return directFigures(there);
     }
     MEMSCAPE_TRY(there, answerOf(device, parameters));

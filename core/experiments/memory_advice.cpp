@@ -137,7 +137,7 @@ Json doctorJson(const TrainingAnswer& answer, const std::vector<LeverOutcome>& l
     const auto& refused = answer.outOfMemory;
     if (!refused)
         return {};
-    const Event& event = answer.simulation.trace.events()[refused->event];
+    const Event& event = answer.simulation.trace.eventAt(refused->event);
     Json doctor = outOfMemoryJson(answer.simulation.trace, *refused);
     const std::string_view category = categoryText(event.category);
     doctor["tensor"] = answer.simulation.trace.names()[event.name];
@@ -161,10 +161,19 @@ Json doctorJson(const TrainingAnswer& answer, const std::vector<LeverOutcome>& l
 bool fitsWith(const Device& device, const Parameters& parameters, const Changes& changes, const TrainingAnswer& answer)
 {
     const auto then = changed(parameters, changes);
-    return then && trainingFits(device, *then, *answer.networks);
+    return then && !keepsTooMuch(device, *then, answer) && trainingFits(device, *then, *answer.networks);
 }
 
 } // namespace
+
+bool keepsTooMuch(const Device& device, const Parameters& parameters, const TrainingAnswer& answer)
+{
+    const auto setup = trainingSetup(device, parameters);
+    if (!setup || !answer.capacity || setup->build.tensorParallel != answer.setup.build.tensorParallel
+        || setup->build.adapters != answer.setup.build.adapters)
+        return false;
+    return keptBytes(answer.simulation.parameters(), setup->step.plan).device() > *answer.capacity - setup->context;
+}
 
 LeverOutcome leverOutcome(Lever lever, const TrainingAnswer& now, const TrainingAnswer& then)
 {
@@ -194,6 +203,28 @@ Result<Parameters> changed(const Parameters& parameters, const Changes& changes)
     return made;
 }
 
+std::vector<std::size_t> orderByNetwork(const Device& device, const Parameters& parameters, const TrainingAnswer& answer,
+                                        const std::vector<Changes>& changes)
+{
+    std::vector<BuildOptions> networks{answer.setup.build};
+    std::vector<std::pair<std::size_t, std::size_t>> order; // network, change
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+        const auto then = changed(parameters, changes[i]);
+        const auto setup = then ? trainingSetup(device, *then) : fail(then.error());
+        if (!setup)
+            continue;
+        const auto known = std::find(networks.begin(), networks.end(), setup->build);
+        order.emplace_back(known - networks.begin(), i);
+        if (known == networks.end())
+            networks.push_back(setup->build);
+    }
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<std::size_t> indices;
+    for (const auto& [network, index] : order)
+        indices.push_back(index);
+    return indices;
+}
+
 std::vector<Lever> leversFor(const Parameters& parameters, const TrainingAnswer&)
 {
     std::vector<Lever> levers;
@@ -206,17 +237,21 @@ std::vector<Lever> leversFor(const Parameters& parameters, const TrainingAnswer&
 
 std::vector<LeverOutcome> tryLevers(const Device& device, const Parameters& parameters, const TrainingAnswer& answer)
 {
+    const std::vector<Lever> levers = leversFor(parameters, answer);
+    std::vector<Changes> changes;
+    for (const Lever& one : levers)
+        changes.push_back(one.changes);
+    std::vector<std::optional<LeverOutcome>> tried(levers.size());
+    for (const std::size_t i : orderByNetwork(device, parameters, answer, changes)) {
+        const auto then = changed(parameters, levers[i].changes);
+        const auto result = then ? answerTraining(device, *then, answer.networks) : fail(then.error());
+        if (result) // else not for this model: an attention that its family does not have, a split that does not divide
+            tried[i] = leverOutcome(levers[i], answer, *result);
+    }
     std::vector<LeverOutcome> outcomes;
-    for (const Lever& one : leversFor(parameters, answer)) {
-        const auto then = changed(parameters, one.changes);
-        if (!then)
-            continue;
-        const auto result = answerBriefly(device, *then, answer.networks);
-        if (!result) // not for this model: an attention that its family does not have, a split that does not divide
-            continue;
-        const LeverOutcome outcome = leverOutcome(one, answer, *result);
-        if (outcome.saving > 0)
-            outcomes.push_back(outcome);
+    for (std::optional<LeverOutcome>& outcome : tried) {
+        if (outcome && outcome->saving > 0)
+            outcomes.push_back(std::move(*outcome));
     }
     std::stable_sort(outcomes.begin(), outcomes.end(),
                      [](const LeverOutcome& a, const LeverOutcome& b) { return a.saving > b.saving; });

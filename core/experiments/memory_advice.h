@@ -44,6 +44,15 @@ std::vector<Lever> leversFor(const Parameters& parameters, const TrainingAnswer&
 /// Parameters with the changes applied. Errors: parameter.*.
 Result<Parameters> changed(const Parameters& parameters, const Changes& changes);
 
+/// The order in which changes are best asked: those that share a network one after the other, the network of `answer`
+/// first. A recorded network of many experts is kept no longer than until the next one.
+std::vector<std::size_t> orderByNetwork(const Device& device, const Parameters& parameters, const TrainingAnswer& answer,
+                                        const std::vector<Changes>& changes);
+
+/// Whether what lives between steps is alone more than the device has, as far as that can be said without a simulation:
+/// of the parameters of the network of `answer`, kept as the plan of `parameters` keeps them.
+bool keepsTooMuch(const Device& device, const Parameters& parameters, const TrainingAnswer& answer);
+
 /// What a change brings: the step after it against the step before.
 LeverOutcome leverOutcome(Lever lever, const TrainingAnswer& now, const TrainingAnswer& then);
 

@@ -15,22 +15,38 @@ namespace memscape {
 
 namespace {
 
+Json phaseJson(const Event& event, std::size_t begin, std::size_t end, std::size_t microBatch)
+{
+    return {{"key", phaseText(event.phase)},
+            {"label", phaseText(event.phase)},
+            {"begin", begin},
+            {"end", end - 1},
+            {"micro_batch", microBatch}};
+}
+
 Json phasesJson(const Trace& trace)
 {
     Json phases = Json::array();
     const auto& events = trace.events();
-    for (std::size_t begin = trace.setupEvents(); begin < events.size();) {
-        std::size_t end = begin + 1;
-        while (end < events.size() && events[end].phase == events[begin].phase
-               && events[end].microBatch == events[begin].microBatch)
-            ++end;
-        phases.push_back({{"key", phaseText(events[begin].phase)},
-                          {"label", phaseText(events[begin].phase)},
-                          {"begin", begin},
-                          {"end", end - 1},
-                          {"micro_batch", events[begin].microBatch}});
-        begin = end;
+    const Repetition& repetition = trace.repetition();
+    const auto add = [&](std::size_t begin, std::size_t last, std::size_t moved, std::size_t later) {
+        while (begin < last) {
+            std::size_t end = begin + 1;
+            while (end < last && events[end].phase == events[begin].phase
+                   && events[end].microBatch == events[begin].microBatch)
+                ++end;
+            phases.push_back(phaseJson(events[begin], begin + moved, end + moved, events[begin].microBatch + later));
+            begin = end;
+        }
+    };
+    if (repetition.times == 1) {
+        add(trace.setupEvents(), events.size(), 0, 0);
+        return phases;
     }
+    add(trace.setupEvents(), repetition.first, 0, 0);
+    for (std::size_t time = 0; time < repetition.times; ++time)
+        add(repetition.first, repetition.last, time * repetition.length(), time);
+    add(repetition.last, events.size(), (repetition.times - 1) * repetition.length(), 0);
     return phases;
 }
 
@@ -243,9 +259,9 @@ Json momentJson(const Trace& trace, const Moment& moment, std::size_t most)
     Json json{{"event", moment.event}, {"allocated", moment.bytes}, {"live", Json::array()}};
     if (trace.events().empty())
         return json;
-    const Event& event = trace.events()[moment.event];
+    const Event& event = trace.eventAt(moment.event);
     json["phase"] = phaseText(event.phase);
-    json["micro_batch"] = event.microBatch;
+    json["micro_batch"] = moment.microBatch;
     json["module"] = trace.modules()[event.module];
     json["name"] = trace.names()[event.name];
     const auto groups = liveGroups(trace, moment.event, Modules::Kinds);
@@ -270,7 +286,7 @@ Json momentJson(const Trace& trace, const Moment& moment, std::size_t most)
 
 Json outOfMemoryJson(const Trace& trace, const OutOfMemory& refused)
 {
-    const Event& event = trace.events()[refused.event];
+    const Event& event = trace.eventAt(refused.event);
     const std::string& module = trace.modules()[event.module];
     const std::string& name = trace.names()[event.name];
     return {{"event", refused.event},

@@ -120,10 +120,10 @@ bool isState(const Event& event)
 
 /// The second micro-batch finds the gradients of the first, and every later one finds what the second
 /// found: peak and rest of two are those of all.
-Result<Trace> passTrace(const Graph& graph, StepSettings settings)
+Result<Trace> passTrace(const Graph& graph, const PreparedNetwork& network, StepSettings settings)
 {
     settings.plan.accumulation = std::min(settings.plan.accumulation, 2);
-    return simulateStep(graph, settings);
+    return simulateStep(graph, network, settings);
 }
 
 Result<Pass> passOf(const Device& device, const Parameters& parameters, const Alternative& chosen, RecordedNetworks& networks)
@@ -132,8 +132,9 @@ Result<Pass> passOf(const Device& device, const Parameters& parameters, const Al
     MEMSCAPE_TRY(then, changed(parameters, chosen.changes));
     MEMSCAPE_TRY(setup, trainingSetup(device, then));
     MEMSCAPE_TRY(graph, networks.network(setup.build));
-    MEMSCAPE_TRY(trace, passTrace(*graph, setup.step));
-    const auto tensors = parameterTensors(*graph, trace);
+    const auto network = preparedNetwork(networks, *graph);
+    MEMSCAPE_TRY(trace, passTrace(*graph, *network, setup.step));
+    const auto& tensors = network->parameters;
     Pass pass{chosen, {}, 0, 0};
     if (const auto time = setupTime(device, setup, *graph, tensors))
         pass.time = *time;
@@ -180,15 +181,24 @@ std::vector<Candidate> candidates(const Device& device, const Parameters& parame
 {
     std::vector<Update> updates;
     for (const Alternative& one : product(updateGroups(parameters))) {
-        if (auto update = updateOf(device, parameters, one, answer.simulation.parameters))
+        if (auto update = updateOf(device, parameters, one, answer.simulation.parameters()))
             updates.push_back(std::move(*update));
     }
     const std::int64_t stateNow = answer.simulation.kept.state + answer.simulation.kept.master;
+    const Alternatives ways = product(passGroups(parameters));
+    std::vector<Changes> changes;
+    for (const Alternative& one : ways)
+        changes.push_back(one.changes);
+    std::vector<std::optional<Pass>> passes(ways.size());
+    for (const std::size_t i : orderByNetwork(device, parameters, answer, changes)) {
+        if (auto pass = passOf(device, parameters, ways[i], *answer.networks))
+            passes[i] = std::move(*pass);
+    }
     std::vector<Candidate> made;
-    for (const Alternative& one : product(passGroups(parameters))) {
-        const auto pass = passOf(device, parameters, one, *answer.networks);
+    for (const std::optional<Pass>& pass : passes) {
         if (!pass)
             continue;
+        const Alternative& one = pass->chosen;
         for (const Update& update : updates) {
             Candidate candidate{one, 0, pass->time.total};
             if (!update.chosen.label.empty()) {
@@ -233,10 +243,15 @@ struct Trial
     const Parameters& parameters;
     const TrainingAnswer& answer;
 
+    bool keepsTooMuch(const Alternative& chosen) const
+    {
+        const auto then = changed(parameters, chosen.changes);
+        return then && memscape::keepsTooMuch(device, *then, answer);
+    }
     std::optional<LeverOutcome> operator()(const Alternative& chosen, bool keepsTraining = true) const
     {
         const auto then = changed(parameters, chosen.changes);
-        const auto result = then ? answerBriefly(device, *then, answer.networks) : fail(then.error());
+        const auto result = then ? answerTraining(device, *then, answer.networks) : fail(then.error());
         if (!result)
             return std::nullopt;
         Lever lever;
@@ -266,9 +281,14 @@ std::vector<LeverOutcome> changingTraining(const Trial& whole, const Alternative
         if (lever.keepsTraining)
             continue;
         const Alternative alone{lever.label, lever.changes};
-        auto outcome = whole(alone, false);
-        if (outcome && !outcome->fits && !least.changes.empty())
-            outcome = whole(together(least, alone), false);
+        const bool isTooMuch = whole.keepsTooMuch(alone);
+        auto outcome = isTooMuch ? std::nullopt : whole(alone, false);
+        if (!outcome && !isTooMuch)
+            continue; // not for this model
+        if ((isTooMuch || !outcome->fits) && !least.changes.empty()) {
+            const Alternative both = together(least, alone);
+            outcome = whole.keepsTooMuch(both) ? std::nullopt : whole(both, false);
+        }
         if (outcome && outcome->fits)
             found.push_back(std::move(*outcome));
     }

@@ -85,7 +85,7 @@ TextbookLine stateLine(const TrainingAnswer& answer)
     const Plan& plan = answer.setup.step.plan;
     const KeptBytes& kept = answer.simulation.kept;
     TextbookLine line;
-    const double count = double(elementCount(answer.simulation.parameters));
+    const double count = double(elementCount(answer.simulation.parameters()));
     line.formula = plan.zeroStage == 0 ? "16 Ψ" : fmt::format("ZeRO stage {} over N = {}", plan.zeroStage, plan.dataParallel);
     line.source = "Rajbhandari et al. 2020, Table 1";
     line.value = textbook::zeroBytes(count, plan.dataParallel, plan.zeroStage);
@@ -102,7 +102,7 @@ TextbookLine notesLine(const TrainingAnswer& answer, double activations)
     TextbookLine line;
     line.formula = "4 M + activations";
     line.source = "course notes, GPU memory management";
-    line.value = 16.0 * double(elementCount(answer.simulation.parameters)) + activations;
+    line.value = 16.0 * double(elementCount(answer.simulation.parameters())) + activations;
     line.ours = double(answer.simulation.allocatedBytes());
     line.difference = "weights, gradients and two moments of 4 bytes each; temporaries, logits and the optimizer's "
                       "intermediate results are left out";
@@ -120,7 +120,7 @@ Claim halvedParameters(const TrainingAnswer& answer)
     const Plan& plan = answer.setup.step.plan;
     Plan single = plan;
     single.precision = Precision::Fp32;
-    const KeptBytes &kept = answer.simulation.kept, whole = keptBytes(answer.simulation.parameters, single);
+    const KeptBytes &kept = answer.simulation.kept, whole = keptBytes(answer.simulation.parameters(), single);
     const double ours = double(kept.weights + kept.master), full = double(whole.weights + whole.master);
     return claim("Mixed precision halves the memory of the parameters", "course notes, device and memory theory", ours < 0.55 * full,
                  isAutocast(plan.precision) ? "does not hold: autocast keeps fp32 weights and adds half copies of them"
@@ -189,7 +189,7 @@ std::vector<Claim> trainingClaims(const TrainingAnswer& answer, const TrainingAn
                              fmt::format("half the batch takes {} of the memory: {} instead of {}", percentText(ratio),
                                          bytesText(double(halved->simulation.allocatedBytes())), bytesText(allocated))));
     }
-    const double count = double(elementCount(answer.simulation.parameters));
+    const double count = double(elementCount(answer.simulation.parameters()));
     // The quote is of FP32 throughout: beside any other recipe it would be judged by another question.
     if (count > 6e9 && count < 8e9 && answer.setup.step.plan.precision == Precision::Fp32) {
         const double states = double(answer.simulation.kept.device());

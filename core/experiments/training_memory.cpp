@@ -15,6 +15,7 @@
 #include "core/experiments/memory_detail.h"
 #include "core/experiments/memory_parameters.h"
 #include "core/experiments/memory_textbook.h"
+#include "core/network/model_names.h"
 
 #include <algorithm>
 
@@ -78,6 +79,13 @@ private:
     Schema m_schema = trainingSchema();
 };
 
+/// With its micro-batches as a repetition.
+Result<TrainingAnswer> answerOnce(const Device& device, const Parameters& parameters)
+{
+    MEMSCAPE_TRY(model, readModel(parameters.text("model")));
+    return answerTraining(device, parameters, std::make_shared<RecordedNetworks>(std::move(model)));
+}
+
 Json detailOf(const Device& device, const TrainingAnswer& answer)
 {
     const Simulation& simulation = answer.simulation;
@@ -122,7 +130,7 @@ Result<std::vector<Point>> TrainingMemory::pointsOf(const Device& device, const 
         Point point{number ? *number : double(i), valueText(sweep.values[i]), own, {}};
         if (parameters.sweep() && i > 0) { // the first is the parameters' own
             const Parameters there = parameters.at(sweep.key, sweep.values[i]);
-            MEMSCAPE_TRY(answer, sweep.key == "model" ? answerTraining(device, there) : answerTraining(device, there, networks));
+            MEMSCAPE_TRY(answer, sweep.key == "model" ? answerOnce(device, there) : answerTraining(device, there, networks));
             MEMSCAPE_TRY(figures, trainingFigures(answer));
             point.figures = std::move(figures);
         }
@@ -135,7 +143,7 @@ Result<Prediction> TrainingMemory::predict(const Device& device, const Parameter
 {
     Parameters own = parameters;
     own.setSweep({});
-    MEMSCAPE_TRY(answer, answerTraining(device, own));
+    MEMSCAPE_TRY(answer, answerOnce(device, own));
     MEMSCAPE_TRY(figures, trainingFigures(answer));
     MEMSCAPE_TRY(points, pointsOf(device, parameters, answer.networks, figures));
     Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
@@ -150,13 +158,13 @@ Result<Prediction> TrainingMemory::predict(const Device& device, const Parameter
 
 std::vector<Claim> TrainingMemory::claims(const Device& device, const Parameters& parameters, const Measurement&) const
 {
-    const auto answer = answerTraining(device, parameters);
+    const auto answer = answerOnce(device, parameters);
     return answer ? claimsOf(*answer, device, parameters) : std::vector<Claim>();
 }
 
 Result<Figures> TrainingMemory::predictPoint(const Device& device, const Parameters& parameters) const
 {
-    MEMSCAPE_TRY(answer, answerTraining(device, parameters));
+    MEMSCAPE_TRY(answer, answerOnce(device, parameters));
     return trainingFigures(answer);
 }
 

@@ -35,14 +35,10 @@ Result<StepTime> setupTime(const Device& device, const TrainingSetup& setup, con
 
 /// Parameters are those of `training-memory`. Errors: those of readModel and simulate.
 Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters);
-/// The same for a model that was read before: for advice, which asks hundreds of times.
+/// The same for a model that was read before: for advice, which asks hundreds of times. Micro-batches that are alike are
+/// one repetition of its trace.
 Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters,
                                       const std::shared_ptr<RecordedNetworks>& networks);
-/// The same for numbers alone: of more than four micro-batches three or four are simulated, an even number of an even
-/// number. From the third on each finds the blocks that the one before the last found, so the peaks are those of all;
-/// the trace is shorter. The time is that of all.
-Result<TrainingAnswer> answerBriefly(const Device& device, const Parameters& parameters,
-                                     const std::shared_ptr<RecordedNetworks>& networks);
 /// Its figures, each with its why. Errors: those of inventory().
 Result<Figures> trainingFigures(const TrainingAnswer& answer);
 /// What that answer would say of `fits`, and nothing else; false where there is no answer.

@@ -35,7 +35,7 @@ void fitInto(TrainingAnswer& answer, const Device& device)
 void timeIt(TrainingAnswer& answer, const Device& device)
 {
     const Plan& plan = answer.setup.step.plan;
-    const auto& tensors = answer.simulation.parameters;
+    const auto& tensors = answer.simulation.parameters();
     answer.collectives = stepCollectives(*answer.simulation.graph, tensors, plan);
     auto time = setupTime(device, answer.setup, *answer.simulation.graph, tensors);
     if (time) {
@@ -60,15 +60,12 @@ Result<StepTime> setupTime(const Device& device, const TrainingSetup& setup, con
 namespace {
 
 Result<TrainingAnswer> answered(const Device& device, const Parameters& parameters,
-                                const std::shared_ptr<RecordedNetworks>& networks, int mostMicroBatches)
+                                const std::shared_ptr<RecordedNetworks>& networks, bool repeatsMicroBatches)
 {
     MEMSCAPE_CHECK(checkWanted()); // advice asks for many of them
     MEMSCAPE_TRY(setup, trainingSetup(device, parameters));
-    const int accumulation = setup.step.plan.accumulation;
-    if (accumulation > mostMicroBatches)
-        setup.step.plan.accumulation = mostMicroBatches - (accumulation - mostMicroBatches) % 2;
+    setup.step.repeatsMicroBatches = repeatsMicroBatches;
     MEMSCAPE_TRY(simulation, simulate(*networks, setup));
-    setup.step.plan.accumulation = accumulation;
     TrainingAnswer answer;
     answer.model = networks->model();
     answer.networks = networks;
@@ -85,20 +82,16 @@ Result<TrainingAnswer> answered(const Device& device, const Parameters& paramete
 Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters,
                                       const std::shared_ptr<RecordedNetworks>& networks)
 {
-    return answered(device, parameters, networks, std::numeric_limits<int>::max());
-}
-
-Result<TrainingAnswer> answerBriefly(const Device& device, const Parameters& parameters,
-                                     const std::shared_ptr<RecordedNetworks>& networks)
-{
-    return answered(device, parameters, networks, 4);
+    return answered(device, parameters, networks, true);
 }
 
 bool trainingFits(const Device& device, const Parameters& parameters, RecordedNetworks& networks)
 {
-    const auto setup = trainingSetup(device, parameters);
+    auto setup = trainingSetup(device, parameters);
+    if (setup)
+        setup->step.repeatsMicroBatches = true;
     const auto graph = setup ? networks.network(setup->build) : fail(setup.error());
-    const auto trace = graph ? simulateStep(**graph, setup->step) : fail(graph.error());
+    const auto trace = graph ? simulateStep(**graph, *preparedNetwork(networks, **graph), setup->step) : fail(graph.error());
     const auto capacity = capacityOf(device);
     if (!trace || !capacity)
         return trace.has_value();
@@ -112,7 +105,7 @@ bool trainingFits(const Device& device, const Parameters& parameters, RecordedNe
 Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters)
 {
     MEMSCAPE_TRY(model, readModel(parameters.text("model")));
-    return answerTraining(device, parameters, std::make_shared<RecordedNetworks>(std::move(model)));
+    return answered(device, parameters, std::make_shared<RecordedNetworks>(std::move(model)), false);
 }
 
 } // namespace memscape

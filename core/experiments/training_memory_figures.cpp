@@ -32,7 +32,7 @@ Figure bytesFigure(std::string key, std::string label, double bytes, Why why)
 /// A figure per category of what stays between steps.
 Figure keptFigure(std::string key, std::string label, std::int64_t bytes, const Simulation& simulation, std::string rule)
 {
-    const double count = double(elementCount(simulation.parameters));
+    const double count = double(elementCount(simulation.parameters()));
     Why why;
     why.formula = "Σ over parameters: elements × bytes";
     why.with = fmt::format("= {} ({} per parameter)", bytesText(double(bytes)), numberText(count > 0 ? double(bytes) / count : 0));

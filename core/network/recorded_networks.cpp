@@ -26,20 +26,27 @@ RecordedNetworks::RecordedNetworks(ModelDescription model)
 Result<std::shared_ptr<const Graph>> RecordedNetworks::network(const BuildOptions& options)
 {
     const auto known = std::find_if(m_kept.begin(), m_kept.end(),
-                                    [&](const auto& kept) { return kept.first == options; });
+                                    [&](const Kept& kept) { return kept.options == options; });
     if (known != m_kept.end()) {
         auto used = std::move(*known);
         m_kept.erase(known);
         m_kept.push_front(std::move(used));
-        return m_kept.front().second;
+        return m_kept.front().graph;
     }
     MEMSCAPE_TRY(graph, buildNetwork(m_model, options));
-    m_kept.emplace_front(options, std::make_shared<const Graph>(std::move(graph)));
+    m_kept.push_front({options, std::make_shared<const Graph>(std::move(graph))});
     std::size_t bytes = 0, count = 0;
-    while (count < m_kept.size() && (count == 0 || bytes + sizeOf(*m_kept[count].second) <= keptLimit))
-        bytes += sizeOf(*m_kept[count++].second);
-    m_kept.resize(count);
-    return m_kept.front().second;
+    while (count < m_kept.size() && (count == 0 || bytes + sizeOf(*m_kept[count].graph) <= keptLimit))
+        bytes += sizeOf(*m_kept[count++].graph);
+    m_kept.erase(m_kept.begin() + std::ptrdiff_t(count), m_kept.end());
+    return m_kept.front().graph;
+}
+
+std::any* RecordedNetworks::beside(const Graph& graph)
+{
+    const auto known = std::find_if(m_kept.begin(), m_kept.end(),
+                                    [&](const Kept& kept) { return kept.graph.get() == &graph; });
+    return known == m_kept.end() ? nullptr : &known->beside;
 }
 
 } // namespace memscape

@@ -5,6 +5,7 @@
 
 #include "core/network/network.h"
 
+#include <any>
 #include <deque>
 #include <memory>
 #include <utility>
@@ -19,10 +20,18 @@ public:
     const ModelDescription& model() const { return m_model; }
     /// Recorded now, or earlier with the same options. Errors: those of buildNetwork().
     Result<std::shared_ptr<const Graph>> network(const BuildOptions& options);
+    /// What a caller keeps with a recorded network until that is forgotten; null when it is.
+    std::any* beside(const Graph& graph);
 
 private:
     ModelDescription m_model;
-    std::deque<std::pair<BuildOptions, std::shared_ptr<const Graph>>> m_kept; ///< newest use first
+    struct Kept
+    {
+        BuildOptions options;
+        std::shared_ptr<const Graph> graph;
+        std::any beside = {};
+    };
+    std::deque<Kept> m_kept; ///< newest use first
 };
 
 } // namespace memscape

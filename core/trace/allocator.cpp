@@ -268,6 +268,28 @@ Result<void> CachingAllocator::adopt(const AllocatorSegment& segment)
     return {};
 }
 
+std::vector<std::uint64_t> CachingAllocator::freePlaces() const
+{
+    std::vector<std::uint64_t> places;
+    for (const Pool& pool : m_pools) {
+        for (const SortedBlocks* const set : {&pool.free, &pool.unmapped}) {
+            for (const SortedBlocks::Key& key : set->keys()) {
+                places.push_back(key.address);
+                places.push_back(std::uint64_t(m_blocks[key.block].size));
+            }
+            places.push_back(0);
+        }
+    }
+    return places;
+}
+
+void CachingAllocator::countAgain(const AllocatorStatistics& before, std::size_t times)
+{
+    for (std::int64_t AllocatorStatistics::* const count :
+         {&AllocatorStatistics::deviceAllocations, &AllocatorStatistics::deviceFrees, &AllocatorStatistics::retries})
+        m_statistics.*count += std::int64_t(times) * (m_statistics.*count - before.*count);
+}
+
 std::vector<AllocatorSegment> CachingAllocator::segments() const
 {
     std::vector<AllocatorSegment> segments;

@@ -85,6 +85,10 @@ public:
     const AllocatorStatistics& statistics() const { return m_statistics; }
     /// By address.
     std::vector<AllocatorSegment> segments() const;
+    /// Addresses and sizes of everything that is free or unmapped: what an allocation may get.
+    std::vector<std::uint64_t> freePlaces() const;
+    /// What happened since `before` happens so often once more, and ends as it does now.
+    void countAgain(const AllocatorStatistics& before, std::size_t times);
 
 private:
     struct Pool

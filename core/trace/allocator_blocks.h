@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks of the caching allocator and its ordered sets of free ones. Blocks live in one array
 // and name each other by index (0 is none); a set is an array of keys in the order in which the
-// allocator looks for a fit, in chunks of some hundred. A training step has few free blocks at a time,
+// allocator looks for a fit, in chunks of some tens. A training step has few free blocks at a time,
 // so moving the tail of a chunk is cheaper than a node of a tree; a mixture of experts has 100,000.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <tuple>
 #include <vector>
 
 namespace memscape {
@@ -55,8 +54,9 @@ public:
 
         bool operator<(const Key& other) const
         {
-            return std::tie(stream, size, address)
-                < std::tie(other.stream, other.size, other.address);
+            if (size != other.size || stream != other.stream)
+                return stream != other.stream ? stream < other.stream : size < other.size;
+            return address < other.address;
         }
     };
     /// Of a key; valid until the set changes.
@@ -79,11 +79,13 @@ public:
     {
         if (m_chunks.empty()) {
             m_chunks.push_back({key});
+            m_last.push_back(key);
             return;
         }
         const std::size_t chunk = std::min(chunkOf(key), m_chunks.size() - 1);
         auto& keys = m_chunks[chunk];
         keys.insert(std::lower_bound(keys.begin(), keys.end(), key), key);
+        m_last[chunk] = keys.back();
         if (keys.size() > chunkLimit)
             split(chunk);
     }
@@ -92,8 +94,12 @@ public:
     {
         auto& keys = m_chunks[position.chunk];
         keys.erase(keys.begin() + std::ptrdiff_t(position.offset));
-        if (keys.empty())
+        if (keys.empty()) {
             m_chunks.erase(m_chunks.begin() + std::ptrdiff_t(position.chunk));
+            m_last.erase(m_last.begin() + std::ptrdiff_t(position.chunk));
+        } else {
+            m_last[position.chunk] = keys.back();
+        }
     }
 
     bool isEnd(Position position) const { return position.chunk == m_chunks.size(); }
@@ -120,24 +126,26 @@ public:
     }
 
 private:
-    static constexpr std::size_t chunkLimit = 512;
+    static constexpr std::size_t chunkLimit = 64;
 
     /// The first chunk that does not end before the key.
     std::size_t chunkOf(const Key& key) const
     {
-        const auto found = std::partition_point(m_chunks.begin(), m_chunks.end(),
-                                                [&](const auto& keys) { return keys.back() < key; });
-        return std::size_t(found - m_chunks.begin());
+        return std::size_t(std::lower_bound(m_last.begin(), m_last.end(), key) - m_last.begin());
     }
     void split(std::size_t chunk)
     {
         const auto middle = m_chunks[chunk].begin() + chunkLimit / 2;
         std::vector<Key> upper(middle, m_chunks[chunk].end());
+        upper.reserve(chunkLimit + 1);
         m_chunks[chunk].erase(middle, m_chunks[chunk].end());
+        m_last[chunk] = m_chunks[chunk].back();
+        m_last.insert(m_last.begin() + std::ptrdiff_t(chunk) + 1, upper.back());
         m_chunks.insert(m_chunks.begin() + std::ptrdiff_t(chunk) + 1, std::move(upper));
     }
 
     std::vector<std::vector<Key>> m_chunks; ///< none is empty
+    std::vector<Key> m_last;                ///< of each chunk, side by side: most of a search is among them
 };
 
 } // namespace memscape

@@ -1,36 +1,141 @@
 // SPDX-License-Identifier: Apache-2.0
+// A repetition is replayed until the allocator is where it was after an earlier time: free blocks at the same addresses,
+// and the blocks that the next time frees. What follows is what followed then, so it is skipped.
 #include "core/trace/allocator_replay.h"
 
+#include <algorithm>
+
 namespace memscape {
+
+namespace {
+
+class Replayer
+{
+public:
+    Replayer(const Trace& trace, const AllocatorOptions& options, const std::vector<std::size_t>& moments)
+        : m_trace(trace)
+        , m_moments(moments)
+        , m_allocator(options)
+        , m_served(trace.blockCount() + 1)
+        , m_mayCollect(options.fractionLimit.has_value())
+    {
+        m_replay.moments.reserve(moments.size());
+    }
+    AllocatorReplay run();
+
+private:
+    bool run(std::size_t first, std::size_t last);
+    bool repeat();
+    void carryOver();
+    std::size_t timesLeft(std::size_t left);
+
+    /// All that decides what becomes of the times that follow.
+    struct State
+    {
+        std::vector<std::uint64_t> places; ///< address and size of free blocks, addresses of those carried over
+        AllocatorStatistics statistics;
+    };
+    State state() const;
+
+    const Trace& m_trace;
+    const std::vector<std::size_t>& m_moments;
+    CachingAllocator m_allocator;
+    std::vector<BlockIndex> m_served;
+    std::vector<BlockId> m_carried; ///< that a time of the repetition frees for the one before it
+    std::vector<State> m_states;    ///< after each of its times so far
+    bool m_mayCollect;              ///< garbage: it goes by age
+    std::size_t m_moment = 0;
+    AllocatorReplay m_replay;
+};
+
+/// The stored events [first, last); false when memory runs out.
+bool Replayer::run(std::size_t first, std::size_t last)
+{
+    for (std::size_t i = first; i < last; ++i, ++m_moment) {
+        const Event& event = m_trace.events()[i];
+        if (!event.isAllocation()) {
+            m_allocator.free(m_served[event.block]);
+        } else if (const BlockIndex block = m_allocator.allocate(event.bytes, event.stream)) {
+            m_served[event.block] = block;
+        } else {
+            m_replay.outOfMemory = OutOfMemory{m_moment, event.bytes, m_allocator.refusedBytes(),
+                                               m_allocator.statistics().current};
+            return false;
+        }
+        while (m_replay.moments.size() < m_moments.size() && m_moments[m_replay.moments.size()] <= m_moment)
+            m_replay.moments.push_back(m_allocator.statistics().current);
+    }
+    return true;
+}
+
+void Replayer::carryOver()
+{
+    for (const BlockId block : m_carried)
+        m_served[block] = m_served[block + m_trace.repetition().blocks];
+}
+
+Replayer::State Replayer::state() const
+{
+    State state{m_allocator.freePlaces(), m_allocator.statistics()};
+    for (const BlockId block : m_carried)
+        state.places.push_back(m_allocator.block(m_served[block + m_trace.repetition().blocks]).address);
+    return state;
+}
+
+/// Of the times that are left, those that must be replayed: none of a whole cycle of states.
+std::size_t Replayer::timesLeft(std::size_t left)
+{
+    constexpr std::size_t most = 16; // states that are compared
+    if (m_mayCollect || !m_moments.empty() || m_states.size() == most)
+        return left;
+    State now = state();
+    const auto same = std::find_if(m_states.begin(), m_states.end(),
+                                   [&](const State& before) { return before.places == now.places; });
+    const auto cycle = std::size_t(m_states.end() - same);
+    const std::size_t skipped = same == m_states.end() ? 0 : left / cycle * cycle;
+    if (skipped > 0) {
+        m_allocator.countAgain(same->statistics, skipped / cycle);
+        m_moment += skipped * m_trace.repetition().length();
+    }
+    m_states.push_back(std::move(now));
+    return left - skipped;
+}
+
+bool Replayer::repeat()
+{
+    const Repetition& repetition = m_trace.repetition();
+    if (repetition.times == 1)
+        return true;
+    const BlockId first = m_trace.events().size() > repetition.first ? m_trace.blockBefore(repetition.first) : noBlock;
+    for (std::size_t i = repetition.first; i < repetition.last; ++i) {
+        const Event& event = m_trace.events()[i];
+        if (!event.isAllocation() && event.block <= first)
+            m_carried.push_back(event.block);
+    }
+    for (std::size_t left = timesLeft(repetition.times - 1); left > 0;) {
+        carryOver();
+        if (!run(repetition.first, repetition.last))
+            return false;
+        left = timesLeft(left - 1);
+    }
+    return true;
+}
+
+AllocatorReplay Replayer::run()
+{
+    const std::size_t last = m_trace.repetition().last;
+    if (run(0, last) && repeat())
+        run(last, m_trace.events().size());
+    m_replay.statistics = m_allocator.statistics();
+    return std::move(m_replay);
+}
+
+} // namespace
 
 AllocatorReplay replayTrace(const Trace& trace, const AllocatorOptions& options,
                             const std::vector<std::size_t>& moments)
 {
-    AllocatorReplay replay;
-    replay.moments.reserve(moments.size());
-    CachingAllocator allocator(options);
-    std::vector<BlockIndex> served(trace.blockCount() + 1);
-    const auto& events = trace.events();
-    std::size_t nextMoment = 0;
-    for (std::size_t i = 0; i < events.size(); ++i) {
-        const Event& event = events[i];
-        if (!event.isAllocation()) {
-            allocator.free(served[event.block]);
-        } else if (const BlockIndex block = allocator.allocate(event.bytes, event.stream)) {
-            served[event.block] = block;
-        } else {
-            replay.outOfMemory = OutOfMemory{i, event.bytes, allocator.refusedBytes(),
-                                             allocator.statistics().current};
-            break;
-        }
-        while (nextMoment < moments.size() && moments[nextMoment] <= i) {
-            replay.moments.push_back(allocator.statistics().current);
-            ++nextMoment;
-        }
-    }
-    replay.statistics = allocator.statistics();
-    replay.segments = allocator.segments();
-    return replay;
+    return Replayer(trace, options, moments).run();
 }
 
 } // namespace memscape

@@ -14,7 +14,7 @@ namespace memscape {
 /// raises OutOfMemoryError. Nothing is replayed after it.
 struct OutOfMemory
 {
-    std::size_t event = 0;
+    std::size_t event = 0; ///< the moment
     std::int64_t wanted = 0; ///< bytes of the tensor
     std::int64_t segment = 0; ///< what the driver was asked for
     AllocatorCounts before = {}; ///< of the allocator when it gave up
@@ -26,8 +26,6 @@ struct AllocatorReplay
     std::optional<OutOfMemory> outOfMemory;
     /// Counts after each of the asked moments, as far as the replay came.
     std::vector<AllocatorCounts> moments;
-    /// The state behind the last replayed event.
-    std::vector<AllocatorSegment> segments;
 };
 
 /// Replays all events. `moments` are event indices in rising order (those of a timeline, say).

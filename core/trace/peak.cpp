@@ -22,7 +22,7 @@ template <typename Counts> std::optional<Moment> highest(const Trace& trace, Cou
     }
     if (!best)
         return std::nullopt;
-    Moment moment{*best, most, {}, events[*best].phase, events[*best].microBatch};
+    Moment moment{trace.momentOf(*best), most, {}, events[*best].phase, events[*best].microBatch};
     for (std::size_t i = 0; i <= *best; ++i)
         moment.categories[std::size_t(events[i].category)] += events[i].change();
     return moment;
@@ -81,7 +81,8 @@ std::vector<BlockId> liveAt(const Trace& trace, std::size_t moment)
 {
     const auto& events = trace.events();
     std::vector<bool> isLive(trace.blockCount() + 1);
-    for (std::size_t i = 0; i < events.size() && i <= moment; ++i)
+    const std::size_t last = std::min(trace.storedAt(moment), events.size() - 1);
+    for (std::size_t i = 0; i < events.size() && i <= last; ++i)
         isLive[events[i].block] = events[i].isAllocation();
     std::vector<BlockId> blocks;
     for (BlockId block = 1; block < isLive.size(); ++block)
@@ -121,7 +122,7 @@ std::optional<Misfit> firstMisfit(const Trace& trace, std::int64_t capacity)
     const auto& events = trace.events();
     for (std::size_t i = 0; i < events.size(); ++i) {
         if (events[i].isAllocation() && events[i].bytes > capacity - held)
-            return Misfit{i, events[i].bytes, held};
+            return Misfit{trace.momentOf(i), events[i].bytes, held};
         held += events[i].change();
     }
     return std::nullopt;

@@ -29,7 +29,7 @@ std::optional<Moment> peakOf(const Trace& trace);
 /// The same within one phase; nothing when no event belongs to it.
 std::optional<Moment> peakOf(const Trace& trace, Phase phase);
 
-/// Blocks that are alive after event `moment`, in order of allocation.
+/// Blocks that are alive after event `moment`, in order of allocation; within a repetition those of its stored time.
 std::vector<BlockId> liveAt(const Trace& trace, std::size_t moment);
 
 enum class Grouping {

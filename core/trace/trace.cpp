@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace memscape {
 
@@ -22,20 +23,19 @@ std::string_view phaseText(Phase phase)
     return texts[std::size_t(phase)];
 }
 
-std::uint32_t Trace::Interned::id(std::string_view text)
+std::uint32_t NameTable::id(std::string_view text)
 {
-    const auto [entry, isNew] = ids.try_emplace(std::string(text), std::uint32_t(texts.size()));
+    const auto [entry, isNew] = m_ids.try_emplace(std::string(text), std::uint32_t(m_texts.size()));
     if (isNew)
-        texts.push_back(entry->first);
+        m_texts.push_back(entry->first);
     return entry->second;
 }
 
-Trace::Trace()
+Trace::Trace(std::shared_ptr<NameTable> modules)
     : m_allocations(1, 0) // noBlock
     , m_live(1, false)
+    , m_modules(std::move(modules))
 {
-    m_names.id("");
-    m_modules.id("");
 }
 
 void Trace::enter(Phase phase, std::uint16_t microBatch)
@@ -52,7 +52,9 @@ NameId Trace::name(std::string_view text)
 }
 ModuleId Trace::module(std::string_view path)
 {
-    return m_modules.id(path);
+    if (m_modules.use_count() > 1)
+        m_modules = std::make_shared<NameTable>(*m_modules);
+    return m_modules->id(path);
 }
 
 void Trace::reserve(std::size_t events)
@@ -60,6 +62,32 @@ void Trace::reserve(std::size_t events)
     m_events.reserve(events);
     m_allocations.reserve(events / 2 + 1);
     m_live.reserve(events / 2 + 1);
+}
+
+void Trace::repeat(std::size_t first, std::size_t times, BlockId blocks)
+{
+    assert(m_repetition.times == 1 && times > 0 && first <= m_events.size());
+    m_repetition = {first, m_events.size(), times, blocks};
+}
+
+std::size_t Trace::storedAt(std::size_t moment) const
+{
+    const auto& [first, last, times, blocks] = m_repetition;
+    if (times == 1 || moment < last)
+        return moment;
+    const std::size_t end = first + times * (last - first);
+    return moment < end ? first + (moment - first) % (last - first) : moment - (end - last);
+}
+
+BlockId Trace::blockBefore(std::size_t stored) const
+{
+    const auto behind = std::lower_bound(m_allocations.begin() + 1, m_allocations.end(), stored);
+    return BlockId(behind - m_allocations.begin() - 1);
+}
+
+std::size_t Trace::momentOf(std::size_t stored) const
+{
+    return stored < m_repetition.last ? stored : stored + (m_repetition.times - 1) * m_repetition.length();
 }
 
 void Trace::add(const Event& event)

@@ -6,7 +6,8 @@
 // (peak.h), what does it look like over time (timeline.h), what does PyTorch's allocator reserve
 // for it (allocator.h).
 //
-// Moments are event indices: the k-th moment is the state after events [0, k]. The leading events
+// Moments are event indices: the k-th moment is the state after events [0, k]. Micro-batches that are alike are
+// stored once (Repetition) and counted as often as they happen. The leading events
 // of Phase::Setup are what is alive before the step begins (weights, optimizer state, the batch).
 // Bytes are what the program asked for; rounding to 512 is the allocator's business.
 //
@@ -17,6 +18,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -70,10 +72,36 @@ struct Event
 };
 static_assert(sizeof(Event) <= 32, "a step of a large model has millions of these");
 
+/// The stored events [first, last) happen `times` times, one after the other: micro-batches. Each time ends with as
+/// many bytes as it began with. What it frees of the time before is what it made itself, `blocks` block ids earlier.
+struct Repetition
+{
+    std::size_t first = 0;
+    std::size_t last = 0;
+    std::size_t times = 1;
+    BlockId blocks = 0;
+
+    std::size_t length() const { return last - first; }
+};
+
+/// Texts and their ids, in order of their first use; 0 is the empty one.
+class NameTable
+{
+public:
+    NameTable() { id({}); }
+    std::uint32_t id(std::string_view text);
+    const std::vector<std::string>& texts() const { return m_texts; }
+
+private:
+    std::vector<std::string> m_texts;
+    std::unordered_map<std::string, std::uint32_t> m_ids;
+};
+
 class Trace
 {
 public:
-    Trace();
+    /// `modules` may be shared by many traces of one network; a trace that needs another one makes its own copy.
+    explicit Trace(std::shared_ptr<NameTable> modules = std::make_shared<NameTable>());
 
     // --- writing --------------------------------------------------------------------------------
     /// Events from now on belong to this phase (and micro-batch, 0-based).
@@ -91,13 +119,27 @@ public:
     NameId name(std::string_view text); ///< interned: the same text gives the same id
     ModuleId module(std::string_view path); ///< interned: "transformer.h.3.mlp"
     void reserve(std::size_t events);
+    /// The events from `first` on happen `times` times, at least once; they have just been written a second time in a
+    /// row. At most one part of a trace does.
+    void repeat(std::size_t first, std::size_t times, BlockId blocks);
 
     // --- reading --------------------------------------------------------------------------------
+    /// As they are stored: a repetition once. Nothing else of a trace with a repetition counts so.
     const std::vector<Event>& events() const { return m_events; }
-    const std::vector<std::string>& names() const { return m_names.texts; }
-    const std::vector<std::string>& modules() const { return m_modules.texts; }
+    const Repetition& repetition() const { return m_repetition; }
+    /// All that happen.
+    std::size_t eventCount() const { return m_events.size() + (m_repetition.times - 1) * m_repetition.length(); }
+    /// Where a moment's event is stored, and at which moment a stored one happens first.
+    std::size_t storedAt(std::size_t moment) const;
+    std::size_t momentOf(std::size_t stored) const;
+    const Event& eventAt(std::size_t moment) const { return m_events[storedAt(moment)]; }
+    const std::vector<std::string>& names() const { return m_names.texts(); }
+    const std::vector<std::string>& modules() const { return m_modules->texts(); }
+    const std::shared_ptr<NameTable>& moduleTable() const { return m_modules; }
     std::size_t setupEvents() const { return m_setupEvents; } ///< how many lead the trace
     std::size_t blockCount() const { return m_allocations.size() - 1; }
+    /// The newest block before a stored event.
+    BlockId blockBefore(std::size_t stored) const;
     bool isLive(BlockId block) const { return block != noBlock && m_live[block]; }
     /// The event that made a block.
     const Event& allocation(BlockId block) const { return m_events[m_allocations[block]]; }
@@ -110,22 +152,18 @@ public:
     Result<void> check() const;
 
 private:
-    struct Interned
-    {
-        std::vector<std::string> texts;
-        std::unordered_map<std::string, std::uint32_t> ids;
-        std::uint32_t id(std::string_view text);
-    };
     void add(const Event& event);
 
     std::vector<Event> m_events;
     std::vector<std::uint32_t> m_allocations; ///< block -> index of its event
     std::vector<bool> m_live; ///< block -> allocated and not freed
-    Interned m_names, m_modules;
+    NameTable m_names;
+    std::shared_ptr<NameTable> m_modules;
     std::array<std::int64_t, phaseCount> m_phasePeaks{};
     std::int64_t m_liveBytes = 0;
     std::int64_t m_peakBytes = 0;
     std::size_t m_setupEvents = 0;
+    Repetition m_repetition;
     Phase m_phase = Phase::Setup;
     std::uint16_t m_microBatch = 0;
     bool m_overflow = false;

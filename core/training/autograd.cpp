@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace memscape {
@@ -22,27 +23,35 @@ Category categoryOf(Role role)
 
 bool existsBeforeTheStep(Role role) { return categoryOf(role) != Category::Activations; }
 
-std::vector<ModuleId> moduleIds(const Graph& graph, Trace& trace)
+/// The ids of a parameter's name and of its gradient's. A network of 50,000 parameters calls them "weight" and "bias".
+class ParameterNames
 {
-    std::vector<ModuleId> ids;
-    std::vector<std::string> paths; // parents come before their children
-    ids.reserve(graph.modules.size());
-    paths.reserve(graph.modules.size());
-    for (const ModuleCall& module : graph.modules) {
-        std::string path = ids.empty() ? std::string() : paths[module.parent];
-        if (!path.empty())
-            path += '.';
-        path += module.name;
-        ids.push_back(trace.module(path));
-        paths.push_back(std::move(path));
+public:
+    explicit ParameterNames(Trace& trace)
+        : m_trace(trace)
+    {
     }
-    return ids;
-}
+    std::pair<NameId, NameId> of(const std::string& name)
+    {
+        for (const auto& [known, ids] : m_recent)
+            if (known == name)
+                return ids;
+        const NameId own = m_trace.name(name), gradient = m_trace.name(name + ".grad");
+        if (m_recent.size() < most)
+            m_recent.emplace_back(name, std::pair(own, gradient));
+        return {own, gradient};
+    }
+
+private:
+    static constexpr std::size_t most = 8;
+    Trace& m_trace;
+    std::vector<std::pair<std::string, std::pair<NameId, NameId>>> m_recent;
+};
 
 } // namespace
 
 Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, const EagerRules& rules,
-                   Trace& trace, ParameterPlacement placement)
+                   Trace& trace, std::vector<ModuleId> moduleIds, ParameterPlacement placement)
     : m_graph(graph)
     , m_rules(rules)
     , m_placement(std::move(placement))
@@ -60,7 +69,7 @@ Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, cons
     , m_parameterGradient(graph.tensors.size(), 0)
     , m_keptGradient(graph.tensors.size(), -1)
     , m_firstInput(m_segments.size() + 1, 0)
-    , m_moduleIds(moduleIds(graph, trace))
+    , m_moduleIds(std::move(moduleIds))
     , m_gradientNames(graph.tensors.size(), 0)
 {
     for (std::size_t kind = 0; kind < m_forwardNames.size(); ++kind) {
@@ -69,11 +78,10 @@ Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, cons
         m_backwardNames[kind] = trace.name(text + "_backward");
     }
     std::vector<NameId> names(graph.storages.size(), 0);
+    ParameterNames known(trace);
     for (const auto* const list : {&graph.parameters, &graph.buffers}) {
-        for (const NamedTensor& named : *list) {
-            names[graph.tensors[named.tensor].storage] = trace.name(named.name);
-            m_gradientNames[named.tensor] = trace.name(named.name + ".grad");
-        }
+        for (const NamedTensor& named : *list)
+            std::tie(names[graph.tensors[named.tensor].storage], m_gradientNames[named.tensor]) = known.of(named.name);
     }
     allocatePlaced(trace, names);
     for (const Operator& op : graph.operators) {

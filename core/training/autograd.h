@@ -34,9 +34,9 @@ class Autograd
 {
 public:
     /// Writes the allocations of parameters, buffers and the batch, as they are placed. The graph
-    /// and the trace must outlive this.
+    /// and the trace must outlive this. `moduleIds` are the trace's, beside Graph::modules.
     Autograd(const Graph& graph, const CheckpointPlan& checkpointing, const EagerRules& rules,
-             Trace& trace, ParameterPlacement placement = {});
+             Trace& trace, std::vector<ModuleId> moduleIds, ParameterPlacement placement = {});
 
     /// B that the first product of a forward pass allocates behind its result, and the first of a
     /// backward pass, which runs on another thread, once more; both stay.

@@ -96,7 +96,7 @@ std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& 
     for (const ParameterTensor& parameter : parameters) {
         if (!parameter.isTrained)
             continue;
-        updated.push_back(parameter);
+        updated.push_back({{}, parameter.shape, parameter.elements, true, parameter.isEmbedding, parameter.module});
         if (plan.zeroStage == 3) {
             updated.back().elements = piece(parameter.elements, plan.dataParallel);
             updated.back().shape = {updated.back().elements};

@@ -41,6 +41,15 @@ OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTenso
     blocks.updated = updatedTensors(parameters, plan);
     const PrecisionRule rule = precisionRule(plan.precision);
     const NameId master = trace.name("master");
+    std::vector<std::pair<std::string_view, NameId>> names; // of state: four at most
+    const auto nameOf = [&](std::string_view text) {
+        for (const auto& [known, id] : names)
+            if (known == text)
+                return id;
+        return names.emplace_back(text, trace.name(text)).second;
+    };
+    blocks.masters.reserve(blocks.updated.size());
+    blocks.state.reserve(blocks.updated.size());
     for (const ParameterTensor& tensor : blocks.updated) {
         blocks.masters.push_back(trace.allocate(tensor.elements * rule.master,
                                                 Category::MasterWeights, master, tensor.module));
@@ -48,7 +57,7 @@ OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTenso
         for (const StateTensor& part :
              stateTensors(tensor, rule.updated(), plan.optimizer, plan.update))
             state.push_back(trace.allocate(part.bytes, Category::OptimizerState,
-                                           trace.name(part.name), tensor.module));
+                                           nameOf(part.name), tensor.module));
     }
     trace.allocate(sharedStateBytes(blocks.updated, plan.optimizer), Category::OptimizerState,
                    trace.name("codes"));

@@ -15,14 +15,14 @@ Result<Simulation> simulate(RecordedNetworks& networks, const TrainingSetup& set
 {
     MEMSCAPE_CHECK(checkPlan(setup.step.plan));
     MEMSCAPE_TRY(graph, networks.network(setup.build));
-    MEMSCAPE_TRY(trace, simulateStep(*graph, setup.step));
-    Simulation made{std::move(graph), {}, std::move(trace), {}, {}, {}};
-    made.parameters = parameterTensors(*made.graph, made.trace);
+    auto network = preparedNetwork(networks, *graph);
+    MEMSCAPE_TRY(trace, simulateStep(*graph, *network, setup.step));
+    Simulation made{std::move(graph), std::move(network), std::move(trace), {}, {}, {}};
     made.peak = peakOf(made.trace).value_or(Moment{});
     AllocatorOptions unlimited = setup.allocator;
     unlimited.deviceLimit.reset();
     made.allocator = replayTrace(made.trace, unlimited).statistics;
-    made.kept = keptBytes(made.parameters, setup.step.plan);
+    made.kept = keptBytes(made.parameters(), setup.step.plan);
     return made;
 }
 

@@ -30,12 +30,13 @@ struct TrainingSetup
 struct Simulation
 {
     std::shared_ptr<const Graph> graph;
-    std::vector<ParameterTensor> parameters;
+    std::shared_ptr<const PreparedNetwork> network;
     Trace trace;
     Moment peak;
     AllocatorStatistics allocator; ///< without a limit: what the step would take
     KeptBytes kept;                ///< between steps
 
+    const std::vector<ParameterTensor>& parameters() const { return network->parameters; }
     std::int64_t allocatedBytes() const { return allocator.peak.allocated; }
     std::int64_t reservedBytes() const { return allocator.peak.reserved; }
     std::int64_t deviceBytes(const TrainingSetup& setup) const { return reservedBytes() + setup.context; }

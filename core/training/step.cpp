@@ -3,35 +3,89 @@
 
 #include "core/training/optimizer_step.h"
 #include "core/training/sharding.h"
+#include "core/trace/peak.h"
 
 #include <algorithm>
+#include <array>
 
 namespace memscape {
 
-Result<Trace> simulateStep(const Graph& graph, const StepSettings& settings)
-{
-    const Plan& plan = settings.plan;
-    MEMSCAPE_CHECK(checkPlan(plan));
-    Trace trace;
-    trace.reserve(graph.operators.size() * 6 * std::size_t(std::max(plan.accumulation, 1)));
-    const std::vector<ParameterTensor> parameters = parameterTensors(graph, trace);
-    Autograd autograd(graph, settings.checkpointing, settings.rules, trace,
-                      placementOf(parameters, plan));
-    autograd.setBlasWorkspace(settings.blasWorkspace);
-    OptimizerBlocks optimizer = allocateOptimizer(trace, parameters, plan);
-    trace.allocate(reduceBufferBytes(parameters, plan), Category::Communication,
-                   trace.name("reduce bucket"));
+namespace {
 
-    const bool isTraining = plan.phase == StepPhase::Training;
-    for (int i = 0; i < (isTraining ? plan.accumulation : 1); ++i) {
+/// Where a micro-batch begins.
+struct Mark
+{
+    std::size_t event = 0;
+    BlockId block = noBlock; ///< the newest before it
+};
+
+/// Whether the events behind `second` are those between `first` and it once more, and leave as many bytes as they find.
+bool isRepetition(const Trace& trace, const Mark& first, const Mark& second)
+{
+    const auto& events = trace.events();
+    const std::size_t length = second.event - first.event;
+    const BlockId blocks = second.block - first.block;
+    if (events.size() - second.event != length || trace.blockCount() - second.block != blocks)
+        return false;
+    CategoryBytes change{};
+    for (std::size_t i = 0; i < length; ++i) {
+        const Event &a = events[first.event + i], &b = events[second.event + i];
+        const bool isCarried = !b.isAllocation() && b.block <= second.block; // from the one before: its loss
+        const bool isSameBlock = isCarried
+            ? a.block <= first.block && b.block > first.block && trace.isLive(b.block + blocks)
+            : a.block + blocks == b.block;
+        if (a.kind != b.kind || a.bytes != b.bytes || a.category != b.category || a.name != b.name || a.module != b.module
+            || a.phase != b.phase || !isSameBlock)
+            return false;
+        change[std::size_t(b.category)] += b.change();
+    }
+    return std::all_of(change.begin(), change.end(), [](std::int64_t bytes) { return bytes == 0; });
+}
+
+/// Forward and backward of every micro-batch.
+void runPasses(Trace& trace, Autograd& autograd, const StepSettings& settings)
+{
+    constexpr std::size_t simulated = 3;
+    const bool isTraining = settings.plan.phase == StepPhase::Training;
+    const auto count = std::size_t(isTraining ? settings.plan.accumulation : 1);
+    std::array<Mark, simulated> marks;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (i < simulated)
+            marks[i] = {trace.events().size(), BlockId(trace.blockCount())};
         trace.enter(Phase::Forward, std::uint16_t(i));
         autograd.forward();
         if (!isTraining)
             continue;
         trace.enter(Phase::Backward, std::uint16_t(i));
         autograd.backward();
+        if (settings.repeatsMicroBatches && i + 1 == simulated && i + 1 < count && isRepetition(trace, marks[1], marks[2]))
+            return trace.repeat(marks[2].event, count - 2, marks[2].block - marks[1].block);
     }
-    if (isTraining) {
+}
+
+} // namespace
+
+Result<Trace> simulateStep(const Graph& graph, const StepSettings& settings)
+{
+    return simulateStep(graph, *preparedNetwork(graph), settings);
+}
+
+Result<Trace> simulateStep(const Graph& graph, const PreparedNetwork& network, const StepSettings& settings)
+{
+    const Plan& plan = settings.plan;
+    MEMSCAPE_CHECK(checkPlan(plan));
+    Trace trace(network.modules);
+    const int stored = settings.repeatsMicroBatches ? std::min(plan.accumulation, 3) : plan.accumulation;
+    trace.reserve(graph.operators.size() * 6 * std::size_t(std::max(stored, 1)));
+    const std::vector<ParameterTensor>& parameters = network.parameters;
+    Autograd autograd(graph, settings.checkpointing, settings.rules, trace, network.moduleIds,
+                      placementOf(parameters, plan));
+    autograd.setBlasWorkspace(settings.blasWorkspace);
+    OptimizerBlocks optimizer = allocateOptimizer(trace, parameters, plan);
+    trace.allocate(reduceBufferBytes(parameters, plan), Category::Communication,
+                   trace.name("reduce bucket"));
+    runPasses(trace, autograd, settings);
+    if (plan.phase == StepPhase::Training) {
         trace.enter(Phase::Optimizer);
         clipGradients(trace, parameters, plan);
         updateParameters(trace, plan, optimizer);

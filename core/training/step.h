@@ -15,6 +15,7 @@
 #include "core/training/autograd.h"
 #include "core/training/parameter_tensor.h"
 #include "core/training/plan.h"
+#include "core/training/prepared_network.h"
 
 namespace memscape {
 
@@ -24,9 +25,13 @@ struct StepSettings
     CheckpointPlan checkpointing;
     EagerRules rules; ///< those that the network was recorded with
     std::int64_t blasWorkspace = 0; ///< B for products (blas_workspace.h); 0 without a GPU
+    /// Micro-batches that are alike are stored once, as a repetition of the trace. The second finds the gradients of the
+    /// first, and every later one finds what the second found.
+    bool repeatsMicroBatches = false;
 };
 
 /// Errors: those of checkPlan, trace.overflow.
 Result<Trace> simulateStep(const Graph& graph, const StepSettings& settings);
+Result<Trace> simulateStep(const Graph& graph, const PreparedNetwork& network, const StepSettings& settings);
 
 } // namespace memscape

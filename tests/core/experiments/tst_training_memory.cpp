@@ -22,8 +22,8 @@ private slots:
     void theTreeAddsUpToThePeak();
     void theTreeSumsExpertsBeyondSixteen();
     void everyLeverIsWhatItsPredictionSays();
-    void aBriefAnswerIsTheWholeOne_data();
-    void aBriefAnswerIsTheWholeOne();
+    void repeatedMicroBatchesAnswerTheSame_data();
+    void repeatedMicroBatchesAnswerTheSame();
     void whatMakesItFitFits();
     void whereOnlyAnotherTrainingFitsItIsListed();
     void lessRoomThanPredictionsAreOffIsTight();
@@ -517,7 +517,7 @@ void TestTrainingMemory::aDeviceThatSaysLittle()
     QVERIFY(prediction->detail["capacity"].is_null());
 }
 
-void TestTrainingMemory::aBriefAnswerIsTheWholeOne_data()
+void TestTrainingMemory::repeatedMicroBatchesAnswerTheSame_data()
 {
     QTest::addColumn<QStringList>("assignments");
     QTest::addColumn<int>("accumulation");
@@ -531,7 +531,7 @@ void TestTrainingMemory::aBriefAnswerIsTheWholeOne_data()
     }
 }
 
-void TestTrainingMemory::aBriefAnswerIsTheWholeOne()
+void TestTrainingMemory::repeatedMicroBatchesAnswerTheSame()
 {
     QFETCH(QStringList, assignments);
     QFETCH(int, accumulation);
@@ -540,7 +540,7 @@ void TestTrainingMemory::aBriefAnswerIsTheWholeOne()
         texts.push_back(text.toStdString());
     const auto whole = answerTraining(gpu(), with(texts));
     QVERIFY2(whole, whole ? "" : whole.error().text().c_str());
-    const auto brief = answerBriefly(gpu(), with(texts), whole->networks);
+    const auto brief = answerTraining(gpu(), with(texts), whole->networks);
     QVERIFY(brief);
     QCOMPARE(brief->simulation.allocatedBytes(), whole->simulation.allocatedBytes());
     QCOMPARE(brief->deviceBytes(), whole->deviceBytes());

@@ -140,11 +140,11 @@ private slots:
         plain.build.adapters.reset();
         plain.step.plan.lora.reset();
         const Simulation whole = simulated(described, plain), thin = simulated(described, adapted);
-        const auto wanted = withAdapters(whole.parameters, *adapted.step.plan.lora);
+        const auto wanted = withAdapters(whole.parameters(), *adapted.step.plan.lora);
         QVERIFY(wanted);
-        QCOMPARE(elementCount(thin.parameters), elementCount(*wanted));
-        QCOMPARE(trainedCount(thin.parameters), trainedCount(*wanted));
-        for (const ParameterTensor& tensor : thin.parameters)
+        QCOMPARE(elementCount(thin.parameters()), elementCount(*wanted));
+        QCOMPARE(trainedCount(thin.parameters()), trainedCount(*wanted));
+        for (const ParameterTensor& tensor : thin.parameters())
             QCOMPARE(tensor.isTrained, tensor.name.find("lora_") != std::string::npos);
     }
 
@@ -154,8 +154,8 @@ private slots:
             const Simulation made = simulated(model("llama"), adapterSetup(isQuantized));
             QCOMPARE(highestBytes(made.trace, Category::Gradients), made.kept.gradients);
             QCOMPARE(highestBytes(made.trace, Category::OptimizerState), made.kept.state);
-            QCOMPARE(made.kept.gradients, 2 * trainedCount(made.parameters));
-            QCOMPARE(made.kept.state, 8 * trainedCount(made.parameters));
+            QCOMPARE(made.kept.gradients, 2 * trainedCount(made.parameters()));
+            QCOMPARE(made.kept.state, 8 * trainedCount(made.parameters()));
             QCOMPARE(highestBytes(made.trace, Category::Weights), made.kept.weights);
         }
     }

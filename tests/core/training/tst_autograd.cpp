@@ -14,6 +14,7 @@
 // Frees that follow one another are compared as a set: Python drops locals in the order of their
 // names, C++ in reverse.
 #include "core/training/autograd.h"
+#include "core/training/prepared_network.h"
 #include "tests/support/measured_networks.h"
 
 #include <QtTest>
@@ -158,8 +159,9 @@ void TestAutograd::allocatesWhatPyTorchAllocates()
     CheckpointPlan checkpointing;
     if (config["checkpoint"] == "reentrant")
         checkpointing = {Checkpointing::Layers, 1, true};
-    Trace trace;
-    Autograd autograd(*graph, checkpointing, options.rules, trace);
+    const auto network = preparedNetwork(*graph);
+    Trace trace(network->modules);
+    Autograd autograd(*graph, checkpointing, options.rules, trace, network->moduleIds);
     const std::int64_t before = trace.liveBytes();
     trace.enter(Phase::Forward);
     autograd.forward();

@@ -76,7 +76,7 @@ std::int64_t bufferBytes(const Graph& graph)
 std::int64_t layerBytes(const Simulation& simulation)
 {
     std::int64_t bytes = 0;
-    for (const ParameterTensor& parameter : simulation.parameters)
+    for (const ParameterTensor& parameter : simulation.parameters())
         if (parameter.name.find("layers.0.") != std::string::npos)
             bytes += 2 * parameter.elements;
     return bytes;
@@ -113,8 +113,8 @@ private slots:
             QCOMPARE(live[Category::OptimizerState], made.kept.state);
             QCOMPARE(live[Category::Temporary], 0);
             const double closed
-                = textbook::zeroBytes(double(elementCount(made.parameters)), degree, stage);
-            const double padding = 16.0 * double(made.parameters.size());
+                = textbook::zeroBytes(double(elementCount(made.parameters())), degree, stage);
+            const double padding = 16.0 * double(made.parameters().size());
             QVERIFY(double(made.kept.device()) >= closed - 0.5);
             QVERIFY(double(made.kept.device()) <= closed + padding);
             live = liveAfter(made.trace, Phase::ZeroGrad);
@@ -140,7 +140,7 @@ private slots:
         setup.step.checkpointing.kind = Checkpointing(checkpointing);
         const Simulation made = simulated(setup);
         const std::int64_t layer = layerBytes(made), head = 2 * 501 * 96;
-        const std::int64_t bucket = reduceBufferBytes(made.parameters, setup.step.plan);
+        const std::int64_t bucket = reduceBufferBytes(made.parameters(), setup.step.plan);
         QCOMPARE(highestBytes(made.trace, Category::Communication),
                  bucket + std::max(layer, head));
         int count = 0;
@@ -186,7 +186,7 @@ private slots:
             QCOMPARE(highestBytes(made.trace, Category::OptimizerState), 0);
             for (const Event& event : made.trace.events())
                 QVERIFY(event.phase != Phase::Optimizer);
-            QCOMPARE(made.kept.host, 12 * elementCount(made.parameters));
+            QCOMPARE(made.kept.host, 12 * elementCount(made.parameters()));
         }
     }
 
@@ -198,7 +198,7 @@ private slots:
         QCOMPARE(highestBytes(made.trace, Category::Weights), bufferBytes(*made.graph));
         QCOMPARE(highestBytes(made.trace, Category::Communication),
                  std::max<std::int64_t>(layerBytes(made), 2 * 501 * 96));
-        QCOMPARE(made.kept.host, 16 * elementCount(made.parameters));
+        QCOMPARE(made.kept.host, 16 * elementCount(made.parameters()));
         QCOMPARE(liveAfter(made.trace, Phase::Backward)[Category::Gradients], 0);
     }
 
@@ -212,12 +212,12 @@ private slots:
         for (const int accumulation : {1, 3}) {
             setup.step.plan.accumulation = accumulation;
             const Simulation streamed = simulated(setup);
-            const std::int64_t elements = elementCount(streamed.parameters);
+            const std::int64_t elements = elementCount(streamed.parameters());
             QCOMPARE(streamed.kept.device(), 2 * elements);
             QCOMPARE(streamed.kept.host, 14 * elements);
             QCOMPARE(liveAfter(streamed.trace, Phase::Backward)[Category::Gradients], 0);
             QVERIFY(streamed.trace.peakBytes() < kept.trace.peakBytes());
-            QCOMPARE(sentBytes(offloadCommunication(streamed.parameters, setup.step.plan)),
+            QCOMPARE(sentBytes(offloadCommunication(streamed.parameters(), setup.step.plan)),
                      2.0 * double(elements) * (accumulation + 1));
         }
     }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/training/prepared_network.h"
+
+#include <any>
+#include <string>
+
+namespace memscape {
+
+namespace {
+
+std::vector<ModuleId> moduleIds(const Graph& graph, Trace& trace)
+{
+    std::vector<ModuleId> ids;
+    std::vector<std::string> paths; // parents come before their children
+    ids.reserve(graph.modules.size());
+    paths.reserve(graph.modules.size());
+    for (const ModuleCall& module : graph.modules) {
+        std::string path = ids.empty() ? std::string() : paths[module.parent];
+        if (!path.empty())
+            path += '.';
+        path += module.name;
+        ids.push_back(trace.module(path));
+        paths.push_back(std::move(path));
+    }
+    return ids;
+}
+
+} // namespace
+
+std::shared_ptr<const PreparedNetwork> preparedNetwork(const Graph& graph)
+{
+    Trace trace;
+    auto made = std::make_shared<PreparedNetwork>();
+    made->parameters = parameterTensors(graph, trace);
+    made->moduleIds = moduleIds(graph, trace);
+    made->modules = trace.moduleTable();
+    return made;
+}
+
+std::shared_ptr<const PreparedNetwork> preparedNetwork(RecordedNetworks& networks, const Graph& graph)
+{
+    std::any* const kept = networks.beside(graph);
+    if (!kept)
+        return preparedNetwork(graph);
+    if (!kept->has_value())
+        *kept = preparedNetwork(graph);
+    return std::any_cast<std::shared_ptr<const PreparedNetwork>>(*kept);
+}
+
+} // namespace memscape
