@@ -2,6 +2,11 @@
 // One table, whatever the records are: a row per point of a sweep. Columns are the union over the
 // records, so a reader such as pandas needs no second look. Lines end in CR LF as the RFC says. A
 // record without curves contributes its figures as one row.
+//
+// A spreadsheet takes a cell that begins with = + - or @ for a formula and runs it; names in a record are
+// foreign. Such a text gets an apostrophe in front (the OWASP guide's way): the spreadsheet shows it as text,
+// other readers see one character more. Numbers stay as they are. A spreadsheet that parts cells at
+// semicolons or tabs is thought of, too.
 #include "core/report/csv.h"
 
 #include "core/report/report.h"
@@ -19,6 +24,13 @@ namespace memscape {
 namespace {
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+/// What a spreadsheet would run. Blanks in front do not keep every one of them from it.
+bool startsFormula(std::string_view text)
+{
+    const std::size_t first = text.find_first_not_of(" \t\r\n");
+    return first != std::string_view::npos && std::string_view("=+-@").find(text[first]) != std::string_view::npos;
+}
 
 struct Column
 {
@@ -148,19 +160,33 @@ std::vector<Row> rowsOf(Table& table, const Record& record)
     return rows;
 }
 
+/// A line of comments is not quoted, and a spreadsheet cuts it into cells like any other.
+std::string commentText(std::string_view text)
+{
+    std::string out;
+    bool cellBegins = false;
+    for (const char c : printable(text)) {
+        if (cellBegins && startsFormula({&c, 1}))
+            out += '\'';
+        if (c != ' ')
+            cellBegins = c == ',' || c == ';' || c == '"';
+        out += c;
+    }
+    return out;
+}
+
 std::string commentLines(const std::vector<Record>& records, const Table& table)
 {
     std::string out;
     for (const Record& record : records) {
-        out += fmt::format("# {}: {} on {}", printable(recordTitle(record)),
-                           printable(record.experiment), printable(record.device.id));
+        std::string line = fmt::format("# {}: {} on {}", recordTitle(record), record.experiment, record.device.id);
         for (const auto& [label, value] : parameterRows(record))
-            out += fmt::format("; {} {}", printable(label), printable(value));
-        out += "\r\n";
+            line += fmt::format("; {} {}", label, value);
+        out += commentText(line) + "\r\n";
     }
     for (const Column& column : table.columns())
         if (column.unit != Unit::One)
-            out += fmt::format("# {}: {}\r\n", printable(column.name), unitText(column.unit));
+            out += commentText(fmt::format("# {}: {}", column.name, unitText(column.unit))) + "\r\n";
     return out;
 }
 
@@ -168,10 +194,11 @@ std::string commentLines(const std::vector<Record>& records, const Table& table)
 
 std::string csvField(std::string_view text)
 {
-    if (text.find_first_of(",\"\r\n") == std::string_view::npos)
-        return std::string(text);
+    const std::string harmless = (startsFormula(text) && !parseNumber(text) ? "'" : "") + std::string(text);
+    if (harmless.find_first_of(",;\t\"\r\n") == std::string::npos)
+        return harmless;
     std::string out = "\"";
-    for (const char c : text) {
+    for (const char c : harmless) {
         if (c == '"')
             out += '"';
         out += c;

@@ -85,11 +85,20 @@ std::string alignedText(const TextTable& table, int indent)
 
 std::string escapedForMarkdown(std::string_view text)
 {
+    const std::string plain = printable(text);
+    const std::string_view all = plain;
     std::string out;
-    for (const char c : printable(text)) {
-        if (std::string_view("\\`*_{}[]<>#|~!&$").find(c) != std::string_view::npos)
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const bool opens = std::string_view("\\`*_{}[]<>#|~!&$").find(all[i]) != std::string_view::npos
+            || all.substr(i).starts_with("://") // GitHub's Markdown makes links of bare addresses
+            || (all[i] == '.' && i >= 3 && (all.substr(i - 3, 3) == "www" || all.substr(i - 3, 3) == "WWW"))
+            || (i == 0 && (all.starts_with("- ") || all.starts_with("+ ")));
+        if (opens)
             out += '\\';
-        out += c;
+        out += all[i];
+        // and of mail addresses (and it calls people by their names), a backslash or not
+        if (all[i] == '@' && i + 1 < all.size() && all[i + 1] != ' ')
+            out += "<!-- -->";
     }
     return out;
 }

@@ -34,7 +34,7 @@ std::string alignedText(const TextTable& table, int indent = 0);
 /// A GitHub-flavoured Markdown table; cells are escaped.
 std::string markdownTable(const TextTable& table);
 
-/// `text` as literal Markdown in one line: markup characters escaped, newlines become spaces.
+/// `text` as literal Markdown in one line: markup characters escaped, addresses no links, newlines become spaces.
 std::string escapedForMarkdown(std::string_view text);
 
 /// `text` for a terminal: control characters, escape sequences among them, become spaces.

@@ -60,6 +60,16 @@ private slots:
         QTest::newRow("comma") << QByteArray("a,b") << QByteArray("\"a,b\"");
         QTest::newRow("quote") << QByteArray("a\"b") << QByteArray("\"a\"\"b\"");
         QTest::newRow("line end") << QByteArray("a\r\nb") << QByteArray("\"a\r\nb\"");
+        QTest::newRow("semicolon") << QByteArray("a;=1+1") << QByteArray("\"a;=1+1\"");
+        QTest::newRow("formula") << QByteArray("=1+1") << QByteArray("'=1+1");
+        QTest::newRow("formula, quoted") << QByteArray("=HYPERLINK(\"x\",1)") << QByteArray("\"'=HYPERLINK(\"\"x\"\",1)\"");
+        QTest::newRow("plus") << QByteArray("+cmd|' /C calc'!A0") << QByteArray("'+cmd|' /C calc'!A0");
+        QTest::newRow("minus") << QByteArray("-2+3") << QByteArray("'-2+3");
+        QTest::newRow("at") << QByteArray("@SUM(A1)") << QByteArray("'@SUM(A1)");
+        QTest::newRow("behind a blank") << QByteArray(" =1+1") << QByteArray("' =1+1");
+        QTest::newRow("behind a tab") << QByteArray("\t=1+1") << QByteArray("\"'\t=1+1\"");
+        QTest::newRow("negative number") << QByteArray("-1.5e-09") << QByteArray("-1.5e-09");
+        QTest::newRow("sign inside") << QByteArray("a=b") << QByteArray("a=b");
     }
     void fields()
     {
@@ -127,6 +137,34 @@ private slots:
         QVERIFY(text.starts_with("# walk · A box: walk on box; step 1024; kind slow\r\n"));
         QVERIFY(text.find("# speed_measured: B/s\r\n") != std::string::npos);
         QVERIFY(text.ends_with(reportCsv({sampleRecord()})));
+    }
+
+    /// Wherever a spreadsheet parts the cells, comments included.
+    void noCellIsAFormula()
+    {
+        Record record = hostileRecord();
+        record.name = record.device.id = record.device.name = "=1+1,@a;-2+3,\"=4";
+        record.foreignParameters = {{"=key", "+value"}};
+        for (auto* side : {&record.predicted, &record.measured}) {
+            (*side)->figures[1].key = "=figure";
+            (*side)->figures[1].value = "=1+1";
+        }
+        Record curveless = record;
+        curveless.predicted->series.clear();
+        curveless.measured->series.clear();
+        const std::string text = reportCsv({record, curveless}, {true});
+        const auto [comments, table] = std::pair{QString::fromStdString(text).section("record,", 0, 0),
+                                                 "record," + QString::fromStdString(text).section("record,", 1)};
+        QStringList cells;
+        for (const QStringList& row : readCsv(table))
+            cells += row;
+        cells += comments.split(QRegularExpression("[,;\t\r\n\"]"));
+        QVERIFY(cells.contains("'=1+1") && cells.contains("'=figure_predicted"));
+        for (const QString& cell : cells) {
+            bool number = false;
+            cell.toDouble(&number);
+            QVERIFY2(number || !QString("=+-@").contains(cell.trimmed().left(1)) || cell.trimmed().isEmpty(), qPrintable(cell));
+        }
     }
 
     void hostileTextCannotAddRows()
