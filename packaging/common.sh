@@ -69,6 +69,12 @@ find_nvcc() {
     return 1
 }
 
+# pip_install FOLDER LIST: exactly the packages of the list, by version and hash, and no other, into the folder.
+pip_install() {
+    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
+        --require-hashes --no-deps --only-binary :all: --target "$1" -r "$2" >&2
+}
+
 # install_cuda: NVIDIA's compiler from its Python packages, into build/cuda. Nothing else is touched.
 # It is put together beside it first: what is in build/cuda is whole, also after an interruption.
 install_cuda() {
@@ -77,8 +83,7 @@ install_cuda() {
     say "installing NVIDIA's CUDA compiler into build/cuda (about 130 MB to fetch)"
     local part=build/cuda.part root library
     rm -rf "$part"
-    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$part" \
-        'nvidia-cuda-nvcc==13.*' 'nvidia-cuda-runtime==13.*' 'nvidia-cuda-crt==13.*' 'nvidia-nvvm==13.*' 'nvidia-cuda-cccl==13.*' >&2 ||
+    pip_install "$part" packaging/cuda.txt ||
         stop "the CUDA compiler could not be fetched; without it Memscape builds and predicts GPUs but cannot measure them"
     # The packages are made for programs that are built already: nvcc looks for its libraries in lib64,
     # and CMake for a libcudart.so without a version.
@@ -104,8 +109,7 @@ install_disassembler() {
     install python3-pip
     say "installing NVIDIA's disassembler into build/sass (about 3 MB to fetch)"
     rm -rf build/sass.part
-    if python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target build/sass.part \
-        'nvidia-cuda-cuobjdump==13.*' 'nvidia-cuda-nvdisasm==13.*' >&2; then
+    if pip_install build/sass.part packaging/sass.txt; then
         rm -rf build/sass
         mv build/sass.part build/sass
     else
