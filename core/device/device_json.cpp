@@ -142,6 +142,14 @@ Operation readOperation(const Fields& fields)
     return static_cast<Operation>(fields.choice("operation", {"read", "write", "copy"}, 0));
 }
 
+/// A measured value that was left out would be written as 0, which cannot be read.
+double requiredNumber(const Fields& fields, std::string_view key, Range range)
+{
+    if (!fields.has(key))
+        fields.refuse(key, "is missing");
+    return fields.number(key, range, 0);
+}
+
 std::vector<LineRate> readLineRates(const Fields& fields, std::string_view key)
 {
     std::vector<LineRate> rates;
@@ -149,7 +157,7 @@ std::vector<LineRate> readLineRates(const Fields& fields, std::string_view key)
         LineRate rate;
         rate.operation = readOperation(inner);
         rate.strideBytes = inner.number("stride_bytes", bytesRange, rate.strideBytes);
-        rate.linesPerSecond = inner.number("lines_per_second", rateRange, 0);
+        rate.linesPerSecond = requiredNumber(inner, "lines_per_second", rateRange);
         rates.push_back(rate);
     });
     return rates;
@@ -172,15 +180,15 @@ void readCalibration(const Fields& fields, Device& device)
             rate.operation = readOperation(entry);
             rate.elementBytes = entry.number("element_bytes", {1e6}, rate.elementBytes);
             rate.contiguous = entry.boolean("contiguous", false);
-            rate.elementsPerSecond = entry.number("elements_per_second", rateRange, 0);
+            rate.elementsPerSecond = requiredNumber(entry, "elements_per_second", rateRange);
             calibration.issueRates.push_back(rate);
         });
         inner.each("walk_rates", 100'000, [&](const Fields& entry) {
             WalkRate rate;
             rate.kind = entry.text("kind");
             rate.elementBytes = entry.number("element_bytes", {1e6}, rate.elementBytes);
-            rate.at = entry.number("at", bytesRange, 0);
-            rate.seconds = entry.number("seconds", {1e6}, 0);
+            rate.at = requiredNumber(entry, "at", bytesRange);
+            rate.seconds = requiredNumber(entry, "seconds", {1e6});
             calibration.walkRates.push_back(std::move(rate));
         });
         if (inner.has("raw"))

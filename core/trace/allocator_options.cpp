@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -21,7 +22,7 @@ Result<std::int64_t> wholeNumber(std::string_view key, std::string_view text, do
                                  double most)
 {
     const auto number = parseNumber(trimmed(text));
-    if (!number || *number != double(std::int64_t(*number)) || *number < least || *number > most)
+    if (!number || *number < least || *number > most || *number != std::trunc(*number))
         return fail("allocator.value",
                     fmt::format("{}: expected a whole number from {:.0f}, found \"{}\"", key, least,
                                 quotedForMessage(text)));

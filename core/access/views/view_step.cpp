@@ -133,13 +133,16 @@ Result<Made> repeated(const TensorView& view, const Sizes& repeats)
         return refused("bad_argument",
                        "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
     Sizes size = repeats;
+    std::int64_t elements = 1;
     const std::size_t leading = repeats.size() - view.size.size();
     for (std::size_t i = 0; i < repeats.size(); ++i) {
         if (repeats[i] < 0)
             return refused("bad_argument",
                            fmt::format("Trying to create tensor with negative dimension {}: {}",
-                                       repeats[i] * (i < leading ? 1 : view.size[i - leading]), sizesText(repeats)));
-        if (i >= leading && __builtin_mul_overflow(repeats[i], view.size[i - leading], &size[i]))
+                                       std::int64_t(std::uint64_t(repeats[i]) // wraps around, as PyTorch's does
+                                                    * (i < leading ? 1 : std::uint64_t(view.size[i - leading]))), sizesText(repeats)));
+        if ((i >= leading && __builtin_mul_overflow(repeats[i], view.size[i - leading], &size[i]))
+            || __builtin_mul_overflow(elements, std::max<std::int64_t>(size[i], 1), &elements))
             return fail("layout.elements", "the repeated tensor is beyond 64 bits", "repeat less often");
     }
     return rowMajorCopy(size);
