@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/json.h"
 
+#include "core/base/json_builder.h"
+#include "core/base/json_shape.h"
 #include "core/base/text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -12,56 +15,6 @@
 namespace memscape {
 
 namespace {
-
-/// A bound on nesting and element count, found by one scan before the parser builds anything.
-struct Shape
-{
-    int depth = 0;
-    std::size_t elements = 0;
-};
-
-Shape shapeOf(std::string_view text)
-{
-    Shape shape;
-    int depth = 0;
-    bool inString = false;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char c = text[i];
-        if (inString) {
-            if (c == '\\')
-                ++i;
-            else if (c == '"')
-                inString = false;
-            continue;
-        }
-        switch (c) {
-        case '"': inString = true; break;
-        case '[':
-        case '{':
-            ++shape.elements;
-            shape.depth = std::max(shape.depth, ++depth);
-            break;
-        case ']':
-        case '}': --depth; break;
-        case ',': ++shape.elements; break;
-        default: break;
-        }
-    }
-    return shape;
-}
-
-std::string placeOf(std::string_view text, std::size_t byte)
-{
-    std::size_t line = 1, column = 1;
-    for (std::size_t i = 0; i + 1 < byte && i < text.size(); ++i) {
-        ++column;
-        if (text[i] == '\n') {
-            ++line;
-            column = 1;
-        }
-    }
-    return fmt::format("line {}, column {}", line, column);
-}
 
 std::string child(const std::string& path, std::string_view key)
 {
@@ -79,35 +32,89 @@ std::string found(const Json& node)
     return quotedForMessage(node.dump(-1, ' ', false, Json::error_handler_t::replace), 40);
 }
 
+Error syntaxError(std::string_view text, const JsonBuilder::Fault& fault)
+{
+    if (fault.tooLarge) {
+        const std::size_t before = fault.byte - std::min(fault.byte, fault.token.size());
+        return {"json.syntax", fmt::format("{} is larger than any number that is read",
+                                           quotedForMessage(fault.token, 40)),
+                jsonPlace(text, before + 1), "numbers end at 1.8e308"};
+    }
+    const bool ended = fault.byte >= text.size();
+    return {"json.syntax", ended ? "not valid JSON: the text ends too early" : "not valid JSON",
+            jsonPlace(text, fault.byte),
+            ended ? "the file is empty or was cut off" : "this is not a JSON document, or it was damaged"};
+}
+
+/// The end of the array that begins at `begin` when it holds numbers, true, false and null alone; 0 when
+/// it holds anything else.
+std::size_t plainArrayEnd(std::string_view compact, std::size_t begin)
+{
+    const std::size_t end = compact.find_first_of("[]{\"", begin + 1);
+    return end != std::string_view::npos && compact[end] == ']' ? end + 1 : 0;
+}
+
+/// A string from its opening quote to behind its closing one.
+std::size_t stringEnd(std::string_view compact, std::size_t begin)
+{
+    std::size_t i = begin + 1;
+    while (i < compact.size() && compact[i] != '"')
+        i += compact[i] == '\\' ? 2 : 1;
+    return std::min(i + 1, compact.size());
+}
+
+/// Compact JSON with an indent of two spaces, but samples and the values of curves on one line each: a
+/// line for every number makes a study several times as large.
+std::string laidOut(std::string_view compact)
+{
+    std::string out;
+    out.reserve(compact.size() + compact.size() / 4);
+    std::size_t depth = 0;
+    const auto newLine = [&] { out.append(1, '\n').append(2 * depth, ' '); };
+    for (std::size_t i = 0; i < compact.size();) {
+        const char c = compact[i];
+        std::size_t whole = 0; // end of what is copied as it is
+        if (c == '"')
+            whole = stringEnd(compact, i);
+        else if (c == '[')
+            whole = plainArrayEnd(compact, i);
+        else if (c == '{' && compact[i + 1] == '}')
+            whole = i + 2;
+        if (whole > 0) {
+            out += compact.substr(i, whole - i);
+            i = whole;
+            continue;
+        }
+        if (c == ']' || c == '}') {
+            --depth;
+            newLine();
+        }
+        out += c;
+        if (c == '[' || c == '{')
+            ++depth;
+        if (c == '[' || c == '{' || c == ',')
+            newLine();
+        else if (c == ':')
+            out += ' ';
+        ++i;
+    }
+    return out;
+}
+
 } // namespace
 
 Result<Json> parseJson(std::string_view text, const JsonLimits& limits)
 {
-    if (text.size() > limits.bytes)
-        return fail("json.limit", fmt::format("larger than {} MiB", limits.bytes >> 20));
-    const Shape shape = shapeOf(text);
-    if (shape.depth > limits.depth)
-        return fail("json.limit", fmt::format("nested {} deep, at most {} is read", shape.depth,
-                                              limits.depth));
-    if (shape.elements > limits.elements)
-        return fail("json.limit", fmt::format("{} elements, at most {} are read", shape.elements,
-                                              limits.elements));
-    try {
-        return Json::parse(text);
-    } catch (const Json::parse_error& error) {
-        const bool ended = error.byte >= text.size();
-        return fail("json.syntax",
-                    ended ? "not valid JSON: the text ends too early" : "not valid JSON",
-                    ended ? "the file is empty or was cut off" : "this is not a JSON document, or it was damaged",
-                    placeOf(text, error.byte));
-    } catch (const Json::exception& error) {
-        return fail("json.syntax", fmt::format("not valid JSON: {}", error.what()));
-    }
+    MEMSCAPE_CHECK(checkJsonShape(text, limits));
+    JsonBuilder builder;
+    if (Json::sax_parse(text, &builder))
+        return builder.take();
+    return fail(syntaxError(text, builder.fault().value_or(JsonBuilder::Fault{})));
 }
 
 std::string jsonText(const Json& json)
 {
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+    return laidOut(jsonLine(json)) + '\n';
 }
 
 std::string jsonLine(const Json& json)

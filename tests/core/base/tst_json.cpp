@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/json.h"
 
+#include "core/base/json_builder.h"
+#include "core/base/json_shape.h"
+
 #include <QtTest>
 
 #include <cmath>
@@ -16,6 +19,12 @@ private slots:
     void namesLineAndColumn();
     void saysWhenTheTextWasCutOff();
     void refusesHostileShapes();
+    void aNumberTooLargeHasAPlace();
+    void aRepeatedKeyTakesTheLastValue();
+    void keysCostNearlyLinearEffort();
+    void curvesAreOneLine();
+    void theTextIsWhatTheLibraryWrites();
+    void whatCannotBeReadIsNotWritten();
     void keepsKeyOrder();
     void writesNotFiniteAsNull();
     void survivesAnyTruncation();
@@ -52,6 +61,69 @@ void TestJson::refusesHostileShapes()
     QCOMPARE(parseJson("[1,2,3,4,5]", {100, 64, 3}).error().code, std::string("json.limit"));
     QCOMPARE(parseJson("[1e400]").error().code, std::string("json.syntax"));
     QVERIFY(!parseJson("{\"a\": NaN}").has_value());
+}
+
+void TestJson::aNumberTooLargeHasAPlace()
+{
+    const auto json = parseJson("{\"x\":\n  [1, -1e309]}");
+    QCOMPARE(json.error().code, std::string("json.syntax"));
+    QCOMPARE(json.error().place, std::string("line 2, column 7"));
+    QCOMPARE(json.error().message, std::string("-1e309 is larger than any number that is read"));
+    // The 65th bracket is the first that is too deep.
+    QCOMPARE(parseJson("{\"a\":\n" + std::string(100, '[')).error().place, std::string("line 2, column 64"));
+}
+
+void TestJson::aRepeatedKeyTakesTheLastValue()
+{
+    const std::string text = R"({"a": 1, "b": [2], "a": 3, "c": {"d": 4, "d": 5}, "a": 6})";
+    QCOMPARE(jsonLine(*parseJson(text)), jsonLine(Json::parse(text)));
+    QCOMPARE(jsonLine(*parseJson(text)), std::string(R"({"a":6,"b":[2],"c":{"d":5}})"));
+}
+
+void TestJson::keysCostNearlyLinearEffort()
+{
+    const auto effort = [](int count) {
+        std::string text = "{";
+        for (int i = 0; i < count; ++i)
+            text += "\"key" + std::to_string(i % (count / 2)) + "\": [" + std::to_string(i) + "],";
+        text.back() = '}';
+        JsonBuilder builder;
+        const bool read = Json::sax_parse(text, &builder);
+        return read && builder.take().size() == std::size_t(count) / 2 ? double(builder.comparisons()) : NAN;
+    };
+    // Four times as many keys: a little more than four times the comparisons, far from sixteen.
+    const double once = effort(4000), twice = effort(8000), fourTimes = effort(16000);
+    QVERIFY(twice < 2.6 * once);
+    QVERIFY(fourTimes < 6 * once);
+}
+
+void TestJson::curvesAreOneLine()
+{
+    const Json json = *parseJson(R"({"y": [1, 2.5, null, true], "words": ["a", "b]"], "none": [], "inner": [[1], {}]})");
+    QCOMPARE(jsonText(json),
+             std::string("{\n  \"y\": [1,2.5,null,true],\n  \"words\": [\n    \"a\",\n    \"b]\"\n  ],\n"
+                         "  \"none\": [],\n  \"inner\": [\n    [1],\n    {}\n  ]\n}\n"));
+}
+
+void TestJson::theTextIsWhatTheLibraryWrites()
+{
+    // Strings with everything that means something outside them.
+    const Json json = {{"a\"]\\", {{"b:,", "{[\\\"\n"}, {"c", {"\\", "\"", Json::object(), Json::array()}}}}, {"d", -0.5}};
+    QCOMPARE(jsonLine(*parseJson(jsonText(json))), jsonLine(json));
+    QCOMPARE(jsonText(json), json.dump(2) + "\n");
+}
+
+void TestJson::whatCannotBeReadIsNotWritten()
+{
+    JsonLimits limits;
+    limits.bytes = 100;
+    limits.elements = 5;
+    const std::vector<std::string> texts{"[" + std::string(100, ' ') + "]", "[1,2,3,4,5,6]", std::string(70, '[')};
+    for (const std::string& text : texts) {
+        QVERIFY(!parseJson(text, limits).has_value());
+        QCOMPARE(checkReadable(text, limits).error().code, std::string("document.limit"));
+    }
+    QVERIFY(checkReadable("[1,2,3]", limits).has_value());
 }
 
 void TestJson::keepsKeyOrder()

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bounds of a JSON text, found by one scan that builds nothing: what is read is checked before the
+// parser runs, and what is written before it replaces a file that could still be read.
+#pragma once
+
+#include "core/base/json.h"
+
+namespace memscape {
+
+/// "line 3, column 8" of the byte-th character, counted from 1.
+std::string jsonPlace(std::string_view text, std::size_t byte);
+
+/// json.limit when parseJson() would refuse the text for its size, its nesting or its elements; the
+/// place of nesting is that of the first bracket that is too deep.
+Result<void> checkJsonShape(std::string_view text, const JsonLimits& limits = {});
+
+/// The same for a text of our own that is about to be saved: nothing is written that cannot be opened.
+/// document.limit with the remedy.
+Result<void> checkReadable(std::string_view text, const JsonLimits& limits = {});
+
+} // namespace memscape
