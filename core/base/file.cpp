@@ -3,6 +3,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
+#include <random>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -82,16 +84,75 @@ void syncFolder(const fs::path& folder)
         ::fsync(directory.number());
 }
 
+/// A descriptor of this process by name, such as a shell's <(…): a pipe that a writer already has open.
+bool isOwnDescriptor(const fs::path& path)
+{
+    const std::string name = path.string();
+    return name == "/dev/stdin" || name.starts_with("/dev/fd/") || name.starts_with("/proc/self/fd/");
+}
+
+tl::unexpected<Error> notPlain(const fs::path& path)
+{
+    return fail("file.kind", fmt::format("{} is not a plain file", path.string()),
+                "name a file, not a pipe or a device");
+}
+
+constexpr std::string_view temporaryMark = ".saving-";
+
+/// How the temporary files of a target begin: hidden, beside it, and short enough for the longest name.
+std::string temporaryPrefix(const fs::path& target)
+{
+    return "." + target.filename().string().substr(0, 200) + std::string(temporaryMark);
+}
+
+fs::path folderOf(const fs::path& target)
+{
+    return target.has_parent_path() ? target.parent_path() : fs::path(".");
+}
+
+/// A new file beside the target. The kernel applies the umask, which a process cannot ask for without
+/// changing it for all its threads.
+int openTemporary(const fs::path& target, mode_t mode, std::string& name)
+{
+    std::random_device random;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+        name = (folderOf(target) / (temporaryPrefix(target) + fmt::format("{:08x}", random()))).string();
+        const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (file >= 0 || errno != EEXIST)
+            return file;
+    }
+    return -1;
+}
+
+/// What a killed program left of an earlier save. No save takes an hour.
+void removeStale(const fs::path& target)
+{
+    const std::string prefix = temporaryPrefix(target);
+    std::error_code problem;
+    fs::directory_iterator entry(folderOf(target), problem);
+    for (; !problem && entry != fs::directory_iterator(); entry.increment(problem)) {
+        struct stat status { };
+        if (entry->path().filename().string().starts_with(prefix)
+            && ::lstat(entry->path().c_str(), &status) == 0 && S_ISREG(status.st_mode)
+            && status.st_uid == ::geteuid() && std::time(nullptr) - status.st_mtime > 3600)
+            ::unlink(entry->path().c_str());
+    }
+}
+
 } // namespace
 
 Result<std::string> readFile(const fs::path& path, std::size_t limit)
 {
-    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    // Opening a pipe waits for its writer, unless it is told not to wait.
+    const int waiting = isOwnDescriptor(path) ? 0 : O_NONBLOCK | O_NOCTTY;
+    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | waiting));
     if (!file.open())
         return fileError(path, "read", errno);
     struct stat status { };
     if (::fstat(file.number(), &status) == 0 && S_ISDIR(status.st_mode))
         return fileError(path, "read", EISDIR);
+    if (!S_ISREG(status.st_mode) && waiting != 0)
+        return notPlain(path);
     std::string content;
     std::string block(1 << 16, '\0');
     for (;;) {
@@ -118,14 +179,13 @@ Result<std::uint64_t> regularFileSize(const fs::path& path)
     if (S_ISDIR(status.st_mode))
         return fileError(path, "read", EISDIR);
     if (!S_ISREG(status.st_mode))
-        return fail("file.kind", fmt::format("{} is not a plain file", path.string()),
-                    "name a file, not a pipe or a device");
+        return notPlain(path);
     if (::access(path.c_str(), R_OK) != 0)
         return fileError(path, "read", errno);
     return static_cast<std::uint64_t>(status.st_size);
 }
 
-Result<void> writeFileAtomically(const fs::path& path, std::string_view content)
+Result<void> writeFileAtomically(const fs::path& path, std::string_view content, FileMode access)
 {
     std::error_code problem;
     fs::path target = path;
@@ -142,15 +202,14 @@ Result<void> writeFileAtomically(const fs::path& path, std::string_view content)
     if (fs::exists(status) && ::access(target.c_str(), W_OK) != 0)
         return fileError(path, "write", errno);
 
-    std::string temporary = target.string() + ".XXXXXX";
-    Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+    removeStale(target);
+    std::string temporary;
+    const mode_t mode = access == FileMode::Private ? 0600 : 0666;
+    Descriptor file(openTemporary(target, mode, temporary));
     if (!file.open())
         return fileError(path, "write", errno);
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    const mode_t mode = fs::exists(status) ? static_cast<mode_t>(status.permissions()) & 0777
-                                           : 0666 & ~mask;
-    ::fchmod(file.number(), mode);
+    if (access == FileMode::Shared && fs::exists(status))
+        ::fchmod(file.number(), static_cast<mode_t>(status.permissions()) & 0777);
 
     Result<void> written = writeAll(file, path, content);
     if (written && ::fsync(file.number()) != 0)
@@ -163,7 +222,7 @@ Result<void> writeFileAtomically(const fs::path& path, std::string_view content)
         ::unlink(temporary.c_str());
         return written;
     }
-    syncFolder(target.parent_path().empty() ? fs::path(".") : target.parent_path());
+    syncFolder(folderOf(target));
     return {};
 }
 

@@ -4,7 +4,9 @@
 #include <QtTest>
 
 #include <filesystem>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <csignal>
 #include <unistd.h>
 
@@ -24,6 +26,9 @@ private slots:
     void missingAndFolderAreSaid();
     void aLinkStaysALink();
     void tooLargeIsRefused();
+    void pipesAndDevicesAreRefusedAtOnce();
+    void modesAreTheUmasksOrPrivate();
+    void whatAKillLeftIsRemoved();
 
 private:
     fs::path path(const char* name) const { return fs::path(m_folder.path().toStdString()) / name; }
@@ -99,6 +104,60 @@ void TestFile::tooLargeIsRefused()
 {
     QVERIFY(writeFileAtomically(path("big"), std::string(5000, 'x')).has_value());
     QCOMPARE(readFile(path("big"), 1000).error().code, std::string("file.limit"));
+}
+
+void TestFile::pipesAndDevicesAreRefusedAtOnce()
+{
+    // A pipe without a writer would block the open, a device would never end.
+    QCOMPARE(::mkfifo(path("pipe").c_str(), 0600), 0);
+    QCOMPARE(readFile(path("pipe")).error().code, std::string("file.kind"));
+    QCOMPARE(readFile("/dev/zero").error().code, std::string("file.kind"));
+    int ends[2];
+    QCOMPARE(::pipe(ends), 0);
+    QCOMPARE(::write(ends[1], "given", 5), ssize_t(5));
+    ::close(ends[1]);
+    QCOMPARE(*readFile("/dev/fd/" + std::to_string(ends[0])), std::string("given")); // as by <(…)
+    ::close(ends[0]);
+}
+
+void TestFile::modesAreTheUmasksOrPrivate()
+{
+    const auto modeOf = [this](const char* name) {
+        struct stat status { };
+        ::stat(path(name).c_str(), &status);
+        return status.st_mode & 0777;
+    };
+    const mode_t before = ::umask(027);
+    QVERIFY(writeFileAtomically(path("shared"), "x").has_value());
+    QVERIFY(writeFileAtomically(path("private"), "x", FileMode::Private).has_value());
+    ::umask(before);
+    QCOMPARE(modeOf("shared"), mode_t(0640));
+    QCOMPARE(modeOf("private"), mode_t(0600));
+    ::chmod(path("shared").c_str(), 0664);
+    ::chmod(path("private").c_str(), 0664);
+    QVERIFY(writeFileAtomically(path("shared"), "y").has_value());
+    QVERIFY(writeFileAtomically(path("private"), "y", FileMode::Private).has_value());
+    QCOMPARE(modeOf("shared"), mode_t(0664)); // a file that is replaced stays as its owner set it
+    QCOMPARE(modeOf("private"), mode_t(0600));
+}
+
+void TestFile::whatAKillLeftIsRemoved()
+{
+    const auto make = [this](const char* name, std::time_t age) {
+        const int file = ::open(path(name).c_str(), O_CREAT | O_WRONLY, 0600);
+        const timespec then{std::time(nullptr) - age, 0};
+        const timespec times[2] = {then, then};
+        ::futimens(file, times);
+        ::close(file);
+    };
+    make(".study.saving-01234567", 7200); // of a program that was killed
+    make(".study.saving-89abcdef", 60);   // of one that may still be writing
+    make(".other.saving-01234567", 7200);
+    make("study.backup", 7200);
+    QVERIFY(writeFileAtomically(path("study"), "x").has_value());
+    QVERIFY(!fs::exists(path(".study.saving-01234567")));
+    for (const char* kept : {".study.saving-89abcdef", ".other.saving-01234567", "study.backup"})
+        QVERIFY(fs::exists(path(kept)));
 }
 
 QTEST_GUILESS_MAIN(TestFile)
