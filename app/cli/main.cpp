@@ -8,6 +8,7 @@
 #include <exception>
 #include <new>
 #include <string_view>
+#include <system_error>
 
 namespace {
 
@@ -52,8 +53,11 @@ int main(int argc, char** argv)
         return run(argc, argv);
     } catch (const std::bad_alloc&) {
         complain({"memory", "out of memory", {}, "use fewer points or a smaller file"});
-    } catch (const std::exception& problem) {
-        complain({"internal", std::string("this is a fault of memscape-cli: ") + problem.what()});
+    } catch (const std::system_error& problem) {
+        complain({"internal", "the system refused a thread or a file: " + problem.code().message(), {},
+                  "allow more threads or memory (ulimit -a), or close other programs"});
+    } catch (const std::exception&) {
+        complain({"internal", "this is a fault of memscape-cli", {}, "try again with other parameters"});
     }
     return static_cast<int>(memscape::ExitCode::Failed);
 }

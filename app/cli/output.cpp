@@ -19,15 +19,20 @@ namespace {
 
 int outputErrno = 0; // why standard output stopped working; 0 while it works
 
-std::string kept(const std::string& text)
+/// A copy of what could not be written to `path`, with its suffix; no file when it does not fit either.
+std::string kept(const std::string& path, const std::string& text)
 {
     std::error_code problem;
-    std::string name = (std::filesystem::temp_directory_path(problem) / "memscape-XXXXXX.json").string();
-    const int file = ::mkostemps(name.data(), 5, O_CLOEXEC);
+    const std::string suffix = std::filesystem::path(path).extension().string();
+    std::string name = (std::filesystem::temp_directory_path(problem) / "memscape-XXXXXX").string() + suffix;
+    const int file = ::mkostemps(name.data(), static_cast<int>(suffix.size()), O_CLOEXEC);
     if (file < 0)
         return {};
     ::close(file);
-    return writeFileAtomically(name, text) ? name : std::string();
+    if (writeFileAtomically(name, text))
+        return name;
+    ::unlink(name.c_str());
+    return {};
 }
 
 } // namespace
@@ -132,7 +137,7 @@ int deliver(const std::string& path, const std::string& text, bool printed, int 
     complain(written.error());
     if (printed && !outputGone()) {
         note("  nothing is lost: the record is on standard output");
-    } else if (const std::string name = kept(text); !name.empty()) {
+    } else if (const std::string name = kept(path, text); !name.empty()) {
         note("  nothing is lost: kept in " + name);
     } else {
         printOut(text);

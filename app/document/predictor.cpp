@@ -64,8 +64,11 @@ void Predictor::Job::run(PredictionContext& context)
         result = freedElsewhere(std::make_shared<const Record>(std::move(*record)));
         if (preparation && !isCancelled)
             prepared = freedElsewhere(preparation(**result));
-    } catch (const std::exception& problem) {
-        result = fail("predict.failed", std::string("the prediction stopped: ") + problem.what(),
+    } catch (const std::bad_alloc&) {
+        result = fail("predict.failed", "the prediction stopped: the memory ran out",
+                      "smaller parameters may work");
+    } catch (const std::exception&) {
+        result = fail("predict.failed", "the prediction stopped at a fault of this program",
                       "smaller parameters may work");
     }
 }
