@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <exception>
+#include <new>
 #include <utility>
 
 namespace memscape {

@@ -14,7 +14,9 @@
 namespace memscape::protocol {
 
 inline constexpr int version = 1;
-inline constexpr std::size_t lineLimit = 8u << 20;
+/// B. The largest result, a sweep at its limit of points with the samples that a record keeps, takes
+/// about half of it.
+inline constexpr std::size_t lineLimit = 64u << 20;
 
 // worker → window
 struct WorkerDevice

@@ -3,6 +3,7 @@
 
 #include "kernels/cuda/errors.h"
 #include "kernels/cuda/pacing.h"
+#include "kernels/measure/kept_samples.h"
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +17,8 @@ namespace memscape::cuda {
 namespace {
 
 constexpr std::uint64_t gateLimitNs = 5'000'000'000;
+/// Of a point's samples: a sweep may have thousands of points.
+constexpr std::size_t keptPerPass = 100;
 
 /// Opens on every way out, so that an early return cannot leave the stream waiting.
 class GateKeeper
@@ -156,8 +159,12 @@ Json PointSamples::detail(double reference) const
     detail["throttled_samples"] = throttled;
     detail["device_memory_delta"] = jsonNumber(deviceDelta);
     detail["samples"] = Json::array();
-    for (const auto& pass : seconds.passes())
-        detail["samples"].push_back(pass);
+    std::size_t count = 0;
+    for (const auto& pass : seconds.passes()) {
+        detail["samples"].push_back(thinned(pass, keptPerPass));
+        count += pass.size();
+    }
+    detail["sample_count"] = count; // of all that were taken
     return detail;
 }
 

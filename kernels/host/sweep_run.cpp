@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/measurement.h"
 
+#include "kernels/measure/kept_samples.h"
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -99,13 +101,15 @@ Json detailOf(const SweepPoint& point, const Quality& quality)
 
 Json samplesOf(const std::vector<SweepPoint>& points)
 {
+    std::size_t sets = 0;
+    for (const SweepPoint& point : points)
+        sets += point.samples.size();
     Json all = Json::array();
     for (const SweepPoint& point : points) {
         for (const auto& [key, set] : point.samples) {
-            Json values = Json::array();
-            for (const double value : set.merged())
-                values.push_back(jsonNumber(value));
-            all.push_back({{"x", jsonNumber(point.x)}, {"key", key}, {"unit", "s"}, {"values", std::move(values)}});
+            Json one{{"x", jsonNumber(point.x)}};
+            one.update(keptSamples(key, set.merged(), keptPerSet(sets)));
+            all.push_back(std::move(one));
         }
     }
     return all;

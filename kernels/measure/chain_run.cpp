@@ -3,6 +3,7 @@
 
 #include "core/base/number.h"
 #include "core/checkpoint/schedule_json.h"
+#include "kernels/measure/kept_samples.h"
 #include "kernels/measure/mlp_reference.h"
 #include "kernels/measure/stopping.h"
 
@@ -269,14 +270,6 @@ Result<ChainRun> Run::run()
     return std::move(m_result);
 }
 
-Json numbers(const std::vector<double>& values)
-{
-    Json json = Json::array();
-    for (const double value : values)
-        json.push_back(jsonNumber(value));
-    return json;
-}
-
 Why profileWhy(const ChainRun& run)
 {
     Why why;
@@ -377,12 +370,13 @@ Json chainRunDetail(const ChainRun& run)
     return detail;
 }
 
-Json chainSamples(const ChainRun& run)
+Json chainSamples(const ChainRun& run, std::size_t points)
 {
-    Json all = Json::array(
-        {{{"key", "makespan"}, {"unit", "s"}, {"values", numbers(run.steps.merged())}}});
+    const std::size_t limit = keptPerSet(points * (1 + run.profile.samples().size()));
+    Json all = Json::array();
+    all.push_back(keptSamples("makespan", run.steps.merged(), limit));
     for (const auto& [form, samples] : run.profile.samples())
-        all.push_back({{"key", form}, {"unit", "s"}, {"values", numbers(samples.merged())}});
+        all.push_back(keptSamples(form, samples.merged(), limit));
     return all;
 }
 

@@ -71,7 +71,7 @@ private:
         detail["x"] = jsonNumber(point.x);
         detail["name"] = point.name;
         m_details.push_back(std::move(detail));
-        for (Json& samples : chainSamples(run)) {
+        for (Json& samples : chainSamples(run, m_sweep.values.size())) {
             samples["x"] = jsonNumber(point.x);
             m_samples.push_back(std::move(samples));
         }

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,6 +33,26 @@ Done failed(const Error& error)
         done.status = "cancelled";
     done.error = error;
     return done;
+}
+
+/// A result that no reader would take in one line goes without its raw samples, which are most of it.
+/// What is still too large is an error: the reader keeps the points that have arrived.
+Done fitted(Done done)
+{
+    if (encode(Event {done}).size() <= lineLimit)
+        return done;
+    if (done.provenance.is_object() && done.provenance.contains("samples")) {
+        done.provenance["samples"] = Json::array();
+        done.provenance["samples_left_out"] = "the result was too large to be sent with them";
+    }
+    if (encode(Event {done}).size() <= lineLimit)
+        return done;
+    Done rest = failed(Error {"protocol.limit",
+                              fmt::format("the result is larger than {} MiB", lineLimit >> 20), {},
+                              "measure fewer points at a time; those that arrived are kept"});
+    rest.id = done.id;
+    rest.elapsed = done.elapsed;
+    return rest;
 }
 
 /// The backend and device of an id, or an error that names what there is.
@@ -107,7 +128,16 @@ void WorkerSession::start(const Run& run)
     m_busy = true;
     m_running = run.id;
     m_cancelled = false;
-    m_thread = std::thread([this, run] { measure(run); });
+    try {
+        m_thread = std::thread([this, run] { measure(run); });
+    } catch (const std::system_error&) { // no more threads are allowed
+        m_busy = false;
+        Done done = failed(Error {"run.failed", "the system allows no thread for the measurement", {},
+                                  "allow more threads (ulimit -u), or close other programs"});
+        done.id = run.id;
+        lock.unlock();
+        m_out.write(Event {std::move(done)});
+    }
 }
 
 bool WorkerSession::stop(double patience)
@@ -128,12 +158,19 @@ void WorkerSession::measure(const Run& run)
     } catch (const std::bad_alloc&) {
         done = failed(Error {"run.memory", "the memory ran out while it was measured", {},
                              "choose smaller sizes, or close other programs"});
-    } catch (const std::exception& exception) {
+    } catch (const std::system_error& problem) {
+        done = failed(Error {"run.failed",
+                             "the system refused a thread or a file to the measurement: "
+                                 + problem.code().message(),
+                             {}, "allow more threads (ulimit -u), or close other programs"});
+    } catch (const std::exception&) {
         // A library that throws where it should not.
-        done = failed(Error {"run.failed", exception.what(), {}, "try again with smaller parameters"});
+        done = failed(Error {"run.failed", "the measurement met a fault of this program", {},
+                             "try again with smaller parameters"});
     }
     done.id = run.id;
     done.elapsed = clock.now() - begin;
+    done = fitted(std::move(done));
     {
         // Idle before the done is out: who has read it may start the next run.
         const std::lock_guard lock(m_mutex);
