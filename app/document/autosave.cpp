@@ -6,6 +6,7 @@
 
 #include "app/document/study_document.h"
 #include "core/base/file.h"
+#include "core/base/json_shape.h"
 
 #include <QDir>
 #include <QFileInfo>
@@ -77,7 +78,9 @@ Result<Recovery> readRecovery(const QString& path)
 Result<void> writeRecovery(const QString& path, Json header, const Study& study)
 {
     header["study"] = studyToJson(study);
-    return writeFileAtomically(pathOf(path), jsonText(header));
+    const std::string text = jsonText(header);
+    MEMSCAPE_CHECK(checkReadable(text));
+    return writeFileAtomically(pathOf(path), text, FileMode::Private);
 }
 
 } // namespace

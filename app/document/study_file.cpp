@@ -5,6 +5,7 @@
 #include "app/document/study_document.h"
 
 #include "core/base/file.h"
+#include "core/base/json_shape.h"
 #include "core/device/catalogue.h"
 
 #include <QCryptographicHash>
@@ -254,6 +255,7 @@ void StudyDocument::editAnyway()
 Result<void> StudyDocument::write(const QString& path)
 {
     const std::string content = text();
+    MEMSCAPE_CHECK(checkReadable(content)); // what is on disk stays when this one could not be opened
     MEMSCAPE_CHECK(writeFileAtomically(pathOf(path), content));
     m_hash = hashOf(content);
     m_changedOnDisk = false;

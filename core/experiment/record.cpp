@@ -2,11 +2,13 @@
 #include "core/experiment/record.h"
 
 #include "core/base/file.h"
+#include "core/base/json_shape.h"
 #include "core/base/text.h"
 
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -29,21 +31,26 @@ std::string under(const std::string& place, std::string_view key)
 template<std::size_t Size>
 Json unknownKeys(const Json& json, const std::array<std::string_view, Size>& known)
 {
-    Json extra = Json::object();
-    for (const auto& [key, value] : json.items()) {
+    Json::object_t extra;
+    for (const auto& [key, value] : json.get_ref<const Json::object_t&>()) {
         if (std::find(known.begin(), known.end(), key) == known.end())
-            extra[key] = value;
+            extra.emplace_back(key, value); // read keys are never there twice: no need to look
     }
     return extra;
 }
 
 void putBack(Json& json, const Json& extra)
 {
-    if (!extra.is_object())
+    if (!extra.is_object() || extra.empty())
         return;
-    for (const auto& [key, value] : extra.items()) {
-        if (!json.contains(key))
-            json[key] = value;
+    auto& members = json.get_ref<Json::object_t&>();
+    std::set<std::string> ours;
+    for (const auto& [key, value] : members)
+        ours.insert(key);
+    members.reserve(members.size() + extra.size());
+    for (const auto& [key, value] : extra.get_ref<const Json::object_t&>()) {
+        if (!ours.contains(key))
+            members.emplace_back(key, value);
     }
 }
 
@@ -67,14 +74,37 @@ Result<int> checkedVersion(const JsonReader& reader, std::string_view format)
     return static_cast<int>(version);
 }
 
+/// The document in our version: itself, or what `copy` then holds.
 template<std::size_t Size>
-Json migrated(const Json& json, int version, const std::array<Migration, Size>& migrations)
+const Json& migrated(const Json& json, int version, const std::array<Migration, Size>& migrations, Json& copy)
 {
-    Json copy = json;
+    if (static_cast<std::size_t>(version) > Size)
+        return json;
+    copy = json;
     for (std::size_t step = static_cast<std::size_t>(version); step <= Size; ++step)
         migrations[step - 1](copy);
     return copy;
 }
+
+/// Reads devices. The records of a study are of a few machines: an equal document that follows gives the
+/// same device without being checked again.
+class DeviceSource
+{
+public:
+    Result<Device> read(const JsonReader& reader)
+    {
+        if (m_json && *m_json == reader.node())
+            return m_device;
+        MEMSCAPE_TRY(device, deviceFromJson(reader.node(), reader.path()));
+        m_json = &reader.node();
+        m_device = device;
+        return device;
+    }
+
+private:
+    const Json* m_json = nullptr; ///< of the last one; the document outlives this
+    Device m_device;
+};
 
 Result<std::optional<Outcome>> optionalOutcome(const JsonReader& reader, std::string_view key)
 {
@@ -109,7 +139,7 @@ Result<void> readParameters(Record& record, const JsonReader& reader)
     return {};
 }
 
-Result<Record> readRecordNode(const JsonReader& reader)
+Result<Record> readRecordNode(const JsonReader& reader, DeviceSource& devices)
 {
     Record record;
     MEMSCAPE_TRY(experiment, reader.string("experiment"));
@@ -124,7 +154,7 @@ Result<Record> readRecordNode(const JsonReader& reader)
     record.baseline = baseline;
     MEMSCAPE_CHECK(readParameters(record, reader));
     MEMSCAPE_TRY(deviceNode, reader.at("device"));
-    MEMSCAPE_TRY(device, deviceFromJson(deviceNode.node(), deviceNode.path()));
+    MEMSCAPE_TRY(device, devices.read(deviceNode));
     record.device = std::move(device);
     MEMSCAPE_TRY(predicted, optionalOutcome(reader, "predicted"));
     MEMSCAPE_TRY(measured, optionalOutcome(reader, "measured"));
@@ -157,6 +187,26 @@ Result<Json> readJsonFile(const std::filesystem::path& path)
         return fail(std::move(error));
     }
     return json;
+}
+
+Result<Record> recordFrom(const Json& json, const std::string& place, DeviceSource& devices)
+{
+    const JsonReader reader(json, place);
+    MEMSCAPE_TRY(version, checkedVersion(reader, "memscape-record"));
+    if (version > recordVersion)
+        return fail(newerDocument(version, recordVersion, place));
+    Json copy;
+    const Json& current = migrated(json, version, recordMigrations, copy);
+    if (&current == &json)
+        return readRecordNode(JsonReader(json, place), devices);
+    DeviceSource own; // a device of the copy goes with it
+    return readRecordNode(JsonReader(current, place), own);
+}
+
+Result<void> writeReadable(const std::filesystem::path& path, const std::string& text)
+{
+    MEMSCAPE_CHECK(checkReadable(text));
+    return writeFileAtomically(path, text);
 }
 
 /// The file's name in front of the place inside it.
@@ -247,12 +297,8 @@ Json recordToJson(const Record& record)
 
 Result<Record> recordFromJson(const Json& json, const std::string& place)
 {
-    const JsonReader reader(json, place);
-    MEMSCAPE_TRY(version, checkedVersion(reader, "memscape-record"));
-    if (version > recordVersion)
-        return fail(newerDocument(version, recordVersion, place));
-    const Json current = migrated(json, version, recordMigrations);
-    return readRecordNode(JsonReader(current, place));
+    DeviceSource devices;
+    return recordFrom(json, place, devices);
 }
 
 Json studyToJson(const Study& study)
@@ -275,14 +321,17 @@ Result<Study> studyFromJson(const Json& json)
     MEMSCAPE_TRY(version, checkedVersion(outer, "memscape-study"));
     Study study;
     study.newer = version > studyVersion;
-    const Json current = study.newer ? json : migrated(json, version, studyMigrations);
+    Json copy;
+    const Json& current = study.newer ? json : migrated(json, version, studyMigrations, copy);
     const JsonReader reader(current);
     MEMSCAPE_TRY(title, reader.string("title", ""));
     study.title = title;
     MEMSCAPE_TRY(records, reader.at("records"));
     MEMSCAPE_TRY(items, records.items());
+    DeviceSource devices;
+    study.records.reserve(items.size());
     for (const JsonReader& item : items) {
-        MEMSCAPE_TRY(record, recordFromJson(item.node(), item.path()));
+        MEMSCAPE_TRY(record, recordFrom(item.node(), item.path(), devices));
         study.records.push_back(std::move(record));
     }
     if (reader.has("view")) {
@@ -347,7 +396,7 @@ Result<Study> readStudy(const std::filesystem::path& path)
 
 Result<void> writeRecord(const std::filesystem::path& path, const Record& record)
 {
-    return writeFileAtomically(path, jsonText(recordToJson(record)));
+    return writeReadable(path, jsonText(recordToJson(record)));
 }
 
 Result<void> writeStudy(const std::filesystem::path& path, const Study& study)
@@ -356,7 +405,7 @@ Result<void> writeStudy(const std::filesystem::path& path, const Study& study)
         return fail("document.newer", "this study was written by a newer program and is open read-only",
                     "save it under another name, or update Memscape", path.string());
     }
-    return writeFileAtomically(path, jsonText(studyToJson(study)));
+    return writeReadable(path, jsonText(studyToJson(study)));
 }
 
 } // namespace memscape
