@@ -130,7 +130,8 @@ std::vector<GemmKernel> gemmKernels(Format format)
     const bool isShort = format == Format::Fp16 || format == Format::Bf16;
     if (!isShort && format != Format::Fp32 && format != Format::Int8)
         return kernels;
-    if (oneDnnPlan(GemmTask::dense({64, 64, 64}, format)))
+    const bool isExact = format != Format::Int8 || hasExactInt8();
+    if (isExact && oneDnnPlan(GemmTask::dense({64, 64, 64}, format)))
         kernels.push_back(
             {oneDnnName(), false, [](const GemmTask& task) { return oneDnnPlan(task); }});
     if (format == Format::Int8)

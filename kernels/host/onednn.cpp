@@ -89,15 +89,26 @@ struct Library
                   const MemoryDescription& c) const;
 };
 
-/// CPUID leaf 7: AMX-TILE.
+/// EAX, EBX, ECX and EDX of CPUID leaf 7; zeros where there is none.
+std::array<unsigned, 4> extendedFeatures([[maybe_unused]] unsigned subleaf)
+{
+    std::array<unsigned, 4> words{};
+#ifdef __x86_64__
+    __get_cpuid_count(7, subleaf, &words[0], &words[1], &words[2], &words[3]);
+#endif
+    return words;
+}
+
+/// AMX-TILE.
 bool hasAmx()
 {
-#ifdef __x86_64__
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 24 & 1) != 0;
-#else
-    return false;
-#endif
+    return (extendedFeatures(0)[3] >> 24 & 1) != 0;
+}
+
+bool hasVnni()
+{
+    return (extendedFeatures(0)[2] >> 11 & 1) != 0 // AVX512-VNNI
+        || (extendedFeatures(1)[0] >> 4 & 1) != 0; // AVX-VNNI
 }
 
 /// Keeps oneDNN from AMX, unless ONEDNN_MAX_CPU_ISA says otherwise; true when that takes something away. On virtual
@@ -293,6 +304,15 @@ bool OneDnnPlan::prepare(const GemmTask& task)
 const std::string& oneDnnName()
 {
     return library().name;
+}
+
+bool hasExactInt8()
+{
+#ifdef __x86_64__
+    return hasVnni();
+#else
+    return true;
+#endif
 }
 
 Result<std::unique_ptr<GemmPlan>> oneDnnPlan(const GemmTask& task, int threads)

@@ -93,9 +93,10 @@ tl::unexpected<Error> unsupported(Format format)
     const NumberFormat& numbers = numberFormat(format);
     const char* nearest = numbers.isInteger() ? "fp32" : numbers.bytes >= 4 ? "fp32" : "bf16";
     return fail("run.skipped",
-                fmt::format("this CPU has nobody to multiply in {}{}", numbers.label,
+                fmt::format("this CPU does not multiply in {}{}", numbers.label,
                             oneDnnName().empty() ? " (INT8 would need oneDNN: libdnnl2 or libdnnl3)"
-                                                 : ""),
+                            : hasExactInt8()     ? ""
+                                                 : " (INT8 would need VNNI: without it sums saturate at 16 bits)"),
                 fmt::format("the nearest is {}; it multiplies {}", nearest, known), "format");
 }
 

@@ -57,16 +57,16 @@ private slots:
 
     void aFurtherPageHasAnotherQuestion()
     {
-        ExperimentPage page(**findExperiment("training-memory"), m_fixture->services(), nullptr, "step-timeline");
-        QTRY_VERIFY(page.upToDate());
-        QVERIFY(page.header()->answer().isEmpty());
+        auto page = open("training-memory", "nvidia-h200", "step-timeline");
+        QTRY_VERIFY(page->prediction());
+        QVERIFY(page->header()->answer().isEmpty());
     }
 
 private:
-    std::unique_ptr<ExperimentPage> open(const std::string& id, const std::string& device)
+    std::unique_ptr<ExperimentPage> open(const std::string& id, const std::string& device, const std::string& further = {})
     {
         m_fixture->document.setDevice(id, device);
-        auto page = std::make_unique<ExperimentPage>(**findExperiment(id), m_fixture->services());
+        auto page = std::make_unique<ExperimentPage>(**findExperiment(id), m_fixture->services(), nullptr, further);
         page->resize(1280, 800);
         page->show();
         page->updateNow();

@@ -118,7 +118,7 @@ void TestGemm::floatsAndHalvesAlwaysHaveSomeone()
     QVERIFY(!gemmKernels(Format::Fp32).empty());
     QVERIFY(!gemmKernels(Format::Bf16).empty());
     QVERIFY(!gemmKernels(Format::Fp16).empty());
-    QCOMPARE(gemmKernels(Format::Int8).empty(), oneDnnName().empty());
+    QCOMPARE(gemmKernels(Format::Int8).empty(), oneDnnName().empty() || !hasExactInt8());
     // Without instructions of its own a format is multiplied as FP32, and that is said.
     QVERIFY(gemmKernels(Format::Fp16).back().isEmulated);
     QVERIFY(!gemmKernels(Format::Fp32).back().isEmulated);
