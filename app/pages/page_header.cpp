@@ -45,6 +45,7 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
         words->addWidget(line);
     m_answer->setObjectName(QStringLiteral("answer"));
     m_changes->setObjectName(QStringLiteral("changes"));
+    m_changes->setAccessibleName(tr("What would change the answer most"));
     m_changes->setTextFormat(Qt::RichText);
     m_changes->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
     connect(m_changes, &QLabel::linkActivated, this, [this](const QString& assignment) {
