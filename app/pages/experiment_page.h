@@ -91,7 +91,7 @@ public:
     void useRecord(int index); ///< its parameters and device, as one step each
     /// Sets a parameter from text (a value or a sweep); what does not parse is refused.
     Result<void> setText(const QString& key, const QString& text);
-    /// As if somebody had typed it into the form: what is refused stays there, with the reason.
+    /// As if the user had typed it into the form: what is refused stays there, with the reason.
     void proposeText(const QString& key, const QString& text);
     void resetParameters();
     /// Several parameters as one step of the history; nothing changes when one is refused.
@@ -103,7 +103,7 @@ public:
     bool isSeeking() const { return m_improvements.isBusy(); }
     MemoryGuide* memory() const { return m_memory; } ///< null on pages of other experiments
     CheckpointGuide* checkpoint() const { return m_checkpoint; } ///< likewise
-    /// Zoom of each plot of the page, as far as somebody zoomed: for the next session, not the
+    /// Zoom of each plot of the page, as far as the user zoomed: for the next session, not the
     /// study.
     QVariantMap zooms() const { return m_zooms; }
     void setZooms(const QVariantMap& zooms);

@@ -40,7 +40,7 @@ struct Snippet
     std::vector<std::string> notes = {}; ///< what its language has no words for, a sentence each
 };
 
-/// What somebody who asks an experiment again and again (a slider is dragged) lends to each of the
+/// What a caller that asks an experiment again and again (a slider is dragged) lends to each of the
 /// questions: what one answer leaves for the next. For one thread at a time.
 struct PredictionContext
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calibration that predictions of a live device use (calibrationPath): kept, refused or forgotten.
-// A minute of probing that a busy machine spoiled must not replace what is there without being asked:
-// grade D is refused until the user insists, and what no machine does is refused always.
+// A new calibration of grade D (the machine was busy) replaces the old one only when the user asks for it;
+// one with impossible values, such as a far level quicker than a near one, is never kept.
 #pragma once
 
 #include "core/device/device.h"
