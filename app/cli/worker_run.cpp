@@ -29,7 +29,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr int pollMilliseconds = 100;
 constexpr std::chrono::seconds patience{5}; ///< after Ctrl+C
-constexpr std::int64_t runId = 1;
+constexpr std::int64_t onlyRun = 1;
 
 /// One worker; ended and waited for when it goes.
 class Worker
@@ -187,7 +187,7 @@ public:
         if (!m_cancelled && m_sink.cancelled()) {
             m_cancelled = true;
             m_since = Clock::now();
-            m_worker.send(protocol::Cancel{runId});
+            m_worker.send(protocol::Cancel{onlyRun});
         } else if (m_cancelled && Clock::now() - m_since > patience) {
             m_worker.kill();
         }
@@ -207,7 +207,7 @@ Result<MeasuredRun> measureInWorker(const Experiment& experiment, const std::str
 {
     Worker worker;
     MEMSCAPE_CHECK(worker.start());
-    Listener listener(worker, {runId, experiment.id(), device, parametersToJson(parameters), true}, sink);
+    Listener listener(worker, {onlyRun, experiment.id(), device, parametersToJson(parameters), true}, sink);
     Canceller canceller(worker, sink);
     protocol::LineReader reader;
     std::array<char, 65536> chunk{};

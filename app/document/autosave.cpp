@@ -5,6 +5,7 @@
 #include "app/document/autosave.h"
 
 #include "app/document/study_document.h"
+#include "app/settings/words.h"
 #include "core/base/file.h"
 #include "core/base/json_shape.h"
 
@@ -22,19 +23,14 @@ namespace {
 
 constexpr std::string_view recoveryFormat = "memscape-recovery";
 
-std::filesystem::path pathOf(const QString& path)
-{
-    return std::filesystem::path(path.toStdString());
-}
-
-QString lockPath(const QString& path)
+QString recoveryLockPath(const QString& path)
 {
     return path + QStringLiteral(".lock");
 }
 
 std::unique_ptr<QLockFile> tryLock(const QString& path)
 {
-    auto lock = std::make_unique<QLockFile>(lockPath(path));
+    auto lock = std::make_unique<QLockFile>(recoveryLockPath(path));
     lock->setStaleLockTime(0);
     return lock->tryLock(0) ? std::move(lock) : nullptr;
 }
@@ -114,7 +110,7 @@ std::vector<RecoverableStudy> recoverableStudies(const QString& folder,
 void discardRecovery(const RecoverableStudy& study)
 {
     QFile::remove(study.path);
-    QFile::remove(lockPath(study.path));
+    QFile::remove(recoveryLockPath(study.path));
 }
 
 Autosave::Autosave(StudyDocument* document, const QString& folder)

@@ -3,7 +3,7 @@
 // touched but equal file asks nothing, and a change that the watcher missed is still noticed by
 // save().
 #include "app/document/study_document.h"
-
+#include "app/settings/words.h"
 #include "core/base/file.h"
 #include "core/base/json_shape.h"
 #include "core/device/catalogue.h"
@@ -20,11 +20,6 @@
 namespace memscape {
 
 namespace {
-
-std::filesystem::path pathOf(const QString& path)
-{
-    return std::filesystem::path(path.toStdString());
-}
 
 std::string utf8(const QString& text)
 {

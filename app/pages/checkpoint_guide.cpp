@@ -5,6 +5,7 @@
 #include "app/pages/memory_plot.h"
 #include "app/pages/number_field.h"
 #include "app/pictures/json_values.h"
+#include "app/settings/words.h"
 #include "core/experiments/checkpoint_chain.h"
 
 #include <nlohmann/json.hpp>
@@ -18,11 +19,6 @@ namespace memscape {
 
 namespace {
 
-QString text(const std::string& words)
-{
-    return QString::fromStdString(words);
-}
-
 std::string words(const Json& object, const char* key)
 {
     const Json& value = member(object, key);
@@ -34,8 +30,8 @@ QString missingText(const Json& detail)
     const Json& missing = member(member(detail, "strategy"), "missing");
     const std::string message = words(missing, "message"), hint = words(missing, "hint");
     if (!message.empty())
-        return text(hint.empty() ? message : message + " (" + hint + ")");
-    return text(words(detail, "schedule_missing"));
+        return toQString(hint.empty() ? message : message + " (" + hint + ")");
+    return toQString(words(detail, "schedule_missing"));
 }
 
 QString footingText(const Json& detail)
@@ -43,12 +39,12 @@ QString footingText(const Json& detail)
     QStringList lines;
     const Json& chain = member(detail, "chain");
     if (const std::string note = words(member(detail, "strategy"), "note"); !note.empty())
-        lines << CheckpointGuide::tr("this schedule: %1").arg(text(note));
+        lines << CheckpointGuide::tr("this schedule: %1").arg(toQString(note));
     lines << CheckpointGuide::tr("the front: optimal among persistent schedules, in which what is kept stays until its own backward");
     if (const std::string from = words(chain, "sizes_from"); !from.empty())
-        lines << CheckpointGuide::tr("sizes: %1").arg(text(from));
+        lines << CheckpointGuide::tr("sizes: %1").arg(toQString(from));
     if (const std::string from = words(chain, "times_from"); !from.empty())
-        lines << CheckpointGuide::tr("times: %1").arg(text(from));
+        lines << CheckpointGuide::tr("times: %1").arg(toQString(from));
     return lines.join(u'\n');
 }
 
@@ -76,7 +72,7 @@ QString parameterText(const Parameters& parameters, const char* key)
 {
     for (const auto& [name, value] : parameters.values()) {
         if (name == key)
-            return text(valueText(value));
+            return toQString(valueText(value));
     }
     return {};
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/checkpoint_plane.h"
 
+#include "app/settings/words.h"
+
 #include <QCoreApplication>
 
 #include <algorithm>
@@ -12,11 +14,6 @@ namespace {
 
 constexpr auto frontKey = "front";
 const QString strategyPrefix = QStringLiteral("strategy.");
-
-QString tr(const char* text)
-{
-    return QCoreApplication::translate("Checkpoint", text);
-}
 
 Curve frontCurve(const FrontLine& front)
 {

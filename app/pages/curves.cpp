@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/curves.h"
 
+#include "app/settings/words.h"
+
 #include <QObject>
 
 #include <algorithm>
@@ -11,16 +13,11 @@ namespace memscape {
 
 namespace {
 
-QString text(const std::string& words)
-{
-    return QString::fromStdString(words);
-}
-
 Curve curveOf(const Series& series, const QString& prefix, const QString& name, CurveRole role,
               int palette)
 {
     Curve curve;
-    curve.key = prefix + text(series.key);
+    curve.key = prefix + toQString(series.key);
     curve.name = name;
     curve.role = role;
     curve.palette = palette;
@@ -48,17 +45,17 @@ bool redundant(const Series& series, const Outcome& outcome, const SeriesGroup& 
 QString variantName(const Series& series, const SeriesGroup& group, const Outcome& outcome)
 {
     const Series* first = outcome.findSeries(group.series.front());
-    const QString prefix = first ? text(first->label) + QStringLiteral(", ") : QString();
-    const QString name = text(series.label);
+    const QString prefix = first ? toQString(first->label) + QStringLiteral(", ") : QString();
+    const QString name = toQString(series.label);
     return !prefix.isEmpty() && name.startsWith(prefix) ? name.mid(prefix.size()) : name;
 }
 
 /// The first of several series of different things says which it is: "predicted: standard".
 QString leadName(const QString& lead, const Series& first, const SeriesGroup& group)
 {
-    if (group.series.size() < 2 || text(first.yLabel) == group.label)
+    if (group.series.size() < 2 || toQString(first.yLabel) == group.label)
         return lead;
-    return QStringLiteral("%1: %2").arg(lead, text(first.label));
+    return QStringLiteral("%1: %2").arg(lead, toQString(first.label));
 }
 
 void addPredicted(const SeriesGroup& group, const CurveInput& input, std::vector<Curve>& curves)
@@ -147,7 +144,7 @@ void compareWithBaseline(const SeriesGroup& group, const CurveInput& input, std:
                                        [](const PinnedOutcome& pinned) { return pinned.isBaseline; });
     if (baseline == input.pinned.end())
         return;
-    const QString series = text(group.series.front());
+    const QString series = toQString(group.series.front());
     const QString against = pinnedPrefix(int(baseline - input.pinned.begin())) + series;
     const QString own = (baseline->measured ? QStringLiteral("measured.") : QStringLiteral("predicted.")) + series;
     for (Curve& curve : curves) {
@@ -211,7 +208,7 @@ void nameGroups(std::vector<SeriesGroup>& groups, const Outcome& outcome)
     for (SeriesGroup& group : groups) {
         QStringList labels;
         for (const std::string& key : group.series)
-            labels << text(outcome.findSeries(key)->yLabel);
+            labels << toQString(outcome.findSeries(key)->yLabel);
         const Series& first = *outcome.findSeries(group.series.front());
         group.label = commonLabel(labels, group.unit, first.label == first.yLabel);
     }
@@ -230,7 +227,7 @@ std::vector<SeriesGroup> seriesGroups(const Outcome& outcome)
             return group.unit == series.yUnit && isSame && first->x.key == series.x.key;
         });
         if (same == groups.end())
-            groups.push_back({text(series.key), text(series.yLabel), series.yUnit, {series.key}});
+            groups.push_back({toQString(series.key), toQString(series.yLabel), series.yUnit, {series.key}});
         else
             same->series.push_back(series.key);
     }
@@ -280,12 +277,12 @@ AxisSpec xAxisOf(const Outcome& outcome, const SeriesGroup& group, ByteStyle byt
     if (found == nullptr)
         return spec;
     const SeriesAxis& axis = *found;
-    spec.label = text(axis.label);
+    spec.label = toQString(axis.label);
     spec.unit = axis.unit;
     spec.log = axis.scale == "log2" ? 2 : 0;
     if (axis.scale == "category") {
         for (const std::string& name : axis.names)
-            spec.names << text(name);
+            spec.names << toQString(name);
     }
     return spec;
 }
@@ -317,7 +314,7 @@ std::vector<Band> capacityBands(const Device& device, const SeriesAxis& axis)
             continue;
         const double bytes = level.capacity.value;
         if (bytes > *low && bytes < *high)
-            bands.push_back({bytes, bytes, text(level.id)});
+            bands.push_back({bytes, bytes, toQString(level.id)});
     }
     return bands;
 }
@@ -329,7 +326,7 @@ std::vector<HorizontalLine> datasheetLines(const Device& device, Unit unit, Byte
         || dram->bandwidth.evidence != Evidence::Specified)
         return {};
     const double rate = dram->bandwidth.value;
-    return {{rate, QObject::tr("datasheet %1").arg(text(quantityText(rate, unit, bytes)))}};
+    return {{rate, QObject::tr("datasheet %1").arg(toQString(quantityText(rate, unit, bytes)))}};
 }
 
 } // namespace memscape

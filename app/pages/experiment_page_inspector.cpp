@@ -5,6 +5,7 @@
 #include "app/pages/byte_words.h"
 #include "app/pages/point_text.h"
 #include "app/pages/record_text.h"
+#include "app/settings/words.h"
 #include "core/experiment/comparison.h"
 
 #include <nlohmann/json.hpp>
@@ -16,14 +17,9 @@ namespace memscape {
 
 namespace {
 
-QString text(const std::string& words)
-{
-    return QString::fromStdString(words);
-}
-
 QString percent(double share)
 {
-    return text(percentText(share));
+    return toQString(percentText(share));
 }
 
 /// "fits within 4.8 % (median of 12 points; at most 20 % at 32 MiB)"; nothing of fewer points.
@@ -37,8 +33,8 @@ QString fitText(const Outcome& predicted, const Outcome& measured, const SeriesG
         const Series* curve = predicted.findSeries(series.key);
         return ExperimentPage::tr("%1: off by %2 (median of %n points), at most %3 at %4", nullptr,
                                   int(series.points))
-            .arg(text(curve->label), percent(series.medianError), percent(series.largestError),
-                 text(quantityText(series.worstX, curve->x.unit, bytes)));
+            .arg(toQString(curve->label), percent(series.medianError), percent(series.largestError),
+                 toQString(quantityText(series.worstX, curve->x.unit, bytes)));
     }
     return {};
 }
@@ -81,13 +77,13 @@ void ExperimentPage::refreshAnswer(const ShownMeasurement& now)
         for (const Improvement& one : m_improvements.improvements()) {
             if (links.size() < 3)
                 links << QStringLiteral("<a href=\"%1=%2\">%3</a> → %4")
-                             .arg(text(one.parameter).toHtmlEscaped(), text(one.value).toHtmlEscaped(),
-                                  text(one.label).toHtmlEscaped(), text(one.after).toHtmlEscaped());
+                             .arg(toQString(one.parameter).toHtmlEscaped(), toQString(one.value).toHtmlEscaped(),
+                                  toQString(one.label).toHtmlEscaped(), toQString(one.after).toHtmlEscaped());
         }
-        const QString wanted = (answer.wantsMore ? tr("More %1: %2") : tr("Less %1: %2")).arg(text(figure->label).toHtmlEscaped());
+        const QString wanted = (answer.wantsMore ? tr("More %1: %2") : tr("Less %1: %2")).arg(toQString(figure->label).toHtmlEscaped());
         changes = wanted.arg(links.isEmpty() ? tr("no single change brings it") : links.join(QStringLiteral(" · ")));
     }
-    const QString sentence = bytesInStyle(text(answer.sentence), byteStyle());
+    const QString sentence = bytesInStyle(toQString(answer.sentence), byteStyle());
     m_header->setAnswer(isMeasured ? tr("Measured: %1").arg(sentence) : sentence, changes);
 }
 
@@ -150,7 +146,7 @@ QString ExperimentPage::pointSentence(const Outcome& predicted, const Outcome& m
     const ParameterSpec* spec = axis ? findParameter(m_experiment.schema(), axis->key) : nullptr;
     if (!x || !spec || !target)
         return {};
-    const QString name = text(spec->label) + u' ' + text(valueLabel(*spec, *x, byteStyle()));
+    const QString name = toQString(spec->label) + u' ' + toQString(valueLabel(*spec, *x, byteStyle()));
     return pointText(predicted, measured, currentGroup(seriesGroups(predicted)).series.front(), *x, *target,
                      name, byteStyle());
 }
@@ -185,8 +181,8 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
     if (m_predictionError && m_predictionError->remedy
         && findParameter(m_experiment.schema(), m_predictionError->remedy->parameter)) {
         const Remedy remedy = *m_predictionError->remedy;
-        return {QString::fromStdString(withBriefHint(*m_predictionError).text()), tr("Use %1").arg(text(remedy.value)),
-                [self, remedy] { self->editText(text(remedy.parameter), text(remedy.value)); }};
+        return {QString::fromStdString(withBriefHint(*m_predictionError).text()), tr("Use %1").arg(toQString(remedy.value)),
+                [self, remedy] { self->editText(toQString(remedy.parameter), toQString(remedy.value)); }};
     }
     if (m_predictionError && (!mayReset || m_predictionError->code.starts_with("device.")))
         return {QString::fromStdString(withBriefHint(*m_predictionError).text()), {}, {}};
@@ -203,7 +199,7 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
         if (least.isEmpty())
             return {m_checkpoint->missing(), {}, {}};
         return {m_checkpoint->missing(), tr("Use %1").arg(m_checkpoint->leastText()),
-                [self, least] { self->editText(text(budgetMarker), least); }};
+                [self, least] { self->editText(toQString(budgetMarker), least); }};
     }
     if (!now.outcome && m_memory && !m_memory->doctor().isEmpty())
         return {tr("Out of memory: %1.").arg(m_memory->doctor()), {}, {}};
@@ -239,9 +235,9 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
     if (spec->kind != ParameterKind::Integer && spec->kind != ParameterKind::Real)
         return {};
     const ByteStyle bytes = byteStyle();
-    return {tr("Not measured at %1.").arg(text(valueLabel(*spec, *x, bytes))),
-            tr("Go to %1").arg(text(valueLabel(*spec, nearest, bytes))),
-            [self, key, nearest] { self->editText(text(key), text(numberText(nearest))); }};
+    return {tr("Not measured at %1.").arg(toQString(valueLabel(*spec, *x, bytes))),
+            tr("Go to %1").arg(toQString(valueLabel(*spec, nearest, bytes))),
+            [self, key, nearest] { self->editText(toQString(key), toQString(numberText(nearest))); }};
 }
 
 } // namespace memscape

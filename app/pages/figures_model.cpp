@@ -15,7 +15,6 @@ namespace memscape {
 namespace {
 
 constexpr double close = 0.10, far = 0.25; ///< errors up to here are shown as good, as a warning
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// Long counts in groups of three digits: "6 738 415 616".
 QString grouped(QString text)

@@ -11,7 +11,7 @@ namespace memscape {
 
 namespace {
 
-constexpr int restTime = 120; ///< ms without a change after which cards out of sight follow
+constexpr int cardRest = 120; ///< ms without a change after which cards out of sight follow
 
 } // namespace
 
@@ -57,7 +57,7 @@ Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunC
     outer->addWidget(progress);
 
     m_rest.setSingleShot(true);
-    m_rest.setInterval(restTime);
+    m_rest.setInterval(cardRest);
     connect(&m_rest, &QTimer::timeout, this, &Inspector::showDue);
     connect(m_scroll->verticalScrollBar(), &QScrollBar::valueChanged, this, &Inspector::showSeen);
     connect(m_figures, &FiguresTable::currentKeyChanged, this, &Inspector::explain);

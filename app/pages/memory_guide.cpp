@@ -14,7 +14,7 @@ namespace memscape {
 
 namespace {
 
-constexpr int restTime = 180; ///< ms without a change after which advice is asked for
+constexpr int adviceRest = 180; ///< ms without a change after which advice is asked for
 constexpr auto adviceKey = "advice";
 
 Parameters withAdvice(const Parameters& parameters, const char* how)
@@ -52,7 +52,7 @@ MemoryGuide::MemoryGuide(const Experiment& experiment, Picture* picture, PagePlo
     , m_detail(nothing())
 {
     m_rest.setSingleShot(true);
-    m_rest.setInterval(restTime);
+    m_rest.setInterval(adviceRest);
     connect(&m_rest, &QTimer::timeout, this, [this] {
         if (m_ask)
             m_ask();

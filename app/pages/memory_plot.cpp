@@ -2,6 +2,7 @@
 #include "app/pages/memory_plot.h"
 
 #include "app/plots/part_colours.h"
+#include "app/settings/words.h"
 
 #include <QCoreApplication>
 
@@ -11,11 +12,6 @@
 namespace memscape {
 
 namespace {
-
-QString tr(const char* text)
-{
-    return QCoreApplication::translate("Memory", text);
-}
 
 /// A peak below that share of the capacity would be flat beneath its line.
 constexpr double nearShare = 0.3;

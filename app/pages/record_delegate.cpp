@@ -11,7 +11,7 @@ namespace memscape {
 
 namespace {
 
-constexpr int gap = 5; ///< between cards
+constexpr int cardGap = 5; ///< between cards
 
 void paintFrame(QPainter* painter, const QRectF& card, const QStyleOptionViewItem& option,
                 bool shown)
@@ -44,7 +44,7 @@ void RecordDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option
                            const QModelIndex& index) const
 {
     const Theme& theme = currentTheme();
-    const QRect card = option.rect.adjusted(1, 1, -1, -gap);
+    const QRect card = option.rect.adjusted(1, 1, -1, -cardGap);
     painter->save();
     painter->setRenderHint(QPainter::Antialiasing);
     paintFrame(painter, QRectF(card).adjusted(0.5, 0.5, -0.5, -0.5), option,
@@ -77,13 +77,13 @@ void RecordDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option
 
 QSize RecordDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex&) const
 {
-    return {120, option.fontMetrics.height() + 14 + gap};
+    return {120, option.fontMetrics.height() + 14 + cardGap};
 }
 
 void RecordDelegate::updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
                                           const QModelIndex&) const
 {
-    editor->setGeometry(option.rect.adjusted(22, 2, -4, -gap - 1));
+    editor->setGeometry(option.rect.adjusted(22, 2, -4, -cardGap - 1));
 }
 
 } // namespace memscape

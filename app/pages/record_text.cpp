@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/record_text.h"
 
+#include "app/settings/words.h"
 #include "core/base/json.h"
 
 #include <nlohmann/json.hpp>
@@ -11,16 +12,11 @@ namespace memscape {
 
 namespace {
 
-QString text(const std::string& words)
-{
-    return QString::fromStdString(words);
-}
-
 QString member(const Json& json, const char* key)
 {
     if (!json.is_object() || !json.contains(key) || !json.at(key).is_string())
         return {};
-    return text(json.at(key).get<std::string>());
+    return toQString(json.at(key).get<std::string>());
 }
 
 } // namespace
@@ -28,8 +24,8 @@ QString member(const Json& json, const char* key)
 QString recordName(const Record& record)
 {
     if (!record.name.empty())
-        return text(record.name);
-    return text(record.experiment) + QStringLiteral(" · ") + shortDeviceName(record.device);
+        return toQString(record.name);
+    return toQString(record.experiment) + QStringLiteral(" · ") + shortDeviceName(record.device);
 }
 
 QDateTime recordTime(const Record& record)
@@ -73,7 +69,7 @@ QString recordToolTip(const Record& record)
         if (!value.isEmpty())
             lines << what.arg(value);
     };
-    add(QObject::tr("device: %1"), text(record.device.name));
+    add(QObject::tr("device: %1"), toQString(record.device.name));
     add(QObject::tr("made: %1"),
         recordTime(record).isValid()
             ? QLocale().toString(recordTime(record).toLocalTime(), QLocale::ShortFormat)
@@ -85,11 +81,11 @@ QString recordToolTip(const Record& record)
         QStringList parts;
         for (const auto& [key, value] : record.parameters.values()) {
             if (const ParameterSpec* spec = findParameter((*experiment)->schema(), key))
-                parts << text(spec->label) + u' ' + text(valueLabel(*spec, value));
+                parts << toQString(spec->label) + u' ' + toQString(valueLabel(*spec, value));
         }
         lines << parts.join(QStringLiteral(", "));
     }
-    add(QStringLiteral("%1"), text(record.note));
+    add(QStringLiteral("%1"), toQString(record.note));
     return lines.join(u'\n');
 }
 
@@ -132,7 +128,7 @@ QString differenceText(const Schema& schema, const Parameters& of, const Paramet
             continue;
         for (const auto& [other, theirs] : from.values()) {
             if (other == key && theirs != value)
-                parts << text(spec->label) + u' ' + text(valueLabel(*spec, value, bytes));
+                parts << toQString(spec->label) + u' ' + toQString(valueLabel(*spec, value, bytes));
         }
     }
     return parts.join(QStringLiteral(", "));
@@ -142,7 +138,7 @@ QString shortDeviceName(const Device& device)
 {
     if (device.kind == DeviceKind::Host && device.id == "cpu")
         return QObject::tr("This CPU");
-    QString name = text(device.name.empty() ? device.id : device.name);
+    QString name = toQString(device.name.empty() ? device.id : device.name);
     if (name.startsWith(QStringLiteral("NVIDIA ")))
         name.remove(0, 7);
     return name;
@@ -151,12 +147,12 @@ QString shortDeviceName(const Device& device)
 QString basisText(const Device& device, TimeText when)
 {
     if (device.calibration) {
-        const auto time = QDateTime::fromString(text(device.calibration->time), Qt::ISODate);
+        const auto time = QDateTime::fromString(toQString(device.calibration->time), Qt::ISODate);
         const QString told = when == TimeText::Age ? ageText(time) : dateText(time);
         QString basis =
             told.isEmpty() ? QObject::tr("calibrated") : QObject::tr("calibrated %1").arg(told);
         if (!device.calibration->grade.empty())
-            basis += QObject::tr(", grade %1").arg(text(device.calibration->grade));
+            basis += QObject::tr(", grade %1").arg(toQString(device.calibration->grade));
         return basis;
     }
     if (device.basis == "catalogue")
@@ -165,7 +161,7 @@ QString basisText(const Device& device, TimeText when)
         return QObject::tr("derived from its attributes, not calibrated");
     if (device.basis == "described")
         return QObject::tr("what the system says of itself, not calibrated");
-    return device.basis.empty() ? QObject::tr("not calibrated") : text(device.basis);
+    return device.basis.empty() ? QObject::tr("not calibrated") : toQString(device.basis);
 }
 
 Error withBriefHint(Error error)

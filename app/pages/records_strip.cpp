@@ -19,7 +19,7 @@ namespace memscape {
 namespace {
 
 constexpr int widest = 280; ///< of a chip's words, at the usual size of text
-constexpr int gap = 6; ///< between chips
+constexpr int chipGap = 6; ///< between chips
 constexpr int narrow = 480; ///< a strip that has no room for words beside its chips
 constexpr int dotRoom = 22, pinRoom = 22;
 
@@ -52,7 +52,7 @@ void paintDot(QPainter* painter, const QPointF& centre, const QModelIndex& index
 
 QRect RecordChip::pinOf(const QRect& chip)
 {
-    return {chip.right() - gap - pinRoom + 1, chip.top(), pinRoom, chip.height()};
+    return {chip.right() - chipGap - pinRoom + 1, chip.top(), pinRoom, chip.height()};
 }
 
 QSize RecordChip::sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const
@@ -62,7 +62,7 @@ QSize RecordChip::sizeHint(const QStyleOptionViewItem&, const QModelIndex& index
     int width = dotRoom + std::min(most, metrics.horizontalAdvance(index.data(RecordsModel::LabelRole).toString()));
     for (const QString& tail : tails(index))
         width += 8 + metrics.horizontalAdvance(tail);
-    return {width + 6 + pinRoom + gap, metrics.height() + 10};
+    return {width + 6 + pinRoom + chipGap, metrics.height() + 10};
 }
 
 void RecordChip::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const
@@ -71,7 +71,7 @@ void RecordChip::paint(QPainter* painter, const QStyleOptionViewItem& option, co
     const bool isShown = index.data(RecordsModel::ShownRole).toBool();
     const bool isHere = option.state & QStyle::State_HasFocus;
     const bool isPinned = index.data(RecordsModel::PinnedRole).toBool();
-    const QRect chip = option.rect.adjusted(0, 1, -gap, -1);
+    const QRect chip = option.rect.adjusted(0, 1, -chipGap, -1);
     painter->save();
     painter->setRenderHint(QPainter::Antialiasing);
     painter->setPen(QPen(isHere      ? theme.predicted

@@ -2,6 +2,7 @@
 #include "app/pictures/attention_picture.h"
 
 #include "app/plots/plot_style.h"
+#include "app/settings/words.h"
 #include "core/base/number.h"
 
 #include <QCoreApplication>
@@ -13,11 +14,6 @@
 namespace memscape {
 
 namespace {
-
-QString tr(const char* text)
-{
-    return QCoreApplication::translate("AttentionPicture", text);
-}
 
 /// "16384", never "1.64e+04".
 QString countOf(double value)
@@ -36,7 +32,7 @@ QString fitting(const QStringList& wordings, const QFont& font, double room)
     return wordings.back();
 }
 
-struct Pen
+struct AttentionPen
 {
     QPainter& painter;
     const AttentionState& state;
@@ -64,7 +60,7 @@ struct Pen
     void button() const;
 };
 
-QColor Pen::colourOf(const QString& part) const
+QColor AttentionPen::colourOf(const QString& part) const
 {
     if (part == QLatin1String("Q"))
         return theme.series(4);
@@ -73,7 +69,7 @@ QColor Pen::colourOf(const QString& part) const
     return part == QLatin1String("O") ? theme.good : theme.fill;
 }
 
-void Pen::text(const QRectF& box, const QString& words, double size, const QColor& colour,
+void AttentionPen::text(const QRectF& box, const QString& words, double size, const QColor& colour,
                bool bold, int align) const
 {
     painter.setFont(plotFont(size, bold));
@@ -81,7 +77,7 @@ void Pen::text(const QRectF& box, const QString& words, double size, const QColo
     painter.drawText(box, align | Qt::TextWordWrap, words);
 }
 
-void Pen::line(const QRectF& box, const QString& words, double size, const QColor& colour,
+void AttentionPen::line(const QRectF& box, const QString& words, double size, const QColor& colour,
                bool bold, int align) const
 {
     const QFont font = plotFont(size, bold);
@@ -91,7 +87,7 @@ void Pen::line(const QRectF& box, const QString& words, double size, const QColo
                      QFontMetricsF(font).elidedText(words, Qt::ElideRight, box.width()));
 }
 
-void Pen::head() const
+void AttentionPen::head() const
 {
     line(layout.title, state.title, 1.1, theme.text, true);
     if (layout.hint.width() > 1 && play != PlayButton::None)
@@ -105,7 +101,7 @@ void Pen::head() const
          0.8, theme.textFaint);
 }
 
-void Pen::matrix() const
+void AttentionPen::matrix() const
 {
     const QColor still = mix(theme.background, theme.textDim, 0.16);
     const QColor done = mix(theme.background, theme.textDim, 0.62);
@@ -125,7 +121,7 @@ void Pen::matrix() const
     painter.drawRoundedRect(layout.row(at().row, state.columns), 3, 3);
 }
 
-void Pen::words() const
+void AttentionPen::words() const
 {
     const double u = plotUnit();
     QRectF box = layout.words;
@@ -147,14 +143,14 @@ void Pen::words() const
     put(tr("%1 of log-sum-exp").arg(state.bytes(state.logBytes)), 0.95, theme.good, true, 4);
 }
 
-void Pen::box(const QRectF& rect, const QColor& edge) const
+void AttentionPen::box(const QRectF& rect, const QColor& edge) const
 {
     painter.setPen(QPen(edge, 1.3));
     painter.setBrush(theme.surface);
     painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), 6, 6);
 }
 
-void Pen::parts(const QRectF& area) const
+void AttentionPen::parts(const QRectF& area) const
 {
     const double u = plotUnit();
     double total = 0;
@@ -187,7 +183,7 @@ void Pen::parts(const QRectF& area) const
     }
 }
 
-void Pen::chip() const
+void AttentionPen::chip() const
 {
     const double u = plotUnit();
     box(layout.chip, theme.good);
@@ -215,7 +211,7 @@ void Pen::chip() const
          0.8, theme.textDim);
 }
 
-void Pen::bar(const QRectF& row, const QString& name, double value, double most,
+void AttentionPen::bar(const QRectF& row, const QString& name, double value, double most,
               const QColor& colour) const
 {
     const double u = plotUnit(), names = 70 * u, values = 78 * u;
@@ -230,7 +226,7 @@ void Pen::bar(const QRectF& row, const QString& name, double value, double most,
          theme.text, true);
 }
 
-void Pen::traffic() const
+void AttentionPen::traffic() const
 {
     const double u = plotUnit();
     box(layout.traffic, theme.border);
@@ -248,7 +244,7 @@ void Pen::traffic() const
             state.flashSoFar(cursor), most, theme.good);
 }
 
-void Pen::button() const
+void AttentionPen::button() const
 {
     if (play == PlayButton::None || layout.playButton.bottom() > layout.words.bottom() + 4)
         return;
@@ -267,7 +263,7 @@ void paintAttention(QPainter& painter, const AttentionState& state, const Attent
     painter.setRenderHint(QPainter::Antialiasing);
     if (state.empty() || cursor < 0)
         return;
-    const Pen pen{painter, state, layout, theme, cursor, button};
+    const AttentionPen pen{painter, state, layout, theme, cursor, button};
     pen.head();
     pen.matrix();
     pen.words();

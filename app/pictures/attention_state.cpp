@@ -2,6 +2,7 @@
 #include "app/pictures/attention_state.h"
 
 #include "app/pictures/json_values.h"
+#include "app/settings/words.h"
 
 #include <QCoreApplication>
 
@@ -14,21 +15,10 @@ namespace {
 
 constexpr int mostCells = 16; ///< across and down
 
-QString tr(const char* text)
-{
-    return QCoreApplication::translate("AttentionPicture", text);
-}
-
 qint64 whole(const Json& object, const char* key)
 {
     const double value = number(object, key, 0);
     return value > 0 && value < 0x1p53 ? qint64(value) : 0;
-}
-
-QString word(const Json& object, const char* key)
-{
-    const Json& value = member(object, key);
-    return value.is_string() ? QString::fromStdString(value.get<std::string>()) : QString();
 }
 
 bool flag(const Json& object, const char* key)
@@ -76,7 +66,7 @@ QString titleOf(const AttentionState& state, const Json& shape)
                         .arg(state.queries)
                         .arg(state.heads)
                         .arg(state.headDim)
-                        .arg(word(shape, "dtype"));
+                        .arg(textOf(shape, "dtype"));
     return state.isCausal ? title + tr(" · causal") : title;
 }
 
@@ -84,10 +74,10 @@ void readChip(AttentionState& state, const Json& chip)
 {
     state.chipBytes = number(chip, "bytes", 0);
     state.chipUsed = number(chip, "tiles", 0);
-    state.chipLevel = word(chip, "level");
+    state.chipLevel = textOf(chip, "level");
     const Json& parts = member(chip, "parts");
     for (const Json& part : parts.is_array() ? parts : Json::array())
-        state.parts.push_back({word(part, "name"), whole(part, "rows"), whole(part, "columns"),
+        state.parts.push_back({textOf(part, "name"), whole(part, "rows"), whole(part, "columns"),
                                number(part, "bytes", 0)});
 }
 

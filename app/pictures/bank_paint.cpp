@@ -4,6 +4,7 @@
 
 #include "app/pictures/fitting_text.h"
 #include "app/plots/plot_style.h"
+#include "app/settings/words.h"
 
 #include <QCoreApplication>
 #include <QFontMetricsF>
@@ -16,12 +17,7 @@ namespace memscape {
 
 namespace {
 
-QString tr(const char* text)
-{
-    return QCoreApplication::translate("BankPicture", text);
-}
-
-struct Pen
+struct BankPen
 {
     QPainter& painter;
     const BankState& state;
@@ -56,7 +52,7 @@ struct Pen
     void cures() const;
 };
 
-void Pen::line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold,
+void BankPen::line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold,
                int align) const
 {
     const QFont font = plotFont(size, bold);
@@ -66,13 +62,13 @@ void Pen::line(const QRectF& box, const QString& words, double size, const QColo
 }
 
 /// The middle of the words that a lane asks for.
-QPointF Pen::centreOf(const PicturedLane& lane) const
+QPointF BankPen::centreOf(const PicturedLane& lane) const
 {
     const QRectF first = layout.cell(lane.word % state.banks, state.lineOf(lane.word));
     return {first.left() + first.width() * lane.words / 2, first.center().y()};
 }
 
-void Pen::head() const
+void BankPen::head() const
 {
     line(layout.title, state.title(), 1.1, theme.text, true);
     if (layout.hint.width() > 1 && play != PlayButton::None)
@@ -82,7 +78,7 @@ void Pen::head() const
              0.85, theme.textFaint, false, Qt::AlignRight | Qt::AlignVCenter);
 }
 
-void Pen::names() const
+void BankPen::names() const
 {
     const double u = plotUnit();
     const double room = QFontMetricsF(plotFont(0.72)).horizontalAdvance(QStringLiteral("31")) + 3 * u;
@@ -107,7 +103,7 @@ void Pen::names() const
     }
 }
 
-void Pen::grid() const
+void BankPen::grid() const
 {
     const double seam = layout.cellHeight > 6 ? 1 : 0.5;
     const QColor free = mix(theme.background, theme.textDim, theme.dark ? 0.17 : 0.11);
@@ -132,7 +128,7 @@ void Pen::grid() const
 }
 
 /// The words that are asked for; what several phases ask for is served now if one of them is.
-void Pen::words() const
+void BankPen::words() const
 {
     const double seam = layout.cellHeight > 6 ? 1 : 0.5;
     std::vector<PicturedLane> ordered = state.lanes;
@@ -147,7 +143,7 @@ void Pen::words() const
     }
 }
 
-void Pen::connections() const
+void BankPen::connections() const
 {
     const auto connect = [&](std::size_t i, const QColor& colour, double width) {
         const QPointF from = layout.lanes[i] + QPointF(0, layout.radius);
@@ -166,7 +162,7 @@ void Pen::connections() const
     }
 }
 
-void Pen::lanes() const
+void BankPen::lanes() const
 {
     QFont font = plotFont(0.72, true);
     font.setPixelSize(std::max(5, std::min(font.pixelSize(), int(layout.radius * 1.05))));
@@ -189,7 +185,7 @@ void Pen::lanes() const
 }
 
 /// The word under the pointer.
-void Pen::marks() const
+void BankPen::marks() const
 {
     if (hover.word < 0)
         return;
@@ -199,7 +195,7 @@ void Pen::marks() const
 }
 
 /// Every wavefront as the share of the banks that it opens.
-void Pen::strip() const
+void BankPen::strip() const
 {
     for (int i = 0; i < state.wavefronts; ++i) {
         const double seam = state.wavefronts > 48 ? 0.3 : 1;
@@ -216,7 +212,7 @@ void Pen::strip() const
     }
 }
 
-void Pen::button() const
+void BankPen::button() const
 {
     if (play == PlayButton::None)
         return;
@@ -226,7 +222,7 @@ void Pen::button() const
     line(layout.playButton, play == PlayButton::Pause ? tr("❚❚ pause") : tr("▶ play"), 0.85, theme.text, false, Qt::AlignCenter);
 }
 
-void Pen::legend(double top) const
+void BankPen::legend(double top) const
 {
     const double u = plotUnit();
     double left = layout.words.left();
@@ -243,7 +239,7 @@ void Pen::legend(double top) const
     }
 }
 
-void Pen::side() const
+void BankPen::side() const
 {
     const double u = plotUnit();
     QRectF box = layout.words;
@@ -279,7 +275,7 @@ void Pen::side() const
                      fittingText(state.notHere, painter.font(), layout.note.width(), layout.note.height()));
 }
 
-void Pen::cures() const
+void BankPen::cures() const
 {
     const double u = plotUnit();
     line(layout.curesTitle, tr("The same lanes in a tile …"), 0.85, theme.textDim, true);
@@ -317,7 +313,7 @@ void paintBanks(QPainter& painter, const BankState& state, const BankLayout& lay
     painter.setRenderHint(QPainter::Antialiasing);
     if (state.empty() || cursor < 0)
         return;
-    const Pen pen{painter, state, layout, hover, theme, cursor, button};
+    const BankPen pen{painter, state, layout, hover, theme, cursor, button};
     pen.head();
     pen.names();
     pen.grid();

@@ -2,6 +2,7 @@
 #include "app/pictures/bank_state.h"
 
 #include "app/pictures/json_values.h"
+#include "app/settings/words.h"
 
 #include <QCoreApplication>
 #include <QStringList>
@@ -16,21 +17,10 @@ namespace {
 constexpr int mostLanes = 64;
 constexpr int mostWords = 1 << 24; ///< of a document that somebody wrote by hand
 
-QString tr(const char* text)
-{
-    return QCoreApplication::translate("BankPicture", text);
-}
-
 int whole(const Json& object, const char* key, int most = mostWords)
 {
     const double value = number(object, key, -1);
     return value >= 0 && value <= most ? int(value) : -1;
-}
-
-QString word(const Json& object, const char* key)
-{
-    const Json& value = member(object, key);
-    return value.is_string() ? QString::fromStdString(value.get<std::string>()) : QString();
 }
 
 const Json& array(const Json& object, const char* key)
@@ -69,7 +59,7 @@ bool readLane(BankState& state, const Json& json)
 void readCures(BankState& state, const Json& cures)
 {
     for (const Json& json : cures) {
-        BankCure cure{word(json, "key"), word(json, "label"), whole(json, "wavefronts"),
+        BankCure cure{textOf(json, "key"), textOf(json, "label"), whole(json, "wavefronts"),
                       number(json, "bytes", 0), {}};
         const Json& parameters = member(json, "parameters");
         if (!parameters.is_object() || cure.wavefronts < 1)
@@ -95,16 +85,16 @@ void findLines(BankState& state)
 
 } // namespace
 
-int BankState::lineOf(int word) const
+int BankState::lineOf(int textOf) const
 {
-    const auto found = std::lower_bound(lines.begin(), lines.end(), word / banks);
-    return found != lines.end() && *found == word / banks ? int(found - lines.begin()) : -1;
+    const auto found = std::lower_bound(lines.begin(), lines.end(), textOf / banks);
+    return found != lines.end() && *found == textOf / banks ? int(found - lines.begin()) : -1;
 }
 
-bool BankState::isPadding(int word) const
+bool BankState::isPadding(int textOf) const
 {
     const qint64 pitch = qint64(columns + padding) * width;
-    return padding > 0 && pitch > 0 && qint64(word) * 4 % pitch >= qint64(columns) * width;
+    return padding > 0 && pitch > 0 && qint64(textOf) * 4 % pitch >= qint64(columns) * width;
 }
 
 int BankState::servedBefore(int wavefront) const
@@ -214,20 +204,20 @@ QString BankState::laneWords(int index) const
         .arg(wavefronts);
 }
 
-QString BankState::wordWords(int word) const
+QString BankState::wordWords(int textOf) const
 {
     QStringList who;
     int first = wavefronts, last = -1;
     for (std::size_t i = 0; i < lanes.size(); ++i) {
-        if (touches(lanes[i], word)) {
+        if (touches(lanes[i], textOf)) {
             who << QString::number(i);
             first = std::min(first, lanes[i].wavefront);
             last = std::max(last, lanes[i].wavefront);
         }
     }
-    const QString place = tr("word %1 at byte %2, bank %3").arg(word).arg(word * 4).arg(word % banks);
+    const QString place = tr("word %1 at byte %2, bank %3").arg(textOf).arg(textOf * 4).arg(textOf % banks);
     if (who.isEmpty())
-        return isPadding(word) ? tr("%1: padding").arg(place) : tr("%1: nobody asks").arg(place);
+        return isPadding(textOf) ? tr("%1: padding").arg(place) : tr("%1: nobody asks").arg(place);
     const QString lanesText = who.size() == int(lanes.size()) ? tr("all lanes, a broadcast")
         : who.size() == 1                                     ? tr("lane %1").arg(who.front())
                           : tr("lanes %1").arg(who.join(QStringLiteral(", ")));
@@ -245,9 +235,9 @@ BankState readBanks(const Json& detail)
     state.padding = whole(tile, "padding");
     state.granule = whole(tile, "swizzle");
     state.bytes = number(tile, "bytes", 0);
-    state.pattern = word(request, "pattern");
+    state.pattern = textOf(request, "pattern");
     state.stride = whole(request, "stride");
-    state.isWrite = word(request, "operation") == QLatin1String("write");
+    state.isWrite = textOf(request, "operation") == QLatin1String("write");
     state.wavefronts = whole(request, "wavefronts", 4 * mostLanes);
     state.degree = whole(request, "degree", mostLanes);
     const Json& lanes = array(detail, "lanes");
@@ -259,7 +249,7 @@ BankState readBanks(const Json& detail)
             return {};
     }
     readCures(state, array(detail, "cures"));
-    state.notHere = word(detail, "not_here");
+    state.notHere = textOf(detail, "not_here");
     findLines(state);
     return state;
 }

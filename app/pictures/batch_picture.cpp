@@ -17,7 +17,7 @@ namespace memscape {
 namespace {
 
 constexpr int frame = 40;            // ms
-constexpr double playTime = 5;       // s for the whole schedule
+constexpr double schedulePlayTime = 5;       // s for the whole schedule
 
 QString bytesText(double bytes, ByteStyle style)
 {
@@ -248,7 +248,7 @@ void BatchPicture::togglePlay()
 
 void BatchPicture::advance()
 {
-    m_moment = std::min(1.0, m_moment + frame / 1000.0 / playTime);
+    m_moment = std::min(1.0, m_moment + frame / 1000.0 / schedulePlayTime);
     if (m_moment >= 1)
         m_timer.stop();
     update();

@@ -13,12 +13,6 @@ namespace {
 constexpr std::size_t mostPoints = 512; // a file may hold more
 constexpr double mostBatch = 1 << 20; // of the parameter
 
-QString textOf(const Json& object, const char* key)
-{
-    const Json& value = member(object, key);
-    return value.is_string() ? QString::fromStdString(value.get<std::string>()) : QString();
-}
-
 template <typename Body>
 void each(const Json& array, const Body& body)
 {

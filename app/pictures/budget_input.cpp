@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Mouse, keys and tool tips of the memory budget.
 #include "app/pictures/budget_picture.h"
+#include "app/settings/words.h"
 
 #include <QHelpEvent>
 #include <QKeyEvent>
@@ -13,11 +14,6 @@
 namespace memscape {
 
 namespace {
-
-QString text(const std::string& words)
-{
-    return QString::fromStdString(words);
-}
 
 } // namespace
 
@@ -38,7 +34,7 @@ QString BudgetPicture::toolTipAt(QPointF at) const
         if (box.rect.adjusted(-1, 0, 1, 0).contains(at))
             return tr("%1: %2, %3 of what the device holds at the peak")
                 .arg(part.label, memoryText(part.bytes, now.bytes),
-                     text(percentText(part.bytes / now.memory.total())));
+                     toQString(percentText(part.bytes / now.memory.total())));
     }
     if (layout.title.contains(at) && !now.memory.assumptions.empty())
         return tr("Assumed: %1")
@@ -51,7 +47,7 @@ QString BudgetPicture::toolTipAt(QPointF at) const
     QStringList changes;
     for (const auto& [key, value] : card->changes) {
         const ParameterSpec* spec = m_schema ? findParameter(*m_schema, key) : nullptr;
-        changes << text(spec ? spec->label : key) + QStringLiteral(" → ") + text(value);
+        changes << toQString(spec ? spec->label : key) + QStringLiteral(" → ") + toQString(value);
     }
     QString why = card->why.isEmpty() ? card->label : card->why;
     if (!card->keepsTraining)

@@ -2,6 +2,7 @@
 #include "app/pictures/budget_layout.h"
 
 #include "app/plots/plot_style.h"
+#include "app/settings/words.h"
 
 #include <QCoreApplication>
 #include <QFontMetricsF>
@@ -15,12 +16,7 @@ namespace {
 
 constexpr double narrowestCard = 196;
 constexpr double narrowestFit = 320; ///< combinations have longer names
-constexpr int mostRows = 2;
-
-QString tr(const char* text, int n = -1)
-{
-    return QCoreApplication::translate("Memory", text, nullptr, n);
-}
+constexpr int mostChipRows = 2;
 
 /// A place from the top down.
 struct Column
@@ -132,7 +128,7 @@ std::vector<QRectF> cardPlaces(const QRectF& area, double narrowest, std::size_t
     const double u = plotUnit();
     const QFontMetricsF bold(plotFont(0.95, true)), plain(plotFont(0.88));
     const double height = bold.height() + plain.height() + 20 * u, gap = 8 * u;
-    const int rows = std::clamp(int((area.height() + gap) / (height + gap)), 0, mostRows);
+    const int rows = std::clamp(int((area.height() + gap) / (height + gap)), 0, mostChipRows);
     const int columns = std::clamp(int((area.width() + gap) / (narrowest * u + gap)), 1, 6);
     const double width = (area.width() - gap * (columns - 1)) / columns;
     std::vector<QRectF> places;

@@ -2,6 +2,7 @@
 #include "app/pictures/budget_picture.h"
 
 #include "app/plots/plot_style.h"
+#include "app/settings/words.h"
 #include "core/experiment/experiment.h"
 
 #include <QPainter>
@@ -12,11 +13,6 @@ namespace memscape {
 
 namespace {
 
-QString text(const std::string& words)
-{
-    return QString::fromStdString(words);
-}
-
 /// What a person calls the value of a parameter; empty when there is no such parameter.
 QString valueOf(const Schema& schema, const Parameters& parameters, const char* key)
 {
@@ -25,7 +21,7 @@ QString valueOf(const Schema& schema, const Parameters& parameters, const char* 
         return {};
     for (const auto& [name, value] : parameters.values()) {
         if (name == key)
-            return text(valueLabel(*spec, value));
+            return toQString(valueLabel(*spec, value));
     }
     return {};
 }

@@ -2,6 +2,7 @@
 #include "app/pictures/checkpoint_layout.h"
 
 #include "app/plots/plot_style.h"
+#include "app/settings/words.h"
 
 #include <QCoreApplication>
 #include <QFontMetricsF>
@@ -16,11 +17,6 @@ namespace {
 constexpr double cellsShare = 0.64; ///< of the width
 constexpr double headroom = 1.06;   ///< of the memory axis
 constexpr double lossLeast = 6;     ///< px: room for the loss beside many thin stages
-
-QString tr(const char* text)
-{
-    return QCoreApplication::translate("Checkpoint", text);
-}
 
 /// The next of 1, 2, 5, 10, 20, … that is at least `least`.
 int roundStep(double least)

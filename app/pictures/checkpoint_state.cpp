@@ -11,7 +11,6 @@ namespace memscape {
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t mostSteps = 2'000'000; ///< of a file; more is no schedule that we made
 constexpr std::int32_t highestStage = 1 << 22;
 

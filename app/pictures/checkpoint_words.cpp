@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A schedule in words: its units, its steps, its strategies.
 #include "app/pictures/checkpoint_state.h"
+#include "app/settings/words.h"
 #include "core/base/number.h"
 
 #include <QCoreApplication>
@@ -8,11 +9,6 @@
 namespace memscape {
 
 namespace {
-
-QString tr(const char* text, int n = -1)
-{
-    return QCoreApplication::translate("Checkpoint", text, nullptr, n);
-}
 
 QString stageName(const ScheduleState& state, int stage)
 {

@@ -3,6 +3,7 @@
 
 #include "app/pictures/declutter.h"
 #include "app/plots/plot_style.h"
+#include "app/settings/words.h"
 #include "core/timing/working_set.h"
 
 #include <QCoreApplication>
@@ -17,11 +18,6 @@ namespace memscape {
 namespace {
 
 constexpr double smallestSet = 1024; // B, where the handle's way begins
-
-QString tr(const char* text)
-{
-    return QCoreApplication::translate("HierarchyPicture", text);
-}
 
 QString quantity(double value, Unit unit, ByteStyle style, int digits = 3)
 {

@@ -5,7 +5,10 @@
 
 #include "core/base/json.h"
 
+#include <QString>
+
 #include <limits>
+#include <string>
 
 namespace memscape {
 
@@ -17,6 +20,13 @@ inline const Json& member(const Json& object, const char* key)
         return none;
     const auto at = object.find(key);
     return at == object.end() ? none : *at;
+}
+
+/// Empty when there is none or it is no text.
+inline QString textOf(const Json& object, const char* key)
+{
+    const Json& value = member(object, key);
+    return value.is_string() ? QString::fromStdString(value.get<std::string>()) : QString();
 }
 
 inline double number(const Json& object, const char* key,

@@ -2,6 +2,7 @@
 #include "app/pictures/memory_state.h"
 
 #include "app/pictures/json_values.h"
+#include "app/settings/words.h"
 
 #include <QCoreApplication>
 
@@ -12,13 +13,6 @@
 namespace memscape {
 
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-QString tr(const char* text, int n = -1)
-{
-    return QCoreApplication::translate("Memory", text, nullptr, n);
-}
 
 std::optional<double> optionalNumber(const Json& object, const char* key)
 {

@@ -2,6 +2,7 @@
 #include "app/pictures/moment_layout.h"
 
 #include "app/plots/plot_style.h"
+#include "app/settings/words.h"
 
 #include <QCoreApplication>
 #include <QFontMetricsF>
@@ -14,11 +15,6 @@ namespace {
 
 constexpr double narrowest = 300; ///< a column of the list
 constexpr double nearShare = 0.6; ///< a peak below that share of the capacity would be flat beneath its line
-
-QString tr(const char* text, int n = -1)
-{
-    return QCoreApplication::translate("Memory", text, nullptr, n);
-}
 
 QString headingOf(const MomentState& state)
 {

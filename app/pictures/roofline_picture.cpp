@@ -18,12 +18,6 @@ namespace memscape {
 
 namespace {
 
-QString textOf(const Json& object, const char* key)
-{
-    const Json& value = member(object, key);
-    return value.is_string() ? QString::fromStdString(value.get<std::string>()) : QString();
-}
-
 /// "key=value" of a record's point.
 ParameterChanges changesOf(const Json& point)
 {

@@ -3,6 +3,7 @@
 
 #include "app/pictures/memory_state.h"
 #include "app/plots/plot_style.h"
+#include "app/settings/words.h"
 
 #include <QCoreApplication>
 #include <QFontMetricsF>
@@ -18,11 +19,6 @@ namespace {
 constexpr double ownHeight = 1.2; ///< pixels from which a block has a shape of its own
 constexpr double groupHeight = 2.5; ///< of blocks that share one
 constexpr double fewestEvents = 12, leastBytes = 4096; ///< in sight
-
-QString tr(const char* text)
-{
-    return QCoreApplication::translate("Memory", text);
-}
 
 QString tensors(int count)
 {

@@ -4,6 +4,7 @@
 #include "app/pictures/tensor_picture.h"
 
 #include "app/plots/plot_style.h"
+#include "app/settings/words.h"
 
 #include <QCoreApplication>
 #include <QFontDatabase>
@@ -16,12 +17,7 @@ namespace memscape {
 
 namespace {
 
-QString tr(const char* text)
-{
-    return QCoreApplication::translate("TensorPicture", text);
-}
-
-struct Pen
+struct TensorPen
 {
     QPainter& painter;
     const TensorState& state;
@@ -54,7 +50,7 @@ struct Pen
     void foot() const;
 };
 
-void Pen::line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold, int align,
+void TensorPen::line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold, int align,
                bool isCode) const
 {
     QFont font = plotFont(size, bold);
@@ -65,7 +61,7 @@ void Pen::line(const QRectF& box, const QString& words, double size, const QColo
     painter.drawText(box, align, QFontMetricsF(font).elidedText(words, Qt::ElideRight, box.width()));
 }
 
-void Pen::head() const
+void TensorPen::head() const
 {
     line(layout.title, state.title(), 1.1, theme.text, true);
     QRectF rest = layout.hint;
@@ -77,7 +73,7 @@ void Pen::head() const
              Qt::AlignRight | Qt::AlignVCenter);
 }
 
-void Pen::chip(const QRectF& rect, const OperationChip& chip, int index) const
+void TensorPen::chip(const QRectF& rect, const OperationChip& chip, int index) const
 {
     const double u = plotUnit();
     const bool isHovered = index >= 0 ? moment.hover.chip == index : moment.hover.onBase;
@@ -99,7 +95,7 @@ void Pen::chip(const QRectF& rect, const OperationChip& chip, int index) const
              QStringLiteral("×"), 0.9, isHovered && moment.hover.onRemove ? theme.bad : theme.textFaint, false, Qt::AlignCenter);
 }
 
-void Pen::arrow(const QRectF& from, const QRectF& to) const
+void TensorPen::arrow(const QRectF& from, const QRectF& to) const
 {
     if (to.top() > from.bottom()) // the next row begins without one
         return;
@@ -110,7 +106,7 @@ void Pen::arrow(const QRectF& from, const QRectF& to) const
     painter.drawLine(QPointF(to.left() - 7, y + 3), QPointF(to.left() - 3, y));
 }
 
-void Pen::chips() const
+void TensorPen::chips() const
 {
     chip(layout.base, state.base, -1);
     QRectF before = layout.base;
@@ -132,7 +128,7 @@ void Pen::chips() const
              moment.dragged);
 }
 
-void Pen::names() const
+void TensorPen::names() const
 {
     const double u = plotUnit();
     const double room = 13 * u;
@@ -161,7 +157,7 @@ void Pen::names() const
     line(layout.gridTitle, words, 0.82, theme.textDim, true);
 }
 
-void Pen::grid() const
+void TensorPen::grid() const
 {
     const double u = plotUnit();
     const QFont font = plotFont(0.7);
@@ -180,7 +176,7 @@ void Pen::grid() const
     }
 }
 
-void Pen::strip() const
+void TensorPen::strip() const
 {
     const double u = plotUnit();
     const QString unit = QString::fromStdString(quantityText(double(state.lineBytes), Unit::Byte));
@@ -226,7 +222,7 @@ void Pen::strip() const
 }
 
 /// The element under the pointer, in both pictures, and those that share its granule.
-void Pen::marks() const
+void TensorPen::marks() const
 {
     painter.setBrush(Qt::NoBrush);
     const auto mark = [this](int cell, const QPen& pen) {
@@ -248,7 +244,7 @@ void Pen::marks() const
         markShared(moment.hover.cell, QPen(theme.predicted, 1.2, Qt::DotLine), QPen(theme.text, 1.8));
 }
 
-void Pen::foot() const
+void TensorPen::foot() const
 {
     if (moment.play != PlayButton::None) {
         painter.setPen(QPen(theme.border, 1));
@@ -280,7 +276,7 @@ void paintTensor(QPainter& painter, const TensorState& state, const TensorLayout
     std::vector<int> stepOf(state.cells.size());
     for (std::size_t i = 0; i < state.steps.size(); ++i)
         stepOf[std::size_t(state.steps[i].cell)] = int(i);
-    const Pen pen{painter, state, layout, moment, theme, std::move(stepOf), state.cachedAfter(moment.cursor)};
+    const TensorPen pen{painter, state, layout, moment, theme, std::move(stepOf), state.cachedAfter(moment.cursor)};
     pen.head();
     pen.chips();
     if (!state.empty()) {

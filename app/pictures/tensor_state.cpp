@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pictures/tensor_state.h"
 
+#include "app/settings/words.h"
 #include "core/access/views/view_code.h"
 
 #include <QCoreApplication>
@@ -13,11 +14,6 @@ namespace memscape {
 namespace {
 
 constexpr int mostRows = 8, mostColumns = 16, mostPanels = 6, mostLines = 32;
-
-QString tr(const char* text)
-{
-    return QCoreApplication::translate("TensorPicture", text);
-}
 
 QString plain(const std::string& text)
 {

@@ -8,7 +8,7 @@ namespace memscape {
 namespace {
 
 constexpr std::uint64_t shownSkips = 3; // untouched sectors in a row that are drawn one by one
-constexpr std::size_t mostCells = 72;
+constexpr std::size_t mostLaneCells = 72;
 constexpr double gapWeight = 0.55; // widths in cells
 constexpr double lineWeight = 0.10;
 constexpr double widestCell = 0.25; // of the area
@@ -64,7 +64,7 @@ WarpStrip layoutStrip(const WarpAccess& access, const QRectF& area)
 {
     WarpStrip strip;
     strip.cells = cellsOf(access, true);
-    if (strip.cells.size() > mostCells)
+    if (strip.cells.size() > mostLaneCells)
         strip.cells = cellsOf(access, false);
     placeCells(strip.cells, area);
 

@@ -2,6 +2,7 @@
 #include "app/plots/plot_data.h"
 
 #include "app/plots/ticks.h"
+#include "app/settings/words.h"
 
 #include <QCoreApplication>
 
@@ -14,13 +15,6 @@
 namespace memscape {
 
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-QString tr(const char* text, int n = -1)
-{
-    return QCoreApplication::translate("PlotView", text, nullptr, n);
-}
 
 bool showable(double value, bool log)
 {

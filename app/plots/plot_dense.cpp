@@ -12,7 +12,6 @@ namespace {
 constexpr std::size_t blockSize = 32;
 constexpr std::size_t fewPoints = 4; // of a column: drawn as they are
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 constexpr Extremes nothing{infinity, -infinity};
 

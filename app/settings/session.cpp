@@ -13,7 +13,7 @@ namespace memscape {
 namespace {
 
 /// $XDG_STATE_HOME, which QStandardPaths knows only from Qt 6.7 on.
-QString standardPath()
+QString sessionPath()
 {
     QString folder = qEnvironmentVariable("XDG_STATE_HOME");
     if (!QDir::isAbsolutePath(folder))
@@ -31,7 +31,7 @@ QString viewKey(const QString& studyFile, const QString& page)
 } // namespace
 
 Session::Session()
-    : Session(standardPath())
+    : Session(sessionPath())
 {
 }
 

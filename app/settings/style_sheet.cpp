@@ -104,7 +104,7 @@ QStatusBar { background: $surface; color: $textDim; border-top: 1px solid $borde
 QStatusBar::item { border: none; }
 )";
 
-const char* const labels = R"(
+const char* const labelRules = R"(
 QLabel { background: transparent; }
 QLabel[tone="title"] { font-size: @1.6@; font-weight: bold; color: $text; }
 QLabel[tone="subtitle"] { font-size: @1.15@; font-weight: bold; color: $text; }
@@ -228,7 +228,7 @@ QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 QString styleSheetFor(const Theme& theme, const QFont& base)
 {
     Sheet sheet(theme, base);
-    for (const char* rules : {surfaces, labels, buttons, rail, fields, views})
+    for (const char* rules : {surfaces, labelRules, buttons, rail, fields, views})
         sheet.add(QString::fromUtf8(rules));
     return sheet.text();
 }

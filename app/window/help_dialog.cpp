@@ -7,6 +7,7 @@
 #include "app/pictures/checkpoint_picture.h"
 #include "app/pictures/moment_picture.h"
 #include "app/plots/plot_view.h"
+#include "app/settings/words.h"
 #include "core/experiment/record.h"
 
 #include <QDialog>
@@ -19,11 +20,6 @@
 namespace memscape {
 
 namespace {
-
-QString tr(const char* text)
-{
-    return QCoreApplication::translate("Help", text);
-}
 
 /// Markdown's tables have a double frame around every cell; a little room tells cells apart as
 /// well.

@@ -2,17 +2,13 @@
 #include "app/window/window_actions.h"
 
 #include "app/document/pages.h"
+#include "app/settings/words.h"
 
 #include <QCoreApplication>
 
 namespace memscape {
 
 namespace {
-
-QString tr(const char* text)
-{
-    return QCoreApplication::translate("Actions", text);
-}
 
 QKeySequence keys(const char* text)
 {

@@ -14,7 +14,7 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-constexpr std::uint64_t elementLimit = 1u << 20; // bounds the loop of expectedGranules()
+constexpr std::uint64_t widestElement = 1u << 20; // bounds the loop of expectedGranules()
 
 /// Σ_{i=0}^{n-1} ⌊(a·i + b)/m⌋ by Euclid's algorithm (Graham, Knuth, Patashnik, Concrete
 /// Mathematics, 3.5): whole multiples of m leave the sum, then rows and columns change places.
@@ -119,7 +119,7 @@ Result<double> expectedGranules(const ElementArray& array, std::uint64_t draws,
     if (array.elements == 0)
         return fail("access.elements", "nothing can be drawn from an array of 0 elements",
                     "use at least one element");
-    if (array.width > elementLimit)
+    if (array.width > widestElement)
         return fail("access.element", "an element can be at most 1 MiB", "use a smaller element");
     MEMSCAPE_CHECK(validate(StridedWalk{array.base, array.width, array.width, array.elements}));
     MEMSCAPE_CHECK(validateGranule(granule));

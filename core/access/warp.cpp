@@ -126,11 +126,11 @@ std::size_t indexOf(const std::vector<TouchedGranule>& granules, std::uint64_t b
     return std::size_t(found - granules.begin());
 }
 
-std::vector<Pass> passesOf(const WarpRequest& request, const GranuleSizes& sizes)
+std::vector<WarpPass> passesOf(const WarpRequest& request, const GranuleSizes& sizes)
 {
     const int perPass = lanesPerPass(request.width, sizes.line);
     const int lanes = int(request.addresses.size());
-    std::vector<Pass> passes;
+    std::vector<WarpPass> passes;
     for (int first = 0; first < lanes; first += perPass) {
         const int count = std::min(perPass, lanes - first);
         const auto begin = request.addresses.begin() + first;

@@ -86,7 +86,7 @@ struct LaneAccess
 };
 
 /// Lanes that are served together.
-struct Pass
+struct WarpPass
 {
     int firstLane = 0;
     int lanes = 0;
@@ -107,7 +107,7 @@ struct WarpAccess
     std::vector<LaneAccess> lanes;
     std::vector<TouchedGranule> sectors; ///< distinct, ascending
     std::vector<TouchedGranule> lines; ///< distinct, ascending
-    std::vector<Pass> passes;
+    std::vector<WarpPass> passes;
     std::uint64_t usedBytes = 0; ///< distinct bytes that some lane asked for
     std::uint64_t fetchedBytes = 0; ///< sectors × sector size
 

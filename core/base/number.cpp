@@ -243,4 +243,14 @@ std::string signedPercentText(double share)
     return text.front() >= '0' && text.front() <= '9' ? "+" + text : text;
 }
 
+std::string bytesText(double bytes, int digits)
+{
+    return quantityText(bytes, Unit::Byte, ByteStyle::Binary, digits);
+}
+
+std::string shortNumber(double count, int digits)
+{
+    return quantityText(count, Unit::One, ByteStyle::Binary, digits);
+}
+
 } // namespace memscape

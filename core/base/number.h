@@ -7,6 +7,7 @@
 #include "core/base/result.h"
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,5 +46,11 @@ std::string operationsText(double count);
 std::string percentText(double share, int digits = 2);
 /// "+4.8 %": of a difference, whose sign is half of what it says.
 std::string signedPercentText(double share);
+/// With a binary prefix and four digits: "1.094 MiB".
+std::string bytesText(double bytes, int digits = 4);
+/// Of what has no unit, with four digits.
+std::string shortNumber(double count, int digits = 4);
+
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN(); ///< a figure without a value
 
 } // namespace memscape

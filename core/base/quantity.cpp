@@ -30,6 +30,11 @@ std::string Figure::text(ByteStyle style) const
     return quantityText(number(), unit, style);
 }
 
+Figure figureOf(std::string key, std::string label, Unit unit, double value, Why why)
+{
+    return {std::move(key), std::move(label), unit, value, {}, {}, std::move(why)};
+}
+
 void markCounted(Figures& figures, std::initializer_list<std::string_view> keys)
 {
     for (Figure& figure : figures)

@@ -56,6 +56,9 @@ struct Figure
     std::string text(ByteStyle style = ByteStyle::Binary) const;
 };
 
+/// A number and how it comes about.
+Figure figureOf(std::string key, std::string label, Unit unit, double value, Why why);
+
 using Figures = std::vector<Figure>; // in display order
 
 /// Marks those that follow from what was asked.

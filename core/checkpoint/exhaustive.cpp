@@ -30,7 +30,7 @@ struct State
 };
 static_assert(7 * exhaustiveLengthLimit == 49 && exhaustiveLengthLimit + 1 == 8);
 
-struct Node
+struct SearchNode
 {
     State state;
     double time = 0;
@@ -52,16 +52,16 @@ public:
 private:
     int length() const { return m_chain.length(); }
     std::int64_t resident(const State& state) const;
-    void reach(const Node& from, const State& state, double time, const ChainOperation& operation);
-    void forwards(const Node& node, std::int64_t resident);
-    void loss(const Node& node, std::int64_t resident);
-    void backward(const Node& node, std::int64_t resident);
-    void discards(const Node& node);
+    void reach(const SearchNode& from, const State& state, double time, const ChainOperation& operation);
+    void forwards(const SearchNode& node, std::int64_t resident);
+    void loss(const SearchNode& node, std::int64_t resident);
+    void backward(const SearchNode& node, std::int64_t resident);
+    void discards(const SearchNode& node);
     Schedule walkBack(std::uint64_t key) const;
 
     const Chain& m_chain;
     std::int64_t m_budget;
-    std::unordered_map<std::uint64_t, Node> m_nodes;
+    std::unordered_map<std::uint64_t, SearchNode> m_nodes;
     using Entry = std::pair<double, std::uint64_t>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> m_queue;
 };
@@ -78,7 +78,7 @@ std::int64_t Search::resident(const State& state) const
     return sum;
 }
 
-void Search::reach(const Node& from, const State& state, double time,
+void Search::reach(const SearchNode& from, const State& state, double time,
                    const ChainOperation& operation)
 {
     const double total = from.time + time;
@@ -90,7 +90,7 @@ void Search::reach(const Node& from, const State& state, double time,
 }
 
 /// Of stages whose backward is still due; what lies beyond is of no use any more.
-void Search::forwards(const Node& node, std::int64_t resident)
+void Search::forwards(const SearchNode& node, std::int64_t resident)
 {
     const int last = std::min(node.state.due, length());
     for (int i = 0; i < last; ++i) {
@@ -115,7 +115,7 @@ void Search::forwards(const Node& node, std::int64_t resident)
     }
 }
 
-void Search::loss(const Node& node, std::int64_t resident)
+void Search::loss(const SearchNode& node, std::int64_t resident)
 {
     const int end = length();
     if (node.state.due <= end || !node.state.has(end)
@@ -127,7 +127,7 @@ void Search::loss(const Node& node, std::int64_t resident)
     reach(node, next, m_chain.lossTime, {OperationKind::Loss, end, 0});
 }
 
-void Search::backward(const Node& node, std::int64_t resident)
+void Search::backward(const SearchNode& node, std::int64_t resident)
 {
     const int stage = node.state.due - 1;
     if (node.state.due > length() || stage < 0 || node.state.way(stage + 1) < 0
@@ -144,7 +144,7 @@ void Search::backward(const Node& node, std::int64_t resident)
     reach(node, next, option.backward, {OperationKind::Backward, stage, 0});
 }
 
-void Search::discards(const Node& node)
+void Search::discards(const SearchNode& node)
 {
     for (int i = 0; i <= length(); ++i) {
         State next = node.state;
@@ -164,7 +164,7 @@ void Search::discards(const Node& node)
 Schedule Search::walkBack(std::uint64_t key) const
 {
     Schedule reversed;
-    for (const Node* node = &m_nodes.at(key); node->before != key; node = &m_nodes.at(key)) {
+    for (const SearchNode* node = &m_nodes.at(key); node->before != key; node = &m_nodes.at(key)) {
         reversed.push_back(node->operation);
         key = node->before;
     }
@@ -189,11 +189,11 @@ Result<Schedule> Search::run()
     while (!m_queue.empty()) {
         const auto [time, key] = m_queue.top();
         m_queue.pop();
-        Node& found = m_nodes.at(key);
+        SearchNode& found = m_nodes.at(key);
         if (found.isDone || found.time < time)
             continue;
         found.isDone = true;
-        const Node node = found; // reach() may move the nodes
+        const SearchNode node = found; // reach() may move the nodes
         if (node.state.due == 0)
             return walkBack(key);
         const std::int64_t bytes = resident(node.state);

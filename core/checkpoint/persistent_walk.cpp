@@ -11,7 +11,7 @@ namespace memscape::persistent {
 namespace {
 
 /// What is still to be done, the next one last: an operation, or segment s … t in m beside x_s.
-struct Task
+struct WalkTask
 {
     bool isSegment = false;
     ChainOperation operation;
@@ -27,10 +27,10 @@ struct Choice
     int kept = -1; ///< j, or -1: save
 };
 
-class Walk
+class TableWalk
 {
 public:
-    explicit Walk(const Table& table)
+    explicit TableWalk(const Table& table)
         : m_table(table)
         , m_chain(table.chain)
     {
@@ -40,7 +40,7 @@ public:
     {
         m_tasks.push_back({true, {}, 0, m_chain.end, m});
         while (!m_tasks.empty()) {
-            const Task task = m_tasks.back();
+            const WalkTask task = m_tasks.back();
             m_tasks.pop_back();
             if (task.isSegment)
                 expand(task.s, task.t, task.m);
@@ -58,11 +58,11 @@ private:
 
     const Table& m_table;
     const SlotChain& m_chain;
-    std::vector<Task> m_tasks;
+    std::vector<WalkTask> m_tasks;
     Schedule m_schedule;
 };
 
-Choice Walk::choose(int s, int t, std::int64_t m) const
+Choice TableWalk::choose(int s, int t, std::int64_t m) const
 {
     Choice best;
     const std::vector<SaveOption>& options = m_chain.stages[s].options;
@@ -87,7 +87,7 @@ Choice Walk::choose(int s, int t, std::int64_t m) const
     return best;
 }
 
-void Walk::expand(int s, int t, std::int64_t m)
+void TableWalk::expand(int s, int t, std::int64_t m)
 {
     if (s == m_chain.end) {
         m_schedule.push_back({OperationKind::Loss, s, 0});
@@ -100,7 +100,7 @@ void Walk::expand(int s, int t, std::int64_t m)
         cut(s, t, m, choice.kept);
 }
 
-void Walk::save(int s, int t, std::int64_t m, int option)
+void TableWalk::save(int s, int t, std::int64_t m, int option)
 {
     m_schedule.push_back({OperationKind::ForwardSave, s, option});
     m_tasks.push_back({false, {OperationKind::Backward, s, 0}, 0, 0, 0});
@@ -108,7 +108,7 @@ void Walk::save(int s, int t, std::int64_t m, int option)
         m_tasks.push_back({true, {}, s + 1, t, m - m_chain.stages[s].options[option].saved});
 }
 
-void Walk::cut(int s, int t, std::int64_t m, int kept)
+void TableWalk::cut(int s, int t, std::int64_t m, int kept)
 {
     for (int i = s; i < kept; ++i)
         m_schedule.push_back(
@@ -121,7 +121,7 @@ void Walk::cut(int s, int t, std::int64_t m, int kept)
 
 Schedule walkBack(const Table& table, std::int64_t m)
 {
-    return Walk(table).run(m);
+    return TableWalk(table).run(m);
 }
 
 } // namespace memscape::persistent

@@ -68,6 +68,12 @@ const MemoryLevel* Device::dram() const
     return found == levels.end() ? nullptr : &*found;
 }
 
+double Device::flopRate(const std::string& format) const
+{
+    const auto entry = rates.find(format);
+    return entry == rates.end() ? 0 : entry->second.flops.valueOr(0);
+}
+
 const MemoryLevel* Device::lastCache() const
 {
     const auto found = std::find_if(levels.rbegin(), levels.rend(), [](const MemoryLevel& level) {

@@ -189,6 +189,7 @@ struct Device
     const MemoryLevel* dram() const;
     /// The largest cache before DRAM: "L2", or "L2 far" where one SM reaches half of it more slowly.
     const MemoryLevel* lastCache() const;
+    double flopRate(const std::string& format) const; ///< FLOP/s of "fp32", "bf16", …; 0 where it is not known
     bool isGpu() const { return kind == DeviceKind::Gpu; }
 };
 

@@ -11,8 +11,6 @@ namespace memscape {
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
 double relativeError(double predicted, double measured)
 {
     if (predicted == measured)

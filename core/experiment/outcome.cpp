@@ -11,8 +11,6 @@ namespace memscape {
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
 Json numbersToJson(const std::vector<double>& values)
 {
     Json array = Json::array();

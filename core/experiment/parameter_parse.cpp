@@ -202,7 +202,7 @@ double roundedUp(double value)
 }
 
 /// first:last:step, or first:last:xFACTOR.
-struct Range
+struct SweepRange
 {
     double first = 0, last = 0, step = 1;
     bool isGeometric = false;
@@ -235,7 +235,7 @@ struct Range
     }
 };
 
-Result<Range> parseRange(const ParameterSpec& spec, std::string_view text)
+Result<SweepRange> parseRange(const ParameterSpec& spec, std::string_view text)
 {
     const auto parts = split(text, ':');
     if (parts.size() < 2 || parts.size() > 3)
@@ -244,7 +244,7 @@ Result<Range> parseRange(const ParameterSpec& spec, std::string_view text)
         return sweepSyntax(spec, text, "a range needs numbers; list the choices with commas");
     MEMSCAPE_TRY(first, parseValue(spec, parts[0]));
     MEMSCAPE_TRY(last, parseValue(spec, parts[1]));
-    Range range{std::get<double>(first), std::get<double>(last)};
+    SweepRange range{std::get<double>(first), std::get<double>(last)};
     if (range.last < range.first)
         return sweepSyntax(spec, text, "the last value is below the first");
     std::string step = parts.size() == 3 ? std::string(trimmed(parts[2])) : "1";

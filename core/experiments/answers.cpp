@@ -47,14 +47,14 @@ private:
     bool m_isWhole = true;
 };
 
-std::string timesText(double factor)
+std::string factorText(double factor)
 {
     return quantityText(factor, Unit::One, ByteStyle::Binary, 3);
 }
 
 std::string counted(double count, const char* one, const char* many)
 {
-    return fmt::format("{} {}", timesText(count), count == 1 ? one : many);
+    return fmt::format("{} {}", factorText(count), count == 1 ? one : many);
 }
 
 /// The largest of those parts, in words.
@@ -102,7 +102,7 @@ ShortAnswer bankConflictsAnswer(const Figures& figures)
     const std::string cost = said.has("bandwidth") ? fmt::format(": {} from one multiprocessor", said.text("bandwidth")) : std::string();
     return said.answer(said.number("conflicts") > 0
                            ? fmt::format("The lanes wait: {} instead of {}{}.", counted(wavefronts, "wavefront", "wavefronts"),
-                                         timesText(wavefronts - said.number("conflicts")), cost)
+                                         factorText(wavefronts - said.number("conflicts")), cost)
                            : fmt::format("No lane waits for another: {}{}.", counted(wavefronts, "wavefront", "wavefronts"), cost),
                        "cycles", false, {"stride", "padding", "swizzle", "width"});
 }
@@ -155,7 +155,7 @@ ShortAnswer batchSizeAnswer(const Figures& figures)
     if (said.has("sweet_spot"))
         sentence += fmt::format("; {} is the sweet spot", said.text("sweet_spot"));
     if (said.has("critical_batch"))
-        sentence += fmt::format("; beyond {} examples are wasted", timesText(said.number("critical_batch")));
+        sentence += fmt::format("; beyond {} examples are wasted", factorText(said.number("critical_batch")));
     return said.answer(sentence + ".", "time_per_example", false, {});
 }
 
@@ -169,7 +169,7 @@ ShortAnswer attentionAnswer(const Figures& figures)
                            kind + "_time", false, {"causal", "dtype", "version"});
     }
     const double ratio = said.number("standard_time") / said.number("flash_time");
-    return said.answer(fmt::format("Flash attention is {} times as fast ({} against {}) with {} of extra memory instead of {}.", timesText(ratio),
+    return said.answer(fmt::format("Flash attention is {} times as fast ({} against {}) with {} of extra memory instead of {}.", factorText(ratio),
                                    said.text("flash_time"), said.text("standard_time"), said.text("flash_extra_peak"), said.text("standard_extra_peak")),
                        "flash_time", false, {"causal", "dtype", "version"});
 }
@@ -181,7 +181,7 @@ ShortAnswer precisionAnswer(const Parameters& parameters, const Figures& figures
         return {};
     const std::string& format = parameters.choice("format");
     const std::string speed = said.has("speedup") && said.number("speedup") != 1
-        ? fmt::format(", {} times the speed of FP32", timesText(said.number("speedup")))
+        ? fmt::format(", {} times the speed of FP32", factorText(said.number("speedup")))
         : std::string();
     return said.answer(fmt::format("This product runs at {} in {}{}; it is {}.", said.text("flop_rate"), format, speed, said.text("bound")), "flop_rate", true,
                        {"format", "m", "n", "k"});
@@ -190,9 +190,9 @@ ShortAnswer precisionAnswer(const Parameters& parameters, const Figures& figures
 ShortAnswer rooflineAnswer(const Parameters& parameters, const Figures& figures)
 {
     Said said(figures);
-    const std::string intensity = timesText(parameters.number("intensity"));
+    const std::string intensity = factorText(parameters.number("intensity"));
     return said.answer(fmt::format("At {} FLOP/B a kernel is {} and reaches at most {}; from {} FLOP/B on arithmetic holds it.", intensity, said.text("bound"),
-                                   said.text("attainable"), timesText(said.number("ridge"))),
+                                   said.text("attainable"), factorText(said.number("ridge"))),
                        "attainable", true, {"intensity", "format"});
 }
 

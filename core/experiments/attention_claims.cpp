@@ -2,6 +2,7 @@
 // What the course notes and papers say about attention, with this problem's numbers beside it.
 #include "core/experiments/attention.h"
 #include "core/experiments/judged_number.h"
+#include "core/experiments/sources.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,14 +12,6 @@
 namespace memscape {
 
 namespace {
-
-constexpr const char* notes = "course notes, GPU memory management";
-constexpr const char* theory = "course notes, device and memory theory";
-
-std::string bytesText(double bytes)
-{
-    return quantityText(bytes, Unit::Byte, ByteStyle::Binary, 3);
-}
 
 std::string timesText(double ratio)
 {
@@ -66,12 +59,12 @@ Claim lessMemory(const Device& device, const AttentionAnswers& answers, const Me
     const std::string where = first == 0
         ? std::string("no sequence has 10 to 20 times")
         : fmt::format("10 to 20 times is at sequences of about {} to {}", first, last);
-    return {"Flash Attention: 10-20x less memory", notes, when,
+    return {"Flash Attention: 10-20x less memory", managementNotes, when,
             fmt::format("at {}: {} with inputs and outputs ({}), {} of what is saved for the backward "
                         "({} against {}); {}",
                         answers.shape.keys, timesText(total), ofStandard.side(), timesText(saved),
-                        bytesText(double(standard.memory.saved)),
-                        bytesText(double(flash.memory.saved)), where)};
+                        bytesText(double(standard.memory.saved), 3),
+                        bytesText(double(flash.memory.saved), 3), where)};
 }
 
 Claim faster(const Device& device, const AttentionAnswers& answers, const Measurement& measured)
@@ -84,7 +77,7 @@ Claim faster(const Device& device, const AttentionAnswers& answers, const Measur
         : ratio >= 3                ? "holds here"
         : ratio > 1                 ? "does not hold here: it gains less"
                                     : "does not hold here: it is slower";
-    return {"Flash Attention: 3-4x faster than standard attention", notes, verdict,
+    return {"Flash Attention: 3-4x faster than standard attention", managementNotes, verdict,
             fmt::format("{} here {}; by the model {}", speedup.side(), timesText(ratio),
                         crossover > 0 ? fmt::format("flash is ahead from sequence {} on", crossover)
                                       : "flash is not ahead at any length")};
@@ -102,13 +95,13 @@ Claim linearMemory(const Device& device, const AttentionAnswers& answers)
     const double perToken =
         double(answers.flash->memory.saved) / double(answers.shape.batch * answers.shape.queries);
     return {
-        "Flash Attention: O(N) memory", notes,
+        "Flash Attention: O(N) memory", managementNotes,
         !longer          ? "open: twice this length is too long to be counted"
             : grows < 1.7 ? "does not hold at this length: it takes less than proportionally"
             : grows < 2.3 ? "holds for what it takes beside its inputs; the operations stay quadratic"
                           : "does not hold at this length: it takes more than proportionally",
         fmt::format("at twice the length {} of the extra memory; {} per token saved; {} operations per token and key",
-                    timesText(grows), bytesText(perToken), 4 * answers.shape.headDim * answers.shape.heads)};
+                    timesText(grows), bytesText(perToken, 3), 4 * answers.shape.headDim * answers.shape.heads)};
 }
 
 /// The notes' own numbers: 8 × 16 heads × 4096².
@@ -117,7 +110,7 @@ Claim twoGigabytes(const AttentionAnswers& answers)
     const double elements = 8.0 * 16 * 4096 * 4096;
     const double bytes = elements * double(elementBytes(answers.dtype));
     return {
-        "seq_len=4096, batch=8, heads=16: 2GB just for attention", notes,
+        "seq_len=4096, batch=8, heads=16: 2GB just for attention", managementNotes,
         std::fabs(bytes / 2e9 - 1) < 0.1
             ? "holds for one of the two arrays"
             : fmt::format("does not hold: in {} one of the two arrays takes {}; it is 2 G elements, not bytes",
@@ -133,20 +126,20 @@ Claim sparse(const AttentionAnswers& answers)
     const double n = double(answers.shape.keys);
     const double rows = double(answers.shape.queryRows()), e = double(elementBytes(answers.dtype));
     const double kept = rows * std::min(std::sqrt(n), std::log2(std::max(2.0, n))) * e;
-    return {"Sparse attention patterns: O(n√n) or O(n log n) memory", theory,
+    return {"Sparse attention patterns: O(n√n) or O(n log n) memory", theoryNotes,
             kept > 4 * rows ? "holds for the scores that are kept; the answer is another one than "
                               "attention's, and flash attention saves less with the same answer"
                             : "holds at this length, and saves less than flash attention; the answer "
                               "is another one than attention's",
-            fmt::format("full {}, n√n {}, n log₂ n {}; flash saves {}", bytesText(rows * n * e),
-                        bytesText(rows * std::sqrt(n) * e),
-                        bytesText(rows * std::log2(std::max(2.0, n)) * e), bytesText(4 * rows))};
+            fmt::format("full {}, n√n {}, n log₂ n {}; flash saves {}", bytesText(rows * n * e, 3),
+                        bytesText(rows * std::sqrt(n) * e, 3),
+                        bytesText(rows * std::log2(std::max(2.0, n)) * e, 3), bytesText(4 * rows, 3))};
 }
 
 Claim linearAttention(const AttentionAnswers& answers)
 {
     const double n = double(answers.shape.keys), d = double(answers.shape.headDim);
-    return {"Linear attention: O(n) memory complexity", theory,
+    return {"Linear attention: O(n) memory complexity", theoryNotes,
             n > d ? "holds, with another kernel in place of the softmax"
                   : "holds, but a sequence shorter than the head dimension gains nothing",
             fmt::format(
@@ -158,7 +151,7 @@ Claim complexity(const AttentionAnswers& answers)
 {
     const double n = double(answers.shape.keys), d = double(answers.shape.headDim);
     const double ratio = (n * n * d + n * d * d) / (n * n + 4 * n * d);
-    return {"Self-attention memory: O(L² × d + L × d²)", "course notes, batch size optimization",
+    return {"Self-attention memory: O(L² × d + L × d²)", batchNotes,
             ratio > 0.5 && ratio < 2
                 ? "holds here, where d is so small that it does not show"
                 : fmt::format("does not hold: that is the count of operations, here {} what exists; the scores are "
@@ -183,7 +176,7 @@ Claim traffic(const Device& device, const AttentionAnswers& answers)
                                    : "does not hold here: the inputs and outputs that both move outweigh it",
         fmt::format("N² / (N² d² / M) = {} with M = {} numbers; our count here: {} against {}, {}",
                     timesText(claimed), quantityText(onChip, Unit::One),
-                    bytesText(answers.standard->cost.bytes), bytesText(answers.flash->cost.bytes),
+                    bytesText(answers.standard->cost.bytes, 3), bytesText(answers.flash->cost.bytes, 3),
                     timesText(ours))};
 }
 
@@ -192,14 +185,14 @@ Claim memoryEfficient(const AttentionAnswers& answers)
     const double rows = double(answers.shape.batch * answers.shape.heads);
     const double padded = std::ceil(double(answers.shape.queries) / 32) * 32;
     const bool isPadded = 4 * rows * padded > 1.25 * 4 * double(answers.shape.queryRows());
-    return {"xFormers memory-efficient attention: O(N) memory", notes,
+    return {"xFormers memory-efficient attention: O(N) memory", managementNotes,
             isPadded ? "does not hold at this length: rows are saved in whole 32"
                      : "holds, as for flash attention: keys in chunks (Rabe and Staats 2021), one number a "
                        "row saved",
             fmt::format(
                 "PyTorch's \"efficient\" kernel saves the log-sum-exp in rows of whole 32: {}; "
                 "flash {}",
-                bytesText(4 * rows * padded), bytesText(4 * double(answers.shape.queryRows())))};
+                bytesText(4 * rows * padded, 3), bytesText(4 * double(answers.shape.queryRows()), 3))};
 }
 
 } // namespace

@@ -13,11 +13,6 @@ namespace {
 
 constexpr std::string_view flashPaper = "Dao, Fu, Ermon, Rudra, Ré 2022, arXiv:2205.14135";
 
-std::string bytesText(double bytes)
-{
-    return quantityText(bytes, Unit::Byte, ByteStyle::Binary, 4);
-}
-
 std::string prefixOf(const AttentionAnswer& answer)
 {
     return fmt::format("{}_", attentionKindText(answer.problem.kind));

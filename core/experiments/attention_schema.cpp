@@ -22,21 +22,6 @@ ParameterSpec number(std::string key, std::string label, std::string help, doubl
             std::move(standard)};
 }
 
-ParameterSpec choice(std::string key, std::string label, std::string help,
-                     std::vector<ChoiceValue> choices, std::string standard)
-{
-    return {std::move(key),
-            std::move(label),
-            std::move(help),
-            ParameterKind::Choice,
-            Unit::One,
-            0,
-            0,
-            Scale::Linear,
-            std::move(choices),
-            std::move(standard)};
-}
-
 std::vector<ChoiceValue> formats()
 {
     return {{"float32", "float32 (4 B)", "computed as it is stored; no tensor cores"},
@@ -103,7 +88,7 @@ Schema attentionSchema()
             number("head_dim", "head dimension",
                    "Numbers in a query, key or value of one head: 32 to 256 in practice.", 1,
                    double(attentionHeadDimLimit), "128"),
-            choice("dtype", "format", "Of Q, K, V and O, and of S and P where they are stored.",
+            choiceSpec("dtype", "format", "Of Q, K, V and O, and of S and P where they are stored.",
                    formats(), "bfloat16"),
             {"causal",
              "causal",
@@ -115,8 +100,8 @@ Schema attentionSchema()
              Scale::Linear,
              {},
              "false"},
-            choice("pass", "pass", "Which half of a training step.", passes(), "both"),
-            choice("implementation", "implementation", "Whose bytes and time.", implementations(),
+            choiceSpec("pass", "pass", "Which half of a training step.", passes(), "both"),
+            choiceSpec("implementation", "implementation", "Whose bytes and time.", implementations(),
                    "both"),
             {"version",
              "version",

@@ -11,6 +11,7 @@
 
 #include "core/experiments/answers.h"
 #include "core/access/random.h"
+#include "core/experiments/sources.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +23,6 @@ namespace memscape {
 
 namespace {
 
-constexpr std::string_view guide = "CUDA Programming Guide, Shared Memory Access Patterns";
 constexpr std::uint32_t randomRows = 32;
 constexpr std::uint64_t randomSeed = 1;
 
@@ -75,7 +75,7 @@ Why countWhy(const BankCase& request, const BankAccess& access)
                   access.isMerged ? "two at a time: pairs of lanes with equal addresses (compute capability 7.0 to 7.5)"
                                   : "NVIDIA's forums: 8 bytes go by half warps, 16 by quarter warps"},
                  {"lanes", double(request.elements.size()), Unit::One, "that take part", "the parameters"}};
-    why.source = std::string(guide);
+    why.source = std::string(sharedMemoryGuide);
     why.omits = {"the order of the wavefronts, which is not documented",
                  "phases that later GPUs may merge when lanes ask for equal addresses"};
     return why;
@@ -88,7 +88,7 @@ Why degreeWhy(const BankAccess& access)
     const auto worst = std::max_element(access.phases.begin(), access.phases.end(),
                                         [](const BankPhase& a, const BankPhase& b) { return a.degree < b.degree; });
     why.with = fmt::format("lanes {} to {}: {}", worst->firstLane, worst->firstLane + worst->lanes - 1, worst->degree);
-    why.source = std::string(guide);
+    why.source = std::string(sharedMemoryGuide);
     return why;
 }
 
@@ -121,7 +121,7 @@ std::vector<Term> timeTerms(const BankTime& time, const BankAccess& access)
 {
     return {{"wavefronts", double(access.wavefronts), Unit::One, "of one request", "counted"},
             {"clock", time.clock.value, Unit::Hertz, "of a multiprocessor", time.clock.source},
-            {"cycles per wavefront", time.cyclesPerWavefront, Unit::One, "a bank moves 32 bits a cycle", std::string(guide)}};
+            {"cycles per wavefront", time.cyclesPerWavefront, Unit::One, "a bank moves 32 bits a cycle", std::string(sharedMemoryGuide)}};
 }
 
 Figures predictedTimes(const BankCase& request, const BankAccess& access, const BankTime& time)
@@ -130,7 +130,7 @@ Figures predictedTimes(const BankCase& request, const BankAccess& access, const 
     cycles.formula = "cycles = wavefronts × cycles per wavefront, while many warps keep the banks busy";
     cycles.with = fmt::format("= {} × {} = {}", access.wavefronts, numberOf(time.cyclesPerWavefront), numberOf(time.cycles));
     cycles.terms = timeTerms(time, access);
-    cycles.source = std::string(guide);
+    cycles.source = std::string(sharedMemoryGuide);
     cycles.omits = {"instructions between the requests", "L1 hits, which go through the same unit"};
     Why bandwidth = cycles;
     bandwidth.formula = "bandwidth = bytes the lanes ask for × clock / cycles, of one multiprocessor";

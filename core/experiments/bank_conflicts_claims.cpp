@@ -3,6 +3,7 @@
 // numbers beside it.
 #include "core/experiments/bank_conflicts.h"
 #include "core/experiments/judged_number.h"
+#include "core/experiments/sources.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +13,6 @@
 namespace memscape {
 
 namespace {
-
-constexpr const char* guide = "CUDA Programming Guide, Shared Memory Access Patterns";
 
 /// Wavefronts of `lanes` 4-byte elements `stride` apart in a tile 32 wide; what every published example is
 /// made of.
@@ -49,7 +48,7 @@ Claim accessTime(const Device& device, const BankAccess& access, const std::opti
 {
     const JudgedNumber lone = loneCycles(time, measured);
     Claim claim{"Shared memory access time: 1-32 cycles depending on bank conflicts",
-                "course notes, device and memory theory",
+                theoryNotes,
                 lone.value > 32                 ? "holds for the banks; a lone access waits longer"
                     : std::isfinite(lone.value) ? "holds"
                                              : "holds for the banks; the time of a lone access is not known here",
@@ -68,7 +67,7 @@ Claim timesSlower(const BankAccess& access, const std::optional<BankTime>& time,
 {
     const int fewest = int(access.phases.size());
     const double factor = double(access.wavefronts) / fewest;
-    Claim claim{"An n-way bank conflict makes the access n times slower", guide, {},
+    Claim claim{"An n-way bank conflict makes the access n times slower", sharedMemoryGuide, {},
                 fmt::format("{} wavefronts against {}: {:.3g} times the banks' time", access.wavefronts, fewest, factor)};
     const JudgedNumber lone = loneCycles(time, measured);
     double alone = std::nan("");
@@ -108,7 +107,7 @@ Claim paddingCures(const Device& device, const BankCase& request)
     const int without = wavefrontsIn(device, column, 0, 0), with = wavefrontsIn(device, column, 1, 0);
     const std::uint32_t width = column.tile.width;
     return {"A column of a tile is free of conflicts once its rows are padded by one element",
-            "CUDA C++ Best Practices Guide, Shared Memory in Matrix Multiplication (C = AAᵀ); " + std::string(guide),
+            "CUDA C++ Best Practices Guide, Shared Memory in Matrix Multiplication (C = AAᵀ); " + std::string(sharedMemoryGuide),
             with <= phases       ? "holds here"
                 : without < with ? "does not hold: here the padding makes the conflict"
                                  : "does not hold for these elements: pad by whole words (4 bytes)",

@@ -16,7 +16,6 @@ namespace {
 Json pointJson(const BatchStudy& study, const BatchPoint& point)
 {
     const bool known = study.noise.knowsSteps();
-    const double nan = std::numeric_limits<double>::quiet_NaN();
     return {{"batch", point.batch},
             {"accumulation", point.accumulation},
             {"update", jsonNumber(point.examples)},

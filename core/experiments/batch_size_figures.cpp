@@ -12,22 +12,7 @@ namespace memscape {
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* paper = "McCandlish et al. 2018, arXiv:1812.06162";
-
-std::string bytesText(double bytes)
-{
-    return quantityText(bytes, Unit::Byte, ByteStyle::Binary, 4);
-}
-std::string countText(double count)
-{
-    return quantityText(count, Unit::One, ByteStyle::Binary, 4);
-}
-
-Figure figure(std::string key, std::string label, Unit unit, double value, Why why)
-{
-    return {std::move(key), std::move(label), unit, value, {}, {}, std::move(why)};
-}
 
 Why largestWhy(const Device& device, const BatchStudy& study)
 {
@@ -56,7 +41,7 @@ Why noiseWhy(const BatchNoise& noise, std::string formula)
     why.formula = std::move(formula);
     why.with = noise.isReached ? std::string() : noise.reason;
     if (std::isfinite(noise.noiseScale))
-        why.with = fmt::format("= {} examples at a loss of {}", countText(noise.noiseScale), quantityText(noise.target, Unit::One));
+        why.with = fmt::format("= {} examples at a loss of {}", shortNumber(noise.noiseScale), quantityText(noise.target, Unit::One));
     if (noise.knowsSteps()) {
         why.terms = {{"S_min", noise.hyperbola.fewestSteps, Unit::One, "steps with batches without end", std::string(noiseSourceText(noise.source))},
                      {"E_min", noise.hyperbola.fewestExamples, Unit::One, "examples with the smallest batches", std::string(noiseSourceText(noise.source))}};
@@ -92,7 +77,7 @@ Why throughputWhy(const Device& device, const BatchPoint& point)
     Why why;
     const StepTime& time = point.time;
     why.formula = "examples of an update / time of the step";
-    why.with = fmt::format("= {} / {}", countText(point.examples), quantityText(time.total, Unit::Second));
+    why.with = fmt::format("= {} / {}", shortNumber(point.examples), quantityText(time.total, Unit::Second));
     why.terms = {{"arithmetic", time.arithmeticBound, Unit::Second, "in operators that arithmetic holds", "roofline"},
                  {"memory", time.memoryBound, Unit::Second, "in operators that memory holds", "roofline"},
                  {"launch", time.launchBound, Unit::Second, "in operators that their launch holds", "roofline"},
@@ -125,18 +110,18 @@ void addNoise(Figures& figures, const BatchStudy& study, const BatchPoint& point
     const double critical = known ? noise.hyperbola.critical()
         : noise.source == BatchNoise::Source::Given ? noise.noiseScale
                                                     : nan;
-    figures.push_back(figure("critical_batch", "critical batch", Unit::One, critical,
+    figures.push_back(figureOf("critical_batch", "critical batch", Unit::One, critical,
                              noiseWhy(noise, "B_crit = E_min / S_min: there a target takes twice the fewest steps and twice the fewest examples")));
-    figures.push_back(figure("noise_scale", "noise scale", Unit::One, noise.noiseScale,
+    figures.push_back(figureOf("noise_scale", "noise scale", Unit::One, noise.noiseScale,
                              noiseWhy(noise, "B_simple = tr(Σ) / |G|² at the target loss")));
     const double steps = known ? noise.hyperbola.steps(point.examples) : nan;
     Why why = noiseWhy(noise, "E = B S = E_min (1 + B / B_crit), S = S_min (1 + B_crit / B)");
     if (known)
-        why.with = fmt::format("= {} × {} steps", countText(point.examples), countText(steps));
-    figures.push_back(figure("examples_to_target", "examples to the target", Unit::One, steps * point.examples, why));
-    figures.push_back(figure("steps_to_target", "steps to the target", Unit::One, steps, why));
-    figures.push_back(figure("time_to_target", "time to the target", Unit::Second, steps * point.time.total,
-                             {"steps × time of a step", known ? fmt::format("= {} × {}", countText(steps), quantityText(point.time.total, Unit::Second)) : std::string(),
+        why.with = fmt::format("= {} × {} steps", shortNumber(point.examples), shortNumber(steps));
+    figures.push_back(figureOf("examples_to_target", "examples to the target", Unit::One, steps * point.examples, why));
+    figures.push_back(figureOf("steps_to_target", "steps to the target", Unit::One, steps, why));
+    figures.push_back(figureOf("time_to_target", "time to the target", Unit::Second, steps * point.time.total,
+                             {"steps × time of a step", known ? fmt::format("= {} × {}", shortNumber(steps), quantityText(point.time.total, Unit::Second)) : std::string(),
                               {}, paper, {}}));
 }
 
@@ -145,21 +130,21 @@ void addNoise(Figures& figures, const BatchStudy& study, const BatchPoint& point
 Figures batchFigures(const Device& device, const BatchStudy& study, const BatchPoint& point)
 {
     Figures figures;
-    figures.push_back(figure("largest_batch", "largest batch", Unit::One,
+    figures.push_back(figureOf("largest_batch", "largest batch", Unit::One,
                              study.capacity ? double(study.largest.value_or(0)) : nan, largestWhy(device, study)));
-    figures.push_back(figure("sweet_spot", "sweet spot", Unit::One, study.sweetSpot ? double(*study.sweetSpot) : nan,
+    figures.push_back(figureOf("sweet_spot", "sweet spot", Unit::One, study.sweetSpot ? double(*study.sweetSpot) : nan,
                              {"the batch that reaches the target soonest on this device: least (S_min + E_min / B) × time of a step",
                               study.sweetReason, {}, "steps by McCandlish et al. 2018, time of the step by its operators", {}}));
-    figures.push_back(figure("memory", "memory", Unit::Byte, double(point.device),
+    figures.push_back(figureOf("memory", "memory", Unit::Byte, double(point.device),
                              {device.isGpu() ? "reserved + context" : "what is allocated: a processor's allocator keeps nothing back",
                               fmt::format("= {}", bytesText(double(point.device))), {},
                               device.isGpu() ? "the caching allocator replayed; the context is a setting (device_context)" : "the simulated step",
                               {}}));
-    figures.push_back(figure("peak_allocated", "peak allocated", Unit::Byte, double(point.allocated), memoryWhy(study, point)));
-    figures.push_back(figure("throughput", "throughput (examples/s)", Unit::One, point.throughput(), throughputWhy(device, point)));
+    figures.push_back(figureOf("peak_allocated", "peak allocated", Unit::Byte, double(point.allocated), memoryWhy(study, point)));
+    figures.push_back(figureOf("throughput", "throughput (examples/s)", Unit::One, point.throughput(), throughputWhy(device, point)));
     addNoise(figures, study, point);
-    figures.push_back(figure("step_time", "time of a step", Unit::Second, point.time.total, throughputWhy(device, point)));
-    figures.push_back(figure("time_per_example", "time per example", Unit::Second, point.secondsPerExample(), throughputWhy(device, point)));
+    figures.push_back(figureOf("step_time", "time of a step", Unit::Second, point.time.total, throughputWhy(device, point)));
+    figures.push_back(figureOf("time_per_example", "time per example", Unit::Second, point.secondsPerExample(), throughputWhy(device, point)));
     figures.push_back({"bound", "held by", Unit::One, std::string(boundText(point.bound, point.isHost)), {}, {}, throughputWhy(device, point)});
     return figures;
 }

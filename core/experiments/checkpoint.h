@@ -14,6 +14,9 @@
 
 namespace memscape {
 
+/// Two times that differ by less than this share are the same.
+inline constexpr double sameTime = 1e-9;
+
 /// What `budget` says. Memory is in the chain's units.
 struct CheckpointBudget
 {

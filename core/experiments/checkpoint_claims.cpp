@@ -18,7 +18,6 @@ namespace {
 /// Chains longer than this get the claims that need no table.
 constexpr int knapsackClaimLimit = 400;
 /// Sums of seconds in another order differ by less.
-constexpr double sameTime = 1e-9;
 
 /// The schedules that the claims are about, replayed.
 struct Ground

@@ -18,7 +18,6 @@ namespace memscape {
 namespace {
 
 /// Sums of seconds in another order differ by less.
-constexpr double sameTime = 1e-9;
 
 Error belowMinimum(const CheckpointAnswer& answer)
 {

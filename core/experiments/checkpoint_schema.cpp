@@ -96,7 +96,7 @@ ParameterSpec lastSegmentSpec()
             "kept"};
 }
 
-ParameterSpec batchSpec()
+ParameterSpec chainBatchSpec()
 {
     return {"batch",
             "batch",
@@ -149,7 +149,7 @@ Schema checkpointSchema()
                  0, ""),
             slotsSpec(),
             lastSegmentSpec(),
-            batchSpec(),
+            chainBatchSpec(),
             shared("sequence", "1024"),
             shared("precision", ""),
             shared("attention", ""),

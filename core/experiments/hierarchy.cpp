@@ -18,8 +18,6 @@ namespace memscape {
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
 Pages pagesOf(const std::string& key)
 {
     if (key == "4k")
@@ -32,11 +30,6 @@ int threadsOn(const Device& device, const Parameters& parameters)
     const int all = device.isGpu() ? device.units : std::max(1, device.threads);
     const int asked = static_cast<int>(parameters.integer("threads"));
     return asked == 0 || device.isGpu() ? all : std::min(asked, all);
-}
-
-std::string bytesText(double bytes)
-{
-    return quantityText(bytes, Unit::Byte, ByteStyle::Binary, 4);
 }
 
 Why latencyWhy(const Device& device, const LatencyModel& model)

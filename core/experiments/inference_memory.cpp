@@ -26,11 +26,6 @@ namespace memscape {
 
 namespace {
 
-std::string bytesText(double bytes)
-{
-    return quantityText(bytes, Unit::Byte, ByteStyle::Binary, 4);
-}
-
 struct Request
 {
     StoredForm weights = StoredForm::AsStored;
@@ -78,18 +73,18 @@ TrainingSetup setupOf(const Device& device, const Parameters& parameters, const 
 }
 
 /// The forward pass as events, and the most bytes that it adds to the weights.
-struct Pass
+struct ServingPass
 {
     Trace trace;
     Moment peak;
     std::int64_t activations = 0;
 };
 
-Result<Pass> passOf(const Device& device, const ModelDescription& model, const Parameters& parameters, const Request& request,
+Result<ServingPass> passOf(const Device& device, const ModelDescription& model, const Parameters& parameters, const Request& request,
                     std::int64_t batch)
 {
     MEMSCAPE_TRY(simulation, simulate(model, setupOf(device, parameters, request, batch)));
-    Pass pass{std::move(simulation.trace), simulation.peak, 0};
+    ServingPass pass{std::move(simulation.trace), simulation.peak, 0};
     std::int64_t live = 0;
     for (const Event& event : pass.trace.events()) {
         if (event.category == Category::Weights)
@@ -126,7 +121,7 @@ struct Answer
 {
     ModelDescription model;
     Request request;
-    Pass pass;
+    ServingPass pass;
     std::int64_t weights = 0;
     std::optional<std::int64_t> capacity;
 

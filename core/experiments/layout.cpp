@@ -18,7 +18,7 @@ namespace memscape {
 
 namespace {
 
-class Layout final : public Experiment
+class LayoutExperiment final : public Experiment
 {
 public:
     std::string id() const override { return "layout"; }
@@ -74,7 +74,7 @@ private:
 };
 
 /// One walk answers every number of reads: the sweep over them is not asked point by point.
-Result<Prediction> Layout::predict(const Device& device, const Parameters& parameters) const
+Result<Prediction> LayoutExperiment::predict(const Device& device, const Parameters& parameters) const
 {
     Parameters own = parameters;
     own.setSweep({});
@@ -190,7 +190,7 @@ double paysAfter(double viewSeconds, double denseSeconds, double copySeconds)
 
 const Experiment& layoutExperiment()
 {
-    static const Layout experiment;
+    static const LayoutExperiment experiment;
     return experiment;
 }
 

@@ -2,6 +2,7 @@
 // What the course notes say about contiguity and layouts, with this tensor's own answer beside it.
 #include "core/experiments/judged_number.h"
 #include "core/experiments/layout.h"
+#include "core/experiments/sources.h"
 
 #include <cmath>
 #include <optional>
@@ -13,8 +14,6 @@ namespace memscape {
 
 namespace {
 
-constexpr const char* execution = "course notes, memory and execution";
-constexpr const char* theory = "course notes, device and memory theory";
 
 /// The tensor after one operation; nothing where it is refused.
 std::optional<TensorView> after(const TensorView& base, const std::string& text)
@@ -37,7 +36,7 @@ std::optional<Claim> breakingClaim(const TensorView& base)
         if (const auto view = after(base, text))
             (view->isContiguous() ? kept : broken).push_back(text);
     }
-    return Claim{"Operations affecting contiguity: breaking: transpose, permute, select, narrow", theory,
+    return Claim{"Operations affecting contiguity: breaking: transpose, permute, select, narrow", theoryNotes,
                  kept.empty()         ? "holds for this tensor"
                      : broken.empty() ? "does not hold for this tensor: none of them breaks it"
                                       : "does not hold for all: a cut of the slowest dimension stays contiguous",
@@ -51,7 +50,7 @@ std::optional<Claim> restoringClaim(const LayoutCase& asked)
     const auto cloned = after(asked.view, "clone()");
     if (!cloned || asked.view.isContiguous())
         return {};
-    return Claim{"Restoring: .contiguous(), .clone()", theory,
+    return Claim{"Restoring: .contiguous(), .clone()", theoryNotes,
                  cloned->isContiguous() ? "holds" : "does not hold for clone() of a dense tensor, which keeps its strides",
                  fmt::format("clone() of the result has strides {}, contiguous() {}", sizesText(cloned->stride),
                              sizesText(asked.dense().stride))};
@@ -62,7 +61,7 @@ Claim strideClaim(const LayoutCase& asked)
     Sizes bytes = asked.view.stride;
     for (std::int64_t& one : bytes)
         one *= asked.itemBytes();
-    return {"Stride: number of bytes to jump to next element in each dimension", execution,
+    return {"Stride: number of bytes to jump to next element in each dimension", executionNotes,
             asked.itemBytes() == 1 ? "holds for elements of one byte, in PyTorch as in NumPy"
                                    : "does not hold in PyTorch, which counts elements; it does in NumPy",
             fmt::format("here x.stride() is {} in PyTorch and x.strides {} in NumPy", sizesText(asked.view.stride), sizesText(bytes))};
@@ -80,7 +79,7 @@ std::optional<Claim> speedClaim(const LayoutAnswer& answer, const Measurement& m
     const double ratio = isMeasured ? view.value / dense.value : answer.view.seconds / answer.dense.seconds;
     const double pays = isMeasured ? paysAfter(view.value, dense.value, copy.value)
                                    : paysAfter(answer.view.seconds, answer.dense.seconds, answer.copy.seconds);
-    return Claim{"Contiguous: faster operations, better cache locality, optimized GPU performance", execution,
+    return Claim{"Contiguous: faster operations, better cache locality, optimized GPU performance", executionNotes,
                  !(ratio > 1.05)                 ? "does not hold for this walk"
                      : pays <= double(answer.asked.reads) ? "holds for this walk and its reads"
                                                  : "holds for this walk, but the copy costs more than these reads save",
@@ -106,7 +105,7 @@ std::optional<Claim> channelsClaim(const Device& device, const LayoutCase& asked
     if (!slow || !fast || !conversion || !requests)
         return {};
     const double gain = slow->seconds / fast->seconds, saved = slow->seconds - fast->seconds;
-    return Claim{"NHWC (channels-last): better for modern GPU architectures; can be 20-50% faster for CNNs", theory,
+    return Claim{"NHWC (channels-last): better for modern GPU architectures; can be 20-50% faster for CNNs", theoryNotes,
                  gain < 1.05                 ? "does not hold for reading this tensor pixel by pixel"
                      : saved < conversion->seconds ? "holds for reading only while the layout is kept: one conversion eats it"
                      : gain <= 1.55          ? "holds for reading this tensor pixel by pixel"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of `layout`, each with its why.
 #include "core/experiments/layout.h"
+#include "core/experiments/sources.h"
 
 #include <cmath>
 #include <limits>
@@ -11,18 +12,7 @@ namespace memscape {
 
 namespace {
 
-constexpr const char* guide = "CUDA C++ Best Practices Guide, Coalesced Access to Global Memory";
 constexpr const char* rules = "PyTorch: c10/core/Contiguity.h, ATen/TensorUtils.cpp (computeStride)";
-
-std::string number(double value)
-{
-    return quantityText(value, Unit::One, ByteStyle::Binary, 6);
-}
-
-std::string bytesText(double bytes)
-{
-    return quantityText(bytes, Unit::Byte, ByteStyle::Binary, 4);
-}
 
 std::string secondsText(double seconds)
 {
@@ -35,11 +25,6 @@ std::string loopsText(const TensorWalk& walk)
     for (auto loop = walk.loops.rbegin(); loop != walk.loops.rend(); ++loop)
         text += fmt::format("{}{} × stride {}", text.empty() ? "" : ", ", loop->count, loop->stride);
     return text.empty() ? "one element" : text;
-}
-
-Figure figure(std::string key, std::string label, Unit unit, double value, Why why)
-{
-    return {std::move(key), std::move(label), unit, value, {}, {}, std::move(why)};
 }
 
 Why why(std::string formula, std::string with, std::string source = rules)
@@ -58,11 +43,11 @@ Why requestWhy(const LayoutAnswer& answer, bool isEfficiency)
         ? why("efficiency = distinct bytes asked for / (sectors × 32 B), per request",
               fmt::format("= {} / {} = {}", bytesText(requests.usedBytes), bytesText(requests.fetchedBytes),
                           percentText(requests.efficiency(), 3)),
-              guide)
+              coalescingGuide)
         : why("sectors = distinct ⌊byte address / 32⌋ over 32 neighbouring visits, mean over all requests",
-              fmt::format("{} requests, loops from the slowest: {}: {}", number(requests.requests),
-                          loopsText(answer.asked.walk()), number(requests.sectors)),
-              guide);
+              fmt::format("{} requests, loops from the slowest: {}: {}", shortNumber(requests.requests, 6),
+                          loopsText(answer.asked.walk()), shortNumber(requests.sectors, 6)),
+              coalescingGuide);
     if (!requests.isExact)
         made.omits.push_back("requests are resolved one in many: no product of the inner loops is a multiple of 32");
     if (!isEfficiency)
@@ -149,39 +134,38 @@ Figures countedLayoutFigures(const Device& device, const LayoutAnswer& answer)
                 copies += fmt::format("{}{}: {}", copies.empty() ? "" : ", ", viewText(step.operation), bytesText(double(step.written) * item));
         }
     }
-    const double nan = std::numeric_limits<double>::quiet_NaN();
     const bool isEmpty = asked.view.isEmpty();
     const double line = device.lineBytes;
     Figures figures{
-        figure("elements", "elements", Unit::One, double(asked.view.elements()),
+        figureOf("elements", "elements", Unit::One, double(asked.view.elements()),
                why("elements = Π sizes", fmt::format("{} = {}", sizesText(asked.view.size), asked.view.elements()))),
-        figure("storage_bytes", "storage", Unit::Byte, double(asked.view.storage) * item,
+        figureOf("storage_bytes", "storage", Unit::Byte, double(asked.view.storage) * item,
                why("storage = elements of the storage × bytes of one",
                    fmt::format("= {} × {} B", asked.view.storage, asked.itemBytes()))),
-        figure("copied_bytes", "copied by the steps", Unit::Byte, double(asked.copiedBytes()),
+        figureOf("copied_bytes", "copied by the steps", Unit::Byte, double(asked.copiedBytes()),
                why("copied = Σ new storages of the steps", copies)),
-        figure("sectors_per_request", "sectors / request", Unit::One, answer.requests.sectors, requestWhy(answer, false)),
-        figure("lines_per_request", "lines / request", Unit::One, answer.requests.lines,
+        figureOf("sectors_per_request", "sectors / request", Unit::One, answer.requests.sectors, requestWhy(answer, false)),
+        figureOf("lines_per_request", "lines / request", Unit::One, answer.requests.lines,
                why(fmt::format("lines = distinct ⌊byte address / {}⌋ over 32 neighbouring visits", line),
-                   number(answer.requests.lines), guide)),
-        figure("efficiency", "efficiency", Unit::One, isEmpty ? nan : answer.requests.efficiency(), requestWhy(answer, true)),
-        figure("lines", "lines in all", Unit::One, answer.lines,
+                   shortNumber(answer.requests.lines, 6), coalescingGuide)),
+        figureOf("efficiency", "efficiency", Unit::One, isEmpty ? nan : answer.requests.efficiency(), requestWhy(answer, true)),
+        figureOf("lines", "lines in all", Unit::One, answer.lines,
                why(fmt::format("distinct ⌊byte address / {}⌋ over the whole view", line),
                    fmt::format("= {} of {}", bytesText(answer.lines * line), bytesText(double(asked.view.elements()) * item)),
                    "counted, in closed form for each run")),
-        figure("pages", "pages in all", Unit::One, answer.pages,
-               why("distinct ⌊byte address / 4096⌋ over the whole view", number(answer.pages), "counted")),
+        figureOf("pages", "pages in all", Unit::One, answer.pages,
+               why("distinct ⌊byte address / 4096⌋ over the whole view", shortNumber(answer.pages, 6), "counted")),
     };
     for (std::size_t i = 0; i < answer.view.caches.size() && i < answer.view.misses.size(); ++i) {
         const std::string& level = answer.view.caches[i];
-        Why counted = why(fmt::format("lines that {} did not have, in one pass after another", level), number(answer.view.misses[i]),
+        Why counted = why(fmt::format("lines that {} did not have, in one pass after another", level), shortNumber(answer.view.misses[i], 6),
                           "cache simulator: true LRU, no prefetching");
         if (!answer.view.isWhole)
             counted.omits.push_back("played for the first visits, the second half of them counted for all");
         std::string key = level;
         for (char& c : key)
             c = char(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-        figures.push_back(figure(key + "_misses", level + " misses", Unit::One, answer.view.misses[i], std::move(counted)));
+        figures.push_back(figureOf(key + "_misses", level + " misses", Unit::One, answer.view.misses[i], std::move(counted)));
     }
     for (Figure& one : figures)
         one.isCounted = true;
@@ -194,19 +178,19 @@ Figures timedLayoutFigures(const Device& device, const LayoutAnswer& answer)
     Figures figures;
     const auto bytes = double(asked.view.elements()) * double(asked.itemBytes());
     const double pays = paysAfter(answer.view.seconds, answer.dense.seconds, answer.copy.seconds);
-    figures.push_back(figure("view_time", "read through the view", Unit::Second, answer.view.seconds,
+    figures.push_back(figureOf("view_time", "read through the view", Unit::Second, answer.view.seconds,
                              passWhy(device, answer.view, asked.walk())));
-    figures.push_back(figure("contiguous_time", "read after contiguous()", Unit::Second, answer.dense.seconds,
+    figures.push_back(figureOf("contiguous_time", "read after contiguous()", Unit::Second, answer.dense.seconds,
                              passWhy(device, answer.dense, asked.denseWalk())));
-    figures.push_back(figure("copy_time", "contiguous()", Unit::Second, answer.copy.seconds, copyWhy(device, answer)));
+    figures.push_back(figureOf("copy_time", "contiguous()", Unit::Second, answer.copy.seconds, copyWhy(device, answer)));
     if (answer.copy.seconds > 0)
-        figures.push_back(figure("copy_bandwidth", "copy bandwidth", Unit::BytePerSecond, 2 * bytes / answer.copy.seconds,
+        figures.push_back(figureOf("copy_bandwidth", "copy bandwidth", Unit::BytePerSecond, 2 * bytes / answer.copy.seconds,
                                  why("bandwidth = bytes read + bytes written / time",
                                      fmt::format("= 2 × {} / {}", bytesText(bytes), secondsText(answer.copy.seconds)), "STREAM's convention")));
-    figures.push_back(figure("pays_after", "copy pays after (reads)", Unit::One, pays, paysWhy(answer)));
-    figures.push_back(figure("view_total", "all reads, through the view", Unit::Second, answer.viewTotal(),
+    figures.push_back(figureOf("pays_after", "copy pays after (reads)", Unit::One, pays, paysWhy(answer)));
+    figures.push_back(figureOf("view_total", "all reads, through the view", Unit::Second, answer.viewTotal(),
                              why("reads × one pass through the view", fmt::format("= {} × {}", asked.reads, secondsText(answer.view.seconds)), "")));
-    figures.push_back(figure("contiguous_total", "all reads, copied first", Unit::Second, answer.denseTotal(),
+    figures.push_back(figureOf("contiguous_total", "all reads, copied first", Unit::Second, answer.denseTotal(),
                              why("copy + reads × one pass over the copy",
                                  fmt::format("= {} + {} × {}", secondsText(answer.copy.seconds), asked.reads, secondsText(answer.dense.seconds)), "")));
     return figures;

@@ -11,13 +11,6 @@ ParameterSpec text(std::string key, std::string label, std::string help, std::st
             std::move(standard)};
 }
 
-ParameterSpec choice(std::string key, std::string label, std::string help, std::vector<ChoiceValue> choices)
-{
-    const std::string standard = choices.front().key;
-    return {std::move(key), std::move(label), std::move(help), ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
-            std::move(choices), standard};
-}
-
 std::vector<ChoiceValue> dtypes()
 {
     return {{"float32", "float32 (4 B)", "single precision"},
@@ -31,7 +24,7 @@ std::vector<ChoiceValue> dtypes()
             {"bool", "bool (1 B)", "a mask: a byte each"}};
 }
 
-std::string versionHelp()
+std::string copyVersionHelp()
 {
     std::string help = "Which of our copies, numbered from naive to best.";
     for (const bool isGpu : {false, true}) {
@@ -66,19 +59,19 @@ Schema layoutSchema()
              "What is done to it, in PyTorch's words: transpose(0,1);narrow(2,1,2). What PyTorch refuses is shown as "
              "refused, and the operations after it go on without it.",
              "transpose(0,1)"),
-        choice("dtype", "dtype", "Type of one element: its bytes.", dtypes()),
-        choice("order", "stored",
+        choiceSpec("dtype", "dtype", "Type of one element: its bytes.", dtypes()),
+        choiceSpec("order", "stored",
                "How the tensor lies before the first operation.",
                {{"row-major", "row-major", "the last dimension is contiguous: PyTorch, NumPy's C order; NCHW"},
                 {"column-major", "column-major", "the first dimension is contiguous: Fortran, NumPy's F order"},
                 {"channels-last", "channels last", "NHWC (NDHWC): the channels of a pixel lie side by side"}}),
-        choice("walk", "walk",
+        choiceSpec("walk", "walk",
                "In which order the result is read.",
                {{"last-fastest", "last dimension fastest", "as nested loops over the dimensions do"},
                 {"first-fastest", "first dimension fastest", "the outermost dimension in the innermost loop"}}),
         {"reads", "reads", "How often the result is read: what a copy must pay for itself.", ParameterKind::Integer, Unit::One,
          1, 1024, Scale::Log2, {}, "8"},
-        {"version", "copy", versionHelp(), ParameterKind::Integer, Unit::One, 0, copyVersionCount, Scale::Linear,
+        {"version", "copy", copyVersionHelp(), ParameterKind::Integer, Unit::One, 0, copyVersionCount, Scale::Linear,
          {{"0", "best", "the last that this device runs"}}, "0"},
     };
     return schema;

@@ -7,13 +7,6 @@ namespace memscape {
 
 namespace {
 
-ParameterSpec choice(std::string key, std::string label, std::string help, std::vector<ChoiceValue> choices,
-                     std::string standard)
-{
-    return {std::move(key), std::move(label), std::move(help), ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
-            std::move(choices), std::move(standard)};
-}
-
 ParameterSpec count(std::string key, std::string label, std::string help, double minimum, double maximum,
                     std::string standard, std::string suffix = {})
 {
@@ -44,7 +37,7 @@ ParameterSpec batchSpec()
 
 ParameterSpec precisionSpec()
 {
-    return choice("precision", "precision",
+    return choiceSpec("precision", "precision",
                   "What weights, activations and gradients are kept in. Autocast is PyTorch's AMP: weights stay fp32 and "
                   "half copies come on top. Mixed is Megatron's and DeepSpeed's: half weights, an fp32 master copy.",
                   {{"fp32", "fp32", "everything in 32 bits"},
@@ -60,7 +53,7 @@ ParameterSpec precisionSpec()
 
 ParameterSpec attentionSpec()
 {
-    return choice("attention", "attention", "How scaled dot-product attention is computed.",
+    return choiceSpec("attention", "attention", "How scaled dot-product attention is computed.",
                   {{"eager", "eager", "scores and probabilities written out: N × N matrices in memory"},
                    {"flash", "flash", "tiles on the chip: the N × N matrices are never written"},
                    {"efficient", "memory-efficient", "the same idea for any GPU and fp32; pads the statistics"}},
@@ -69,7 +62,7 @@ ParameterSpec attentionSpec()
 
 ParameterSpec operatorsSpec()
 {
-    return choice("operators", "operators",
+    return choiceSpec("operators", "operators",
                   "Whether norm, softmax, activation, loss and optimizer of a from-scratch decoder are one kernel each or "
                   "written out as a student would. Other models are what their library does.",
                   {{"fused", "fused", "one kernel for each"},
@@ -94,7 +87,7 @@ std::vector<ParameterSpec> deviceSpecs()
              "What the driver's context takes outside of PyTorch's counters. It depends on driver, GPU and loaded kernels; "
              "reports lie between 250 MB and 1 GB. A setting, not a prediction. A processor has none.",
              ParameterKind::Integer, Unit::Byte, 0, 0x1p40, Scale::Log2, {}, "500MB"},
-            choice("allocator", "allocator", "PYTORCH_CUDA_ALLOC_CONF: how the caching allocator takes memory.",
+            choiceSpec("allocator", "allocator", "PYTORCH_CUDA_ALLOC_CONF: how the caching allocator takes memory.",
                    {{"default", "default", "segments of 2 MiB, 20 MiB or the size asked for"},
                     {"expandable", "expandable segments", "expandable_segments:True: grows in pages, hardly fragments"}},
                    "default")};
@@ -109,7 +102,7 @@ void append(Schema& schema, std::vector<ParameterSpec> more)
 ParameterSpec checkpointingSpec()
 {
     ParameterSpec spec =
-        choice("checkpointing", "checkpointing", "Which activations are forgotten and computed again in the backward pass.",
+        choiceSpec("checkpointing", "checkpointing", "Which activations are forgotten and computed again in the backward pass.",
                {{"none", "none", "everything that backward needs is kept"},
                 {"block", "every block", "only each block's input is kept; a third more work"},
                 {"every:2", "every 2 blocks", "the input of every second block is kept"},
@@ -129,7 +122,7 @@ Schema trainingSchema()
         modelSpec(), batchSpec(),
         count("sequence", "sequence", "Tokens of one sequence; pictures have their own size.", 1, 16777216, "2048", "tokens"),
         precisionSpec(),
-        choice("optimizer", "optimizer", "What updates the weights, and keeps state for each of them.",
+        choiceSpec("optimizer", "optimizer", "What updates the weights, and keeps state for each of them.",
                {{"adamw", "AdamW", "two moments: 8 bytes a parameter"},
                 {"adam", "Adam", "two moments: 8 bytes a parameter"},
                 {"sgd", "SGD", "no state"},
@@ -140,7 +133,7 @@ Schema trainingSchema()
                 {"muon", "Muon", "one moment for matrices, AdamW for the rest"},
                 {"none", "none", "gradients only"}},
                "adamw"),
-        choice("optimizer_implementation", "implementation", "How the update is written: its temporaries differ.",
+        choiceSpec("optimizer_implementation", "implementation", "How the update is written: its temporaries differ.",
                {{"auto", "as usual", "foreach; written out where the operators are"},
                 {"foreach", "foreach", "PyTorch's default on CUDA: temporaries as large as all parameters"},
                 {"loop", "loop", "one tensor after the other"},
@@ -152,7 +145,7 @@ Schema trainingSchema()
               "micro-batches")};
     append(schema, parallelSpecs());
     append(schema,
-           {choice("offload", "offload", "What lives in the host's memory.",
+           {choiceSpec("offload", "offload", "What lives in the host's memory.",
                    {{"none", "none", "everything on the device"},
                     {"optimizer", "optimizer",
                      "master copy and optimizer state on the host, which updates them; gradients stay on the device until then"},
@@ -161,7 +154,7 @@ Schema trainingSchema()
                     {"parameters", "optimizer, gradients, weights",
                      "ZeRO-Infinity: the weights too; each layer is fetched before it runs"}},
                    "none"),
-            choice("adapter", "adapters", "Train small matrices beside frozen ones.",
+            choiceSpec("adapter", "adapters", "Train small matrices beside frozen ones.",
                    {{"none", "none", "every weight is trained"},
                     {"lora", "LoRA", "two thin matrices beside each projection; the base is frozen"},
                     {"qlora", "QLoRA", "the same beside a base in 4 bits (NF4, double quantization)"}},
@@ -177,7 +170,7 @@ Schema trainingSchema()
                  true),
             flag("clipping", "gradient clipping", "torch.nn.utils.clip_grad_norm_ before the update.", false),
             flag("zero_grad_frees", "zero_grad frees", "zero_grad(set_to_none=True), PyTorch's default since 2.0.", true),
-            choice("phase", "phase",
+            choiceSpec("phase", "phase",
                    "How much of the step runs. Inference is under torch.no_grad(), where autocast keeps its casts of the weights; "
                    "under torch.inference_mode() newer versions of PyTorch make them anew for every product.",
                    {{"training", "training step", "forward, backward, update"},
@@ -185,7 +178,7 @@ Schema trainingSchema()
                     {"inference", "inference", "forward under no_grad: nothing is saved"}},
                    "training")});
     append(schema, deviceSpecs());
-    append(schema, {choice("advice", "advice", "How much is tried out to answer what would help.",
+    append(schema, {choiceSpec("advice", "advice", "How much is tried out to answer what would help.",
                            {{"levers", "each lever", "every single change is simulated"},
                             {"fit", "make it fit", "combinations of changes, cheapest in time first"},
                             {"none", "none", "only the step itself"}},
@@ -209,7 +202,7 @@ Schema inferenceSchema()
     Schema schema{modelSpec(), batchSpec(),
                   count("context", "context", "Tokens that the cache of keys and values holds for each sequence.", 1, 16777216,
                         "4096", "tokens"),
-                  choice("weight_precision", "weights", "What the weights are stored in.",
+                  choiceSpec("weight_precision", "weights", "What the weights are stored in.",
                          {{"stored", "as stored", "the dtype of the published file, else bf16"},
                           {"fp32", "fp32", "4 bytes"},
                           {"bf16", "bf16", "2 bytes"},
@@ -221,7 +214,7 @@ Schema inferenceSchema()
                           {"gptq", "GPTQ 4 bit", "half a byte; scale and zero point per group of 128, an index per input"},
                           {"awq", "AWQ 4 bit", "half a byte; scale and zero point per group of 128"}},
                          "stored"),
-                  choice("kv_precision", "cache", "What keys and values are kept in.",
+                  choiceSpec("kv_precision", "cache", "What keys and values are kept in.",
                          {{"bf16", "bf16", "2 bytes"},
                           {"fp16", "fp16", "2 bytes"},
                           {"fp32", "fp32", "4 bytes"},
@@ -231,7 +224,7 @@ Schema inferenceSchema()
                          "bf16"),
                   count("sequence", "prefill", "Tokens of each sequence that go through the network at once; 1 is decoding.", 1,
                         16777216, "512", "tokens"),
-                  choice("precision", "computed in", "What activations are computed in.",
+                  choiceSpec("precision", "computed in", "What activations are computed in.",
                          {{"bf16", "bf16", "2 bytes"}, {"fp16", "fp16", "2 bytes"}, {"fp32", "fp32", "4 bytes"}}, "bf16"),
                   attentionSpec(),
                   count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1, 1024, "1", "GPUs")};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiments/memory_textbook.h"
+#include "core/experiments/sources.h"
 
 #include "core/training/textbook.h"
 
@@ -11,7 +12,7 @@ namespace memscape {
 
 namespace {
 
-std::string bytesText(double bytes)
+std::string decimalBytes(double bytes)
 {
     return quantityText(bytes, Unit::Byte, ByteStyle::Decimal, 3);
 }
@@ -101,7 +102,7 @@ TextbookLine notesLine(const TrainingAnswer& answer, double activations)
 {
     TextbookLine line;
     line.formula = "4 M + activations";
-    line.source = "course notes, GPU memory management";
+    line.source = managementNotes;
     line.value = 16.0 * double(elementCount(answer.simulation.parameters())) + activations;
     line.ours = double(answer.simulation.allocatedBytes());
     line.difference = "weights, gradients and two moments of 4 bytes each; temporaries, logits and the optimizer's "
@@ -122,12 +123,12 @@ Claim halvedParameters(const TrainingAnswer& answer)
     single.precision = Precision::Fp32;
     const KeptBytes &kept = answer.simulation.kept, whole = keptBytes(answer.simulation.parameters(), single);
     const double ours = double(kept.weights + kept.master), full = double(whole.weights + whole.master);
-    return claim("Mixed precision halves the memory of the parameters", "course notes, device and memory theory", ours < 0.55 * full,
+    return claim("Mixed precision halves the memory of the parameters", theoryNotes, ours < 0.55 * full,
                  isAutocast(plan.precision) ? "does not hold: autocast keeps fp32 weights and adds half copies of them"
                      : kept.master > 0      ? "does not hold: the master copy adds 4 bytes to the 2 of each weight"
                                             : "does not hold: the weights are not halved",
-                 fmt::format("weights {} and a master copy of {}, in fp32 {}", bytesText(double(kept.weights)),
-                             bytesText(double(kept.master)), bytesText(full)));
+                 fmt::format("weights {} and a master copy of {}, in fp32 {}", decimalBytes(double(kept.weights)),
+                             decimalBytes(double(kept.master)), decimalBytes(full)));
 }
 
 } // namespace
@@ -154,12 +155,11 @@ TextbookFigures textbookFigures(const TrainingAnswer& answer)
 
 void appendTextbook(Figures& figures, const TextbookFigures& textbook)
 {
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-    Why activations{textbook.activationsFormula, textbook.activations ? "= " + bytesText(*textbook.activations) : std::string(), {},
+    Why activations{textbook.activationsFormula, textbook.activations ? "= " + decimalBytes(*textbook.activations) : std::string(), {},
                     "Korthikanti et al. 2022, Table 2", {"everything outside of the layers: logits, loss, temporaries"}};
     if (!textbook.activations)
         activations.formula = "no closed formula for this family";
-    Why total{"states (ZeRO) + activations (Korthikanti)", textbook.total ? "= " + bytesText(*textbook.total) : std::string(), {},
+    Why total{"states (ZeRO) + activations (Korthikanti)", textbook.total ? "= " + decimalBytes(*textbook.total) : std::string(), {},
               "Rajbhandari et al. 2020; Korthikanti et al. 2022", {"temporaries, logits, the allocator, the context"}};
     if (!textbook.total)
         total.with = "no closed formula for the activations of this family, so none for the total";
@@ -184,28 +184,28 @@ std::vector<Claim> trainingClaims(const TrainingAnswer& answer, const TrainingAn
     const double activations = double(highestBytes(answer.simulation.trace, Category::Activations));
     if (halved) {
         const double ratio = double(halved->simulation.allocatedBytes()) / allocated;
-        made.push_back(claim("Out of memory: halve the batch", "course notes, batch size optimization", ratio < 0.55,
+        made.push_back(claim("Out of memory: halve the batch", batchNotes, ratio < 0.55,
                              "does not hold: only what belongs to the batch is halved",
                              fmt::format("half the batch takes {} of the memory: {} instead of {}", percentText(ratio),
-                                         bytesText(double(halved->simulation.allocatedBytes())), bytesText(allocated))));
+                                         decimalBytes(double(halved->simulation.allocatedBytes())), decimalBytes(allocated))));
     }
     const double count = double(elementCount(answer.simulation.parameters()));
     // The quote is of FP32 throughout: beside any other recipe it would be judged by another question.
     if (count > 6e9 && count < 8e9 && answer.setup.step.plan.precision == Precision::Fp32) {
         const double states = double(answer.simulation.kept.device());
-        made.push_back(claim("A model of 7B parameters needs about 120 GB (FP32)", "course notes, GPU memory management",
+        made.push_back(claim("A model of 7B parameters needs about 120 GB (FP32)", managementNotes,
                              std::abs(allocated / 120e9 - 1) < 0.1,
                              allocated > 120e9 ? "does not hold for this step: it needs more" : "does not hold for this step: it needs less",
-                             fmt::format("here {}: {} of states, {} of activations", bytesText(allocated), bytesText(states),
-                                         bytesText(activations))));
+                             fmt::format("here {}: {} of states, {} of activations", decimalBytes(allocated), decimalBytes(states),
+                                         decimalBytes(activations))));
     }
     const BuildOptions& build = answer.setup.build;
     if (answer.model.architecture == "bert" && answer.model.layers == 12 && build.batch == 32 && build.sequence == 512) {
-        made.push_back(claim("BERT-base with batch 32 and sequence 512: about 8 GB of activations", "course notes, memory and execution",
+        made.push_back(claim("BERT-base with batch 32 and sequence 512: about 8 GB of activations", executionNotes,
                              std::abs(activations / 8e9 - 1) < 0.1,
                              activations > 8e9 ? "does not hold with this attention, precision and dropout: it is more"
                                                : "does not hold with this attention, precision and dropout: it is less",
-                             fmt::format("here {}", bytesText(activations))));
+                             fmt::format("here {}", decimalBytes(activations))));
     }
     const Plan& plan = answer.setup.step.plan;
     if (plan.precision != Precision::Fp32 && answer.simulation.kept.weights > 0)

@@ -3,6 +3,7 @@
 // this network beside it.
 #include "core/experiments/judged_number.h"
 #include "core/experiments/precision.h"
+#include "core/experiments/sources.h"
 
 #include <cmath>
 
@@ -11,8 +12,6 @@
 namespace memscape {
 
 namespace {
-
-constexpr const char* notes = "course notes, memory and execution";
 
 std::string times(double factor)
 {
@@ -68,7 +67,7 @@ std::optional<Claim> speedClaim(const Device& device, const PrecisionCase& asked
                                            "speedup", predicted);
     if (!std::isfinite(gain.value))
         return {};
-    Claim claim{"Mixed precision: 2-3x speedup on Tensor Cores", notes,
+    Claim claim{"Mixed precision: 2-3x speedup on Tensor Cores", executionNotes,
                 gain.value < 1.95   ? "does not hold here: it gains less"
                     : gain.value < 3.05 ? "holds here"
                                         : "does not hold here: it gains more",
@@ -91,7 +90,7 @@ std::optional<Claim> unitsClaim(const Device& device)
     if (!half || !single)
         return {};
     const double units = productRate(device, *half)->dense.value / single->dense.value;
-    return Claim{"Uses Tensor Cores (up to 8x faster)", notes,
+    return Claim{"Uses Tensor Cores (up to 8x faster)", executionNotes,
                  std::fabs(units - 8) < 1 ? "holds"
                      : units > 8          ? "does not hold for this device: more"
                                           : "does not hold for this device: less",
@@ -131,7 +130,7 @@ Claim halfClaim(const PrecisionCase& asked, const Recipes& recipes, const Measur
 {
     const JudgedNumber ratio = judgedNumber(isShort(asked.format) ? measured : Measurement(),
                                             "memory_ratio", recipes.share(recipes.autocast));
-    return {"50% memory reduction", notes,
+    return {"50% memory reduction", executionNotes,
             ratio.value < 0.45       ? "does not hold: it saves more"
                 : ratio.value < 0.55 ? "holds"
                 : ratio.value < 0.99 ? "does not hold: it saves less"
@@ -148,7 +147,7 @@ Claim activationsClaim(const Recipes& recipes)
     const RecipeStep &single = recipes.single, &cast = recipes.autocast;
     const bool activations = double(cast.activations) < 0.55 * double(single.activations);
     const bool gradients = double(cast.gradients) < 0.55 * double(single.gradients);
-    return {"Mixed precision halves activation and gradient memory", notes,
+    return {"Mixed precision halves activation and gradient memory", executionNotes,
             activations && gradients ? "holds"
                 : activations        ? "holds for the activations, not for the gradients"
                 : gradients          ? "holds for the gradients, not for the activations"
@@ -166,7 +165,7 @@ Claim brainClaim(const PrecisionCase& asked, const Recipes& recipes)
 {
     const double stored = rounded(numberFormat(Format::Bf16), asked.value);
     const bool saves = recipes.share(recipes.pure) < 0.55, isFree = stored == asked.value;
-    return {"BF16 saves all memory; cost: none (if HW supports)", notes,
+    return {"BF16 saves all memory; cost: none (if HW supports)", executionNotes,
             saves && isFree ? "holds for this step all in BF16 and for this value"
                 : saves     ? "does not hold: it halves this step, and costs precision"
                 : isFree    ? "does not hold: this value loses nothing, but the step is not halved"
@@ -188,7 +187,7 @@ Claim scalingClaim(const PrecisionCase& asked, const Measurement& measured)
     const JudgedNumber before = judgedNumber(run, "unscaled_underflow_share", assumed.underflow);
     const JudgedNumber after = judgedNumber(run, "underflow_share", scaled.underflow);
     const JudgedNumber overflow = judgedNumber(run, "overflow_share", scaled.overflow);
-    return {"Loss scaling prevents underflow in FP16 gradients", notes,
+    return {"Loss scaling prevents underflow in FP16 gradients", executionNotes,
             overflow.value > 1e-4      ? "does not hold at this scale: it makes others overflow"
                 : before.value < few   ? "not needed here: without it hardly any become zero"
                 : after.value < 0.1 * before.value ? "holds"
@@ -207,7 +206,7 @@ Claim rangeClaim(const PrecisionCase& asked)
         return std::fabs(rounded(format, asked.value) - asked.value);
     };
     const double ofHalf = error(half), ofBrain = error(brain);
-    return {"BF16: better numerical properties than FP16", notes,
+    return {"BF16: better numerical properties than FP16", executionNotes,
             ofBrain < ofHalf ? "holds for this value, by its range"
                 : ofBrain > ofHalf
                 ? "does not hold for this value: its precision is less; its range is larger"

@@ -12,16 +12,6 @@ namespace memscape {
 
 namespace {
 
-std::string number(double value)
-{
-    return quantityText(value, Unit::One, ByteStyle::Binary, 4);
-}
-
-Figure figure(std::string key, std::string label, Unit unit, double value, Why why)
-{
-    return {std::move(key), std::move(label), unit, value, {}, {}, std::move(why)};
-}
-
 Why gemmWhy(const GemmTime& time, const GemmShape& shape, const NumberFormat& format)
 {
     Why why;
@@ -50,7 +40,7 @@ Why gemmWhy(const GemmTime& time, const GemmShape& shape, const NumberFormat& fo
     return why;
 }
 
-Why roofWhy(const std::string& formula, const std::string& with)
+Why rateWhy(const std::string& formula, const std::string& with)
 {
     Why why;
     why.formula = formula;
@@ -63,8 +53,8 @@ Why shareWhy(const PrecisionCase& asked, const std::string& condition, double sh
 {
     Why why;
     why.formula = "P(" + condition + ")";
-    why.with = fmt::format("median |g| {} × loss scale {} in {}: {}", number(asked.gradients.median),
-                           number(scale), numberFormat(asked.format).label, percentText(share, 3));
+    why.with = fmt::format("median |g| {} × loss scale {} in {}: {}", shortNumber(asked.gradients.median),
+                           shortNumber(scale), numberFormat(asked.format).label, percentText(share, 3));
     const NumberFormat& format = numberFormat(asked.format);
     why.terms = {{"least", format.smallestSubnormal(), Unit::One, "the least number above 0",
                   "the format"},
@@ -116,9 +106,9 @@ Why keptWhy(const RecipeStep& step, const TrainedNetwork& network)
     Why why;
     why.formula = "weights + gradients + master copy + optimizer";
     why.with = fmt::format("{}: {} B + {} B + {} B + {} B per parameter",
-                           precisionText(step.recipe), number(double(step.weights) / count),
-                           number(double(step.gradients) / count),
-                           number(double(step.master) / count), number(double(step.state) / count));
+                           precisionText(step.recipe), shortNumber(double(step.weights) / count),
+                           shortNumber(double(step.gradients) / count),
+                           shortNumber(double(step.master) / count), shortNumber(double(step.state) / count));
     why.source = "AdamW: two moments in FP32";
     why.omits = {"casts of weights while the forward pass runs", "activations"};
     return why;
@@ -152,12 +142,12 @@ Figure skipsFigure(const PrecisionCase& asked, const TrainedNetwork& network)
     Why why;
     why.formula = "⌈log2(loss scale × largest gradient / overflow threshold)⌉, at the start";
     why.with = fmt::format("the largest of {} assumed gradients, loss scale {}",
-                           network.parameters(), number(asked.lossScale));
+                           network.parameters(), shortNumber(asked.lossScale));
     why.source = "PyTorch's GradScaler: a step with an infinite gradient is skipped, the scale halved";
     why.omits = {"skips later, when the scale has grown"};
     // FP32 and BF16 train without a scaler.
     const double skips = asked.format == Format::Fp16 ? expectedSkips(asked, network) : 0;
-    return figure("skipped_steps", "skipped steps", Unit::One, skips, why);
+    return figureOf("skipped_steps", "skipped steps", Unit::One, skips, why);
 }
 
 } // namespace
@@ -167,15 +157,15 @@ Figures valueFigures(const PrecisionCase& asked)
     const NumberFormat& format = numberFormat(asked.format);
     const double stored = rounded(format, asked.value);
     const double error = asked.value == 0 ? 0 : std::fabs(stored / asked.value - 1);
-    Why relative = roofWhy("|stored / value − 1|",
-                           fmt::format("at most {} for normal numbers", number(format.epsilon() / 2)));
+    Why relative = rateWhy("|stored / value − 1|",
+                           fmt::format("at most {} for normal numbers", shortNumber(format.epsilon() / 2)));
     relative.source = "half a unit in the last place";
-    Why spacing = roofWhy("2^(exponent − mantissa bits)",
+    Why spacing = rateWhy("2^(exponent − mantissa bits)",
                           fmt::format("{} bits of mantissa", format.mantissaBits));
     spacing.source = valueWhy(asked, stored).source;
-    return {figure("stored_value", "value as stored", Unit::One, stored, valueWhy(asked, stored)),
-            figure("value_error", "relative error of the value", Unit::One, error, relative),
-            figure("value_spacing", "distance to the next number", Unit::One,
+    return {figureOf("stored_value", "value as stored", Unit::One, stored, valueWhy(asked, stored)),
+            figureOf("value_error", "relative error of the value", Unit::One, error, relative),
+            figureOf("value_spacing", "distance to the next number", Unit::One,
                    format.spacing(asked.value), spacing)};
 }
 
@@ -192,14 +182,14 @@ Figures gradientFigures(const PrecisionCase& asked)
     const LostShares plain = countable(lostShares(format, asked.gradients, 1));
     const LostShares lost = countable(lostShares(format, asked.gradients, asked.lossScale));
     const double scale = asked.lossScale;
-    return {figure("unscaled_underflow_share", "gradients lost without scaling", Unit::One,
+    return {figureOf("unscaled_underflow_share", "gradients lost without scaling", Unit::One,
                    plain.underflow,
                    shareWhy(asked, "|g| ≤ least number / 2", plain.underflow, 1)),
-            figure("underflow_share", "gradients that become zero", Unit::One, lost.underflow,
+            figureOf("underflow_share", "gradients that become zero", Unit::One, lost.underflow,
                    shareWhy(asked, "|g| S ≤ least number / 2", lost.underflow, scale)),
-            figure("subnormal_share", "gradients with fewer bits", Unit::One, lost.subnormal,
+            figureOf("subnormal_share", "gradients with fewer bits", Unit::One, lost.subnormal,
                    shareWhy(asked, "least / 2 < |g| S < least normal", lost.subnormal, scale)),
-            figure("overflow_share", "gradients that overflow", Unit::One, lost.overflow,
+            figureOf("overflow_share", "gradients that overflow", Unit::One, lost.overflow,
                    shareWhy(asked, "|g| S ≥ largest + half a step", lost.overflow, scale))};
 }
 
@@ -210,21 +200,21 @@ Result<Figures> matmulFigures(const Device& device, const PrecisionCase& asked)
     const Why why = gemmWhy(time, asked.shape, format);
     const std::string bytes = quantityText(time.bytes, Unit::Byte);
     Figures figures{
-        figure("time", "time", Unit::Second, time.seconds, why),
-        figure("flop_rate", "rate", Unit::FlopPerSecond, time.flops / time.seconds, why),
-        figure("speedup", "speedup", Unit::One, speedup(device, asked, time.seconds), why),
-        figure("flops", "operations", Unit::One, time.flops, roofWhy("2 m n k", numberText(time.flops))),
-        figure("bytes", "bytes", Unit::Byte, time.bytes,
-               roofWhy("e (m k + k n) + e_out m n", "= " + bytes)),
-        figure("intensity", "intensity (FLOP/B)", Unit::One, time.intensity(),
-               roofWhy("operations / bytes",
+        figureOf("time", "time", Unit::Second, time.seconds, why),
+        figureOf("flop_rate", "rate", Unit::FlopPerSecond, time.flops / time.seconds, why),
+        figureOf("speedup", "speedup", Unit::One, speedup(device, asked, time.seconds), why),
+        figureOf("flops", "operations", Unit::One, time.flops, rateWhy("2 m n k", numberText(time.flops))),
+        figureOf("bytes", "bytes", Unit::Byte, time.bytes,
+               rateWhy("e (m k + k n) + e_out m n", "= " + bytes)),
+        figureOf("intensity", "intensity (FLOP/B)", Unit::One, time.intensity(),
+               rateWhy("operations / bytes",
                        fmt::format("= {} / {}", operationsText(time.flops), bytes))),
-        figure("ridge", "ridge (FLOP/B)", Unit::One, time.ridge(),
-               roofWhy("dense rate / DRAM bandwidth",
+        figureOf("ridge", "ridge (FLOP/B)", Unit::One, time.ridge(),
+               rateWhy("dense rate / DRAM bandwidth",
                        fmt::format("= {} / {}",
                                    quantityText(time.rate.dense.value, Unit::FlopPerSecond),
                                    quantityText(time.bandwidth, Unit::BytePerSecond)))),
-        figure("quantization", "tiles and waves used", Unit::One, time.quantization, why)};
+        figureOf("quantization", "tiles and waves used", Unit::One, time.quantization, why)};
     Figure bound{"bound", "limited by", Unit::One, std::string(gemmBoundText(time.bound))};
     bound.why = why;
     figures.push_back(std::move(bound));
@@ -244,16 +234,16 @@ Result<Figures> trainFigures(const Device& device, const PrecisionCase& asked)
     const double kept = double(step.weights + step.gradients + step.master + step.state) / count;
     const double ratio = double(step.peak) / double(single.peak);
     Figures figures{
-        figure("step_time", "step", Unit::Second, step.seconds, stepWhy(step, network)),
-        figure("fp32_step_time", "step in FP32", Unit::Second, single.seconds,
+        figureOf("step_time", "step", Unit::Second, step.seconds, stepWhy(step, network)),
+        figureOf("fp32_step_time", "step in FP32", Unit::Second, single.seconds,
                stepWhy(single, network)),
-        figure("speedup", "speedup", Unit::One, single.seconds / step.seconds,
+        figureOf("speedup", "speedup", Unit::One, single.seconds / step.seconds,
                stepWhy(step, network)),
-        figure("peak_memory", "peak memory", Unit::Byte, double(step.peak), peakWhy(step)),
-        figure("fp32_peak_memory", "peak memory in FP32", Unit::Byte, double(single.peak),
+        figureOf("peak_memory", "peak memory", Unit::Byte, double(step.peak), peakWhy(step)),
+        figureOf("fp32_peak_memory", "peak memory in FP32", Unit::Byte, double(single.peak),
                peakWhy(single)),
-        figure("memory_ratio", "memory against FP32", Unit::One, ratio, peakWhy(step)),
-        figure("kept_per_parameter", "kept bytes per parameter", Unit::Byte, kept,
+        figureOf("memory_ratio", "memory against FP32", Unit::One, ratio, peakWhy(step)),
+        figureOf("kept_per_parameter", "kept bytes per parameter", Unit::Byte, kept,
                keptWhy(step, network)),
         skipsFigure(asked, network)};
     for (const Figures& more : {gradientFigures(asked), valueFigures(asked)})

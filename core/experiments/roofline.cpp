@@ -22,13 +22,6 @@ namespace memscape {
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-std::string number(double value)
-{
-    return quantityText(value, Unit::One, ByteStyle::Binary, 3);
-}
-
 Why roofWhy(const std::string& formula, const std::string& with)
 {
     Why why;
@@ -137,7 +130,7 @@ Result<Figures> Roofline::predictPoint(const Device& device, const Parameters& p
     const double ridge = rate.dense.value / levels.back().bandwidth;
     const std::string with =
         fmt::format("= min({}, {} × {})", quantityText(rate.dense.value, Unit::FlopPerSecond),
-                    number(asked.intensity),
+                    shortNumber(asked.intensity, 3),
                     quantityText(levels.back().bandwidth, Unit::BytePerSecond));
     const Why why = roofWhy("min(dense rate, intensity × bandwidth)", with);
     Figures figures;
@@ -212,7 +205,7 @@ std::vector<Claim> Roofline::claims(const Device& device, const Parameters&, con
         std::string ours;
         for (const Format format : productFormats(device))
             ours += fmt::format("{}{} {}", ours.empty() ? "" : ", ", numberFormat(format).label,
-                                number(denseRate(device, format) / bandwidth));
+                                shortNumber(denseRate(device, format) / bandwidth, 3));
         const double ridge = denseRate(device, Format::Fp32) / bandwidth;
         made.push_back({std::string("Compute-bound above: ") + threshold.quote, "course notes",
                         std::fabs(ridge / threshold.value - 1) < 0.25
@@ -227,7 +220,7 @@ std::vector<Claim> Roofline::claims(const Device& device, const Parameters&, con
                         ridge < 8        ? "does not hold for this device: in FP32 it is compute-bound earlier"
                             : ridge > 25 ? "does not hold for this device: in FP32 it is memory-bound for longer"
                                          : "holds for this device too, in plain FP32",
-                        fmt::format("{}: {} in FP32", device.name, number(ridge))});
+                        fmt::format("{}: {} in FP32", device.name, shortNumber(ridge, 3))});
     }
     return made;
 }
@@ -272,7 +265,7 @@ void addRooflineFigures(Figures& figures, const Device& device, const RooflineKe
 {
     Why why = roofWhy("operations / time",
                       fmt::format("{} ({}), {} FLOP/B: {}", operationsText(point.flops), kernel.counts,
-                                  number(point.intensity()),
+                                  shortNumber(point.intensity(), 3),
                                   rooflineBound(device, kernel.format, kernel.level,
                                                 point.intensity())));
     why.source = "the experiment " + kernel.experiment;

@@ -9,6 +9,7 @@
 // Left out: see the omits of each figure.
 #include "core/experiments/answers.h"
 #include "core/experiments/judged_number.h"
+#include "core/experiments/sources.h"
 #include "core/experiments/stride.h"
 
 #include "core/timing/stride_time.h"
@@ -20,8 +21,6 @@
 namespace memscape {
 
 namespace {
-
-constexpr std::string_view guide = "CUDA C++ Best Practices Guide, Coalesced Access to Global Memory";
 
 Pattern patternOf(const std::string& key)
 {
@@ -52,11 +51,6 @@ GranuleSizes granulesOf(const Device& device)
     // Hosts have no sectors; 32 bytes are counted all the same, to compare with a GPU.
     return {static_cast<std::uint64_t>(device.isGpu() ? device.sectorBytes : 32),
             static_cast<std::uint64_t>(device.lineBytes)};
-}
-
-std::string bytesText(double bytes)
-{
-    return quantityText(bytes, Unit::Byte, ByteStyle::Binary, 4);
 }
 
 std::vector<std::string> omitsOf(const Device& device)
@@ -91,7 +85,7 @@ Why timeWhy(const Device& device, const StrideCase& walk, const StrideTime& time
         why.with = fmt::format("= {} + {} / {} = {}", quantityText(device.launch.valueOr(0), Unit::Second),
                                bytesText(time.movedBytes), quantityText(time.memoryRate, Unit::BytePerSecond),
                                quantityText(time.seconds, Unit::Second));
-        why.terms = {{"moved", time.movedBytes, Unit::Byte, "requests × sectors × 32 B", std::string(guide)},
+        why.terms = {{"moved", time.movedBytes, Unit::Byte, "requests × sectors × 32 B", std::string(coalescingGuide)},
                      {"memory rate", time.memoryRate, Unit::BytePerSecond,
                       time.limit == "latency" ? "bytes in flight / latency (Little's law)" : "what DRAM gives this operation",
                       time.rateSource},
@@ -253,7 +247,7 @@ std::vector<Claim> Stride::claims(const Device& device, const Parameters& parame
     const double formula = theory * walk->usefulBytes() / time->movedBytes;
     const double ratio = useful.value / formula;
     made.push_back({"Effective bandwidth = theoretical bandwidth × (requested bytes / transferred bytes)",
-                    "course notes, device and memory theory",
+                    theoryNotes,
                     std::fabs(ratio - 1) < 0.1 ? "holds here"
                         : ratio > 1            ? "does not hold here: a cache gives more than the memory's bandwidth"
                                                : "does not hold here: the core, the latency or what streams reach of the datasheet is the limit",
@@ -293,7 +287,7 @@ Result<Figures> stridedCountFigures(const Device& device, const StrideCase& walk
     sectors.formula = "sectors = distinct ⌊byte address / 32⌋ over the bytes of 32 lanes";
     sectors.with = fmt::format("stride {} × {} B, offset {} B: {}", walk.pitchBytes / walk.elementBytes, walk.elementBytes,
                                walk.offsetBytes, quantityText(counts.sectors, Unit::One, ByteStyle::Binary, 4));
-    sectors.source = guide;
+    sectors.source = coalescingGuide;
     if (!device.isGpu())
         sectors.omits = {"a CPU has no sectors: this is what a GPU's warp would ask for, shown to compare"};
     Why lines = sectors;
@@ -305,7 +299,7 @@ Result<Figures> stridedCountFigures(const Device& device, const StrideCase& walk
     efficiency.with = fmt::format("= {} / {} = {}", bytesText(used), bytesText(fetched), percentText(used / fetched, 3));
     efficiency.terms = {{"used", used, Unit::Byte, "distinct bytes that some access asked for", "counted"},
                         {"fetched", fetched, Unit::Byte, granule, "counted"}};
-    efficiency.source = guide;
+    efficiency.source = coalescingGuide;
     return Figures{
         {"sectors_per_request", "sectors / request", Unit::One, counts.sectors, {}, {}, sectors, true},
         {"lines_per_request", "lines / request", Unit::One, counts.lines, {}, {}, lines, true},

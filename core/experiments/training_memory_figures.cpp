@@ -14,11 +14,6 @@ namespace {
 constexpr std::string_view tapeSource = "PyTorch's autograd: derivatives.yaml, the engine, torch.optim, operator by operator";
 constexpr std::string_view allocatorSource = "c10/cuda/CUDACachingAllocator.cpp, replayed";
 
-std::string bytesText(double bytes)
-{
-    return quantityText(bytes, Unit::Byte, ByteStyle::Binary, 4);
-}
-
 std::vector<std::string> omits()
 {
     return {"workspaces of cuDNN and of sorting kernels", "memory of other programs", "communication libraries' own buffers"};

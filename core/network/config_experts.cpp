@@ -164,7 +164,7 @@ void readCnn(ConfigFields& fields, ModelDescription& model)
     cnn.batchNorm = fields.flag({"batch_norm"}, false);
     cnn.separable = fields.flag({"separable"}, true);
     cnn.widthMultiplier = fields.number(config_keys::widthMultiplier, 1);
-    Picture& picture = model.picture;
+    PictureInput& picture = model.picture;
     picture.size = fields.count(config_keys::imageSize).value_or(picture.size);
     picture.channels = fields.count(config_keys::channels).value_or(picture.channels);
     picture.classes = fields.count(config_keys::classes).value_or(picture.classes);

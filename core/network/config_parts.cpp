@@ -144,7 +144,7 @@ void readNorms(ConfigFields& fields, ModelDescription& model)
     model.rotaryShare = fields.number(config_keys::rotaryShare, model.rotaryShare);
 }
 
-void readPicture(ConfigFields& fields, Picture& picture)
+void readPicture(ConfigFields& fields, PictureInput& picture)
 {
     picture.size = fields.countOr(config_keys::imageSize, picture.size);
     picture.patch = fields.countOr(config_keys::patch, picture.patch);

@@ -57,10 +57,10 @@ void writeBertHead(const ModelDescription& model, const std::string& root, Inven
     }
 }
 
-class T5Stack
+class T5Inventory
 {
 public:
-    T5Stack(const ModelDescription& model, const char* name, bool crossAttention,
+    T5Inventory(const ModelDescription& model, const char* name, bool crossAttention,
             InventoryWriter& out)
         : m_model(model)
         , m_name(name)
@@ -144,7 +144,7 @@ void writeEncoder(const ModelDescription& model, InventoryWriter& out)
 
 void writeVisionTransformer(const ModelDescription& model, InventoryWriter& out)
 {
-    const Picture& picture = model.picture;
+    const PictureInput& picture = model.picture;
     const std::int64_t side = picture.size / picture.patch, hidden = model.hidden;
     out.enter("vit.embeddings.");
     out.add("cls_token", {1, 1, hidden}, TensorRole::Other);
@@ -170,8 +170,8 @@ void writeEncoderDecoder(const ModelDescription& model, InventoryWriter& out)
 {
     out.enter("");
     out.embedding("shared", model.vocab, model.hidden);
-    T5Stack(model, "encoder", false, out).write(model.layers);
-    T5Stack(model, "decoder", true, out).write(model.decoderLayers);
+    T5Inventory(model, "encoder", false, out).write(model.layers);
+    T5Inventory(model, "decoder", true, out).write(model.decoderLayers);
     out.enter("");
     if (model.head == HeadKind::LanguageModel && !model.tied)
         out.linear("lm_head", model.vocab, model.hidden, false);

@@ -90,7 +90,7 @@ Result<void> checkExperts(const ModelDescription& model)
 
 Result<void> checkPicture(const ModelDescription& model)
 {
-    const Picture& picture = model.picture;
+    const PictureInput& picture = model.picture;
     MEMSCAPE_CHECK(checkBounds({{"image size", picture.size, 1, 1 << 16},
                                 {"patch", picture.patch, 1, picture.size},
                                 {"channels", picture.channels, 1, 1 << 16},

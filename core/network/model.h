@@ -62,7 +62,7 @@ struct Biases
     bool head = false;
 };
 
-struct Picture
+struct PictureInput
 {
     std::int64_t size = 224, patch = 16, channels = 3, classes = 1000;
 };
@@ -129,7 +129,7 @@ struct ModelDescription
     Experts experts;
     std::vector<std::uint8_t> sparseLayers; ///< 1: experts, by layer; empty: all
     LatentAttention latent;
-    Picture picture;
+    PictureInput picture;
     CnnDescription cnn;
     std::vector<std::int64_t> mlpSizes; ///< of an MLP chain: input, hidden…, output
 

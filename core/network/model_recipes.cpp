@@ -28,7 +28,7 @@ std::pair<std::string_view, std::string_view> divided(std::string_view text)
 }
 
 /// "7 billion", "124 million".
-std::string countText(double count)
+std::string wordedCount(double count)
 {
     constexpr std::pair<double, std::string_view> steps[] = {
         {1e12, " trillion"}, {1e9, " billion"}, {1e6, " million"}, {1e3, " thousand"}};
@@ -222,7 +222,7 @@ Result<ModelDescription> modelFromRecipe(std::string_view text)
                     "for example params:7.5e9", "params");
     MEMSCAPE_TRY(model, modelOfSize(*number));
     model.name = std::string(text);
-    model.title = fmt::format("{} parameters", countText(*number));
+    model.title = fmt::format("{} parameters", wordedCount(*number));
     return model;
 }
 

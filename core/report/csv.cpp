@@ -23,7 +23,7 @@ namespace memscape {
 
 namespace {
 
-constexpr double none = std::numeric_limits<double>::quiet_NaN();
+constexpr double noValue = std::numeric_limits<double>::quiet_NaN();
 
 /// What a spreadsheet would run. Blanks in front do not keep every one of them from it.
 bool startsFormula(std::string_view text)
@@ -38,7 +38,7 @@ struct Column
     Unit unit = Unit::One;
 };
 
-using Row = std::map<std::string, std::string>; // column name → field, unquoted
+using PointRow = std::map<std::string, std::string>; // column name → field, unquoted
 
 class Table
 {
@@ -49,7 +49,7 @@ public:
         if (std::none_of(m_columns.begin(), m_columns.end(), same))
             m_columns.push_back({name, unit});
     }
-    void addRow(Row row) { m_rows.push_back(std::move(row)); }
+    void addRow(PointRow row) { m_rows.push_back(std::move(row)); }
     const std::vector<Column>& columns() const { return m_columns; }
 
     std::string text() const
@@ -58,7 +58,7 @@ public:
         for (const Column& column : m_columns)
             out += (&column == &m_columns.front() ? "" : ",") + csvField(column.name);
         out += "\r\n";
-        for (const Row& row : m_rows) {
+        for (const PointRow& row : m_rows) {
             for (const Column& column : m_columns) {
                 if (&column != &m_columns.front())
                     out += ',';
@@ -72,22 +72,22 @@ public:
 
 private:
     std::vector<Column> m_columns;
-    std::vector<Row> m_rows;
+    std::vector<PointRow> m_rows;
 };
 
 double valueOf(const std::vector<double>& values, std::size_t i)
 {
-    return i < values.size() ? values[i] : none;
+    return i < values.size() ? values[i] : noValue;
 }
 
 /// The rows of one record, by value of x, in the order of the sweep.
-class Points
+class PointTable
 {
 public:
     void add(const Series& series, const std::string& suffix)
     {
         for (std::size_t i = 0; i < series.x.values.size(); ++i) {
-            Row& row = rowAt(series.x, i);
+            PointRow& row = rowAt(series.x, i);
             row[series.key + suffix] = csvNumber(valueOf(series.y, i));
             if (suffix == "_measured") {
                 row[series.key + "_low"] = csvNumber(valueOf(series.low, i));
@@ -95,10 +95,10 @@ public:
             }
         }
     }
-    std::vector<Row> take() { return std::move(m_rows); }
+    std::vector<PointRow> take() { return std::move(m_rows); }
 
 private:
-    Row& rowAt(const SeriesAxis& axis, std::size_t i)
+    PointRow& rowAt(const SeriesAxis& axis, std::size_t i)
     {
         const auto [place, added] = m_index.try_emplace({axis.key, axis.values[i]}, m_rows.size());
         if (added)
@@ -108,7 +108,7 @@ private:
     }
 
     std::map<std::pair<std::string, double>, std::size_t> m_index;
-    std::vector<Row> m_rows;
+    std::vector<PointRow> m_rows;
 };
 
 void addSeriesColumns(Table& table, const Record& record)
@@ -127,9 +127,9 @@ void addSeriesColumns(Table& table, const Record& record)
     }
 }
 
-Row figureRow(Table& table, const Record& record)
+PointRow figureRow(Table& table, const Record& record)
 {
-    Row row;
+    PointRow row;
     const auto add = [&](const std::optional<Outcome>& side, const std::string& suffix) {
         if (!side)
             return;
@@ -144,10 +144,10 @@ Row figureRow(Table& table, const Record& record)
     return row;
 }
 
-std::vector<Row> rowsOf(Table& table, const Record& record)
+std::vector<PointRow> rowsOf(Table& table, const Record& record)
 {
     addSeriesColumns(table, record);
-    Points points;
+    PointTable points;
     if (record.predicted)
         for (const Series& series : record.predicted->series)
             points.add(series, "_predicted");
@@ -218,7 +218,7 @@ std::string reportCsv(const std::vector<Record>& records, const CsvOptions& opti
     if (several)
         table.addColumn("record", Unit::One);
     for (const Record& record : records) {
-        for (Row& row : rowsOf(table, record)) {
+        for (PointRow& row : rowsOf(table, record)) {
             if (several)
                 row["record"] = recordTitle(record);
             table.addRow(std::move(row));

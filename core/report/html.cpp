@@ -16,7 +16,7 @@ namespace memscape {
 namespace {
 
 // Presentation attributes of the charts are light; rules here win over them in a dark theme.
-constexpr std::string_view style = R"css(
+constexpr std::string_view styleSheet = R"css(
 :root { color-scheme: light dark; --page: #ffffff; --card: #f6f7f9; --ink: #1f2328; --dim: #59636e;
   --line: #d5d9de; --predicted: #0072b2; --measured: #8f5700; }
 @media (prefers-color-scheme: dark) {
@@ -238,7 +238,7 @@ std::string reportHtml(const std::vector<Record>& records, const std::string& ti
         "<style>{2}</style>\n</head>\n<body>\n<h1>{1}</h1>\n"
         "<p class=\"dim\">Predicted is blue and dashed, measured is orange dots with their band. "
         "Errors are (predicted − measured) / measured.</p>\n",
-        programVersion(), escapedForXml(title), style);
+        programVersion(), escapedForXml(title), styleSheet);
     if (!records.empty())
         out += overviewHtml(records);
     for (std::size_t i = 0; i < records.size(); ++i)

@@ -31,7 +31,7 @@ bool plottable(ChartScale scale, double value)
     return (scale != ChartScale::Log2 && scale != ChartScale::Log10) || value > 1e-290;
 }
 
-struct Range
+struct ValueRange
 {
     double low = std::numeric_limits<double>::infinity();
     double high = -std::numeric_limits<double>::infinity();
@@ -44,11 +44,11 @@ struct Range
     }
 };
 
-Range widened(ChartScale scale, Range range, bool fromZero)
+ValueRange widened(ChartScale scale, ValueRange range, bool fromZero)
 {
     if (range.empty())
-        return scale == ChartScale::Linear || scale == ChartScale::Category ? Range{0, 1}
-                                                                            : Range{1, 10};
+        return scale == ChartScale::Linear || scale == ChartScale::Category ? ValueRange{0, 1}
+                                                                            : ValueRange{1, 10};
     if (scale == ChartScale::Category)
         return {range.low - 0.5, range.high + 0.5};
     if (scale == ChartScale::Log2 || scale == ChartScale::Log10) {
@@ -123,7 +123,7 @@ std::string tickText(const ChartAxis& axis, double value)
 struct Mapping
 {
     ChartScale scale;
-    Range range;
+    ValueRange range;
     double from, to;
 
     double operator()(double value) const
@@ -135,15 +135,15 @@ struct Mapping
     }
 };
 
-struct Layout
+struct ChartLayout
 {
     double left, right, top, bottom;
     Mapping x, y;
 };
 
-Layout layoutOf(const Chart& chart)
+ChartLayout layoutOf(const Chart& chart)
 {
-    Range xs, ys;
+    ValueRange xs, ys;
     for (const ChartCurve& curve : chart.curves) {
         for (std::size_t i = 0; i < std::min(curve.x.size(), curve.y.size()); ++i) {
             if (!plottable(chart.x.scale, curve.x[i]) || !plottable(chart.y.scale, curve.y[i]))
@@ -168,7 +168,7 @@ std::string textAt(double x, double y, std::string_view anchor, std::string_view
                        anchor, more, escapedForXml(text));
 }
 
-std::string axesText(const Chart& chart, const Layout& layout)
+std::string axesText(const Chart& chart, const ChartLayout& layout)
 {
     std::string out = fmt::format("<g class=\"grid\" stroke=\"{}\" fill=\"none\">\n", gridColour);
     std::string labels = fmt::format("<g class=\"axis\" fill=\"{}\" stroke=\"none\">\n", inkColour);
@@ -212,7 +212,7 @@ std::vector<std::vector<std::size_t>> runsOf(const Chart& chart, const ChartCurv
     return runs;
 }
 
-std::string predictedText(const Chart& chart, const Layout& layout, const ChartCurve& curve)
+std::string predictedText(const Chart& chart, const ChartLayout& layout, const ChartCurve& curve)
 {
     std::string path;
     for (const auto& run : runsOf(chart, curve, false))
@@ -224,7 +224,7 @@ std::string predictedText(const Chart& chart, const Layout& layout, const ChartC
                        path, predictedColour);
 }
 
-std::string measuredText(const Chart& chart, const Layout& layout, const ChartCurve& curve)
+std::string measuredText(const Chart& chart, const ChartLayout& layout, const ChartCurve& curve)
 {
     std::string out;
     for (const auto& run : runsOf(chart, curve, true)) {
@@ -247,7 +247,7 @@ std::string measuredText(const Chart& chart, const Layout& layout, const ChartCu
     return out;
 }
 
-std::string legendText(const Chart& chart, const Layout& layout)
+std::string legendText(const Chart& chart, const ChartLayout& layout)
 {
     std::string out = fmt::format("<g class=\"legend\" fill=\"{}\">\n", inkColour);
     double x = layout.left;
@@ -301,7 +301,7 @@ Chart chartOf(const Series* predicted, const Series* measured)
     else if (one.x.scale == "category")
         chart.x.scale = ChartScale::Category;
     chart.y = {one.yLabel.empty() ? one.label : one.yLabel, one.yUnit, ChartScale::Linear, {}};
-    Range positive;
+    ValueRange positive;
     bool other = false;
     for (const Series* series : {predicted, measured}) {
         if (!series)
@@ -323,7 +323,7 @@ Chart chartOf(const Series* predicted, const Series* measured)
 
 std::string svgChart(const Chart& chart)
 {
-    const Layout layout = layoutOf(chart);
+    const ChartLayout layout = layoutOf(chart);
     const std::string title = escapedForXml(chart.title);
     std::string out = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "

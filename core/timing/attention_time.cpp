@@ -37,7 +37,7 @@ struct FlashShares
     double forwardProducts, forwardPowers, backwardProducts, backwardPowers;
     const char* source;
 };
-constexpr FlashShares hopper{0.436, 0.758, 0.3645, 1.64,
+constexpr FlashShares hopperShares{0.436, 0.758, 0.3645, 1.64,
                              "FlashAttention-2 on H100: 324 and 370 TFLOP/s forward, 291 and 322 "
                              "backward (arXiv:2407.08608, figures 5 and 6)"};
 constexpr FlashShares older{0.876, 1.04, 0.733, 2.25,
@@ -60,12 +60,6 @@ constexpr double hostPanel = 32; ///< queries are padded to whole panels of vect
 double hostTilesBackward(double headDim)
 {
     return std::clamp(0.87 - 0.08 * std::log2(headDim / 64), 0.6, 0.9);
-}
-
-double flopRate(const Device& device, const char* name)
-{
-    const auto entry = device.rates.find(name);
-    return entry == device.rates.end() ? 0 : entry->second.flops.valueOr(0);
 }
 
 const char* rateName(const Device& device, DType dtype)
@@ -125,10 +119,10 @@ private:
 Result<void> Cost::open()
 {
     const char* name = rateName(m_device, m_problem.dtype);
-    m_rate = flopRate(m_device, name);
+    m_rate = m_device.flopRate(name);
     m_clock = m_device.tensorClock.valueOr(m_device.clock.valueOr(0));
     if (m_device.architecture == "Hopper")
-        m_shares = hopper;
+        m_shares = hopperShares;
     const MemoryLevel* dram = m_device.dram();
     if (m_device.isGpu()) {
         m_bandwidth = dram ? levelBandwidth(m_device, *dram, Operation::Copy).valueOr(0) : 0;

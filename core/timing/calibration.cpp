@@ -47,8 +47,6 @@ bool fitLatencies(Device& device, const HostProbes& probes)
     return any;
 }
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
 double interpolated(const std::vector<Probe>& curve, double x)
 {
     const auto above = std::lower_bound(curve.begin(), curve.end(), x,

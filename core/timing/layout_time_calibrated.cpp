@@ -13,7 +13,6 @@ namespace memscape {
 
 namespace {
 
-constexpr double pageBytes = 4096;
 constexpr double lineVisits = 16; // of 4 B: visits of "column far" for each line
 
 WalkLoop innerLoop(const TensorWalk& walk)
@@ -36,10 +35,10 @@ double farStall(const Device& device, const std::string& level, double stride, d
     const double spread = lineVisits * columnStall(device, "column far " + level, rows);
     if (isOnce)
         return spread;
-    const double crowded = columnStall(device, "column " + level, pageBytes);
+    const double crowded = columnStall(device, "column " + level, prefetchedPage);
     if (!(spread > 0) || !(crowded > 0))
         return std::max(spread, crowded);
-    const double share = std::log2(stride / 64) / std::log2(pageBytes / 64);
+    const double share = std::log2(stride / 64) / std::log2(prefetchedPage / 64);
     return spread * std::pow(crowded / spread, share);
 }
 
@@ -48,7 +47,7 @@ double pageShare(const Device& device, double pages)
 {
     double reach = 0;
     for (const TlbLevel& tlb : device.tlbs) {
-        if (tlb.pageBytes == pageBytes && tlb.id.starts_with("near"))
+        if (tlb.pageBytes == prefetchedPage && tlb.id.starts_with("near"))
             reach = tlb.entries.value;
     }
     return reach > 0 ? std::clamp(pages / reach - 1, 0.0, 1.0) : 0;
@@ -59,7 +58,7 @@ double stallOf(const Device& device, const std::string& level, const TensorWalk&
 {
     const auto pitch = double(walk.pitchBytes());
     const double stride = setStride(pitch);
-    if (pitch < pageBytes || isFirst)
+    if (pitch < prefetchedPage || isFirst)
         return columnStall(device, "column " + level, stride);
     return farStall(device, level, stride, double(walk.loops.front().count), isOnce);
 }
@@ -166,7 +165,7 @@ std::optional<WalkTime> calibratedWalkTime(const Device& device, const TensorWal
             share.bytes = lines[i] * line;
             share.seconds = lines[i] * stallOf(device, share.level, walk, i == 0,
                                                lines[i] * line <= 1.5 * distinct && 4 * lines[i] <= double(walk.elements));
-            if (i + 1 < time.served.size() && pitch >= pageBytes)
+            if (i + 1 < time.served.size() && pitch >= prefetchedPage)
                 share.seconds += lines[i] * pageShare(device, count) * walkStall;
             time.memory += share.seconds;
         }

@@ -11,7 +11,6 @@ namespace memscape {
 
 namespace {
 
-constexpr double pageBytes = 4096;    // beyond, prefetchers stop
 constexpr double runLines = 4;        // that tiles in registers read from each row
 constexpr double fillClocks = 2;      // of a line from L2 into L1: half a line a clock
 
@@ -20,7 +19,7 @@ constexpr double fillClocks = 2;      // of a line from L2 into L1: half a line 
 double coreLineRate(const Device& device, double pitch, std::string* source)
 {
     const double one = dramLineRate(device, Operation::Read, pitch, 1, source);
-    if (pitch < pageBytes / 2)
+    if (pitch < prefetchedPage / 2)
         return one;
     return std::min(one, dramLineRate(device, Operation::Read, pitch, std::max(1, device.threads)) / std::max(1, device.units));
 }
@@ -43,7 +42,7 @@ double lineSeconds(const Device& device, const MemoryLevel& level, double pitch,
     if (level.id == "L2")
         seconds = std::max(1 / rate, fillClocks / device.clock.valueOr(1e9));
     // What a far walk misses in the caches of its own shares their sets: it waits as memory's lines do.
-    if (crowds && &level == device.lastCache() && pitch >= pageBytes)
+    if (crowds && &level == device.lastCache() && pitch >= prefetchedPage)
         seconds = std::max(seconds, 1 / coreLineRate(device, far, nullptr));
     return seconds;
 }

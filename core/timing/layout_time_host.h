@@ -12,6 +12,8 @@ Result<WalkTime> hostWalkTime(const Device& device, const TensorWalk& walk);
 /// `version` from 1 to copyVersionCount.
 Result<CopyTime> hostCopyTime(const Device& device, const TensorWalk& walk, int version);
 
+inline constexpr double prefetchedPage = 4096; ///< B; prefetchers stop at its end
+
 /// The two loops of a copy that are turned: `a` is fastest in the target, `b` in the storage.
 struct CopyPlane
 {

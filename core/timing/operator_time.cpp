@@ -9,12 +9,6 @@ namespace memscape {
 
 namespace {
 
-double flopRate(const Device& device, const char* name)
-{
-    const auto entry = device.rates.find(name);
-    return entry == device.rates.end() ? 0 : entry->second.flops.valueOr(0);
-}
-
 double linkRate(const Device& device, std::string_view id)
 {
     for (const Link& link : device.links)
@@ -24,16 +18,16 @@ double linkRate(const Device& device, std::string_view id)
 }
 
 /// What takes an operator's time.
-struct Parts
+struct TimeParts
 {
     double calls = 0, memory = 0, arithmetic = 0; ///< s, added up
     double total() const { return calls + memory + arithmetic; }
 };
 
 /// On a processor. `rates` are those of the plan's formats; other formats than FP32 run as much faster.
-Parts hostParts(const HostOperations& host, const DeviceRates& rates, const OperatorCost& cost, double efficiency)
+TimeParts hostParts(const HostOperations& host, const DeviceRates& rates, const OperatorCost& cost, double efficiency)
 {
-    Parts parts;
+    TimeParts parts;
     double pieces = 0;
     for (const ProductPart& product : cost.products) {
         const HostProductTime time = host.productTime(product.way, product.shape);
@@ -60,7 +54,7 @@ Parts hostParts(const HostOperations& host, const DeviceRates& rates, const Oper
 /// One operator, forward or backward.
 struct Run
 {
-    Parts parts; ///< s; on a GPU all of it under what holds it
+    TimeParts parts; ///< s; on a GPU all of it under what holds it
     double flops = 0; ///< of a product
 };
 
@@ -92,14 +86,14 @@ public:
     }
 
 private:
-    Parts deviceParts(const OperatorCost& cost) const
+    TimeParts deviceParts(const OperatorCost& cost) const
     {
         const double arithmetic =
             cost.flops / (m_rates.rate(cost) * (cost.isProduct ? m_efficiency : 1));
         const double memory = cost.bytes / m_rates.bandwidth;
         const double launch = cost.kernels * m_rates.launch;
         const double seconds = operatorSeconds(m_rates, cost, m_efficiency);
-        Parts parts;
+        TimeParts parts;
         if (launch > std::max(arithmetic, memory))
             parts.calls = seconds;
         else
@@ -256,11 +250,11 @@ Result<DeviceRates> deviceRates(const Device& device)
     rates.launch = device.launch.valueOr(0);
     rates.peer = linkRate(device, "peer");
     rates.host = linkRate(device, "host");
-    rates.float32 = flopRate(device, "fp32");
-    rates.float16 = flopRate(device, "fp16");
-    rates.bfloat16 = flopRate(device, "bf16");
-    rates.float8 = flopRate(device, "fp8");
-    rates.tensorFloat32 = flopRate(device, "tf32");
+    rates.float32 = device.flopRate("fp32");
+    rates.float16 = device.flopRate("fp16");
+    rates.bfloat16 = device.flopRate("bf16");
+    rates.float8 = device.flopRate("fp8");
+    rates.tensorFloat32 = device.flopRate("tf32");
     if (rates.bandwidth <= 0 || rates.float32 <= 0)
         return fail(
             "predict.device",

@@ -14,9 +14,9 @@ namespace {
 
 constexpr const char* cublas = "cuBLAS product of 8192 × 8192 × 8192";
 constexpr const char* mamf = "the best matrix product over many shapes (MAMF)";
-constexpr const char* hopper =
+constexpr const char* hopperSource =
     "waynehacking8/blackwell-tensorcore-kernels, bench.csv, H100 SXM, CUDA 13.1";
-constexpr const char* ampere = "gau-nernst/learn-cuda, 02b, A100 40 GB";
+constexpr const char* ampereSource = "gau-nernst/learn-cuda, 02b, A100 40 GB";
 constexpr const char* blackwell = "gau-nernst/learn-cuda, 02b, at 400 W, middle of 166 to 177";
 constexpr const char* tables = "stas00/ml-engineering @744d01e";
 constexpr const char* orin = "infinigence/ApxInf doc/jetson-roofline.md @21ae1dc, at MAXN, middle of 33.4 to 34.1";
@@ -34,20 +34,20 @@ struct Published
 // FP16 and BF16 run on the same units; the H200 has the multiprocessors and clocks of the H100 SXM,
 // and the A100s differ in memory alone: their values are derived.
 constexpr Published published[] = {
-    {"nvidia-h100-sxm", "fp16", 756, Evidence::Measured, hopper, cublas},
-    {"nvidia-h100-sxm", "bf16", 756, Evidence::Derived, hopper, cublas},
-    {"nvidia-h100-sxm", "tf32", 415, Evidence::Measured, hopper, cublas},
-    {"nvidia-h100-sxm", "fp32", 48.5, Evidence::Measured, hopper, cublas},
+    {"nvidia-h100-sxm", "fp16", 756, Evidence::Measured, hopperSource, cublas},
+    {"nvidia-h100-sxm", "bf16", 756, Evidence::Derived, hopperSource, cublas},
+    {"nvidia-h100-sxm", "tf32", 415, Evidence::Measured, hopperSource, cublas},
+    {"nvidia-h100-sxm", "fp32", 48.5, Evidence::Measured, hopperSource, cublas},
     {"nvidia-h100-sxm", "fp8", 1403, Evidence::Measured, tables, mamf},
-    {"nvidia-h200", "fp16", 756, Evidence::Derived, hopper, cublas},
-    {"nvidia-h200", "bf16", 756, Evidence::Derived, hopper, cublas},
-    {"nvidia-h200", "tf32", 415, Evidence::Derived, hopper, cublas},
-    {"nvidia-h200", "fp32", 48.5, Evidence::Derived, hopper, cublas},
+    {"nvidia-h200", "fp16", 756, Evidence::Derived, hopperSource, cublas},
+    {"nvidia-h200", "bf16", 756, Evidence::Derived, hopperSource, cublas},
+    {"nvidia-h200", "tf32", 415, Evidence::Derived, hopperSource, cublas},
+    {"nvidia-h200", "fp32", 48.5, Evidence::Derived, hopperSource, cublas},
     {"nvidia-h200", "fp8", 1453, Evidence::Measured, tables, mamf},
-    {"nvidia-a100-40gb", "fp16", 262, Evidence::Measured, ampere, cublas},
-    {"nvidia-a100-40gb", "bf16", 262, Evidence::Derived, ampere, cublas},
-    {"nvidia-a100-80gb", "fp16", 262, Evidence::Derived, ampere, cublas},
-    {"nvidia-a100-80gb", "bf16", 262, Evidence::Derived, ampere, cublas},
+    {"nvidia-a100-40gb", "fp16", 262, Evidence::Measured, ampereSource, cublas},
+    {"nvidia-a100-40gb", "bf16", 262, Evidence::Derived, ampereSource, cublas},
+    {"nvidia-a100-80gb", "fp16", 262, Evidence::Derived, ampereSource, cublas},
+    {"nvidia-a100-80gb", "bf16", 262, Evidence::Derived, ampereSource, cublas},
     {"nvidia-b200", "bf16", 1745, Evidence::Measured, tables, mamf},
     {"nvidia-b200", "fp8", 3433, Evidence::Measured, tables, mamf},
     {"amd-mi300x", "bf16", 668, Evidence::Measured, tables, mamf},

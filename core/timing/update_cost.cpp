@@ -3,6 +3,7 @@
 // a read and a write (2), addcmul of three operands 4, and so on, in elements of the updated
 // tensor.
 #include "core/timing/operator_time.h"
+#include "core/training/optimizer_step.h"
 
 #include <algorithm>
 
@@ -10,7 +11,6 @@ namespace memscape {
 
 namespace {
 
-constexpr double normChunk = 65536; ///< elements of a chunk of a multi-tensor kernel
 constexpr double chunksOfLaunch = 320; ///< chunks that one launch takes
 
 struct Passes
@@ -81,7 +81,7 @@ OperatorCost updateCost(const std::vector<ParameterTensor>& parameters, const Pl
         cost.flops += byMuon ? orthogonalizationFlops(tensor) : elements;
         cost.isProduct |= byMuon;
         cost.kernels += plan.update == UpdateStyle::Foreach || plan.update == UpdateStyle::Fused
-            ? passes.operators * elements / normChunk / chunksOfLaunch
+            ? passes.operators * elements / double(normChunk) / chunksOfLaunch
             : passes.operators;
     }
     cost.kernels = std::max(cost.kernels, 1.0);

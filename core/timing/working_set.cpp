@@ -9,8 +9,6 @@ namespace memscape {
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
 bool onLoadPath(const MemoryLevel& level)
 {
     return level.kind != LevelKind::Registers && level.kind != LevelKind::Scratchpad

@@ -8,18 +8,18 @@ namespace memscape {
 
 namespace {
 
-struct Parts
+struct NoiseParts
 {
     double trace = 0, squared = 0, signal = 0;
 };
 
-double correctedOf(const Parts& parts)
+double correctedOf(const NoiseParts& parts)
 {
     return parts.signal > 0 ? parts.trace / parts.signal : std::numeric_limits<double>::infinity();
 }
 
 /// (n − 1)/n Σ (leave-one-out − their mean)², the jackknife's variance.
-double jackknife(std::span<const GradientNoise> measurements, const Parts& sum)
+double jackknife(std::span<const GradientNoise> measurements, const NoiseParts& sum)
 {
     const double count = double(measurements.size());
     std::vector<double> without;
@@ -53,7 +53,7 @@ GradientNoise noiseOfTwoBatches(double small, double smallSquaredNorm, double la
 
 NoiseScale noiseScaleOf(std::span<const GradientNoise> measurements)
 {
-    Parts sum;
+    NoiseParts sum;
     for (const GradientNoise& one : measurements) {
         sum.trace += one.trace;
         sum.squared += one.squared;

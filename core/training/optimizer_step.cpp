@@ -10,8 +10,6 @@ namespace memscape {
 
 namespace {
 
-constexpr std::int64_t normChunk = 65536; ///< elements per block of a multi-tensor kernel
-
 bool updatesOnDevice(const Plan& plan)
 {
     return plan.hasOptimizer() && plan.offload == Offload::None;

@@ -20,6 +20,8 @@
 
 namespace memscape {
 
+inline constexpr std::int64_t normChunk = 65536; ///< elements of a chunk of a multi-tensor kernel
+
 /// What `allocateOptimizer` made and the step may replace.
 struct OptimizerBlocks
 {

@@ -24,12 +24,7 @@ std::vector<std::size_t> parameterOfStorage(const Graph& graph)
     return parameter;
 }
 
-bool isProduct(OperatorKind kind)
-{
-    return kind == OperatorKind::Mm || kind == OperatorKind::Addmm || kind == OperatorKind::Bmm;
-}
-
-bool isLookup(OperatorKind kind)
+bool isTableLookup(OperatorKind kind)
 {
     return kind == OperatorKind::Embedding || kind == OperatorKind::Index;
 }
@@ -43,11 +38,11 @@ void markEmbeddings(const Graph& graph, std::vector<ParameterTensor>& parameters
     std::size_t head = noParameter;
     for (const Operator& op : graph.operators) {
         const auto inputs = graph.inputs(op);
-        if (isLookup(op.kind) && parameterOf(inputs[0]) != noParameter) {
+        if (isTableLookup(op.kind) && parameterOf(inputs[0]) != noParameter) {
             ParameterTensor& table = parameters[parameterOf(inputs[0])];
             table.isEmbedding = true;
             words = std::max(words, table.shape[0]);
-        } else if (isProduct(op.kind)) {
+        } else if (isMatrixProduct(op.kind)) {
             head = parameterOf(inputs[1]);
         }
     }

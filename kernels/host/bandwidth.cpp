@@ -8,17 +8,16 @@ namespace memscape::host {
 
 namespace {
 
-constexpr double secondsPerSample = 1e-3;
-constexpr std::size_t line = 64;
+constexpr double bandwidthSample = 1e-3;
 /// Two arrays of one thread must not start at the same place of a page, or loads wait for stores that
 /// only look as if they went to the same address (4 KiB aliasing). So each is a little shorter than its
 /// share and follows the one before, where arrays are large enough for that not to matter.
-constexpr std::size_t skew = 9 * line;
+constexpr std::size_t skew = 9 * cacheLine;
 constexpr std::size_t skewedFrom = 16384;
 /// Threads look whether to stop after so many bytes.
-constexpr std::size_t betweenStops = std::size_t {64} << 20;
+constexpr std::size_t bytesBetweenStops = std::size_t {64} << 20;
 
-struct Layout
+struct StreamLayout
 {
     std::size_t slice = 0;  ///< bytes of one array of one thread
     std::size_t stride = 0; ///< share of one array: the slice, and what the skew leaves alone
@@ -31,19 +30,19 @@ struct Layout
     }
 };
 
-Layout layoutOf(const BandwidthPoint& point)
+StreamLayout layoutOf(const BandwidthPoint& point)
 {
-    Layout layout;
+    StreamLayout layout;
     layout.arrays = streamArrays(point.operation);
     layout.threads = std::max(point.threads, 1);
     const auto parts = static_cast<std::size_t>(layout.arrays * layout.threads);
-    layout.stride = std::max(point.bytes / parts / line, std::size_t {1}) * line;
+    layout.stride = std::max(point.bytes / parts / cacheLine, std::size_t {1}) * cacheLine;
     const bool skewed = layout.arrays > 1 && layout.stride >= skewedFrom;
     layout.slice = layout.stride - (skewed ? skew : 0);
     return layout;
 }
 
-StreamSlice sliceOf(const Buffer& buffer, const Layout& layout, int thread)
+StreamSlice sliceOf(const Buffer& buffer, const StreamLayout& layout, int thread)
 {
     std::byte* const begin
         = buffer.data() + layout.stride * static_cast<std::size_t>(layout.arrays * thread);
@@ -55,17 +54,17 @@ StreamSlice sliceOf(const Buffer& buffer, const Layout& layout, int thread)
 void runPasses(const ThreadTeam& team, StreamFunction kernel, const StreamSlice& slice,
                std::size_t repeats)
 {
-    if (slice.bytes <= betweenStops) {
+    if (slice.bytes <= bytesBetweenStops) {
         kernel(slice, repeats);
         return;
     }
     for (; repeats > 0; --repeats) {
-        for (std::size_t at = 0; at < slice.bytes && !team.stopping(); at += betweenStops) {
+        for (std::size_t at = 0; at < slice.bytes && !team.stopping(); at += bytesBetweenStops) {
             StreamSlice piece = slice;
             piece.a += at;
             piece.b = slice.b ? slice.b + at : nullptr;
             piece.c = slice.c ? slice.c + at : nullptr;
-            piece.bytes = std::min(betweenStops, slice.bytes - at);
+            piece.bytes = std::min(bytesBetweenStops, slice.bytes - at);
             kernel(piece, 1);
         }
     }
@@ -76,7 +75,7 @@ void runPasses(const ThreadTeam& team, StreamFunction kernel, const StreamSlice&
 Result<BandwidthSamples> measureBandwidth(HostSession& session, const BandwidthPoint& point,
                                           const StoppingOptions& options)
 {
-    const Layout layout = layoutOf(point);
+    const StreamLayout layout = layoutOf(point);
     MEMSCAPE_CHECK(session.checkFits(static_cast<double>(layout.total())));
     MEMSCAPE_TRY(buffer, allocate(layout.total(), point.pages, session.memory()));
     const StreamFunction kernel = point.kernel ? point.kernel : bestStream(point.operation).run;
@@ -94,15 +93,15 @@ Result<BandwidthSamples> measureBandwidth(HostSession& session, const BandwidthP
         [&](int thread) {
             const StreamSlice slice = sliceOf(buffer, layout, thread);
             const std::size_t bytes = layout.stride * static_cast<std::size_t>(layout.arrays);
-            for (std::size_t at = 0; at < bytes && !team.stopping(); at += betweenStops)
-                std::memset(slice.a + at, 1, std::min(betweenStops, bytes - at));
+            for (std::size_t at = 0; at < bytes && !team.stopping(); at += bytesBetweenStops)
+                std::memset(slice.a + at, 1, std::min(bytesBetweenStops, bytes - at));
         },
         layout.threads);
     MEMSCAPE_CHECK(session.checkStopped());
     pass(1);
     const double once = possibleSeconds(
         pass(1), static_cast<double>(layout.slice) * static_cast<double>(layout.arrays));
-    const auto repeats = std::max<std::size_t>(1, static_cast<std::size_t>(secondsPerSample / once));
+    const auto repeats = std::max<std::size_t>(1, static_cast<std::size_t>(bandwidthSample / once));
 
     BandwidthSamples samples;
     samples.namedBytes = static_cast<double>(layout.slice)

@@ -10,7 +10,6 @@ namespace memscape::host {
 
 namespace {
 
-constexpr double shortestSample = 200e-6; // s; shorter steps are repeated within a sample
 constexpr double aloneFlops = 4e6; // of a step; waking the others takes longer
 constexpr std::int64_t aloneInputs = 16384; // numbers to make; the same
 

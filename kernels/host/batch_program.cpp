@@ -11,7 +11,7 @@ namespace memscape::host {
 
 namespace {
 
-constexpr std::size_t grain = 16; // floats of a cache line
+constexpr std::size_t lineGrain = 16; // floats of a cache line
 
 /// Threads that are running wait here for each other; short, so they spin before they yield.
 class SpinBarrier
@@ -47,7 +47,7 @@ struct alignas(64) Worker
     ProductScratch* scratch = nullptr;
     int thread = 0, threads = 1;
 
-    Part part(std::int64_t count) const { return partOf(std::size_t(count), thread, threads, grain); }
+    Part part(std::int64_t count) const { return partOf(std::size_t(count), thread, threads, lineGrain); }
     Part rowsOf(std::int64_t count) const { return partOf(std::size_t(count), thread, threads, 1); }
 };
 
@@ -94,10 +94,10 @@ MEMSCAPE_INLINE void inputGradient(Worker& worker, const BatchOperation& op, con
 /// Sums of a few columns, in registers.
 MEMSCAPE_INLINE void sumRows(const float* from, std::size_t stride, std::size_t rows, std::size_t columns, float* to)
 {
-    float sums[grain] = {};
-    if (columns == grain) {
+    float sums[lineGrain] = {};
+    if (columns == lineGrain) {
         for (std::size_t row = 0; row < rows; ++row) {
-            for (std::size_t k = 0; k < grain; ++k)
+            for (std::size_t k = 0; k < lineGrain; ++k)
                 sums[k] += from[row * stride + k];
         }
     } else {
@@ -119,8 +119,8 @@ MEMSCAPE_INLINE void weightGradient(Worker& worker, const BatchOperation& op, co
                      op.b + slabs.columns.begin, in, false, op.result + slabs.rows.begin * in + slabs.columns.begin, in, false},
                     *worker.scratch);
     const Part part = worker.part(op.outputs);
-    for (std::size_t k = part.begin; k < part.end; k += grain)
-        sumRows(op.a + k, out, rows, std::min(grain, part.end - k), op.second + k);
+    for (std::size_t k = part.begin; k < part.end; k += lineGrain)
+        sumRows(op.a + k, out, rows, std::min(lineGrain, part.end - k), op.second + k);
 }
 
 MEMSCAPE_INLINE float squares(const float* values, std::size_t count)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/blas.h"
 
+#include "kernels/host/library_symbol.h"
 #include "kernels/host/threads.h"
 #include "kernels/measure/memory.h"
 
@@ -17,19 +18,13 @@ namespace {
 constexpr int rowMajor = 101, plain = 111, transposed = 112; // of the C interface to the BLAS
 constexpr int withThreads = 1; // openblas_get_parallel(): built for pthreads
 
-struct Library
+struct BlasLibrary
 {
     void (*sgemm)(int order, int transA, int transB, int m, int n, int k, float alpha,
                   const float* a, int lda, const float* b, int ldb, float beta, float* c,
                   int ldc) = nullptr;
     std::string name; ///< empty when it cannot be used
 };
-
-template <typename Function> bool find(void* library, Function& function, const char* name)
-{
-    function = reinterpret_cast<Function>(dlsym(library, name));
-    return function != nullptr;
-}
 
 /// "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY SkylakeX MAX_THREADS=128" without its
 /// switches.
@@ -49,9 +44,9 @@ bool hasRoomForBuffers()
     return !left || *left > buffer * std::int64_t(physicalCores().size() + 1);
 }
 
-Library openLibrary()
+BlasLibrary openLibrary()
 {
-    Library blas;
+    BlasLibrary blas;
     if (!hasRoomForBuffers())
         return blas;
     void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -61,11 +56,11 @@ Library openLibrary()
     int (*parallel)() = nullptr;
     char* (*config)() = nullptr;
     char* (*core)() = nullptr;
-    if (!find(library, blas.sgemm, "cblas_sgemm")
-        || !find(library, setThreads, "openblas_set_num_threads")
-        || !find(library, parallel, "openblas_get_parallel")
-        || !find(library, config, "openblas_get_config")
-        || !find(library, core, "openblas_get_corename") || parallel() != withThreads)
+    if (!findSymbol(library, blas.sgemm, "cblas_sgemm")
+        || !findSymbol(library, setThreads, "openblas_set_num_threads")
+        || !findSymbol(library, parallel, "openblas_get_parallel")
+        || !findSymbol(library, config, "openblas_get_config")
+        || !findSymbol(library, core, "openblas_get_corename") || parallel() != withThreads)
         return blas;
     setThreads(1);
     blas.name = nameOf(config(), core());
@@ -84,7 +79,7 @@ bool fits(const ProductWork& work)
 
 std::optional<ProductKernel> openBlas()
 {
-    static const Library blas = openLibrary();
+    static const BlasLibrary blas = openLibrary();
     if (blas.name.empty())
         return std::nullopt;
     return ProductKernel{"product " + blas.name, [](const ProductWork& work, ProductScratch&) {

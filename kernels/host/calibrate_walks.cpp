@@ -20,9 +20,7 @@ namespace memscape::host {
 
 namespace {
 
-constexpr double line = 64;
-constexpr double shortestSample = 200e-6; // s
-constexpr std::int64_t betweenStops = std::int64_t(1) << 24; // elements
+constexpr std::int64_t walkBetweenStops = std::int64_t(1) << 24; // elements
 
 TensorWalk walkOfLoops(std::vector<WalkLoop> loops, std::uint64_t itemBytes)
 {
@@ -118,7 +116,7 @@ private:
         for (int version = item == 4 ? 2 : 3; version <= versions; ++version) {
             const std::string kind = fmt::format("tiles {}", version);
             for (double footprint = 0x1p14; footprint <= m_largest / 2; footprint *= footprint < 4e6 ? 4 : footprint < 16e6 ? 2 : std::sqrt(2))
-                planSquare(kind, item, version, std::sqrt(footprint / 2 * double(item)), line);
+                planSquare(kind, item, version, std::sqrt(footprint / 2 * double(item)), cacheLine);
             for (double footprint = 0x1p18; footprint <= m_largest / 2; footprint *= footprint < 8e6 ? 2 : std::sqrt(2))
                 planCrowded(kind + " crowded", item, version, footprint);
         }
@@ -150,7 +148,7 @@ private:
     /// Lines that a cache holds of rows whose distance is an odd multiple of `stride` bytes.
     static double heldOf(const CacheGeometry& cache, double stride)
     {
-        return std::max(1.0, double(cache.sets()) * line / stride) * double(cache.ways);
+        return std::max(1.0, double(cache.sets()) * cacheLine / stride) * double(cache.ways);
     }
 
     void planColumns()
@@ -172,15 +170,15 @@ private:
         }
         // Pages apart: the lines of a column stay in the first cache, one visit in 16 brings one from the level in question.
         for (const double share : {1.0 / 32, 1.0 / 16, 1.0 / 8, 1.0 / 3}) {
-            const double rows = std::floor(heldOf(m_caches.front(), line) * share);
+            const double rows = std::floor(heldOf(m_caches.front(), cacheLine) * share);
             for (std::size_t i = 2; i <= m_caches.size(); ++i) {
                 const double bytes = i < m_caches.size() ? std::sqrt(double(m_caches[i - 1].bytes) * double(m_caches[i].bytes)) : m_largest / 2;
-                const double pitch = (2 * std::floor(bytes / rows / line / 2) - 1) * line;
+                const double pitch = (2 * std::floor(bytes / rows / cacheLine / 2) - 1) * cacheLine;
                 planColumn("column far " + (i < m_caches.size() ? m_caches[i].name : std::string("DRAM")), rows, rows, pitch, pitch / 4);
             }
         }
         if (m_caches.size() > 1)
-            planColumn("column pages", line, std::floor(heldOf(m_caches[1], line) * 0.75), 65 * line, 8);
+            planColumn("column pages", cacheLine, std::floor(heldOf(m_caches[1], cacheLine) * 0.75), 65 * cacheLine, 8);
     }
 
     void planColumn(std::string kind, double stride, double rows, double pitch, double columns)
@@ -241,7 +239,7 @@ Result<std::vector<double>> measureWalk(HostSession& session, WalkArrays& arrays
                     else
                         sum += readWalk(probe.walk, arrays.storage.data());
                     memoryBarrier();
-                    if (probe.walk.elements > betweenStops && session.team().stopping())
+                    if (probe.walk.elements > walkBetweenStops && session.team().stopping())
                         return;
                 }
             },

@@ -58,7 +58,7 @@ std::string checkChase(std::span<const std::byte> memory, const ChaseOptions& op
 
 namespace {
 
-constexpr std::size_t betweenStops = std::size_t {1} << 18; // a few milliseconds
+constexpr std::size_t loadsBetweenStops = std::size_t {1} << 18; // a few milliseconds
 
 std::uint64_t below(std::uint64_t& state, std::uint64_t limit)
 {
@@ -74,12 +74,12 @@ const ChaseNode* buildRandom(std::span<ChaseNode> nodes, std::uint64_t seed, con
     std::iota(successor.begin(), successor.end(), 0u);
     for (std::size_t i = nodes.size() - 1; i > 0; --i) {
         std::swap(successor[i], successor[below(seed, i)]);
-        if (i % betweenStops == 0 && stop())
+        if (i % loadsBetweenStops == 0 && stop())
             return nullptr;
     }
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         nodes[i].next = &nodes[successor[i]];
-        if (i % betweenStops == 0 && stop())
+        if (i % loadsBetweenStops == 0 && stop())
             return nullptr;
     }
     return nodes.data();

@@ -14,29 +14,29 @@ namespace memscape::host {
 
 namespace {
 
-constexpr std::size_t triedSize = 512;
+constexpr std::size_t triedSide = 512;
 constexpr int triedTimes = 3;
 
 /// Seconds of the best of a few products of two matrices that fit the caches.
 double secondsOf(HostSession& session, const ProductKernel& kernel)
 {
-    std::vector<float> a(triedSize * triedSize, 0.5F), b(a), c(a);
+    std::vector<float> a(triedSide * triedSide, 0.5F), b(a), c(a);
     ProductScratch scratch;
     // The first loads code and pages, in every thread: a library takes its buffers before the arrays
     // of the measurement leave it no room.
     session.team().run([&](int) {
         std::vector<float> own(c);
         ProductScratch ownScratch;
-        kernel.run({triedSize, triedSize, triedSize, a.data(), triedSize, false, b.data(),
-                    triedSize, false, own.data(), triedSize, false},
+        kernel.run({triedSide, triedSide, triedSide, a.data(), triedSide, false, b.data(),
+                    triedSide, false, own.data(), triedSide, false},
                    ownScratch);
     });
     double best = std::numeric_limits<double>::infinity();
     for (int i = 0; i < triedTimes; ++i) {
         const double seconds = session.team().run(
             [&](int) {
-                kernel.run({triedSize, triedSize, triedSize, a.data(), triedSize, false, b.data(),
-                            triedSize, false, c.data(), triedSize, false},
+                kernel.run({triedSide, triedSide, triedSide, a.data(), triedSide, false, b.data(),
+                            triedSide, false, c.data(), triedSide, false},
                            scratch);
             },
             1);
@@ -57,7 +57,7 @@ ProductChoice fastestProduct(HostSession& session)
     for (ProductKernel& kernel : kernels) {
         const double seconds = secondsOf(session, kernel);
         choice.tried[kernel.name] =
-            jsonNumber(2.0 * triedSize * triedSize * triedSize / possibleSeconds(seconds, 0));
+            jsonNumber(2.0 * triedSide * triedSide * triedSide / possibleSeconds(seconds, 0));
         if (seconds < best || !choice.kernel.run) {
             best = seconds;
             choice.kernel = std::move(kernel);

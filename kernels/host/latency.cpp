@@ -13,7 +13,7 @@ namespace memscape::host {
 namespace {
 
 constexpr std::size_t loadsPerSample = std::size_t {1} << 20;
-constexpr double secondsPerSample = 0.02;
+constexpr double latencySample = 0.02;
 constexpr std::size_t probeLoads = 16384;
 /// Sets below this many bytes are checked to be one whole cycle after building (a few milliseconds).
 constexpr std::size_t checkedBytes = std::size_t {1} << 20;
@@ -33,7 +33,7 @@ void touch(std::span<const std::byte> memory)
     asm volatile("" : : "r"(sum));
 }
 
-struct Runner
+struct LatencyRunner
 {
     HostSession& session;
     const ChaseNode* node = nullptr;
@@ -69,7 +69,7 @@ Result<LatencySamples> measureLatency(HostSession& session, std::size_t bytes,
     MEMSCAPE_TRY(buffer, allocate(bytes, pages, session.memory()));
     const ChaseOptions layout {variant == LatencyVariant::Window ? chaseWindow : 0, seed};
 
-    Runner runner {session};
+    LatencyRunner runner {session};
     std::string wrong;
     session.team().run(
         [&](int) {
@@ -86,7 +86,7 @@ Result<LatencySamples> measureLatency(HostSession& session, std::size_t bytes,
     runner.warm(buffer.span());
     const double perLoad = std::max(runner.loads(probeLoads) / probeLoads, 1e-11);
     const std::size_t count = std::min(
-        loadsPerSample, static_cast<std::size_t>(secondsPerSample / perLoad) + chaseGroup);
+        loadsPerSample, static_cast<std::size_t>(latencySample / perLoad) + chaseGroup);
     const std::size_t loads = count / chaseGroup * chaseGroup;
 
     StoppingRule rule(options, session.clock());

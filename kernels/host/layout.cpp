@@ -21,8 +21,8 @@ namespace memscape::host {
 
 namespace {
 
-constexpr double shortestSample = 500e-6; // s
-constexpr std::int64_t betweenStops = std::int64_t(1) << 22; // elements
+constexpr double shortestCopySample = 500e-6; // s
+constexpr std::int64_t elementsBetweenStops = std::int64_t(1) << 22; // elements
 
 /// The tensor, and what contiguous() makes of it.
 struct Tensors
@@ -68,7 +68,7 @@ template <typename Work> void LayoutMeasurement::inParts(const TensorWalk& walk,
     if (walk.loops.empty())
         return work(walk, std::int64_t(0));
     const std::int64_t slowest = walk.loops.back().count, each = walk.elements / slowest;
-    const std::int64_t step = std::clamp<std::int64_t>(betweenStops / each / 16 * 16, 1, slowest);
+    const std::int64_t step = std::clamp<std::int64_t>(elementsBetweenStops / each / 16 * 16, 1, slowest);
     for (std::int64_t begin = 0; begin < slowest && !m_session.team().stopping(); begin += step)
         work(sliceOf(walk, begin, std::min(begin + step, slowest)), begin * each);
 }
@@ -179,7 +179,7 @@ Result<SampleSets> LayoutMeasurement::visit(const Parameters& point, int)
     const std::byte* dense = copies ? tensors->dense.data() : tensors->storage.data();
     const auto bytes = double(tensors->walk.elements) * double(tensors->walk.itemBytes);
     const auto repeatsFor = [&](double once) {
-        return std::max<std::int64_t>(1, std::int64_t(shortestSample / possibleSeconds(once, bytes)));
+        return std::max<std::int64_t>(1, std::int64_t(shortestCopySample / possibleSeconds(once, bytes)));
     };
     // Warms up, and says how often a short one is repeated. One that is read r times is as long.
     const std::int64_t viewRepeats = repeatsFor(passes(tensors->walk, tensors->storage.data(), asked.reads));

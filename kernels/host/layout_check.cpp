@@ -13,19 +13,19 @@ namespace memscape::host {
 
 namespace {
 
-constexpr std::size_t guard = 128;
+constexpr std::size_t guardElements = 128;
 constexpr std::byte poison{0xa5};
 
-struct CheckCase
+struct LayoutCheckCase
 {
     Sizes shape;
     const char* views;
 };
 
 /// Sides around the tiles, runs of one, broadcasts, overlaps, offsets, four dimensions.
-const std::vector<CheckCase>& checkCases()
+const std::vector<LayoutCheckCase>& checkCases()
 {
-    static const std::vector<CheckCase> cases{
+    static const std::vector<LayoutCheckCase> cases{
         {{1, 1}, ""},
         {{64, 64}, "t()"},
         {{33, 65}, "t()"},
@@ -46,7 +46,7 @@ const std::vector<CheckCase>& checkCases()
     return cases;
 }
 
-TensorWalk walkOfCase(const CheckCase& one, int itemBytes, TensorView& base)
+TensorWalk walkOfCase(const LayoutCheckCase& one, int itemBytes, TensorView& base)
 {
     base = *freshTensor(one.shape);
     const auto steps = applyAll(base, *parseViews(one.views), itemBytes);
@@ -66,22 +66,22 @@ std::vector<std::byte> numbered(std::int64_t elements, int itemBytes)
     return storage;
 }
 
-void checkCase(const CopyKernel& kernel, const CheckCase& one, Check& check)
+void checkCase(const CopyKernel& kernel, const LayoutCheckCase& one, Check& check)
 {
     TensorView base;
     const TensorWalk walk = walkOfCase(one, kernel.itemBytes, base);
     const auto item = std::size_t(kernel.itemBytes);
     const std::vector<std::byte> storage = numbered(base.storage, kernel.itemBytes);
     const std::size_t bytes = std::size_t(walk.elements) * item;
-    std::vector<std::byte> room(bytes + 2 * guard + 64, poison);
+    std::vector<std::byte> room(bytes + 2 * guardElements + 64, poison);
     const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(room.data()) % 64;
-    std::byte* target = room.data() + (64 - misaligned) % 64 + guard;
+    std::byte* target = room.data() + (64 - misaligned) % 64 + guardElements;
     kernel.run(walk, storage.data(), target);
     for (std::int64_t i = 0; i < walk.elements; ++i) {
         const bool isEqual = std::memcmp(target + std::size_t(i) * item, storage.data() + walk.address(i), item) == 0;
         check.require(std::size_t(i), isEqual, fmt::format("{} {}: another element", sizesText(one.shape), one.views));
     }
-    for (std::size_t i = 0; i < guard; ++i) {
+    for (std::size_t i = 0; i < guardElements; ++i) {
         check.require(i, *(target - 1 - i) == poison, "written before the target");
         check.require(i, target[bytes + i] == poison, "written behind the target");
     }
@@ -92,7 +92,7 @@ void checkCase(const CopyKernel& kernel, const CheckCase& one, Check& check)
 Check checkCopy(const CopyKernel& kernel)
 {
     Check check;
-    for (const CheckCase& one : checkCases())
+    for (const LayoutCheckCase& one : checkCases())
         checkCase(kernel, one, check);
     return check;
 }
@@ -101,7 +101,7 @@ Check checkReadWalk(int itemBytes)
 {
     Check check;
     std::size_t index = 0;
-    for (const CheckCase& one : checkCases()) {
+    for (const LayoutCheckCase& one : checkCases()) {
         TensorView base;
         const TensorWalk walk = walkOfCase(one, itemBytes, base);
         const std::vector<std::byte> storage = numbered(base.storage, itemBytes);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/onednn.h"
 
+#include "kernels/host/library_symbol.h"
+
 #include <array>
 #include <cstdlib>
 
@@ -42,13 +44,7 @@ struct MemoryDescription
 };
 using ProductDescription = std::array<std::byte, 16384>;
 
-template <typename Function> bool find(void* library, Function& function, const char* name)
-{
-    function = reinterpret_cast<Function>(dlsym(library, name));
-    return function != nullptr;
-}
-
-struct Library
+struct DnnLibrary
 {
     int major = 0;
     std::string name; ///< empty when it cannot be used
@@ -120,64 +116,64 @@ bool avoidAmx(void* library)
     int (*effective)() = nullptr;
     int (*setMost)(int) = nullptr;
     if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr || std::getenv("DNNL_MAX_CPU_ISA") != nullptr
-        || !find(library, setMost, "dnnl_set_max_cpu_isa") || !find(library, effective, "dnnl_get_effective_cpu_isa"))
+        || !findSymbol(library, setMost, "dnnl_set_max_cpu_isa") || !findSymbol(library, effective, "dnnl_get_effective_cpu_isa"))
         return false;
     if (!hasAmx())
         return false;
     return setMost(withoutAmx) == success && (effective() & amx) == 0;
 }
 
-bool Library::load(void* library)
+bool DnnLibrary::load(void* library)
 {
     const bool isWithoutAmx = avoidAmx(library);
     const Version* (*version)() = nullptr;
-    if (!find(library, version, "dnnl_version")
-        || !find(library, createEngine, "dnnl_engine_create")
-        || !find(library, createStream, "dnnl_stream_create")
-        || !find(library, wait, "dnnl_stream_wait")
-        || !find(library, destroyStream, "dnnl_stream_destroy")
-        || !find(library, createMemory, "dnnl_memory_create")
-        || !find(library, setHandle, "dnnl_memory_set_data_handle")
-        || !find(library, destroyMemory, "dnnl_memory_destroy")
-        || !find(library, createPrimitive, "dnnl_primitive_create")
-        || !find(library, destroyPrimitive, "dnnl_primitive_destroy")
-        || !find(library, destroyDescription, "dnnl_primitive_desc_destroy")
-        || !find(library, query, "dnnl_primitive_desc_query")
-        || !find(library, execute, "dnnl_primitive_execute"))
+    if (!findSymbol(library, version, "dnnl_version")
+        || !findSymbol(library, createEngine, "dnnl_engine_create")
+        || !findSymbol(library, createStream, "dnnl_stream_create")
+        || !findSymbol(library, wait, "dnnl_stream_wait")
+        || !findSymbol(library, destroyStream, "dnnl_stream_destroy")
+        || !findSymbol(library, createMemory, "dnnl_memory_create")
+        || !findSymbol(library, setHandle, "dnnl_memory_set_data_handle")
+        || !findSymbol(library, destroyMemory, "dnnl_memory_destroy")
+        || !findSymbol(library, createPrimitive, "dnnl_primitive_create")
+        || !findSymbol(library, destroyPrimitive, "dnnl_primitive_destroy")
+        || !findSymbol(library, destroyDescription, "dnnl_primitive_desc_destroy")
+        || !findSymbol(library, query, "dnnl_primitive_desc_query")
+        || !findSymbol(library, execute, "dnnl_primitive_execute"))
         return false;
     major = version()->major;
     const bool isWhole = major == 2
-        ? find(library, describeMemory2, "dnnl_memory_desc_init_by_strides")
-            && find(library, describeProduct2, "dnnl_matmul_desc_init")
-            && find(library, createDescription2, "dnnl_primitive_desc_create")
-        : major == 3 && find(library, describeMemory3, "dnnl_memory_desc_create_with_strides")
-            && find(library, forgetMemory3, "dnnl_memory_desc_destroy")
-            && find(library, createDescription3, "dnnl_matmul_primitive_desc_create");
+        ? findSymbol(library, describeMemory2, "dnnl_memory_desc_init_by_strides")
+            && findSymbol(library, describeProduct2, "dnnl_matmul_desc_init")
+            && findSymbol(library, createDescription2, "dnnl_primitive_desc_create")
+        : major == 3 && findSymbol(library, describeMemory3, "dnnl_memory_desc_create_with_strides")
+            && findSymbol(library, forgetMemory3, "dnnl_memory_desc_destroy")
+            && findSymbol(library, createDescription3, "dnnl_matmul_primitive_desc_create");
     if (!isWhole || createEngine(&engine, cpuEngine, 0) != success)
         return false;
     // It brings its OpenMP with it; one that uses other threads cannot be kept to one here.
     void* openMp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (openMp == nullptr || !find(openMp, setThreads, "omp_set_num_threads"))
+    if (openMp == nullptr || !findSymbol(openMp, setThreads, "omp_set_num_threads"))
         return false;
     name = fmt::format("oneDNN {}.{}.{}{}", major, version()->minor, version()->patch, isWithoutAmx ? " without AMX" : "");
     return true;
 }
 
-bool Library::describe(MemoryDescription& into, const Dimensions& sizes, const Dimensions& strides,
+bool DnnLibrary::describe(MemoryDescription& into, const Dimensions& sizes, const Dimensions& strides,
                        int type) const
 {
     return major == 2 ? describeMemory2(into.bytes.data(), 2, sizes, type, strides) == success
                       : describeMemory3(&into.handle, 2, sizes, type, strides) == success;
 }
 
-void Library::forget(MemoryDescription& description) const
+void DnnLibrary::forget(MemoryDescription& description) const
 {
     if (description.handle != nullptr)
         forgetMemory3(description.handle);
     description.handle = nullptr;
 }
 
-void* Library::product(const MemoryDescription& a, const MemoryDescription& b,
+void* DnnLibrary::product(const MemoryDescription& a, const MemoryDescription& b,
                        const MemoryDescription& c) const
 {
     void* made = nullptr;
@@ -191,16 +187,16 @@ void* Library::product(const MemoryDescription& a, const MemoryDescription& b,
     return made;
 }
 
-const Library& library()
+const DnnLibrary& library()
 {
-    static const Library opened = [] {
+    static const DnnLibrary opened = [] {
         for (const char* name : {"libdnnl.so.3", "libdnnl.so.2"}) {
-            Library found;
+            DnnLibrary found;
             void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
             if (handle != nullptr && found.load(handle))
                 return found;
         }
-        return Library{};
+        return DnnLibrary{};
     }();
     return opened;
 }
@@ -222,7 +218,7 @@ int dataType(Format format)
 class OneDnnPlan final : public GemmPlan
 {
 public:
-    OneDnnPlan(const Library& dnn, int threads)
+    OneDnnPlan(const DnnLibrary& dnn, int threads)
         : m_dnn(dnn)
         , m_threads(threads)
     {
@@ -258,7 +254,7 @@ public:
     std::string name() const override { return m_name; }
 
 private:
-    const Library& m_dnn;
+    const DnnLibrary& m_dnn;
     int m_threads;
     void *m_description = nullptr, *m_primitive = nullptr, *m_stream = nullptr;
     void *m_a = nullptr, *m_b = nullptr, *m_c = nullptr;

@@ -8,18 +8,19 @@
 
 namespace memscape::host {
 
+struct ProbedLayer
+{
+    std::int64_t inputs, outputs;
+};
+
 namespace {
 
 constexpr double sampleSeconds = 1e-3; // of a pass
 constexpr int fewestRuns = 2, mostRuns = 12;
 constexpr int copies = 4; ///< operations of a step that is timed: few, as in a real one
-constexpr int sets = 2; ///< of arrays that they take in turn
+constexpr int arraySets = 2; ///< of arrays that they take in turn
 
-struct Layer
-{
-    std::int64_t inputs, outputs;
-};
-constexpr Layer layers[] = {{96, 96}, {320, 96}, {96, 320}, {160, 160}, {640, 320}};
+constexpr ProbedLayer layers[] = {{96, 96}, {320, 96}, {96, 320}, {160, 160}, {640, 320}};
 constexpr std::int64_t batches[] = {1, 3, 6, 12, 24, 48, 96, 192, 384, 768};
 constexpr std::int64_t passElements[] = {3000, 6000, 12000, 24000};
 constexpr std::int64_t nothing = 16; ///< elements of a call that does next to nothing
@@ -42,17 +43,17 @@ public:
     float* at(int index) const { return m_buffer.as<float>() + index * m_elements; }
     /// What was just written, what lies there since the last step, what is written now.
     float* fresh() const { return at(1); }
-    float* kept(int set) const { return at(3 + 2 * (set % sets)); }
-    float* result(int set) const { return at(4 + 2 * (set % sets)); }
+    float* kept(int set) const { return at(3 + 2 * (set % arraySets)); }
+    float* result(int set) const { return at(4 + 2 * (set % arraySets)); }
     float* bias() const { return at(2); }
 
 private:
-    static constexpr int count = 3 + 2 * sets;
+    static constexpr int count = 3 + 2 * arraySets;
     Buffer m_buffer;
     std::int64_t m_elements = 0;
 };
 
-BatchOperation productOf(HostOperation kind, std::int64_t batch, const Layer& layer, const Arrays& arrays, int set)
+BatchOperation productOf(HostOperation kind, std::int64_t batch, const ProbedLayer& layer, const Arrays& arrays, int set)
 {
     using Kind = BatchOperation::Kind;
     const auto [in, out] = layer;
@@ -69,7 +70,7 @@ BatchOperation passOf(std::int64_t elements, const float* from, float* to)
     return {BatchOperation::Kind::Relu, 1, 0, elements, from, nullptr, nullptr, to};
 }
 
-ProductShape shapeOf(HostOperation kind, std::int64_t batch, const Layer& layer)
+ProductShape shapeOf(HostOperation kind, std::int64_t batch, const ProbedLayer& layer)
 {
     const double m = double(batch), in = double(layer.inputs), out = double(layer.outputs);
     switch (kind) {
@@ -96,7 +97,7 @@ BatchOperations callsOf(const Arrays& arrays)
 
 /// A product reads what all threads have just written, their parts lying in each other's caches: each follows a pass
 /// that writes its operand. `alone` is the step without the products, whose time is taken off.
-BatchOperations stepOf(HostOperation kind, std::int64_t batch, const Layer& layer, const Arrays& arrays, bool alone)
+BatchOperations stepOf(HostOperation kind, std::int64_t batch, const ProbedLayer& layer, const Arrays& arrays, bool alone)
 {
     if (kind == HostOperation::Start)
         return {};
@@ -123,7 +124,7 @@ struct OperationProber::Task
 {
     HostOperation kind;
     std::int64_t batch;
-    Layer layer;
+    ProbedLayer layer;
     std::vector<double> samples = {}; ///< s of a step, less what it takes without its operations
 };
 
@@ -134,7 +135,7 @@ OperationProber::OperationProber(HostSession& session, const ProductKernel& prod
 {
     for (const std::int64_t elements : passElements)
         m_tasks.push_back({HostOperation::Elementwise, 1, {1, elements}});
-    for (const Layer& layer : layers) {
+    for (const ProbedLayer& layer : layers) {
         for (const std::int64_t batch : batches) {
             for (const auto kind : {HostOperation::Forward, HostOperation::InputGradient, HostOperation::WeightGradient})
                 m_tasks.push_back({kind, batch, layer});

@@ -22,7 +22,6 @@ namespace memscape::host {
 
 namespace {
 
-constexpr double shortestSample = 200e-6; // s; shorter products are repeated within a sample
 constexpr std::int64_t triedSize = 512;
 
 /// Matrices of one product: operands that the format holds exactly, and room for the result.

@@ -290,7 +290,7 @@ void product_v2_64(const ProductWork& w, ProductScratch& scratch)
 
 // --- Checks --------------------------------------------------------------------------------------
 
-constexpr float guard = 1.25e30F;
+constexpr float overflowGuard = 1.25e30F;
 
 /// Numbers of both signs whose sums have no pattern.
 float sample(std::size_t i)
@@ -312,7 +312,7 @@ void compareProduct(Check& check, const ProductKernel& kernel, ProductWork w)
     std::vector<float> before(w.rows * w.cStride,
                               w.adds ? 0.5F : std::numeric_limits<float>::quiet_NaN());
     for (std::size_t i = w.columns; i < before.size(); i += w.cStride)
-        before[i] = before[i + 1] = guard;
+        before[i] = before[i + 1] = overflowGuard;
     std::vector<float> c = before, again = before;
     ProductScratch scratch;
     w.a = a.data();
@@ -331,7 +331,7 @@ void compareProduct(Check& check, const ProductKernel& kernel, ProductWork w)
                     * double(elementOf(w.b, w.bStride, w.bTransposed, k, j));
             check.compare(i * w.cStride + j, double(c[i * w.cStride + j]), sum);
         }
-        check.require(i * w.cStride + w.columns, c[i * w.cStride + w.columns] == guard,
+        check.require(i * w.cStride + w.columns, c[i * w.cStride + w.columns] == overflowGuard,
                       "written right of the last column");
     }
 }

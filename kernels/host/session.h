@@ -22,6 +22,9 @@
 
 namespace memscape::host {
 
+inline constexpr double shortestSample = 200e-6; ///< s; shorter work is repeated within a sample
+inline constexpr std::size_t cacheLine = 64;      ///< B
+
 /// What a session reads of the machine. The defaults are this machine's.
 struct Instruments
 {

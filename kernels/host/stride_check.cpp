@@ -41,15 +41,15 @@ void referenceStore(const StrideWork& work, Operation operation, std::size_t ele
     }
 }
 
-struct CheckCase
+struct StrideCheckCase
 {
     std::size_t count, stride, offset;
 };
 
 /// Counts around the unrolling, strides around the line, starts that are not aligned.
-std::vector<CheckCase> checkCases(StrideWalk walk)
+std::vector<StrideCheckCase> checkCases(StrideWalk walk)
 {
-    std::vector<CheckCase> cases;
+    std::vector<StrideCheckCase> cases;
     for (const std::size_t count : {1u, 2u, 7u, 8u, 9u, 17u, 64u, 255u, 257u, 1000u}) {
         if (walk == StrideWalk::Strided) {
             for (const std::size_t stride : {0u, 1u, 2u, 3u, 16u, 17u, 64u})
@@ -62,7 +62,7 @@ std::vector<CheckCase> checkCases(StrideWalk walk)
     return cases;
 }
 
-void checkCase(const StrideKernel& kernel, const CheckCase& one, Check& check)
+void checkCase(const StrideKernel& kernel, const StrideCheckCase& one, Check& check)
 {
     constexpr std::size_t guard = 128;
     const auto element = static_cast<std::size_t>(kernel.elementBytes);
@@ -96,7 +96,7 @@ void checkCase(const StrideKernel& kernel, const CheckCase& one, Check& check)
 Check checkStride(const StrideKernel& kernel)
 {
     Check check;
-    for (const CheckCase& one : checkCases(kernel.walk))
+    for (const StrideCheckCase& one : checkCases(kernel.walk))
         checkCase(kernel, one, check);
     return check;
 }

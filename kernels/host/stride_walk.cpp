@@ -16,12 +16,11 @@ namespace memscape::host {
 namespace {
 
 constexpr double warmSample = 1e-3;
-constexpr std::size_t line = 64;
-constexpr std::size_t grain = std::size_t {2} << 20;
+constexpr std::size_t pageGrain = std::size_t {2} << 20;
 /// A cold sample touches at least so many elements, where the stride leaves room for it.
 constexpr std::size_t coldAccesses = std::size_t {1} << 16;
 /// Threads look whether to stop after so many accesses: at most a few tenths of a second.
-constexpr std::size_t betweenStops = std::size_t {1} << 20;
+constexpr std::size_t elementsOfPart = std::size_t {1} << 20;
 
 std::size_t asSize(std::uint64_t value)
 {
@@ -31,26 +30,26 @@ std::size_t asSize(std::uint64_t value)
 /// Bytes by which repetition `k` of a cold walk starts later.
 std::size_t shiftOf(const StrideCase& walk, std::size_t k)
 {
-    const std::size_t lines = asSize(walk.pitchBytes) / line;
+    const std::size_t lines = asSize(walk.pitchBytes) / cacheLine;
     if (lines < 2)
         return 0;
     constexpr double golden = 0.6180339887498949;
     const double turn = static_cast<double>(k) * golden;
     const auto at = static_cast<std::size_t>((turn - std::floor(turn)) * static_cast<double>(lines));
-    return at * line;
+    return at * cacheLine;
 }
 
 /// How many repetitions make a cold sample.
 std::size_t coldRepeats(const StrideCase& walk)
 {
-    const std::size_t lines = asSize(walk.pitchBytes) / line;
+    const std::size_t lines = asSize(walk.pitchBytes) / cacheLine;
     if (walk.pattern == Pattern::Random || lines < 2)
         return 1;
     const std::size_t wanted = coldAccesses / std::max<std::size_t>(asSize(walk.accesses), 1);
     return std::clamp<std::size_t>(wanted, 1, lines);
 }
 
-struct Runner
+struct StrideRunner
 {
     HostSession& session;
     const StrideArrays& arrays;
@@ -69,10 +68,10 @@ struct Runner
         const Part part = partOf(asSize(walk.accesses), thread, threads);
         for (std::size_t k = 0; k < repeats; ++k) {
             const std::size_t shift = shifted ? shiftOf(walk, k) : 0;
-            for (std::size_t at = part.begin; at < part.end; at += betweenStops) {
+            for (std::size_t at = part.begin; at < part.end; at += elementsOfPart) {
                 if (session.team().stopping())
                     return;
-                kernel.run(block(thread, at, std::min(betweenStops, part.end - at), shift));
+                kernel.run(block(thread, at, std::min(elementsOfPart, part.end - at), shift));
             }
         }
     }
@@ -106,7 +105,7 @@ struct Runner
 bool needsFlush(const HostSession& session, const StrideCase& walk)
 {
     const double touched = std::min(static_cast<double>(walk.arrayBytes),
-                                    static_cast<double>(walk.accesses) * line);
+                                    static_cast<double>(walk.accesses) * cacheLine);
     return touched * walk.arrays() < 4 * session.largestCache();
 }
 
@@ -127,10 +126,10 @@ Result<void> StrideArrays::prepare(HostSession& session, std::size_t bytes, int 
         m_buffers[i] = std::move(buffer);
         session.team().run(
             [&](int thread) {
-                const Part part = partOf(bytes, thread, threads, grain);
+                const Part part = partOf(bytes, thread, threads, pageGrain);
                 for (std::size_t at = part.begin; at < part.end && !session.team().stopping();
-                     at += grain)
-                    std::memset(m_buffers[i].data() + at, i + 1, std::min(grain, part.end - at));
+                     at += pageGrain)
+                    std::memset(m_buffers[i].data() + at, i + 1, std::min(pageGrain, part.end - at));
             },
             threads);
         MEMSCAPE_CHECK(session.checkStopped());
@@ -152,7 +151,7 @@ StrideKernel kernelFor(const StrideCase& walk)
 Result<std::vector<double>> measureStride(HostSession& session, StrideArrays& arrays,
                                           const StrideCase& walk, const StoppingOptions& options)
 {
-    const Runner runner {session, arrays, walk};
+    const StrideRunner runner {session, arrays, walk};
     MEMSCAPE_CHECK(arrays.prepare(session, asSize(walk.arrayBytes), walk.arrays(), runner.threads));
     session.memory().resetHighWater();
 

@@ -17,7 +17,7 @@ namespace {
 constexpr int countedSteps = 10; // of the FP32 run, spread over all of them
 
 /// One trainer's way through the steps.
-struct Course
+struct AmpCourse
 {
     std::string key;   ///< "fp32", "fp16", "fp16_unscaled"
     std::string label;
@@ -67,13 +67,13 @@ private:
     Result<void> open();
     Result<void> add(const std::string& key, const std::string& label, Format format, bool isScaled);
     Result<void> takeSteps();
-    const Course& single() const { return m_courses.front(); }
-    const Course& chosen() const { return m_courses[m_courses.size() > 1 ? 1 : 0]; }
+    const AmpCourse& single() const { return m_courses.front(); }
+    const AmpCourse& chosen() const { return m_courses[m_courses.size() > 1 ? 1 : 0]; }
 
     TrainingMachine& m_machine;
     PrecisionCase m_asked;
     TrainedNetwork m_network;
-    std::vector<Course> m_courses;
+    std::vector<AmpCourse> m_courses;
     GradientCounter m_gradients;
     Json m_method = Json::object();
     Quality m_quality;
@@ -119,7 +119,7 @@ Result<void> TrainingRun::takeSteps()
     RunSink& sink = m_machine.sink();
     for (int i = 0; i < m_asked.steps; ++i) {
         sink.progress(i, m_asked.steps, fmt::format("step {} of {}", i + 1, m_asked.steps));
-        for (Course& course : m_courses) {
+        for (AmpCourse& course : m_courses) {
             const bool isCounted = &course == &m_courses.front() && i % every == every - 1;
             MEMSCAPE_TRY(step, course.trainer->step(std::uint64_t(i), isCounted ? &m_gradients : nullptr));
             step.isCounted = isCounted;
@@ -184,7 +184,7 @@ Figures TrainingRun::figures(double lossScale) const
                     counted("gradient_spread", "spread of log2 |g| (bits)", m_gradients.spreadBits()),
                     counted("largest_gradient", "largest |g|", m_gradients.largest()),
                     counted("final_scale", "loss scale at the end", double(chosen().steps.back().scale))};
-    for (const Course& course : m_courses)
+    for (const AmpCourse& course : m_courses)
         figures.push_back(counted(fmt::format("{}_final_loss", course.key),
                                   fmt::format("loss at the end, {}", course.label),
                                   course.finalLoss()));
@@ -196,7 +196,7 @@ Figures TrainingRun::figures(double lossScale) const
 std::vector<Series> TrainingRun::lossSeries() const
 {
     std::vector<Series> all;
-    const auto make = [&](const Course& course, const std::string& key, const std::string& label,
+    const auto make = [&](const AmpCourse& course, const std::string& key, const std::string& label,
                           const std::string& quantity, auto value) {
         Series series;
         series.key = key;
@@ -209,7 +209,7 @@ std::vector<Series> TrainingRun::lossSeries() const
         }
         all.push_back(std::move(series));
     };
-    for (const Course& course : m_courses)
+    for (const AmpCourse& course : m_courses)
         make(course, "loss_" + course.key, "loss, " + course.label, "loss",
              [](const TrainedStep& step) { return step.loss; });
     if (m_asked.format == Format::Fp16)
@@ -235,7 +235,7 @@ Json TrainingRun::detail() const
 Json TrainingRun::samples() const
 {
     Json all = Json::array();
-    for (const Course& course : m_courses) {
+    for (const AmpCourse& course : m_courses) {
         Json values = Json::array();
         for (const TrainedStep& step : course.steps)
             values.push_back(jsonNumber(step.seconds));

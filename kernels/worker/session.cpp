@@ -39,13 +39,13 @@ Done failed(const Error& error)
 /// What is still too large is an error: the reader keeps the points that have arrived.
 Done fitted(Done done)
 {
-    if (encode(Event {done}).size() <= lineLimit)
+    if (encode(protocol::Event {done}).size() <= lineLimit)
         return done;
     if (done.provenance.is_object() && done.provenance.contains("samples")) {
         done.provenance["samples"] = Json::array();
         done.provenance["samples_left_out"] = "the result was too large to be sent with them";
     }
-    if (encode(Event {done}).size() <= lineLimit)
+    if (encode(protocol::Event {done}).size() <= lineLimit)
         return done;
     Done rest = failed(Error {"protocol.limit",
                               fmt::format("the result is larger than {} MiB", lineLimit >> 20), {},
@@ -98,7 +98,7 @@ void WorkerSession::hello()
             hello.devices.push_back({device.id, device.name, device.missing,
                                      device.missing.empty() ? deviceToJson(device.device) : Json()});
     }
-    m_out.write(Event {std::move(hello)});
+    m_out.write(protocol::Event {std::move(hello)});
 }
 
 void WorkerSession::handle(const Command& command)
@@ -120,7 +120,7 @@ void WorkerSession::start(const Run& run)
                                   "wait for that run, cancel it, or start another worker"});
         done.id = run.id;
         lock.unlock();
-        m_out.write(Event {std::move(done)});
+        m_out.write(protocol::Event {std::move(done)});
         return;
     }
     if (m_thread.joinable())
@@ -136,7 +136,7 @@ void WorkerSession::start(const Run& run)
                                   "allow more threads (ulimit -u), or close other programs"});
         done.id = run.id;
         lock.unlock();
-        m_out.write(Event {std::move(done)});
+        m_out.write(protocol::Event {std::move(done)});
     }
 }
 
@@ -151,7 +151,7 @@ void WorkerSession::measure(const Run& run)
 {
     const SteadyClock clock;
     const double begin = clock.now();
-    m_out.write(Event {Started {run.id}});
+    m_out.write(protocol::Event {Started {run.id}});
     Done done;
     try {
         done = perform(run);
@@ -180,7 +180,7 @@ void WorkerSession::measure(const Run& run)
     // goodbyes, which may wait for a kernel that never ends.
     const bool spent = std::any_of(m_backends.begin(), m_backends.end(),
                                    [](const auto& backend) { return backend->isSpent(); });
-    m_out.write(Event {std::move(done)});
+    m_out.write(protocol::Event {std::move(done)});
     if (spent)
         std::_Exit(1);
     m_idle.notify_all();

@@ -31,7 +31,7 @@ void StreamSink::progress(int done, int total, const std::string& label)
     if (now < m_nextProgress)
         return;
     m_nextProgress = now + interval;
-    m_out.write(Event {Progress {m_run, done, total, label}});
+    m_out.write(protocol::Event {Progress {m_run, done, total, label}});
 }
 
 void StreamSink::point(const std::string& sweepKey, const Point& point)
@@ -49,7 +49,7 @@ void StreamSink::point(const std::string& sweepKey, const Point& point)
 
 void StreamSink::note(const std::string& level, const std::string& code, const std::string& text)
 {
-    m_out.write(Event {Note {m_run, level, code, text}});
+    m_out.write(protocol::Event {Note {m_run, level, code, text}});
 }
 
 void StreamSink::flush()
@@ -61,7 +61,7 @@ void StreamSink::flush()
 void StreamSink::sendOldest()
 {
     m_nextPoint = m_clock->now() + interval;
-    m_out.write(Event {Sample {m_run, m_held.front().first, m_held.front().second}});
+    m_out.write(protocol::Event {Sample {m_run, m_held.front().first, m_held.front().second}});
     m_held.erase(m_held.begin());
 }
 

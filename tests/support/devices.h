@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small machines made up for tests: few values, all of them round.
+// Devices for tests: one of the catalogue, and small machines made up of few values, all of them round.
 #pragma once
 
-#include "core/device/device.h"
+#include "core/device/catalogue.h"
 
 namespace memscape::test {
 
@@ -32,6 +32,11 @@ inline Device twoCores(const char* id = "test")
                      level("L3", LevelKind::Cache, 32 << 20, 1, 12e-9, 100e9),
                      level("DRAM", LevelKind::Dram, 16e9, 1, 100e-9, 40e9)};
     return device;
+}
+
+inline Device h200()
+{
+    return *findDevice("nvidia-h200");
 }
 
 } // namespace memscape::test

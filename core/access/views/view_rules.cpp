@@ -12,11 +12,6 @@ namespace memscape {
 
 namespace {
 
-tl::unexpected<Error> refused(const char* word, std::string message)
-{
-    return fail(fmt::format("torch.{}", word), std::move(message));
-}
-
 Result<std::int64_t> product(std::int64_t a, std::int64_t b)
 {
     std::int64_t result = 0;
@@ -40,6 +35,11 @@ void erase(TensorView& view, std::size_t dim)
 }
 
 } // namespace
+
+tl::unexpected<Error> refused(const char* word, std::string message)
+{
+    return fail(fmt::format("torch.{}", word), std::move(message));
+}
 
 Result<std::size_t> wrappedDimension(std::int64_t dimension, std::int64_t rank)
 {

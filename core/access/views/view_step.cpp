@@ -19,11 +19,6 @@ struct Made
     bool copied = false;
 };
 
-tl::unexpected<Error> refused(const char* word, std::string message)
-{
-    return fail(fmt::format("torch.{}", word), std::move(message));
-}
-
 Result<Made> asView(Result<TensorView> view)
 {
     if (!view)

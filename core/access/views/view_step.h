@@ -30,6 +30,8 @@ Result<std::vector<ViewStep>> applyAll(TensorView view, const std::vector<ViewOp
 
 // The rules of the views: the new view, or a refusal as an error whose code is "torch." and the word.
 
+tl::unexpected<Error> refused(const char* word, std::string message);
+
 /// Errors of all below: torch.dim_range ("Dimension out of range …").
 Result<std::size_t> wrappedDimension(std::int64_t dimension, std::int64_t rank);
 Result<Sizes> inferredShape(const Sizes& shape, std::int64_t elements);

@@ -102,7 +102,7 @@ Result<Graph> cnnNetwork(const ModelDescription& model, const BuildOptions& opti
 {
     MEMSCAPE_TRY(layers, cnnLayers(model));
     NetworkBuilder b(options);
-    const Picture& picture = model.picture;
+    const PictureInput& picture = model.picture;
     Variable x = b.input("pictures", {options.batch, picture.channels, picture.size, picture.size},
                          options.weights);
     for (std::size_t i = 0; i < layers.size() && b.ok();) {

@@ -157,7 +157,7 @@ Result<Graph> visionTransformer(const ModelDescription& model, const BuildOption
 {
     MEMSCAPE_CHECK(checkModel(model));
     NetworkBuilder b(options);
-    const Picture& picture = model.picture;
+    const PictureInput& picture = model.picture;
     const std::int64_t side = picture.size / picture.patch;
     const Variable pictures = b.input(
         "pictures", {options.batch, picture.channels, picture.size, picture.size}, options.weights);

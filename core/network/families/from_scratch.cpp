@@ -109,7 +109,7 @@ Variable activated(NetworkBuilder& b, const Variable& x)
     return b.multiply(x, b.sigmoid(x));
 }
 
-Variable feedForward(NetworkBuilder& b, const ModelDescription& model, const Variable& argument)
+Variable gatedFeedForward(NetworkBuilder& b, const ModelDescription& model, const Variable& argument)
 {
     const ModuleScope scope(b, "ffn", "SwiGLU");
     const Variable x = b.columnInput(argument);
@@ -127,7 +127,7 @@ Variable block(NetworkBuilder& b, const ModelDescription& model, const Variable&
     });
     const Variable middle = b.add(x, attending);
     const Variable feeding = b.call(normalized(b, "ln2", middle), [&](const Variable& y) {
-        return feedForward(b, model, y);
+        return gatedFeedForward(b, model, y);
     });
     return b.add(middle, feeding);
 }

@@ -27,7 +27,7 @@ namespace {
 
 constexpr auto checkpoint = "checkpoint";
 
-double figure(const ExperimentPage& page, const char* key)
+double chainFigure(const ExperimentPage& page, const char* key)
 {
     const Figure* found = page.prediction() ? findFigure(page.prediction()->predicted->figures, key) : nullptr;
     return found && found->isNumber() ? found->number() : std::nan("");
@@ -123,7 +123,7 @@ void TestCheckpointPage::thePlaneShowsEveryStrategy()
     }
     QVERIFY(!page->inspector()->claims()->isHidden());
     QCOMPARE(picture(*page).state().length, 6);
-    QCOMPARE(picture(*page).state().steps[std::size_t(picture(*page).state().peak)].during, figure(*page, "peak"));
+    QCOMPARE(picture(*page).state().steps[std::size_t(picture(*page).state().peak)].during, chainFigure(*page, "peak"));
 }
 
 void TestCheckpointPage::theBudgetIsDraggedAlongTheFront()
@@ -145,8 +145,8 @@ void TestCheckpointPage::theBudgetIsDraggedAlongTheFront()
     QCOMPARE(history.count(), steps + 1); // one drag, one step back
     const double budget = valueOf(*page, "budget").toDouble();
     QVERIFY2(std::abs(budget - 9) <= 1, qPrintable(valueOf(*page, "budget")));
-    QVERIFY(figure(*page, "peak") <= budget);
-    QVERIFY(figure(*page, "recomputed_forwards") > 0);
+    QVERIFY(chainFigure(*page, "peak") <= budget);
+    QVERIFY(chainFigure(*page, "recomputed_forwards") > 0);
     QCOMPARE(picture(*page).state().budget, budget);
     history.undo();
     settle(*page);
@@ -163,12 +163,12 @@ void TestCheckpointPage::theSliderReachesFromTheLeastToEverything()
     auto* slider = field->findChild<QSlider*>(QStringLiteral("slider"));
     slider->setValue(slider->minimum());
     settle(*page);
-    QCOMPARE(figure(*page, "feasible"), 1.0);
-    QVERIFY(figure(*page, "recomputed_forwards") > 0);
+    QCOMPARE(chainFigure(*page, "feasible"), 1.0);
+    QVERIFY(chainFigure(*page, "recomputed_forwards") > 0);
     slider->setValue(slider->maximum());
     settle(*page);
-    QCOMPARE(figure(*page, "feasible"), 1.0);
-    QCOMPARE(figure(*page, "recomputed_forwards"), 0.0);
+    QCOMPARE(chainFigure(*page, "feasible"), 1.0);
+    QCOMPARE(chainFigure(*page, "recomputed_forwards"), 0.0);
     QCOMPARE(field->textAt(0).toDouble(), std::round(field->textAt(0).toDouble())); // whole bytes
     QVERIFY(field->textAt(0).toDouble() < field->textAt(1).toDouble());
 }
@@ -188,7 +188,7 @@ void TestCheckpointPage::aPointThatIsClickedIsTheStrategy()
     }
     QCOMPARE(valueOf(*page, "strategy"), QStringLiteral("none"));
     settle(*page);
-    QCOMPARE(figure(*page, "recomputed_forwards"), 0.0);
+    QCOMPARE(chainFigure(*page, "recomputed_forwards"), 0.0);
     QVERIFY(picture(*page).title().contains(QStringLiteral("store everything")));
 }
 
@@ -266,7 +266,7 @@ void TestCheckpointPage::buttonsChooseTheStrategy()
     QVERIFY(page->inspector()->noteText().contains(QStringLiteral("at most 7 stages")));
     button("optimal")->click();
     settle(*page);
-    QCOMPARE(figure(*page, "feasible"), 1.0);
+    QCOMPARE(chainFigure(*page, "feasible"), 1.0);
 }
 
 void TestCheckpointPage::noButtonIsCutWhereThereIsLittleRoom()
@@ -286,15 +286,15 @@ void TestCheckpointPage::tooLittleSaysWhatWouldDo()
 {
     auto page = open({"chain=uniform:24", "budget=2"});
     QVERIFY(picture(*page).state().empty());
-    QCOMPARE(figure(*page, "feasible"), 0.0);
-    const double least = figure(*page, "lower_bound_memory");
+    QCOMPARE(chainFigure(*page, "feasible"), 0.0);
+    const double least = chainFigure(*page, "lower_bound_memory");
     QVERIFY(page->inspector()->noteText().contains(QString::number(least)));
     QPushButton* repair = page->inspector()->findChild<QPushButton*>(QStringLiteral("noteAction"));
     QVERIFY(!repair->isHidden());
     repair->click();
     settle(*page);
-    QCOMPARE(figure(*page, "feasible"), 1.0);
-    QCOMPARE(figure(*page, "peak"), least);
+    QCOMPARE(chainFigure(*page, "feasible"), 1.0);
+    QCOMPARE(chainFigure(*page, "peak"), least);
 }
 
 void TestCheckpointPage::chainsComeFromFiles()

@@ -12,7 +12,7 @@ using namespace memscape;
 
 namespace {
 
-BankPicture* shown(QWidget& parent, const std::vector<std::string>& assignments, const char* device = "nvidia-h200")
+BankPicture* bankShown(QWidget& parent, const std::vector<std::string>& assignments, const char* device = "nvidia-h200")
 {
     const Experiment* experiment = *findExperiment("bank-conflicts");
     const Device found = *findDevice(device);
@@ -59,7 +59,7 @@ private slots:
 void TestBankPicture::aWavefrontOpensAWordOfEachBank()
 {
     QWidget window;
-    const auto* picture = shown(window, {"stride=8"});
+    const auto* picture = bankShown(window, {"stride=8"});
     const BankState& state = picture->state();
     QCOMPARE(state.wavefronts, 8);
     int served = 0;
@@ -69,12 +69,12 @@ void TestBankPicture::aWavefrontOpensAWordOfEachBank()
         served += state.servedIn(i);
     }
     QCOMPARE(served, 32);
-    const auto* wide = shown(window, {"stride=1", "width=16"});
+    const auto* wide = bankShown(window, {"stride=1", "width=16"});
     QCOMPARE(wide->state().banksBusyIn(0), 32); // eight lanes of four words
     QCOMPARE(wide->state().servedIn(0), 8);
     QCOMPARE(wide->state().phaseWords(1), QStringLiteral("lanes 8 to 15, phase 2 of 4"));
     QVERIFY(state.phaseWords(0).isEmpty());
-    const auto* broadcast = shown(window, {"stride=0"});
+    const auto* broadcast = bankShown(window, {"stride=0"});
     QCOMPARE(broadcast->state().banksBusyIn(0), 1);
     QCOMPARE(broadcast->state().servedIn(0), 32);
 }
@@ -82,10 +82,10 @@ void TestBankPicture::aWavefrontOpensAWordOfEachBank()
 void TestBankPicture::paddingIsSeen()
 {
     QWidget window;
-    const BankState& state = shown(window, {"pattern=column", "padding=1"})->state();
+    const BankState& state = bankShown(window, {"pattern=column", "padding=1"})->state();
     QVERIFY(state.isPadding(32) && state.isPadding(65)); // rows of 33
     QVERIFY(!state.isPadding(31) && !state.isPadding(33));
-    QVERIFY(!shown(window, {"pattern=column"})->state().isPadding(32));
+    QVERIFY(!bankShown(window, {"pattern=column"})->state().isPadding(32));
 }
 
 void TestBankPicture::everyWordThatIsAskedForIsInTheGrid_data()
@@ -103,7 +103,7 @@ void TestBankPicture::everyWordThatIsAskedForIsInTheGrid()
     for (const QString& one : given.split(u' '))
         assignments.push_back(one.toStdString());
     QWidget window;
-    const auto* picture = shown(window, assignments);
+    const auto* picture = bankShown(window, assignments);
     const BankState& state = picture->state();
     const BankLayout layout = picture->layoutNow();
     QVERIFY(state.lines.size() >= 4);
@@ -118,7 +118,7 @@ void TestBankPicture::everyWordThatIsAskedForIsInTheGrid()
 void TestBankPicture::keysStepTheWavefrontsAndTheStride()
 {
     QWidget window;
-    auto* picture = shown(window, {"stride=8"});
+    auto* picture = bankShown(window, {"stride=8"});
     QCOMPARE(picture->cursor(), 0);
     QTest::keyClick(picture, Qt::Key_Right);
     QCOMPARE(picture->cursor(), 1);
@@ -130,7 +130,7 @@ void TestBankPicture::keysStepTheWavefrontsAndTheStride()
     QCOMPARE(edited.size(), qsizetype(2));
     QCOMPARE(edited[0].at(1).toString(), QStringLiteral("9"));
     QCOMPARE(edited[1].at(1).toString(), QStringLiteral("7"));
-    auto* zero = shown(window, {"stride=0"});
+    auto* zero = bankShown(window, {"stride=0"});
     QSignalSpy none(zero, &Picture::parameterEdited);
     QTest::keyClick(zero, Qt::Key_Down);
     QCOMPARE(none.size(), qsizetype(0)); // there is no stride below
@@ -145,7 +145,7 @@ void TestBankPicture::aDragChangesTheStride()
 {
     QWidget window;
     for (const int width : {4, 16}) {
-        auto* picture = shown(window, {"stride=4", "width=" + std::to_string(width)});
+        auto* picture = bankShown(window, {"stride=4", "width=" + std::to_string(width)});
         QSignalSpy edited(picture, &Picture::parameterEdited), editing(picture, &Picture::editing);
         const BankLayout layout = picture->layoutNow();
         const QPointF from = layout.cell(4, 0).center();
@@ -156,7 +156,7 @@ void TestBankPicture::aDragChangesTheStride()
         QCOMPARE(editing.size(), qsizetype(2)); // one step of the history
         QVERIFY(editing[0].at(0).toBool() && !editing[1].at(0).toBool());
     }
-    auto* column = shown(window, {"pattern=column"});
+    auto* column = bankShown(window, {"pattern=column"});
     QSignalSpy none(column, &Picture::parameterEdited);
     const QPointF from = column->layoutNow().cell(0, 0).center();
     drag(*column, from, from + QPointF(100, 0));
@@ -166,7 +166,7 @@ void TestBankPicture::aDragChangesTheStride()
 void TestBankPicture::aClickChoosesACure()
 {
     QWidget window;
-    auto* picture = shown(window, {"pattern=column"});
+    auto* picture = bankShown(window, {"pattern=column"});
     QCOMPARE(picture->state().chosenCure(), 0);
     QSignalSpy wanted(picture, &Picture::changesWanted);
     const BankLayout layout = picture->layoutNow();
@@ -176,35 +176,35 @@ void TestBankPicture::aClickChoosesACure()
     QCOMPARE(wanted.size(), qsizetype(1));
     const auto changes = wanted[0].at(0).value<ParameterChanges>();
     QCOMPARE(changes, (ParameterChanges{{"padding", "1"}, {"swizzle", "none"}}));
-    QCOMPARE(shown(window, {"pattern=column", "padding=1"})->state().chosenCure(), 1);
-    QCOMPARE(shown(window, {"pattern=column", "swizzle=xor"})->state().chosenCure(), 2);
-    QCOMPARE(shown(window, {"pattern=column", "swizzle=xor16"})->state().chosenCure(), 3);
-    QCOMPARE(shown(window, {"pattern=column", "padding=2"})->state().chosenCure(), -1);
+    QCOMPARE(bankShown(window, {"pattern=column", "padding=1"})->state().chosenCure(), 1);
+    QCOMPARE(bankShown(window, {"pattern=column", "swizzle=xor"})->state().chosenCure(), 2);
+    QCOMPARE(bankShown(window, {"pattern=column", "swizzle=xor16"})->state().chosenCure(), 3);
+    QCOMPARE(bankShown(window, {"pattern=column", "padding=2"})->state().chosenCure(), -1);
 }
 
 void TestBankPicture::wordsSayWhoAsks()
 {
     QWidget window;
-    const BankState& state = shown(window, {"stride=16"})->state();
+    const BankState& state = bankShown(window, {"stride=16"})->state();
     QVERIFY2(state.laneWords(2).contains(QStringLiteral("bytes 128 to 131, bank 0; served in wavefront 2 of 16")),
              qPrintable(state.laneWords(2)));
     QVERIFY(state.wordWords(16).contains(QStringLiteral("lane 1")));
     QVERIFY(state.wordWords(1).contains(QStringLiteral("nobody")));
-    QVERIFY(shown(window, {"stride=0"})->state().wordWords(0).contains(QStringLiteral("broadcast")));
-    QVERIFY(shown(window, {"pattern=column", "padding=1"})->state().wordWords(32).contains(QStringLiteral("padding")));
+    QVERIFY(bankShown(window, {"stride=0"})->state().wordWords(0).contains(QStringLiteral("broadcast")));
+    QVERIFY(bankShown(window, {"pattern=column", "padding=1"})->state().wordWords(32).contains(QStringLiteral("padding")));
     QVERIFY(state.laneWords(99).isEmpty());
-    const BankState& phases = shown(window, {"stride=0", "width=16"})->state(); // the same word in every phase
+    const BankState& phases = bankShown(window, {"stride=0", "width=16"})->state(); // the same word in every phase
     QVERIFY2(phases.wordWords(3).contains(QStringLiteral("wavefronts 1 to 4")), qPrintable(phases.wordWords(3)));
 }
 
 void TestBankPicture::aCpuSaysWhatItLacks()
 {
     QWidget window;
-    auto* picture = shown(window, {}, "cpu");
+    auto* picture = bankShown(window, {}, "cpu");
     QVERIFY(picture->state().notHere.contains(QStringLiteral("no shared memory")));
     QVERIFY(picture->summary().contains(QStringLiteral("no shared memory")));
     QVERIFY(picture->layoutNow().note.height() > 0);
-    QVERIFY(shown(window, {})->state().notHere.isEmpty());
+    QVERIFY(bankShown(window, {})->state().notHere.isEmpty());
 }
 
 void TestBankPicture::nothingIsOutside_data()
@@ -223,7 +223,7 @@ void TestBankPicture::nothingIsOutside()
     QFETCH(QSize, size);
     QFETCH(QString, device);
     QWidget window;
-    auto* picture = shown(window, {"stride=64"}, qPrintable(device));
+    auto* picture = bankShown(window, {"stride=64"}, qPrintable(device));
     const QRectF rect(QPointF(0, 0), QSizeF(size));
     const BankLayout layout = layoutBanks(picture->state(), rect);
     for (const QRectF& part : {layout.title, layout.laneRow, layout.grid, layout.strip, layout.words, layout.curesTitle,

@@ -23,14 +23,14 @@ const Experiment& batchSize()
 }
 
 /// A picture of the experiment at these parameters.
-struct Shown
+struct ShownBatch
 {
     BatchPicture picture;
     Device device;
     Parameters parameters;
     Prediction prediction;
 
-    explicit Shown(const std::vector<std::string>& assignments = {"model=gpt2", "sequence=1024", "precision=bf16-autocast"},
+    explicit ShownBatch(const std::vector<std::string>& assignments = {"model=gpt2", "sequence=1024", "precision=bf16-autocast"},
                    const char* deviceId = "nvidia-h200")
         : device(*findDevice(deviceId))
         , parameters(*resolve(batchSize().schema(), assignments))
@@ -56,7 +56,7 @@ class TestBatchPicture : public QObject
 private slots:
     void theBatchIsDraggedAlongMemoryAndThroughput()
     {
-        Shown shown;
+        ShownBatch shown;
         QSignalSpy edits(&shown.picture, &Picture::parameterEdited), editing(&shown.picture, &Picture::editing);
         const BatchLayout layout = shown.layout();
         for (const BatchPanel* panel : {&layout.memory, &layout.throughput}) {
@@ -75,7 +75,7 @@ private slots:
 
     void pointsAreChosenByAClick()
     {
-        Shown shown;
+        ShownBatch shown;
         QSignalSpy changes(&shown.picture, &Picture::changesWanted);
         const BatchLayout layout = shown.layout();
         const BatchMark& mark = shown.picture.state().curve[2];
@@ -92,7 +92,7 @@ private slots:
 
     void keysMoveTheBatch()
     {
-        Shown shown;
+        ShownBatch shown;
         QSignalSpy edits(&shown.picture, &Picture::parameterEdited);
         QTest::keyClick(&shown.picture, Qt::Key_Right);
         QCOMPARE(edited(edits), QStringLiteral("batch=64"));
@@ -110,7 +110,7 @@ private slots:
 
     void theSweetSpotsLineTakesIt()
     {
-        Shown shown({"model=gpt2", "sequence=1024", "precision=bf16-autocast", "batch=1"});
+        ShownBatch shown({"model=gpt2", "sequence=1024", "precision=bf16-autocast", "batch=1"});
         QSignalSpy edits(&shown.picture, &Picture::parameterEdited);
         QTest::mouseClick(&shown.picture, Qt::LeftButton, {}, shown.layout().reason.center().toPoint());
         QCOMPARE(edited(edits), QStringLiteral("batch=%1").arg(shown.prediction.detail["sweet_spot"]["batch"].get<int>()));
@@ -118,7 +118,7 @@ private slots:
 
     void theSchedulePlaysToItsEnd()
     {
-        Shown shown({"schedule=adaptive"});
+        ShownBatch shown({"schedule=adaptive"});
         setMotionAllowed(true);
         QCOMPARE(shown.picture.moment(), 1.0);
         QTest::keyClick(&shown.picture, Qt::Key_Space);
@@ -148,7 +148,7 @@ private slots:
     void partsKeepClear()
     {
         QFETCH(QSize, size);
-        const Shown shown;
+        const ShownBatch shown;
         const QRectF rect(QPointF(), size);
         const BatchLayout layout = layoutBatch(shown.picture.state(), rect);
         std::vector<QRectF> parts{layout.title, layout.memory.frame, layout.throughput.frame, layout.target.frame,
@@ -211,7 +211,7 @@ private slots:
 
     void measuredPointsAreRead()
     {
-        Shown shown({"batch=1,32,1024"}, "nvidia-h200");
+        ShownBatch shown({"batch=1,32,1024"}, "nvidia-h200");
         Measurement measured;
         measured.figures.push_back({"noise_scale", "noise scale", Unit::One, 700.0, {}, {}, {}});
         for (const char* key : {"throughput", "examples_to_target", "memory"}) {
@@ -242,7 +242,7 @@ private slots:
     void nothingAndNonsenseAreDrawn()
     {
         QFETCH(QString, detail);
-        Shown shown;
+        ShownBatch shown;
         Prediction odd;
         odd.detail = Json::parse(detail.toStdString());
         shown.picture.setState(batchSize(), shown.device, shown.parameters, &odd, nullptr);
@@ -258,7 +258,7 @@ private slots:
 
     void aRepaintTakesAFrame()
     {
-        const Shown shown;
+        const ShownBatch shown;
         QImage image(1300, 700, QImage::Format_RGB32);
         QPainter painter(&image);
         shown.picture.paintTo(painter, QRectF(image.rect()), darkTheme()); // fonts

@@ -24,7 +24,7 @@ BudgetState budget(const Json& detail)
     return state;
 }
 
-bool apart(const std::vector<QRectF>& rects)
+bool areApart(const std::vector<QRectF>& rects)
 {
     for (std::size_t i = 0; i < rects.size(); ++i) {
         for (std::size_t j = i + 1; j < rects.size(); ++j) {
@@ -81,7 +81,7 @@ private slots:
         const QRectF area(QPointF(7, 11), size);
         const BudgetLayout layout = layoutBudget(budget(detail), area);
         QVERIFY(inside(layout.pieces(), area));
-        QVERIFY(apart(layout.pieces()));
+        QVERIFY(areApart(layout.pieces()));
         for (const PartBox& box : layout.parts)
             QVERIFY(layout.bar.adjusted(-0.5, -0.5, 1, 0.5).contains(box.rect));
     }
@@ -95,7 +95,7 @@ private slots:
             const QRectF area(QPointF(7, 11), size);
             const BudgetLayout layout = layoutBudget(state, area);
             QVERIFY(inside(layout.pieces(), area));
-            QVERIFY(apart(layout.pieces()));
+            QVERIFY(areApart(layout.pieces()));
             QCOMPARE(layout.messageText, state.reach);
         }
     }
@@ -200,7 +200,7 @@ private slots:
         const QRectF area(QPointF(3, 5), size);
         const MomentLayout layout = layoutMoment(state, area, QStringLiteral("37 found, up to 12.1 GiB at once"));
         QVERIFY(inside(layout.pieces(), area));
-        QVERIFY(apart(layout.pieces()));
+        QVERIFY(areApart(layout.pieces()));
         QVERIFY(layout.chart.height() > 0.3 * size.height() || size.height() < 210);
         QVERIFY(size.height() < 400 || layout.rows.size() >= 4);
     }

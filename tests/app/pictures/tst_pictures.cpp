@@ -42,7 +42,7 @@ const Device* findIf(bool (*wanted)(const Device&))
     return found == known.end() ? nullptr : &*found;
 }
 
-void mouse(QWidget& widget, QEvent::Type type, QPointF at, Qt::MouseButtons buttons)
+void sendMouse(QWidget& widget, QEvent::Type type, QPointF at, Qt::MouseButtons buttons)
 {
     QMouseEvent event(type, at, widget.mapToGlobal(at), Qt::LeftButton, buttons, Qt::NoModifier);
     QApplication::sendEvent(&widget, &event);
@@ -219,10 +219,10 @@ private slots:
         QSignalSpy edited(&picture, &Picture::parameterEdited);
         QSignalSpy editing(&picture, &Picture::editing);
         const QPointF from = layout.handle.center();
-        mouse(picture, QEvent::MouseButtonPress, from, Qt::LeftButton);
-        mouse(picture, QEvent::MouseMove, QPointF(layout.boxes.back().box.center().x(), from.y()),
+        sendMouse(picture, QEvent::MouseButtonPress, from, Qt::LeftButton);
+        sendMouse(picture, QEvent::MouseMove, QPointF(layout.boxes.back().box.center().x(), from.y()),
               Qt::LeftButton);
-        mouse(picture, QEvent::MouseButtonRelease, from, Qt::NoButton);
+        sendMouse(picture, QEvent::MouseButtonRelease, from, Qt::NoButton);
         QVERIFY(edited.count() >= 1);
         QCOMPARE(edited.last()[0].toString(), QStringLiteral("working_set"));
         // What comes out is a value of the schema.
@@ -342,7 +342,7 @@ private slots:
         QCOMPARE(edited[0][0].toString(), QStringLiteral("operation"));
         QCOMPARE(edited[0][1].toString(), QStringLiteral("write"));
         for (int x = 890; x > 600; x -= 10)
-            mouse(picture, QEvent::MouseButtonPress, QPointF(x, 206 - 20), Qt::LeftButton);
+            sendMouse(picture, QEvent::MouseButtonPress, QPointF(x, 206 - 20), Qt::LeftButton);
         QStringList chosen;
         for (const auto& arguments : edited)
             chosen << arguments[1].toString();
@@ -357,7 +357,7 @@ private slots:
                          parameters("stride", {"stride=4"}), nullptr, nullptr);
         QSignalSpy hover(&picture, &Picture::hoverText);
         for (int y = 30; y < 150; y += 6)
-            mouse(picture, QEvent::MouseMove, QPointF(440, y), Qt::NoButton);
+            sendMouse(picture, QEvent::MouseMove, QPointF(440, y), Qt::NoButton);
         QStringList said;
         for (const auto& arguments : hover)
             said << arguments[0].toString();

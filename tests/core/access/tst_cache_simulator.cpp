@@ -150,7 +150,7 @@ CacheSimulator simulatorOf(const std::vector<CacheGeometry>& levels,
     return CacheSimulator::create(levels, counting).value();
 }
 
-QString codeOf(const auto& result)
+QString errorOf(const auto& result)
 {
     return QString::fromStdString(result ? "" : result.error().code);
 }
@@ -514,7 +514,7 @@ void TestCacheSimulator::refusesGeometries()
     QFETCH(std::vector<CacheGeometry>, levels);
     QFETCH(QString, code);
     const auto result = CacheSimulator::create(levels);
-    QCOMPARE(codeOf(result), code);
+    QCOMPARE(errorOf(result), code);
     QVERIFY(!result.error().hint.empty());
     if (levels.size() == 2)
         QCOMPARE(result.error().place, std::string("L2"));
@@ -523,10 +523,10 @@ void TestCacheSimulator::refusesGeometries()
 void TestCacheSimulator::refusesAccesses()
 {
     CacheSimulator simulator = simulatorOf({{"L1", 4096, 4, 64}});
-    QCOMPARE(codeOf(simulator.step({0, 0, false})), QString("access.size"));
-    QCOMPARE(codeOf(simulator.step({0, accessSizeLimit + 1, false})), QString("access.size"));
-    QCOMPARE(codeOf(simulator.step({UINT64_MAX, 4, false})), QString("access.address"));
-    QCOMPARE(codeOf(simulator.step({cacheAddressLimit - 2, 4, false})), QString("access.address"));
+    QCOMPARE(errorOf(simulator.step({0, 0, false})), QString("access.size"));
+    QCOMPARE(errorOf(simulator.step({0, accessSizeLimit + 1, false})), QString("access.size"));
+    QCOMPARE(errorOf(simulator.step({UINT64_MAX, 4, false})), QString("access.address"));
+    QCOMPARE(errorOf(simulator.step({cacheAddressLimit - 2, 4, false})), QString("access.address"));
     QCOMPARE(simulator.counters()[0].references(), std::uint64_t(0));
     QVERIFY(simulator.step({cacheAddressLimit - 4, 4, true}).has_value());
     QVERIFY(simulator.step({cacheAddressLimit - 4, 4, false}).value().lookups[0].hit);
@@ -535,11 +535,11 @@ void TestCacheSimulator::refusesAccesses()
     const std::vector<MemoryAccess> trace = {
         {0, 4, false}, {64, 4, false}, {0, 0, false}, {128, 4, false}};
     simulator.clear();
-    QCOMPARE(codeOf(simulator.run(trace)), QString("access.size"));
+    QCOMPARE(errorOf(simulator.run(trace)), QString("access.size"));
     QCOMPARE(simulator.counters()[0].references(), std::uint64_t(2));
-    QCOMPARE(codeOf(simulator.run(std::vector<MemoryAccess>{{UINT64_MAX - 3, 4, false}})),
+    QCOMPARE(errorOf(simulator.run(std::vector<MemoryAccess>{{UINT64_MAX - 3, 4, false}})),
              QString("access.address"));
-    QCOMPARE(codeOf(simulator.run(3,
+    QCOMPARE(errorOf(simulator.run(3,
                                   [] {
                                       return MemoryAccess{0, 0, false};
                                   })),

@@ -197,7 +197,7 @@ void TestWarp::servesWideLoadsInPasses()
     QCOMPARE(int(access.passes.size()), passes);
     QCOMPARE(int(access.sectors.size()), sectorsInAll);
     int next = 0, sectors = 0;
-    for (const Pass& pass : access.passes) {
+    for (const WarpPass& pass : access.passes) {
         QCOMPARE(pass.firstLane, next);
         QCOMPARE(pass.lanes, lanes);
         next += pass.lanes;

@@ -19,7 +19,7 @@ const Experiment& attention()
     return **findExperiment("attention");
 }
 
-Parameters with(const std::vector<std::string>& assignments)
+Parameters attentionWith(const std::vector<std::string>& assignments)
 {
     auto parameters = resolve(attention().schema(), assignments);
     if (!parameters)
@@ -30,7 +30,7 @@ Parameters with(const std::vector<std::string>& assignments)
 Result<Prediction> predicted(const std::vector<std::string>& assignments,
                              const char* device = "nvidia-h200")
 {
-    return attention().predict(*findDevice(device), with(assignments));
+    return attention().predict(*findDevice(device), attentionWith(assignments));
 }
 
 double figure(const Prediction& prediction, const std::string& key)
@@ -173,7 +173,7 @@ void TestAttentionExperiment::theBestVersionIsTheOneThatTheDeviceNames()
         if (backward > 0)
             file["kernels"]["attention.backward"] = {{"version", backward}, {"source", "a record"}};
         const Json detail =
-            attention().predict(*deviceFromJson(file), with({"implementation=flash", pass}))->detail;
+            attention().predict(*deviceFromJson(file), attentionWith({"implementation=flash", pass}))->detail;
         return detail.at("flash").at("version").get<int>();
     };
     QCOMPARE(versionOn("nvidia-h200", 0), 7);
@@ -201,7 +201,7 @@ void TestAttentionExperiment::theBestVersionIsTheOneThatTheDeviceNames()
 void TestAttentionExperiment::claimsCarryNumbers()
 {
     for (const char* device : {"nvidia-h200", "amd-epyc-zen4-vm"}) {
-        const auto claims = attention().claims(*findDevice(device), with({}));
+        const auto claims = attention().claims(*findDevice(device), attentionWith({}));
         QVERIFY(claims.size() >= 8);
         for (const Claim& claim : claims) {
             QVERIFY(!claim.quote.empty() && !claim.source.empty());
@@ -218,7 +218,7 @@ void TestAttentionExperiment::theNotesTwoGigabytesAreElements()
 {
     const auto prediction = predicted({"batch=8", "heads=16", "sequence=4096", "dtype=float16"});
     QCOMPARE(figure(*prediction, "standard_saved_for_backward"), 4294967296.0); // 2^31 elements
-    const auto claims = attention().claims(*findDevice("nvidia-h200"), with({}));
+    const auto claims = attention().claims(*findDevice("nvidia-h200"), attentionWith({}));
     const auto found = std::find_if(claims.begin(), claims.end(), [](const Claim& claim) {
         return claim.quote.find("2GB") != std::string::npos;
     });

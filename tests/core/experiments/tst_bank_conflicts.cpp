@@ -27,16 +27,16 @@ Result<Prediction> predict(const std::vector<std::string>& assignments, const ch
     return experiment().predict(*findDevice(device), *parameters);
 }
 
-double figure(const Prediction& prediction, const char* key)
+double bankFigure(const Prediction& prediction, const char* key)
 {
     const Figure* found = findFigure(prediction.figures, key);
     return found ? found->number() : NAN;
 }
 
-double figure(const std::vector<std::string>& assignments, const char* key, const char* device = "nvidia-h200")
+double bankFigure(const std::vector<std::string>& assignments, const char* key, const char* device = "nvidia-h200")
 {
     const auto prediction = predict(assignments, device);
-    return prediction ? figure(*prediction, key) : NAN;
+    return prediction ? bankFigure(*prediction, key) : NAN;
 }
 
 const Claim* claimAbout(const std::vector<Claim>& claims, std::string_view words)
@@ -81,29 +81,29 @@ private slots:
 /// The transposition of NVIDIA's guides: float tile[32][32], its columns 32-way, [32][33] cured.
 void TestBankConflicts::aTransposedTile()
 {
-    QCOMPARE(figure({"pattern=row"}, "wavefronts"), 1.0);
-    QCOMPARE(figure({"pattern=column"}, "degree"), 32.0);
-    QCOMPARE(figure({"pattern=column"}, "conflicts"), 31.0);
-    QCOMPARE(figure({"pattern=column", "padding=1"}, "wavefronts"), 1.0);
-    QCOMPARE(figure({"pattern=column", "swizzle=xor"}, "wavefronts"), 1.0);
-    QCOMPARE(figure({"pattern=row", "swizzle=xor"}, "wavefronts"), 1.0);
-    QCOMPARE(figure({"pattern=column", "operation=write"}, "wavefronts"), 32.0);
-    QCOMPARE(figure({"pattern=column"}, "tile_bytes"), 4096.0);
-    QCOMPARE(figure({"pattern=column", "padding=1"}, "tile_bytes"), 4224.0);
-    QCOMPARE(figure({"pattern=column", "swizzle=xor"}, "tile_bytes"), 4096.0);
+    QCOMPARE(bankFigure({"pattern=row"}, "wavefronts"), 1.0);
+    QCOMPARE(bankFigure({"pattern=column"}, "degree"), 32.0);
+    QCOMPARE(bankFigure({"pattern=column"}, "conflicts"), 31.0);
+    QCOMPARE(bankFigure({"pattern=column", "padding=1"}, "wavefronts"), 1.0);
+    QCOMPARE(bankFigure({"pattern=column", "swizzle=xor"}, "wavefronts"), 1.0);
+    QCOMPARE(bankFigure({"pattern=row", "swizzle=xor"}, "wavefronts"), 1.0);
+    QCOMPARE(bankFigure({"pattern=column", "operation=write"}, "wavefronts"), 32.0);
+    QCOMPARE(bankFigure({"pattern=column"}, "tile_bytes"), 4096.0);
+    QCOMPARE(bankFigure({"pattern=column", "padding=1"}, "tile_bytes"), 4224.0);
+    QCOMPARE(bankFigure({"pattern=column", "swizzle=xor"}, "tile_bytes"), 4096.0);
 }
 
 void TestBankConflicts::wideAccessesTakeTheirPhases()
 {
-    QCOMPARE(figure({"stride=1", "width=8"}, "wavefronts"), 2.0);
-    QCOMPARE(figure({"stride=1", "width=16"}, "wavefronts"), 4.0);
-    QCOMPARE(figure({"stride=1", "width=16"}, "degree"), 1.0);
-    QCOMPARE(figure({"stride=1", "width=16"}, "conflicts"), 0.0);
-    QCOMPARE(figure({"stride=8", "width=16"}, "wavefronts"), 32.0);
-    QCOMPARE(figure({"stride=1", "width=2"}, "wavefronts"), 1.0); // two lanes share a word
+    QCOMPARE(bankFigure({"stride=1", "width=8"}, "wavefronts"), 2.0);
+    QCOMPARE(bankFigure({"stride=1", "width=16"}, "wavefronts"), 4.0);
+    QCOMPARE(bankFigure({"stride=1", "width=16"}, "degree"), 1.0);
+    QCOMPARE(bankFigure({"stride=1", "width=16"}, "conflicts"), 0.0);
+    QCOMPARE(bankFigure({"stride=8", "width=16"}, "wavefronts"), 32.0);
+    QCOMPARE(bankFigure({"stride=1", "width=2"}, "wavefronts"), 1.0); // two lanes share a word
     // ldmatrix: eight rows of 128 bytes, chunk by chunk; the swizzle of flash attention.
-    QCOMPARE(figure({"pattern=column", "width=16", "columns=8"}, "wavefronts"), 32.0);
-    QCOMPARE(figure({"pattern=column", "width=16", "columns=8", "swizzle=xor16"}, "wavefronts"), 4.0);
+    QCOMPARE(bankFigure({"pattern=column", "width=16", "columns=8"}, "wavefronts"), 32.0);
+    QCOMPARE(bankFigure({"pattern=column", "width=16", "columns=8", "swizzle=xor16"}, "wavefronts"), 4.0);
 }
 
 /// 128 bytes a cycle and multiprocessor: 33.4 TB/s on the 132 multiprocessors of an H200 at 1980 MHz.
@@ -111,12 +111,12 @@ void TestBankConflicts::aWavefrontIsACycleOn128Bytes()
 {
     const auto free = predict({"stride=1"}), eight = predict({"stride=8"});
     QVERIFY(free && eight);
-    QCOMPARE(figure(*free, "cycles"), 1.0);
-    QCOMPARE(figure(*eight, "cycles"), 8.0);
-    QVERIFY(std::fabs(132 * figure(*free, "bandwidth") / 33.45e12 - 1) < 0.001);
-    QVERIFY(std::fabs(figure(*free, "bandwidth") / figure(*eight, "bandwidth") - 8) < 1e-9);
+    QCOMPARE(bankFigure(*free, "cycles"), 1.0);
+    QCOMPARE(bankFigure(*eight, "cycles"), 8.0);
+    QVERIFY(std::fabs(132 * bankFigure(*free, "bandwidth") / 33.45e12 - 1) < 0.001);
+    QVERIFY(std::fabs(bankFigure(*free, "bandwidth") / bankFigure(*eight, "bandwidth") - 8) < 1e-9);
     // A broadcast gives every lane its four bytes from one word.
-    QCOMPARE(figure({"stride=0"}, "bandwidth"), figure(*free, "bandwidth"));
+    QCOMPARE(bankFigure({"stride=0"}, "bandwidth"), bankFigure(*free, "bandwidth"));
 }
 
 /// A calibrated device has its measured clock; its banks go with it.
@@ -126,27 +126,27 @@ void TestBankConflicts::cyclesStayWhenTheClockSinks()
     slow.clock.value *= 0.8;
     const auto parameters = resolve(experiment().schema(), std::vector<std::string>{"stride=2"});
     const auto prediction = experiment().predict(slow, *parameters);
-    QCOMPARE(figure(*prediction, "cycles"), 2.0);
-    QVERIFY(std::fabs(figure(*prediction, "bandwidth") / (128 * 0.8 * 1.98e9 / 2) - 1) < 1e-9);
+    QCOMPARE(bankFigure(*prediction, "cycles"), 2.0);
+    QVERIFY(std::fabs(bankFigure(*prediction, "bandwidth") / (128 * 0.8 * 1.98e9 / 2) - 1) < 1e-9);
 }
 
 void TestBankConflicts::latencyGrowsByTheWavefronts()
 {
     // 30 cycles on an H100 (mt4g), and 31 more wavefronts behind the first.
-    QVERIFY(std::fabs(figure({"stride=1"}, "latency_cycles") - 30) < 0.01);
-    QVERIFY(std::fabs(figure({"stride=32"}, "latency_cycles") - 61) < 0.01);
-    QVERIFY(std::isnan(figure({"operation=write"}, "latency_cycles")));
-    QVERIFY(std::isnan(figure({"width=2"}, "latency_cycles")));
+    QVERIFY(std::fabs(bankFigure({"stride=1"}, "latency_cycles") - 30) < 0.01);
+    QVERIFY(std::fabs(bankFigure({"stride=32"}, "latency_cycles") - 61) < 0.01);
+    QVERIFY(std::isnan(bankFigure({"operation=write"}, "latency_cycles")));
+    QVERIFY(std::isnan(bankFigure({"width=2"}, "latency_cycles")));
 }
 
 /// NVIDIA's engineer: a uniform LDS.128 takes 2 requests in place of 4 on compute capability 7.0 to 7.5.
 void TestBankConflicts::uniformVectorsOnTuring()
 {
     const std::vector<std::string> uniform{"stride=0", "width=16"};
-    QCOMPARE(figure(uniform, "wavefronts", "nvidia-t4"), 2.0);
-    QCOMPARE(figure(uniform, "wavefronts", "nvidia-v100-sxm2"), 2.0);
-    QCOMPARE(figure(uniform, "wavefronts", "nvidia-h200"), 4.0);
-    QCOMPARE(figure({"stride=0", "width=16", "operation=write"}, "wavefronts", "nvidia-t4"), 4.0);
+    QCOMPARE(bankFigure(uniform, "wavefronts", "nvidia-t4"), 2.0);
+    QCOMPARE(bankFigure(uniform, "wavefronts", "nvidia-v100-sxm2"), 2.0);
+    QCOMPARE(bankFigure(uniform, "wavefronts", "nvidia-h200"), 4.0);
+    QCOMPARE(bankFigure({"stride=0", "width=16", "operation=write"}, "wavefronts", "nvidia-t4"), 4.0);
 }
 
 void TestBankConflicts::theCombOfTheTextbooks()
@@ -186,7 +186,7 @@ void TestBankConflicts::aCpuCountsAndSaysWhatItLacks()
 {
     const auto prediction = predict({"stride=32"}, "cpu");
     QVERIFY2(prediction.has_value(), prediction ? "" : prediction.error().text().c_str());
-    QCOMPARE(figure(*prediction, "wavefronts"), 32.0);
+    QCOMPARE(bankFigure(*prediction, "wavefronts"), 32.0);
     QVERIFY(!findFigure(prediction->figures, "cycles"));
     QVERIFY(!findFigure(prediction->figures, "bandwidth"));
     const auto words = prediction->detail["not_here"].get<std::string>();
@@ -198,9 +198,9 @@ void TestBankConflicts::aCpuCountsAndSaysWhatItLacks()
 void TestBankConflicts::aWaveOf64Lanes()
 {
     // An MI300X asks with 64 lanes, 32 words at a time.
-    QCOMPARE(figure({"stride=1"}, "wavefronts", "amd-mi300x"), 2.0);
-    QCOMPARE(figure({"stride=2"}, "wavefronts", "amd-mi300x"), 4.0);
-    QCOMPARE(figure({"stride=1", "lanes=32"}, "wavefronts", "amd-mi300x"), 1.0);
+    QCOMPARE(bankFigure({"stride=1"}, "wavefronts", "amd-mi300x"), 2.0);
+    QCOMPARE(bankFigure({"stride=2"}, "wavefronts", "amd-mi300x"), 4.0);
+    QCOMPARE(bankFigure({"stride=1", "lanes=32"}, "wavefronts", "amd-mi300x"), 1.0);
 }
 
 void TestBankConflicts::detailHoldsWhatThePicturePlays()
@@ -231,8 +231,8 @@ void TestBankConflicts::curesAreThoseOfTheirParameters()
             auto cured = given;
             for (const auto& [key, value] : cure["parameters"].items())
                 cured.push_back(key + "=" + value.get<std::string>());
-            QCOMPARE(figure(cured, "wavefronts"), cure["wavefronts"].get<double>());
-            QCOMPARE(figure(cured, "tile_bytes"), cure["bytes"].get<double>());
+            QCOMPARE(bankFigure(cured, "wavefronts"), cure["wavefronts"].get<double>());
+            QCOMPARE(bankFigure(cured, "tile_bytes"), cure["bytes"].get<double>());
         }
     }
     const auto odd = predict({"pattern=column", "columns=33"}); // no swizzle exchanges 33 elements
@@ -301,7 +301,7 @@ void TestBankConflicts::everyGpuOfTheCatalogueAnswers()
         QVERIFY2(prediction.has_value(), device.id.c_str());
         QCOMPARE(findFigure(prediction->figures, "cycles") != nullptr, device.isGpu());
         if (device.isGpu() && device.warp == 32)
-            QVERIFY2(std::fabs(figure(*prediction, "cycles") / 32 - 1) < 0.01, device.id.c_str());
+            QVERIFY2(std::fabs(bankFigure(*prediction, "cycles") / 32 - 1) < 0.01, device.id.c_str());
     }
 }
 

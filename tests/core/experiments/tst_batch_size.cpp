@@ -31,7 +31,7 @@ Device gpu(const char* id = "nvidia-h200")
     return *findDevice(id);
 }
 
-Prediction predicted(const std::vector<std::string>& assignments, const Device& device = gpu())
+Prediction batchOf(const std::vector<std::string>& assignments, const Device& device = gpu())
 {
     auto made = batchSize().predict(device, with(assignments));
     if (!made)
@@ -48,7 +48,7 @@ BatchStudy studied(const std::vector<std::string>& assignments, const Device& de
     return std::move(*study);
 }
 
-double figureOf(const Prediction& prediction, const char* key)
+double batchFigure(const Prediction& prediction, const char* key)
 {
     const Figure* figure = findFigure(prediction.figures, key);
     if (!figure)
@@ -74,16 +74,16 @@ class TestBatchSize : public QObject
 private slots:
     void itHasTheContractsFiguresAndSeries()
     {
-        const Prediction prediction = predicted({});
+        const Prediction prediction = batchOf({});
         for (const char* key : {"largest_batch", "sweet_spot", "critical_batch", "noise_scale", "throughput", "peak_allocated"}) {
-            QVERIFY2(figureOf(prediction, key) > 0, key);
+            QVERIFY2(batchFigure(prediction, key) > 0, key);
             QVERIFY2(!findFigure(prediction.figures, key)->why->formula.empty(), key);
         }
         for (const char* key : {"memory", "throughput", "examples_to_target", "pareto"})
             QVERIFY2(prediction.findSeries(key) && !prediction.findSeries(key)->y.empty(), key);
-        const Prediction swept = predicted({"batch=1:1024:x2"});
+        const Prediction swept = batchOf({"batch=1:1024:x2"});
         QCOMPARE(swept.findSeries("memory")->y.size(), std::size_t(11));
-        QCOMPARE(swept.findSeries("memory")->y.front(), figureOf(swept, "memory")); // a sweep's own value is its first
+        QCOMPARE(swept.findSeries("memory")->y.front(), batchFigure(swept, "memory")); // a sweep's own value is its first
         for (const double memory : swept.findSeries("memory")->y)
             QVERIFY(memory > 0);
     }
@@ -109,7 +109,7 @@ private slots:
         if (std::none_of(texts.begin(), texts.end(), [](const auto& text) { return text.starts_with("precision"); }))
             texts.push_back("precision=fp32");
         const Device machine = gpu(qPrintable(device));
-        const Prediction ours = predicted(texts, machine);
+        const Prediction ours = batchOf(texts, machine);
         std::vector<std::string> theirs = texts;
         theirs.push_back("batch=32");
         if (std::none_of(texts.begin(), texts.end(), [](const auto& text) { return text.starts_with("optimizer"); }))
@@ -118,10 +118,10 @@ private slots:
         const Experiment& budget = **findExperiment("training-memory");
         const auto memory = budget.predict(machine, *resolve(budget.schema(), theirs));
         QVERIFY2(memory, memory ? "" : memory.error().text().c_str());
-        QCOMPARE(figureOf(ours, "largest_batch"), memory->detail["largest"]["batch"].get<double>());
-        QCOMPARE(figureOf(ours, "peak_allocated"), findFigure(memory->figures, "peak_allocated")->number());
+        QCOMPARE(batchFigure(ours, "largest_batch"), memory->detail["largest"]["batch"].get<double>());
+        QCOMPARE(batchFigure(ours, "peak_allocated"), findFigure(memory->figures, "peak_allocated")->number());
         // It fits, and one more does not.
-        const int largest = int(figureOf(ours, "largest_batch"));
+        const int largest = int(batchFigure(ours, "largest_batch"));
         for (const int batch : {largest, largest + 1}) {
             std::vector<std::string> there = theirs;
             there[there.size() - 1] = "advice=none";
@@ -147,9 +147,9 @@ private slots:
     void aProcessorHasNoContextAndKeepsNothingBack()
     {
         const Device processor = test::twoCores();
-        const Prediction prediction = predicted({"model=mlp:1024,1024,1024", "batch=64"}, processor);
-        QCOMPARE(figureOf(prediction, "memory"), figureOf(prediction, "peak_allocated"));
-        QVERIFY(figureOf(predicted({"model=mlp:1024,1024,1024", "batch=64"}), "memory") > figureOf(prediction, "memory") + 500e6);
+        const Prediction prediction = batchOf({"model=mlp:1024,1024,1024", "batch=64"}, processor);
+        QCOMPARE(batchFigure(prediction, "memory"), batchFigure(prediction, "peak_allocated"));
+        QVERIFY(batchFigure(batchOf({"model=mlp:1024,1024,1024", "batch=64"}), "memory") > batchFigure(prediction, "memory") + 500e6);
         const Experiment& budget = **findExperiment("training-memory");
         const auto figures = budget.predictPoint(processor, *resolve(budget.schema(), std::vector<std::string>{"model=gpt2", "sequence=64", "batch=1"}));
         QVERIFY(figures);
@@ -162,10 +162,10 @@ private slots:
         const BatchStudy study = studied({"model=llama-2-70b", "sequence=4096", "optimizer=adamw"}, gpu("nvidia-l4"));
         QVERIFY(!study.largest && study.over > 0);
         QCOMPARE(study.over, study.memory->smallest->deviceBytes() - *study.capacity);
-        const Prediction prediction = predicted({"model=llama-2-70b", "sequence=4096", "optimizer=adamw"}, gpu("nvidia-l4"));
-        QCOMPARE(figureOf(prediction, "largest_batch"), 0.0);
+        const Prediction prediction = batchOf({"model=llama-2-70b", "sequence=4096", "optimizer=adamw"}, gpu("nvidia-l4"));
+        QCOMPARE(batchFigure(prediction, "largest_batch"), 0.0);
         QVERIFY(findFigure(prediction.figures, "largest_batch")->why->with.find("too many") != std::string::npos);
-        QVERIFY(std::isnan(figureOf(prediction, "sweet_spot")));
+        QVERIFY(std::isnan(batchFigure(prediction, "sweet_spot")));
     }
 
     void accumulationIsTheStepSimulatedWhole_data()
@@ -250,7 +250,7 @@ private slots:
         QCOMPARE(wide.point.bound, BatchBound::Arithmetic);
         const BatchStudy thin = studied({"model=mlp:16384,16384,16384", "batch=16", "precision=bf16"});
         QCOMPARE(thin.point.bound, BatchBound::Memory);
-        const Prediction prediction = predicted({"model=mlp:8192,8192,8192", "precision=bf16"});
+        const Prediction prediction = batchOf({"model=mlp:8192,8192,8192", "precision=bf16"});
         const Json& regimes = prediction.detail["regimes"];
         QVERIFY(regimes.size() >= 2);
         for (std::size_t i = 1; i < regimes.size(); ++i) {
@@ -274,9 +274,9 @@ private slots:
     {
         QFETCH(QString, model);
         QFETCH(QString, target);
-        const Prediction prediction = predicted({"model=" + model.toStdString(), "target_loss=" + target.toStdString(), "sequence=1024"});
-        QVERIFY(std::isnan(figureOf(prediction, "examples_to_target")));
-        QVERIFY(figureOf(prediction, "peak_allocated") > 0);
+        const Prediction prediction = batchOf({"model=" + model.toStdString(), "target_loss=" + target.toStdString(), "sequence=1024"});
+        QVERIFY(std::isnan(batchFigure(prediction, "examples_to_target")));
+        QVERIFY(batchFigure(prediction, "peak_allocated") > 0);
         const Json& noise = prediction.detail["noise"];
         QCOMPARE(noise["reached"].get<bool>(), false);
         QVERIFY(!noise["reason"].get<std::string>().empty() && noise["remedy"].get<std::string>().starts_with("choose"));
@@ -285,12 +285,12 @@ private slots:
 
     void noiseCanBeGiven()
     {
-        const Prediction prediction = predicted({"model=resnet-50", "noise_scale=2000", "fewest_steps=10000", "batch=64"}, gpu());
-        QCOMPARE(figureOf(prediction, "critical_batch"), 2000.0);
-        QVERIFY(std::abs(figureOf(prediction, "steps_to_target") - 10000 * (1 + 2000.0 / 64)) < 1e-6);
-        const Prediction unknown = predicted({"model=resnet-50"});
-        QVERIFY(std::isnan(figureOf(unknown, "critical_batch")));
-        QVERIFY(figureOf(unknown, "sweet_spot") > 0); // by throughput
+        const Prediction prediction = batchOf({"model=resnet-50", "noise_scale=2000", "fewest_steps=10000", "batch=64"}, gpu());
+        QCOMPARE(batchFigure(prediction, "critical_batch"), 2000.0);
+        QVERIFY(std::abs(batchFigure(prediction, "steps_to_target") - 10000 * (1 + 2000.0 / 64)) < 1e-6);
+        const Prediction unknown = batchOf({"model=resnet-50"});
+        QVERIFY(std::isnan(batchFigure(unknown, "critical_batch")));
+        QVERIFY(batchFigure(unknown, "sweet_spot") > 0); // by throughput
         QVERIFY(unknown.detail["noise"]["remedy"].get<std::string>().find("noise_scale") != std::string::npos);
     }
 
@@ -298,8 +298,8 @@ private slots:
     {
         const BatchStudy study = studied(gpt2With({"batch=4", "accumulation=8", "data_parallel=16"}));
         QCOMPARE(study.point.examples, 4.0 * 8 * 16);
-        const Prediction prediction = predicted(gpt2With({"batch=4", "accumulation=8", "data_parallel=16"}));
-        QVERIFY(std::abs(figureOf(prediction, "steps_to_target") / study.noise.hyperbola.steps(512) - 1) < 1e-12);
+        const Prediction prediction = batchOf(gpt2With({"batch=4", "accumulation=8", "data_parallel=16"}));
+        QVERIFY(std::abs(batchFigure(prediction, "steps_to_target") / study.noise.hyperbola.steps(512) - 1) < 1e-12);
     }
 
     void aDraggedBatchIsTheSameAnswer()
@@ -316,7 +316,7 @@ private slots:
 
     void claimsHaveOurNumbers()
     {
-        const Prediction prediction = predicted(gpt2With({"schedule=adaptive"}));
+        const Prediction prediction = batchOf(gpt2With({"schedule=adaptive"}));
         QVERIFY(prediction.detail["claims"].size() >= 5);
         for (const Json& claim : prediction.detail["claims"]) {
             QVERIFY(!claim["verdict"].get<std::string>().empty());

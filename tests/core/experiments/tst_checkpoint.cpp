@@ -7,6 +7,7 @@
 #include "core/network/model_names.h"
 #include "core/network/network.h"
 #include "tests/support/checkpoint_refs.h"
+#include "tests/support/devices.h"
 #include "tests/support/random_chain.h"
 
 #include <QtTest>
@@ -17,6 +18,7 @@
 #include <fmt/format.h>
 
 using namespace memscape;
+using namespace memscape::test;
 
 class TestCheckpoint : public QObject
 {
@@ -52,7 +54,7 @@ const Experiment& checkpoint()
     return **findExperiment("checkpoint");
 }
 
-Parameters with(const std::vector<std::string>& assignments)
+Parameters chainWith(const std::vector<std::string>& assignments)
 {
     auto parameters = resolve(checkpoint().schema(), assignments);
     if (!parameters)
@@ -60,14 +62,9 @@ Parameters with(const std::vector<std::string>& assignments)
     return *parameters;
 }
 
-Device gpu()
-{
-    return *findDevice("nvidia-h200");
-}
-
 Result<Prediction> predicted(const std::vector<std::string>& assignments)
 {
-    return checkpoint().predict(gpu(), with(assignments));
+    return checkpoint().predict(h200(), chainWith(assignments));
 }
 
 double figure(const Prediction& prediction, const char* key)
@@ -147,8 +144,8 @@ void TestCheckpoint::statesGiveTheReferencesForwards()
         for (qsizetype i = 0; i < entry["slots"].toArray().size(); ++i) {
             const auto answer = [&](const char* strategy) {
                 return *answerCheckpoint(
-                    gpu(),
-                    with(
+                    h200(),
+                    chainWith(
                         {QString("chain=uniform:%1").arg(length).toStdString(),
                          std::string("strategy=") + strategy,
                          QString("budget=slots:%1").arg(entry["slots"][i].toInt()).toStdString()}));
@@ -192,15 +189,15 @@ void TestCheckpoint::everyScheduleIsWhatItsFiguresSay()
 
 void TestCheckpoint::bytesAreNeverPassed()
 {
-    const auto full = answerCheckpoint(gpu(), with({"chain=mlp:20x512", "batch=33"}));
+    const auto full = answerCheckpoint(h200(), chainWith({"chain=mlp:20x512", "batch=33"}));
     QVERIFY(full.has_value());
     for (int percent = 0; percent <= 110; percent += 10) {
         const std::int64_t budget =
             full->leastMemory + (full->fullMemory - full->leastMemory) * percent / 100;
         for (const char* strategy : {"optimal", "revolve", "mixed", "selective", "adaptive"}) {
             const auto answer = answerCheckpoint(
-                gpu(),
-                with({"chain=mlp:20x512", "batch=33", std::string("strategy=") + strategy,
+                h200(),
+                chainWith({"chain=mlp:20x512", "batch=33", std::string("strategy=") + strategy,
                       QString("budget=%1B").arg(budget).toStdString()}));
             QVERIFY(answer.has_value());
             if (std::string(strategy) == "optimal")
@@ -216,7 +213,7 @@ void TestCheckpoint::bytesAreNeverPassed()
 
 void TestCheckpoint::moreBudgetIsNeverSlower()
 {
-    const auto answer = answerCheckpoint(gpu(), with({"chain=uniform:40,saved=4"}));
+    const auto answer = answerCheckpoint(h200(), chainWith({"chain=uniform:40,saved=4"}));
     double before = std::numeric_limits<double>::infinity();
     for (const FrontPoint& point : answer->front->front()) {
         QVERIFY(point.makespan <= before);
@@ -224,7 +221,7 @@ void TestCheckpoint::moreBudgetIsNeverSlower()
     }
     QCOMPARE(before, answer->fullTime);
     for (const StrategyAnswer& strategy :
-         compareStrategies(*answer, with({"chain=uniform:40,saved=4"}))) {
+         compareStrategies(*answer, chainWith({"chain=uniform:40,saved=4"}))) {
         if (strategy.hasSchedule() && strategy.key != "adaptive"
             && strategy.key != "exhaustive") // those may forget and make again
             QVERIFY2(*answer->front->makespan(strategy.replay.peak) <= strategy.replay.makespan,
@@ -247,7 +244,7 @@ void TestCheckpoint::askingAgainGivesTheSameAnswer()
     // Up and down, to another chain and back, in other slots: what was kept must not show.
     PredictionContext context;
     const auto ask = [&](const std::vector<std::string>& assignments) {
-        const auto again = checkpoint().predictAgain(gpu(), with(assignments), context);
+        const auto again = checkpoint().predictAgain(h200(), chainWith(assignments), context);
         const auto first = predicted(assignments);
         QVERIFY2(again.has_value(), again ? "" : again.error().text().c_str());
         QVERIFY(first.has_value());
@@ -269,7 +266,7 @@ void TestCheckpoint::budgetsShareTablesThatAreFineEnough()
     QVERIFY(file.open(QIODevice::WriteOnly));
     file.write(QByteArray::fromStdString(jsonText(chainToJson(test::irregularChain(80, 1)))));
     file.close();
-    const auto answer = answerCheckpoint(gpu(), with({"chain=" + path.toStdString()}));
+    const auto answer = answerCheckpoint(h200(), chainWith({"chain=" + path.toStdString()}));
     QVERIFY(answer && answer->front && !answer->front->isExact());
     CheckpointTables& tables = *answer->tables;
     std::set<std::int64_t> slotSizes;
@@ -295,7 +292,7 @@ void TestCheckpoint::whatNobodyWantsIsStopped()
     const std::atomic<bool> isUnwanted = true;
     const CancelScope scope(isUnwanted);
     PredictionContext context;
-    const auto stopped = checkpoint().predictAgain(gpu(), with({"chain=mlp:30x256"}), context);
+    const auto stopped = checkpoint().predictAgain(h200(), chainWith({"chain=mlp:30x256"}), context);
     QVERIFY(!stopped);
     QCOMPARE(stopped.error().code, std::string("predict.cancelled"));
     QVERIFY(!context.kept.has_value()); // half a table is none
@@ -317,8 +314,8 @@ void TestCheckpoint::aChainFileIsSolvedInItsUnits()
         file.close();
         for (const QJsonValue& row : entry["budgets"].toArray()) {
             const auto answer = answerCheckpoint(
-                gpu(),
-                with({"chain=" + path,
+                h200(),
+                chainWith({"chain=" + path,
                       QString("budget=%1").arg(row["M"].toInteger()).toStdString()}));
             QVERIFY2(answer.has_value(), answer ? "" : answer.error().text().c_str());
             if (row["opt_persistent"].isNull()) {
@@ -350,8 +347,8 @@ void TestCheckpoint::modelsAreCutIntoLayers()
 {
     QFETCH(QString, model);
     const auto source = chainSource(
-        gpu(),
-        with({"chain=model:" + model.toStdString(), "batch=2", "sequence=128", "precision=fp32"}));
+        h200(),
+        chainWith({"chain=model:" + model.toStdString(), "batch=2", "sequence=128", "precision=fp32"}));
     QVERIFY2(source.has_value(), source ? "" : source.error().text().c_str());
     const Chain& chain = source->chain;
     QTEST(chain.length(), "stages");
@@ -377,7 +374,7 @@ void TestCheckpoint::modelsAreCutIntoLayers()
     QVERIFY(saved >= packed.activations);
     QVERIFY(saved <= packed.activations + packed.scalars + values);
     QVERIFY(answerCheckpoint(
-                gpu(), with({"chain=model:" + model.toStdString(), "batch=2", "sequence=128"}))
+                h200(), chainWith({"chain=model:" + model.toStdString(), "batch=2", "sequence=128"}))
                 ->chosen.isFeasible);
 }
 
@@ -387,7 +384,7 @@ void TestCheckpoint::selectiveLayersAreNeverSlower()
                                          "slots=1000"};
     const auto answer = [&](std::vector<std::string> more) {
         more.insert(more.end(), model.begin(), model.end());
-        return *answerCheckpoint(gpu(), with(more));
+        return *answerCheckpoint(h200(), chainWith(more));
     };
     const CheckpointAnswer whole = answer({}), both = answer({"layer_options=selective"});
     QCOMPARE(whole.chain().stages[2].options.size(), std::size_t(1));
@@ -405,7 +402,7 @@ void TestCheckpoint::selectiveLayersAreNeverSlower()
 
 void TestCheckpoint::claimsCarryNumbers()
 {
-    const auto claims = checkpoint().claims(gpu(), with({"chain=uniform:64"}));
+    const auto claims = checkpoint().claims(h200(), chainWith({"chain=uniform:64"}));
     QVERIFY(claims.size() >= 8);
     const auto ours = [&](const char* quote) {
         for (const Claim& claim : claims) {
@@ -439,13 +436,13 @@ void TestCheckpoint::infeasibleIsAnAnswer()
         QVERIFY(prediction->detail["strategy"]["missing"]["message"].is_string());
         QVERIFY(figure(*prediction, "lower_bound_memory") > 2);
     }
-    const auto answer = answerCheckpoint(gpu(), with({"chain=uniform:6,saved=3", "budget=2"}));
+    const auto answer = answerCheckpoint(h200(), chainWith({"chain=uniform:6,saved=3", "budget=2"}));
     const std::string least = fmt::format("{}", answer->leastMemory);
     QVERIFY(answer->chosen.missing->hint.find(least) != std::string::npos);
     const auto enough =
-        answerCheckpoint(gpu(), with({"chain=uniform:6,saved=3", "budget=" + least}));
+        answerCheckpoint(h200(), chainWith({"chain=uniform:6,saved=3", "budget=" + least}));
     QVERIFY(enough->chosen.isFeasible);
-    const auto large = answerCheckpoint(gpu(), with({"chain=uniform:6,saved=3", "budget=1000000"}));
+    const auto large = answerCheckpoint(h200(), chainWith({"chain=uniform:6,saved=3", "budget=1000000"}));
     QCOMPARE(large->chosen.replay.recomputed, std::int64_t(0));
 }
 
@@ -470,9 +467,9 @@ void TestCheckpoint::wrongInputNamesTheParameter()
     QFETCH(QString, place);
     const bool isChain = assignment.startsWith("chain");
     const auto answer =
-        answerCheckpoint(gpu(),
-                         isChain ? with({assignment.toStdString()})
-                                 : with({"chain=uniform:9", assignment.toStdString()}));
+        answerCheckpoint(h200(),
+                         isChain ? chainWith({assignment.toStdString()})
+                                 : chainWith({"chain=uniform:9", assignment.toStdString()}));
     QVERIFY(!answer);
     if (!place.isEmpty())
         QCOMPARE(QString::fromStdString(answer.error().place), place);
@@ -486,22 +483,22 @@ void TestCheckpoint::longChainsAreRefusedWithAWayOut()
           {"chain=uniform:8", "strategy=exhaustive"},
           {"chain=uniform:100000", "strategy=revolve", "budget=slots:1"},
           {"chain=uniform:100000", "strategy=mixed", "budget=slots:50"}}) {
-        const auto answer = answerCheckpoint(gpu(), with(assignments));
+        const auto answer = answerCheckpoint(h200(), chainWith(assignments));
         QVERIFY(!answer);
         QVERIFY2(answer.error().hint.find("strategy=") != std::string::npos,
                  answer.error().text().c_str());
         QVERIFY(!answer.error().place.empty());
     }
-    const auto sqrt = answerCheckpoint(gpu(), with({"chain=uniform:100000", "strategy=sqrt"}));
+    const auto sqrt = answerCheckpoint(h200(), chainWith({"chain=uniform:100000", "strategy=sqrt"}));
     QVERIFY(sqrt->chosen.hasSchedule());
-    QVERIFY(answerCheckpoint(gpu(), with({"chain=uniform:1"}))->chosen.isFeasible);
+    QVERIFY(answerCheckpoint(h200(), chainWith({"chain=uniform:1"}))->chosen.isFeasible);
 }
 
 void TestCheckpoint::aDeviceThatSaysLittle()
 {
     Device device;
     device.name = "a machine";
-    const auto answer = answerCheckpoint(device, with({"chain=mlp:4x64", "strategy=sqrt"}));
+    const auto answer = answerCheckpoint(device, chainWith({"chain=mlp:4x64", "strategy=sqrt"}));
     QVERIFY2(answer.has_value(), answer ? "" : answer.error().text().c_str());
     QCOMPARE(answer->timeUnit(), Unit::One); // counted in forwards
     QCOMPARE(answer->fullTime, 12.0);

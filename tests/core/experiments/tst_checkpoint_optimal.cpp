@@ -4,6 +4,7 @@
 // verdicts follow from it.
 #include "core/device/catalogue.h"
 #include "core/experiments/checkpoint.h"
+#include "tests/support/devices.h"
 #include "tests/support/random_chain.h"
 
 #include <QtTest>
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 
 using namespace memscape;
+using namespace memscape::test;
 
 class TestCheckpointOptimal : public QObject
 {
@@ -35,22 +37,17 @@ namespace {
 /// Sums of seconds in another order differ by less.
 constexpr double sameTime = 1 + 1e-9;
 
-const Experiment& checkpoint()
+const Experiment& checkpointing()
 {
     return **findExperiment("checkpoint");
 }
 
-Parameters with(const std::vector<std::string>& assignments)
+Parameters optimalWith(const std::vector<std::string>& assignments)
 {
-    auto parameters = resolve(checkpoint().schema(), assignments);
+    auto parameters = resolve(checkpointing().schema(), assignments);
     if (!parameters)
         qFatal("%s", parameters.error().text().c_str());
     return *parameters;
-}
-
-Device gpu()
-{
-    return *findDevice("nvidia-h200");
 }
 
 /// What the drawn line says at a budget.
@@ -112,14 +109,14 @@ void holdAtShares(const std::vector<std::string>& chain, const Device& device, s
     PredictionContext context;
     std::vector<std::string> sizes = chain;
     sizes.push_back("strategy=none");
-    const auto whole = answerCheckpoint(device, with(sizes), context);
+    const auto whole = answerCheckpoint(device, optimalWith(sizes), context);
     QVERIFY2(whole.has_value(), whole ? "" : whole.error().text().c_str());
     for (const int share : shares) {
         std::vector<std::string> assignments = chain;
         const std::int64_t budget =
             whole->leastMemory + (whole->fullMemory - whole->leastMemory) * share / 100;
         assignments.push_back(fmt::format("budget={}", budget));
-        const Parameters parameters = with(assignments);
+        const Parameters parameters = optimalWith(assignments);
         auto answer = answerCheckpoint(device, parameters, context);
         QVERIFY2(answer.has_value(), answer ? "" : answer.error().text().c_str());
         QVERIFY2(answer->chosen.isFeasible, answer->chosen.missing ? answer->chosen.missing->text().c_str() : "");
@@ -172,7 +169,7 @@ void TestCheckpointOptimal::noStrategyIsQuicker()
     const std::vector<std::string> chain{"chain=model:" + model.toStdString(), fmt::format("batch={}", batch),
                                          fmt::format("sequence={}", sequence)};
     double gap = 0;
-    holdAtShares(chain, gpu(), {0, 3, 25, 60}, &gap);
+    holdAtShares(chain, h200(), {0, 3, 25, 60}, &gap);
     QVERIFY2(gap <= 1e-9, qPrintable(QString::number(gap))); // a network is solved exactly
 }
 
@@ -192,15 +189,15 @@ void TestCheckpointOptimal::irregularChainsAreEnclosed()
     QFETCH(double, largestGap);
     const QTemporaryDir folder;
     double gap = 0;
-    holdAtShares({inFile(folder, test::irregularChain(length, 3))}, gpu(), {2, 20, 55}, &gap);
+    holdAtShares({inFile(folder, test::irregularChain(length, 3))}, h200(), {2, 20, 55}, &gap);
     QVERIFY2(gap <= largestGap, qPrintable(QString::number(gap)));
 }
 
 /// 3 equal stages: 10 by forgetting, 11 without.
 void TestCheckpointOptimal::aScheduleThatForgetsIsTakenAndNamed()
 {
-    const Parameters parameters = with({"chain=uniform:3", "budget=5"});
-    const auto answer = answerCheckpoint(gpu(), parameters);
+    const Parameters parameters = optimalWith({"chain=uniform:3", "budget=5"});
+    const auto answer = answerCheckpoint(h200(), parameters);
     QVERIFY(answer.has_value());
     QCOMPARE(answer->chosen.bound, 11.0);
     QCOMPARE(answer->chosen.replay.makespan, 10.0);
@@ -208,7 +205,7 @@ void TestCheckpointOptimal::aScheduleThatForgetsIsTakenAndNamed()
     QVERIFY(answer->chosen.note.starts_with("optimal among all schedules"));
     const auto all = compareStrategies(*answer, parameters);
     QCOMPARE(frontAt(bestFront(*answer, all), 5), 10.0);
-    const auto enough = answerCheckpoint(gpu(), with({"chain=uniform:3", "budget=6"}));
+    const auto enough = answerCheckpoint(h200(), optimalWith({"chain=uniform:3", "budget=6"}));
     QVERIFY(enough && enough->chosen.takenFrom.empty());
     QVERIFY(enough->chosen.note.starts_with("optimal among persistent schedules"));
 }
@@ -229,7 +226,7 @@ void TestCheckpointOptimal::verdictsFollowTheNumbers_data()
 
 QString verdictOf(const char* quote, const std::vector<std::string>& assignments)
 {
-    for (const Claim& claim : checkpoint().claims(gpu(), with(assignments))) {
+    for (const Claim& claim : checkpointing().claims(h200(), optimalWith(assignments))) {
         if (claim.quote.find(quote) != std::string::npos)
             return QString::fromStdString(claim.verdict);
     }

@@ -14,9 +14,9 @@ using namespace memscape;
 
 namespace {
 
-using Texts = std::vector<std::string>;
+using Assignments = std::vector<std::string>;
 
-std::vector<Snippet> snippets(const char* id, const Texts& assignments, const char* device = "nvidia-h200")
+std::vector<Snippet> snippets(const char* id, const Assignments& assignments, const char* device = "nvidia-h200")
 {
     const Experiment& experiment = **findExperiment(id);
     const auto parameters = resolve(experiment.schema(), assignments);
@@ -25,17 +25,17 @@ std::vector<Snippet> snippets(const char* id, const Texts& assignments, const ch
     return experiment.snippets(*findDevice(device), *parameters);
 }
 
-QString lines(const char* id, const Texts& assignments, const char* device = "nvidia-h200")
+QString lines(const char* id, const Assignments& assignments, const char* device = "nvidia-h200")
 {
     return QString::fromStdString(snippets(id, assignments, device).front().text);
 }
 
-Json config(const Texts& assignments)
+Json config(const Assignments& assignments)
 {
     return Json::parse(snippets("training-memory", assignments).at(1).text);
 }
 
-QString notes(const Texts& assignments)
+QString notes(const Assignments& assignments)
 {
     QString all;
     const auto made = snippets("training-memory", assignments);
@@ -45,9 +45,9 @@ QString notes(const Texts& assignments)
 }
 
 /// Every value of every choice and flag beside the defaults, and numbers that turn things on.
-std::vector<Texts> settingsOf(const Experiment& experiment)
+std::vector<Assignments> settingsOf(const Experiment& experiment)
 {
-    std::vector<Texts> all{{}};
+    std::vector<Assignments> all{{}};
     for (const ParameterSpec& spec : experiment.schema()) {
         for (const ChoiceValue& choice : spec.choices)
             all.push_back({spec.key + "=" + choice.key});
@@ -56,14 +56,14 @@ std::vector<Texts> settingsOf(const Experiment& experiment)
     }
     for (const char* one : {"zero=1", "zero=2", "zero=3", "data_parallel=4", "accumulation=8", "tensor_parallel=2", "dropout=0.1",
                             "strategy=every:4", "chain=uniform:8", "chain=model:gpt2", "format=fp16"}) {
-        if (resolve(experiment.schema(), Texts{one}))
+        if (resolve(experiment.schema(), Assignments{one}))
             all.push_back({one});
     }
-    const Texts combined[] = {{"zero=3", "offload=parameters", "precision=fp16-autocast", "clipping=true", "optimizer=momentum"},
+    const Assignments combined[] = {{"zero=3", "offload=parameters", "precision=fp16-autocast", "clipping=true", "optimizer=momentum"},
                               {"optimizer=muon", "precision=fp16-autocast", "clipping=true", "accumulation=4"},
                               {"attention=flash", "checkpointing=selective", "phase=forward"},
                               {"format=fp16", "operation=train"}, {"format=fp8-e4m3", "operation=train"}};
-    for (const Texts& one : combined) {
+    for (const Assignments& one : combined) {
         if (resolve(experiment.schema(), one))
             all.push_back(one);
     }
@@ -120,7 +120,7 @@ private slots:
             QSKIP("there is no python3 here to ask");
         QByteArray programs;
         for (const char* id : {"training-memory", "batch-size", "checkpoint", "precision"}) {
-            for (const Texts& setting : settingsOf(**findExperiment(id))) {
+            for (const Assignments& setting : settingsOf(**findExperiment(id))) {
                 for (const char* device : {"cpu", "nvidia-h200"})
                     programs += lines(id, setting, device).toUtf8() + '\0';
             }
@@ -132,7 +132,7 @@ private slots:
 
     void everyConfigurationHasDocumentedKeysAlone()
     {
-        for (const Texts& setting : settingsOf(**findExperiment("training-memory"))) {
+        for (const Assignments& setting : settingsOf(**findExperiment("training-memory"))) {
             const auto made = snippets("training-memory", setting);
             if (made.size() < 2)
                 continue;
@@ -188,7 +188,7 @@ private slots:
     {
         QFETCH(QStringList, setting);
         QFETCH(QString, line);
-        Texts texts{"model=gpt2", "sequence=512"};
+        Assignments texts{"model=gpt2", "sequence=512"};
         for (const QString& one : setting)
             texts.push_back(one.toStdString());
         const QString all = lines("training-memory", texts).replace(QRegularExpression("\n *# "), " # ").simplified();
@@ -206,7 +206,7 @@ private slots:
     {
         const auto linesOf = [](const char* id, const char* key, const std::string& foreign) {
             const Experiment& experiment = **findExperiment(id);
-            Parameters parameters = *resolve(experiment.schema(), Texts{});
+            Parameters parameters = *resolve(experiment.schema(), Assignments{});
             parameters.set(key, foreign); // unchecked: what is typed has no line ends
             return QString::fromStdString(experiment.snippets(*findDevice("cpu"), parameters).front().text);
         };

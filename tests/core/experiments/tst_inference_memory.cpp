@@ -31,20 +31,20 @@ const Experiment& inference()
     return **findExperiment("inference-memory");
 }
 
-Parameters with(const std::vector<std::string>& assignments)
+Parameters servingWith(const std::vector<std::string>& assignments)
 {
     return *resolve(inference().schema(), assignments);
 }
 
-double value(const Figures& figures, std::string_view key)
+double servingValue(const Figures& figures, std::string_view key)
 {
     const Figure* figure = findFigure(figures, key);
     return figure ? figure->number() : -1;
 }
 
-Figures predicted(const std::vector<std::string>& assignments)
+Figures servingOf(const std::vector<std::string>& assignments)
 {
-    const auto figures = inference().predictPoint(*findDevice("nvidia-h200"), with(assignments));
+    const auto figures = inference().predictPoint(*findDevice("nvidia-h200"), servingWith(assignments));
     if (!figures)
         qWarning("%s", figures.error().text().c_str());
     return figures ? *figures : Figures{};
@@ -112,27 +112,27 @@ void TestInferenceMemory::formsOfWeights()
 
 void TestInferenceMemory::figuresKeepTheContract()
 {
-    const Figures figures = predicted({"model=llama-2-7b", "batch=1", "context=4096", "kv_precision=fp16", "weight_precision=fp16"});
+    const Figures figures = servingOf({"model=llama-2-7b", "batch=1", "context=4096", "kv_precision=fp16", "weight_precision=fp16"});
     for (const char* key : {"weights", "kv_cache", "activations", "peak_allocated", "largest_context", "largest_batch", "parameter_count"})
         QVERIFY2(findFigure(figures, key), key);
-    QCOMPARE(value(figures, "kv_cache"), 2 * 0x1p30);
-    QCOMPARE(value(figures, "weights"), 2.0 * 6738415616);
-    QCOMPARE(value(figures, "peak_allocated"), value(figures, "weights") + value(figures, "kv_cache") + value(figures, "activations"));
+    QCOMPARE(servingValue(figures, "kv_cache"), 2 * 0x1p30);
+    QCOMPARE(servingValue(figures, "weights"), 2.0 * 6738415616);
+    QCOMPARE(servingValue(figures, "peak_allocated"), servingValue(figures, "weights") + servingValue(figures, "kv_cache") + servingValue(figures, "activations"));
 }
 
 void TestInferenceMemory::theLargestContextAndBatchFit()
 {
     const std::vector<std::string> asked{"model=llama-3.1-8b", "context=8192", "batch=4"};
-    const double batch = value(predicted(asked), "largest_batch");
+    const double batch = servingValue(servingOf(asked), "largest_batch");
     QVERIFY(batch > 4);
     const auto fits = [](double sequences, double context) {
-        return value(predicted({"model=llama-3.1-8b", "context=" + std::to_string(std::int64_t(context)),
+        return servingValue(servingOf({"model=llama-3.1-8b", "context=" + std::to_string(std::int64_t(context)),
                                 "batch=" + std::to_string(std::int64_t(sequences))}),
                      "fits");
     };
     QCOMPARE(fits(batch, 8192), 1.0);
     QCOMPARE(fits(batch + 1, 8192), 0.0);
-    const double context = value(predicted({"model=llama-3.1-8b", "context=8192", "batch=64"}), "largest_context");
+    const double context = servingValue(servingOf({"model=llama-3.1-8b", "context=8192", "batch=64"}), "largest_context");
     QVERIFY(context > 1024);
     QCOMPARE(fits(64, context), 1.0);
     QCOMPARE(fits(64, context + 1), 0.0);
@@ -140,9 +140,9 @@ void TestInferenceMemory::theLargestContextAndBatchFit()
 
 void TestInferenceMemory::picturesHaveNoCache()
 {
-    const Figures figures = predicted({"model=resnet50", "batch=8"});
-    QCOMPARE(value(figures, "kv_cache"), 0.0);
-    QVERIFY(value(figures, "activations") > 0);
+    const Figures figures = servingOf({"model=resnet50", "batch=8"});
+    QCOMPARE(servingValue(figures, "kv_cache"), 0.0);
+    QVERIFY(servingValue(figures, "activations") > 0);
 }
 
 QTEST_GUILESS_MAIN(TestInferenceMemory)

@@ -20,17 +20,17 @@ const Experiment& layout()
     return **findExperiment("layout");
 }
 
-Parameters with(const std::vector<std::string>& assignments)
+Parameters layoutWith(const std::vector<std::string>& assignments)
 {
     return resolve(layout().schema(), assignments).value();
 }
 
 Prediction predicted(const Device& device, const std::vector<std::string>& assignments)
 {
-    return layout().predict(device, with(assignments)).value();
+    return layout().predict(device, layoutWith(assignments)).value();
 }
 
-double figureOf(const Prediction& prediction, const char* key)
+double layoutFigure(const Prediction& prediction, const char* key)
 {
     const Figure* figure = findFigure(prediction.figures, key);
     return figure ? figure->number() : std::numeric_limits<double>::quiet_NaN();
@@ -73,12 +73,12 @@ void TestLayout::theContract()
     QVERIFY(steps[1]["error"].is_null() && steps[1]["channels_last"].is_null());
     QCOMPARE(steps[1]["contiguous"], Json(false));
     QCOMPARE(steps[1]["copied"], Json(false));
-    QCOMPARE(figureOf(p, "elements"), 12.0);
-    QCOMPARE(figureOf(p, "storage_bytes"), 96.0);
-    QCOMPARE(figureOf(p, "copied_bytes"), 0.0);
+    QCOMPARE(layoutFigure(p, "elements"), 12.0);
+    QCOMPARE(layoutFigure(p, "storage_bytes"), 96.0);
+    QCOMPARE(layoutFigure(p, "copied_bytes"), 0.0);
     // Bytes 4-12, 20-28, 36-44, 52-60, 68-76, 84-92 of the storage: all three of its sectors.
-    QCOMPARE(figureOf(p, "sectors_per_request"), 3.0);
-    QCOMPARE(figureOf(p, "efficiency"), 0.5);
+    QCOMPARE(layoutFigure(p, "sectors_per_request"), 3.0);
+    QCOMPARE(layoutFigure(p, "efficiency"), 0.5);
     QCOMPARE(p.detail["code"]["numpy_strides"], Json("(16, 48, 4)"));
     QCOMPARE(p.series.size(), std::size_t(2));
 }
@@ -91,26 +91,26 @@ void TestLayout::refusedStepsAreAnswers()
     QCOMPARE(steps[1]["error"], Json("view_incompatible"));
     QVERIFY(steps[1]["message"].get<std::string>().starts_with("view size is not compatible"));
     QCOMPARE(steps[2]["copied"], Json(true));
-    QCOMPARE(figureOf(p, "copied_bytes"), 48.0 * 8);
+    QCOMPARE(layoutFigure(p, "copied_bytes"), 48.0 * 8);
 }
 
 void TestLayout::transposedMatrix()
 {
     const Prediction p = predicted(test::twoCores(), {"shape=1024,1024"});
-    QCOMPARE(figureOf(p, "sectors_per_request"), 32.0);
-    QCOMPARE(figureOf(p, "efficiency"), 0.125);
-    QCOMPARE(figureOf(p, "lines"), 1024.0 * 1024 * 4 / 64);
-    QCOMPARE(figureOf(p, "pages"), 1024.0);
+    QCOMPARE(layoutFigure(p, "sectors_per_request"), 32.0);
+    QCOMPARE(layoutFigure(p, "efficiency"), 0.125);
+    QCOMPARE(layoutFigure(p, "lines"), 1024.0 * 1024 * 4 / 64);
+    QCOMPARE(layoutFigure(p, "pages"), 1024.0);
     // A column is 1024 lines, 4 KiB apart: all in one set of L1, which has 8 ways.
-    QCOMPARE(figureOf(p, "l1_misses"), 1024.0 * 1024);
+    QCOMPARE(layoutFigure(p, "l1_misses"), 1024.0 * 1024);
     const Prediction plain = predicted(test::twoCores(), {"shape=1024,1024", "views="});
-    QCOMPARE(figureOf(plain, "sectors_per_request"), 4.0);
-    QCOMPARE(figureOf(plain, "efficiency"), 1.0);
-    QCOMPARE(figureOf(plain, "l1_misses"), 1024.0 * 1024 * 4 / 64);
-    QVERIFY(figureOf(plain, "view_time") < figureOf(p, "view_time"));
+    QCOMPARE(layoutFigure(plain, "sectors_per_request"), 4.0);
+    QCOMPARE(layoutFigure(plain, "efficiency"), 1.0);
+    QCOMPARE(layoutFigure(plain, "l1_misses"), 1024.0 * 1024 * 4 / 64);
+    QVERIFY(layoutFigure(plain, "view_time") < layoutFigure(p, "view_time"));
     // The same in memory, stored by columns and transposed.
     const Prediction columns = predicted(test::twoCores(), {"shape=1024,1024", "order=column-major"});
-    QCOMPARE(figureOf(columns, "sectors_per_request"), 4.0);
+    QCOMPARE(layoutFigure(columns, "sectors_per_request"), 4.0);
     QCOMPARE(columns.detail["view"]["contiguous"], Json(true));
 }
 
@@ -118,19 +118,19 @@ void TestLayout::channels()
 {
     // The channels of a pixel of NCHW lie 56 × 56 × 4 B apart: 32 of them are 32 sectors; NHWC's are four.
     const std::vector<std::string> pixels{"shape=32,64,56,56", "views=permute(0,2,3,1)"};
-    QCOMPARE(figureOf(predicted(test::twoCores(), pixels), "sectors_per_request"), 32.0);
-    QCOMPARE(figureOf(predicted(test::twoCores(), {pixels[0], pixels[1], "order=channels-last"}), "sectors_per_request"), 4.0);
+    QCOMPARE(layoutFigure(predicted(test::twoCores(), pixels), "sectors_per_request"), 32.0);
+    QCOMPARE(layoutFigure(predicted(test::twoCores(), {pixels[0], pixels[1], "order=channels-last"}), "sectors_per_request"), 4.0);
     const Prediction converted = predicted(test::twoCores(), {pixels[0], "views=contiguous(channels_last)"});
     QCOMPARE(converted.detail["steps"][0]["channels_last"], Json(true));
-    QCOMPARE(figureOf(converted, "copied_bytes"), 32.0 * 64 * 56 * 56 * 4);
+    QCOMPARE(layoutFigure(converted, "copied_bytes"), 32.0 * 64 * 56 * 56 * 4);
 }
 
 void TestLayout::contiguousResultsCopyNothing()
 {
     const Prediction p = predicted(test::twoCores(), {"shape=64,64", "views=narrow(0,8,16)"});
-    QCOMPARE(figureOf(p, "copy_time"), 0.0);
-    QCOMPARE(figureOf(p, "pays_after"), 0.0);
-    QCOMPARE(figureOf(p, "view_time"), figureOf(p, "contiguous_time"));
+    QCOMPARE(layoutFigure(p, "copy_time"), 0.0);
+    QCOMPARE(layoutFigure(p, "pays_after"), 0.0);
+    QCOMPARE(layoutFigure(p, "view_time"), layoutFigure(p, "contiguous_time"));
     QVERIFY(!findFigure(p.figures, "copy_bandwidth"));
 }
 
@@ -144,7 +144,7 @@ void TestLayout::theCopyPaysWhereTheLinesCross()
     const Series* dense = p.findSeries("contiguous_total");
     QVERIFY(view && dense);
     QCOMPARE(view->x.values.size(), std::size_t(64));
-    const double pays = figureOf(p, "pays_after");
+    const double pays = layoutFigure(p, "pays_after");
     QVERIFY(pays >= 1 && pays < 64);
     for (std::size_t i = 0; i < view->y.size(); ++i)
         QCOMPARE(view->y[i] >= dense->y[i], double(i + 1) >= pays);
@@ -153,11 +153,11 @@ void TestLayout::theCopyPaysWhereTheLinesCross()
 void TestLayout::firstFastestIsNotHelpedByTheCopy()
 {
     const Prediction p = predicted(test::twoCores(), {"shape=300,500", "views=", "walk=first-fastest"});
-    QCOMPARE(figureOf(p, "copy_time"), 0.0); // it is contiguous, and still read against its order
-    QVERIFY(figureOf(p, "sectors_per_request") > 31);
+    QCOMPARE(layoutFigure(p, "copy_time"), 0.0); // it is contiguous, and still read against its order
+    QVERIFY(layoutFigure(p, "sectors_per_request") > 31);
     const Prediction t = predicted(test::twoCores(), {"shape=300,500", "views=t()", "walk=first-fastest"});
-    QCOMPARE(figureOf(t, "efficiency"), 1.0);
-    QVERIFY(std::isinf(figureOf(t, "pays_after")));
+    QCOMPARE(layoutFigure(t, "efficiency"), 1.0);
+    QVERIFY(std::isinf(layoutFigure(t, "pays_after")));
 }
 
 void TestLayout::gpuTransposition()
@@ -168,10 +168,10 @@ void TestLayout::gpuTransposition()
     const double bytes = 2.0 * 16384 * 16384 * 4;
     // A tiled transposition is a copy: 2 GiB at what copies reach, and a launch.
     const double copy = levelBandwidth(h200, *h200.dram(), Operation::Copy).value;
-    QVERIFY(std::fabs(figureOf(best, "copy_bandwidth") / copy - 1) < 0.05);
-    QVERIFY(std::fabs(figureOf(best, "copy_time") / (bytes / copy) - 1) < 0.05);
+    QVERIFY(std::fabs(layoutFigure(best, "copy_bandwidth") / copy - 1) < 0.05);
+    QVERIFY(std::fabs(layoutFigure(best, "copy_time") / (bytes / copy) - 1) < 0.05);
     const auto timeOf = [&](int version) {
-        return figureOf(predicted(h200, {matrix[0], "version=" + std::to_string(version)}), "copy_time");
+        return layoutFigure(predicted(h200, {matrix[0], "version=" + std::to_string(version)}), "copy_time");
     };
     // Strided sectors, then bank conflicts, hold the first two; what is left is a copy.
     QVERIFY(timeOf(1) > 1.3 * timeOf(4) && timeOf(2) > 1.3 * timeOf(4));
@@ -181,13 +181,13 @@ void TestLayout::gpuTransposition()
 void TestLayout::emptyAndScalar()
 {
     const Prediction empty = predicted(test::twoCores(), {"shape=0,3"});
-    QCOMPARE(figureOf(empty, "elements"), 0.0);
-    QCOMPARE(figureOf(empty, "view_time"), 0.0);
-    QCOMPARE(figureOf(empty, "lines"), 0.0);
-    QVERIFY(std::isnan(figureOf(empty, "efficiency")));
+    QCOMPARE(layoutFigure(empty, "elements"), 0.0);
+    QCOMPARE(layoutFigure(empty, "view_time"), 0.0);
+    QCOMPARE(layoutFigure(empty, "lines"), 0.0);
+    QVERIFY(std::isnan(layoutFigure(empty, "efficiency")));
     const Prediction scalar = predicted(test::twoCores(), {"shape=", "views="});
-    QCOMPARE(figureOf(scalar, "elements"), 1.0);
-    QCOMPARE(figureOf(scalar, "sectors_per_request"), 1.0);
+    QCOMPARE(layoutFigure(scalar, "elements"), 1.0);
+    QCOMPARE(layoutFigure(scalar, "sectors_per_request"), 1.0);
 }
 
 void TestLayout::wrongInput_data()
@@ -208,7 +208,7 @@ void TestLayout::wrongInput()
 {
     QFETCH(QString, assignment);
     QFETCH(QString, place);
-    const auto answer = layout().predict(test::twoCores(), with({assignment.toStdString()}));
+    const auto answer = layout().predict(test::twoCores(), layoutWith({assignment.toStdString()}));
     QVERIFY(!answer);
     QCOMPARE(QString::fromStdString(answer.error().place), place);
     QVERIFY(!answer.error().hint.empty());
@@ -220,7 +220,7 @@ void TestLayout::presets()
     std::set<std::string> labels;
     for (const LayoutPreset& preset : layoutPresets()) {
         const Prediction p = predicted(test::twoCores(), {"shape=" + preset.shape, "views=" + preset.views, "walk=" + preset.walk});
-        QVERIFY2(figureOf(p, "elements") > 0, preset.label.c_str());
+        QVERIFY2(layoutFigure(p, "elements") > 0, preset.label.c_str());
         QVERIFY(labels.insert(preset.label).second);
         for (const Json& step : p.detail["steps"])
             QVERIFY2(step["ok"].get<bool>() || preset.label == "Why view() is refused", preset.label.c_str());
@@ -229,7 +229,7 @@ void TestLayout::presets()
 
 void TestLayout::claims()
 {
-    const auto claims = layout().claims(test::twoCores(), with({"shape=8,16,32,32"}));
+    const auto claims = layout().claims(test::twoCores(), layoutWith({"shape=8,16,32,32"}));
     std::set<std::string> quotes;
     for (const Claim& claim : claims) {
         QVERIFY(!claim.ours.empty() && !claim.verdict.empty());
@@ -242,7 +242,7 @@ void TestLayout::claims()
 
 void TestLayout::isQuick()
 {
-    const Parameters parameters = with({"shape=4097,1023,31", "views=permute(2,1,0)"}); // no period, no whole replay
+    const Parameters parameters = layoutWith({"shape=4097,1023,31", "views=permute(2,1,0)"}); // no period, no whole replay
     double best = 1e9;
     for (int i = 0; i < 5; ++i) {
         const Stopwatch watch;

@@ -3,12 +3,14 @@
 // recipes keep against the bytes per parameter of the papers, claims with numbers, wrong input.
 #include "core/device/catalogue.h"
 #include "core/experiments/precision.h"
+#include "tests/support/devices.h"
 
 #include <QtTest>
 
 #include <cmath>
 
 using namespace memscape;
+using namespace memscape::test;
 
 namespace {
 
@@ -17,7 +19,7 @@ const Experiment& precision()
     return **findExperiment("precision");
 }
 
-Parameters with(const std::vector<std::string>& assignments)
+Parameters precisionWith(const std::vector<std::string>& assignments)
 {
     auto parameters = resolve(precision().schema(), assignments);
     if (!parameters)
@@ -25,20 +27,15 @@ Parameters with(const std::vector<std::string>& assignments)
     return *parameters;
 }
 
-Device gpu()
+Prediction precisionOf(const std::vector<std::string>& assignments, const Device& device = h200())
 {
-    return *findDevice("nvidia-h200");
-}
-
-Prediction predicted(const std::vector<std::string>& assignments, const Device& device = gpu())
-{
-    auto made = precision().predict(device, with(assignments));
+    auto made = precision().predict(device, precisionWith(assignments));
     if (!made)
         qFatal("%s", made.error().text().c_str());
     return *made;
 }
 
-double figureOf(const Prediction& prediction, const char* key)
+double precisionFigure(const Prediction& prediction, const char* key)
 {
     const Figure* figure = findFigure(prediction.figures, key);
     if (!figure)
@@ -71,12 +68,12 @@ private slots:
 
 void TestPrecision::aProductHasItsFigures()
 {
-    const Prediction prediction = predicted({"m=8192", "format=fp16"});
+    const Prediction prediction = precisionOf({"m=8192", "format=fp16"});
     for (const char* key : {"time", "flop_rate", "speedup", "flops", "bytes", "intensity", "ridge",
                             "quantization", "stored_value", "value_error", "value_spacing"})
-        figureOf(prediction, key);
-    QCOMPARE(figureOf(prediction, "flops"), 2.0 * 8192 * 8192 * 8192);
-    QVERIFY(std::fabs(figureOf(prediction, "flop_rate") / 756e12 - 1) < 0.02);
+        precisionFigure(prediction, key);
+    QCOMPARE(precisionFigure(prediction, "flops"), 2.0 * 8192 * 8192 * 8192);
+    QVERIFY(std::fabs(precisionFigure(prediction, "flop_rate") / 756e12 - 1) < 0.02);
     QCOMPARE(std::get<std::string>(findFigure(prediction.figures, "bound")->value),
              std::string("compute-bound"));
     const Series* rates = prediction.findSeries("flop_rate");
@@ -86,22 +83,22 @@ void TestPrecision::aProductHasItsFigures()
 
 void TestPrecision::sizesThatAreNotGivenAreAsM()
 {
-    QCOMPARE(precisionCase(with({"m=300"})).shape, (GemmShape{300, 300, 300}));
-    QCOMPARE(precisionCase(with({"m=300", "k=7"})).shape, (GemmShape{300, 300, 7}));
+    QCOMPARE(precisionCase(precisionWith({"m=300"})).shape, (GemmShape{300, 300, 300}));
+    QCOMPARE(precisionCase(precisionWith({"m=300", "k=7"})).shape, (GemmShape{300, 300, 7}));
 }
 
 void TestPrecision::trainingHasItsFigures()
 {
-    const Prediction prediction = predicted({"operation=train", "format=fp16", "m=256", "n=512"});
+    const Prediction prediction = precisionOf({"operation=train", "format=fp16", "m=256", "n=512"});
     for (const char* key :
          {"step_time", "fp32_step_time", "speedup", "peak_memory", "fp32_peak_memory",
           "memory_ratio", "kept_per_parameter", "skipped_steps", "unscaled_underflow_share",
           "underflow_share", "subnormal_share", "overflow_share", "stored_value"})
-        figureOf(prediction, key);
+        precisionFigure(prediction, key);
     const Series* lost = prediction.findSeries("underflow_share");
     QVERIFY(lost && lost->x.key == "loss_scale");
     QVERIFY(!prediction.findSeries("step_time")); // the same at every scale
-    QVERIFY(predicted({"operation=train", "m=64:256:x2"}).findSeries("step_time"));
+    QVERIFY(precisionOf({"operation=train", "m=64:256:x2"}).findSeries("step_time"));
     QCOMPARE(prediction.detail["recipes"].size(), std::size_t(6));
 }
 
@@ -121,7 +118,7 @@ void TestPrecision::recipesKeepWhatThePapersSay()
     QFETCH(int, recipe);
     QFETCH(double, bytes);
     const TrainedNetwork network{128, 256, 512};
-    const auto step = recipeStep(gpu(), network, Precision(recipe));
+    const auto step = recipeStep(h200(), network, Precision(recipe));
     QVERIFY(step.has_value());
     const double kept = double(step->weights + step->gradients + step->master + step->state);
     // And a count of steps for each tensor, which the fused optimizer keeps on the device.
@@ -132,17 +129,17 @@ void TestPrecision::recipesKeepWhatThePapersSay()
 void TestPrecision::autocastSavesActivationsOnly()
 {
     // Many activations, few weights: autocast halves them, roughly.
-    const Prediction wide = predicted({"operation=train", "m=65536", "n=256", "k=256"});
-    QVERIFY(figureOf(wide, "memory_ratio") < 0.75);
+    const Prediction wide = precisionOf({"operation=train", "m=65536", "n=256", "k=256"});
+    QVERIFY(precisionFigure(wide, "memory_ratio") < 0.75);
     // Few activations, many weights: the casts come on top.
-    const Prediction deep = predicted({"operation=train", "m=16", "n=4096", "k=4096"});
-    QVERIFY(figureOf(deep, "memory_ratio") > 1);
-    QVERIFY(std::fabs(figureOf(deep, "kept_per_parameter") - 16) < 1e-3);
+    const Prediction deep = precisionOf({"operation=train", "m=16", "n=4096", "k=4096"});
+    QVERIFY(precisionFigure(deep, "memory_ratio") > 1);
+    QVERIFY(std::fabs(precisionFigure(deep, "kept_per_parameter") - 16) < 1e-3);
 }
 
 void TestPrecision::sharesFallAndRiseWithTheScale()
 {
-    const Prediction prediction = predicted(
+    const Prediction prediction = precisionOf(
         {"operation=train", "format=fp16", "gradient_median=1e-7", "gradient_spread=3"});
     const Series& zero = *prediction.findSeries("underflow_share");
     const Series& over = *prediction.findSeries("overflow_share");
@@ -152,14 +149,14 @@ void TestPrecision::sharesFallAndRiseWithTheScale()
     }
     QVERIFY(zero.y.front() > 0.2); // 1e-7 is 2^-23.3: half an octave or so above what is lost
     QVERIFY(zero.y.back() < 1e-6);
-    QVERIFY(figureOf(prediction, "underflow_share")
-            < figureOf(prediction, "unscaled_underflow_share"));
+    QVERIFY(precisionFigure(prediction, "underflow_share")
+            < precisionFigure(prediction, "unscaled_underflow_share"));
 }
 
 void TestPrecision::theValueIsRounded()
 {
     const auto stored = [](const char* format, const char* value) {
-        return figureOf(predicted({std::string("format=") + format, std::string("value=") + value}),
+        return precisionFigure(precisionOf({std::string("format=") + format, std::string("value=") + value}),
                         "stored_value");
     };
     QCOMPARE(stored("bf16", "0.1"), 0.10009765625);
@@ -171,11 +168,11 @@ void TestPrecision::theValueIsRounded()
 
 void TestPrecision::everyFormatIsCompared()
 {
-    Device without = gpu();
+    Device without = h200();
     without.rates.erase("fp64");
-    const Json known = predicted({"m=4096"}, without).detail["formats"];
+    const Json known = precisionOf({"m=4096"}, without).detail["formats"];
     QVERIFY(known[std::size_t(Format::Fp64)].contains("missing"));
-    const Json formats = predicted({"m=4096"}).detail["formats"];
+    const Json formats = precisionOf({"m=4096"}).detail["formats"];
     QCOMPARE(formats.size(), numberFormats().size());
     QVERIFY(formats[std::size_t(Format::Fp64)]["time"] > formats[std::size_t(Format::Tf32)]["time"]);
     QVERIFY(formats[std::size_t(Format::Fp8E4M3)]["time"] < formats[std::size_t(Format::Bf16)]["time"]);
@@ -185,7 +182,7 @@ void TestPrecision::everyFormatIsCompared()
 
 void TestPrecision::claimsCarryNumbers()
 {
-    const auto claims = precision().claims(gpu(), with({"operation=train", "format=fp16", "m=512"}));
+    const auto claims = precision().claims(h200(), precisionWith({"operation=train", "format=fp16", "m=512"}));
     QCOMPARE(claims.size(), std::size_t(7));
     for (const Claim& claim : claims) {
         QVERIFY2(claim.ours.find_first_of("0123456789") != std::string::npos, claim.quote.c_str());
@@ -216,10 +213,10 @@ void TestPrecision::wrongInput()
 
 void TestPrecision::aDeviceWithoutTheFormat()
 {
-    const auto product = precision().predict(*findDevice("nvidia-v100-sxm2"), with({"format=bf16"}));
+    const auto product = precision().predict(*findDevice("nvidia-v100-sxm2"), precisionWith({"format=bf16"}));
     QVERIFY(!product);
     QVERIFY(product.error().hint.find("fp16") != std::string::npos);
-    const auto training = precision().predict(gpu(), with({"operation=train", "format=int8"}));
+    const auto training = precision().predict(h200(), precisionWith({"operation=train", "format=int8"}));
     QVERIFY(!training);
     QVERIFY(training.error().hint.find("bf16") != std::string::npos);
 }
@@ -227,7 +224,7 @@ void TestPrecision::aDeviceWithoutTheFormat()
 void TestPrecision::everyFigureSaysWhy()
 {
     for (const char* operation : {"operation=matmul", "operation=train"}) {
-        for (const Figure& figure : predicted({operation}).figures) {
+        for (const Figure& figure : precisionOf({operation}).figures) {
             QVERIFY2(figure.why.has_value(), figure.key.c_str());
             QVERIFY2(!figure.why->formula.empty() && !figure.why->source.empty(),
                      figure.key.c_str());

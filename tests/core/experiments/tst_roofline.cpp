@@ -19,7 +19,7 @@ const Experiment& roofline()
     return **findExperiment("roofline");
 }
 
-Parameters with(const std::vector<std::string>& assignments)
+Parameters rooflineWith(const std::vector<std::string>& assignments)
 {
     return resolve(roofline().schema(), assignments).value();
 }
@@ -54,7 +54,7 @@ private slots:
 void TestRoofline::ridgesAreRateOverBandwidth()
 {
     const Device h200 = *findDevice("nvidia-h200");
-    const auto figures = roofline().predictPoint(h200, with({"format=bf16"}));
+    const auto figures = roofline().predictPoint(h200, rooflineWith({"format=bf16"}));
     QVERIFY(figures.has_value());
     QVERIFY(std::fabs(figureOf(*figures, "ridge") / (989e12 / 4.11e12) - 1) < 0.01);
     QVERIFY(std::fabs(figureOf(*figures, "ridge_fp32") / (66.9e12 / 4.11e12) - 1) < 0.01);
@@ -75,7 +75,7 @@ void TestRoofline::theBoundTurnsAtTheRidge()
 void TestRoofline::curvesRiseAndThenStayFlat()
 {
     const Device a100 = *findDevice("nvidia-a100-80gb");
-    const Prediction prediction = roofline().predict(a100, with({})).value();
+    const Prediction prediction = roofline().predict(a100, rooflineWith({})).value();
     const Series& roof = *prediction.findSeries("attainable");
     QCOMPARE(roof.y.back(), 19.5e12);
     QVERIFY(std::fabs(roof.y[1] / roof.y[0] - 2) < 1e-9);
@@ -99,7 +99,7 @@ void TestRoofline::kernelsStandUnderTheirRoof()
     const Device known = device.startsWith("sysfs/")
         ? describeHost(std::filesystem::path(TEST_DATA) / device.toStdString())
         : *findDevice(device.toStdString());
-    const auto prediction = roofline().predict(known, with({}));
+    const auto prediction = roofline().predict(known, rooflineWith({}));
     QVERIFY2(prediction.has_value(), prediction ? "" : prediction.error().text().c_str());
     const Json& points = prediction->detail["points"];
     QVERIFY2(points.size() >= 8, qPrintable(QString::number(points.size())));
@@ -158,7 +158,7 @@ void TestRoofline::cacheLevelsAreIncluded()
 void TestRoofline::thresholdsHoldForPlainFp32()
 {
     for (const char* id : {"nvidia-a100-80gb", "nvidia-v100-sxm2", "nvidia-h100-sxm"}) {
-        const auto claims = roofline().claims(*findDevice(id), with({}));
+        const auto claims = roofline().claims(*findDevice(id), rooflineWith({}));
         QCOMPARE(claims.size(), std::size_t(1));
         QVERIFY2(claims.front().verdict.find("plain FP32") != std::string::npos,
                  (claims.front().quote + ": " + claims.front().ours).c_str());
@@ -169,7 +169,7 @@ void TestRoofline::thresholdsHoldForPlainFp32()
 void TestRoofline::aFormatThatTheDeviceLacks()
 {
     const auto figures =
-        roofline().predictPoint(*findDevice("nvidia-v100-sxm2"), with({"format=fp8-e4m3"}));
+        roofline().predictPoint(*findDevice("nvidia-v100-sxm2"), rooflineWith({"format=fp8-e4m3"}));
     QVERIFY(!figures);
     QCOMPARE(figures.error().code, std::string("predict.format"));
     QVERIFY(figures.error().hint.find("fp16") != std::string::npos);

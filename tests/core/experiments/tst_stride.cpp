@@ -30,7 +30,7 @@ const Experiment& stride()
     return **findExperiment("stride");
 }
 
-Parameters with(const std::vector<std::string>& assignments)
+Parameters strideWith(const std::vector<std::string>& assignments)
 {
     return *resolve(stride().schema(), assignments);
 }
@@ -58,7 +58,7 @@ void TestStride::sectorsEqualBruteForce()
                         lines.insert(address / 128);
                     }
                 }
-                Parameters parameters = with({"element=" + std::string(name)});
+                Parameters parameters = strideWith({"element=" + std::string(name)});
                 parameters.set("stride", double(step));
                 parameters.set("offset", double(offset));
                 const auto figures = stride().predictPoint(device, parameters);
@@ -73,7 +73,7 @@ void TestStride::sectorsEqualBruteForce()
 void TestStride::figuresOfTheDrawing()
 {
     // A warp that reads every fourth float uses 128 of 512 fetched bytes.
-    const auto figures = stride().predictPoint(*findDevice("nvidia-h200"), with({"stride=4"}));
+    const auto figures = stride().predictPoint(*findDevice("nvidia-h200"), strideWith({"stride=4"}));
     QCOMPARE(value(*figures, "sectors_per_request"), 16.0);
     QCOMPARE(value(*figures, "efficiency"), 0.25);
     QCOMPARE(value(*figures, "useful_bandwidth") / value(*figures, "moved_bandwidth"), 0.25);
@@ -84,7 +84,7 @@ void TestStride::patternsDifferAsTheyShould()
 {
     const auto device = *findDevice("nvidia-a100-80gb");
     const auto useful = [&](const std::string& pattern) {
-        return value(*stride().predictPoint(device, with({"stride=8", "pattern=" + pattern})), "useful_bandwidth");
+        return value(*stride().predictPoint(device, strideWith({"stride=8", "pattern=" + pattern})), "useful_bandwidth");
     };
     QVERIFY(useful("soa") > 5 * useful("aos"));
     QCOMPARE(useful("aos"), useful("strided"));
@@ -100,7 +100,7 @@ void TestStride::everyCombinationAnswers()
                 for (const ChoiceValue& element : findParameter(stride().schema(), "element")->choices) {
                     for (const char* step : {"0", "1", "7", "1048576"}) {
                         const auto prediction = stride().predict(
-                            device, with({"pattern=" + pattern.key, "operation=" + operation.key,
+                            device, strideWith({"pattern=" + pattern.key, "operation=" + operation.key,
                                           "element=" + element.key, std::string("stride=") + step}));
                         QVERIFY2(prediction.has_value(), prediction ? "" : prediction.error().text().c_str());
                         for (const Figure& figure : prediction->figures)
@@ -118,21 +118,21 @@ void TestStride::theAxisFollowsThePattern()
 {
     const auto device = *findDevice("nvidia-h200");
     const auto axis = [&](const std::vector<std::string>& assignments) {
-        return QString::fromStdString(stride().predict(device, with(assignments))->series[0].x.key);
+        return QString::fromStdString(stride().predict(device, strideWith(assignments))->series[0].x.key);
     };
     QCOMPARE(axis({}), QString("stride"));
     QCOMPARE(axis({"pattern=misaligned"}), QString("offset"));
     QCOMPARE(axis({"pattern=random"}), QString("bytes"));
     QCOMPARE(axis({"pattern=random", "element=int8,float4"}), QString("element"));
-    const auto prediction = stride().predict(device, with({"stride=5"}));
+    const auto prediction = stride().predict(device, strideWith({"stride=5"}));
     QVERIFY(std::find(prediction->series[0].x.values.begin(), prediction->series[0].x.values.end(), 5.0)
             != prediction->series[0].x.values.end());
 }
 
 void TestStride::copyCountsBothWays()
 {
-    const auto read = strideCase(with({"bytes=1MiB", "stride=1"}));
-    const auto copy = strideCase(with({"bytes=1MiB", "stride=1", "operation=copy"}));
+    const auto read = strideCase(strideWith({"bytes=1MiB", "stride=1"}));
+    const auto copy = strideCase(strideWith({"bytes=1MiB", "stride=1", "operation=copy"}));
     QCOMPARE(copy->usefulBytes(), 2 * read->usefulBytes());
     QCOMPARE(copy->memoryBytes(), 2.0 * (1 << 20));
     QCOMPARE(read->accesses, std::uint64_t(1 << 18));
@@ -140,7 +140,7 @@ void TestStride::copyCountsBothWays()
 
 void TestStride::anOffsetPastTheArrayIsRefused()
 {
-    const auto refused = strideCase(with({"bytes=4096", "offset=4095", "element=float4"}));
+    const auto refused = strideCase(strideWith({"bytes=4096", "offset=4095", "element=float4"}));
     QVERIFY(!refused.has_value());
     QCOMPARE(refused.error().code, std::string("access.bytes"));
 }

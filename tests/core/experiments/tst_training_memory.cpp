@@ -3,12 +3,14 @@
 #include "core/experiments/memory_advice.h"
 #include "core/experiments/memory_detail.h"
 #include "core/report/memory_tables.h"
+#include "tests/support/devices.h"
 
 #include <QtTest>
 
 #include <algorithm>
 
 using namespace memscape;
+using namespace memscape::test;
 
 class TestTrainingMemory : public QObject
 {
@@ -50,7 +52,7 @@ const Experiment& training()
     return **findExperiment("training-memory");
 }
 
-Parameters with(const std::vector<std::string>& assignments)
+Parameters trainingWith(const std::vector<std::string>& assignments)
 {
     auto parameters = resolve(training().schema(), assignments);
     if (!parameters)
@@ -63,18 +65,13 @@ const std::vector<std::string> tiny{"model=gpt2", "batch=8", "sequence=256", "pr
 /// The same with some values changed.
 Parameters tinyWith(const Changes& changes)
 {
-    return *changed(with(tiny), changes);
-}
-
-Device gpu()
-{
-    return *findDevice("nvidia-h200");
+    return *changed(trainingWith(tiny), changes);
 }
 
 /// The same GPU with less memory.
 Device small(double bytes)
 {
-    Device device = gpu();
+    Device device = h200();
     for (MemoryLevel& level : device.levels) {
         if (level.kind == LevelKind::Dram)
             level.capacity.value = bytes;
@@ -100,7 +97,7 @@ std::int64_t sumOf(const Json& list, const char* key)
 
 void TestTrainingMemory::figuresAndSeriesKeepTheContract()
 {
-    const auto prediction = training().predict(gpu(), with(tiny));
+    const auto prediction = training().predict(h200(), trainingWith(tiny));
     QVERIFY2(prediction, prediction ? "" : prediction.error().text().c_str());
     for (const char* key : {"parameter_count", "active_parameter_count", "weights", "master_weights", "gradients", "optimizer_state",
                             "activations", "temporary", "peak_allocated", "peak_reserved", "device_total", "fits", "step_time",
@@ -121,7 +118,7 @@ void TestTrainingMemory::figuresAndSeriesKeepTheContract()
 void TestTrainingMemory::thePartsAddUpToTheDeviceTotal()
 {
     for (const char* precision : {"fp32", "bf16-autocast", "bf16-mixed"}) {
-        const auto prediction = training().predict(gpu(), tinyWith({{"precision", precision}}));
+        const auto prediction = training().predict(h200(), tinyWith({{"precision", precision}}));
         QVERIFY(prediction);
         QCOMPARE(double(sumOf(prediction->detail["parts"], "bytes")), value(*prediction, "device_total"));
         QVERIFY(value(*prediction, "peak_allocated") <= value(*prediction, "peak_reserved"));
@@ -130,8 +127,8 @@ void TestTrainingMemory::thePartsAddUpToTheDeviceTotal()
 
 void TestTrainingMemory::theTimelineReachesThePeak()
 {
-    const auto answer = answerTraining(gpu(), with(tiny));
-    const auto prediction = training().predict(gpu(), with(tiny));
+    const auto answer = answerTraining(h200(), trainingWith(tiny));
+    const auto prediction = training().predict(h200(), trainingWith(tiny));
     QVERIFY(answer && prediction);
     const Series& timeline = prediction->series.front();
     QCOMPARE(*std::max_element(timeline.y.begin(), timeline.y.end()), double(answer->simulation.peak.bytes));
@@ -147,7 +144,7 @@ void TestTrainingMemory::theTimelineReachesThePeak()
 
 void TestTrainingMemory::whoIsAliveAddsUpToThePeak()
 {
-    const auto prediction = training().predict(gpu(), with(tiny));
+    const auto prediction = training().predict(h200(), trainingWith(tiny));
     QVERIFY(prediction);
     const Json& peak = prediction->detail["peak"];
     const std::int64_t rest = peak.contains("rest") ? peak["rest"]["bytes"].get<std::int64_t>() : 0;
@@ -190,14 +187,14 @@ const Json* nodeNamed(const Json& node, std::string_view name)
 
 void TestTrainingMemory::theTreeAddsUpToThePeak()
 {
-    const auto prediction = training().predict(gpu(), with(tiny));
+    const auto prediction = training().predict(h200(), trainingWith(tiny));
     QVERIFY(prediction);
     QCOMPARE(checkedTree(prediction->detail["tree"]), prediction->detail["peak"]["allocated"].get<std::int64_t>());
 }
 
 void TestTrainingMemory::theTreeSumsExpertsBeyondSixteen()
 {
-    const auto prediction = training().predict(gpu(), with({"model=deepseek-v2-lite", "batch=1", "sequence=64"}));
+    const auto prediction = training().predict(h200(), trainingWith({"model=deepseek-v2-lite", "batch=1", "sequence=64"}));
     QVERIFY(prediction);
     const Json& tree = prediction->detail["tree"];
     QCOMPARE(checkedTree(tree), prediction->detail["peak"]["allocated"].get<std::int64_t>());
@@ -215,17 +212,17 @@ void TestTrainingMemory::theTreeSumsExpertsBeyondSixteen()
 
 void TestTrainingMemory::everyLeverIsWhatItsPredictionSays()
 {
-    const Parameters parameters = with(tiny);
-    const auto answer = answerTraining(gpu(), parameters);
+    const Parameters parameters = trainingWith(tiny);
+    const auto answer = answerTraining(h200(), parameters);
     QVERIFY(answer);
-    const auto outcomes = tryLevers(gpu(), parameters, *answer);
+    const auto outcomes = tryLevers(h200(), parameters, *answer);
     QVERIFY(outcomes.size() >= 8);
     for (std::size_t i = 1; i < outcomes.size(); ++i)
         QVERIFY(outcomes[i - 1].saving >= outcomes[i].saving);
     for (const LeverOutcome& outcome : outcomes) {
         const auto then = changed(parameters, outcome.lever.changes);
         QVERIFY(then);
-        const auto prediction = training().predict(gpu(), *then);
+        const auto prediction = training().predict(h200(), *then);
         QVERIFY2(prediction, outcome.lever.key.c_str());
         QCOMPARE(double(outcome.device), value(*prediction, "device_total"));
         QCOMPARE(double(outcome.peak), value(*prediction, "peak_allocated"));
@@ -235,8 +232,8 @@ void TestTrainingMemory::everyLeverIsWhatItsPredictionSays()
 
 void TestTrainingMemory::whatMakesItFitFits()
 {
-    const Parameters parameters = with(tiny);
-    const auto whole = answerTraining(gpu(), parameters);
+    const Parameters parameters = trainingWith(tiny);
+    const auto whole = answerTraining(h200(), parameters);
     QVERIFY(whole);
     for (const double share : {0.9, 0.7, 0.5}) {
         const Device device = small(share * double(whole->deviceBytes()));
@@ -260,8 +257,8 @@ void TestTrainingMemory::whatMakesItFitFits()
 // LoRA needs no optimizer state for the base: a device between its step and the smallest exact one holds it alone.
 void TestTrainingMemory::whereOnlyAnotherTrainingFitsItIsListed()
 {
-    const Parameters parameters = with({"model=gpt2", "batch=1", "sequence=32", "precision=bf16-mixed", "device_context=0"});
-    const auto whole = answerTraining(gpu(), parameters);
+    const Parameters parameters = trainingWith({"model=gpt2", "batch=1", "sequence=32", "precision=bf16-mixed", "device_context=0"});
+    const auto whole = answerTraining(h200(), parameters);
     QVERIFY(whole);
     const Device tooSmall = small(1e6);
     const auto refused = answerTraining(tooSmall, parameters);
@@ -269,7 +266,7 @@ void TestTrainingMemory::whereOnlyAnotherTrainingFitsItIsListed()
     const FitOutcome none = makeItFit(tooSmall, parameters, *refused);
     QVERIFY(none.combinations.empty() && none.changing.empty());
 
-    const auto adapted = answerTraining(gpu(), *changed(parameters, {{"adapter", "qlora"}, {"offload", "parameters"}, {"zero", "3"}}));
+    const auto adapted = answerTraining(h200(), *changed(parameters, {{"adapter", "qlora"}, {"offload", "parameters"}, {"zero", "3"}}));
     QVERIFY(adapted && adapted->deviceBytes() < none.smallest.device);
     const Device between = small(0.5 * double(adapted->deviceBytes() + none.smallest.device));
     const auto answer = answerTraining(between, parameters);
@@ -286,8 +283,8 @@ void TestTrainingMemory::whereOnlyAnotherTrainingFitsItIsListed()
 
 void TestTrainingMemory::lessRoomThanPredictionsAreOffIsTight()
 {
-    const Parameters parameters = with(tiny);
-    const auto whole = answerTraining(gpu(), parameters);
+    const Parameters parameters = trainingWith(tiny);
+    const auto whole = answerTraining(h200(), parameters);
     QVERIFY(whole);
     const auto fit = [&](double share) {
         return training().predict(small(share * double(whole->deviceBytes())), parameters)->detail["fit"].get<std::string>();
@@ -314,7 +311,7 @@ void TestTrainingMemory::offloadSaysWhatItMoves()
     QFETCH(double, kept);
     QFETCH(double, moved);
     const auto prediction = training().predict(
-        gpu(), with({"model=gpt2", "batch=1", "sequence=32", "precision=bf16-mixed", "accumulation=2", "advice=none",
+        h200(), trainingWith({"model=gpt2", "batch=1", "sequence=32", "precision=bf16-mixed", "accumulation=2", "advice=none",
                      "offload=" + offload.toStdString()}));
     QVERIFY(prediction);
     const double elements = value(*prediction, "parameter_count");
@@ -332,18 +329,18 @@ void TestTrainingMemory::nothingIsOffloadedWhereHostAndGpuShareOneMemory()
     const std::vector<std::string> given = tiny;
     Device device = *findDevice("apple-m1");
     const auto offers = [&] {
-        const auto prediction = training().predict(device, with(given));
+        const auto prediction = training().predict(device, trainingWith(given));
         return prediction ? prediction->detail["levers"].dump().find("\"offload\"") != std::string::npos : false;
     };
     QVERIFY(!offers());
     std::vector<std::string> offloaded = given;
     offloaded.push_back("offload=optimizer");
-    const auto refused = training().predict(device, with(offloaded));
+    const auto refused = training().predict(device, trainingWith(offloaded));
     QVERIFY(!refused);
     QCOMPARE(refused.error().code, std::string("plan.offload"));
     device.sharesHostMemory = false; // the same with a memory of its own
     QVERIFY(offers());
-    QVERIFY(training().predict(device, with(offloaded)));
+    QVERIFY(training().predict(device, trainingWith(offloaded)));
 }
 
 void TestTrainingMemory::whatIsLeftOfASharedMemoryIsNotTheGpusAlone()
@@ -351,7 +348,7 @@ void TestTrainingMemory::whatIsLeftOfASharedMemoryIsNotTheGpusAlone()
     const auto verdict = [](const char* id) {
         Record record;
         record.experiment = "training-memory";
-        auto prediction = training().predict(*findDevice(id), with(tiny));
+        auto prediction = training().predict(*findDevice(id), trainingWith(tiny));
         record.predicted = std::move(*prediction);
         return QString::fromStdString(verdictText(record));
     };
@@ -362,8 +359,8 @@ void TestTrainingMemory::whatIsLeftOfASharedMemoryIsNotTheGpusAlone()
 
 void TestTrainingMemory::noSingleLeverThatFitsIsQuicker()
 {
-    const Parameters parameters = with(tiny);
-    const auto whole = answerTraining(gpu(), parameters);
+    const Parameters parameters = trainingWith(tiny);
+    const auto whole = answerTraining(h200(), parameters);
     QVERIFY(whole);
     const Device device = small(0.7 * double(whole->deviceBytes()));
     const auto answer = answerTraining(device, parameters);
@@ -384,7 +381,7 @@ void TestTrainingMemory::noSingleLeverThatFitsIsQuicker()
 void TestTrainingMemory::theLargestBatchFitsAndOneMoreDoesNot()
 {
     const Device device = small(12e9);
-    const Parameters parameters = with(tiny);
+    const Parameters parameters = trainingWith(tiny);
     const auto answer = answerTraining(device, parameters);
     QVERIFY(answer);
     const auto batch = largestThatFits(device, parameters, "batch", *answer);
@@ -396,8 +393,8 @@ void TestTrainingMemory::theLargestBatchFitsAndOneMoreDoesNot()
 
 void TestTrainingMemory::outOfMemoryNamesThePlace()
 {
-    const Parameters parameters = with(tiny);
-    const auto whole = answerTraining(gpu(), parameters);
+    const Parameters parameters = trainingWith(tiny);
+    const auto whole = answerTraining(h200(), parameters);
     QVERIFY(whole);
     const Device device = small(0.8 * double(whole->deviceBytes()));
     const auto prediction = training().predict(device, parameters);
@@ -409,12 +406,12 @@ void TestTrainingMemory::outOfMemoryNamesThePlace()
     QVERIFY(!doctor["summary"].get<std::string>().empty());
     QVERIFY(!doctor["levers"].empty());
     QVERIFY(!prediction->detail["timeline"]["out_of_memory"].is_null());
-    QVERIFY(training().predict(gpu(), parameters)->detail["doctor"].is_null());
+    QVERIFY(training().predict(h200(), parameters)->detail["doctor"].is_null());
 }
 
 void TestTrainingMemory::aSweepGivesCurves()
 {
-    const auto prediction = training().predict(gpu(), with({"model=gpt2", "sequence=128", "batch=1,2,4"}));
+    const auto prediction = training().predict(h200(), trainingWith({"model=gpt2", "sequence=128", "batch=1,2,4"}));
     QVERIFY2(prediction, prediction ? "" : prediction.error().text().c_str());
     const Series* peak = prediction->findSeries("peak_allocated");
     QVERIFY(peak && peak->y.size() == 3);
@@ -424,7 +421,7 @@ void TestTrainingMemory::aSweepGivesCurves()
 
 void TestTrainingMemory::phasesNest()
 {
-    const auto allocated = [](const char* phase) { return value(*training().predict(gpu(), tinyWith({{"phase", phase}})), "peak_allocated"); };
+    const auto allocated = [](const char* phase) { return value(*training().predict(h200(), tinyWith({{"phase", phase}})), "peak_allocated"); };
     QVERIFY(allocated("inference") < allocated("forward"));
     QVERIFY(allocated("forward") < allocated("training"));
 }
@@ -470,7 +467,7 @@ void TestTrainingMemory::moreIsNeverLess()
             assignments.push_back(updatePeaks ? "batch=1" : "batch=8");
         if (!text.startsWith("sequence="))
             assignments.push_back(updatePeaks ? "sequence=32" : "sequence=512");
-        return value(*training().predict(gpu(), with(assignments)), "peak_allocated");
+        return value(*training().predict(h200(), trainingWith(assignments)), "peak_allocated");
     };
     const bool isEqual = less == "optimizer_implementation=fused"; // the peak may be elsewhere
     if (isEqual)
@@ -499,7 +496,7 @@ void TestTrainingMemory::wrongInputIsRefused()
     std::vector<std::string> assignments{assignment.toStdString(), "batch=1048576"};
     if (!assignment.startsWith("model"))
         assignments.push_back("model=gpt2");
-    const auto prediction = training().predict(gpu(), with(assignments));
+    const auto prediction = training().predict(h200(), trainingWith(assignments));
     QVERIFY(!prediction);
     if (!code.isEmpty())
         QCOMPARE(QString::fromStdString(prediction.error().code), code);
@@ -510,7 +507,7 @@ void TestTrainingMemory::aDeviceThatSaysLittle()
 {
     Device device; // no levels, no rates
     device.id = "bare";
-    const auto prediction = training().predict(device, with(tiny));
+    const auto prediction = training().predict(device, trainingWith(tiny));
     QVERIFY2(prediction, prediction ? "" : prediction.error().text().c_str());
     QVERIFY(std::isnan(value(*prediction, "step_time")));
     QCOMPARE(value(*prediction, "fits"), 1.0);
@@ -538,9 +535,9 @@ void TestTrainingMemory::repeatedMicroBatchesAnswerTheSame()
     std::vector<std::string> texts{"accumulation=" + std::to_string(accumulation)};
     for (const QString& text : assignments)
         texts.push_back(text.toStdString());
-    const auto whole = answerTraining(gpu(), with(texts));
+    const auto whole = answerTraining(h200(), trainingWith(texts));
     QVERIFY2(whole, whole ? "" : whole.error().text().c_str());
-    const auto brief = answerTraining(gpu(), with(texts), whole->networks);
+    const auto brief = answerTraining(h200(), trainingWith(texts), whole->networks);
     QVERIFY(brief);
     QCOMPARE(brief->simulation.allocatedBytes(), whole->simulation.allocatedBytes());
     QCOMPARE(brief->deviceBytes(), whole->deviceBytes());

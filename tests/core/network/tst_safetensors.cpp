@@ -33,7 +33,7 @@ std::string made(QTemporaryDir& folder, const QByteArray& header, int data,
     return folder.filePath(name).toStdString();
 }
 
-void write(const QString& path, const QByteArray& content)
+void writeFile(const QString& path, const QByteArray& content)
 {
     QFile file(path);
     QVERIFY(file.open(QIODevice::WriteOnly));
@@ -99,7 +99,7 @@ private slots:
         QTemporaryDir folder;
         made(folder, R"({"a": {"dtype": "F16", "shape": [3], "data_offsets": [0, 6]}})", 6,
              "model.safetensors");
-        write(folder.filePath("config.json"),
+        writeFile(folder.filePath("config.json"),
               R"({"model_type": "llama", "hidden_size": 8, "num_hidden_layers": 1,
             "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 10})");
         const auto model = readModel(folder.path().toStdString());
@@ -197,12 +197,12 @@ private slots:
              {QByteArray(), QByteArray("abc"), lengthBytes(0), lengthBytes(100) + "{}",
               lengthBytes(3) + "{}", lengthBytes(~quint64(0)) + "{}", lengthBytes(quint64(1) << 63),
               lengthBytes(99'999'999) + "{}"}) {
-            write(path, content);
+            writeFile(path, content);
             const auto model = readSafetensors(path.toStdString());
             QVERIFY(!model.has_value());
             QCOMPARE(model.error().code, std::string("safetensors.header"));
         }
-        write(path, lengthBytes(2) + "{}");
+        writeFile(path, lengthBytes(2) + "{}");
         QCOMPARE(readSafetensors(path.toStdString())->tensors.size(), std::size_t(0));
     }
 
@@ -230,7 +230,7 @@ private slots:
         QFETCH(QString, code);
         QTemporaryDir folder;
         made(folder, R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})", 4);
-        write(folder.filePath("model.safetensors.index.json"), index);
+        writeFile(folder.filePath("model.safetensors.index.json"), index);
         const auto model =
             readSafetensorsIndex(folder.filePath("model.safetensors.index.json").toStdString());
         QVERIFY(!model.has_value());

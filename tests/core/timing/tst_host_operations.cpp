@@ -13,7 +13,7 @@ using namespace memscape::test;
 namespace {
 
 /// A machine of round numbers: a call of 0.5 µs, products of 1 µs and 5 ps a FLOP, 0.2 ns an operand.
-HostOperations known()
+HostOperations knownHost()
 {
     HostOperations host;
     host.threads = 2;
@@ -63,7 +63,7 @@ class TestHostOperations : public QObject
 private slots:
     void theFitFindsWhatTheProbesWereMadeOf()
     {
-        const HostOperations wanted = known();
+        const HostOperations wanted = knownHost();
         const auto found = fitHostOperations(probesOf(wanted), 2, 4, 32);
         QVERIFY2(found.has_value(), found ? "" : found.error().text().c_str());
         near(found->call, wanted.call, 1e-9);
@@ -80,7 +80,7 @@ private slots:
 
     void noiseIsNotTakenForCosts()
     {
-        const HostOperations wanted = known();
+        const HostOperations wanted = knownHost();
         const auto found = fitHostOperations(probesOf(wanted, 0.05), 2, 4, 32);
         QVERIFY(found.has_value());
         QVERIFY2(found->misfit > 0.02 && found->misfit < 0.08, qPrintable(QString::number(found->misfit)));
@@ -94,7 +94,7 @@ private slots:
 
     void aProductIsAsLongAsItsThreadWithMost()
     {
-        HostOperations host = known();
+        HostOperations host = knownHost();
         host.call = 0;
         host.products[0] = {0, 1e-9, 0, 0};
         // Four rows and whole tiles of 32 columns: 40 columns on two threads are 32 and 8.
@@ -106,14 +106,14 @@ private slots:
     void whatWasNotMeasuredIsNamed()
     {
         for (const auto missing : {HostOperation::Call, HostOperation::Elementwise, HostOperation::InputGradient}) {
-            std::vector<OperationProbe> probes = probesOf(known());
+            std::vector<OperationProbe> probes = probesOf(knownHost());
             std::erase_if(probes, [&](const auto& probe) { return probe.operation == missing; });
             const auto found = fitHostOperations(probes, 2, 4, 32);
             QVERIFY(!found.has_value());
             QCOMPARE(found.error().code, std::string("calibration.probes"));
             QVERIFY(found.error().message.find(hostOperationText(missing)) != std::string::npos);
         }
-        std::vector<OperationProbe> broken = probesOf(known());
+        std::vector<OperationProbe> broken = probesOf(knownHost());
         for (OperationProbe& probe : broken)
             probe.seconds = std::numeric_limits<double>::quiet_NaN();
         QVERIFY(!fitHostOperations(broken, 2, 4, 32).has_value());
@@ -121,11 +121,11 @@ private slots:
 
     void aDeviceKeepsThem()
     {
-        const HostOperations kept = hostOperations(hostWith(known()));
+        const HostOperations kept = hostOperations(hostWith(knownHost()));
         QVERIFY(kept.evidence == Evidence::Measured);
-        QCOMPARE(kept.call, known().call);
+        QCOMPARE(kept.call, knownHost().call);
         QCOMPARE(kept.products[2].perFlop, 6e-12);
-        Device broken = hostWith(known());
+        Device broken = hostWith(knownHost());
         broken.calibration->raw["operations"]["forward"]["per_flop"] = "fast";
         QVERIFY(hostOperations(broken).evidence == Evidence::Unverified);
         broken.calibration->raw["operations"] = Json::array({1});
@@ -138,14 +138,14 @@ private slots:
     void aStepIsTheSumOfItsOperations()
     {
         // Linear 64 → 32, batch 8: forward, loss and its gradient, weight gradient, two updates.
-        const Device device = hostWith(known());
+        const Device device = hostWith(knownHost());
         const Experiment& experiment = **findExperiment("batch-size");
         const auto parameters = resolve(experiment.schema(), std::vector<std::string>{"model=mlp:64,32", "batch=8"});
         QVERIFY(parameters.has_value());
         PredictionContext context;
         const auto study = studyBatch(device, *parameters, {}, context);
         QVERIFY2(study.has_value(), study ? "" : study.error().text().c_str());
-        const HostOperations host = known();
+        const HostOperations host = knownHost();
         const double loss = 4 * (8 * 32 + 8 * 32) * host.perByte, lossGradient = 4 * 3 * 8 * 32 * host.perByte;
         const double wanted = host.start + host.productSeconds(HostOperation::Forward, {8, 32, 64})
             + host.productSeconds(HostOperation::WeightGradient, {32, 64, 8}) + 2 * host.call + loss + lossGradient

@@ -27,7 +27,7 @@ Device machine()
     return device;
 }
 
-bool near(double found, double expected, double within = 0.02)
+bool isNear(double found, double expected, double within = 0.02)
 {
     return std::fabs(found / expected - 1) <= within;
 }
@@ -46,9 +46,9 @@ private slots:
         const WalkTime time = *walkTime(machine(), walkOver({1000, 1000}, "t()"));
         const double l2 = time.misses.at(0) - time.misses.at(1), l3 = time.misses.at(1) - time.misses.at(2);
         const double expected = l2 * 0.5e-9 + l3 * (1.2e-9 + 0.5e-9);
-        QVERIFY2(near(time.seconds - time.served.back().seconds, expected), std::to_string(time.seconds).c_str());
+        QVERIFY2(isNear(time.seconds - time.served.back().seconds, expected), std::to_string(time.seconds).c_str());
         QCOMPARE(time.limit, std::string("L2"));
-        QVERIFY(near(time.misses.at(0), 1e6));
+        QVERIFY(isNear(time.misses.at(0), 1e6));
         QVERIFY(time.misses.at(1) < 0.1e6);
     }
 
@@ -57,7 +57,7 @@ private slots:
     {
         const WalkTime time = *walkTime(machine(), walkOver({16384, 16384}, "t()"));
         const double lines = 16384.0 * 16384;
-        QVERIFY2(near(time.seconds, lines * 10e-9), std::to_string(time.seconds / lines).c_str());
+        QVERIFY2(isNear(time.seconds, lines * 10e-9), std::to_string(time.seconds / lines).c_str());
     }
 
     /// What is calibrated with both cores is shared by them where nothing is prefetched.
@@ -67,15 +67,15 @@ private slots:
         device.calibration.emplace();
         device.calibration->lineRates = {{Operation::Read, 64, 600e6}, {Operation::Read, 65536, 200e6}};
         const WalkTime far = *walkTime(device, walkOver({16384, 16384}, "t()"));
-        QVERIFY(near(far.seconds, 16384.0 * 16384 / 100e6));
+        QVERIFY(isNear(far.seconds, 16384.0 * 16384 / 100e6));
     }
 
     void contiguousReadsStream()
     {
         const TensorWalk walk = walkOver({16384, 16384}, "");
         const WalkTime time = *walkTime(machine(), walk);
-        QVERIFY(near(time.served.back().bytes, 1 << 30));
-        QVERIFY(near(time.seconds, double(1 << 30) / 40e9, 0.1));
+        QVERIFY(isNear(time.served.back().bytes, 1 << 30));
+        QVERIFY(isNear(time.seconds, double(1 << 30) / 40e9, 0.1));
         QVERIFY(time.seconds < walkTime(machine(), walkOver({16384, 16384}, "t()"))->seconds / 50);
     }
 
@@ -91,7 +91,7 @@ private slots:
         QCOMPARE(copyTime(machine(), walk, 0)->seconds, last);
         // Past the caches there is memory, however small the matrix: 64 KiB at 40 GB/s.
         const CopyTime small = *copyTime(machine(), walkOver({128, 128}, "t()"), 4);
-        QVERIFY(near(small.writes, 65536 / 40e9));
+        QVERIFY(isNear(small.writes, 65536 / 40e9));
         QVERIFY(small.writes > copyTime(machine(), walkOver({128, 128}, "t()"), 3)->writes);
     }
 

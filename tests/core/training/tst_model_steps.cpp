@@ -19,7 +19,7 @@ using namespace memscape::test;
 
 namespace {
 
-BuildOptions optionsOf(const QJsonObject& measured)
+BuildOptions modelOptions(const QJsonObject& measured)
 {
     BuildOptions options;
     options.batch = measured["batch"].toInteger();
@@ -40,7 +40,7 @@ BuildOptions optionsOf(const QJsonObject& measured)
     return options;
 }
 
-StepSettings settingsOf(const QJsonObject& measured)
+StepSettings modelSettings(const QJsonObject& measured)
 {
     StepSettings settings;
     const QString precision = measured["precision"].toString(), update = measured["update"].toString();
@@ -70,7 +70,7 @@ Result<Graph> networkOf(const QJsonObject& measured)
         shape.vocabulary = size("vocab");
         shape.positions = size("sequence");
         shape.isTied = true;
-        return gpt2(shape, optionsOf(measured));
+        return gpt2(shape, modelOptions(measured));
     }
     const Json config{{"model_type", "llama"},
                       {"hidden_size", size("hidden")},
@@ -84,7 +84,7 @@ Result<Graph> networkOf(const QJsonObject& measured)
     const auto model = modelFromConfig(JsonReader(config), "recorded");
     if (!model)
         return tl::unexpected(model.error());
-    return buildNetwork(*model, optionsOf(measured));
+    return buildNetwork(*model, modelOptions(measured));
 }
 
 } // namespace
@@ -114,7 +114,7 @@ void TestModelSteps::allocateWhatPyTorchAllocates()
     QFETCH(QJsonObject, measured);
     const auto graph = networkOf(measured);
     QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
-    const auto trace = simulateStep(*graph, settingsOf(measured));
+    const auto trace = simulateStep(*graph, modelSettings(measured));
     QVERIFY2(trace, trace ? "" : trace.error().text().c_str());
 
     const QJsonObject events = measured["events"].toObject();

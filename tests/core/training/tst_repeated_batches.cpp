@@ -14,9 +14,9 @@ using namespace memscape;
 
 namespace {
 
-using Change = std::function<void(TrainingSetup&)>;
+using SetupChange = std::function<void(TrainingSetup&)>;
 
-TrainingSetup setupOf(int accumulation, const Change& change)
+TrainingSetup setupOf(int accumulation, const SetupChange& change)
 {
     TrainingSetup setup;
     setup.build.batch = 2;
@@ -64,8 +64,8 @@ private slots:
     void areWhatTheLongWaySimulates_data()
     {
         QTest::addColumn<QString>("model");
-        QTest::addColumn<Change>("change");
-        const auto row = [](const char* name, const char* model, Change change) {
+        QTest::addColumn<SetupChange>("change");
+        const auto row = [](const char* name, const char* model, SetupChange change) {
             QTest::newRow(name) << QString(model) << std::move(change);
         };
         row("GPT-2", "gpt2", [](TrainingSetup&) {});
@@ -91,7 +91,7 @@ private slots:
     void areWhatTheLongWaySimulates()
     {
         QFETCH(QString, model);
-        QFETCH(Change, change);
+        QFETCH(SetupChange, change);
         ModelDescription description = *readModel(model.toStdString());
         if (description.layers > 3)
             description.layers = 3;
@@ -125,7 +125,7 @@ private slots:
     void memoryRunsOutAtTheSameEvent()
     {
         QFETCH(QString, model);
-        QFETCH(Change, change);
+        QFETCH(SetupChange, change);
         ModelDescription description = *readModel(model.toStdString());
         if (description.layers > 3)
             description.layers = 3;

@@ -15,12 +15,12 @@ using namespace memscape;
 
 namespace {
 
-FakeRun measure(const std::vector<std::string>& given, RunSink& sink)
+FakeRun measureBatches(const std::vector<std::string>& given, RunSink& sink)
 {
     return runOnFake("batch-size", given, sink);
 }
 
-bool near(double found, double expected, double tolerance)
+bool isNear(double found, double expected, double tolerance)
 {
     return std::fabs(found - expected) <= tolerance * std::fabs(expected);
 }
@@ -72,7 +72,7 @@ void TestCudaBatchSize::measuredBytesAreThePredictedOnes()
     QFETCH(QString, model);
     QFETCH(QString, accumulation);
     test::Listener listener;
-    const auto [run, predicted] = measure({"model=" + model.toStdString(), "batch=4,16", "target_loss=0.9",
+    const auto [run, predicted] = measureBatches({"model=" + model.toStdString(), "batch=4,16", "target_loss=0.9",
                                            "accumulation=" + accumulation.toStdString()},
                                           listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
@@ -91,17 +91,17 @@ void TestCudaBatchSize::measuredBytesAreThePredictedOnes()
 void TestCudaBatchSize::aStepTakesTheTimeOfItsKernels()
 {
     test::Listener listener;
-    const auto run = measure({"model=mlp:32,8", "batch=4,256"}, listener).run;
+    const auto run = measureBatches({"model=mlp:32,8", "batch=4,256"}, listener).run;
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     const Series* throughput = run->measurement.findSeries("throughput");
     for (std::size_t i = 0; i < 2; ++i) {
         const double batch = throughput->x.values[i], seconds = stepOfOneLayer(batch, 32, 8);
-        QVERIFY2(near(batch / throughput->y[i], seconds, 1e-3),
+        QVERIFY2(isNear(batch / throughput->y[i], seconds, 1e-3),
                  qPrintable(QString("%1 s, not %2").arg(batch / throughput->y[i]).arg(seconds)));
     }
     const Json& point = run->measurement.detail.at("points").at(0);
     QVERIFY(point.at("batch").get<int>() > 1); // a step of 20 µs is run several times in a sample
-    QVERIFY(near(point.at("clock").get<double>(), fakeGpu().clockHz, 0.01));
+    QVERIFY(isNear(point.at("clock").get<double>(), fakeGpu().clockHz, 0.01));
     QCOMPARE(run->provenance.at("grade").get<std::string>(), std::string("A"));
 }
 
@@ -109,25 +109,25 @@ void TestCudaBatchSize::aStepOfMoreKernelsThanAQueueHoldsIsTimedToo()
 {
     // 200 micro-batches of eight kernels: behind the gate the queue would fill up and never be let go.
     test::Listener listener;
-    const auto [run, predicted] = measure({"model=mlp:16,4", "batch=2,4", "accumulation=200", "target_loss=0.9"}, listener);
+    const auto [run, predicted] = measureBatches({"model=mlp:16,4", "batch=2,4", "accumulation=200", "target_loss=0.9"}, listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     const double kernels = 200 * 6 + 199 * 2 + 2; // forward and backward, adding to the first's gradients, update
     const double seconds = findFigure(run->measurement.figures, "step_time")->number();
-    QVERIFY2(near(seconds, kernels * fakeGpu().launchSeconds, 0.01), qPrintable(QString::number(seconds / fakeGpu().launchSeconds)));
+    QVERIFY2(isNear(seconds, kernels * fakeGpu().launchSeconds, 0.01), qPrintable(QString::number(seconds / fakeGpu().launchSeconds)));
     QVERIFY2(fakeGpu().mostBehindGate > 10 && fakeGpu().mostBehindGate <= 1000, qPrintable(QString::number(fakeGpu().mostBehindGate)));
 }
 
 void TestCudaBatchSize::trainingMeetsTheClosedForm()
 {
     test::Listener listener;
-    const auto [run, predicted] = measure({"model=mlp:32,8", "batch=8,32,128", "target_loss=0.2"}, listener);
+    const auto [run, predicted] = measureBatches({"model=mlp:32,8", "batch=8,32,128", "target_loss=0.2"}, listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     for (const char* key : {"throughput", "noise_scale", "critical_batch", "examples_to_target", "steps_to_target", "step_time"})
         QVERIFY2(findFigure(run->measurement.figures, key) && findFigure(run->measurement.figures, key)->number() > 0, key);
     const auto &measured = run->measurement.findSeries("examples_to_target")->y,
                &expected = predicted.findSeries("examples_to_target")->y;
     for (std::size_t i = 0; i < expected.size(); ++i)
-        QVERIFY2(near(measured[i], expected[i], 0.25), qPrintable(QString("%1 %2").arg(measured[i]).arg(expected[i])));
+        QVERIFY2(isNear(measured[i], expected[i], 0.25), qPrintable(QString("%1 %2").arg(measured[i]).arg(expected[i])));
     // The noise where training ended, against the closed form after as many steps.
     NoisyRegression problem(32, 8);
     for (double step = 0; step < findFigure(run->measurement.figures, "steps_to_target")->number(); ++step)
@@ -142,7 +142,7 @@ void TestCudaBatchSize::trainingMeetsTheClosedForm()
 void TestCudaBatchSize::aDeepChainIsTrainedByProbes()
 {
     test::Listener listener;
-    const auto run = measure({"model=mlp:16,24,4", "batch=16,128", "target_loss=0.7"}, listener).run;
+    const auto run = measureBatches({"model=mlp:16,24,4", "batch=16,128", "target_loss=0.7"}, listener).run;
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     const auto& examples = run->measurement.findSeries("examples_to_target")->y;
     QVERIFY(std::isfinite(examples[0]) && std::isfinite(examples[1]));
@@ -153,7 +153,7 @@ void TestCudaBatchSize::theLibraryGetsTheWorkspace()
 {
     fakeGpu().hasLibrary = true;
     test::Listener listener;
-    const auto run = measure({"model=mlp:12,24,4", "batch=4,16", "target_loss=0.9"}, listener).run;
+    const auto run = measureBatches({"model=mlp:12,24,4", "batch=4,16", "target_loss=0.9"}, listener).run;
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     const auto products = run->provenance.at("method").at("products").get<std::string>();
     QVERIFY2(products.find("workspace") != std::string::npos, products.c_str());
@@ -170,7 +170,7 @@ void TestCudaBatchSize::aWrongProductIsFound()
         fakeGpu() = FakeGpu{};
         fakeGpu().productsUntilWrong = when;
         test::Listener listener;
-        const auto run = measure({"model=mlp:64,16", "batch=16,64"}, listener).run;
+        const auto run = measureBatches({"model=mlp:64,16", "batch=16,64"}, listener).run;
         QVERIFY2(!run.has_value(), qPrintable(QString::number(when)));
         QCOMPARE(run.error().code, std::string("check.failed"));
         QVERIFY2(run.error().message.find("training step") != std::string::npos, run.error().message.c_str());
@@ -182,7 +182,7 @@ void TestCudaBatchSize::aWrongKernelIsNotTimed()
 {
     fakeGpu().wrongKernel = true;
     test::Listener listener;
-    const auto run = measure({"model=mlp:64,16", "batch=16,64"}, listener).run;
+    const auto run = measureBatches({"model=mlp:64,16", "batch=16,64"}, listener).run;
     QVERIFY(!run.has_value());
     QCOMPARE(run.error().code, std::string("check.failed"));
     QCOMPARE(fakeGpu().launches, 0);
@@ -192,7 +192,7 @@ void TestCudaBatchSize::aStepThatDoesNotFitSaysWhatItNeeds()
 {
     fakeGpu().memoryBytes = 400 << 20;
     test::Listener listener;
-    const auto run = measure({"model=mlp:64,16", "batch=16,1048576", "target_loss=0.9"}, listener).run;
+    const auto run = measureBatches({"model=mlp:64,16", "batch=16,1048576", "target_loss=0.9"}, listener).run;
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str()); // the other point stands
     QVERIFY(std::isnan(run->measurement.findSeries("throughput")->y[1]));
     const auto reason = run->measurement.detail.at("points").at(1).at("reason").get<std::string>();
@@ -207,7 +207,7 @@ void TestCudaBatchSize::whatIsNotTrainedHereSaysWhy()
     test::Listener listener;
     for (const auto& [given, place] : {std::pair("model=params:7e9", "model"), std::pair("precision=bf16", "precision"),
                                        std::pair("target_loss=0.05", "target_loss")}) {
-        const auto run = measure({given}, listener).run;
+        const auto run = measureBatches({given}, listener).run;
         QVERIFY2(!run.has_value(), given);
         QVERIFY2(run.error().code == "run.skipped", run.error().text().c_str());
         QCOMPARE(run.error().place, std::string(place));
@@ -220,7 +220,7 @@ void TestCudaBatchSize::stopKeepsThePoints()
 {
     test::Listener listener;
     listener.stopAfter = 600; // questions whether to stop
-    const auto run = measure({"model=mlp:64,16", "batch=16,64,256"}, listener).run;
+    const auto run = measureBatches({"model=mlp:64,16", "batch=16,64,256"}, listener).run;
     QVERIFY(!run.has_value() || !run->complete);
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
 }
@@ -229,7 +229,7 @@ void TestCudaBatchSize::aStuckStreamIsAnError()
 {
     fakeGpu().gateTimesOut = true;
     test::Listener listener;
-    const auto run = measure({"model=mlp:64,16", "batch=16,64"}, listener).run;
+    const auto run = measureBatches({"model=mlp:64,16", "batch=16,64"}, listener).run;
     QVERIFY(!run.has_value());
     QCOMPARE(run.error().code, std::string("run.failed"));
 }

@@ -15,7 +15,7 @@ using namespace memscape;
 
 namespace {
 
-FakeRun measure(const std::vector<std::string>& given, RunSink& sink)
+FakeRun measureChain(const std::vector<std::string>& given, RunSink& sink)
 {
     return runOnFake("checkpoint", given, sink);
 }
@@ -49,7 +49,7 @@ void TestCudaCheckpoint::theMeasuredPeakIsThePredictedOne()
     QFETCH(QString, strategy);
     test::Listener listener;
     const auto [run, predicted] =
-        measure({"chain=mlp:6x32", "batch=20", "strategy=" + strategy.toStdString()}, listener);
+        measureChain({"chain=mlp:6x32", "batch=20", "strategy=" + strategy.toStdString()}, listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     for (const char* key : {"peak", "recomputed_forwards", "forward_evaluations"}) {
         QVERIFY(findFigure(predicted.figures, key) != nullptr);
@@ -64,7 +64,7 @@ void TestCudaCheckpoint::theMeasuredPeakIsThePredictedOne()
     QVERIFY(!run->provenance.contains("cublaslt"));
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
     fakeGpu().hasLibrary = true;
-    const auto by = measure({"chain=mlp:6x32", "batch=20", "strategy=" + strategy.toStdString()}, listener).run;
+    const auto by = measureChain({"chain=mlp:6x32", "batch=20", "strategy=" + strategy.toStdString()}, listener).run;
     QVERIFY2(by.has_value(), by ? "" : by.error().text().c_str());
     QCOMPARE(by->provenance.at("cublaslt").at("file").get<std::string>(), std::string("/a/folder/libcublasLt.so.13"));
 }
@@ -75,7 +75,7 @@ void TestCudaCheckpoint::timesAreThoseOfTheGpu()
 {
     test::Listener listener;
     const auto [run, predicted] =
-        measure({"chain=mlp:4x64", "batch=32", "strategy=every:2"}, listener);
+        measureChain({"chain=mlp:4x64", "batch=32", "strategy=every:2"}, listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     const Json chain = run->measurement.detail.at("measured_chain");
     const FakeGpu& gpu = fakeGpu();
@@ -99,7 +99,7 @@ void TestCudaCheckpoint::aProductThatIsOffByOneIsFound()
         fakeGpu() = FakeGpu{};
         fakeGpu().productsUntilWrong = when;
         test::Listener listener;
-        const auto run = measure({"chain=mlp:6x32", "batch=20", "strategy=sqrt"}, listener).run;
+        const auto run = measureChain({"chain=mlp:6x32", "batch=20", "strategy=sqrt"}, listener).run;
         QVERIFY(!run.has_value());
         QCOMPARE(run.error().code, std::string("check.failed"));
     }
@@ -109,7 +109,7 @@ void TestCudaCheckpoint::aChainThatDoesNotFitSaysWhatItNeeds()
 {
     fakeGpu().memoryBytes = 512 << 20;
     test::Listener listener;
-    const auto run = measure({"chain=mlp:48x4096", "strategy=none"}, listener)
+    const auto run = measureChain({"chain=mlp:48x4096", "strategy=none"}, listener)
                          .run; // 6 GiB of weights and gradients
     QVERIFY(!run.has_value());
     QCOMPARE(run.error().code, std::string("run.memory"));
@@ -120,7 +120,7 @@ void TestCudaCheckpoint::aChainThatDoesNotFitSaysWhatItNeeds()
 void TestCudaCheckpoint::onlyAChainWithBuffersRuns()
 {
     test::Listener listener;
-    const auto run = measure({"chain=uniform:8"}, listener).run;
+    const auto run = measureChain({"chain=uniform:8"}, listener).run;
     QVERIFY(!run.has_value());
     QCOMPARE(run.error().code, std::string("run.skipped"));
     QVERIFY(run.error().hint.find("mlp:") != std::string::npos);
@@ -130,7 +130,7 @@ void TestCudaCheckpoint::stopEndsTheRun()
 {
     test::Listener listener;
     listener.stopAfter = 40;
-    const auto run = measure({"chain=mlp:6x32", "batch=20"}, listener).run;
+    const auto run = measureChain({"chain=mlp:6x32", "batch=20"}, listener).run;
     QVERIFY(!run.has_value());
     QCOMPARE(run.error().code, std::string("run.cancelled"));
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));

@@ -53,7 +53,7 @@ Parameters parametersOf(std::vector<std::string> given)
     return resolve((*findExperiment("precision"))->schema(), given).value();
 }
 
-Measured measure(const std::vector<std::string>& given, RunSink& sink)
+Measured measureTraining(const std::vector<std::string>& given, RunSink& sink)
 {
     const std::unique_ptr<Backend> backend(memscape_cuda_module()->makeBackend());
     const auto experiment = findExperiment("precision");
@@ -134,7 +134,7 @@ void TestCudaTraining::aPassThatIsWrongIsNotTimed()
 {
     fakeGpu().wrongKernel = true;
     test::Listener listener;
-    const auto run = measure({"format=bf16", "steps=5"}, listener).run;
+    const auto run = measureTraining({"format=bf16", "steps=5"}, listener).run;
     QVERIFY(!run.has_value());
     QCOMPARE(run.error().code, std::string("check.failed"));
 }
@@ -144,7 +144,7 @@ void TestCudaTraining::memoryIsThatOfTheStepSimulator()
     QFETCH(int, format);
     test::Listener listener;
     const Measured measured =
-        measure({"format=" + std::string(numberFormat(Format(format)).key), "steps=4"}, listener);
+        measureTraining({"format=" + std::string(numberFormat(Format(format)).key), "steps=4"}, listener);
     QVERIFY2(measured.run.has_value(), measured.run ? "" : measured.run.error().text().c_str());
     for (const char* key : {"peak_memory", "fp32_peak_memory"}) {
         QVERIFY(findFigure(measured.predicted.figures, key) != nullptr);
@@ -162,7 +162,7 @@ void TestCudaTraining::lossesAreThoseOfTheHost()
     const std::string key(numberFormat(Format(format)).key);
     const std::vector<std::string> given{"format=" + key, "steps=60", "loss_scale=1024"};
     test::Listener listener;
-    const Measured measured = measure(given, listener);
+    const Measured measured = measureTraining(given, listener);
     QVERIFY2(measured.run.has_value(), measured.run ? "" : measured.run.error().text().c_str());
     const auto host = measureOnHost(given);
     QVERIFY2(host.has_value(), host ? "" : host.error().text().c_str());
@@ -187,7 +187,7 @@ void TestCudaTraining::gradientsAreCountedAsOnTheHost()
 {
     const std::vector<std::string> given{"format=fp16", "steps=30", "loss_scale=1024"};
     test::Listener listener;
-    const Measured measured = measure(given, listener);
+    const Measured measured = measureTraining(given, listener);
     QVERIFY2(measured.run.has_value(), measured.run ? "" : measured.run.error().text().c_str());
     const auto host = measureOnHost(given);
     const Json &ours = measured.run->measurement.detail, &its = host->measurement.detail;
@@ -207,7 +207,7 @@ void TestCudaTraining::overflowSkipsTheStepAndHalvesTheScale()
 {
     test::Listener listener;
     const Measured measured =
-        measure({"format=fp16", "steps=40", "loss_scale=1073741824", "growth_interval=10"}, listener);
+        measureTraining({"format=fp16", "steps=40", "loss_scale=1073741824", "growth_interval=10"}, listener);
     QVERIFY2(measured.run.has_value(), measured.run ? "" : measured.run.error().text().c_str());
     const std::vector<double> scale = measured.series("scale");
     const Json skipped = measured.run->measurement.detail.at("skipped_steps");
@@ -232,7 +232,7 @@ void TestCudaTraining::overflowSkipsTheStepAndHalvesTheScale()
 void TestCudaTraining::timesAreThoseOfTheGpu()
 {
     test::Listener listener;
-    const Measured measured = measure({"format=fp16", "steps=30"}, listener);
+    const Measured measured = measureTraining({"format=fp16", "steps=30"}, listener);
     QVERIFY2(measured.run.has_value(), measured.run ? "" : measured.run.error().text().c_str());
     // 8 products, 3 biases, 3 passes of the loss, 2 ReLUs backward, 3 sums over rows, AdamW; mixed precision
     // casts 6 parameters, the batch, the loss there and back and 6 gradients, and unscales.
@@ -255,7 +255,7 @@ void TestCudaTraining::aProductThatIsOffByOneIsFound()
 {
     fakeGpu().productsUntilWrong = 4; // among those of the small network that is checked
     test::Listener listener;
-    const auto run = measure({"format=fp16", "steps=5"}, listener).run;
+    const auto run = measureTraining({"format=fp16", "steps=5"}, listener).run;
     QVERIFY(!run.has_value());
     QCOMPARE(run.error().code, std::string("check.failed"));
     QVERIFY2(run.error().message.find("training in FP32") != std::string::npos, run.error().message.c_str());
@@ -265,7 +265,7 @@ void TestCudaTraining::whatTheLibraryLacksWeMultiply()
 {
     fakeGpu().hasLibrary = true;
     test::Listener listener;
-    const Measured all = measure({"format=bf16", "steps=3"}, listener);
+    const Measured all = measureTraining({"format=bf16", "steps=3"}, listener);
     QVERIFY2(all.run.has_value(), all.run ? "" : all.run.error().text().c_str());
     const Json method = all.run->provenance.at("method");
     QCOMPARE(method.at("products").at("bf16").get<std::string>(), std::string("a library of the test's own"));
@@ -273,7 +273,7 @@ void TestCudaTraining::whatTheLibraryLacksWeMultiply()
     QCOMPARE(all.run->provenance.at("cublaslt").at("version").get<std::string>(), std::string("13.0.2"));
     QCOMPARE(listener.count("cublaslt.missing"), 0);
     fakeGpu().libraryLacksOdd = true; // 43 × 50 × 37
-    const Measured most = measure({"format=bf16", "steps=3"}, listener);
+    const Measured most = measureTraining({"format=bf16", "steps=3"}, listener);
     QVERIFY2(most.run.has_value(), most.run ? "" : most.run.error().text().c_str());
     const Json ours = most.run->provenance.at("method").at("multiplied_by_our_kernels");
     QVERIFY2(ours.dump().find("43 × 50 × 37") != std::string::npos, ours.dump().c_str());
@@ -284,7 +284,7 @@ void TestCudaTraining::aNetworkThatDoesNotFitSaysWhatItNeeds()
 {
     fakeGpu().memoryBytes = 64 << 20;
     test::Listener listener;
-    const auto run = measure({"format=bf16", "n=4096"}, listener).run; // 16.8 million weights
+    const auto run = measureTraining({"format=bf16", "n=4096"}, listener).run; // 16.8 million weights
     QVERIFY(!run.has_value());
     QCOMPARE(run.error().code, std::string("run.memory"));
     QVERIFY2(run.error().message.find("available") != std::string::npos, run.error().message.c_str());
@@ -295,11 +295,11 @@ void TestCudaTraining::aGpuWithoutTheFormatIsSkipped()
 {
     test::Listener listener;
     fakeGpu().computeCapability = 75;
-    const auto turing = measure({"format=bf16"}, listener).run;
+    const auto turing = measureTraining({"format=bf16"}, listener).run;
     QVERIFY(!turing.has_value());
     QCOMPARE(turing.error().code, std::string("run.skipped"));
     QVERIFY2(turing.error().message.find("BF16") != std::string::npos, turing.error().message.c_str());
-    const auto bytes = measure({"format=fp8-e4m3"}, listener).run;
+    const auto bytes = measureTraining({"format=fp8-e4m3"}, listener).run;
     QVERIFY(!bytes.has_value());
     QCOMPARE(bytes.error().code, std::string("run.skipped"));
 }
@@ -307,7 +307,7 @@ void TestCudaTraining::aGpuWithoutTheFormatIsSkipped()
 void TestCudaTraining::aSweepIsARunOfEachValue()
 {
     test::Listener listener;
-    const Measured measured = measure({"format=fp16", "steps=12", "loss_scale=1,65536,1099511627776"}, listener);
+    const Measured measured = measureTraining({"format=fp16", "steps=12", "loss_scale=1,65536,1099511627776"}, listener);
     QVERIFY2(measured.run.has_value(), measured.run ? "" : measured.run.error().text().c_str());
     const Series* skips = measured.run->measurement.findSeries("step_time");
     QVERIFY(skips != nullptr && skips->y.size() == 3);
@@ -321,12 +321,12 @@ void TestCudaTraining::stopEndsTheRun()
 {
     test::Listener listener;
     listener.stopAfter = 30;
-    const auto run = measure({"format=fp16"}, listener).run;
+    const auto run = measureTraining({"format=fp16"}, listener).run;
     QVERIFY(!run.has_value());
     QCOMPARE(run.error().code, std::string("run.cancelled"));
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
     listener.stopAfter = 300; // later: what was trained is a result
-    const auto part = measure({"format=fp16", "steps=500"}, listener).run;
+    const auto part = measureTraining({"format=fp16", "steps=500"}, listener).run;
     QVERIFY2(part.has_value(), part ? "" : part.error().text().c_str());
     QVERIFY(!part->complete);
     QVERIFY(part->measurement.findSeries("loss_fp16")->y.size() > 2);

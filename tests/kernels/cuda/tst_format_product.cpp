@@ -121,18 +121,18 @@ template <typename TheNumbers, bool isAsync = true> Ran run(Format left, Format 
 }
 
 /// A machine that waits for one group of copies less than it is asked to.
-struct Hasty : Machine
+struct HastyProduct : Machine
 {
-    explicit Hasty(const Machine& machine)
+    explicit HastyProduct(const Machine& machine)
         : Machine(machine)
     {
     }
     template <int pending> void waitForCopies() { Machine::waitForCopies<pending + 1>(); }
 };
 /// A machine whose threads do not wait for each other.
-struct Unruly : Machine
+struct UnrulyProduct : Machine
 {
-    explicit Unruly(const Machine& machine)
+    explicit UnrulyProduct(const Machine& machine)
         : Machine(machine)
     {
     }
@@ -265,9 +265,9 @@ void TestFormatProduct::chunksWantAlignedRows()
 
 void TestFormatProduct::faultsAreCaught()
 {
-    QVERIFY_THROWS_EXCEPTION(emulated::Fault, (runFaulty<Hasty, true>()));
-    QVERIFY_THROWS_EXCEPTION(emulated::Fault, (runFaulty<Unruly, true>()));
-    QVERIFY_THROWS_EXCEPTION(emulated::Fault, (runFaulty<Unruly, false>()));
+    QVERIFY_THROWS_EXCEPTION(emulated::Fault, (runFaulty<HastyProduct, true>()));
+    QVERIFY_THROWS_EXCEPTION(emulated::Fault, (runFaulty<UnrulyProduct, true>()));
+    QVERIFY_THROWS_EXCEPTION(emulated::Fault, (runFaulty<UnrulyProduct, false>()));
     const auto chunksOfOddRows = [] {
         using Tile = FormatTile<Int8Numbers, true>;
         run(TensorFormat::Int8, Format::Int8, Format::Int8, {16, 16, 40}, Tile::side, Tile::threads, Tile::sharedBytes,

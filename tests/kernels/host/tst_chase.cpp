@@ -9,9 +9,9 @@ using namespace memscape::host;
 
 namespace {
 
-struct Chain
+struct ChaseChain
 {
-    explicit Chain(std::size_t count, ChaseOptions o = {})
+    explicit ChaseChain(std::size_t count, ChaseOptions o = {})
         : nodes(count)
         , options(o)
         , start(buildChase(bytes(), options, [] { return false; }))
@@ -46,7 +46,7 @@ private slots:
     {
         QFETCH(const int, count);
         QFETCH(const int, window);
-        Chain chain(static_cast<std::size_t>(count), {static_cast<std::size_t>(window), 3});
+        ChaseChain chain(static_cast<std::size_t>(count), {static_cast<std::size_t>(window), 3});
         // Counted here, independent of checkChase: back at the start after exactly `count` loads.
         const ChaseNode* node = chain.start;
         int steps = 0;
@@ -60,7 +60,7 @@ private slots:
 
     void versionsGoTheSameWay()
     {
-        Chain chain(1000);
+        ChaseChain chain(1000);
         QCOMPARE(chase_v1(chain.start, 1000), chain.start);
         QCOMPARE(chase_v2(chain.start, 320), chase_v1(chain.start, 320));
         QCOMPARE(chase_v2(chain.start, 32000), chain.start); // 32 laps
@@ -69,7 +69,7 @@ private slots:
 
     void seedsGiveDifferentCycles()
     {
-        Chain a(1000, {0, 1}), b(1000, {0, 2});
+        ChaseChain a(1000, {0, 1}), b(1000, {0, 2});
         int same = 0;
         for (std::size_t i = 0; i < 1000; ++i)
             same += a.nodes[i].next - a.nodes.data() == b.nodes[i].next - b.nodes.data();
@@ -78,13 +78,13 @@ private slots:
 
     void checkFindsBrokenChains()
     {
-        Chain shortened(100);
+        ChaseChain shortened(100);
         shortened.nodes[40].next = shortened.nodes.data(); // a short cycle
         QVERIFY(!checkChase(shortened.bytes(), {}).empty());
-        Chain stray(100);
+        ChaseChain stray(100);
         stray.nodes[3].next = stray.nodes.data() + 100; // out of the array
         QVERIFY(!checkChase(stray.bytes(), {}).empty());
-        Chain windowless(1000); // random everywhere, checked as if in windows
+        ChaseChain windowless(1000); // random everywhere, checked as if in windows
         QVERIFY(!checkChase(windowless.bytes(), {4096, 1}).empty());
     }
 

@@ -15,10 +15,10 @@ using namespace memscape;
 
 namespace {
 
-class Listener : public RunSink
+class HostBackendListener : public RunSink
 {
 public:
-    Listener() { m_timer.start(); }
+    HostBackendListener() { m_timer.start(); }
     void progress(int, int, const std::string& label) override
     {
         ++progressed;
@@ -92,7 +92,7 @@ private slots:
         for (const QString& word : assignments)
             words.push_back(word.toStdString());
         const Parameters parameters = parametersOf(asked, words);
-        Listener listener;
+        HostBackendListener listener;
         const auto run = m_backend->measure(asked, m_device, parameters, listener);
         QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
         QVERIFY(run->complete);
@@ -152,7 +152,7 @@ private slots:
         QFETCH(const QString, assignment);
         QFETCH(const int, after);
         const Experiment& asked = **findExperiment(experiment.toStdString());
-        Listener listener;
+        HostBackendListener listener;
         listener.cancelAfter = after;
         const auto run = m_backend->measure(asked, m_device,
                                             parametersOf(asked, {assignment.toStdString()}), listener);
@@ -168,7 +168,7 @@ private slots:
         for (const auto& [experiment, assignment] :
              {std::pair {"stride", "bytes=1TiB"}, std::pair {"hierarchy", "working_set=1TiB"}}) {
             const Experiment& asked = **findExperiment(experiment);
-            Listener listener;
+            HostBackendListener listener;
             const auto run = m_backend->measure(asked, m_device, parametersOf(asked, {assignment, "threads=1"}),
                                                 listener);
             QVERIFY(!run);
@@ -179,7 +179,7 @@ private slots:
 
     void selftestPasses()
     {
-        Listener listener;
+        HostBackendListener listener;
         const auto lines = m_backend->selftest(m_device, listener);
         QVERIFY(lines.size() > 100);
         for (const SelftestLine& line : lines)
@@ -188,7 +188,7 @@ private slots:
 
     void calibrationStops()
     {
-        Listener listener;
+        HostBackendListener listener;
         listener.cancelAfter = 300;
         const auto device = m_backend->calibrate(m_device, listener);
         QVERIFY(!device);

@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::size_t small = 16384; ///< bytes of a working set
 
-struct Measured
+struct MeasuredChase
 {
-    explicit Measured(std::vector<double> steps)
+    explicit MeasuredChase(std::vector<double> steps)
         : session(device, listener, steadyMachine(std::move(steps)))
     {
     }
@@ -47,13 +47,13 @@ private slots:
     {
         // 16384 loads of the probe took 2^-7 s, so 20 ms are 41943 of them and a group of 32 more,
         // in whole groups: 41952.
-        Measured slow({0x1p-7});
+        MeasuredChase slow({0x1p-7});
         const auto samples = slow.latency(small);
         QVERIFY2(samples.has_value(), samples ? "" : samples.error().text().c_str());
         QCOMPARE(samples->seconds, std::vector<double>(5, 0x1p-7 / 41952));
 
         // And never more than a million, however fast they are.
-        Measured fast({0x1p-20});
+        MeasuredChase fast({0x1p-20});
         QCOMPARE(fast.latency(small)->seconds, std::vector<double>(5, 0x1p-40));
     }
 
@@ -67,7 +67,7 @@ private slots:
     void everyLayoutIsMeasured()
     {
         QFETCH(const int, variant);
-        Measured machine({0x1p-7});
+        MeasuredChase machine({0x1p-7});
         const auto samples = machine.latency(4 * chaseWindow, fewSamples(), static_cast<LatencyVariant>(variant));
         QVERIFY2(samples.has_value(), samples ? "" : samples.error().text().c_str());
         QCOMPARE(samples->seconds.size(), std::size_t {5});
@@ -90,7 +90,7 @@ private slots:
     {
         QFETCH(const quint64, asked);
         QFETCH(const qint64, counted);
-        Measured machine({0x1p-7});
+        MeasuredChase machine({0x1p-7});
         QVERIFY(machine.latency(asked).has_value());
         QCOMPARE(machine.session.memory().highWater(), counted);
         QCOMPARE(machine.session.memory().used(), std::int64_t {0});
@@ -99,7 +99,7 @@ private slots:
     void noiseIsKept()
     {
         // A clock whose steps alternate: every other sample takes four times as long.
-        Measured machine({0x1p-9, 0x1p-7});
+        MeasuredChase machine({0x1p-9, 0x1p-7});
         const auto samples = machine.latency(small, fewSamples(20));
         QCOMPARE(samples->seconds.size(), std::size_t {20});
         const auto [least, most] = std::minmax_element(samples->seconds.begin(), samples->seconds.end());
@@ -115,7 +115,7 @@ private slots:
     void aBrokenClockEndsWithoutSamples()
     {
         QFETCH(const double, step);
-        Measured machine({step});
+        MeasuredChase machine({step});
         const auto samples = machine.latency(small, StoppingOptions::live());
         QVERIFY(samples.has_value());
         QVERIFY(samples->seconds.empty());
@@ -127,7 +127,7 @@ private slots:
         // One look in eleven goes back by half a second.
         std::vector<double> steps(11, 0x1p-7);
         steps.back() = -0.5;
-        Measured machine(steps);
+        MeasuredChase machine(steps);
         const auto samples = machine.latency(small, fewSamples(20));
         QCOMPARE(samples->seconds.size(), std::size_t {20});
         for (const double sample : samples->seconds)
@@ -136,7 +136,7 @@ private slots:
 
     void tooLargeIsRefusedBeforeItIsTouched()
     {
-        Measured machine({0x1p-7});
+        MeasuredChase machine({0x1p-7});
         const auto samples = machine.latency(std::size_t {1} << 50);
         QCOMPARE(samples.error().code, std::string("run.memory"));
         QVERIFY(!samples.error().hint.empty());
@@ -145,7 +145,7 @@ private slots:
 
     void aSystemThatRefusesIsAnError()
     {
-        Measured machine({0x1p-7});
+        MeasuredChase machine({0x1p-7});
         const MemoryLimit limit(32 << 20);
         if (!limit.holds())
             QSKIP("the address space cannot be limited here");
@@ -170,7 +170,7 @@ private slots:
     void stopIsAnError()
     {
         QFETCH(const int, after);
-        Measured machine({0x1p-7});
+        MeasuredChase machine({0x1p-7});
         machine.listener.stopAfter = after;
         const auto samples = machine.latency(small, fewSamples(1000));
         QCOMPARE(samples.error().code, std::string("run.cancelled"));

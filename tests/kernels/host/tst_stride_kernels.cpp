@@ -11,7 +11,7 @@ using namespace memscape::host;
 namespace {
 
 constexpr StrideWalk allWalks[] = {StrideWalk::Strided, StrideWalk::Random, StrideWalk::Contiguous};
-constexpr Operation allOperations[] = {Operation::Read, Operation::Write, Operation::Copy};
+constexpr Operation everyOperation[] = {Operation::Read, Operation::Write, Operation::Copy};
 
 std::uint64_t touchesOneTooFew(const StrideWork& work)
 {
@@ -36,7 +36,7 @@ private slots:
     {
         int kernels = 0;
         for (const StrideWalk walk : allWalks) {
-            for (const Operation operation : allOperations) {
+            for (const Operation operation : everyOperation) {
                 for (const int element : {1, 2, 4, 8, 16}) {
                     for (const StrideKernel& kernel : strideKernels(walk, operation, element)) {
                         const Check check = checkStride(kernel);
