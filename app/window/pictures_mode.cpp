@@ -15,6 +15,8 @@
 #include <QElapsedTimer>
 #include <QPixmap>
 
+#include <algorithm>
+
 namespace memscape {
 
 namespace {
@@ -30,10 +32,12 @@ CurveInput inputOf(const Record& record, const std::vector<Record>& others)
     input.measuredOn = QObject::tr("measured on %1").arg(shortDeviceName(record.device));
     int palette = 0;
     for (const Record& other : others) {
-        if (&other != &record && other.experiment == record.experiment)
-            input.pinned.push_back({recordName(other), palette++,
-                                    other.predicted ? &*other.predicted : nullptr,
-                                    other.measured ? &*other.measured : nullptr});
+        if (&other == &record || other.experiment != record.experiment)
+            continue;
+        const bool isBaseline = &other == baselineFor(record, others);
+        input.pinned.push_back({isBaseline ? QObject::tr("%1 (baseline)").arg(recordName(other)) : recordName(other),
+                                palette++, other.predicted ? &*other.predicted : nullptr,
+                                other.measured ? &*other.measured : nullptr, isBaseline});
     }
     return input;
 }
@@ -120,7 +124,11 @@ Result<void> renderRecord(const LaunchOptions& options)
                     "measure something and save it first");
     applyTheme(*qApp, options.theme.isEmpty() ? QStringLiteral("light") : options.theme);
     const QSize size = options.size.isValid() ? options.size : QSize(1600, 1000);
-    const Record& record = study.records.front();
+    // What is compared with a baseline is drawn, and the baseline beside it.
+    const auto compared = std::find_if(study.records.begin(), study.records.end(), [&](const Record& one) {
+        return baselineFor(one, study.records) != nullptr;
+    });
+    const Record& record = compared != study.records.end() ? *compared : study.records.front();
     PlotView plot;
     plot.resize(size);
     MEMSCAPE_CHECK(fillPlot(plot, record, study.records));

@@ -236,6 +236,12 @@ std::optional<std::size_t> baselineOf(const std::vector<Record>& records, std::s
     return std::nullopt;
 }
 
+const Record* baselineFor(const Record& record, const std::vector<Record>& records)
+{
+    const auto index = baselineOf(records, record.experiment);
+    return index && &records[*index] != &record ? &records[*index] : nullptr;
+}
+
 std::string programVersion()
 {
     return MEMSCAPE_VERSION;

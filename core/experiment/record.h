@@ -41,6 +41,8 @@ struct Record
 
 /// The baseline of an experiment; nothing without one.
 std::optional<std::size_t> baselineOf(const std::vector<Record>& records, std::string_view experiment);
+/// The one of `records` that `record`, one of them, is compared with; null when there is none or it is the baseline itself.
+const Record* baselineFor(const Record& record, const std::vector<Record>& records);
 
 /// Predict and wrap: device, parameters resolved, provenance with program and version.
 Result<Record> predictRecord(const Experiment& experiment, const Device& device,

@@ -78,7 +78,7 @@ ShortAnswer hierarchyAnswer(const Device& device, const Figures& figures)
     std::string level = home;
     for (const MemoryLevel& one : device.levels)
         if (one.id == home)
-            level = one.label;
+            level = one.label.substr(0, one.label.find(',')); // "L2 cache, half near the SM"
     return said.answer(fmt::format("This working set lives in {}: {} to the next address of a chain, {} when it is streamed.", level,
                                    said.text("latency"), said.text("bandwidth")),
                        "latency", false, {"working_set", "pages"});
@@ -156,7 +156,7 @@ ShortAnswer batchSizeAnswer(const Figures& figures)
         sentence += fmt::format("; {} is the sweet spot", said.text("sweet_spot"));
     if (said.has("critical_batch"))
         sentence += fmt::format("; beyond {} examples are wasted", factorText(said.number("critical_batch")));
-    return said.answer(sentence + ".", "time_per_example", false, {});
+    return said.answer(sentence + ".", "time_per_example", false, {"batch", "precision"});
 }
 
 ShortAnswer attentionAnswer(const Figures& figures)

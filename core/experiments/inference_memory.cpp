@@ -319,7 +319,12 @@ public:
     {
         return {"fits", "device_total", "kv_cache", "largest_context"};
     }
-    ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override { return memoryAnswer(device, figures); }
+    ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override
+    {
+        ShortAnswer answer = memoryAnswer(device, figures);
+        answer.knobs = {"weight_precision", "kv_precision", "batch", "context", "sequence", "attention"};
+        return answer;
+    }
     std::vector<SeriesSpec> series() const override
     {
         return {{"peak_allocated", "peak allocated"}, {"kv_cache", "KV cache"}, {"weights", "weights"}, {"activations", "activations"}};

@@ -199,18 +199,21 @@ std::string overviewHtml(const std::vector<Record>& records)
            "</thead><tbody>\n" + rows + "</tbody></table></div>\n" + sideBySide(charts) + "</nav>\n";
 }
 
-std::string recordHtml(const Record& record, std::size_t index)
+std::string recordHtml(const std::vector<Record>& records, std::size_t index)
 {
+    const Record& record = records[index];
     std::string out = fmt::format("<section id=\"record-{}\">\n", index + 1) + element("h2", recordTitle(record));
     if (const Experiment* experiment = experimentOf(record))
         out += "<p class=\"dim\">" + escapedForXml(experiment->question()) + "</p>\n";
+    if (const std::string answer = answerText(record); !answer.empty())
+        out += "<p><b>" + escapedForXml(answer) + "</b></p>\n";
     if (!record.note.empty())
         out += element("blockquote", record.note);
     TextPairs facts = parameterRows(record);
     facts.emplace_back("device", basisText(record.device));
     if (const std::string grade = gradeText(record); !grade.empty())
         facts.emplace_back("measured", grade);
-    out += pairsHtml(facts) + tableHtml(figuresTable(record)) + chartsHtml(record);
+    out += pairsHtml(facts) + tableHtml(figuresTable(record, baselineFor(record, records))) + chartsHtml(record);
     if (const TextTable errors = errorsTable(record); !errors.empty())
         out += "<h3>Prediction against measurement</h3>\n" + tableHtml(errors);
     if (const std::string verdict = verdictText(record); !verdict.empty())
@@ -242,7 +245,7 @@ std::string reportHtml(const std::vector<Record>& records, const std::string& ti
     if (!records.empty())
         out += overviewHtml(records);
     for (std::size_t i = 0; i < records.size(); ++i)
-        out += recordHtml(records[i], i);
+        out += recordHtml(records, i);
     if (records.empty())
         out += "<p>There are no records in this report.</p>\n";
     return out + "</body>\n</html>\n";

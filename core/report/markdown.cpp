@@ -87,18 +87,20 @@ std::string overviewText(const std::vector<Record>& records)
     return "## Summary\n\n" + out + "\n";
 }
 
-std::string recordText(const Record& record)
+std::string recordText(const Record& record, const std::vector<Record>& records)
 {
     std::string out = "## " + escapedForMarkdown(recordTitle(record)) + "\n\n";
     if (const Experiment* experiment = experimentOf(record))
         out += escapedForMarkdown(experiment->question()) + "\n\n";
+    if (const std::string answer = answerText(record); !answer.empty())
+        out += "**" + escapedForMarkdown(answer) + "**\n\n";
     if (!record.note.empty())
         out += "> " + escapedForMarkdown(record.note) + "\n\n";
     out += pairsText(parameterRows(record));
     out += "Device: " + escapedForMarkdown(basisText(record.device)) + "\n\n";
     if (const std::string grade = gradeText(record); !grade.empty())
         out += "Measured: " + escapedForMarkdown(grade) + "\n\n";
-    out += markdownTable(figuresTable(record)) + "\n";
+    out += markdownTable(figuresTable(record, baselineFor(record, records))) + "\n";
     if (const TextTable errors = errorsTable(record); !errors.empty())
         out += markdownTable(errors) + "\n";
     if (const std::string verdict = verdictText(record); !verdict.empty())
@@ -122,7 +124,7 @@ std::string reportMarkdown(const std::vector<Record>& records, const std::string
     if (!records.empty())
         out += overviewText(records);
     for (const Record& record : records)
-        out += recordText(record);
+        out += recordText(record, records);
     if (records.empty())
         out += "There are no records in this report.\n";
     return out;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/summary.h"
 
+#include "core/experiment/answer.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -41,6 +43,28 @@ std::string errorText(const Comparison& comparison, const Figure* predicted, con
         return signedPercentText(line.error);
     }
     return "–";
+}
+
+/// The baseline's value and how far the shown one is from it.
+void appendBaseline(std::vector<std::string>& row, const Figure* predicted, const Figure* measured, const Record& baseline,
+                    ByteStyle style)
+{
+    const auto of = [](const auto& side, const Figure* like) {
+        return side && like ? findFigure(side->figures, like->key) : nullptr;
+    };
+    const Figure* from = of(baseline.measured, measured);
+    const Figure* to = from ? measured : predicted;
+    if (!from)
+        from = of(baseline.predicted, predicted);
+    row.push_back(from ? from->text(style) : "–");
+    if (!from)
+        row.push_back("–");
+    else if (!from->isNumber() || !to->isNumber())
+        row.push_back(from->text(style) == to->text(style) ? "same" : "differs");
+    else if (from->number() == to->number())
+        row.push_back("same");
+    else
+        row.push_back(from->number() != 0 ? signedPercentText((to->number() - from->number()) / std::fabs(from->number())) : "–");
 }
 
 std::string xText(const SeriesAxis& axis, std::size_t i, ByteStyle style)
@@ -182,7 +206,17 @@ TextPairs parameterRows(const Record& record)
     return rows;
 }
 
-TextTable figuresTable(const Record& record, ByteStyle style)
+std::string answerText(const Record& record)
+{
+    const Experiment* experiment = experimentOf(record);
+    if (!experiment || !record.predicted)
+        return {};
+    const Figures figures = record.measured ? measuredFirst(record.predicted->figures, record.measured->figures)
+                                            : record.predicted->figures;
+    return experiment->shortAnswer(record.device, record.parameters, figures).sentence;
+}
+
+TextTable figuresTable(const Record& record, const Record* baseline, ByteStyle style)
 {
     TextTable table;
     table.columns.push_back({"figure", false});
@@ -193,6 +227,10 @@ TextTable figuresTable(const Record& record, ByteStyle style)
     const bool both = record.predicted && record.measured;
     if (both)
         table.columns.push_back({"error", true});
+    if (baseline) {
+        table.columns.push_back({"baseline", true});
+        table.columns.push_back({"vs baseline", true});
+    }
     const Comparison comparison = record.comparison();
     for (const std::string& key : figureKeys(record)) {
         const Figure* predicted
@@ -205,6 +243,8 @@ TextTable figuresTable(const Record& record, ByteStyle style)
             row.push_back(measured ? measured->text(style) : "–");
         if (both)
             row.push_back(errorText(comparison, predicted, measured));
+        if (baseline)
+            appendBaseline(row, predicted, measured, *baseline, style);
         table.rows.push_back(std::move(row));
     }
     return table;

@@ -24,8 +24,12 @@ const Experiment* experimentOf(const Record& record);
 TextPairs parameterRows(const Record& record);
 
 /// figure | predicted | measured | error. Error is (predicted − measured) / measured; words agree or
-/// differ. Only the sides that the record has.
-TextTable figuresTable(const Record& record, ByteStyle style = ByteStyle::Binary);
+/// differ. Only the sides that the record has. With a baseline also its value and by how much this record differs:
+/// measured against measured where both have it, else predicted against predicted.
+TextTable figuresTable(const Record& record, const Record* baseline = nullptr, ByteStyle style = ByteStyle::Binary);
+
+/// The question answered with the record's figures, measured ones first; empty where the experiment has no answer.
+std::string answerText(const Record& record);
 
 /// The points of every series over the swept parameter, predicted and measured beside each other;
 /// curves without any value are left out. One table per swept parameter (there is one, as a rule);

@@ -35,6 +35,33 @@ private slots:
         QCOMPARE(figuresTable(Record()).rows.size(), std::size_t(0));
     }
 
+    void figuresBesideABaseline()
+    {
+        // 80 against 64 GB/s measured: a quarter more; 100 against 200 GB/s predicted: half.
+        Record baseline = sampleRecord();
+        baseline.measured->figures[0].value = 64e9;
+        QCOMPARE(bytes(alignedText(figuresTable(sampleRecord(), &baseline))),
+                 QByteArray("figure  predicted  measured    error  baseline  vs baseline\n"
+                            "speed    100 GB/s   80 GB/s    +25 %   64 GB/s        +25 %\n"
+                            "level          L2        L3  differs        L3         same\n"));
+        baseline.predicted->figures[0].value = 200e9;
+        QCOMPARE(bytes(alignedText(figuresTable(predictedRecord(), &baseline))),
+                 QByteArray("figure  predicted  baseline  vs baseline\n"
+                            "speed    100 GB/s  200 GB/s        −50 %\n"
+                            "level          L2        L2         same\n"));
+    }
+
+    void theBaselineOfItsExperiment()
+    {
+        std::vector<Record> records{sampleRecord(), sampleRecord()};
+        QCOMPARE(baselineFor(records[1], records), static_cast<const Record*>(nullptr));
+        records[0].baseline = true;
+        QCOMPARE(baselineFor(records[1], records), &records[0]);
+        QCOMPARE(baselineFor(records[0], records), static_cast<const Record*>(nullptr));
+        records[1].experiment = "stride";
+        QCOMPARE(baselineFor(records[1], records), static_cast<const Record*>(nullptr));
+    }
+
     void pointsBesideEachOther()
     {
         const auto tables = seriesTables(sampleRecord());
