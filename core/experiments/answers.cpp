@@ -155,7 +155,7 @@ ShortAnswer batchSizeAnswer(const Figures& figures)
     if (said.has("sweet_spot"))
         sentence += fmt::format("; {} is the sweet spot", said.text("sweet_spot"));
     if (said.has("critical_batch"))
-        sentence += fmt::format("; beyond {} examples are wasted", factorText(said.number("critical_batch")));
+        sentence += fmt::format("; a batch above {} wastes examples", factorText(said.number("critical_batch")));
     return said.answer(sentence + ".", "time_per_example", false, {"batch", "precision"});
 }
 
