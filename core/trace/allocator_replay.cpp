@@ -4,6 +4,7 @@
 #include "core/trace/allocator_replay.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace memscape {
 
@@ -42,7 +43,9 @@ private:
     CachingAllocator m_allocator;
     std::vector<BlockIndex> m_served;
     std::vector<BlockId> m_carried; ///< that a time of the repetition frees for the one before it
-    std::vector<State> m_states;    ///< after each of its times so far
+    std::optional<State> m_earlier; ///< after one of its times
+    std::size_t m_since = 0;        ///< times since that one
+    std::size_t m_stretch = 1;      ///< times after which a later one takes its place
     bool m_mayCollect;              ///< garbage: it goes by age
     std::size_t m_moment = 0;
     AllocatorReplay m_replay;
@@ -82,22 +85,26 @@ Replayer::State Replayer::state() const
     return state;
 }
 
-/// Of the times that are left, those that must be replayed: none of a whole cycle of states.
+/// Of the times that are left, those that must be replayed: none of a whole cycle of states. Each state is compared with
+/// one earlier state, which is replaced after 1, 2, 4, 8 … times (Brent 1980): a cycle is found however long the
+/// allocator takes to come to rest, and two states are kept.
 std::size_t Replayer::timesLeft(std::size_t left)
 {
-    constexpr std::size_t most = 16; // states that are compared
-    if (m_mayCollect || !m_moments.empty() || m_states.size() == most)
+    if (m_mayCollect || !m_moments.empty())
         return left;
     State now = state();
-    const auto same = std::find_if(m_states.begin(), m_states.end(),
-                                   [&](const State& before) { return before.places == now.places; });
-    const auto cycle = std::size_t(m_states.end() - same);
-    const std::size_t skipped = same == m_states.end() ? 0 : left / cycle * cycle;
+    ++m_since;
+    const bool isSame = m_earlier && m_earlier->places == now.places;
+    const std::size_t skipped = isSame ? left / m_since * m_since : 0;
     if (skipped > 0) {
-        m_allocator.countAgain(same->statistics, skipped / cycle);
+        m_allocator.countAgain(m_earlier->statistics, skipped / m_since);
         m_moment += skipped * m_trace.repetition().length();
     }
-    m_states.push_back(std::move(now));
+    if (!m_earlier || m_since == m_stretch) {
+        m_stretch *= m_earlier ? 2 : 1;
+        m_earlier = std::move(now);
+        m_since = 0;
+    }
     return left - skipped;
 }
 
