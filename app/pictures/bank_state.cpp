@@ -85,16 +85,16 @@ void findLines(BankState& state)
 
 } // namespace
 
-int BankState::lineOf(int textOf) const
+int BankState::lineOf(int word) const
 {
-    const auto found = std::lower_bound(lines.begin(), lines.end(), textOf / banks);
-    return found != lines.end() && *found == textOf / banks ? int(found - lines.begin()) : -1;
+    const auto found = std::lower_bound(lines.begin(), lines.end(), word / banks);
+    return found != lines.end() && *found == word / banks ? int(found - lines.begin()) : -1;
 }
 
-bool BankState::isPadding(int textOf) const
+bool BankState::isPadding(int word) const
 {
     const qint64 pitch = qint64(columns + padding) * width;
-    return padding > 0 && pitch > 0 && qint64(textOf) * 4 % pitch >= qint64(columns) * width;
+    return padding > 0 && pitch > 0 && qint64(word) * 4 % pitch >= qint64(columns) * width;
 }
 
 int BankState::servedBefore(int wavefront) const
@@ -204,20 +204,20 @@ QString BankState::laneWords(int index) const
         .arg(wavefronts);
 }
 
-QString BankState::wordWords(int textOf) const
+QString BankState::wordWords(int word) const
 {
     QStringList who;
     int first = wavefronts, last = -1;
     for (std::size_t i = 0; i < lanes.size(); ++i) {
-        if (touches(lanes[i], textOf)) {
+        if (touches(lanes[i], word)) {
             who << QString::number(i);
             first = std::min(first, lanes[i].wavefront);
             last = std::max(last, lanes[i].wavefront);
         }
     }
-    const QString place = tr("word %1 at byte %2, bank %3").arg(textOf).arg(textOf * 4).arg(textOf % banks);
+    const QString place = tr("word %1 at byte %2, bank %3").arg(word).arg(word * 4).arg(word % banks);
     if (who.isEmpty())
-        return isPadding(textOf) ? tr("%1: padding").arg(place) : tr("%1: nobody asks").arg(place);
+        return isPadding(word) ? tr("%1: padding").arg(place) : tr("%1: no lane asks for it").arg(place);
     const QString lanesText = who.size() == int(lanes.size()) ? tr("all lanes, a broadcast")
         : who.size() == 1                                     ? tr("lane %1").arg(who.front())
                           : tr("lanes %1").arg(who.join(QStringLiteral(", ")));

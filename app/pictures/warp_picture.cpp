@@ -180,7 +180,7 @@ QString WarpPicture::hoverDescription(const Hover& hover) const
     const WarpCell& cell = strip.cells[static_cast<std::size_t>(hover.cell)];
     const QString word = m_gpu ? tr("sector") : tr("cache line");
     if (cell.kind == WarpCell::Kind::Gap)
-        return tr("%1 that nobody asks for").arg(bytes(static_cast<double>(cell.bytes)));
+        return tr("%1 that no lane asks for").arg(bytes(static_cast<double>(cell.bytes)));
     const QString place = tr("%1 at byte %2").arg(word).arg(cell.address);
     if (cell.kind == WarpCell::Kind::Skipped)
         return tr("%1: not fetched").arg(place);

@@ -5,6 +5,7 @@
 #include "app/settings/theme.h"
 #include "core/experiment/parameter.h"
 #include "tests/support/checkpoint_detail.h"
+#include "tests/support/mouse.h"
 
 #include <QApplication>
 #include <QDir>
@@ -17,6 +18,7 @@
 #include <cmath>
 
 using namespace memscape;
+using namespace memscape::test;
 
 namespace {
 
@@ -60,12 +62,6 @@ bool apart(const std::vector<QRectF>& rects)
         }
     }
     return true;
-}
-
-void mouse(QWidget& widget, QEvent::Type type, QPointF at, Qt::MouseButtons buttons)
-{
-    QMouseEvent event(type, at, widget.mapToGlobal(at), Qt::LeftButton, buttons, Qt::NoModifier);
-    QApplication::sendEvent(&widget, &event);
 }
 
 } // namespace

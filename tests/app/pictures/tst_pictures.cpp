@@ -6,6 +6,7 @@
 #include "core/device/catalogue.h"
 #include "core/experiment/experiment.h"
 #include "core/timing/working_set.h"
+#include "tests/support/mouse.h"
 
 #include <QApplication>
 #include <QBuffer>
@@ -22,6 +23,7 @@
 #include <cmath>
 
 using namespace memscape;
+using namespace memscape::test;
 
 namespace {
 
@@ -40,12 +42,6 @@ const Device* findIf(bool (*wanted)(const Device&))
     static const std::vector<Device> known = catalogue();
     const auto found = std::find_if(known.begin(), known.end(), wanted);
     return found == known.end() ? nullptr : &*found;
-}
-
-void sendMouse(QWidget& widget, QEvent::Type type, QPointF at, Qt::MouseButtons buttons)
-{
-    QMouseEvent event(type, at, widget.mapToGlobal(at), Qt::LeftButton, buttons, Qt::NoModifier);
-    QApplication::sendEvent(&widget, &event);
 }
 
 } // namespace
@@ -219,10 +215,10 @@ private slots:
         QSignalSpy edited(&picture, &Picture::parameterEdited);
         QSignalSpy editing(&picture, &Picture::editing);
         const QPointF from = layout.handle.center();
-        sendMouse(picture, QEvent::MouseButtonPress, from, Qt::LeftButton);
-        sendMouse(picture, QEvent::MouseMove, QPointF(layout.boxes.back().box.center().x(), from.y()),
+        mouse(picture, QEvent::MouseButtonPress, from, Qt::LeftButton);
+        mouse(picture, QEvent::MouseMove, QPointF(layout.boxes.back().box.center().x(), from.y()),
               Qt::LeftButton);
-        sendMouse(picture, QEvent::MouseButtonRelease, from, Qt::NoButton);
+        mouse(picture, QEvent::MouseButtonRelease, from, Qt::NoButton);
         QVERIFY(edited.count() >= 1);
         QCOMPARE(edited.last()[0].toString(), QStringLiteral("working_set"));
         // What comes out is a value of the schema.
@@ -342,7 +338,7 @@ private slots:
         QCOMPARE(edited[0][0].toString(), QStringLiteral("operation"));
         QCOMPARE(edited[0][1].toString(), QStringLiteral("write"));
         for (int x = 890; x > 600; x -= 10)
-            sendMouse(picture, QEvent::MouseButtonPress, QPointF(x, 206 - 20), Qt::LeftButton);
+            mouse(picture, QEvent::MouseButtonPress, QPointF(x, 206 - 20), Qt::LeftButton);
         QStringList chosen;
         for (const auto& arguments : edited)
             chosen << arguments[1].toString();
@@ -357,7 +353,7 @@ private slots:
                          parameters("stride", {"stride=4"}), nullptr, nullptr);
         QSignalSpy hover(&picture, &Picture::hoverText);
         for (int y = 30; y < 150; y += 6)
-            sendMouse(picture, QEvent::MouseMove, QPointF(440, y), Qt::NoButton);
+            mouse(picture, QEvent::MouseMove, QPointF(440, y), Qt::NoButton);
         QStringList said;
         for (const auto& arguments : hover)
             said << arguments[0].toString();

@@ -6,6 +6,7 @@
 #include "app/settings/theme.h"
 #include "core/device/catalogue.h"
 #include "core/experiment/outcome.h"
+#include "tests/support/mouse.h"
 
 #include <QApplication>
 #include <QDir>
@@ -19,6 +20,7 @@
 #include <cmath>
 
 using namespace memscape;
+using namespace memscape::test;
 
 namespace {
 
@@ -33,12 +35,6 @@ void show(PrecisionPicture& picture, const std::vector<std::string>& assignments
     const Device device = *findDevice("nvidia-h200");
     const auto parameters = resolve(precision().schema(), assignments);
     picture.setState(precision(), device, *parameters, nullptr, measured);
-}
-
-void precisionMouse(QWidget& widget, QEvent::Type type, QPointF at, Qt::MouseButtons buttons)
-{
-    QMouseEvent event(type, at, widget.mapToGlobal(at), Qt::LeftButton, buttons, Qt::NoModifier);
-    QApplication::sendEvent(&widget, &event);
 }
 
 } // namespace
@@ -92,9 +88,9 @@ void TestPrecisionPicture::draggingTheLineChangesTheValue()
     show(picture, {"value=-1"});
     QSignalSpy edits(&picture, &Picture::parameterEdited), editing(&picture, &Picture::editing);
     const PrecisionLayout layout = layoutPrecision(QRectF(picture.rect()), plotUnit());
-    precisionMouse(picture, QEvent::MouseButtonPress, {layout.lineX(-10), layout.line.center().y()}, Qt::LeftButton);
-    precisionMouse(picture, QEvent::MouseMove, {layout.lineX(10), layout.line.center().y()}, Qt::LeftButton);
-    precisionMouse(picture, QEvent::MouseButtonRelease, {layout.lineX(10), layout.line.center().y()}, Qt::NoButton);
+    mouse(picture, QEvent::MouseButtonPress, {layout.lineX(-10), layout.line.center().y()}, Qt::LeftButton);
+    mouse(picture, QEvent::MouseMove, {layout.lineX(10), layout.line.center().y()}, Qt::LeftButton);
+    mouse(picture, QEvent::MouseButtonRelease, {layout.lineX(10), layout.line.center().y()}, Qt::NoButton);
     QCOMPARE(edits.count(), 2);
     QCOMPARE(edits[0][0].toString(), QString("value"));
     const double dragged = edits[1][1].toString().toDouble();
@@ -111,11 +107,11 @@ void TestPrecisionPicture::aClickTurnsABit()
     QSignalSpy edits(&picture, &Picture::parameterEdited);
     const PrecisionLayout layout = layoutPrecision(QRectF(picture.rect()), plotUnit());
     const FormatRow& row = layout.rows[std::size_t(Format::Fp16)];
-    precisionMouse(picture, QEvent::MouseButtonPress, row.cells.front().rect.center(), Qt::LeftButton);
+    mouse(picture, QEvent::MouseButtonPress, row.cells.front().rect.center(), Qt::LeftButton);
     QCOMPARE(edits.last()[1].toString().toDouble(), -1.0); // the sign
-    precisionMouse(picture, QEvent::MouseButtonPress, row.cells[6].rect.center(), Qt::LeftButton);
+    mouse(picture, QEvent::MouseButtonPress, row.cells[6].rect.center(), Qt::LeftButton);
     QCOMPARE(edits.last()[1].toString().toDouble(), 1.5); // the first bit of the mantissa
-    precisionMouse(picture, QEvent::MouseButtonPress, layout.rows[std::size_t(Format::Bf16)].label.center(),
+    mouse(picture, QEvent::MouseButtonPress, layout.rows[std::size_t(Format::Bf16)].label.center(),
           Qt::LeftButton);
     QCOMPARE(edits.last()[0].toString(), QString("format"));
     QCOMPARE(edits.last()[1].toString(), QString("bf16"));
@@ -129,9 +125,9 @@ void TestPrecisionPicture::draggingTheBarsMovesTheScale()
     QSignalSpy edits(&picture, &Picture::parameterEdited);
     const PrecisionLayout layout = layoutPrecision(QRectF(picture.rect()), plotUnit());
     const double y = layout.bars.center().y();
-    precisionMouse(picture, QEvent::MouseButtonPress, {layout.barsX(-10), y}, Qt::LeftButton);
-    precisionMouse(picture, QEvent::MouseMove, {layout.barsX(-4), y}, Qt::LeftButton);
-    precisionMouse(picture, QEvent::MouseButtonRelease, {layout.barsX(-4), y}, Qt::NoButton);
+    mouse(picture, QEvent::MouseButtonPress, {layout.barsX(-10), y}, Qt::LeftButton);
+    mouse(picture, QEvent::MouseMove, {layout.barsX(-4), y}, Qt::LeftButton);
+    mouse(picture, QEvent::MouseButtonRelease, {layout.barsX(-4), y}, Qt::NoButton);
     QCOMPARE(edits.count(), 1); // pressing alone moves nothing
     QCOMPARE(edits[0][0].toString(), QString("loss_scale"));
     QCOMPARE(edits[0][1].toString(), QString("65536")); // six octaves up

@@ -8,6 +8,7 @@
 #include "core/device/catalogue.h"
 #include "core/experiment/experiment.h"
 #include "core/experiments/roofline.h"
+#include "tests/support/mouse.h"
 
 #include <QApplication>
 #include <QDir>
@@ -21,6 +22,7 @@
 #include <set>
 
 using namespace memscape;
+using namespace memscape::test;
 
 namespace {
 
@@ -36,12 +38,6 @@ Prediction show(RooflinePicture& picture, const QString& device, const Measureme
     Prediction prediction = roofline().predict(known, parameters).value();
     picture.setState(roofline(), known, parameters, &prediction, measured);
     return prediction;
-}
-
-void rooflineMouse(QWidget& widget, QEvent::Type type, QPointF at, Qt::MouseButtons buttons)
-{
-    QMouseEvent event(type, at, widget.mapToGlobal(at), Qt::LeftButton, buttons, Qt::NoModifier);
-    QApplication::sendEvent(&widget, &event);
 }
 
 } // namespace
@@ -213,8 +209,8 @@ void TestRooflinePicture::aClickOpensTheExperiment()
     show(picture, "nvidia-h200");
     QSignalSpy wanted(&picture, &RooflinePicture::experimentWanted);
     for (const RooflineMark& mark : picture.marks()) {
-        rooflineMouse(picture, QEvent::MouseButtonPress, picture.placeOf(mark, QRectF(picture.rect())), Qt::LeftButton);
-        rooflineMouse(picture, QEvent::MouseButtonRelease, picture.placeOf(mark, QRectF(picture.rect())), Qt::NoButton);
+        mouse(picture, QEvent::MouseButtonPress, picture.placeOf(mark, QRectF(picture.rect())), Qt::LeftButton);
+        mouse(picture, QEvent::MouseButtonRelease, picture.placeOf(mark, QRectF(picture.rect())), Qt::NoButton);
     }
     QCOMPARE(wanted.count(), int(picture.marks().size()));
     for (const QList<QVariant>& click : wanted) {
@@ -234,9 +230,9 @@ void TestRooflinePicture::theIntensityIsDragged()
     picture.resize(900, 400);
     show(picture, "nvidia-h200");
     QSignalSpy edits(&picture, &Picture::parameterEdited), editing(&picture, &Picture::editing);
-    rooflineMouse(picture, QEvent::MouseButtonPress, {300, 60}, Qt::LeftButton);
-    rooflineMouse(picture, QEvent::MouseMove, {600, 60}, Qt::LeftButton);
-    rooflineMouse(picture, QEvent::MouseButtonRelease, {600, 60}, Qt::NoButton);
+    mouse(picture, QEvent::MouseButtonPress, {300, 60}, Qt::LeftButton);
+    mouse(picture, QEvent::MouseMove, {600, 60}, Qt::LeftButton);
+    mouse(picture, QEvent::MouseButtonRelease, {600, 60}, Qt::NoButton);
     QCOMPARE(edits.count(), 2);
     QCOMPARE(edits[1][0].toString(), QString("intensity"));
     QVERIFY(edits[1][1].toString().toDouble() > 4 * edits[0][1].toString().toDouble());
