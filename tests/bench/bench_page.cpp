@@ -159,16 +159,20 @@ BENCHMARK_CAPTURE(draggedBudget, mlp_48, "mlp:48x4096", shares)->Unit(benchmark:
 BENCHMARK_CAPTURE(draggedBudget, mlp_100, "mlp:100x4096", shares)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedBudget, mlp_339, "mlp:339x4096", shares)->Unit(benchmark::kMillisecond);
 
-void prediction(benchmark::State& state, const char* experiment, const char* device)
+void prediction(benchmark::State& state, const char* experiment, const char* device,
+                const std::vector<std::string>& assignments)
 {
     const Experiment& asked = **findExperiment(experiment);
     const Device on = *findDevice(device);
-    const Parameters parameters = *resolve(asked.schema(), std::vector<std::string>{});
+    const Parameters parameters = *resolve(asked.schema(), assignments);
     for (auto _ : state)
         benchmark::DoNotOptimize(asked.predict(on, parameters));
 }
-BENCHMARK_CAPTURE(prediction, stride_on_h200, "stride", "nvidia-h200")->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(prediction, hierarchy_on_cpu, "hierarchy", "cpu")->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(prediction, stride_on_h200, "stride", "nvidia-h200", {})->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(prediction, hierarchy_on_cpu, "hierarchy", "cpu", {})->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(prediction, attention_of_16384, "attention", "nvidia-h200", {"sequence=16384"})->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(prediction, layout_without_period, "layout", "cpu", {"shape=4097,1023,31", "views=permute(2,1,0)"})
+    ->Unit(benchmark::kMicrosecond);
 
 void firstPicture(benchmark::State& state)
 {

@@ -255,19 +255,6 @@ private slots:
         QTest::keyClick(&shown.picture, Qt::Key_Space);
         QVERIFY(!shown.picture.summary().isEmpty());
     }
-
-    void aRepaintTakesAFrame()
-    {
-        const ShownBatch shown;
-        QImage image(1300, 700, QImage::Format_RGB32);
-        QPainter painter(&image);
-        shown.picture.paintTo(painter, QRectF(image.rect()), darkTheme()); // fonts
-        QElapsedTimer timer;
-        timer.start();
-        for (int i = 0; i < 10; ++i)
-            shown.picture.paintTo(painter, QRectF(image.rect()), darkTheme());
-        QVERIFY2(timer.elapsed() < 10 * 16, qPrintable(QString("%1 ms for ten").arg(timer.elapsed())));
-    }
 };
 
 QTEST_MAIN(TestBatchPicture)

@@ -11,7 +11,6 @@
 #include <QApplication>
 #include <QBuffer>
 #include <QDir>
-#include <QElapsedTimer>
 #include <QImage>
 #include <QMouseEvent>
 #include <QPainter>
@@ -399,26 +398,6 @@ private slots:
         for (const char* word : {"space plays", "▶", "❚❚", "click", "drag", "⇄", "Make it fit", " more ›",
                                  "how large a batch?"})
             QVERIFY2(!written.contains(QString::fromUtf8(word)), word);
-    }
-
-    void paintsFast()
-    {
-        for (const char* id : {"stride", "hierarchy"}) {
-            std::unique_ptr<Picture> picture(makePicture(id));
-            picture->setState(experiment(id), *findDevice("nvidia-h200"), parameters(id, {}),
-                              nullptr, nullptr);
-            QImage image(1000, 236, QImage::Format_ARGB32_Premultiplied);
-            QPainter painter(&image);
-            qint64 best = 1'000'000'000;
-            for (int i = 0; i < 20; ++i) {
-                QElapsedTimer timer;
-                timer.start();
-                picture->paintTo(painter, QRectF(0, 0, 1000, 236), darkTheme());
-                best = std::min(best, timer.nsecsElapsed());
-            }
-            qInfo("%s: %.2f ms", id, double(best) * 1e-6);
-            QVERIFY(best < 12'000'000); // 4 ms on an idle machine; others may be busy here
-        }
     }
 
     void looks()

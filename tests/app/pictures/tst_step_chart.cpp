@@ -7,7 +7,6 @@
 #include "core/experiment/experiment.h"
 #include "core/experiments/training_memory.h"
 
-#include <QElapsedTimer>
 #include <QTest>
 
 #include <cmath>
@@ -205,21 +204,6 @@ private slots:
         for (int i = 0; i < 200; ++i)
             closest = zoomed(closest, whole, 1099, 1e9, 0.5, 0.5);
         QVERIFY(closest.right - closest.left >= 10 && closest.right <= whole.right);
-    }
-
-    void aStepOfALargeModelIsDrawnAtOnce()
-    {
-        const StepBlocks step = stepOf("llama-2-7b", "8");
-        const StepView whole = wholeOf(step);
-        layoutChart(step, whole, QRectF(0, 0, 1400, 700), {}, ByteStyle::Binary);
-        QElapsedTimer timer;
-        timer.start();
-        int rounds = 0;
-        do
-            layoutChart(step, whole, QRectF(0, 0, 1400, 700), QStringLiteral("softmax"), ByteStyle::Binary);
-        while (++rounds < 5);
-        qInfo() << "ms a layout:" << double(timer.elapsed()) / rounds;
-        QVERIFY(timer.elapsed() / rounds < 150); // ten times what it takes on a quiet machine
     }
 };
 

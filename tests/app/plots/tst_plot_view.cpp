@@ -485,7 +485,7 @@ private slots:
         QTRY_VERIFY(told->text(QAccessible::Description).contains("measured: 5 points"));
     }
 
-    // A million points must not make moving the crosshair or the view a matter of seconds.
+    // How fast is bench_plot's figure; here a view of them follows every move.
     void aMillionPoints()
     {
         Curve curve;
@@ -503,15 +503,11 @@ private slots:
         }
         m_view->setCurves({curve, dots});
         settle();
-        QElapsedTimer timer;
-        timer.start();
         for (int i = 0; i < 10; ++i) {
             m_view->pan(0.02, 0);
             const int before = m_view->replotCount();
             QTRY_VERIFY(m_view->replotCount() > before);
         }
-        // Generous: other programs may be running. The figure is the benchmark's.
-        QVERIFY2(timer.elapsed() < 10 * 400, qPrintable(QString::number(timer.elapsed())));
     }
 
     void theMouseOpensTheMenu()

@@ -4,7 +4,6 @@
 #include "core/device/catalogue.h"
 #include "core/experiments/attention.h"
 
-#include <QElapsedTimer>
 #include <QtTest>
 
 #include <algorithm>
@@ -59,7 +58,6 @@ private slots:
     void crossoverIsWhereTheCurvesCross();
     void wrongInputNamesTheParameter_data();
     void wrongInputNamesTheParameter();
-    void aPredictionTakesNoTime();
 };
 
 void TestAttentionExperiment::figuresKeepTheContract()
@@ -275,19 +273,6 @@ void TestAttentionExperiment::wrongInputNamesTheParameter()
     QCOMPARE(QString::fromStdString(prediction.error().place), place);
     QVERIFY2(QString::fromStdString(prediction.error().hint).contains(hint),
              prediction.error().hint.c_str());
-}
-
-void TestAttentionExperiment::aPredictionTakesNoTime()
-{
-    QElapsedTimer timer;
-    qint64 best = 1'000'000'000;
-    for (int i = 0; i < 5; ++i) {
-        timer.start();
-        QVERIFY(predicted({"sequence=16384"}).has_value());
-        best = std::min(best, timer.nsecsElapsed());
-    }
-    QVERIFY2(best < 16'000'000,
-             qPrintable(QString::number(double(best) / 1e6))); // with the catalogue's file
 }
 
 QTEST_APPLESS_MAIN(TestAttentionExperiment)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // layout: the contract of the command line, figures against numbers counted by hand, the crossing of the
 // two lines, and what wrong input is told.
-#include "core/base/stopwatch.h"
 #include "core/device/catalogue.h"
 #include "core/experiments/layout.h"
 #include "tests/support/devices.h"
@@ -56,7 +55,6 @@ private slots:
     void wrongInput();
     void presets();
     void claims();
-    void isQuick();
 };
 
 void TestLayout::theContract()
@@ -238,18 +236,6 @@ void TestLayout::claims()
     QCOMPARE(quotes.size(), std::size_t(5));
     // "narrow breaks contiguity": narrow(0,0,1) of a contiguous tensor stays so.
     QVERIFY(claims.front().ours.find("narrow(0,0,1)") < claims.front().ours.find("stay contiguous"));
-}
-
-void TestLayout::isQuick()
-{
-    const Parameters parameters = layoutWith({"shape=4097,1023,31", "views=permute(2,1,0)"}); // no period, no whole replay
-    double best = 1e9;
-    for (int i = 0; i < 5; ++i) {
-        const Stopwatch watch;
-        QVERIFY(layout().predict(test::twoCores(), parameters));
-        best = std::min(best, watch.seconds());
-    }
-    QVERIFY2(best < 0.05, std::to_string(best).c_str()); // 16 ms in a release build
 }
 
 QTEST_APPLESS_MAIN(TestLayout)

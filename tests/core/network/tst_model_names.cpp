@@ -4,7 +4,6 @@
 #include "core/network/inventory.h"
 #include "core/network/model_names.h"
 
-#include <QElapsedTimer>
 #include <QFile>
 #include <QTemporaryDir>
 #include <QtTest>

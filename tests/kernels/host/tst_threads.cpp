@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/threads.h"
+#include "tests/support/waiting.h"
 
 #include <new>
 #include <set>
@@ -69,7 +70,7 @@ private slots:
         const double seconds = team.run([&](int thread) {
             std::this_thread::sleep_for(std::chrono::milliseconds(thread == 0 ? 30 : 1));
         });
-        QVERIFY(seconds >= 0.03 && seconds < 1);
+        QVERIFY(seconds >= 0.03);
     }
 
     void stopsWhenPollSaysSo()
@@ -85,7 +86,7 @@ private slots:
             while (!team.stopping())
                 std::this_thread::yield();
         });
-        QVERIFY(timer.elapsed() < 1000);
+        QVERIFY(timer.elapsed() < test::notStuck);
         QVERIFY(team.stopping());
     }
 
