@@ -1,32 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/warp_emulator.h"
 
-#include "kernels/measure/half.h"
 #include "tests/support/warp_emulator_block.h"
 
 #include <cmath>
 #include <cstring>
 
 namespace memscape::emulated {
-
-// ---- numbers ----------------------------------------------------------------------------------
-
-float toFloat(Bfloat value)
-{
-    return bfloat16ToFloat(value.bits);
-}
-float toFloat(Half value)
-{
-    return float16ToFloat(value.bits);
-}
-template <> Bfloat fromFloat<Bfloat>(float value)
-{
-    return {floatToBfloat16(value)};
-}
-template <> Half fromFloat<Half>(float value)
-{
-    return {floatToFloat16(value)};
-}
 
 // ---- arrays -----------------------------------------------------------------------------------
 

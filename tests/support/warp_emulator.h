@@ -17,6 +17,7 @@
 #pragma once
 
 #include "kernels/cuda/format_tags.h"
+#include "kernels/measure/half.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -33,15 +34,27 @@ using cuda::Bfloat;
 using cuda::Half;
 
 /// IEEE binary16 and bfloat16, rounded to nearest, ties to even.
-float toFloat(Half value);
-float toFloat(Bfloat value);
+inline float toFloat(Half value)
+{
+    return float16ToFloat(value.bits);
+}
+inline float toFloat(Bfloat value)
+{
+    return bfloat16ToFloat(value.bits);
+}
 inline float toFloat(float value)
 {
     return value;
 }
 template <typename Element> Element fromFloat(float value);
-template <> Half fromFloat<Half>(float value);
-template <> Bfloat fromFloat<Bfloat>(float value);
+template <> inline Half fromFloat<Half>(float value)
+{
+    return {floatToFloat16(value)};
+}
+template <> inline Bfloat fromFloat<Bfloat>(float value)
+{
+    return {floatToBfloat16(value)};
+}
 template <> inline float fromFloat<float>(float value)
 {
     return value;

@@ -4,24 +4,27 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 namespace memscape::emulated {
 
 namespace {
 
 /// Turns that the banks take for addresses that move together: the most different 4-byte words that
-/// fall into one bank.
-int turnsOf(const std::vector<std::uint32_t>& at, std::uint32_t bytes)
+/// fall into one bank. At most 32 addresses, each of fewer words than there are banks.
+int turnsOf(std::span<const std::uint32_t> at, std::uint32_t bytes)
 {
-    std::array<std::set<std::uint32_t>, 32> words;
-    int most = 0;
+    std::uint32_t words[32][32]; // of a bank, the first counts[bank]
+    std::array<int, 32> counts{};
     for (const std::uint32_t address : at) {
         for (std::uint32_t word = address / 4; word <= (address + bytes - 1) / 4; ++word) {
-            words[word % 32].insert(word);
-            most = std::max(most, int(words[word % 32].size()));
+            std::uint32_t* const known = words[word % 32];
+            int& count = counts[word % 32];
+            if (std::find(known, known + count, word) == known + count)
+                known[count++] = word;
         }
     }
-    return most;
+    return *std::max_element(counts.begin(), counts.end());
 }
 
 } // namespace
@@ -30,9 +33,7 @@ void addTurns(BankCount& count, const std::vector<std::uint32_t>& at, std::uint3
 {
     const std::size_t together = bytes == 16 ? 8 : bytes == 8 ? 16 : 32;
     for (std::size_t first = 0; first < at.size(); first += together) {
-        const std::size_t end = std::min(at.size(), first + together);
-        count.turns += std::uint64_t(
-            turnsOf({at.begin() + std::ptrdiff_t(first), at.begin() + std::ptrdiff_t(end)}, bytes));
+        count.turns += std::uint64_t(turnsOf(std::span(at).subspan(first, std::min(together, at.size() - first)), bytes));
         ++count.fewest;
     }
 }

@@ -303,16 +303,20 @@ void Block::multiply(int warp, bool isBfloat)
         }
     }
     const int depth = launch.isTuring ? 8 : 16;
-    for (int lane = 0; lane < lanes; ++lane) {
-        float* sums = m_threads[std::size_t(warp * lanes + lane)].brought.sums;
-        for (int r = 0; r < 4; ++r) {
-            const int row = (lane >> 2) + (r < 2 ? 0 : 8), column = ((lane & 3) << 1) + (r & 1);
-            for (int k = 0; k < 16; k += depth) {
-                double sum = double(sums[r]);
-                for (int deep = k; deep < k + depth; ++deep)
-                    sum += a[row][deep] * b[deep][column];
-                sums[r] = float(sum);
-            }
+    const auto sumOf = [&](int row, int column) -> float& {
+        float* const sums = m_threads[std::size_t(warp * lanes + row % 8 * 4 + column / 2)].brought.sums;
+        return sums[row / 8 * 2 + column % 2];
+    };
+    for (int row = 0; row < 16; ++row) {
+        for (int k = 0; k < 16; k += depth) {
+            double sums[8];
+            for (int column = 0; column < 8; ++column)
+                sums[column] = double(sumOf(row, column));
+            for (int deep = k; deep < k + depth; ++deep)
+                for (int column = 0; column < 8; ++column)
+                    sums[column] += a[row][deep] * b[deep][column];
+            for (int column = 0; column < 8; ++column)
+                sumOf(row, column) = float(sums[column]);
         }
     }
     m_count.products += std::uint64_t(16 / depth);

@@ -18,7 +18,9 @@
 #include "tests/support/attention_cases.h"
 #include "tests/support/forgetful_machines.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -319,25 +321,33 @@ template <typename Element> void softmaxPlainly(const SoftmaxLaunch& w)
     roundInto<Element>(w.result, values);
 }
 
+/// A matrix of rows × columns, row by row; transposed, it lies column by column.
+template <typename Element>
+std::vector<float> widened(const void* from, std::int64_t begin, std::int64_t rows, std::int64_t columns, bool isTransposed)
+{
+    const Element* const elements = static_cast<const Element*>(from) + begin;
+    std::vector<float> matrix;
+    matrix.reserve(std::size_t(rows * columns));
+    for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t column = 0; column < columns; ++column)
+            matrix.push_back(emulated::toFloat(elements[isTransposed ? column * rows + row : row * columns + column]));
+    return matrix;
+}
+
 /// Plainly: the product's own kernel is emulated in tst_standard_attention, and is slow.
 template <typename Element> void runProduct(const TensorProductLaunch& w)
 {
-    const auto element = [](const void* at, std::int64_t index) {
-        return emulated::toFloat(static_cast<const Element*>(at)[index]);
-    };
     for (std::int64_t n = 0; n < w.batch; ++n) {
-        const std::int64_t a = n * w.rows * w.inner, b = n * w.inner * w.columns;
+        const auto a = widened<Element>(w.a, n * w.rows * w.inner, w.rows, w.inner, w.aTransposed);
+        const auto b = widened<Element>(w.b, n * w.inner * w.columns, w.inner, w.columns, w.bTransposed);
         for (std::int64_t row = 0; row < w.rows; ++row) {
-            for (std::int64_t column = 0; column < w.columns; ++column) {
-                float sum = 0;
-                for (std::int64_t k = 0; k < w.inner; ++k)
-                    sum += element(w.a, a + (w.aTransposed ? k * w.rows + row : row * w.inner + k))
-                        * element(w.b, b
-                                      + (w.bTransposed ? column * w.inner + k
-                                                       : k * w.columns + column));
-                static_cast<Element*>(w.c)[(n * w.rows + row) * w.columns + column] =
-                    emulated::fromFloat<Element>(sum * w.factor);
-            }
+            std::vector<float> sums(std::size_t(w.columns));
+            for (std::int64_t k = 0; k < w.inner; ++k)
+                for (std::int64_t column = 0; column < w.columns; ++column)
+                    sums[std::size_t(column)] += a[std::size_t(row * w.inner + k)] * b[std::size_t(k * w.columns + column)];
+            Element* const result = static_cast<Element*>(w.c) + (n * w.rows + row) * w.columns;
+            std::transform(sums.begin(), sums.end(), result,
+                           [&](float sum) { return emulated::fromFloat<Element>(sum * w.factor); });
         }
     }
 }
