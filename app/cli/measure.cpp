@@ -89,6 +89,7 @@ void addMeasurement(Record& record, const Plan& plan, const Result<MeasuredRun>&
         record.measured = outcomeFromPoints(*plan.experiment, record.device, plan.parameters,
                                             std::move(points));
     }
+    judgeMeasured(record);
     record.provenance["status"] = outcomes.status == "cancelled" ? "interrupted" : outcomes.status;
     if (outcomes.error)
         record.provenance["error"] = {{"code", outcomes.error->code}, {"message", outcomes.error->message}};

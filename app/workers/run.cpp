@@ -19,6 +19,7 @@ Result<Record> recordFromRun(const FinishedRun& run)
     record.parameters = run.request.parameters;
     record.device = run.request.device;
     record.measured = run.measurement;
+    judgeMeasured(record);
     record.provenance = programProvenance();
     if (run.provenance.is_object())
         record.provenance.update(run.provenance);

@@ -278,6 +278,22 @@ Result<Record> predictRecord(const Experiment& experiment, const Device& device,
     return record;
 }
 
+std::vector<Claim> claimsOf(const Record& record)
+{
+    const auto experiment = findExperiment(record.experiment);
+    if (!experiment || record.parameters.values().size() != (*experiment)->schema().size())
+        return {};
+    return (*experiment)->claims(record.device, record.parameters, record.measured.value_or(Measurement()));
+}
+
+void judgeMeasured(Record& record)
+{
+    if (!record.measured)
+        return;
+    if (const auto claims = claimsOf(record); !claims.empty())
+        record.measured->detail["claims"] = claimsJson(claims);
+}
+
 Json recordToJson(const Record& record)
 {
     Json json{{"format", "memscape-record"}, {"version", recordVersion}};

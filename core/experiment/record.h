@@ -47,9 +47,14 @@ const Record* baselineFor(const Record& record, const std::vector<Record>& recor
 /// Predict and wrap: device, parameters resolved, provenance with program and version.
 Result<Record> predictRecord(const Experiment& experiment, const Device& device,
                              const Parameters& parameters);
-/// The same for somebody who asks again and again.
+/// The same, sooner for who asks again and again.
 Result<Record> predictRecord(const Experiment& experiment, const Device& device,
                              const Parameters& parameters, PredictionContext& context);
+/// The textbook's claims about the record's experiment, judged by measured numbers where it has them. None of an
+/// experiment that this program does not know.
+std::vector<Claim> claimsOf(const Record& record);
+/// Writes claimsOf() into the detail of what was measured; the prediction keeps its own.
+void judgeMeasured(Record& record);
 
 Json recordToJson(const Record& record);
 /// Errors: document.format, document.newer, document.experiment, json.*; each names the place.

@@ -362,13 +362,4 @@ TextPairs provenanceRows(const Record& record)
     return rows;
 }
 
-std::vector<Claim> claimsOf(const Record& record)
-{
-    const Experiment* experiment = experimentOf(record);
-    if (!experiment || record.parameters.values().size() != experiment->schema().size())
-        return {};
-    return experiment->claims(record.device, record.parameters,
-                              record.measured.value_or(Measurement()));
-}
-
 } // namespace memscape

@@ -54,7 +54,4 @@ std::string gradeText(const Record& record);
 /// Provenance flattened to "clocks.sm" → "1980000000"; raw samples are counted, not listed.
 TextPairs provenanceRows(const Record& record);
 
-/// Claims of textbooks with our number beside them, for a known experiment.
-std::vector<Claim> claimsOf(const Record& record);
-
 } // namespace memscape

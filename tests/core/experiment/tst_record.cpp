@@ -18,6 +18,7 @@ private slots:
     void readsBackToTheByte();
     void unknownKeysAreKept();
     void theBaselineIsWrittenOnlyWhereThereIsOne();
+    void measuredNumbersJudgeTheClaims();
     void everyOutcomeHasTheSameShape();
     void anUnknownExperimentIsKept();
     void aNewerVersionIsSaid();
@@ -66,6 +67,20 @@ void TestRecord::theBaselineIsWrittenOnlyWhereThereIsOne()
     Json broken = recordToJson(record);
     broken["baseline"] = "yes";
     QCOMPARE(recordFromJson(broken).error().place, std::string("baseline"));
+}
+
+void TestRecord::measuredNumbersJudgeTheClaims()
+{
+    Record record = m_record;
+    const auto verdict = [](const Outcome& outcome) { return outcome.detail["claims"][0]["verdict"].get<std::string>(); };
+    judgeMeasured(record);
+    QCOMPARE(verdict(*record.measured), verdict(*record.predicted)); // the same numbers
+    for (Figure& figure : record.measured->figures)
+        if (figure.key == "useful_bandwidth")
+            figure.value = figure.number() * 10;
+    judgeMeasured(record);
+    QVERIFY2(verdict(*record.measured).starts_with("does not hold here: a cache gives more"), verdict(*record.measured).c_str());
+    QVERIFY(verdict(*record.predicted) != verdict(*record.measured)); // the prediction keeps its own
 }
 
 void TestRecord::unknownKeysAreKept()
