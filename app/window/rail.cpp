@@ -5,6 +5,7 @@
 #include "app/pages/card.h"
 #include "app/pages/record_text.h"
 #include "app/settings/theme.h"
+#include "app/settings/words.h"
 
 #include <QButtonGroup>
 #include <QEvent>
@@ -20,7 +21,7 @@ namespace memscape {
 
 namespace {
 
-/// "24 GB · 2 cores, 4 threads" or "141 GB · 132 SMs".
+/// "24 GB · 2 cores" or "141 GB · 132 SMs".
 QString deviceDetails(const Device& device)
 {
     QStringList parts;
@@ -28,8 +29,7 @@ QString deviceDetails(const Device& device)
         parts << QString::fromStdString(device.name);
     if (const MemoryLevel* dram = device.dram(); dram && dram->capacity.known())
         parts << QString::fromStdString(quantityText(dram->capacity.value, Unit::Byte));
-    parts << (device.isGpu() ? Rail::tr("%n SMs", nullptr, device.units)
-                             : Rail::tr("%n cores", nullptr, device.units));
+    parts << QStringLiteral("%1 %2").arg(device.units).arg(toQString(device.unitWord()));
     return parts.join(QStringLiteral(" · "));
 }
 

@@ -53,6 +53,15 @@ Sourced deratedBandwidth(const Device& device, const MemoryLevel& level, Operati
 
 } // namespace
 
+std::string Device::unitWord() const
+{
+    if (!isGpu())
+        return "cores";
+    if (vendor == "Apple")
+        return "GPU cores";
+    return vendor == "AMD" ? "compute units" : "SMs";
+}
+
 const MemoryLevel* Device::level(std::string_view wanted) const
 {
     const auto found = std::find_if(levels.begin(), levels.end(),

@@ -178,6 +178,7 @@ struct Device
     std::vector<TlbLevel> tlbs;
     std::vector<Link> links;
     bool sharesHostMemory = false;     ///< one DRAM for CPU and GPU (Jetson, Apple): offloading to the host frees nothing
+    Sourced gpuMemory;                 ///< B of a shared DRAM that the system lets the GPU have; unknown: all of it
     Derating derating;
     Sourced launch; ///< s between back-to-back kernel starts; 0 on hosts
     Concurrency concurrency;
@@ -185,6 +186,8 @@ struct Device
     std::vector<std::string> notes;
     Json extra; ///< unknown keys at any depth, kept and written back
 
+    /// What `units` counts, in the vendor's word: "SMs", "compute units", "GPU cores", "cores".
+    std::string unitWord() const;
     const MemoryLevel* level(std::string_view id) const;
     const MemoryLevel* dram() const;
     /// The largest cache before DRAM: "L2", or "L2 far" where one SM reaches half of it more slowly.

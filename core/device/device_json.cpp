@@ -223,6 +223,7 @@ void readIdentity(const Fields& fields, Device& device)
     device.architecture = fields.text("architecture");
     device.computeCapability = fields.text("compute_capability");
     device.sharesHostMemory = fields.boolean("shares_host_memory", false);
+    device.gpuMemory = fields.sourced("gpu_memory", bytesRange);
     device.basis = fields.text("basis", "catalogue");
     device.units = fields.integer("units", countRange, 1);
     device.threads = fields.integer("threads", {1e7}, device.isGpu() ? 1 : device.units);

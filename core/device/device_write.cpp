@@ -182,6 +182,8 @@ Json deviceToJson(const Device& device)
                  {"concurrency", concurrencyJson(device.concurrency)}};
     if (device.sharesHostMemory)
         json["shares_host_memory"] = true;
+    if (device.gpuMemory.known())
+        json["gpu_memory"] = sourcedJson(device.gpuMemory);
     if (device.calibration)
         json["calibration"] = calibrationJson(*device.calibration);
     json["notes"] = device.notes;

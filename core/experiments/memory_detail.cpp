@@ -206,7 +206,8 @@ std::optional<std::int64_t> capacityOf(const Device& device)
     const MemoryLevel* dram = device.dram();
     if (!dram || !dram->capacity.known() || dram->capacity.value <= 0 || dram->capacity.value > 0x1p60)
         return std::nullopt;
-    return static_cast<std::int64_t>(dram->capacity.value);
+    const double gpus = device.gpuMemory.known() ? device.gpuMemory.value : dram->capacity.value;
+    return static_cast<std::int64_t>(std::min(gpus, dram->capacity.value));
 }
 
 Json capacityJson(const Device& device)
@@ -215,7 +216,7 @@ Json capacityJson(const Device& device)
     if (!bytes)
         return {};
     Json capacity{{"bytes", *bytes}, {"label", device.name}};
-    if (device.sharesHostMemory)
+    if (device.sharesHostMemory && !device.gpuMemory.known())
         capacity["shared"] = true;
     return capacity;
 }

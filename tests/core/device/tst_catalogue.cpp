@@ -181,6 +181,23 @@ private slots:
                                                 "nvidia-jetson-agx-orin-64gb"}));
     }
 
+    // recommendedMaxWorkingSetSize as Metal reports it on these machines: two thirds of 16 GB, three quarters of 96 GB.
+    void macos_keeps_a_part_of_the_memory()
+    {
+        QVERIFY(std::abs(findDevice("apple-m1")->gpuMemory.value / 0x1p20 - 10922.67) < 0.005);
+        QCOMPARE(findDevice("apple-m2-max")->gpuMemory.value, 73728 * 0x1p20);
+        for (const Device& device : catalogue())
+            QVERIFY(!device.gpuMemory.known() || (device.sharesHostMemory && device.gpuMemory.value < device.dram()->capacity.value));
+    }
+
+    void units_have_the_word_of_their_vendor()
+    {
+        QCOMPARE(findDevice("nvidia-h200")->unitWord(), std::string("SMs"));
+        QCOMPARE(findDevice("amd-mi300x")->unitWord(), std::string("compute units"));
+        QCOMPARE(findDevice("apple-m1")->unitWord(), std::string("GPU cores"));
+        QCOMPARE(findDevice("intel-xeon-8480plus")->unitWord(), std::string("cores"));
+    }
+
     void the_h200_is_not_a_gh200()
     {
         const Device h200 = *findDevice("nvidia-h200");
