@@ -160,7 +160,7 @@ private:
         const Work work{run, "the laps over a level"};
         MEMSCAPE_CHECK(warmUp(m_session, work));
         PointSamples samples;
-        MEMSCAPE_CHECK(samplePass(m_session, work, false, 0, StoppingOptions::live(), samples));
+        MEMSCAPE_CHECK(samplePass(m_session, work, false, 0, StoppingOptions(), samples));
         const double bytesPerLaunch =
             double(launch.laps) * launch.blocks * double(launch.chunkBytes);
         keep(fmt::format("bandwidth {} {}", level->id, operationText(operation)),

@@ -338,7 +338,7 @@ Result<Json> gpuProductRates(Session& session, RunSink& sink)
         MEMSCAPE_CHECK(product->launch(session)); // with its own words if it fails
         MEMSCAPE_CHECK(warmUp(session, work));
         PointSamples samples;
-        MEMSCAPE_CHECK(samplePass(session, work, false, 0, StoppingOptions::live(), samples));
+        MEMSCAPE_CHECK(samplePass(session, work, false, 0, StoppingOptions(), samples));
         rates[std::string(numberFormat(format).key)] = jsonNumber(shape.flops() / samples.summary().median);
         MEMSCAPE_CHECK(session.synchronize("freeing the matrices"));
     }

@@ -176,7 +176,7 @@ Result<AttentionMeasurer::Running> AttentionMeasurer::begin(Measured& into)
     MEMSCAPE_TRY(bytes, countAttention(*device, task));
     into.bytes = bytes;
     return Running{&into, std::move(device),
-                   StoppingRule(StoppingOptions::live().perPass(passes), m_clock), {}};
+                   StoppingRule(StoppingOptions().perPass(passes), m_clock), {}};
 }
 
 Result<void> AttentionMeasurer::sampleInTurn(std::vector<Running>& running)

@@ -154,7 +154,7 @@ private:
         for (int i = 0; i < 3; ++i) // warm-up: the module is loaded, the clock is up
             MEMSCAPE_CHECK(take(launch, false));
         const SteadyClock clock;
-        StoppingRule rule(StoppingOptions::live().perPass(passes), clock);
+        StoppingRule rule(StoppingOptions().perPass(passes), clock);
         while (!rule.finished() && !m_sink.cancelled()) {
             MEMSCAPE_TRY(sample, take(launch, false));
             rule.add(sample.seconds);

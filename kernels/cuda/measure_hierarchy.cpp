@@ -269,7 +269,7 @@ private:
         point.bytesPerLaunch = point.bytesPerLaunch > 0 ? point.bytesPerLaunch : bytesPerLaunch;
         PointSamples fresh;
         MEMSCAPE_CHECK(samplePass(m_session, work, false, pass,
-                                  StoppingOptions::live().perPass(passes), fresh));
+                                  StoppingOptions().perPass(passes), fresh));
         std::vector<double> scaled = fresh.seconds.merged();
         for (double& seconds : scaled)
             seconds *= point.bytesPerLaunch / bytesPerLaunch;

@@ -111,7 +111,7 @@ private:
         const Work work{[this, launch](int) { return launchView(launch, m_session.multiprocessors(), m_session.stream()); }, name};
         MEMSCAPE_TRY(once, warmUp(m_session, work));
         samples.batch = std::max(samples.batch, batchFor(once));
-        return samplePass(m_session, work, false, pass, StoppingOptions::live().perPass(passes), samples);
+        return samplePass(m_session, work, false, pass, StoppingOptions().perPass(passes), samples);
     }
 
     Figures figuresOf(const PerPoint& point) const

@@ -111,7 +111,7 @@ private:
         point.samples.batch = batches.front();
         point.samples.isDense = true;
         const SteadyClock clock;
-        const StoppingOptions options = StoppingOptions::live().perPass(passes);
+        const StoppingOptions options = StoppingOptions().perPass(passes);
         std::vector<StoppingRule> rules(works.size(), StoppingRule(options, clock));
         while (!rules.front().finished() && !m_sink.cancelled()) {
             for (std::size_t i = 0; i < works.size(); ++i) {

@@ -129,7 +129,7 @@ public:
         if (walk.cold)
             MEMSCAPE_CHECK(allocateCopies(m_session, walk, point.samples.batch, arrays));
         MEMSCAPE_CHECK(samplePass(m_session, work, walk.cold, pass,
-                                  StoppingOptions::live().perPass(passes), point.samples));
+                                  StoppingOptions().perPass(passes), point.samples));
         point.samples.peak = std::max(point.samples.peak, m_session.peakBytes());
         const double delta = double(freeBefore) - double(m_session.freeBytes());
         point.samples.deviceDelta = std::max(point.samples.deviceDelta, delta);

@@ -106,7 +106,7 @@ Result<AttentionMeasurement::Running> AttentionMeasurement::begin(const Attentio
     MEMSCAPE_CHECK(device->fill(AttentionInputs::Normal));
     MEMSCAPE_CHECK(countAttention(*device, task)); // the first run meets new pages and tiles
     return Running{task, std::move(device),
-                   StoppingRule(StoppingOptions::live().perPass(sweepPasses), m_session.clock())};
+                   StoppingRule(m_session.passOptions(), m_session.clock())};
 }
 
 Result<SampleSets> AttentionMeasurement::visit(const Parameters& point, int pass)

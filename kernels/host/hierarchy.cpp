@@ -10,6 +10,7 @@
 #include "kernels/host/measurement.h"
 
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 
@@ -27,15 +28,6 @@ StreamOperation operationOf(const std::string& key)
     if (key == "copy")
         return StreamOperation::Copy;
     return key == "triad" ? StreamOperation::Triad : StreamOperation::Read;
-}
-
-/// A visit has four things to measure, so each gets a share of a point's time.
-StoppingOptions visitOptions()
-{
-    StoppingOptions options = StoppingOptions::live().perPass(sweepPasses);
-    options.minimumTime = 0.012;
-    options.wallLimit = 0.25;
-    return options;
 }
 
 std::string nearestLevel(const Device& device, double seconds)
@@ -89,11 +81,12 @@ public:
         const auto bytes = static_cast<std::size_t>(point.integer("working_set"));
         MEMSCAPE_CHECK(m_session.checkFits(static_cast<double>(bytes)));
         m_session.memory().resetHighWater();
+        const StoppingOptions options = m_session.passOptions(int(std::size(variants)) + 1);
         SampleSets sets;
         for (const Variant& one : variants) {
             MEMSCAPE_TRY(latency, measureLatency(m_session, bytes, one.variant,
                                                  1 + static_cast<std::uint64_t>(pass),
-                                                 visitOptions()));
+                                                 options));
             if (one.variant == LatencyVariant::Huge)
                 noteSmallPages(latency.hugeShare);
             sets[one.key] = std::move(latency.seconds);
@@ -103,7 +96,7 @@ public:
         stream.operation = operationOf(point.choice("operation"));
         stream.threads = m_session.threadsFor(point.integer("threads"));
         stream.pages = point.choice("pages") == "huge" ? Pages::Huge : Pages::Small;
-        MEMSCAPE_TRY(bandwidth, measureBandwidth(m_session, stream, visitOptions()));
+        MEMSCAPE_TRY(bandwidth, measureBandwidth(m_session, stream, options));
         m_namedBytes[keyOf(point)] = bandwidth.namedBytes;
         m_peak[keyOf(point)] = static_cast<double>(m_session.memory().highWater());
         m_threads = stream.threads;

@@ -186,7 +186,7 @@ Result<SampleSets> LayoutMeasurement::visit(const Parameters& point, int)
     const std::int64_t denseRepeats = repeatsFor(passes(tensors->denseWalk, dense, asked.reads));
     const std::int64_t copyRepeats = copies ? repeatsFor(copied(*tensors)) : 0;
     MEMSCAPE_CHECK(m_session.checkStopped());
-    StoppingRule rule(StoppingOptions::live().perPass(sweepPasses), m_session.clock());
+    StoppingRule rule(m_session.passOptions(), m_session.clock());
     SampleSets sets;
     // A pass follows those of its own kind: what lies in the caches is their doing, not that of the others in between. A
     // shared cache takes in only a part of what passes by, so one is not enough where all might stay.

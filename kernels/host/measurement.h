@@ -38,13 +38,6 @@ std::unique_ptr<HostMeasurement> makeHierarchyMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeAttentionMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeLayoutMeasurement(HostSession& session);
 
-/// Passes over a sweep; three is the least that tells drift from noise.
-inline constexpr int sweepPasses = 3;
-
-/// Seconds after which a page's own sweep is content with the passes that its points have: every
-/// point has had one by then, or gets one.
-inline constexpr double sweepBudget = 16;
-
 /// The whole measurement of `parameters`. A cancelled run that has points already is a result that is
 /// not complete; one without is run.cancelled.
 Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& parameters,

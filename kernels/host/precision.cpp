@@ -176,8 +176,7 @@ Result<SampleSets> GemmMeasurement::visit(const Parameters& point, int)
         repeats.push_back(std::max(1, int(shortestSample / possibleSeconds(once, 0))));
     }
     // Their time runs from here: whoever is first has checked its kernels before.
-    std::vector<StoppingRule> rules(
-        all.size(), {StoppingOptions::live().perPass(sweepPasses), m_session.clock()});
+    std::vector<StoppingRule> rules(all.size(), {m_session.passOptions(), m_session.clock()});
     do {
         for (std::size_t i = 0; i < all.size(); ++i)
             MEMSCAPE_CHECK(sample(all[i], rules[i], repeats[i]));

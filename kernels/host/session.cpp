@@ -35,6 +35,22 @@ HostSession::HostSession(const Device& device, RunSink& sink, Instruments instru
         noteOnce("warning", "host.unpinned", "the system did not let the threads be pinned to cores");
 }
 
+void HostSession::setBudget(double seconds, std::size_t points)
+{
+    m_budget = seconds;
+    m_budgetedPoints = std::max<std::size_t>(points, 1);
+}
+
+StoppingOptions HostSession::passOptions(int loops) const
+{
+    constexpr double least = 0.06; // s: shorter loops say too little, whatever the budget
+    StoppingOptions options = StoppingOptions().perPass(sweepPasses);
+    options.minimumTime /= loops;
+    const double share = m_budget / double(m_budgetedPoints) / sweepPasses / loops;
+    options.wallLimit = std::min(options.wallLimit / loops, std::max(least, share));
+    return options;
+}
+
 Result<void> HostSession::checkStopped()
 {
     if (stopped())

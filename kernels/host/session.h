@@ -15,6 +15,7 @@
 #include "kernels/measure/stopping.h"
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <set>
 #include <string>
@@ -24,6 +25,13 @@ namespace memscape::host {
 
 inline constexpr double shortestSample = 200e-6; ///< s; shorter work is repeated within a sample
 inline constexpr std::size_t cacheLine = 64;      ///< B
+
+/// Passes over a sweep; three is the least that tells drift from noise.
+inline constexpr int sweepPasses = 3;
+
+/// Seconds after which a page's own sweep is content with the passes that its points have: every
+/// point has had one by then, or gets one.
+inline constexpr double sweepBudget = 16;
 
 /// What a session reads of the machine. The defaults are this machine's.
 struct Instruments
@@ -50,6 +58,12 @@ public:
     bool stopped() { return m_team.checkStop(); }
     /// run.cancelled when stopped.
     Result<void> checkStopped();
+
+    /// Seconds that a measurement should take, and the points among which it divides them. Unlimited until told.
+    void setBudget(double seconds, std::size_t points = 1);
+    double budget() const { return m_budget; }
+    /// When to stop one of the `loops` that sample a point in a pass: at the latest when its share of the budget is spent.
+    StoppingOptions passOptions(int loops = 1) const;
 
     /// 1 to the size of the team; 0 means all of it.
     int threadsFor(std::int64_t wanted) const;
@@ -84,6 +98,8 @@ private:
     ContentionWatch m_watch;
     Buffer m_flushed;
     std::set<std::string> m_noted;
+    double m_budget = std::numeric_limits<double>::infinity();
+    std::size_t m_budgetedPoints = 1;
 };
 
 /// `seconds` as a clock gave them for moving `bytes` by one core, or what is the least it can have been

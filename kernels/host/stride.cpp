@@ -41,8 +41,7 @@ public:
     {
         MEMSCAPE_TRY(walk, strideCase(point));
         MEMSCAPE_CHECK(checkOnce(kernelFor(walk)));
-        MEMSCAPE_TRY(seconds, measureStride(m_session, m_arrays, walk,
-                                            StoppingOptions::live().perPass(sweepPasses)));
+        MEMSCAPE_TRY(seconds, measureStride(m_session, m_arrays, walk, m_session.passOptions()));
         m_peak[walk.arrayBytes * static_cast<std::uint64_t>(walk.arrays())]
             = static_cast<double>(m_session.memory().highWater());
         m_threads = m_session.threadsFor(walk.threadsOn(m_session.device()));

@@ -145,6 +145,8 @@ public:
         const auto visits = order();
         const bool reset = resetProcessHighWater();
         m_begin = m_session.clock().now();
+        if (!m_parameters.sweep())
+            m_session.setBudget(std::min(m_session.budget(), sweepBudget), m_points.size());
         int done = 0;
         for (const Visit& visit : visits) {
             SweepPoint& point = m_points[visit.point];
@@ -172,20 +174,21 @@ public:
 private:
     double elapsed() const { return m_session.clock().now() - m_begin; }
 
-    /// Who named the values of a sweep waits for all its passes; the page's own sweep ends in time.
-    bool hasBudget() const { return !m_parameters.sweep(); }
+    /// Who named the values of a sweep waits for all its passes; the page's own sweep ends in time, as does one that is
+    /// a part of another measurement.
+    bool hasBudget() const { return std::isfinite(m_session.budget()); }
 
     /// Whether another visit of the point would end after the budget, as its last one took.
     bool exceedsBudget(const SweepPoint& point) const
     {
-        return hasBudget() && elapsed() + point.visitSeconds > sweepBudget;
+        return hasBudget() && elapsed() + point.visitSeconds > m_session.budget();
     }
 
     /// Visits that are done of all, in time: later passes are left out once the budget is spent.
     int progress(int done, std::size_t all) const
     {
         const double share = hasBudget()
-            ? std::min(elapsed() / sweepBudget, double(done) / double(m_points.size()))
+            ? std::min(elapsed() / m_session.budget(), double(done) / double(m_points.size()))
             : 0;
         return std::min(std::max(done, static_cast<int>(share * double(all))), static_cast<int>(all));
     }
@@ -307,7 +310,7 @@ private:
         Json provenance = provenanceOf(m_session);
         provenance["passes"] = sweepPasses;
         if (hasBudget())
-            provenance["budget_s"] = sweepBudget; // after it points keep the passes that they have
+            provenance["budget_s"] = m_session.budget(); // after it points keep the passes that they have
         provenance["grade"] = std::string(1, overall.grade);
         provenance["reason"] = overall.reason;
         provenance["complete"] = m_complete;

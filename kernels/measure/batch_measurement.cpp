@@ -81,7 +81,7 @@ Result<StoppingRule> BatchMeasurement::sample(BatchTrainer& trainer, int passes)
     MEMSCAPE_CHECK(trainer.sample(1)); // meets new pages
     MEMSCAPE_TRY(once, trainer.sample(1));
     m_repeats = trainer.repeatsFor(once);
-    StoppingRule rule(StoppingOptions::live().perPass(passes), m_runner.clock);
+    StoppingRule rule(StoppingOptions().perPass(passes), m_runner.clock);
     for (std::size_t count = 0; !rule.finished() || count < fewestPerVisit; ++count) {
         MEMSCAPE_TRY(seconds, trainer.sample(m_repeats));
         MEMSCAPE_CHECK(trainer.checkStopped());
@@ -167,7 +167,7 @@ Result<Json> BatchMeasurement::compareAccumulation(const BatchTask& task) const
         largest = std::max(largest, double(std::fabs(a[i])));
         apart = std::max(apart, double(std::fabs(a[i] - b[i])));
     }
-    StoppingRule rule(StoppingOptions::live(), m_runner.clock);
+    StoppingRule rule(StoppingOptions(), m_runner.clock);
     while (!rule.finished()) { // in turn: what the machine does meanwhile meets both
         MEMSCAPE_TRY(wholeTime, whole->sample(1));
         MEMSCAPE_TRY(splitTime, split->sample(1));

@@ -173,7 +173,7 @@ Result<void> Run::compareGradients()
 
 Result<void> Run::takeSteps(int pass)
 {
-    const StoppingOptions options = StoppingOptions::live().perPass(chainPasses);
+    const StoppingOptions options = StoppingOptions().perPass(chainPasses);
     const double begin = m_runner.clock.now();
     std::vector<double> seconds;
     while (seconds.size() < stepsPerPass

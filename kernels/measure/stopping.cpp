@@ -14,19 +14,6 @@ constexpr std::size_t timelessLimit = 100;
 
 } // namespace
 
-StoppingOptions StoppingOptions::live()
-{
-    return {};
-}
-
-StoppingOptions StoppingOptions::report()
-{
-    StoppingOptions options;
-    options.minimumTime = 0.5;
-    options.wallLimit = 15;
-    return options;
-}
-
 StoppingOptions StoppingOptions::perPass(int passes) const
 {
     StoppingOptions options = *this;

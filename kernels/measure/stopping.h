@@ -20,6 +20,7 @@
 
 namespace memscape {
 
+/// The defaults are for a point that is watched while it is measured.
 struct StoppingOptions
 {
     std::size_t minimumSamples = 10;
@@ -31,8 +32,6 @@ struct StoppingOptions
     std::size_t plateauWindow = 64;
     double plateauSpread = 0.05;
 
-    static StoppingOptions live();   ///< while somebody watches: 0.1 s of samples, 2 s wall
-    static StoppingOptions report(); ///< for a record that is kept: 0.5 s of samples, 15 s wall
     /// The budget of one of `passes` visits to the same point.
     StoppingOptions perPass(int passes) const;
 };

@@ -234,7 +234,7 @@ private slots:
     {
         QFETCH(const double, step);
         Measured machine({step});
-        const auto samples = machine.bandwidth(StreamOperation::Copy, 1 << 20, 1, nullptr, StoppingOptions::live());
+        const auto samples = machine.bandwidth(StreamOperation::Copy, 1 << 20, 1, nullptr, StoppingOptions());
         QVERIFY(samples.has_value());
         QVERIFY(samples->seconds.empty());
         QCOMPARE(machine.listener.count("clock.broken"), 1);

@@ -14,6 +14,20 @@ class TestSession : public QObject
 {
     Q_OBJECT
 private slots:
+    void theBudgetIsDividedAmongPointsPassesAndLoops()
+    {
+        const Device device = twoCores();
+        Listener listener;
+        HostSession session(device, listener, steadyMachine({1e-3}));
+        QCOMPARE(session.passOptions().wallLimit, 2.0 / 3); // of the rule itself: no budget yet
+        QCOMPARE(session.passOptions(4).wallLimit, 2.0 / 12);
+        session.setBudget(12, 20);
+        QCOMPARE(session.passOptions().wallLimit, 12.0 / 20 / 3);
+        QCOMPARE(session.passOptions(4).wallLimit, 0.06); // less would say too little
+        session.setBudget(1000, 2);
+        QCOMPARE(session.passOptions().wallLimit, 2.0 / 3);
+    }
+
     void zeroThreadsMeansAllOfThem()
     {
         Instruments instruments = steadyMachine({1e-3});
