@@ -141,7 +141,7 @@ Schema trainingSchema()
                 {"written-out", "written out", "every expression a new tensor, as a textbook writes it"}},
                "auto"),
         attentionSpec(), checkpointingSpec(),
-        count("accumulation", "accumulation", "Micro-batches whose gradients are summed before one update.", 1, 65536, "1",
+        count("accumulation", "accumulation", "Micro-batches whose gradients are summed before one update.", 1, Plan::mostAccumulation, "1",
               "micro-batches")};
     append(schema, parallelSpecs());
     append(schema,

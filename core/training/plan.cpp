@@ -76,7 +76,7 @@ Result<void> checkRanges(const Plan& plan)
                 fail("plan.range",
                      fmt::format("{} is {}, expected {} to {}", what, value, least, most)));
     };
-    MEMSCAPE_CHECK(within("accumulation", plan.accumulation, 1, 65535));
+    MEMSCAPE_CHECK(within("accumulation", plan.accumulation, 1, Plan::mostAccumulation));
     MEMSCAPE_CHECK(within("the ZeRO stage", plan.zeroStage, 0, 3));
     MEMSCAPE_CHECK(within("the data-parallel degree", plan.dataParallel, 1, 1 << 20));
     MEMSCAPE_CHECK(within("the tensor-parallel degree", plan.tensorParallel, 1, 1 << 20));

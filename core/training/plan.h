@@ -82,6 +82,7 @@ struct Plan
     OptimizerKind optimizer = OptimizerKind::AdamW;
     UpdateStyle update = UpdateStyle::Foreach;
     bool fp32Gradients = false; ///< mixed recipes: gradients are kept and summed in fp32 (Megatron)
+    static constexpr int mostAccumulation = 65535;
     int accumulation = 1; ///< micro-batches per step
     bool clipsGradients = false;
     bool setsGradientsToNone = true; ///< zero_grad(set_to_none=True): frees them
