@@ -220,7 +220,7 @@ void Banner::add(const BannerMessage& message)
     alert(line);
 }
 
-void Banner::showError(const Error& error, const QString& details)
+void Banner::showError(const Error& error, const QString& details, const QList<BannerAction>& actions, const QString& topic)
 {
     BannerMessage message;
     message.kind = BannerKind::Problem;
@@ -228,6 +228,8 @@ void Banner::showError(const Error& error, const QString& details)
                                                               : error.place + ": " + error.message);
     message.hint = QString::fromStdString(error.hint);
     message.details = QString::fromStdString(error.code + "\n" + error.text() + "\n") + details;
+    message.actions = actions;
+    message.topic = topic;
     put(message);
 }
 

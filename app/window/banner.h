@@ -47,7 +47,9 @@ public:
     /// Which experiment's page is on screen: messages about another one wait for theirs.
     void setPage(const QString& experiment);
     void put(const BannerMessage& message);
-    void showError(const Error& error, const QString& details = {});
+    /// With a topic, a newer error of the same topic replaces it.
+    void showError(const Error& error, const QString& details = {}, const QList<BannerAction>& actions = {},
+                   const QString& topic = {});
     void showNotice(const QString& text);
     void closeTopic(const QString& topic);
     /// Texts that stand on this page, oldest first: for tests and screen readers.

@@ -21,6 +21,7 @@
 #include <QToolBar>
 #include <QUndoStack>
 
+#include <algorithm>
 #include <utility>
 
 namespace memscape {
@@ -135,7 +136,8 @@ void MainWindow::build()
     connect(&m_document, &StudyDocument::changed, this, &MainWindow::documentChanged);
     connect(&m_runs, &RunController::changed, this, &MainWindow::refreshRun);
     connect(&m_devices, &DeviceDirectory::changed, this, &MainWindow::refreshRun);
-    connect(&m_runs, &RunController::problem, m_banner, &Banner::showError);
+    connect(&m_runs, &RunController::problem, this, &MainWindow::showProblem);
+    connect(&m_devices, &DeviceDirectory::workerFailed, this, &MainWindow::showProblem);
     connect(&m_runs, &RunController::refused, this, &MainWindow::offerToInsist);
     connect(&m_runs, &RunController::busy, this, &MainWindow::offerToWait);
     connect(&m_runs, &RunController::calibrationDoubtful, this, &MainWindow::offerCalibration);
@@ -195,6 +197,19 @@ void MainWindow::takeFirstStep(FirstStep step)
         m_files->openExample();
         break;
     }
+}
+
+/// A worker that is not started again by itself leaves Measure grey: how to get it back stands beside the reason.
+void MainWindow::showProblem(const Error& error, const QString& details)
+{
+    const auto workers = m_devices.workers();
+    const bool hasFailed = std::any_of(workers.begin(), workers.end(), [](const WorkerClient* worker) {
+        return worker->state() == WorkerClient::State::Failed;
+    });
+    if (!hasFailed || !error.code.starts_with("worker."))
+        return m_banner->showError(error, details);
+    const auto restart = [this] { m_actions.at(QStringLiteral("run.restartWorkers")).trigger(); };
+    m_banner->showError(error, details, {{tr("Restart workers"), restart}}, QStringLiteral("workers"));
 }
 
 /// What does not fit is not tried unless somebody wants that: the worker may be lost, the window not.

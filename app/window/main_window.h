@@ -92,6 +92,7 @@ private:
     void refreshTitle();
     void refreshRun();
     void takeFirstStep(FirstStep step);
+    void showProblem(const Error& error, const QString& details);
     void offerToInsist(const Error& error, const RunningMeasurement& run);
     void offerToWait(const QString& text, const RunningMeasurement& run);
     void offerCalibration(const Error& error, const std::string& deviceId,

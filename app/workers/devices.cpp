@@ -87,9 +87,11 @@ WorkerClient* DeviceDirectory::add(WorkerOptions options)
     m_clients.push_back(std::make_unique<WorkerClient>(std::move(options)));
     WorkerClient* client = m_clients.back().get();
     connect(client, &WorkerClient::devicesChanged, this, &DeviceDirectory::rebuild);
-    connect(client, &WorkerClient::stateChanged, this, [this](WorkerClient::State state) {
+    connect(client, &WorkerClient::stateChanged, this, [this, client](WorkerClient::State state) {
         if (state != WorkerClient::State::Running) // measuring changes no list
             rebuild();
+        if (state == WorkerClient::State::Failed && client->error()->code == "worker.gave-up")
+            emit workerFailed(*client->error(), client->details());
     });
     connect(client, &WorkerClient::started, this, &DeviceDirectory::started);
     connect(client, &WorkerClient::progress, this, &DeviceDirectory::progress);

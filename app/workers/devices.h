@@ -96,6 +96,8 @@ signals:
     void pointsArrived(qint64 id, const std::vector<memscape::Point>& points);
     void note(qint64 id, const QString& level, const QString& code, const QString& text);
     void silent(qint64 id, double seconds);
+    /// A worker is not started again by itself; its devices cannot be measured until startAll().
+    void workerFailed(const memscape::Error& error, const QString& details);
     void finished(const memscape::FinishedRun& run);
 
 private:

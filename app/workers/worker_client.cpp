@@ -234,9 +234,12 @@ void WorkerClient::processGone(const Error& why)
     if (m_upSince.elapsed() > settledMilliseconds)
         m_restarts = 0;
     if (!asked && (!m_everGreeted || ++m_restarts > m_options.restarts)) {
+        const Error reason = m_everGreeted ? endedTooOften(m_restarts, why) : why;
+        m_error = reason; // before the run ends, so that whoever hears of it sees that no worker is on its way
+        setState(State::Failed);
         if (m_active)
-            endRun(RunStatus::Interrupted, why);
-        fail(why);
+            endRun(RunStatus::Interrupted, reason);
+        fail(reason);
         return;
     }
     if (m_stopping) {

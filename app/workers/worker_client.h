@@ -52,7 +52,7 @@ public:
     const QStringList& command() const { return m_options.command; }
     State state() const { return m_state; }
     /// Why it Failed, with the remedy: worker.missing, worker.start, worker.handshake,
-    /// worker.version, worker.protocol, worker.crashed.
+    /// worker.version, worker.protocol, worker.gave-up.
     const std::optional<Error>& error() const { return m_error; }
     const std::vector<protocol::WorkerDevice>& devices() const { return m_devices; }
     QString workerVersion() const { return m_version; }

@@ -126,4 +126,16 @@ Error endedUnasked(int exitCode, bool crashed)
             translated("a new worker is started; Copy details has its last words").toStdString()};
 }
 
+Error endedTooOften(int times, const Error& last)
+{
+    return {"worker.gave-up",
+            translated("the worker starts, but ended by itself %1 times in a row; the last time: %2")
+                .arg(times)
+                .arg(QString::fromStdString(last.message))
+                .toStdString(),
+            {},
+            translated("it is not started again by itself: choose smaller sizes or another device, then Restart workers")
+                .toStdString()};
+}
+
 } // namespace memscape

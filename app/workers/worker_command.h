@@ -36,6 +36,8 @@ Error endedBeforeHello(const QStringList& command, int exitCode, bool crashed,
 /// It had said hello and was not asked to end: worker.crashed; killed is said to be of
 /// memory, most likely.
 Error endedUnasked(int exitCode, bool crashed);
+/// It began well `times` times in a row and each time ended unasked, at last for `last`: it is not started again.
+Error endedTooOften(int times, const Error& last);
 Error notStarted(const QStringList& command, const QString& reason);
 
 } // namespace memscape

@@ -342,6 +342,24 @@ private slots:
         QVERIFY(tryButton());
     }
 
+    void aWorkerThatIsGivenUpCanBeRestartedWhereItIsSaid()
+    {
+        MainWindow window(withWorker("crash-idle"));
+        openOnCpu(window);
+        const auto restart = [&]() -> QPushButton* {
+            for (QPushButton* button : window.banner().findChildren<QPushButton*>())
+                if (button->text() == "Restart workers")
+                    return button;
+            return nullptr;
+        };
+        QTRY_VERIFY_WITH_TIMEOUT(restart(), 30000);
+        QVERIFY2(window.banner().texts().join(' ').contains("ended by itself 6 times in a row"),
+                 qPrintable(window.banner().texts().join(' ')));
+        QCOMPARE(window.devices().worker({})->state(), WorkerClient::State::Failed);
+        restart()->click();
+        QTRY_VERIFY(window.devices().worker({})->state() != WorkerClient::State::Failed);
+    }
+
     void closingInTheMiddleOfARunEndsTheWorker()
     {
         auto window = std::make_unique<MainWindow>(withWorker("slow"));
