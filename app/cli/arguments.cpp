@@ -5,6 +5,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/output.h"
+#include "app/cli/parse_problem.h"
 #include "core/base/text.h"
 #include "core/experiment/record.h"
 
@@ -280,7 +281,7 @@ std::variant<Arguments, Answered> parseArguments(int argc, char** argv)
     } catch (const CLI::ExtrasError&) {
         return unexpectedWords(app);
     } catch (const CLI::ParseError& problem) {
-        return usageError(app, quotedForMessage(problem.what(), 200), {});
+        return usageError(app, parseProblem(app, problem), {});
     }
     const auto chosen = app.get_subcommands();
     if (chosen.empty())

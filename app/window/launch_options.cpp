@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/launch_options.h"
 
+#include "app/cli/parse_problem.h"
 #include "core/base/number.h"
 #include "core/experiment/record.h"
 
@@ -131,7 +132,7 @@ Result<LaunchOptions> parseLaunch(const QStringList& arguments)
         options.text = QString::fromStdString(std::string(version.what()) + "\n");
         return options;
     } catch (const CLI::ParseError& error) {
-        return fail("usage.syntax", error.what(), "memscape --help lists what there is");
+        return fail("usage.syntax", parseProblem(cli, error), "memscape --help lists what there is");
     }
     options.record = QString::fromStdString(record);
     options.page = QString::fromStdString(page);

@@ -67,6 +67,10 @@ private slots:
         row("no device", {"measure", "stride"}, 2, "--device cpu");
         row("catalogue device", {"measure", "stride", "--device", "nvidia-h200"}, 3, "predict");
         row("far too many GPUs", {"measure", "stride", "--device", "cuda:99"}, 3, "cuda:99");
+        row("missing experiment", {"predict"}, 2, "EXPERIMENT is missing");
+        row("missing value", {"predict", "stride", "--device"}, 2, "--device lacks its value");
+        row("value given twice", {"predict", "stride", "--device", "cpu", "--device", "cpu"}, 2,
+            "--device is given more than once");
         row("missing device file", {"predict", "stride", "--device", "/nowhere/d.json"}, 2, "/nowhere/d.json");
         row("missing replay", {"measure", "stride", "--device", "replay:/nowhere.json"}, 2, "/nowhere.json");
         row("more than the memory", {"measure", "hierarchy", "working_set=1TiB", "--device", "cpu"}, 1, "80 %");
