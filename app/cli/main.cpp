@@ -2,6 +2,7 @@
 // memscape-cli: everything but the window. No Qt, no display, no locale.
 #include "app/cli/commands.h"
 #include "app/cli/output.h"
+#include "core/base/out_of_memory.h"
 
 #include <array>
 #include <csignal>
@@ -49,6 +50,7 @@ int main(int argc, char** argv)
     // of the program: a measurement in progress is still worth keeping.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
+    memscape::endClearlyWithoutMemory("memscape-cli");
     try {
         return run(argc, argv);
     } catch (const std::bad_alloc&) {

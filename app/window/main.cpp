@@ -5,6 +5,7 @@
 #include "app/window/launch_options.h"
 #include "app/window/main_window.h"
 #include "app/window/pictures_mode.h"
+#include "core/base/out_of_memory.h"
 #include "core/experiment/record.h"
 
 #include <QApplication>
@@ -63,6 +64,7 @@ int openWindow(QApplication& application, const LaunchOptions& options)
 
 int main(int argc, char** argv)
 {
+    endClearlyWithoutMemory("memscape");
     QStringList arguments;
     for (int i = 1; i < argc; ++i)
         arguments << QString::fromLocal8Bit(argv[i]);

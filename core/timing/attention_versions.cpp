@@ -9,7 +9,7 @@ namespace memscape {
 namespace {
 
 const std::vector<DType> halves{DType::Float16, DType::BFloat16};
-const std::vector<DType> all{DType::Float32, DType::Float16, DType::BFloat16};
+const std::vector<DType> everyDType{DType::Float32, DType::Float16, DType::BFloat16};
 /// Clocks of shared memory that a GPU's backward asks for 64 × 64 scores, by its tiles and the head
 /// dimension (kernels/cuda/attention/flash_backward.h and flash_one_pass.h; their tests count them).
 constexpr double narrow64 = 2304, narrow128 = 4864, wide64 = 1280 + 512 / 3.0, wide128 = 3968;
@@ -21,11 +21,11 @@ std::vector<AttentionVersion> hostStandard()
     AttentionVersion first{AttentionKind::Standard, 1, "three passes",
                            "S, P, dP and dS are each written to memory and read again: the time "
                            "goes to the matrix, not to the products",
-                           all, {}};
+                           everyDType, {}};
     AttentionVersion second{AttentionKind::Standard, 2, "softmax in place",
                             "softmax may overwrite S, and dS overwrite dP: half the extra memory, "
                             "but still the whole matrix",
-                            all, {}};
+                            everyDType, {}};
     second.inPlace = true;
     return {first, second};
 }
@@ -35,11 +35,11 @@ std::vector<AttentionVersion> hostFlash()
     AttentionVersion first{AttentionKind::Flash, 1, "one row at a time",
                            "a running maximum and sum are enough: no row of S is ever kept, but "
                            "every key is fetched again for every query",
-                           all, {}};
+                           everyDType, {}};
     AttentionVersion second{AttentionKind::Flash, 2, "tiles in vectors",
                             "a tile of keys is used by many queries while it is in the cache, and "
                             "queries lie along the vector, so maximum and sum need no shuffles",
-                            all, by32};
+                            everyDType, by32};
     second.queryGradient = QueryGradient::PerSplit;
     second.tiles = {{256, {128, 64}, {64, 64}}}; // K, V, Q and O of a tile fit L2
     return {first, second};
@@ -50,16 +50,16 @@ std::vector<AttentionVersion> gpuStandard()
     AttentionVersion first{AttentionKind::Standard, 1, "three kernels",
                            "product, softmax and product as three kernels: S and P each go to "
                            "memory and come back",
-                           all, {}};
+                           everyDType, {}};
     AttentionVersion second{AttentionKind::Standard, 2, "softmax in place",
                             "softmax may overwrite S, and dS overwrite dP: half the extra memory, "
                             "the same traffic",
-                            all, {}};
+                            everyDType, {}};
     second.inPlace = true;
     AttentionVersion third{AttentionKind::Standard, 3, "cuBLASLt",
                            "the three kernels with the best products there are: the time goes to the "
                            "matrix between them",
-                           all, {}};
+                           everyDType, {}};
     return {first, second, third};
 }
 
@@ -77,7 +77,7 @@ std::vector<AttentionVersion> gpuFlash()
                                   "no score is ever written: a block walks over K and V through "
                                   "shared memory, in float on the SM's ordinary lanes",
                                   7.5);
-    plain.dtypes = all;
+    plain.dtypes = everyDType;
     plain.tiles = {{128, {32, 32}, {}}};
     AttentionVersion wide = make(6, "32 rows a warp",
                                  "every fragment of K and V feeds two products, so shared memory "

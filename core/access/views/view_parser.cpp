@@ -162,8 +162,8 @@ Result<Word> readWord(Reader& reader)
         reader.skipBlanks();
     }
     if (reader.peek() == '[' || reader.peek() == '(') {
-        MEMSCAPE_TRY(list, reader.list());
-        word.list = std::move(list);
+        MEMSCAPE_TRY(numbers, reader.list());
+        word.list = std::move(numbers);
     } else if (startsNumber()) {
         MEMSCAPE_TRY(integer, reader.integer());
         word.integer = integer;
@@ -355,11 +355,11 @@ Result<Sizes> parseShape(std::string_view text)
     Reader reader(text, "shape");
     Sizes sizes;
     if (reader.peek() == '[' || reader.peek() == '(') {
-        MEMSCAPE_TRY(list, reader.list());
-        sizes = std::move(list);
+        MEMSCAPE_TRY(numbers, reader.list());
+        sizes = std::move(numbers);
     } else {
-        MEMSCAPE_TRY(list, reader.integers('\0'));
-        sizes = std::move(list);
+        MEMSCAPE_TRY(numbers, reader.integers('\0'));
+        sizes = std::move(numbers);
     }
     if (!reader.atEnd())
         return reader.expected("\",\" or the end");

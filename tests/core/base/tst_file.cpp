@@ -4,9 +4,11 @@
 #include <QtTest>
 
 #include <filesystem>
+#include <random>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <csignal>
 #include <unistd.h>
 
@@ -28,6 +30,7 @@ private slots:
     void tooLargeIsRefused();
     void pipesAndDevicesAreRefusedAtOnce();
     void modesAreTheUmasksOrPrivate();
+    void killedAtAnyMomentTheFileIsOldOrNew();
     void whatAKillLeftIsRemoved();
 
 private:
@@ -139,6 +142,33 @@ void TestFile::modesAreTheUmasksOrPrivate()
     QVERIFY(writeFileAtomically(path("private"), "y", FileMode::Private).has_value());
     QCOMPARE(modeOf("shared"), mode_t(0664)); // a file that is replaced stays as its owner set it
     QCOMPARE(modeOf("private"), mode_t(0600));
+}
+
+void TestFile::killedAtAnyMomentTheFileIsOldOrNew()
+{
+    const QTemporaryDir folder;
+    const auto path = std::filesystem::path(folder.filePath("study").toStdString());
+    const std::string one(300'000, '1'), two(200'000, '2');
+    QVERIFY(writeFileAtomically(path, one));
+    int writtenByKilled = 0;
+    std::mt19937 random(1);
+    for (int kill = 0; kill < 100; ++kill) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            for (;;)
+                if (!writeFileAtomically(path, two) || !writeFileAtomically(path, one))
+                    ::_exit(1);
+        }
+        ::usleep(500 + unsigned(random() % 6000));
+        ::kill(child, SIGKILL);
+        int status = 0;
+        QCOMPARE(::waitpid(child, &status, 0), child);
+        QVERIFY(WIFSIGNALED(status));
+        const auto found = readFile(path);
+        QVERIFY2(found && (*found == one || *found == two), "a torn file");
+        writtenByKilled += *found == two;
+    }
+    QVERIFY(writtenByKilled > 0); // or no child came to write
 }
 
 void TestFile::whatAKillLeftIsRemoved()
