@@ -27,6 +27,8 @@ private slots:
     void desktopFilesValidate_data();
     void desktopFilesValidate();
     void oneIdEverywhere();
+    void programsAreHardened_data();
+    void programsAreHardened();
     void readmeShowsBothCommands();
 };
 
@@ -261,6 +263,25 @@ void TestPackaging::oneIdEverywhere()
     QVERIFY(metainfo.contains("<mediatype>" + mime + "</mediatype>"));
     QVERIFY(read("app/window/main.cpp").contains(id));
     QVERIFY(read("packaging/CMakeLists.txt").contains("set(memscape_id " + id + ')'));
+}
+
+void TestPackaging::programsAreHardened_data()
+{
+    QTest::addColumn<QString>("file");
+    for (const QString name : {"memscape-cli", "memscape", "libmemscape-cuda.so"})
+        if (QFile::exists(BINARY_FOLDER "/" + name)) // the window and the CUDA module are not always built
+            QTest::newRow(qPrintable(name)) << BINARY_FOLDER "/" + name;
+}
+void TestPackaging::programsAreHardened()
+{
+    QFETCH(QString, file);
+    const QString headers = run("readelf", {"--wide", "--program-headers", "--dynamic", file}).out;
+    QVERIFY2(headers.contains("GNU_RELRO") && headers.contains("NOW"), qPrintable(headers)); // full RELRO
+    QVERIFY2(headers.contains("Elf file type is DYN"), qPrintable(headers)); // at another address each time
+    QVERIFY2(!QRegularExpression("GNU_STACK.* RWE ").match(headers).hasMatch(), qPrintable(headers));
+    const QString symbols = run("readelf", {"--wide", "--dyn-syms", file}).out;
+    QVERIFY2(symbols.contains("__stack_chk_fail"), "no stack protector");
+    QVERIFY2(QRegularExpression("__(memcpy|memset|memmove|snprintf|read|vsnprintf)_chk").match(symbols).hasMatch(), "not fortified");
 }
 
 void TestPackaging::readmeShowsBothCommands()
