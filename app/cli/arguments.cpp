@@ -223,7 +223,7 @@ Answered usageError(const CLI::App& app, const std::string& message, const std::
     return {static_cast<int>(ExitCode::BadInput)};
 }
 
-Answered unexpectedWords(const CLI::App& app)
+Answered unexpectedWords(const CLI::App& app, const CLI::ExtrasError& problem)
 {
     const auto chosen = app.get_subcommands();
     const auto words = app.remaining(true);
@@ -232,7 +232,7 @@ Answered unexpectedWords(const CLI::App& app)
     if (!chosen.empty() && word.starts_with("-"))
         return usageError(app, fmt::format("{} does not know the option {}", chosen.front()->get_name(), shown),
                           didYouMean(word.substr(0, word.find('=')), optionNames(*chosen.front())));
-    return usageError(app, fmt::format("\"{}\" was not expected here", shown), {});
+    return usageError(app, parseProblem(app, problem), {});
 }
 
 /// The first word that is not an option must be a command; CLI11 alone would not name near ones.
@@ -278,8 +278,8 @@ std::variant<Arguments, Answered> parseArguments(int argc, char** argv)
     } catch (const CLI::CallForVersion& version) {
         printOut(std::string(version.what()) + "\n");
         return Answered{0};
-    } catch (const CLI::ExtrasError&) {
-        return unexpectedWords(app);
+    } catch (const CLI::ExtrasError& problem) {
+        return unexpectedWords(app, problem);
     } catch (const CLI::ParseError& problem) {
         return usageError(app, parseProblem(app, problem), {});
     }

@@ -235,7 +235,7 @@ void WorkerClient::processGone(const Error& why)
         m_restarts = 0;
     if (!asked && (!m_everGreeted || ++m_restarts > m_options.restarts)) {
         const Error reason = m_everGreeted ? endedTooOften(m_restarts, why) : why;
-        m_error = reason; // before the run ends, so that whoever hears of it sees that no worker is on its way
+        m_error = reason; // first: who is told that the run ended finds the worker failed, not starting
         setState(State::Failed);
         if (m_active)
             endRun(RunStatus::Interrupted, reason);
