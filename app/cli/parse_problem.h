@@ -15,7 +15,7 @@ namespace memscape {
 inline std::string parseProblem(const CLI::App& app, const CLI::ParseError& error)
 {
     const std::string text = error.what(); // begins with the option's name, unless nothing has that name
-    if (error.get_name() == "ExtrasError") {
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) { // its name is the command's
         const auto words = app.remaining(true);
         return "\"" + quotedForMessage(words.empty() ? std::string() : words.front()) + "\" was not expected here";
     }

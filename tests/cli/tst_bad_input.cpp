@@ -67,6 +67,7 @@ private slots:
         row("no device", {"measure", "stride"}, 2, "--device cpu");
         row("catalogue device", {"measure", "stride", "--device", "nvidia-h200"}, 3, "predict");
         row("far too many GPUs", {"measure", "stride", "--device", "cuda:99"}, 3, "cuda:99");
+        row("a word too many", {"devices", "x", "y"}, 2, "\"x\" was not expected here");
         row("missing experiment", {"predict"}, 2, "EXPERIMENT is missing");
         row("missing value", {"predict", "stride", "--device"}, 2, "--device lacks its value");
         row("value given twice", {"predict", "stride", "--device", "cpu", "--device", "cpu"}, 2,
