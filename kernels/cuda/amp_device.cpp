@@ -17,8 +17,6 @@ namespace memscape::cuda {
 
 namespace {
 
-constexpr double shareOfMemory = 0.95; ///< of what is free; the rest is for the library's code
-
 ElementFormat elementFormat(Format format)
 {
     return format == Format::Fp32 ? ElementFormat::Float32

@@ -22,7 +22,6 @@ namespace {
 
 using Kind = BatchOperation::Kind;
 
-constexpr double shareOfMemory = 0.95; ///< of what is free; the rest is for the library's code
 
 /// What decides which kernels an operation is: not where its arrays lie, but whether on 16 bytes.
 using OperationShape = std::array<std::int64_t, 9>;
@@ -124,7 +123,7 @@ private:
     BatchShape m_shape;
     std::uint64_t m_inputs, m_outputs;
     float m_magnitude;
-    std::size_t m_ahead = 0; ///< kernels of learning that nobody has waited for
+    std::size_t m_ahead = 0; ///< kernels of learning that were not waited for
     Buffer m_arena, m_store, m_truth, m_scales, m_partial;
     std::set<OperationShape> m_met; ///< operations that ran already: their kernels are loaded
 };

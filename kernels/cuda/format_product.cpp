@@ -20,7 +20,6 @@ namespace memscape::cuda {
 namespace {
 
 constexpr std::uint64_t aSeed = 31, bSeed = 32;
-constexpr double shareOfMemory = 0.9; ///< the driver and the library need a little
 constexpr std::int64_t calibratedSize = 8192; ///< what product_rates.h calls large
 
 /// The format of B: no tensor core multiplies two matrices of E5M2.
@@ -68,7 +67,7 @@ Result<void> fillOperand(Session& session, Format format, Buffer& matrix, std::i
     return session.synchronize("filling the matrices");
 }
 
-/// Refused before anything is allocated, unless somebody insists.
+/// Refused before anything is allocated, unless the user insists.
 Result<void> checkFits(const Session& session, const NumberFormat& numbers, const GemmShape& shape)
 {
     const double bytes = gemmBytes(numbers, shape), free = double(session.freeBytes());

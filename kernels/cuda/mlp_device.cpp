@@ -16,7 +16,6 @@ namespace memscape::cuda {
 namespace {
 
 constexpr std::size_t operationsAhead = 4; ///< of the GPU, at most
-constexpr double shareOfMemory = 0.95; ///< of what is free; the rest is for the library's code
 
 class CudaMlpDevice final : public MlpDevice
 {

@@ -18,6 +18,8 @@ namespace memscape::cuda {
 /// Device memory that frees itself.
 using Buffer = std::unique_ptr<char, std::function<void(char*)>>;
 
+constexpr double shareOfMemory = 0.95; ///< what a run takes at most of what is free; the rest is for the libraries' code
+
 class Session
 {
 public:
@@ -30,7 +32,7 @@ public:
     int multiprocessors() const { return m_multiprocessors; }
     std::uint64_t l2Bytes() const { return m_l2Bytes; }
     std::uint64_t freeBytes() const; ///< 0 when the device does not answer
-    /// Somebody insists on sizes that are predicted not to fit (backend.h).
+    /// The user insists on sizes that are predicted not to fit (backend.h).
     bool isInsisted() const { return m_isInsisted; }
     void setInsisted(bool insisted) { m_isInsisted = insisted; }
     cudaStream_t stream() const { return m_stream; }
@@ -45,7 +47,7 @@ public:
 
     /// Fills `bytes` (rounded down to words) with mixed data.
     Result<void> fill(char* data, std::uint64_t bytes, std::uint64_t salt = 0);
-    /// Fills the caches with what nobody needs and nobody has written; allocates it on first use.
+    /// Fills the caches with what is neither needed nor written; allocates it on first use.
     Result<void> flush();
     /// Errors: run.hung after the deadline (watchdog.h), and those of what was queued.
     Result<void> synchronize(const std::string& doing);

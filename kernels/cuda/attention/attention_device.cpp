@@ -22,8 +22,6 @@ namespace memscape::cuda {
 
 namespace {
 
-constexpr double shareOfMemory = 0.95; ///< of what is free; the rest is for the library's code
-
 bool isOfKeys(AttentionTensor tensor)
 {
     return tensor == AttentionTensor::Key || tensor == AttentionTensor::Value
