@@ -21,6 +21,11 @@ CancelScope::~CancelScope()
     innermost = m_outer;
 }
 
+const std::atomic<bool>* CancelScope::current()
+{
+    return innermost;
+}
+
 bool isCancelled()
 {
     return innermost != nullptr && innermost->load(std::memory_order_relaxed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether anybody still wants what a thread computes. Who starts a long computation on a thread puts a
+// Whether what a thread computes is still wanted. The starter of a long computation on a thread puts a
 // flag over it; loops that take long ask now and then, and end early when it is set. What they return
-// then is of no use and is thrown away by whoever set the flag, so asking changes no answer.
+// then is of no use and the starter throws it away, so asking changes no answer.
 //
 // The flag belongs to the thread, not to the arguments: a prediction is a pure function of its
 // parameters, and stays one.
@@ -21,6 +21,9 @@ public:
     ~CancelScope();
     CancelScope(const CancelScope&) = delete;
     CancelScope& operator=(const CancelScope&) = delete;
+
+    /// The flag that counts for this thread, for a scope on another one; null without one.
+    static const std::atomic<bool>* current();
 
 private:
     const std::atomic<bool>* m_outer;

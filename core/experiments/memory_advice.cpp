@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiments/memory_advice.h"
 
+#include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/experiments/memory_detail.h"
 #include "core/experiments/memory_parameters.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include <fmt/format.h>
@@ -175,6 +177,12 @@ bool keepsTooMuch(const Device& device, const Parameters& parameters, const Trai
     return keptBytes(answer.simulation.parameters(), setup->step.plan).device() > *answer.capacity - setup->context;
 }
 
+std::size_t stepsAtOnce(const TrainingAnswer& answer)
+{
+    constexpr std::size_t mostEvents = std::size_t(4) << 20; // of all steps together
+    return std::clamp<std::size_t>(mostEvents / std::max<std::size_t>(answer.simulation.trace.events().size(), 1), 1, coreCount());
+}
+
 LeverOutcome leverOutcome(Lever lever, const TrainingAnswer& now, const TrainingAnswer& then)
 {
     LeverOutcome outcome;
@@ -242,12 +250,14 @@ std::vector<LeverOutcome> tryLevers(const Device& device, const Parameters& para
     for (const Lever& one : levers)
         changes.push_back(one.changes);
     std::vector<std::optional<LeverOutcome>> tried(levers.size());
-    for (const std::size_t i : orderByNetwork(device, parameters, answer, changes)) {
+    const std::vector<std::size_t> order = orderByNetwork(device, parameters, answer, changes);
+    inParallel(order.size(), stepsAtOnce(answer), [&](std::size_t k) {
+        const std::size_t i = order[k];
         const auto then = changed(parameters, levers[i].changes);
         const auto result = then ? answerTraining(device, *then, answer.networks) : fail(then.error());
         if (result) // else not for this model: an attention that its family does not have, a split that does not divide
             tried[i] = leverOutcome(levers[i], answer, *result);
-    }
+    });
     std::vector<LeverOutcome> outcomes;
     for (std::optional<LeverOutcome>& outcome : tried) {
         if (outcome && outcome->saving > 0)
@@ -315,10 +325,13 @@ void addAdvice(Json& detail, const Device& device, const Parameters& parameters,
         changing.push_back(outcomeJson(one));
     detail["make_it_fit"] = {{"combinations", std::move(combinations)}, {"tried", fit.tried},
                              {"smallest", outcomeJson(fit.smallest)}, {"changing_training", std::move(changing)}};
+    std::array<std::optional<std::int64_t>, 3> largest;
+    inParallel(largest.size(), stepsAtOnce(answer), [&](std::size_t i) {
+        largest[i] = i == 2 ? fewestDevices(device, parameters, answer)
+                            : largestThatFits(device, parameters, i == 0 ? "batch" : "sequence", answer);
+    });
     const auto number = [](const std::optional<std::int64_t>& value) { return value ? Json(*value) : Json(); };
-    detail["largest"] = {{"batch", number(largestThatFits(device, parameters, "batch", answer))},
-                         {"sequence", number(largestThatFits(device, parameters, "sequence", answer))},
-                         {"fewest_devices", number(fewestDevices(device, parameters, answer))}};
+    detail["largest"] = {{"batch", number(largest[0])}, {"sequence", number(largest[1])}, {"fewest_devices", number(largest[2])}};
 }
 
 } // namespace memscape

@@ -53,6 +53,9 @@ std::vector<std::size_t> orderByNetwork(const Device& device, const Parameters& 
 /// of the parameters of the network of `answer`, kept as the plan of `parameters` keeps them.
 bool keepsTooMuch(const Device& device, const Parameters& parameters, const TrainingAnswer& answer);
 
+/// How many steps like that of `answer` are simulated at the same time: one on each core, fewer where they are large.
+std::size_t stepsAtOnce(const TrainingAnswer& answer);
+
 /// What a change brings: the step after it against the step before.
 LeverOutcome leverOutcome(Lever lever, const TrainingAnswer& now, const TrainingAnswer& then);
 

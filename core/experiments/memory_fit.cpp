@@ -8,6 +8,7 @@
 // changes the training.
 #include "core/experiments/memory_advice.h"
 #include "core/base/cancellation.h"
+#include "core/base/parallel.h"
 #include "core/experiments/memory_parameters.h"
 #include "core/training/optimizer_step.h"
 
@@ -190,10 +191,11 @@ std::vector<Candidate> candidates(const Device& device, const Parameters& parame
     for (const Alternative& one : ways)
         changes.push_back(one.changes);
     std::vector<std::optional<Pass>> passes(ways.size());
-    for (const std::size_t i : orderByNetwork(device, parameters, answer, changes)) {
-        if (auto pass = passOf(device, parameters, ways[i], *answer.networks))
-            passes[i] = std::move(*pass);
-    }
+    const std::vector<std::size_t> order = orderByNetwork(device, parameters, answer, changes);
+    inParallel(order.size(), stepsAtOnce(answer), [&](std::size_t k) {
+        if (auto pass = passOf(device, parameters, ways[order[k]], *answer.networks))
+            passes[order[k]] = std::move(*pass);
+    });
     std::vector<Candidate> made;
     for (const std::optional<Pass>& pass : passes) {
         if (!pass)
@@ -276,19 +278,23 @@ Alternative together(Alternative first, const Alternative& second)
 /// Levers that change the training, alone and on top of `least`, that fit.
 std::vector<LeverOutcome> changingTraining(const Trial& whole, const Alternative& least)
 {
-    std::vector<LeverOutcome> found;
-    for (const Lever& lever : leversFor(whole.parameters, whole.answer)) {
-        if (lever.keepsTraining)
-            continue;
-        const Alternative alone{lever.label, lever.changes};
+    std::vector<Lever> levers = leversFor(whole.parameters, whole.answer);
+    std::erase_if(levers, [](const Lever& lever) { return lever.keepsTraining; });
+    std::vector<std::optional<LeverOutcome>> tried(levers.size());
+    inParallel(levers.size(), stepsAtOnce(whole.answer), [&](std::size_t i) {
+        const Alternative alone{levers[i].label, levers[i].changes};
         const bool isTooMuch = whole.keepsTooMuch(alone);
         auto outcome = isTooMuch ? std::nullopt : whole(alone, false);
         if (!outcome && !isTooMuch)
-            continue; // not for this model
+            return; // not for this model
         if ((isTooMuch || !outcome->fits) && !least.changes.empty()) {
             const Alternative both = together(least, alone);
             outcome = whole.keepsTooMuch(both) ? std::nullopt : whole(both, false);
         }
+        tried[i] = std::move(outcome);
+    });
+    std::vector<LeverOutcome> found;
+    for (std::optional<LeverOutcome>& outcome : tried) {
         if (outcome && outcome->fits)
             found.push_back(std::move(*outcome));
     }
@@ -340,8 +346,9 @@ FitOutcome makeItFit(const Device& device, const Parameters& parameters, const T
     std::stable_sort(all.begin(), all.end(), isBetter);
 
     const Trial whole{device, parameters, answer};
-    for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
-        auto outcome = whole(all[i].chosen);
+    std::vector<std::optional<LeverOutcome>> outcomes(std::min(most, all.size()));
+    inParallel(outcomes.size(), stepsAtOnce(answer), [&](std::size_t i) { outcomes[i] = whole(all[i].chosen); });
+    for (std::optional<LeverOutcome>& outcome : outcomes) {
         if (outcome && outcome->fits)
             fit.combinations.push_back(std::move(*outcome));
     }

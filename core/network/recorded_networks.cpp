@@ -25,6 +25,7 @@ RecordedNetworks::RecordedNetworks(ModelDescription model)
 
 Result<std::shared_ptr<const Graph>> RecordedNetworks::network(const BuildOptions& options)
 {
+    const std::lock_guard lock(m_mutex);
     const auto known = std::find_if(m_kept.begin(), m_kept.end(),
                                     [&](const Kept& kept) { return kept.options == options; });
     if (known != m_kept.end()) {
@@ -42,11 +43,16 @@ Result<std::shared_ptr<const Graph>> RecordedNetworks::network(const BuildOption
     return m_kept.front().graph;
 }
 
-std::any* RecordedNetworks::beside(const Graph& graph)
+std::any RecordedNetworks::beside(const Graph& graph, const std::function<std::any()>& make)
 {
+    const std::lock_guard lock(m_mutex);
     const auto known = std::find_if(m_kept.begin(), m_kept.end(),
                                     [&](const Kept& kept) { return kept.graph.get() == &graph; });
-    return known == m_kept.end() ? nullptr : &known->beside;
+    if (known == m_kept.end())
+        return make();
+    if (!known->beside.has_value())
+        known->beside = make();
+    return known->beside;
 }
 
 } // namespace memscape

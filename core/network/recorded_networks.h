@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The networks of one model that were recorded already, for whoever asks the same model many things
-// that do not change what it computes (optimizers, checkpointing, sharding).
+// The networks of one model that were recorded already: many questions about a model (optimizers, checkpointing,
+// sharding) do not change what it computes. Several threads may ask at once; one records while the others wait.
 #pragma once
 
 #include "core/network/network.h"
 
 #include <any>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 namespace memscape {
@@ -20,11 +22,12 @@ public:
     const ModelDescription& model() const { return m_model; }
     /// Recorded now, or earlier with the same options. Errors: those of buildNetwork().
     Result<std::shared_ptr<const Graph>> network(const BuildOptions& options);
-    /// What a caller keeps with a recorded network until that is forgotten; null when it is.
-    std::any* beside(const Graph& graph);
+    /// What is made once of a recorded network and kept with it until that is forgotten.
+    std::any beside(const Graph& graph, const std::function<std::any()>& make);
 
 private:
     ModelDescription m_model;
+    std::mutex m_mutex;
     struct Kept
     {
         BuildOptions options;

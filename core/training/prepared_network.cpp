@@ -39,12 +39,8 @@ std::shared_ptr<const PreparedNetwork> preparedNetwork(const Graph& graph)
 
 std::shared_ptr<const PreparedNetwork> preparedNetwork(RecordedNetworks& networks, const Graph& graph)
 {
-    std::any* const kept = networks.beside(graph);
-    if (!kept)
-        return preparedNetwork(graph);
-    if (!kept->has_value())
-        *kept = preparedNetwork(graph);
-    return std::any_cast<std::shared_ptr<const PreparedNetwork>>(*kept);
+    using Kept = std::shared_ptr<const PreparedNetwork>;
+    return std::any_cast<Kept>(networks.beside(graph, [&] { return std::any(preparedNetwork(graph)); }));
 }
 
 } // namespace memscape

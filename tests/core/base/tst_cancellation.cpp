@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A computation that nobody wants any more ends; nobody else's does.
+// A computation that is not wanted any more ends; no other does.
 #include "core/base/cancellation.h"
 #include "core/device/catalogue.h"
 #include "core/experiment/experiment.h"
