@@ -289,7 +289,7 @@ void BudgetField::refresh()
         edit()->setText(restText());
 }
 
-/// While nobody types: "5.94 GB", also where the parameter is empty.
+/// While it is not edited: "5.94 GB", also where the parameter is empty.
 QString BudgetField::restText() const
 {
     const bool known = !countsStates() && std::isfinite(value()) && value() > 0;

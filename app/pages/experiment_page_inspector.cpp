@@ -62,7 +62,7 @@ void ExperimentPage::refreshAnswer(const ShownMeasurement& now)
     const Device* target = device();
     if (!target || !m_prediction || m_info.id != m_id) { // a further page has another question
         m_improvements.clear();
-        m_header->setAnswer({}, {});
+        m_header->setAnswer(m_memory && m_prediction ? m_memory->peakSentence() : QString(), {});
         return;
     }
     const Figures& predicted = m_prediction->predicted->figures;

@@ -20,7 +20,7 @@ QIcon themedIcon(const QString& name);
 void setThemedIcon(QAbstractButton* button, const QString& name);
 void setThemedIcon(QAction* action, const QString& name);
 
-/// Makes the icons of the library known; called once by whoever starts the application.
+/// Makes the icons of the library known; called once by the program that starts the application.
 void initIcons();
 
 } // namespace memscape

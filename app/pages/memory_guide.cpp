@@ -193,6 +193,19 @@ void MemoryGuide::dressPlot(PlotView& view) const
     view.setCallouts(m_timelinePlot.callouts);
 }
 
+QString MemoryGuide::peakSentence() const
+{
+    const MemoryMoment& peak = m_detail->peak;
+    if (peak.live.empty())
+        return {};
+    const LiveTensor& most = peak.live.front();
+    const QString where = peak.module.isEmpty() ? QString() : tr(" of %1").arg(peak.module);
+    return tr("The peak is %1, in the %2 phase%3; the largest part, %4, is %5.")
+        .arg(memoryText(peak.allocated, m_bytes), peak.phase, where, memoryText(most.bytes, m_bytes),
+             most.count > 1 ? tr("%1 tensors of %2").arg(most.count).arg(placeText({}, most.module, most.name))
+                            : placeText({}, most.module, most.name));
+}
+
 int MemoryGuide::cursor() const
 {
     return m_cursor >= 0 ? m_cursor : timeline().peak;

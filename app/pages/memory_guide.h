@@ -52,6 +52,8 @@ public:
     void setPrediction(std::shared_ptr<const Prepared> prepared, ByteStyle bytes);
     const MemoryTimeline& timeline() const { return m_detail->timeline; }
     const QString& doctor() const { return m_doctor; } ///< what runs out of memory, in words
+    /// When the peak is and its largest part: "The peak is 3.1 GiB, in the backward phase of head; …".
+    QString peakSentence() const;
     const QString& caution() const { return m_detail->caution; } ///< what may make every number wrong
     const QString& assumptions() const { return m_detail->assumptions; } ///< about the model, in words
     const std::vector<TextbookFormula>& textbook() const { return m_detail->textbook; }
@@ -64,7 +66,7 @@ public:
     /// What a run took, in the places of the predicted step, to the picture; null: nothing.
     void showMeasured(const Outcome* measured);
 
-    int cursor() const; ///< the event; that of the peak while nobody moved it
+    int cursor() const; ///< the event; that of the peak until the user moves it
     void moveCursor(double event);
     void cursorKey(int key, Qt::KeyboardModifiers modifiers);
     void searchFit(bool on);
