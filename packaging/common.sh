@@ -30,7 +30,7 @@ install() {
     if [ "$(id -u)" != 0 ]; then
         command -v sudo >/dev/null || stop "run this as root, or install yourself: apt-get install ${missing[*]}"
         as_root=(sudo)
-        [ -t 0 ] || as_root=(sudo -n) # without a terminal nobody could answer a question
+        [ -t 0 ] || as_root=(sudo -n) # without a terminal no question can be answered
         "${as_root[@]}" true || stop "sudo would ask for a password and there is no terminal; install yourself: apt-get install ${missing[*]}"
     fi
     say "installing: ${missing[*]}"

@@ -33,7 +33,7 @@ public:
     void progress(int done, int total, const std::string& label) override;
     void point(const std::string& sweepKey, const Point& point) override;
     void note(const std::string& level, const std::string& code, const std::string& text) override;
-    bool cancelled() const override; ///< interrupted, or nobody reads the events any more
+    bool cancelled() const override; ///< interrupted, or the reader of the events is gone
 
     const std::vector<Point>& points() const { return m_points; }
     void clearBar();

@@ -53,7 +53,7 @@ public:
     /// request takes its place.
     void request(const std::string& experiment, const Device& device, const Parameters& parameters,
                  Kind kind = Kind::Answer);
-    /// Nobody wants what is under way any more: cancelled() follows, if anything was.
+    /// What is under way is not wanted any more: cancelled() follows, if anything was.
     void cancel();
     /// What the preparation made of the record that predicted() tells of; null without one.
     const std::shared_ptr<const Prepared>& prepared() const { return m_prepared; }

@@ -32,7 +32,7 @@ class QUndoStack;
 
 namespace memscape {
 
-/// What a page remembers. `parameters` is empty until somebody set one.
+/// What a page remembers. `parameters` is empty until the user has set one.
 struct PageState
 {
     std::optional<Parameters> parameters;

@@ -15,7 +15,7 @@ namespace memscape {
 namespace {
 
 constexpr int mostLanes = 64;
-constexpr int mostWords = 1 << 24; ///< of a document that somebody wrote by hand
+constexpr int mostWords = 1 << 24; ///< of a document that was written by hand
 
 int whole(const Json& object, const char* key, int most = mostWords)
 {

@@ -46,7 +46,7 @@ struct ScheduleUnits
     QString time(double value) const;   ///< "31 ms", "12 units"
 };
 
-/// A schedule that somebody may choose: a point of the plane.
+/// A schedule that the user may choose: a point of the plane.
 struct StrategyPoint
 {
     QString key, label; ///< "sqrt", "√n"

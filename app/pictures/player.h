@@ -21,7 +21,7 @@ class Player final : public QObject
 public:
     explicit Player(QObject* parent = nullptr);
 
-    /// A walk of so many steps. Once somebody has moved the cursor it keeps its share of the walk;
+    /// A walk of so many steps. Once the user has moved the cursor it keeps its share of the walk;
     /// before, it stands at `rest`. Nothing plays on without steps. No signal of the cursor: who
     /// brings a new walk draws it anyway.
     void setSteps(int steps, int rest);
@@ -30,7 +30,7 @@ public:
     void setCursor(int step);               ///< the nearest there is
     bool isPlaying() const { return m_frames.isActive(); }
     void setPlaying(bool playing); ///< from the end it starts again
-    void stopAt(int step);         ///< somebody points at a step: it does not play on
+    void stopAt(int step);         ///< the user points at a step: it does not play on
 
     /// Space, arrow keys (Shift: ten at a time), Page Up and Down, Home and End; false for any other.
     bool takeKey(const QKeyEvent& event);
@@ -45,7 +45,7 @@ private:
 
     int m_steps = 0;
     int m_cursor = -1;
-    bool m_touched = false; ///< somebody moved the cursor
+    bool m_touched = false; ///< the user moved the cursor
     QTimer m_frames;
     double m_progress = 0; ///< of what is played, in steps
 };

@@ -28,7 +28,7 @@ signals:
 
 protected:
     /// After the values of the picture changed: so many steps, and where the cursor stands until
-    /// somebody moves it.
+    /// the user moves it.
     void setSteps(int steps, int rest);
     void stopAt(int step) { m_player.stopAt(step); }
 

@@ -212,7 +212,7 @@ void MainWindow::showProblem(const Error& error, const QString& details)
     m_banner->showError(error, details, {{tr("Restart workers"), restart}}, QStringLiteral("workers"));
 }
 
-/// What does not fit is not tried unless somebody wants that: the worker may be lost, the window not.
+/// What does not fit is not tried unless the user wants that: the worker may be lost, the window not.
 void MainWindow::offerToInsist(const Error& error, const RunningMeasurement& run)
 {
     const auto again = [this, run] { m_runs.measure(run.experiment, run.device, run.parameters, true); };
@@ -429,7 +429,7 @@ void MainWindow::closeEvent(QCloseEvent* event)
 {
     event->ignore();
     if (m_asking)
-        return; // asked already: whoever closes again has not answered yet
+        return; // asked already: closing again is no answer
     if (m_runs.current()) {
         // What is measured so far becomes a record first, so that it can be saved.
         if (!std::exchange(m_closing, true)) {

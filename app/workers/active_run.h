@@ -17,7 +17,7 @@ struct WorkerClient::ActiveRun
     bool cancelled = false;
     std::vector<Point> points; ///< in the order of their first arrival
     std::map<std::pair<double, std::string>, std::size_t> places;
-    std::set<std::size_t> fresh; ///< points that nobody was told of yet
+    std::set<std::size_t> fresh; ///< points that were not announced yet
     std::optional<protocol::Progress> freshProgress;
 
     /// A new point, or the same with more samples in it.

@@ -249,7 +249,7 @@ void WorkerClient::processGone(const Error& why)
             start();
         return;
     }
-    // Announced before the run ends, so that whoever hears of it sees a worker on its way.
+    // Announced before the run ends, so that a listener sees a worker on its way.
     setState(State::Starting);
     const auto backoff = asked ? std::chrono::milliseconds(0)
                                : m_options.firstBackoff * (1 << std::min(m_restarts - 1, 8));

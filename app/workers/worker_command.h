@@ -22,7 +22,7 @@ QStringList defaultWorkerCommand();
 QProcessEnvironment workerEnvironment(QProcessEnvironment ours);
 
 /// Makes the process die with this one and lead a session of its own: without a terminal, ssh asks
-/// for a passphrase in a window or fails at once instead of waiting for an answer nobody sees.
+/// for a passphrase in a window or fails at once instead of waiting for an answer that cannot be given.
 /// The tie is to the thread that starts the process, so start it from the main thread.
 void tieToThisProcess(QProcess& process);
 

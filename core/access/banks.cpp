@@ -60,7 +60,7 @@ bool pairsAreEqual(const std::vector<std::uint32_t>& addresses, std::size_t dist
 }
 
 /// Gives every lane of a phase its wavefront: a bank's first word in the first, its second in the
-/// second. Aligned elements of several words lie in banks that nobody else shares in part, so the first
+/// second. Aligned elements of several words lie in banks that no other element shares in part, so the first
 /// word decides for all.
 int servePhase(std::vector<BankLane>& lanes, const BankPhase& phase)
 {

@@ -7,7 +7,7 @@
 // the array: one pass. An array of structures is a walk whose stride is the structure and whose
 // offset is the field; a misaligned walk has an offset that is no multiple of the element.
 //
-// Left out: eviction and reuse between passes (cache_simulator.h), prefetched lines that nobody
+// Left out: eviction and reuse between passes (cache_simulator.h), prefetched lines that no load
 // asked for, the write-allocate read of a store (count lines twice for stores without it).
 #pragma once
 

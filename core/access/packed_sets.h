@@ -120,7 +120,7 @@ public:
         return found.way;
     }
 
-    /// Whether all ways of a set are filled and none is dirty: nobody hears of what is replaced.
+    /// Whether all ways of a set are filled and none is dirty: no level is told what is replaced.
     bool isPlain(CachePlace place) const { return m_sets[place.set].state == m_all; }
     /// What replace() takes the place of.
     [[gnu::always_inline]] CacheEntry victim(CachePlace place) const

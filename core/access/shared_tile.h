@@ -30,7 +30,7 @@ struct SharedTile
 {
     std::uint32_t width = 4;    ///< B of one element: 1, 2, 4, 8 or 16
     std::uint32_t columns = 32; ///< elements of a row
-    std::uint32_t padding = 0;  ///< elements behind each row that nobody uses
+    std::uint32_t padding = 0;  ///< unused elements behind each row
     std::uint32_t granule = 0;  ///< B exchanged by the swizzle; 0: none
     std::uint32_t mask = 0;     ///< pieces that are exchanged with each other, less one
     std::uint32_t shift = 0;    ///< log₂ of the rows that share 128 bytes

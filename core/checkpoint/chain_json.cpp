@@ -240,7 +240,7 @@ Json chainToJson(const Chain& chain)
     json["forward"] = Json::array();
     json["backward"] = Json::array();
     json["values"] = chain.values;
-    json["saved"] = Json::array({chain.values.front()}); // x_0 is saved by nobody: its own size
+    json["saved"] = Json::array({chain.values.front()}); // no stage saves x_0: its own size
     json["forward_overhead"] = Json::array();
     json["backward_overhead"] = Json::array();
     writeStages(json, chain);

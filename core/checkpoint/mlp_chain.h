@@ -53,7 +53,7 @@ std::int64_t mlpArrayBytes(const MlpShape& shape);
 /// W, b and their gradients of all stages, B: beside the pool, all the time.
 std::int64_t mlpParameterBytes(const MlpShape& shape);
 
-/// The chain in bytes; all times are 0 until somebody who knows the machine fills them in.
+/// The chain in bytes; all times are 0 until a model of the machine fills them in.
 /// Errors: chain.range.
 Result<Chain> mlpChain(const MlpShape& shape);
 

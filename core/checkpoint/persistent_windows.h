@@ -36,7 +36,7 @@ private:
 
 /// Every segment's window. `first` is a lower bound from the operations that every schedule has:
 /// each stage passes with y_{t+1} resident, and runs backward beside its input. `last` is at most
-/// `top`, from which on nobody asks.
+/// `top`, from which on none is asked for.
 std::vector<Window> segmentWindows(const SlotChain& chain, std::int64_t top);
 
 } // namespace memscape::persistent

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the vendor's sheet alone knows of a device: the third basis of a prediction, beside the
 // catalogue (or the description of this machine) and the calibration. Sizes stay, and so does every
-// rate and latency that is specified; what anybody measured, derived or guessed is unknown, and no
+// rate and latency that is specified; what was measured, derived or guessed is unknown, and no
 // derating is applied: the sheet says nothing of the share that streams reach.
 #pragma once
 

@@ -226,7 +226,7 @@ BankConflicts::BankConflicts()
          "4"},
         {"columns", "row length", "Elements of one row of the tile: float tile[32][row length].", ParameterKind::Integer,
          Unit::One, 1, 1024, Scale::Log2, {}, "32", "elements"},
-        {"padding", "padding", "Elements behind each row that nobody uses: float tile[32][row length + padding]. One shifts every row "
+        {"padding", "padding", "Unused elements behind each row: float tile[32][row length + padding]. One shifts every row "
          "by a bank.",
          ParameterKind::Integer, Unit::One, 0, 64, Scale::Linear, {}, "0", "elements"},
         {"swizzle", "swizzle", "Exchange the elements of each row by an XOR with the row's number: conflicts go, and no memory is spent.",

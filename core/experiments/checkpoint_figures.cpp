@@ -103,7 +103,7 @@ Why feasibleWhy(const CheckpointAnswer& answer)
     else
         why.with = fmt::format("{} of {}{}", memoryText(answer, double(answer.chosen.replay.peak)),
                                memoryText(answer, double(answer.budget.memory)),
-                               answer.budget.isGiven ? "" : ", a budget that nobody gave");
+                               answer.budget.isGiven ? "" : ", the budget when none is given");
     why.terms = {{"budget", double(answer.budget.memory), answer.memoryUnit(), "at any moment",
                   answer.budget.isGiven ? "the parameter"
                                         : "half-way between the least and everything kept"}};

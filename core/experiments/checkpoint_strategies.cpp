@@ -25,7 +25,7 @@ namespace {
 
 /// Up to this length every number of slots is tried; beyond, they are bisected.
 constexpr int slotScanLimit = 300;
-/// Longest chain whose table of the mixed variant is made for a comparison nobody asked for.
+/// Longest chain whose table of the mixed variant is made for a comparison that was not asked for.
 constexpr int mixedComparisonLimit = 400;
 constexpr std::int64_t selectiveSlotLimit = 500;
 /// Beyond, only what is quick is compared.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every experiment, in the order of the rail. An explicit list: objects of a static library that
-// nobody names would be dropped by the linker.
+// no other file names would be dropped by the linker.
 #include "core/experiment/experiment.h"
 
 namespace memscape {

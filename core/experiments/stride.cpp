@@ -59,7 +59,7 @@ std::vector<std::string> omitsOf(const Device& device)
         return {"DRAM's own granularity where it is larger than a sector",
                 "sectors written in part, which some memories read first",
                 "other work on the GPU"};
-    return {"lines that prefetchers fetch and nobody uses, except as calibrated",
+    return {"lines that prefetchers fetch in vain, except as calibrated",
             "page walks, except as calibrated", "other programs that use the memory"};
 }
 

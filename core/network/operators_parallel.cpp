@@ -31,7 +31,7 @@ Variable NetworkBuilder::columnInput(Variable x)
     const StorageId storage = m_graph.tensors[result.id()].storage;
     m_gathered.resize(storage + 1);
     m_gathered[storage] = {result.id(), part};
-    retain(part); // until nobody names the whole: a product may still pack the part
+    retain(part); // until no name of the whole is left: a product may still pack the part
     return settled(std::move(result), x);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small line chart as SVG text: a prediction and its measurement on the same axes, for HTML reports
-// and for whoever wants a figure without a display. Predicted is the blue dashed line, measured the
+// and for figures without a display. Predicted is the blue dashed line, measured the
 // orange dots with their band, as everywhere in Memscape; shape says the same as colour.
 //
 // Axes are linear, log2 (bytes, powers of two), log10 or categories; ticks are whole powers or

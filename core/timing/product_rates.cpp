@@ -63,7 +63,7 @@ const Rate* rateOf(const Device& device, std::string_view name)
                                                                              : nullptr;
 }
 
-/// Unknown when nobody measured it.
+/// Unknown where no measurement is known.
 Sourced calibratedRate(const Device& device, const NumberFormat& format)
 {
     if (!device.calibration || !device.calibration->raw.is_object())

@@ -7,7 +7,7 @@
 // Backward (torch/csrc/autograd/engine.cpp): nodes run in reverse order of creation. A node computes
 // the gradients of its inputs in the order of derivatives.yaml, sums broadcast ones, then drops the
 // gradient it was given, then what it had packed, and hands the results on. Two gradients for one
-// tensor are added: into the first where nobody else holds it (since 2.0), else into a new one.
+// tensor are added: into the first where nothing else holds it (since 2.0), else into a new one.
 // A parameter keeps its first gradient as it is when it is dense in the parameter's own order, else
 // a copy; later ones are added into it.
 //

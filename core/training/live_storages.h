@@ -46,7 +46,7 @@ public:
         m_unused.push_back(id);
     }
 
-    /// Somebody else has freed the block.
+    /// Another owner has freed the block.
     void forget(LiveId id)
     {
         if (id)

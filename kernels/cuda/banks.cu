@@ -42,7 +42,7 @@ template <typename Word> static std::uint32_t referenceSum(const BankWork& work)
     return sum * checkedTurns * unrolledRequests * std::uint32_t(checkedWarps);
 }
 
-/// The tile as it stands after everybody has written.
+/// The tile as it stands after all threads have written.
 template <typename Word> static std::vector<Word> referenceTile(const BankWork& work)
 {
     std::vector<Word> tile;

@@ -27,7 +27,7 @@ cudaError_t launchBatchElements(const BatchElements& launch, cudaStream_t stream
 cudaError_t launchBias(float* y, const float* bias, std::uint64_t rows, std::uint64_t width,
                        cudaStream_t stream);
 
-/// A sum is partial sums of blocks, in double, always of the same elements in the same order; whoever reads it
+/// A sum is partial sums of blocks, in double, always of the same elements in the same order; the reader
 /// adds the first batchPartials(…) of them in order.
 constexpr unsigned mostBatchPartials = 1024;
 constexpr unsigned batchPartials(std::uint64_t items, std::uint64_t perBlock)

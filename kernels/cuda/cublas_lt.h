@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's matrix products, cuBLASLt, opened at run time: half a gigabyte that nobody has to install (where
+// NVIDIA's matrix products, cuBLASLt, opened at run time: half a gigabyte that need not be installed (where
 // it is looked for: cublas_lt_places.h). Its
 // few functions are declared here; without the library our own kernel of product.cu multiplies. Float without
 // TF32, no workspace and no split of the inner dimension: the same sizes give the same bits, and no

@@ -31,10 +31,10 @@ struct CublasLtLibrary
 /// Files below `chosen`, which is a file itself or a folder, in the order in which they are tried. None when there is none.
 std::vector<std::string> cublasLtFiles(const std::string& chosen, int driverCuda);
 
-/// What is tried when nobody chose; `driverCuda` as cudaDriverGetVersion() says it, 13000.
+/// What is tried when none was chosen; `driverCuda` as cudaDriverGetVersion() says it, 13000.
 std::vector<std::string> cublasLtNames(int driverCuda);
 
-/// `chosen` may be empty: nobody chose. Then `names`, of files or for the loader.
+/// `chosen` may be empty: none was. Then `names`, of files or for the loader.
 CublasLtLibrary openCublasLt(const std::string& chosen, int driverCuda, const std::vector<std::string>& names);
 
 /// "13.0.2" of 130002.

@@ -72,7 +72,7 @@ Result<Check> checkConversions(Session& session, Format format)
     MEMSCAPE_TRY(bits, narrowed(session, *which, values, saturates));
     for (std::size_t i = 0; i < values.size(); ++i) {
         const std::uint64_t expected = encode(numbers, double(values[i]), how);
-        const bool isNan = std::isnan(values[i]); // its payload is nobody's
+        const bool isNan = std::isnan(values[i]); // its payload does not matter
         check.require(i, isNan ? std::isnan(decode(numbers, bits[i])) : bits[i] == expected,
                       fmt::format("{} is narrowed to {:#x}, not {:#x}", values[i], bits[i], expected));
     }

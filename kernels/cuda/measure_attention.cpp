@@ -3,8 +3,8 @@
 // take their samples in turn, so that a clock that drifts meets both; caches are flushed before every
 // sample. Every version is held against the reference on small shapes before its first sample.
 //
-// Standard attention multiplies with cuBLASLt where it is installed; where it is not and nobody asked
-// for it, the version with our own products and the same arrays runs and says so. Where nobody chose a
+// Standard attention multiplies with cuBLASLt where it is installed; where it is not and was not asked
+// for it, the version with our own products and the same arrays runs and says so. Where the user chose no
 // version and the best one fails its check, the next older one runs, and a note and the record name both;
 // a GPU that is lost with it (run.sticky, run.hung) ends the run, and its error names the version to
 // choose. Memory traffic is not measured: this program reads no hardware counters.
@@ -86,7 +86,7 @@ private:
     std::map<std::int64_t, double> speedups() const;
     Result<std::vector<AttentionTask>> tasksOf(const Parameters& at);
     Result<void> checkOnce(const AttentionTask& task);
-    /// The task, or with an older version where its own fails and nobody `chose` it.
+    /// The task, or with an older version where its own fails and the user chose none (`chose`).
     Result<AttentionTask> rightOne(AttentionTask task, bool chose);
     Result<Running> begin(Measured& into);
     Result<void> sampleInTurn(std::vector<Running>& running);

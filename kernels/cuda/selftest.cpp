@@ -39,7 +39,7 @@ public:
     {
     }
 
-    /// Nothing more can be checked, or somebody wants to stop.
+    /// Nothing more can be checked, or the user wants to stop.
     bool isOver() const { return m_isLost || m_sink.cancelled(); }
     void add(SelftestLine line)
     {

@@ -118,7 +118,7 @@ private:
             error = std::move(visited).error();
             if (endsRun(*error))
                 return fail(*error);
-            forgetCudaError(); // a library's, which nobody asked for
+            forgetCudaError(); // a library's, which was never asked for
             m_sink.note("warning", error->code,
                         labelOf(m_plan, visit.point) + ": " + error->text());
         }

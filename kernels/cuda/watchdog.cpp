@@ -64,7 +64,7 @@ template <typename Query> cudaError_t waitUntilReady(const Query& query)
 cudaError_t waitFor(cudaStream_t stream)
 {
     const cudaError_t error = waitUntilReady([stream] { return cudaStreamQuery(stream); });
-    // It is idle now. A pool gives back what was freed when somebody synchronises, not when one asks.
+    // It is idle now. A pool gives back what was freed when a call synchronises, not when one asks.
     return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting for the GPU, but not for ever. A kernel that never ends (a lost barrier, a new one on its
-// first GPU) would keep a synchronising call of CUDA for good. So whoever waits asks again and again
+// first GPU) would keep a synchronising call of CUDA for good. So a waiting thread asks again and again
 // whether the stream is done: without a pause for the first millisecond, so that short kernels are not
 // kept, then every 0.1 ms, until the deadline: 20 s, or the seconds in MEMSCAPE_GPU_DEADLINE.
 //

@@ -2,7 +2,7 @@
 // Memory whose pages we choose. An array that is walked at random over 256 MiB of 4 KiB pages pays for
 // address translation as much as for memory, so the page size is a parameter of the measurement and
 // not luck: mmap gives whole pages, madvise asks for 2 MiB pages or forbids them, and smaps says
-// afterwards whether the request was granted. Pages are not touched here: whoever writes them first
+// afterwards whether the request was granted. Pages are not touched here: the thread that writes them first
 // decides on which NUMA node they live.
 //
 // Left out: 1 GiB pages and hugetlbfs, which need an administrator.

@@ -52,7 +52,7 @@ struct AttentionWork
 /// Floats that one thread keeps between pieces: tiles and blocks that were converted.
 using AttentionScratch = std::vector<std::vector<float>>;
 
-/// body(thread, piece) for every piece below `count`, each taken once by whoever is free; looks at
+/// body(thread, piece) for every piece below `count`, each taken once by a free thread; looks at
 /// Stop between pieces.
 template <typename Body>
 Result<void> overPieces(HostSession& session, std::int64_t count, const Body& body)

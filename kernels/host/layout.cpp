@@ -60,7 +60,7 @@ private:
     Tensors m_tensors;
     std::map<std::string, std::string> m_checked;
     double m_hugeShare = 0;
-    std::uint64_t m_sum = 0; ///< so that nobody leaves the reads away
+    std::uint64_t m_sum = 0; ///< so that no compiler leaves the reads away
 };
 
 template <typename Work> void LayoutMeasurement::inParts(const TensorWalk& walk, Work&& work)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN's matrix products, opened at run time: 40 MB that nobody has to install. It multiplies in
+// oneDNN's matrix products, opened at run time: 40 MB that need not be installed. It multiplies in
 // what the processor really has for a format: AVX512-BF16 or AMX for BF16, AVX512-VNNI or AMX for
 // INT8. Versions 2 (Debian 12) and 3 differ in how a product is described; its few functions are
 // declared here, their arguments as oneDNN's public header has them.

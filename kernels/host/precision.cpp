@@ -175,7 +175,7 @@ Result<SampleSets> GemmMeasurement::visit(const Parameters& point, int)
         MEMSCAPE_CHECK(m_session.checkStopped());
         repeats.push_back(std::max(1, int(shortestSample / possibleSeconds(once, 0))));
     }
-    // Their time runs from here: whoever is first has checked its kernels before.
+    // Their time runs from here: the first one has checked its kernels before.
     std::vector<StoppingRule> rules(all.size(), {m_session.passOptions(), m_session.clock()});
     do {
         for (std::size_t i = 0; i < all.size(); ++i)

@@ -17,7 +17,7 @@ struct GemmChoice
     GemmKernel kernel;
     Json tried; ///< FLOP/s of one thread by name
 };
-/// Errors: run.skipped with the formats that there are when nobody can multiply in this one,
+/// Errors: run.skipped with the formats that there are when no library multiplies in this one,
 /// check.failed.
 Result<GemmChoice> fastestGemm(HostSession& session, Format format);
 

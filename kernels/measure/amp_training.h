@@ -28,7 +28,7 @@ public:
     virtual ~TrainingMachine() = default;
     virtual const Device& device() const = 0;
     virtual RunSink& sink() = 0;
-    /// Errors: run.skipped where nobody multiplies in the format, check.failed.
+    /// Errors: run.skipped where no library multiplies in the format, check.failed.
     virtual Result<TrainingProducts> products(Format format) = 0;
     /// From here on what disturbs a run is watched; look() is called after every step of all courses.
     virtual void beginWatch() = 0;

@@ -82,7 +82,7 @@ public:
     virtual Result<void> fill(std::uint64_t first, std::int64_t count, float* x, float* t) = 0;
     /// `rate` is that of Update; `countsNorms` costs a pass over x and δ.
     virtual Result<BatchSums> run(const BatchOperations& step, float rate, bool countsNorms) = 0;
-    /// The same without sums, which nobody waits for or times.
+    /// The same without sums, which are not waited for or timed.
     virtual Result<void> learn(const BatchOperations& step, float rate) = 0;
     /// Seconds of one run at a rate of 0, the mean of `repeats`, as the machine's protocol times them.
     virtual Result<double> sample(const BatchOperations& step, int repeats) = 0;

@@ -41,7 +41,7 @@ public:
     Result<BatchStep> gradients(bool countsNorms);
     /// The same and W ← W − rate × gradient, with the accumulation's mean.
     Result<BatchStep> step(double rate);
-    /// A step that nobody times.
+    /// A step that is not timed.
     Result<void> learn(double rate);
     /// Seconds of a step that leaves the weights, see BatchDevice::sample().
     Result<double> sample(int repeats) { return m_device->sample(m_step, repeats); }

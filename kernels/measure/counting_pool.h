@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool over one arena that counts to the byte. It hands out places in an arena that somebody else
+// A pool over one arena that counts to the byte. It hands out places in an arena that another object
 // has (host pages, GPU memory), rounded up to poolGranularity, first fit, and knows what is alive
 // and what the most was. The high water is the peak memory of a live run: not what a system says
 // about a process, but the sum of what was really taken and not yet given back, the quantity that a

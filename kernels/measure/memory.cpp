@@ -62,7 +62,7 @@ std::optional<std::int64_t> lesser(std::optional<std::int64_t> a, std::optional<
 }
 
 /// Of the control group (version 2) that this process is in, and of those around it. Pages of files
-/// that nobody uses are counted there, and given back when they are needed.
+/// that are not in use are counted there, and given back when they are needed.
 std::optional<std::int64_t> leftOfGroups(const std::string& root)
 {
     std::ifstream groups(root + "proc/self/cgroup");

@@ -43,7 +43,7 @@ public:
     virtual Result<void> backward(int stage, const float* x, const float* z, float* gradient,
                                   float* result) = 0;
 
-    /// Not-a-numbers all over one array, so that whoever reads it afterwards shows.
+    /// Not-a-numbers all over one array, so that reading it afterwards shows.
     virtual Result<void> poison(float* array) = 0;
     /// A moment between operations. takeMarks() waits for all of them and gives seconds since the
     /// first.

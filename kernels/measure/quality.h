@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far a measured point can be trusted, as a letter and a sentence.
-//   A  relative IQR < 1 %, the clock held (≥ 97 % of its reference), nobody else on the machine
+//   A  relative IQR < 1 %, the clock held (≥ 97 % of its reference), no other load on the machine
 //   B  < 3 %
 //   C  < 10 %, or the clock sagged, or the machine was shared while we measured
 //   D  everything else, among it too few samples and no samples at all

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a measurement says, as protocol lines. At most thirty points and thirty progress lines a second:
-// nobody sees more, and a window that draws each one would fall behind. What was held back is sent with
+// more cannot be seen, and a window that draws each one would fall behind. What was held back is sent with
 // the next line or at the end; of a point that came several times only the newest.
 #pragma once
 
@@ -23,7 +23,7 @@ public:
     void progress(int done, int total, const std::string& label) override;
     void point(const std::string& sweepKey, const Point& point) override;
     void note(const std::string& level, const std::string& code, const std::string& text) override;
-    /// Also when nobody listens any more.
+    /// Also when the listener is gone.
     bool cancelled() const override { return m_cancelled || m_out.broken(); }
 
     bool insists() const override { return m_insists; }

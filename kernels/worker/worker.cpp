@@ -19,7 +19,7 @@ namespace memscape {
 
 namespace {
 
-/// A line that is not a command: said to whoever listens, and otherwise ignored.
+/// A line that is not a command: reported, and otherwise ignored.
 void reportBadLine(LineWriter& out, const Error& error)
 {
     out.write(protocol::Event {protocol::Note {0, "warning", error.code, error.text()}});

@@ -31,7 +31,7 @@ def find_tools(folders):
 
 
 def read_architecture(cubins, tools, folder):
-    """Of one architecture: complaints, rows of the table, the number of kernels, allowances that nobody takes."""
+    """Of one architecture: complaints, rows of the table, the number of kernels, allowances that no kernel takes."""
     kernels = list(module.kernels_of(cubins, *tools, folder))
     complaints = [f"{kernel.name} {kernel.architecture}: {complaint}" for kernel in kernels for complaint in rules.complaints_of(kernel)]
     rows = dict(table.row(kernel) for kernel in kernels if table.is_counted(kernel))

@@ -141,7 +141,7 @@ void TestPackaging::withoutADisplayTheVerdictsComeLast()
 }
 
 // Neither debconf nor dpkg (whose question about a changed configuration file comes on a fresh image
-// where somebody edited one) may wait for an answer.
+// where one was edited) may wait for an answer.
 void TestPackaging::anInstallationAsksNothing()
 {
     const QTemporaryDir folder;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hopper's own instructions on the host, with the names of flash_hopper_machine.cuh: barriers that
 // count arrivals and bytes, boxes that the copy engine brings, products of a warpgroup. What is done
-// later on a GPU is done later here: a box lands when nobody can go on without it, in any order; a
+// later on a GPU is done later here: a box lands when no warp can go on without it, in any order; a
 // product's sums hold a poison until its warp has waited. The block ends with a message at
 //   - a barrier used before it was made and published, or by others before they all met since;
 //   - shared memory read by a product of a warp that has not seen the box land (whether it has landed
@@ -9,8 +9,8 @@
 //     what a thread knows travels over barriers, from who arrives to who waits;
 //   - a descriptor with another swizzle than 128 bytes, an offset into its pattern, or places outside;
 //   - a product with no fence since registers were touched, sums or left sides touched while it runs,
-//     warps of a warpgroup that start different products, products and boxes that nobody waited for;
-//   - more registers given out than an SM has; a block in which nobody can go on, with who waits where.
+//     warps of a warpgroup that start different products, products and boxes that were not waited for;
+//   - more registers given out than an SM has; a block in which no warp can go on, with who waits where.
 //
 // Left out: the order inside a warpgroup's products, bank conflicts of boxes and products, time.
 #pragma once

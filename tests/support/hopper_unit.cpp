@@ -290,7 +290,7 @@ void HopperUnit::named(int warp, bool waits)
 
 void HopperUnit::nameDeadlock() const
 {
-    std::string text = "nobody can go on:";
+    std::string text = "no warp can go on:";
     for (int warp = 0; warp < int(m_warps.size()); ++warp) {
         for (int lane = 0; lane < lanes; ++lane) {
             const int thread = warp * lanes + lane;

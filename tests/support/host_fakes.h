@@ -37,7 +37,7 @@ private:
     mutable double m_now = 0;
 };
 
-/// One thread, a core at a steady 4 GHz, nobody else, and a clock of the given steps.
+/// One thread, a core at a steady 4 GHz, no other load, and a clock of the given steps.
 inline host::Instruments steadyMachine(std::vector<double> steps)
 {
     host::Instruments instruments;

@@ -180,7 +180,7 @@ void Block::run()
         m_hopper->checkEnd();
 }
 
-/// Everyone has reached the barrier, or nobody will ever go on.
+/// All have reached the barrier, or no thread will ever go on.
 void Block::goOnTogether()
 {
     if (m_hopper && !allStand(Standing::AtBlock))

@@ -312,7 +312,7 @@ MEMSCAPE_KERNEL void gradientsOfKeys(Machine& m, const AttentionSizes& s,
         productOfTiles<Tile>(m, p, keyTile, stage);
         productOfTiles<Tile>(m, ds, valueTile, stage + Tile::queryTileBytes);
         if (s.causal && !seesAll(s, query, warpKey, Tile::keysPerWarp)) // keys beyond the last one
-            maskTransposed(m, p, s, warpKey, query); // are written by nobody
+            maskTransposed(m, p, s, warpKey, query); // are never written
         transposedWeights(m, p, ds, stage + 2 * Tile::queryTileBytes, s.scale * logTwoOfE);
         addProduct<Tile>(m, valueGradient, p, stage + Tile::queryTileBytes);
         addProduct<Tile>(m, keyGradient, ds, stage);

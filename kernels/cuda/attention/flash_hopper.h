@@ -6,7 +6,7 @@
 // Hopper's tensor cores can do. Here
 //
 //   - one thread tells the copy engine which boxes of Q, K and V to bring (cp.async.bulk.tensor); a
-//     barrier in shared memory counts the bytes, and nobody computes an address of an element;
+//     barrier in shared memory counts the bytes, and no thread computes an address of an element;
 //   - four warps together start products of 64 × 128 × 16 that read K and V from shared memory by
 //     themselves (wgmma), and go on while they run;
 //   - a warpgroup has the products of the next tile's scores and of this tile's values running while

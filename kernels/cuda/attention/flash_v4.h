@@ -3,7 +3,7 @@
 //
 // It teaches asynchronous copies: cp.async moves 16 bytes from memory to shared memory without
 // passing registers and without making the thread wait. There are two stages of K and V; while the
-// warps work on one, the other is being filled. One barrier per tile is enough: whoever passes it
+// warps work on one, the other is being filled. One barrier per tile is enough: a warp that passes it
 // has waited for its own copies into the next stage, and knows that all have left the stage that is
 // filled next. Needs sm_80.
 #pragma once

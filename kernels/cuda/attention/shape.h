@@ -109,7 +109,7 @@ MEMSCAPE_BOTH int firstRowTile(const AttentionSizes& s, int firstKey, int rows)
     return int(attentionFirstQuery(firstKey, s.queries, s.keys, s.causal)) / rows;
 }
 
-/// Whether row `row` sees key `key`. Rows beyond the last may be asked for: nobody writes them.
+/// Whether row `row` sees key `key`. Rows beyond the last may be asked for: they are not written.
 MEMSCAPE_BOTH bool sees(const AttentionSizes& s, int row, int key)
 {
     return key < s.keys && (!s.causal || key <= row + (s.keys - s.queries));

@@ -95,7 +95,7 @@ MEMSCAPE_KERNEL void throughStrips(Machine& m, int strips, Copy copy, Multiply m
     for (int strip = 0; strip < strips; ++strip) {
         if constexpr (isAsync) {
             m.template waitForCopies<(ahead > 0 ? ahead - 1 : 0)>();
-            m.syncThreads(); // everybody's copies are there, and nobody reads the stage before any more
+            m.syncThreads(); // all copies are there, and no warp reads the stage before any more
             if (strip + ahead < strips)
                 copy(stage == 0 ? std::uint32_t(ahead * stageBytes) : stage - stageBytes, strip + ahead);
             m.commitCopies();

@@ -200,7 +200,7 @@ private slots:
         QCOMPARE(form.idleText(), QString("Set, but without effect here: stride 16 elements"));
         form.setIdle({"element"});
         QVERIFY(form.idleText().isEmpty());
-        // The schema's own default is no choice of anybody, also where a page opens with another.
+        // The schema's own default is no choice of the user, also where a page opens with another.
         Parameters other = standard();
         other.set("stride", 32.0);
         form.setStandard(other);

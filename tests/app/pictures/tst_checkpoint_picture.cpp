@@ -188,7 +188,7 @@ void TestCheckpointPicture::theKeyboardWalks()
     CheckpointPicture picture;
     picture.resize(800, 400);
     picture.setSchedule(uniformState(16, 8));
-    QCOMPARE(picture.cursor(), picture.state().peak); // where it matters most, until somebody looks elsewhere
+    QCOMPARE(picture.cursor(), picture.state().peak); // where it matters most, until the user looks elsewhere
     const int last = int(picture.state().steps.size()) - 1;
     QTest::keyClick(&picture, Qt::Key_Home);
     QCOMPARE(picture.cursor(), 0);
@@ -251,7 +251,7 @@ void TestCheckpointPicture::playingEnds()
     QTest::keyClick(&picture, Qt::Key_Space);
     QVERIFY(!picture.isPlaying());
     QTest::keyClick(&picture, Qt::Key_Space);
-    picture.hide(); // nobody sees it: it rests
+    picture.hide(); // it is not seen: it rests
     QVERIFY(!picture.isPlaying());
 }
 

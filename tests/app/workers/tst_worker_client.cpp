@@ -372,7 +372,7 @@ private slots:
         }
     }
 
-    /// The system kills when the memory runs out: somebody must be told what to do about it.
+    /// The system kills when the memory runs out: the user must be told what to do about it.
     void aKilledWorkerSpeaksOfMemory()
     {
         Session session(fake({QStringLiteral("killed")}));

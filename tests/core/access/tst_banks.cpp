@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wavefronts against a machine of banks that hands out bytes until nobody waits, against the figures of
+// Wavefronts against a machine of banks that hands out bytes until no lane waits, against the figures of
 // NVIDIA's guides, and against the rule gcd(s, 32); tiles whose elements never meet.
 #include "core/access/banks.h"
 #include "core/access/random.h"
@@ -15,7 +15,7 @@ using namespace memscape;
 namespace {
 
 /// A machine of banks, byte by byte. In every turn each bank opens one word, that of the first lane that
-/// still waits for one of its bytes; whoever has all of its bytes is done.
+/// still waits for one of its bytes; a lane that has all of its bytes is done.
 int turnsOfMachine(const std::vector<std::uint32_t>& addresses, std::uint32_t width, std::size_t together)
 {
     int turns = 0;

@@ -418,7 +418,7 @@ void TestParameter::operationsAreCountedInFlop()
     const Figure flops{"standard_flops", "standard operations", Unit::One, 120259084288.0};
     QCOMPARE(flops.text(), std::string("120 GFLOP"));
     QCOMPARE(Figure({"flops", "operations", Unit::One, 12.0}).text(), std::string("12 FLOP"));
-    // Other counts keep their digits: nobody rounds a number of parameters.
+    // Other counts keep their digits: a number of parameters is not rounded.
     QCOMPARE(Figure({"parameter_count", "parameters", Unit::One, 6738415616.0}).text(), std::string("6738415616"));
 }
 

@@ -89,7 +89,7 @@ void TestHierarchy::everyCatalogueDeviceAnswers()
         double last = 0;
         for (const double latency : prediction->series[0].y) {
             if (std::isnan(latency))
-                continue; // a level whose latency nobody has measured
+                continue; // a level whose latency is not known
             QVERIFY2(latency >= last, device.id.c_str());
             last = latency;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What forms, legends and tables call things says what it is to somebody who has not read the paper.
+// What forms, legends and tables call things says what it is to a reader who has not read the paper.
 #include "core/experiment/experiment.h"
 
 #include <QtTest>

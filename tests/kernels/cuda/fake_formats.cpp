@@ -14,7 +14,7 @@
 
 namespace memscape::cuda {
 
-constexpr std::uint64_t filledElements = 1U << 20; ///< of larger matrices nobody looks at the elements
+constexpr std::uint64_t filledElements = 1U << 20; ///< the elements of larger matrices are not looked at
 
 // Formats: small matrices are really filled; conversions by the definitions of half.h, and of FP8 by
 // looking for the nearest of all its numbers.

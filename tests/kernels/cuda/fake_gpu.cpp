@@ -146,7 +146,7 @@ cudaError_t launchProduct(const ProductLaunch& w, cudaStream_t)
             w.c[row * w.cStride + column] = sum;
         }
     }
-    if (!isSmall && w.cStride == w.columns && w.rows * w.columns <= (1U << 20)) // nobody's, but numbers
+    if (!isSmall && w.cStride == w.columns && w.rows * w.columns <= (1U << 20)) // not looked at, but numbers
         std::fill_n(w.c, w.rows * w.columns, 0.0F);
     FakeGpu& gpu = fakeGpu();
     if (isSmall && gpu.productsUntilWrong >= 0 && gpu.productsUntilWrong-- == 0)
@@ -154,7 +154,7 @@ cudaError_t launchProduct(const ProductLaunch& w, cudaStream_t)
     return fakeLaunch("product", fakeVariant(w.version, w.aTransposed, w.bTransposed),
                       2.0 * double(w.rows) * double(w.columns) * double(w.inner) / gpu.flopsPerSecond);
 }
-/// Of arrays this large the elements are nobody's: they become numbers, whichever, in no time.
+/// Of arrays this large the elements are not looked at: they become numbers, whichever, in no time.
 static bool isLarge(std::uint64_t elements)
 {
     return elements >= (1U << 18);

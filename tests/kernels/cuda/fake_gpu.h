@@ -4,7 +4,7 @@
 // simple model, so that a test knows what must be measured. Every fault that a real GPU can show is
 // a field.
 //
-// Like a real one it loads a kernel at its first launch, keeps the last error until somebody asks for
+// Like a real one it loads a kernel at its first launch, keeps the last error until a call asks for
 // it, holds a thousand launches in its queue, and makes a call wait that needs the stream to be empty.
 // While the gate is closed, what would wait makes the gate give up.
 #pragma once
@@ -71,12 +71,12 @@ struct FakeGpu
 /// Queues a kernel and moves the clock by a launch and `seconds`; the last error. The variant tells
 /// programs of one name apart.
 cudaError_t fakeLaunch(const std::string& kernel, std::uint64_t variant, double seconds);
-/// A kernel that nobody times: no clock is moved.
+/// A kernel that is not timed: no clock is moved.
 cudaError_t fakeQueue(const std::string& kernel, std::uint64_t variant = 0);
 /// Loads a kernel that is launched under another name, as a library's.
 void fakeLoad(const std::string& kernel, std::uint64_t variant);
 cudaError_t fakeError(); ///< the sticky one
-cudaError_t fakeFailure(cudaError_t error); ///< what a call fails with: kept until somebody asks
+cudaError_t fakeFailure(cudaError_t error); ///< what a call fails with: kept until it is asked for
 double fakeNow(); ///< s on the GPU
 double fakeClocks(); ///< of its multiprocessors
 /// One number of several: a variant.

@@ -16,15 +16,15 @@
 namespace {
 
 constexpr int queueCapacity = 1024; // launches of a stream
-constexpr std::size_t flushBytes = 64U << 20; // arrays this large are nobody's: the harness's own
+constexpr std::size_t flushBytes = 64U << 20; // arrays this large are the harness's own
 
 double now = 1; // s on the GPU
 double clocks = 1e9;
 cudaError_t lost = cudaSuccess; // a sticky error
-cudaError_t last = cudaSuccess; // until somebody asks for it
+cudaError_t last = cudaSuccess; // until it is asked for
 bool isStuck = false; // a kernel never ends
 int behindHang = 0; // what is queued behind it
-double dirtyBytes = 0; // of L2, to be written back by whoever needs its lines
+double dirtyBytes = 0; // of L2, to be written back when its lines are needed
 std::set<std::pair<std::string, std::uint64_t>> loaded; // kernels
 memscape::cuda::Gate* held = nullptr; // what the stream waits for
 
@@ -35,7 +35,7 @@ struct Allocation
 };
 std::map<void*, Allocation> allocations;
 std::uint64_t poolUsed = 0, poolHigh = 0;
-std::uint64_t poolFreed = 0; // but kept until somebody synchronises
+std::uint64_t poolFreed = 0; // but kept until a call synchronises
 
 std::map<std::uintptr_t, double> events;
 std::uintptr_t nextEvent = 1;
@@ -66,7 +66,7 @@ void pass(double seconds, double clock)
     clocks += seconds * clock;
 }
 
-/// Keeps an error until somebody asks for it.
+/// Keeps an error until it is asked for.
 cudaError_t noted(cudaError_t error)
 {
     if (lost != cudaSuccess)
@@ -114,7 +114,7 @@ cudaError_t take(void** at, std::uint64_t bytes, bool pooled)
         trimPool(); // it would be taken again
     if (gpu.usedBytes + bytes > gpu.memoryBytes)
         return noted(cudaErrorMemoryAllocation);
-    *at = std::malloc(bytes); // pages that nobody touches cost nothing
+    *at = std::malloc(bytes); // untouched pages cost nothing
     allocations[*at] = {bytes, pooled};
     gpu.usedBytes += bytes;
     poolUsed += pooled ? bytes : 0;
@@ -392,7 +392,7 @@ cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t
 {
     fakeLoad("cudaMemsetAsync", 0);
     queued("cudaMemsetAsync");
-    if (bytes >= flushBytes) // nobody reads it, so nobody writes it
+    if (bytes >= flushBytes) // it is not read, so it is not written
         dirtyBytes = std::min(double(bytes), double(fakeGpu().l2Bytes));
     else if (lost == cudaSuccess)
         std::memset(at, value, bytes);

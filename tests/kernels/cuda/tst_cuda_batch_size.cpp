@@ -213,7 +213,7 @@ void TestCudaBatchSize::whatIsNotTrainedHereSaysWhy()
         QCOMPARE(run.error().place, std::string(place));
         QVERIFY(!run.error().hint.empty());
     }
-    QCOMPARE(fakeGpu().launches, 0); // nobody warmed the GPU up for that
+    QCOMPARE(fakeGpu().launches, 0); // the GPU was not warmed up for that
 }
 
 void TestCudaBatchSize::stopKeepsThePoints()

@@ -215,7 +215,7 @@ void TestCudaWaiting::errorsThatLoseTheContext()
 void TestCudaWaiting::aKernelThatHangsEndsTheRun_data()
 {
     // At a later launch: the kernels that are queued behind it are loaded by then. The first launch of
-    // another one would wait with it, and that nobody can be told.
+    // another one would wait with it, and that cannot be told.
     QTest::addColumn<QString>("kernel");
     QTest::addColumn<int>("launch");
     QTest::addColumn<QString>("id");
@@ -272,7 +272,7 @@ void TestCudaWaiting::aKernelThatHangsEndsTheRun()
 
 void TestCudaWaiting::learningStopsAtTheHang()
 {
-    // Nobody waits for the steps of learning: a thousand launches later one would wait for its place.
+    // The steps of learning are not waited for: a thousand launches later one would wait for its place.
     fakeGpu().hangs = "batch elements";
     fakeGpu().hangsAt = 3000;
     test::Listener listener;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products in every format that this machine has someone for, against sums in double; and what is
-// said about those that it has nobody for.
+// said about those that no library multiplies in.
 #include "kernels/host/gemm.h"
 #include "kernels/host/onednn.h"
 #include "kernels/host/precision.h"

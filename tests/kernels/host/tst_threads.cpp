@@ -102,7 +102,7 @@ private slots:
                 throw std::bad_alloc();
         };
         QVERIFY_EXCEPTION_THROWN(team.run(body), std::bad_alloc);
-        QCOMPARE(calls.load(), 3); // nobody was left behind
+        QCOMPARE(calls.load(), 3); // no thread was left behind
         QVERIFY(team.run([&](int) { ++calls; }) >= 0); // it works on, and has forgotten it
         QCOMPARE(calls.load(), 6);
     }

@@ -261,7 +261,7 @@ private slots:
         RunningWorker worker;
         worker.run(1);
         worker.eventsUntil([](const Event& event) { return std::holds_alternative<Sample>(event); });
-        worker.send(Command {Cancel {99}}); // somebody else's
+        worker.send(Command {Cancel {99}}); // of another run
         worker.send(Command {Cancel {1}});
         const Done done = lastDone(worker.eventsUntilDone(1));
         QCOMPARE(done.status, std::string("cancelled"));
