@@ -136,13 +136,13 @@ ShortAnswer checkpointAnswer(const Figures& figures)
 {
     Said said(figures);
     if (said.has("feasible") && !(said.number("feasible") > 0))
-        return {"No schedule fits that budget.", "peak", false, {"strategy", "batch"}};
+        return {"No schedule fits that budget.", "peak", false, {"strategy"}};
     const double again = said.number("recomputed_forwards");
     return said.answer(again > 0 ? fmt::format("{} at the peak and {} a step, {} computed again; no schedule needs less than {}.", said.text("peak"),
                                                said.text("makespan"), counted(again, "forward", "forwards"), said.text("lower_bound_memory"))
                                  : fmt::format("Everything is kept: {} at the peak, {} a step; no schedule needs less than {}.", said.text("peak"),
                                                said.text("makespan"), said.text("lower_bound_memory")),
-                       "peak", false, {"strategy", "batch"});
+                       "peak", false, {"strategy"});
 }
 
 ShortAnswer batchSizeAnswer(const Figures& figures)

@@ -60,7 +60,7 @@ private slots:
         QTest::addColumn<QString>("id");
         QTest::addColumn<QString>("link");
         QTest::newRow("serving") << "inference-memory" << "weight_precision=";
-        QTest::newRow("checkpointing") << "checkpoint" << "batch=";
+        QTest::newRow("checkpointing") << "checkpoint" << "strategy=";
     }
     void pagesOfMemoryLinkWhatWouldTakeLess()
     {
