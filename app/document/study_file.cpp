@@ -138,13 +138,14 @@ bool StudyDocument::adoptLock(const QString& path)
 
 void tellMachinesApart(std::vector<Record>& records)
 {
-    const std::string here = describeHost().name;
+    const Device here = describeHost();
     for (Record& record : records) {
         Device& device = record.device;
         const std::string elsewhere = "cpu of " + device.name;
-        if (device.id == "cpu" && device.name != here)
+        const bool isHere = isSameProcessor(device, here);
+        if (device.id == "cpu" && !isHere)
             device.id = elsewhere;
-        else if (device.id == elsewhere && device.name == here)
+        else if (device.id == elsewhere && isHere)
             device.id = "cpu"; // back on its machine
     }
 }

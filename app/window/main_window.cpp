@@ -159,10 +159,11 @@ void MainWindow::build()
     connect(&m_settings, &Settings::changed, this, &MainWindow::applySettings);
     connect(m_files, &StudyFiles::recordsAdded, this, &MainWindow::showPage);
     connect(m_files, &StudyFiles::recordOpened, this, [this] {
-        if (m_document.records().empty()
-            || !showPage(QString::fromStdString(m_document.records().front().experiment)))
-            return;
-        page()->useRecord(0);
+        // Every page shows the first record of its experiment; the page of the first record is the last to be shown.
+        for (std::size_t i = m_document.records().size(); i-- > 0;) {
+            if (showPage(QString::fromStdString(m_document.records()[i].experiment)))
+                page()->useRecord(int(i));
+        }
         m_document.undoStack()->setClean(); // looking at a record is no change that wants saving
     });
     connect(m_files, &StudyFiles::modelFileOpened, this, [this](const QString& path) {

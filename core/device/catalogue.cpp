@@ -131,6 +131,16 @@ fs::path calibrationPath(const std::string& id)
     return data / "memscape/devices" / (name + ".json");
 }
 
+bool isSameProcessor(const Device& device, const Device& other)
+{
+    const auto holdsTheSame = [&](const MemoryLevel& level) {
+        const MemoryLevel* twin = level.kind == LevelKind::Cache ? other.level(level.id) : nullptr;
+        return !twin || !twin->capacity.known() || !level.capacity.known() || twin->capacity.value == level.capacity.value;
+    };
+    return device.name == other.name && device.units == other.units
+        && std::all_of(device.levels.begin(), device.levels.end(), holdsTheSame);
+}
+
 Device withCalibration(Device device)
 {
     const fs::path path = calibrationPath(device.id);
@@ -142,10 +152,12 @@ Device withCalibration(Device device)
         device.notes.push_back("the calibration is not used: " + calibrated.error().text());
         return device;
     }
-    if (calibrated->name != device.name || calibrated->units != device.units) {
+    if (!isSameProcessor(*calibrated, device)) {
+        const MemoryLevel* cache = calibrated->lastCache();
         device.notes.push_back(
-            fmt::format("the calibration {} is not used: it was made on {} with {} cores",
-                        path.string(), quotedForMessage(calibrated->name), calibrated->units));
+            fmt::format("the calibration {} is not used: it was made on {} with {} cores{}",
+                        path.string(), quotedForMessage(calibrated->name), calibrated->units,
+                        cache ? fmt::format(" and {} of {}", quantityText(cache->capacity.value, Unit::Byte), cache->id) : ""));
         return device;
     }
     calibrated->id = device.id;

@@ -27,8 +27,12 @@ Result<Device> findDevice(const std::string& id);
 /// ~/.local/share/memscape/devices/cpu.json; "cuda:0" becomes cuda-0.json.
 std::filesystem::path calibrationPath(const std::string& id);
 
+/// As far as descriptions tell: by name, by cores, and by what the caches hold, for a virtual machine says "AMD EPYC"
+/// of several processors.
+bool isSameProcessor(const Device& device, const Device& other);
+
 /// `device` as calibrated by the file at calibrationPath(device.id), when there is one and it was
-/// made on a device of the same name; else `device` with a note that says why it was not used.
+/// made on this processor (isSameProcessor); else `device` with a note that says why it was not used.
 Device withCalibration(Device device);
 
 /// This machine's CPU from sysfs and /proc: cores, caches with ways and lines, clock, memory, pages.

@@ -62,6 +62,7 @@ private slots:
     {
         m_window->document().addRecord(sampleRecord("stride", {}));
         m_window->files().openExample();
+        QCOMPARE(m_window->page()->experiment().id(), m_window->document().records().front().experiment);
         const auto& records = m_window->document().records();
         QVERIFY(!records.empty());
         QVERIFY(m_window->document().fileName().isEmpty());
@@ -69,8 +70,9 @@ private slots:
             QVERIFY(record.measured && record.predicted);
             const DeviceEntry* entry = m_window->devices().find(record.device.id);
             QVERIFY2(entry, record.device.id.c_str());
-            QVERIFY(entry->source == DeviceSource::Record || record.device.name == describeHost().name);
+            QVERIFY(entry->source == DeviceSource::Record || record.device.id == "cpu");
             QVERIFY(m_window->showPage(QString::fromStdString(record.experiment)));
+            QCOMPARE(m_window->page()->deviceId(), record.device.id);
         }
         QVERIFY(m_window->banner().texts().isEmpty());
         QCOMPARE(QString::fromStdString(m_window->page()->deviceId()).isEmpty(), false);
@@ -88,10 +90,15 @@ private slots:
         QCOMPARE(m_window->page()->deviceId(), std::string("cpu of Some other processor"));
         m_window->page()->updateNow();
         QTRY_VERIFY(m_window->page()->header()->measureButton()->toolTip().contains("machine of a record"));
-        record.device.name = describeHost().name;
+        record.device = describeHost();
         QVERIFY(writeRecord(file.toStdString(), record));
         QVERIFY(m_window->files().openPath(file));
         QCOMPARE(m_window->document().records().back().device.id, std::string("cpu"));
+        // Virtual machines of one name have different processors.
+        ++record.device.units;
+        QVERIFY(writeRecord(file.toStdString(), record));
+        QVERIFY(m_window->files().openPath(file));
+        QCOMPARE(m_window->document().records().back().device.id, "cpu of " + record.device.name);
     }
 
     void brokenFilesLeaveTheStudyAloneAndSayWhy_data()

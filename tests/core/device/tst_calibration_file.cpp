@@ -63,6 +63,30 @@ private slots:
         QVERIFY(found.notes.back().find("Some other CPU") != std::string::npos);
     }
 
+    /// A virtual machine says "AMD EPYC" of several processors, and may be given more cores tomorrow.
+    void of_another_machine_of_the_same_name()
+    {
+        const Device here = describeHost();
+        Device device = here;
+        device.units *= 2;
+        QVERIFY(!isSameProcessor(device, here));
+        device = here;
+        for (MemoryLevel& level : device.levels)
+            if (level.kind == LevelKind::Dram)
+                level.capacity.value /= 2; // what the system keeps for itself changes from boot to boot
+        QVERIFY(isSameProcessor(device, here));
+        device.basis = "calibrated";
+        for (MemoryLevel& level : device.levels)
+            if (level.kind == LevelKind::Cache)
+                level.capacity = {3 * 65536.0, Evidence::Specified, "another processor", {}};
+        if (const MemoryLevel* cache = here.lastCache(); !cache || !cache->capacity.known())
+            QSKIP("this machine does not say what its caches hold");
+        save("cpu", jsonText(deviceToJson(device)));
+        const Device found = *findDevice("cpu");
+        QCOMPARE(found.basis, std::string("described"));
+        QVERIFY2(found.notes.back().find("192 KiB of") != std::string::npos, found.notes.back().c_str());
+    }
+
     void broken_data()
     {
         QTest::addColumn<QString>("text");
