@@ -37,11 +37,22 @@ void quietTables(QTextDocument& document)
     }
 }
 
+/// What the chapter on accuracy says of the page of that title; nothing where it names none.
+QString accuracyOf(const QString& title)
+{
+    for (const QString& part : helpChapter(QStringLiteral("accuracy")).split(QStringLiteral("\n## ")).mid(1)) {
+        const auto end = part.indexOf(u'\n');
+        if (part.left(end).split(QStringLiteral(", ")).contains(title))
+            return part.mid(end).trimmed();
+    }
+    return {};
+}
+
 } // namespace
 
-QString startHelp()
+QString helpChapter(const QString& name)
 {
-    QFile file(QStringLiteral(":/help/start.md"));
+    QFile file(QStringLiteral(":/help/%1.md").arg(name));
     return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
 }
 
@@ -86,6 +97,8 @@ QString experimentHelp(const Experiment& experiment)
                         .arg(QString::fromStdString(choice.key),
                              QString::fromStdString(choice.help));
     }
+    if (const QString accuracy = accuracyOf(QString::fromStdString(experiment.title())); !accuracy.isEmpty())
+        text += QStringLiteral("\n## %1\n\n%2\n").arg(tr("What it was checked against"), accuracy);
     return text;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Help pages: Markdown from resources/help, the list of shortcuts made from the actions, what an
-// experiment models and leaves out.
+// Help pages: the chapters of resources/help, the list of shortcuts made from the actions, what an
+// experiment models, leaves out and was checked against.
 #pragma once
 
 #include "app/window/actions.h"
@@ -12,7 +12,8 @@ class QWidget;
 
 namespace memscape {
 
-QString startHelp();
+/// A chapter of resources/help as Markdown: "start", "measuring", "accuracy", "glossary".
+QString helpChapter(const QString& name);
 QString shortcutsHelp(const Actions& actions);
 QString experimentHelp(const Experiment& experiment);
 QString aboutHelp();

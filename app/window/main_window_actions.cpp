@@ -151,7 +151,13 @@ void MainWindow::connectHelpActions()
         showHelp(this, QString::fromStdString(page.experiment().title()),
                  experimentHelp(page.experiment()));
     });
-    on("help.start", [this] { showHelp(this, tr("Getting started"), startHelp()); });
+    const auto onChapter = [this](const char* action, const QString& title, const char* chapter) {
+        on(action, [this, title, chapter] { showHelp(this, title, helpChapter(QString::fromLatin1(chapter))); });
+    };
+    onChapter("help.start", tr("Getting started"), "start");
+    onChapter("help.measuring", tr("How Memscape measures"), "measuring");
+    onChapter("help.accuracy", tr("What was checked against what"), "accuracy");
+    onChapter("help.glossary", tr("The words"), "glossary");
     on("help.first", [this] { m_settings.setFirstSteps(0); });
     on("help.shortcuts",
        [this] { showHelp(this, tr("Keyboard shortcuts"), shortcutsHelp(m_actions)); });

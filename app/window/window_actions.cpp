@@ -139,6 +139,10 @@ void defineSettingsAndHelp(Actions& actions)
                  tr("What it models and what it leaves out"), "info", {keys("F1")}, "help", 0});
     actions.add({"help.start", tr("&Getting started"), tr("Five minutes with Memscape"), {}, {},
                  "help", 0});
+    actions.add({"help.measuring", tr("How it mea&sures"), tr("What is measured, and what a prediction stands on"), {}, {}, "help", 0});
+    actions.add({"help.accuracy", tr("What was &checked"), tr("Every page's numbers, what they were held against, how far off they were"), {}, {},
+                 "help", 0});
+    actions.add({"help.glossary", tr("The &words"), tr("Warp, working set, ridge, ZeRO … in a sentence each"), {}, {}, "help", 0});
     actions.add({"help.first", tr("Show the &first steps"), tr("The row of suggestions above the page"), {}, {},
                  "help", 0});
     actions.add({"help.shortcuts", tr("&Keyboard shortcuts"), tr("All of them"), {},

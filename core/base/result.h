@@ -49,7 +49,7 @@ inline tl::unexpected<Error> fail(Error error)
     return tl::unexpected<Error>(std::move(error));
 }
 
-/// Exit codes of the command line, a contract: see README, "The command line".
+/// Exit codes of the command line, a contract: see resources/help/command-line.md.
 enum class ExitCode { Done = 0, Failed = 1, BadInput = 2, NoDevice = 3, Interrupted = 130 };
 
 /// Which exit code an error ends the program with: "device.*" is NoDevice, "run.cancelled" is

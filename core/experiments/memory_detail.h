@@ -32,7 +32,7 @@ std::optional<std::int64_t> capacityOf(const Device& device);
 /// when unknown.
 Json capacityJson(const Device& device);
 
-/// Predicted peaks of whole steps differ by up to 3 % from what PyTorch reserves (README, the training step):
+/// Predicted peaks of whole steps differ by up to 3 % from what PyTorch reserves (resources/help/accuracy.md):
 /// with less room than that left, what is predicted to fit may not.
 inline constexpr double fitMargin = 0.03;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters that training-memory and inference-memory share, and what they mean: which network
-// is built and how it is run. The keys are a contract (README, "The command line").
+// is built and how it is run. The keys are a contract (resources/help/command-line.md).
 #pragma once
 
 #include "core/device/device.h"

@@ -3,7 +3,9 @@
 // the files of the desktop.
 #include <QtTest>
 
+#include <QDir>
 #include <QFile>
+#include <QFileInfo>
 #include <QProcess>
 #include <QRegularExpression>
 #include <QStandardPaths>
@@ -30,6 +32,8 @@ private slots:
     void programsAreHardened_data();
     void programsAreHardened();
     void readmeShowsBothCommands();
+    void linksOfTextsLead_data();
+    void linksOfTextsLead();
 };
 
 namespace {
@@ -292,6 +296,29 @@ void TestPackaging::readmeShowsBothCommands()
     const auto picture = QRegularExpression(R"(!\[[^\]]*\]\(([^)]+)\))").match(first);
     QVERIFY(picture.hasMatch());
     QVERIFY2(QFile::exists(source + '/' + picture.captured(1)), qPrintable(picture.captured(1)));
+}
+
+void TestPackaging::linksOfTextsLead_data()
+{
+    QTest::addColumn<QString>("text");
+    QStringList texts{"README.md", ".github/CONTRIBUTING.md"};
+    for (const QString& name : QDir(source + "/resources/help").entryList({"*.md"}))
+        texts << "resources/help/" + name;
+    for (const QString& text : texts)
+        QTest::newRow(qPrintable(text)) << text;
+}
+
+void TestPackaging::linksOfTextsLead()
+{
+    QFETCH(QString, text);
+    const QString content = read(text);
+    QVERIFY(!content.isEmpty());
+    static const QRegularExpression link(R"(\]\(([^)#]+)\))");
+    for (const QRegularExpressionMatch& match : link.globalMatch(content)) {
+        const QString target = match.captured(1);
+        if (!target.contains("://"))
+            QVERIFY2(QFile::exists(QFileInfo(source + '/' + text).path() + '/' + target), qPrintable(target));
+    }
 }
 
 QTEST_GUILESS_MAIN(TestPackaging)

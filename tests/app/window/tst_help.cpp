@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The chapters of resources/help in the window: each is there, and what was checked stands on the pages' own help.
+#include "app/window/help_dialog.h"
+#include "core/experiment/experiment.h"
+
+#include <QTest>
+#include <QTextDocument>
+
+using namespace memscape;
+
+class TestHelp : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void everyChapterIsThere_data()
+    {
+        QTest::addColumn<QString>("name");
+        for (const char* name : {"start", "measuring", "accuracy", "glossary"})
+            QTest::newRow(name) << name;
+    }
+    void everyChapterIsThere()
+    {
+        QFETCH(QString, name);
+        QVERIFY(helpChapter(name).startsWith(QStringLiteral("# ")));
+        QTextDocument document;
+        document.setMarkdown(helpChapter(name));
+        QVERIFY(document.blockCount() > 10);
+    }
+
+    void whatIsNoChapterIsEmpty() { QVERIFY(helpChapter(QStringLiteral("nothing")).isEmpty()); }
+
+    void everyCheckBelongsToAPage()
+    {
+        QStringList titles;
+        for (const Experiment* experiment : experiments())
+            titles << QString::fromStdString(experiment->title());
+        const QStringList parts = helpChapter(QStringLiteral("accuracy")).split(QStringLiteral("\n## ")).mid(1);
+        QVERIFY(parts.size() > 3);
+        for (const QString& part : parts)
+            for (const QString& title : part.left(part.indexOf(u'\n')).split(QStringLiteral(", ")))
+                QVERIFY2(titles.contains(title), qPrintable(title));
+    }
+
+    void aPagesHelpSaysWhatWasChecked()
+    {
+        const QString help = experimentHelp(**findExperiment("checkpoint"));
+        QVERIFY(help.contains(QStringLiteral("What it was checked against")));
+        QVERIFY(help.contains(QStringLiteral("Revolve: advances")));
+        QVERIFY(!help.contains(QStringLiteral("linear layer's weight in NF4"))); // of another page
+        QVERIFY(!experimentHelp(**findExperiment("bank-conflicts")).contains(QStringLiteral("What it was checked against")));
+    }
+};
+
+QTEST_MAIN(TestHelp)
+#include "tst_help.moc"
