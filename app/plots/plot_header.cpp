@@ -97,6 +97,44 @@ void paintCard(QPainter& painter, const PlotState& state, const PlotMapper& map,
     }
 }
 
+/// The legend in one row of that rectangle, its longest names shortened alike; nothing where less than `least` of a
+/// shortened name would be left.
+std::vector<LegendEntry> legendInARow(const PlotState& state, const QRectF& place, double least)
+{
+    const double u = plotUnit();
+    const QFontMetricsF metrics(plotFont(0.88));
+    std::vector<double> names;
+    double room = place.width() + 14 * u;
+    for (const Curve& curve : state.curves) {
+        if (!curve.listed)
+            continue;
+        names.push_back(metrics.horizontalAdvance(curve.name));
+        room -= swatchWidth(curve) + 26 * u; // before the name 8, behind it 4, between two entries 14
+    }
+    std::sort(names.begin(), names.end());
+    double widest = names.empty() ? 0 : names.back();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const double share = room / double(names.size() - i);
+        if (names[i] > share) {
+            if (share < least)
+                return {};
+            widest = share;
+            break;
+        }
+        room -= names[i];
+    }
+    std::vector<LegendEntry> entries;
+    double x = place.left();
+    for (std::size_t c = 0; c < state.curves.size(); ++c) {
+        if (!state.curves[c].listed)
+            continue;
+        const double width = swatchWidth(state.curves[c]) + 12 * u + std::min(metrics.horizontalAdvance(state.curves[c].name), widest);
+        entries.push_back({c, QRectF(x, place.top(), width, place.height())});
+        x += width + 14 * u;
+    }
+    return entries;
+}
+
 } // namespace
 
 PlotHeader layoutHeader(const PlotState& state, double width, double height)
@@ -136,8 +174,11 @@ PlotHeader layoutHeader(const PlotState& state, double width, double height)
     const double axis = 40 * u; // below the curves: numbers and a name
     const bool isLow = bottom + textMetrics.height() + 12 * u > 0.4 * (height - axis);
     if (isLow && !beside && titleWidth > 0) {
-        header.legend.clear();
-        bottom = header.title.bottom();
+        const double left = header.title.right() + 24 * u;
+        header.legend = legendInARow(state, QRectF(left, header.title.top(), width - 8 * u - left, row), 40 * u);
+        if (header.legend.empty() && header.title.bottom() + row < 0.4 * (height - axis))
+            header.legend = legendInARow(state, QRectF(8 * u, header.title.bottom(), width - 16 * u, row), 24 * u);
+        bottom = header.legend.empty() ? header.title.bottom() : header.legend.front().rect.bottom();
     }
     if (!state.y.label.isEmpty() && !state.empty() && !isLow) {
         header.yLabel = QRectF(8 * u, bottom, width - 16 * u, textMetrics.height());
@@ -168,8 +209,8 @@ void paintHeader(QPainter& painter, const PlotState& state, const PlotHeader& he
         const QRectF swatch(entry.rect.left(), entry.rect.top(), sample, entry.rect.height());
         paintSwatch(painter, swatch, styleOf(curve, theme), theme.background);
         painter.setPen(static_cast<int>(entry.curve) == hovered ? theme.text : theme.textDim);
-        painter.drawText(entry.rect.adjusted(sample + 8 * u, 0, 20, 0),
-                         Qt::AlignLeft | Qt::AlignVCenter, curve.name);
+        const QRectF name = entry.rect.adjusted(sample + 8 * u, 0, 0, 0);
+        painter.drawText(name, Qt::AlignLeft | Qt::AlignVCenter, QFontMetricsF(painter.font()).elidedText(curve.name, Qt::ElideRight, name.width()));
     }
     painter.setOpacity(1);
     painter.setFont(plotFont(0.85));

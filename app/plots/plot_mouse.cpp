@@ -319,11 +319,13 @@ void PlotView::Private::hover(QPointF at)
     const bool inside = map.rect.contains(at);
     const int marker = markerAt(at);
     QWidget* widget = scene.widget();
+    const int entry = legendAt(at);
+    widget->setToolTip(entry < 0 ? QString() : scene.state().curves[std::size_t(entry)].name); // it may be shortened
     if (marker >= 0 || (inside && markerAlong(curveAt(at)) >= 0))
         widget->setCursor(Qt::SizeHorCursor);
     else if (inside && lonePointAt(at) != at)
         widget->setCursor(Qt::PointingHandCursor);
-    else if (legendAt(at) >= 0)
+    else if (entry >= 0)
         widget->setCursor(Qt::PointingHandCursor);
     else if (!inside && at.y() > map.rect.bottom())
         widget->setCursor(Qt::SizeHorCursor);

@@ -19,7 +19,8 @@ struct LegendEntry
 };
 
 /// Title on the left, legend on the right or, when that is too narrow, in rows below it. Where they
-/// would take most of `height` the rows and the axis' name go: the curves are what one came for.
+/// would take most of `height` the axis' name goes and the legend has one row, its names shortened, or none: the
+/// curves are what one came for.
 struct PlotHeader
 {
     double height = 0;

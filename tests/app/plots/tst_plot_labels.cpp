@@ -64,6 +64,28 @@ private slots:
         QVERIFY(low.height < 0.35 * 130);
     }
 
+    void aLowPlotShortensTheNamesOfItsLegend()
+    {
+        PlotState state = stateOf({peaked(CurveRole::Predicted, 1), peaked(CurveRole::Measured, 0.5), peaked(CurveRole::Variant, 0.3)});
+        state.title = QStringLiteral("Bandwidth");
+        state.curves[1].name = QStringLiteral("a workstation with a name that would fill the row alone, and more");
+        state.curves[2].name = QStringLiteral("short");
+        const PlotHeader header = layoutHeader(state, 500, 170);
+        QCOMPARE(header.legend.size(), std::size_t(3));
+        double right = 0;
+        for (const LegendEntry& entry : header.legend) {
+            QCOMPARE(entry.rect.top(), header.legend.front().rect.top());
+            QVERIFY(entry.rect.left() >= right && !entry.rect.intersects(header.title));
+            right = entry.rect.right();
+        }
+        QVERIFY(right <= 500);
+        QVERIFY(header.height < 0.4 * 170);
+        // Only the long name is shortened.
+        const PlotHeader wide = layoutHeader(state, 1500, 420);
+        QCOMPARE(header.legend[2].rect.width(), wide.legend[2].rect.width());
+        QVERIFY(header.legend[1].rect.width() < wide.legend[1].rect.width());
+    }
+
     void aLimitsNameCoversNoCurve_data()
     {
         QTest::addColumn<QSize>("size");
