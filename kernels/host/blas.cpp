@@ -68,7 +68,7 @@ BlasLibrary openLibrary()
 }
 
 /// Sizes of the interface are ints.
-bool fits(const ProductWork& work)
+[[maybe_unused]] bool fits(const ProductWork& work)
 {
     constexpr auto most = static_cast<std::size_t>(std::numeric_limits<int>::max());
     return std::max({work.rows, work.columns, work.inner, work.aStride, work.bStride, work.cStride})
