@@ -67,7 +67,7 @@ Result<void> fillOperand(Session& session, Format format, Buffer& matrix, std::i
     return session.synchronize("filling the matrices");
 }
 
-/// Refused before anything is allocated, unless the user insists.
+/// Refused before anything is allocated, unless the user forces it.
 Result<void> checkFits(const Session& session, const NumberFormat& numbers, const GemmShape& shape)
 {
     const double bytes = gemmBytes(numbers, shape), free = double(session.freeBytes());

@@ -32,7 +32,7 @@ public:
     int multiprocessors() const { return m_multiprocessors; }
     std::uint64_t l2Bytes() const { return m_l2Bytes; }
     std::uint64_t freeBytes() const; ///< 0 when the device does not answer
-    /// The user insists on sizes that are predicted not to fit (backend.h).
+    /// The user forces sizes that are predicted not to fit (backend.h).
     bool isInsisted() const { return m_isInsisted; }
     void setInsisted(bool insisted) { m_isInsisted = insisted; }
     cudaStream_t stream() const { return m_stream; }
