@@ -13,6 +13,7 @@
 #include <QDialog>
 #include <QDialogButtonBox>
 #include <QFile>
+#include <QScreen>
 #include <QTextBrowser>
 #include <QTextTable>
 #include <QVBoxLayout>
@@ -127,7 +128,8 @@ void showHelp(QWidget* parent, const QString& title, const QString& markdown)
     auto* column = new QVBoxLayout(dialog);
     column->addWidget(text, 1);
     column->addWidget(buttons);
-    dialog->resize(640, 560);
+    // wide enough for the widest table of the chapters, within the screen
+    dialog->resize(QSize(900, 700).boundedTo(dialog->screen()->availableSize() * 0.9));
     dialog->show();
 }
 

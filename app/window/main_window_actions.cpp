@@ -157,7 +157,7 @@ void MainWindow::connectHelpActions()
     onChapter("help.start", tr("Getting started"), "start");
     onChapter("help.measuring", tr("How Memscape measures"), "measuring");
     onChapter("help.accuracy", tr("What was checked against what"), "accuracy");
-    onChapter("help.glossary", tr("The words"), "glossary");
+    onChapter("help.glossary", tr("Glossary"), "glossary");
     on("help.first", [this] { m_settings.setFirstSteps(0); });
     on("help.shortcuts",
        [this] { showHelp(this, tr("Keyboard shortcuts"), shortcutsHelp(m_actions)); });

@@ -142,7 +142,7 @@ void defineSettingsAndHelp(Actions& actions)
     actions.add({"help.measuring", tr("How it mea&sures"), tr("What is measured, and what a prediction stands on"), {}, {}, "help", 0});
     actions.add({"help.accuracy", tr("What was &checked"), tr("Every page's numbers, what they were held against, how far off they were"), {}, {},
                  "help", 0});
-    actions.add({"help.glossary", tr("The &words"), tr("Warp, working set, ridge, ZeRO … in a sentence each"), {}, {}, "help", 0});
+    actions.add({"help.glossary", tr("G&lossary"), tr("Warp, working set, ridge, ZeRO … in a sentence each"), {}, {}, "help", 0});
     actions.add({"help.first", tr("Show the &first steps"), tr("The row of suggestions above the page"), {}, {},
                  "help", 0});
     actions.add({"help.shortcuts", tr("&Keyboard shortcuts"), tr("All of them"), {},
