@@ -40,12 +40,9 @@ ExperimentPage::ExperimentPage(const Experiment& experiment, PageServices servic
     setObjectName(QStringLiteral("page"));
     setAttribute(Qt::WA_StyledBackground);
     build();
+    m_extension = makePageExtension({experiment, m_picture, m_plot, m_inspector->form(), m_predictor}, this);
     buildStrip();
     connectAll();
-    if (MemoryGuide::guides(experiment))
-        buildMemory();
-    if (CheckpointGuide::guides(experiment))
-        buildCheckpoint();
     m_timer.setSingleShot(true);
     m_timer.setInterval(0);
     connect(&m_timer, &QTimer::timeout, this, &ExperimentPage::updateNow);
@@ -114,6 +111,8 @@ void ExperimentPage::connectAll()
                     chooseRecord(-1);
             });
     connectPredictor();
+    connect(m_extension, &PageExtension::edited, this, &ExperimentPage::editText);
+    connect(m_extension, &PageExtension::markersChanged, this, [this] { m_plot->view()->setMarkers(markers()); });
     connect(&m_bases, &BasisPredictions::changed, this, [this] { schedule(Outputs); });
     connect(&m_improvements, &ImprovementFinder::found, this, [this] { schedule(Outputs); });
     connect(m_header, &PageHeader::measureWanted, this, &ExperimentPage::measure);
@@ -169,7 +168,7 @@ void ExperimentPage::connectPredictor()
                 m_isStopped = false;
                 // Advice brings those about memory; until then the last ones stay.
                 const Json& detail = m_prediction->predicted->detail;
-                if (!m_memory || detail.contains("claims"))
+                if (!m_extension->claimsComeLater() || detail.contains("claims"))
                     m_claims = readClaims(detail);
                 m_plot->setBusy(false);
                 m_longWait.start();
@@ -204,28 +203,6 @@ void ExperimentPage::connectPredictor()
     });
 }
 
-void ExperimentPage::buildMemory()
-{
-    m_memory = new MemoryGuide(m_experiment, m_picture, m_plot, this);
-    m_predictor.setPreparation(&MemoryGuide::prepare);
-    connect(m_memory, &MemoryGuide::cursorMoved, this,
-            [this] { m_plot->view()->setMarkers(markers()); });
-    m_inspector->form()->leaveOut(QStringLiteral("advice")); // the page itself asks for what it shows
-}
-
-void ExperimentPage::buildCheckpoint()
-{
-    m_checkpoint = new CheckpointGuide(m_plot, m_inspector->form(),
-                                       static_cast<CheckpointPicture*>(m_picture), this);
-    connect(m_checkpoint, &CheckpointGuide::cursorMoved, this, [this] {
-        if (!showsPlane())
-            m_plot->view()->setMarkers(markers());
-    });
-    connect(m_checkpoint, &CheckpointGuide::edited, this, &ExperimentPage::editText);
-    if (auto* centre = findChild<QSplitter*>(QStringLiteral("centre"))) // a long schedule wants its height
-        centre->setStretchFactor(0, 1);
-}
-
 QString ExperimentPage::title() const
 {
     return QString::fromStdString(m_info.title);
@@ -239,7 +216,7 @@ QString ExperimentPage::question() const
 bool ExperimentPage::upToDate() const
 {
     return !m_dirty && !m_predictor.isBusy() && !m_bases.isBusy()
-        && (!m_memory || m_memory->rests()) && m_inspector->isComplete();
+        && m_extension->rests() && m_inspector->isComplete();
 }
 
 void ExperimentPage::documentChanged(const ChangeEvent& event)

@@ -12,11 +12,10 @@
 #include "app/document/predictor.h"
 #include "app/document/study_document.h"
 #include "app/pages/basis_predictions.h"
-#include "app/pages/checkpoint_guide.h"
 #include "app/pages/curves.h"
 #include "app/pages/improvement_finder.h"
 #include "app/pages/inspector.h"
-#include "app/pages/memory_guide.h"
+#include "app/pages/page_extension.h"
 #include "app/pages/page_header.h"
 #include "app/pages/page_plot.h"
 #include "app/pages/records_strip.h"
@@ -101,8 +100,7 @@ public:
     bool upToDate() const;
     /// Looks for what would change the answer most; upToDate() does not wait for that.
     bool isSeeking() const { return m_improvements.isBusy(); }
-    MemoryGuide* memory() const { return m_memory; } ///< null on pages of other experiments
-    CheckpointGuide* checkpoint() const { return m_checkpoint; } ///< likewise
+    PageExtension* extension() const { return m_extension; }
     /// Zoom of each plot of the page, as far as the user zoomed: for the next session, not the
     /// study.
     QVariantMap zooms() const { return m_zooms; }
@@ -133,10 +131,7 @@ private:
     std::optional<std::size_t> baseline() const;
     std::vector<FigureRow> figuresBeside(std::vector<FigureRow> rows) const;
     QString predictionName() const;
-    void buildMemory();
-    void buildCheckpoint();
     std::vector<SeriesGroup> plotGroups(const Outcome& outcome) const;
-    bool showsPlane() const;
     void refreshOutputs();
     void refreshPlot(const ShownMeasurement& shown);
     void refreshFold();
@@ -177,8 +172,7 @@ private:
     Inspector* m_inspector;
     RecordsStrip* m_strip = nullptr; ///< of the records, under the plot
     QSplitter* m_splitter;
-    MemoryGuide* m_memory = nullptr;
-    CheckpointGuide* m_checkpoint = nullptr;
+    PageExtension* m_extension = nullptr;
     std::vector<Claim> m_claims; ///< of the prediction
     QTimer m_timer;
     int m_dirty = Inputs | Outputs;

@@ -94,14 +94,12 @@ int ExperimentPage::gestureFor(const QString& key)
 
 void ExperimentPage::markerMoved(const QString& key, double x)
 {
-    if (m_memory && key == QLatin1String(cursorMarker))
-        return m_memory->moveCursor(x);
-    if (m_checkpoint && key == QLatin1String(cursorMarker))
-        return m_checkpoint->moveCursor(x);
-    if (m_checkpoint && key == QLatin1String(budgetMarker)) {
+    if (m_extension->moveMarker(key, x))
+        return;
+    if (const QString text = m_extension->markerText(key, x); !text.isEmpty()) {
         if (!m_dragging)
             setEditing(true);
-        return editText(key, m_checkpoint->budgetAt(x));
+        return editText(key, text);
     }
     const ParameterSpec* spec = findParameter(m_experiment.schema(), key.toStdString());
     const SeriesAxis* shownAxis = currentAxis();

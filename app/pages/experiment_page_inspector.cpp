@@ -62,7 +62,7 @@ void ExperimentPage::refreshAnswer(const ShownMeasurement& now)
     const Device* target = device();
     if (!target || !m_prediction || m_info.id != m_id) { // a further page has another question
         m_improvements.clear();
-        m_header->setAnswer(m_memory && m_prediction ? m_memory->peakSentence() : QString(), {});
+        m_header->setAnswer(m_prediction ? m_extension->answer() : QString(), {});
         return;
     }
     const Figures& predicted = m_prediction->predicted->figures;
@@ -105,10 +105,8 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
     QString basis;
     if (target && predicted)
         basis = tr("prediction stands on: %1").arg(basisText(*target));
-    if (m_memory && predicted && !m_memory->assumptions().isEmpty())
-        basis += u'\n' + tr("assumed of the model: %1").arg(m_memory->assumptions());
-    if (m_checkpoint && predicted)
-        basis += u'\n' + m_checkpoint->footing();
+    if (const QString more = m_extension->basis(); predicted && !more.isEmpty())
+        basis += u'\n' + more;
     QString fit;
     if (predicted && measured)
         fit = pointSentence(*predicted, *measured);
@@ -120,9 +118,7 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
     m_inspector->setFooting(basis, fit);
     m_inspector->setNote(noteFor(now));
     m_inspector->setClaims(claimsBeside(samePoint ? now : ShownMeasurement()), bytes);
-    m_inspector->setFormulas(m_memory && predicted ? m_memory->textbook()
-                                                   : std::vector<TextbookFormula>(),
-                             bytes);
+    m_inspector->setFormulas(predicted ? m_extension->textbook() : std::vector<TextbookFormula>(), bytes);
     m_inspector->records()->model()->setShown(now.recordIndex);
 }
 
@@ -194,15 +190,8 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
                 tr("Calculate"), [self] { self->schedule(Inputs); }};
     if (now.live)
         return {};
-    if (m_checkpoint && !m_checkpoint->missing().isEmpty()) {
-        const QString least = m_checkpoint->leastBudget();
-        if (least.isEmpty())
-            return {m_checkpoint->missing(), {}, {}};
-        return {m_checkpoint->missing(), tr("Use %1").arg(m_checkpoint->leastText()),
-                [self, least] { self->editText(toQString(budgetMarker), least); }};
-    }
-    if (!now.outcome && m_memory && !m_memory->doctor().isEmpty())
-        return {tr("Out of memory: %1.").arg(m_memory->doctor()), {}, {}};
+    if (auto note = m_extension->note(now.outcome.has_value()))
+        return *note;
     if (!now.outcome) {
         const QString obstacle = m_services.runs.obstacle(m_id, deviceId());
         if (!obstacle.isEmpty())

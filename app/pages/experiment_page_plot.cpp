@@ -71,13 +71,7 @@ bool ExperimentPage::eventFilter(QObject* watched, QEvent* event)
 std::vector<SeriesGroup> ExperimentPage::plotGroups(const Outcome& outcome) const
 {
     std::vector<SeriesGroup> groups = seriesGroups(outcome);
-    return m_checkpoint ? m_checkpoint->groups(std::move(groups), parameters().sweep().has_value()) : groups;
-}
-
-bool ExperimentPage::showsPlane() const
-{
-    return m_checkpoint && m_prediction
-        && currentGroup(plotGroups(*m_prediction->predicted)).key == QLatin1String(planeKey);
+    return m_extension->groups(std::move(groups), parameters().sweep().has_value());
 }
 
 void ExperimentPage::applyLogChoice(const SeriesGroup& group, AxisSpec& x, AxisSpec& y) const
@@ -166,28 +160,24 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
     const bool isMeasuredAlone = now.outcome && !isIn(*lead) && isIn(*now.outcome);
     if (isMeasuredAlone)
         lead = &*now.outcome;
-    if (showsPlane()) {
-        m_plot->setGroups(groups, group.key);
-        m_checkpoint->dressPlane();
+    m_plot->setGroups(groups, group.key);
+    if (m_prediction && m_extension->drawPlot(group.key))
         return restoreZoom(group.key);
-    }
     const CurveInput input = curveInput(now);
     AxisSpec x = xAxisOf(*lead, group, bytes);
     AxisSpec y = yAxisOf(group, input, bytes);
-    const bool timeline = m_memory && group.key == QLatin1String(timelineKey);
-    if (timeline)
-        m_memory->dressAxes(x, y);
+    const bool isOwn = m_extension->draws(group.key);
+    if (isOwn)
+        m_extension->dressAxes(x, y);
     applyLogChoice(group, x, y);
-    m_plot->setGroups(groups, group.key);
     m_plot->setAxes(x, y);
-    m_plot->setPlain(timeline);
-    const QString title =
-        timeline ? tr("One training step, byte by byte") : tr("%1 by %2").arg(group.label, x.label);
+    m_plot->setPlain(isOwn);
+    const QString title = tr("%1 by %2").arg(group.label, x.label);
     view->setTitle(title.left(1).toUpper() + title.mid(1));
     view->setEmptyText(tr("Nothing to draw yet."));
     std::vector<Curve> curves = makeCurves(group, input);
-    if (timeline)
-        m_memory->dressCurves(curves, input);
+    if (isOwn)
+        m_extension->dressCurves(curves, input);
     view->setCurves(std::move(curves));
     restoreZoom(group.key);
     view->setMarkers(isMeasuredAlone ? std::vector<Marker>() : markers());
@@ -198,8 +188,8 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
                           : std::vector<HorizontalLine>());
     view->setPhases({});
     view->setCallouts({});
-    if (timeline)
-        m_memory->dressPlot(*view);
+    if (isOwn)
+        m_extension->dressPlot(*view);
 }
 
 const SeriesAxis* ExperimentPage::currentAxis() const
@@ -241,12 +231,9 @@ std::optional<double> ExperimentPage::currentX() const
 std::vector<Marker> ExperimentPage::markers() const
 {
     const SeriesAxis* axis = currentAxis();
-    if (m_memory && axis && axis->key == "event")
-        return m_memory->markers();
-    if (showsPlane())
-        return m_checkpoint->markers();
-    if (m_checkpoint && axis && axis->key == "step_time")
-        return m_checkpoint->cursorMarkers();
+    const QString group = m_prediction ? currentGroup(plotGroups(*m_prediction->predicted)).key : QString();
+    if (auto own = m_extension->markers(group, axis))
+        return *own;
     const std::optional<double> x = currentX();
     if (!x)
         return {};

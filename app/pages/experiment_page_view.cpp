@@ -22,14 +22,11 @@ void ExperimentPage::refreshInputs()
     m_plot->setBases(bases);
     m_improvements.forgetQuestion();
     if (const DeviceEntry* target = m_services.devices.find(deviceId())) {
-        if (bases && !m_memory) // bytes do not depend on what rates stand on
+        if (bases && m_extension->dependsOnRates())
             m_bases.request(m_id, *target, now);
         else
             m_bases.clear();
-        if (m_memory)
-            m_memory->request(m_predictor, target->device, now);
-        else
-            m_predictor.request(m_id, target->device, now);
+        m_extension->request(target->device, now);
         return;
     }
     m_bases.clear();
@@ -44,29 +41,20 @@ void ExperimentPage::refreshInputs()
 void ExperimentPage::refreshOutputs()
 {
     const ShownMeasurement now = shown();
-    if (m_memory) {
-        m_memory->setPrediction(m_prediction ? m_predictor.prepared() : nullptr, byteStyle());
-        m_header->setCaution(m_prediction ? m_memory->caution() : QString());
-    }
-    if (m_checkpoint) {
-        m_checkpoint->setPrediction(m_prediction.get(), parameters(), byteStyle());
-        m_checkpoint->setMeasured(measuredSchedules(m_services.document.records(), parameters()),
-                                  tr("measured on %1").arg(shortDeviceName(now.device)));
-    }
+    const Parameters asked = parameters();
+    const Outcome* measured = now.outcome && !now.elsewhere ? &*now.outcome : nullptr;
+    m_extension->setState({m_prediction.get(), m_predictor.prepared(), asked, byteStyle(), m_services.document.records(),
+                           measured, tr("measured on %1").arg(shortDeviceName(now.device))});
+    m_header->setCaution(m_prediction ? m_extension->caution() : QString());
     if (m_picture) {
         m_picture->setByteStyle(byteStyle());
         m_picture->setProblem(m_predictionError
                                   ? QString::fromStdString(withBriefHint(*m_predictionError).text())
                                   : QString());
-        // A schedule stays what it was solved for until the next is there.
-        const Parameters drawn =
-            m_checkpoint && m_prediction ? m_prediction->parameters : parameters();
+        const bool drawsPredicted = m_prediction && m_extension->drawsPredictedParameters();
         if (const Device* target = device())
-            m_picture->setState(m_experiment, *target, drawn,
-                                m_prediction ? &*m_prediction->predicted : nullptr,
-                                now.outcome && !now.elsewhere ? &*now.outcome : nullptr);
-        if (m_memory)
-            m_memory->showMeasured(now.outcome && !now.elsewhere ? &*now.outcome : nullptr);
+            m_picture->setState(m_experiment, *target, drawsPredicted ? m_prediction->parameters : asked,
+                                m_prediction ? &*m_prediction->predicted : nullptr, measured);
     }
     refreshAnswer(now);
     refreshPlot(now);

@@ -16,16 +16,6 @@ namespace {
 
 constexpr double close = 0.10, far = 0.25; ///< errors up to here are shown as good, as a warning
 
-/// Long counts in groups of three digits: "6 738 415 616".
-QString grouped(QString text)
-{
-    const bool count = text.size() > 5
-        && std::all_of(text.begin(), text.end(), [](QChar c) { return c.isDigit(); });
-    for (qsizetype at = text.size() - 3; count && at > 0; at -= 3)
-        text.insert(at, QChar(0x202f)); // a narrow space that does not break
-    return text;
-}
-
 /// "120.3 G" of 120 259 084 288: where two such numbers stand side by side there is no room for all
 /// their digits.
 QString brief(double value)
@@ -42,7 +32,7 @@ QString exactText(const Figure& figure)
 {
     if (!figure.isNumber() || !std::isfinite(figure.number()) || figure.unit != Unit::One)
         return {};
-    const QString exact = grouped(QString::fromStdString(numberText(figure.number())));
+    const QString exact = QString::fromStdString(countText(figure.number()));
     return figure.countsOperations() ? FiguresModel::tr("%1 floating-point operations").arg(exact) : exact;
 }
 
@@ -74,11 +64,9 @@ QString figureText(const Figure& figure, ByteStyle bytes, bool isBrief)
     if (figure.key == "efficiency" && figure.isNumber())
         return QString::fromStdString(percentText(figure.number()));
     const bool isLong = figure.isNumber() && figure.unit == Unit::One && std::fabs(figure.number()) >= 1e7;
-    if (figure.countsOperations())
-        return QString::fromStdString(figure.text(bytes));
-    if (isBrief && isLong && std::isfinite(figure.number()))
+    if (isBrief && isLong && !figure.countsOperations() && std::isfinite(figure.number()))
         return brief(figure.number());
-    return grouped(QString::fromStdString(figure.text(bytes)));
+    return QString::fromStdString(figure.text(bytes));
 }
 
 /// Its size decides, whatever the noise: a large error does not turn good because the measurement was poor.

@@ -18,7 +18,7 @@ namespace {
 
 QString tickText(double value, Unit unit, ByteStyle style)
 {
-    return unit == Unit::One ? countText(value) : QString::fromStdString(quantityText(value, unit, style, 2));
+    return unit == Unit::One ? shortCount(value) : QString::fromStdString(quantityText(value, unit, style, 2));
 }
 
 } // namespace
@@ -121,11 +121,11 @@ void BatchPicture::paintSchedule(QPainter& painter, const BatchLayout& layout, c
     painter.drawEllipse(QPointF(x, panel.at(0, now.batch).y()), 4 * u, 4 * u);
     painter.setFont(plotFont(0.78));
     QStringList lines;
-    lines << tr("step %1 · update %2").arg(countText(std::round(m_moment * m_state.scheduleSteps)), countText(now.batch));
-    lines << (std::isfinite(now.loss) ? tr("loss %1, %2 examples").arg(QString::fromStdString(quantityText(now.loss, Unit::One)), countText(now.examples))
-                                      : tr("%1 examples").arg(countText(now.examples)));
+    lines << tr("step %1 · update %2").arg(shortCount(std::round(m_moment * m_state.scheduleSteps)), shortCount(now.batch));
+    lines << (std::isfinite(now.loss) ? tr("loss %1, %2 examples").arg(QString::fromStdString(quantityText(now.loss, Unit::One)), shortCount(now.examples))
+                                      : tr("%1 examples").arg(shortCount(now.examples)));
     if (!m_state.isScheduleReached)
-        lines << tr("not reached in %1 steps").arg(countText(m_state.scheduleSteps));
+        lines << tr("not reached in %1 steps").arg(shortCount(m_state.scheduleSteps));
     else if (m_state.constantSteps > 0)
         lines << tr("%1 of the steps at a constant batch").arg(QString::fromStdString(percentText(m_state.scheduleSteps / m_state.constantSteps)));
     painter.setPen(theme.text);

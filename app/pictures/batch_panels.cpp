@@ -151,7 +151,7 @@ void BatchPicture::paintTarget(QPainter& painter, const BatchPanel& panel, const
     const QPointF now = panel.at(m_state.steps(update), m_state.examples(update));
     const bool isLow = now.y() > panel.area.center().y();
     const QRectF tag(now.x() - 45 * u, isLow ? now.y() - 23 * u : now.y() + 8 * u, 90 * u, 15 * u);
-    const QString text = tr("critical batch %1").arg(countText(m_state.critical));
+    const QString text = tr("critical batch %1").arg(shortCount(m_state.critical));
     const double width = QFontMetricsF(painter.font()).horizontalAdvance(text);
     QRectF label(0, 0, width, 14 * u);
     for (const QPointF& place : {QPointF(9 * u, -15 * u), QPointF(9 * u, -32 * u), QPointF(9 * u, -49 * u), QPointF(-width - 9 * u, -15 * u),
@@ -167,7 +167,7 @@ void BatchPicture::paintTarget(QPainter& painter, const BatchPanel& panel, const
     painter.restore();
     painter.setFont(plotFont(0.75, true));
     paintTag(painter, QRectF(now.x(), tag.top(), 0, 0), panel.area, theme.highlightFill, theme.onHighlight,
-             tr("%1 steps").arg(countText(m_state.steps(update))));
+             tr("%1 steps").arg(shortCount(m_state.steps(update))));
 }
 
 void BatchPicture::paintFront(QPainter& painter, const BatchPanel& panel, const Theme& theme) const

@@ -47,7 +47,7 @@ QString BatchPicture::title() const
 {
     QString made = tr("%1, batch %2").arg(m_state.model).arg(m_state.batch, 0, 'f', 0);
     if (m_state.perBatch > 1)
-        made += tr(" · an update of %1").arg(countText(m_state.batch * m_state.perBatch));
+        made += tr(" · an update of %1").arg(shortCount(m_state.batch * m_state.perBatch));
     return made;
 }
 
@@ -58,9 +58,9 @@ QString BatchPicture::summary() const
         return problem().isEmpty() ? title() : problem();
     words << tr("%1 on the device").arg(bytesText(m_state.memoryAt(m_state.batch), m_state.bytes));
     words << (m_state.largest > 0 ? tr("the largest batch that fits is %1").arg(m_state.largest, 0, 'f', 0) : tr("no batch fits"));
-    words << tr("%1 examples per second, %2").arg(countText(m_state.throughputAt(m_state.batch)), m_state.boundAt(m_state.batch));
+    words << tr("%1 examples per second, %2").arg(shortCount(m_state.throughputAt(m_state.batch)), m_state.boundAt(m_state.batch));
     if (m_state.knowsSteps())
-        words << tr("critical batch %1").arg(countText(m_state.critical));
+        words << tr("critical batch %1").arg(shortCount(m_state.critical));
     if (m_state.sweetSpot > 0)
         words << tr("sweet spot %1: %2").arg(m_state.sweetSpot, 0, 'f', 0).arg(m_state.sweetReason);
     return words.join(QStringLiteral(". "));
@@ -138,9 +138,9 @@ QString BatchPicture::hoverDescription(const QPointF& at, const BatchLayout& lay
         QString text = mark->accumulation > 1 ? tr("batch %1 × %2").arg(mark->batch, 0, 'f', 0).arg(mark->accumulation, 0, 'f', 0)
                                               : tr("batch %1").arg(mark->batch, 0, 'f', 0);
         if (layout.target.frame.contains(at))
-            return text + tr(": %1 steps, %2 examples").arg(countText(mark->steps), countText(mark->examples));
-        text += tr(": %1, %2 examples/s").arg(bytesText(mark->allocated, m_state.bytes), countText(mark->throughput));
-        return std::isfinite(mark->examples) ? text + tr(", %1 examples to the target").arg(countText(mark->examples)) : text;
+            return text + tr(": %1 steps, %2 examples").arg(shortCount(mark->steps), shortCount(mark->examples));
+        text += tr(": %1, %2 examples/s").arg(bytesText(mark->allocated, m_state.bytes), shortCount(mark->throughput));
+        return std::isfinite(mark->examples) ? text + tr(", %1 examples to the target").arg(shortCount(mark->examples)) : text;
     }
     for (const BatchPanel* panel : {&layout.memory, &layout.throughput}) {
         if (!panel->area.contains(at))
@@ -148,7 +148,7 @@ QString BatchPicture::hoverDescription(const QPointF& at, const BatchLayout& lay
         const double batch = std::clamp(std::round(panel->batchAt(at.x())), 1.0, largestShown());
         return tr("batch %1: %2, %3 examples/s, %4")
             .arg(batch, 0, 'f', 0)
-            .arg(bytesText(m_state.memoryAt(batch), m_state.bytes), countText(m_state.throughputAt(batch)), m_state.boundAt(batch));
+            .arg(bytesText(m_state.memoryAt(batch), m_state.bytes), shortCount(m_state.throughputAt(batch)), m_state.boundAt(batch));
     }
     return {};
 }

@@ -175,7 +175,7 @@ BatchState batchState(const Device& device, const Parameters& parameters, const 
     return state;
 }
 
-QString countText(double count)
+QString shortCount(double count)
 {
     if (!std::isfinite(count))
         return QStringLiteral("–");

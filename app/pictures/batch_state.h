@@ -75,6 +75,6 @@ BatchState batchState(const Device& device, const Parameters& parameters, const 
                       const Outcome* measured);
 
 /// "1.2 k", "34", "1.05 M" of a count.
-QString countText(double count);
+QString shortCount(double count);
 
 } // namespace memscape

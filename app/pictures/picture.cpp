@@ -18,6 +18,8 @@
 #include <QFocusEvent>
 #include <QPainter>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 namespace memscape {
@@ -88,31 +90,54 @@ void Picture::paintFocusRing(QPainter& painter, const Theme& theme) const
     painter.drawRoundedRect(QRectF(rect()).adjusted(1.5, 1.5, -1.5, -1.5), 5, 5);
 }
 
-Picture* makePicture(std::string_view pageId, QWidget* parent)
+namespace {
+
+template<class Kind>
+Picture* make(QWidget* parent)
 {
-    if (pageId == "training-memory" || pageId == "inference-memory")
-        return new BudgetPicture(parent, pageId == "training-memory");
-    if (pageId == "step-timeline")
-        return new MomentPicture(parent);
-    if (pageId == "checkpoint")
-        return new CheckpointPicture(parent);
-    if (pageId == "attention")
-        return new AttentionPicture(parent);
-    if (pageId == "batch-size")
-        return new BatchPicture(parent);
-    if (pageId == "precision")
-        return new PrecisionPicture(parent);
-    if (pageId == "roofline")
-        return new RooflinePicture(parent);
-    if (pageId == "bank-conflicts")
-        return new BankPicture(parent);
-    if (pageId == "layout")
-        return new TensorPicture(parent);
-    if (pageId == "stride")
-        return new WarpPicture(parent);
-    if (pageId == "hierarchy")
-        return new HierarchyPicture(parent);
-    return nullptr;
+    return new Kind(parent);
+}
+
+struct PageRow
+{
+    std::string_view page;
+    Picture* (*make)(QWidget*);
+    QString (*shortcuts)() = nullptr;
+};
+
+constexpr std::array pageRows{
+    PageRow{"hierarchy", make<HierarchyPicture>},
+    PageRow{"stride", make<WarpPicture>},
+    PageRow{"bank-conflicts", make<BankPicture>, BankPicture::shortcuts},
+    PageRow{"layout", make<TensorPicture>, TensorPicture::shortcuts},
+    PageRow{"training-memory", [](QWidget* parent) -> Picture* { return new BudgetPicture(parent, true); }},
+    PageRow{"step-timeline", make<MomentPicture>, MomentPicture::shortcuts},
+    PageRow{"inference-memory", [](QWidget* parent) -> Picture* { return new BudgetPicture(parent, false); }},
+    PageRow{"checkpoint", make<CheckpointPicture>, CheckpointPicture::shortcuts},
+    PageRow{"batch-size", make<BatchPicture>},
+    PageRow{"attention", make<AttentionPicture>, AttentionPicture::shortcuts},
+    PageRow{"precision", make<PrecisionPicture>},
+    PageRow{"roofline", make<RooflinePicture>},
+};
+
+const PageRow* pageRow(std::string_view page)
+{
+    const auto row = std::find_if(pageRows.begin(), pageRows.end(), [page](const PageRow& one) { return one.page == page; });
+    return row == pageRows.end() ? nullptr : &*row;
+}
+
+} // namespace
+
+Picture* makePicture(std::string_view page, QWidget* parent)
+{
+    const PageRow* row = pageRow(page);
+    return row ? row->make(parent) : nullptr;
+}
+
+QString pictureShortcuts(std::string_view page)
+{
+    const PageRow* row = pageRow(page);
+    return row && row->shortcuts ? row->shortcuts() : QString();
 }
 
 } // namespace memscape

@@ -84,6 +84,8 @@ private:
 };
 
 /// The picture of a page, null where there is none.
-Picture* makePicture(std::string_view pageId, QWidget* parent = nullptr);
+Picture* makePicture(std::string_view page, QWidget* parent = nullptr);
+/// The keys of that picture, in a sentence; empty where it has none beyond Tab and Enter.
+QString pictureShortcuts(std::string_view page);
 
 } // namespace memscape

@@ -245,8 +245,9 @@ void addCurves(const PlotState& state, const PlotMapper& map, const Theme& theme
             continue;
         const QSizeF size(metrics.horizontalAdvance(curve.name) + 2, metrics.height());
         const QRectF box = endPlace(points, map, size, obstacles);
-        if (points.size() == 1 && obstacles.hitsWords(box))
-            continue; // no room among its neighbours: pointing at it says what it is
+        // No room among its neighbours: pointing at it, and the legend, say what it is.
+        if (obstacles.hitsWords(box))
+            continue;
         obstacles.take(box);
         labels.push_back({box, curve.name, font, styleOf(curve, theme).textColour});
     }

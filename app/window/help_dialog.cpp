@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/help_dialog.h"
 
-#include "app/pictures/attention_picture.h"
-#include "app/pictures/bank_picture.h"
-#include "app/pictures/tensor_picture.h"
-#include "app/pictures/checkpoint_picture.h"
-#include "app/pictures/moment_picture.h"
+#include "app/document/pages.h"
+#include "app/pictures/picture.h"
 #include "app/plots/plot_view.h"
 #include "app/settings/words.h"
 #include "core/experiment/record.h"
@@ -69,13 +66,10 @@ QString shortcutsHelp(const Actions& actions)
             text += QStringLiteral("| %1 | %2 |\n")
                         .arg(QString(action->text()).remove(u'&'), keys.join(QStringLiteral(", ")));
     }
-    text += QStringLiteral("\n## %1\n\n%2\n")
-                .arg(tr("On a checkpoint schedule"), CheckpointPicture::shortcuts());
-    text += QStringLiteral("\n## %1\n\n%2\n")
-                .arg(tr("On attention's matrix"), AttentionPicture::shortcuts());
-    text += QStringLiteral("\n## %1\n\n%2\n").arg(tr("On the step timeline"), MomentPicture::shortcuts());
-    text += QStringLiteral("\n## %1\n\n%2\n").arg(tr("On the banks"), BankPicture::shortcuts());
-    text += QStringLiteral("\n## %1\n\n%2\n").arg(tr("On a tensor and its storage"), TensorPicture::shortcuts());
+    for (const PageInfo& page : pagesOf(experiments())) {
+        if (const QString keys = pictureShortcuts(page.id); !keys.isEmpty())
+            text += QStringLiteral("\n## %1\n\n%2\n").arg(tr("On the picture of %1").arg(QString::fromStdString(page.title)), keys);
+    }
     text += QStringLiteral("\n## %1\n\n%2\n\n## %3\n\n%4\n")
                 .arg(tr("On a plot"), PlotView::shortcuts(), tr("In the records"),
                      tr("P pins, N notes, F2 renames, Del deletes; Ctrl+click selects a second "

@@ -119,6 +119,15 @@ std::span<const Scaled> scalesOf(Unit unit, ByteStyle style)
     return {};
 }
 
+/// Digits in groups of three where there are more than five.
+std::string grouped(std::string text)
+{
+    const bool isLong = text.size() > 5 && text.find_first_not_of("0123456789") == std::string::npos;
+    for (std::size_t at = text.size() - 3; isLong && at < text.size() && at > 0; at -= 3)
+        text.insert(at, "\u202f");
+    return text;
+}
+
 /// `digits` significant, without a trailing ".0", without an exponent between 1e-4 and 1e7.
 std::string significant(double value, int digits)
 {
@@ -205,7 +214,7 @@ std::string quantityText(double value, Unit unit, ByteStyle style, int digits)
     const double size = std::fabs(value);
     const auto scales = scalesOf(unit, style);
     if (scales.empty())
-        return sign + significant(size, digits);
+        return sign + grouped(significant(size, digits));
     if (size == 0)
         return fmt::format("0 {}", unitText(unit));
     // The largest scale that leaves at least 1 after rounding to `digits`.
@@ -217,6 +226,11 @@ std::string quantityText(double value, Unit unit, ByteStyle style, int digits)
     double scaled = size / scales[chosen].factor;
     std::string number = significant(scaled, scaled >= 1000 ? 4 : digits);
     return fmt::format("{}{} {}", sign, number, scales[chosen].unit);
+}
+
+std::string countText(double count)
+{
+    return grouped(numberText(count));
 }
 
 std::string operationsText(double count)

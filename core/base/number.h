@@ -32,6 +32,10 @@ Result<double> parseQuantity(std::string_view text, Unit unit);
 /// Shortest text that reads back as the same double: "0.1", "1e+30", "4096". NaN is "nan".
 std::string numberText(double value);
 
+/// A whole number for people, long ones in groups of three digits: "6 738 415 616". The spaces are narrow
+/// and do not break (U+202F).
+std::string countText(double count);
+
 enum class ByteStyle { Binary, Decimal }; ///< GiB = 2^30, or GB = 10^9; never mixed in one view
 
 /// For people, `digits` significant: quantityText(25165824, Byte) = "24 MiB",

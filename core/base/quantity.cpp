@@ -24,9 +24,9 @@ std::string Figure::text(ByteStyle style) const
         return *word;
     if (countsOperations())
         return operationsText(number());
-    // Counts are exact: 6738415616 parameters, 1024 tokens.
+    // Counts are exact: 6 738 415 616 parameters, 1024 tokens.
     if (unit == Unit::One && number() == std::floor(number()) && std::fabs(number()) < 0x1p53)
-        return numberText(number());
+        return countText(number());
     return quantityText(number(), unit, style);
 }
 

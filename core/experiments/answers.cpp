@@ -49,7 +49,7 @@ private:
 
 std::string factorText(double factor)
 {
-    return quantityText(factor, Unit::One, ByteStyle::Binary, 3);
+    return quantityText(factor, Unit::One);
 }
 
 std::string counted(double count, const char* one, const char* many)
@@ -77,7 +77,7 @@ ShortAnswer hierarchyAnswer(const Device& device, const Figures& figures)
     const std::string home = said.text("level");
     std::string level = home;
     for (const MemoryLevel& one : device.levels)
-        if (one.id == home)
+        if (one.id == home && one.label != "Memory") // every level is memory: this one is DRAM
             level = one.label.substr(0, one.label.find(',')); // "L2 cache, half near the SM"
     return said.answer(fmt::format("This working set lives in {}: {} to the next address of a chain, {} when it is streamed.", level,
                                    said.text("latency"), said.text("bandwidth")),

@@ -2,6 +2,7 @@
 // The pages of a network's memory as a person uses them: see that it does not fit, take an advice
 // as one step of the history, take it back, let the program look for what fits, walk along the
 // timeline.
+#include "app/pages/memory_extension.h"
 #include "app/pages/model_field.h"
 #include "app/pictures/budget_picture.h"
 #include "app/pictures/moment_picture.h"
@@ -47,6 +48,11 @@ std::optional<BudgetButton> buttonOf(BudgetPicture& picture, BudgetItem item,
 void click(BudgetPicture& picture, const BudgetButton& button)
 {
     QTest::mouseClick(&picture, Qt::LeftButton, {}, button.rect.center().toPoint());
+}
+
+const MemoryExtension& memoryOf(const ExperimentPage& page)
+{
+    return *qobject_cast<MemoryExtension*>(page.extension());
 }
 
 double figure(const ExperimentPage& page, const char* key)
@@ -204,7 +210,7 @@ private slots:
     {
         auto page = open();
         QTRY_VERIFY(page->upToDate() && page->prediction());
-        const MemoryTimeline& timeline = page->memory()->timeline();
+        const MemoryTimeline& timeline = memoryOf(*page).timeline();
         QVERIFY(!timeline.event.empty());
         const std::vector<double> totals = timeline.totals();
         QVERIFY(timeline.outOfMemory.has_value());
@@ -260,8 +266,8 @@ private slots:
         other.pinned = true;
         m_fixture->document.addRecord(other);
         QVERIFY(page->setText("optimizer", "sgd")); // a step with other events
-        QTRY_VERIFY(page->upToDate() && page->memory()->timeline().event.size() > 1);
-        const auto& now = page->memory()->timeline().event;
+        QTRY_VERIFY(page->upToDate() && memoryOf(*page).timeline().event.size() > 1);
+        const auto& now = memoryOf(*page).timeline().event;
         const auto& curves = page->plot()->view()->curves();
         const auto pinned = std::find_if(curves.begin(), curves.end(), [](const Curve& curve) {
             return curve.role == CurveRole::Pinned;
@@ -301,16 +307,16 @@ private slots:
         QTRY_COMPARE(picture.state().moment.event, peak + 1);
         QVERIFY(picture.state().moment.allocated <= atPeak);
         QTest::keyClick(&picture, Qt::Key_End);
-        QTRY_COMPARE(picture.state().moment.event, int(page->memory()->timeline().event.back()));
+        QTRY_COMPARE(picture.state().moment.event, int(memoryOf(*page).timeline().event.back()));
         QTest::keyClick(page->plot()->view(),
                         Qt::Key_Home); // with the keyboard in the curves as well
-        QTRY_COMPARE(picture.state().moment.event, int(page->memory()->timeline().event.front()));
+        QTRY_COMPARE(picture.state().moment.event, int(memoryOf(*page).timeline().event.front()));
         double sum = 0;
         for (const LiveTensor& tensor : picture.state().moment.live)
             sum += tensor.bytes;
         QCOMPARE(sum + picture.state().moment.restBytes, picture.state().moment.allocated);
         QTest::keyClick(&picture, Qt::Key_P);
-        QCOMPARE(page->memory()->cursor(), peak);
+        QCOMPARE(memoryOf(*page).cursor(), peak);
         QTRY_VERIFY(picture.state().isPeak);
     }
 
@@ -326,7 +332,7 @@ private slots:
         const StepBlocks& step = *picture.state().step;
         const double highest = *std::max_element(step.totals.begin(), step.totals.end());
         QCOMPARE(highest, picture.state().moment.allocated); // the cursor is at the peak
-        QCOMPARE(step.first - 1, int(page->memory()->timeline().event.front())); // what stood before it
+        QCOMPARE(step.first - 1, int(memoryOf(*page).timeline().event.front())); // what stood before it
         QVERIFY(step.blocks.size() > 100);
         QVERIFY(step.rows >= 3); // phases, layers, their parts
     }

@@ -161,6 +161,23 @@ private slots:
         }
     }
 
+    void aCurveWithoutRoomForItsNameHasNone()
+    {
+        std::vector<Curve> curves;
+        for (int i = 0; i < 9; ++i) {
+            curves.push_back(peaked(CurveRole::Variant, 1 - 0.01 * i));
+            curves.back().name = QStringLiteral("few pages at a time, %1").arg(i);
+            curves.back().labelled = true;
+        }
+        const PlotState state = stateOf(std::move(curves));
+        const auto labels = labelsOf(state, mapperOf(state, {300, 140}));
+        QVERIFY(!labels.empty());
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            for (std::size_t j = 0; j < i; ++j)
+                QVERIFY2(!labels[i].box.intersects(labels[j].box), qPrintable(labels[i].text + " on " + labels[j].text));
+        }
+    }
+
     void pointsOfACrowdAreLabelledWhereThereIsRoom()
     {
         std::vector<Curve> points;

@@ -30,6 +30,14 @@ private slots:
 
     void whatIsNoChapterIsEmpty() { QVERIFY(helpChapter(QStringLiteral("nothing")).isEmpty()); }
 
+    void keysOfPicturesAreUnderTheirPagesTitles()
+    {
+        const QString help = shortcutsHelp(Actions(nullptr));
+        QVERIFY(help.contains(QStringLiteral("On the picture of Checkpointing")));
+        QVERIFY(help.contains(QStringLiteral("T changes between rows and true time")));
+        QVERIFY(!help.contains(QStringLiteral("On the picture of Roofline"))); // it has none of its own
+    }
+
     void everyCheckBelongsToAPage()
     {
         QStringList titles;

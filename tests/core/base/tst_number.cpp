@@ -21,6 +21,7 @@ private slots:
     void refusesWhatIsNoQuantity();
     void writesForPeople_data();
     void writesForPeople();
+    void longCountsAreInGroups();
     void everyDoubleReadsBackTheSame();
     void theLocaleDoesNotMatter();
     void unitsHaveOneTextEach();
@@ -102,6 +103,9 @@ void TestNumber::writesForPeople_data()
     row(1023, Unit::Byte, "1023 B");
     row(-5e-9, Unit::Second, "−5 ns");
     row(999.9e-9, Unit::Second, "1 µs");
+    row(1203659.4, Unit::One, "1\u202f203\u202f659");
+    row(-123456, Unit::One, "−123\u202f456");
+    row(12345, Unit::One, "12345");
     row(std::numeric_limits<double>::quiet_NaN(), Unit::Byte, "–");
 }
 
@@ -111,6 +115,15 @@ void TestNumber::writesForPeople()
     QFETCH(int, unit);
     QFETCH(QString, text);
     QCOMPARE(QString::fromStdString(quantityText(value, Unit(unit))), text);
+}
+
+void TestNumber::longCountsAreInGroups()
+{
+    QCOMPARE(QString::fromStdString(countText(6738415616)), QString::fromUtf8("6\u202f738\u202f415\u202f616"));
+    QCOMPARE(QString::fromStdString(countText(100000)), QString::fromUtf8("100\u202f000"));
+    QCOMPARE(QString::fromStdString(countText(99999)), QString("99999"));
+    QCOMPARE(QString::fromStdString(countText(7)), QString("7"));
+    QCOMPARE(QString::fromStdString(countText(1e30)), QString("1e+30"));
 }
 
 void TestNumber::everyDoubleReadsBackTheSame()

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/pages/memory_guide.h"
+#include "app/pages/memory_extension.h"
 
 #include "app/pictures/budget_picture.h"
 #include "app/pictures/moment_picture.h"
-#include "core/experiment/experiment.h"
 
 #include <QKeyEvent>
 
@@ -38,26 +37,19 @@ std::shared_ptr<const MemoryDetail> nothing()
 
 } // namespace
 
-bool MemoryGuide::guides(const Experiment& experiment)
-{
-    return experiment.id() == "training-memory" || experiment.id() == "inference-memory";
-}
-
-MemoryGuide::MemoryGuide(const Experiment& experiment, Picture* picture, PagePlot* plot,
-                         QObject* parent)
-    : QObject(parent)
-    , m_experiment(experiment)
-    , m_picture(picture)
-    , m_plot(plot)
+MemoryExtension::MemoryExtension(const PageParts& parts, QObject* parent)
+    : PageExtension(parts, parent)
     , m_detail(nothing())
 {
+    parts.predictor.setPreparation(&MemoryExtension::prepare);
+    parts.form->leaveOut(QString::fromLatin1(adviceKey)); // the page itself asks for what it shows
     m_rest.setSingleShot(true);
     m_rest.setInterval(adviceRest);
     connect(&m_rest, &QTimer::timeout, this, [this] {
         if (m_ask)
             m_ask();
     });
-    connect(&m_finder, &MomentFinder::found, this, &MemoryGuide::showStep);
+    connect(&m_finder, &MomentFinder::found, this, &MemoryExtension::showStep);
     connect(&m_fit, &Predictor::predicted, this,
             [this](const std::shared_ptr<const Record>& record) {
                 if (m_searching)
@@ -65,42 +57,42 @@ MemoryGuide::MemoryGuide(const Experiment& experiment, Picture* picture, PagePlo
             });
     connect(&m_fit, &Predictor::failed, this, [this](const Error& error) {
         endFit(std::nullopt);
-        m_plot->setHoverText(QString::fromStdString(error.text()));
+        m_parts.plot->setHoverText(QString::fromStdString(error.text()));
     });
-    if (auto* budget = qobject_cast<BudgetPicture*>(picture))
-        connect(budget, &BudgetPicture::fitWanted, this, &MemoryGuide::searchFit);
-    if (auto* moment = qobject_cast<MomentPicture*>(picture)) {
-        connect(moment, &MomentPicture::cursorKey, this, &MemoryGuide::cursorKey);
-        connect(moment, &MomentPicture::cursorWanted, this, &MemoryGuide::moveCursor);
-        plot->view()->installEventFilter(this); // its arrow keys move the cursor here
+    if (auto* budget = qobject_cast<BudgetPicture*>(parts.picture))
+        connect(budget, &BudgetPicture::fitWanted, this, &MemoryExtension::searchFit);
+    if (auto* moment = qobject_cast<MomentPicture*>(parts.picture)) {
+        connect(moment, &MomentPicture::cursorKey, this, &MemoryExtension::cursorKey);
+        connect(moment, &MomentPicture::cursorWanted, this, &MemoryExtension::moveCursor);
+        parts.plot->view()->installEventFilter(this); // its arrow keys move the cursor here
     }
 }
 
-bool MemoryGuide::hasAdvice() const
+bool MemoryExtension::hasAdvice() const
 {
-    return findParameter(m_experiment.schema(), adviceKey) != nullptr;
+    return findParameter(m_parts.experiment.schema(), adviceKey) != nullptr;
 }
 
-void MemoryGuide::request(Predictor& predictor, const Device& device, const Parameters& parameters)
+void MemoryExtension::request(const Device& device, const Parameters& parameters)
 {
     m_device = device;
     if (m_searching && !(parameters == m_parameters))
         endFit(std::nullopt); // the answer would be for other parameters
     m_parameters = parameters;
     if (!hasAdvice()) {
-        predictor.request(m_experiment.id(), device, parameters);
+        m_parts.predictor.request(m_parts.experiment.id(), device, parameters);
         return;
     }
-    if (auto* budget = qobject_cast<BudgetPicture*>(m_picture))
+    if (auto* budget = qobject_cast<BudgetPicture*>(m_parts.picture))
         budget->setSettled(false);
-    m_ask = [this, &predictor] {
-        if (auto* budget = qobject_cast<BudgetPicture*>(m_picture))
+    m_ask = [this] {
+        if (auto* budget = qobject_cast<BudgetPicture*>(m_parts.picture))
             budget->setSettled(true);
-        predictor.request(m_experiment.id(), m_device, withAdvice(m_parameters, "levers"),
+        m_parts.predictor.request(m_parts.experiment.id(), m_device, withAdvice(m_parameters, "levers"),
                           Predictor::Kind::Refinement);
     };
     m_rest.start();
-    predictor.request(m_experiment.id(), device, withAdvice(parameters, "none"));
+    m_parts.predictor.request(m_parts.experiment.id(), device, withAdvice(parameters, "none"));
 }
 
 MemoryDetail::MemoryDetail(const Json& detail)
@@ -109,24 +101,24 @@ MemoryDetail::MemoryDetail(const Json& detail)
     , textbook(readTextbook(part(detail, "textbook")))
 {
     const MemoryState state = readMemoryState(detail);
-    doctor = state.doctor;
-    knowsDoctor = state.fits || !doctor.isEmpty();
+    outOfMemory = state.doctor;
+    knowsWhatFits = state.fits || !outOfMemory.isEmpty();
     caution = state.caution;
     assumptions =
         QStringList(state.assumptions.begin(), state.assumptions.end()).join(QStringLiteral("; "));
 }
 
-std::shared_ptr<const Prepared> MemoryGuide::prepare(const Record& prediction)
+std::shared_ptr<const Prepared> MemoryExtension::prepare(const Record& prediction)
 {
     static const Json none;
     return std::make_shared<const MemoryDetail>(
         prediction.predicted ? prediction.predicted->detail : none);
 }
 
-void MemoryGuide::setPrediction(std::shared_ptr<const Prepared> prepared, ByteStyle bytes)
+void MemoryExtension::setState(const ShownState& state)
 {
-    m_bytes = bytes;
-    auto detail = std::dynamic_pointer_cast<const MemoryDetail>(std::move(prepared));
+    m_bytes = state.bytes;
+    auto detail = state.prediction ? std::dynamic_pointer_cast<const MemoryDetail>(state.prepared) : nullptr;
     if (!detail)
         detail = nothing();
     const auto last = [](const MemoryTimeline& line) {
@@ -135,21 +127,22 @@ void MemoryGuide::setPrediction(std::shared_ptr<const Prepared> prepared, ByteSt
     if (detail->timeline.event.empty() || last(detail->timeline) != last(m_detail->timeline))
         m_cursor = -1; // another step: its moments are others
     m_detail = std::move(detail);
-    m_timelinePlot = memoryPlot(timeline(), bytes);
-    if (m_detail->knowsDoctor) // until it is known the last one stays
-        m_doctor = m_detail->doctor;
-    auto* picture = qobject_cast<MomentPicture*>(m_picture);
+    m_timelinePlot = memoryPlot(timeline(), m_bytes);
+    if (m_detail->knowsWhatFits) // until it is known the last one stays
+        m_outOfMemory = m_detail->outOfMemory;
+    auto* picture = qobject_cast<MomentPicture*>(m_parts.picture);
     if (picture)
         picture->setTimeline(timeline());
     if (m_cursor < 0)
         showMoment(m_detail->peak);
     if (m_cursor >= 0 || (picture && !timeline().event.empty())) // the picture wants the blocks too
         askMoment();
+    showMeasured(state.measured);
 }
 
-void MemoryGuide::showMeasured(const Outcome* measured)
+void MemoryExtension::showMeasured(const Outcome* measured)
 {
-    auto* picture = qobject_cast<MomentPicture*>(m_picture);
+    auto* picture = qobject_cast<MomentPicture*>(m_parts.picture);
     if (picture == nullptr)
         return;
     Curve curve;
@@ -162,7 +155,7 @@ void MemoryGuide::showMeasured(const Outcome* measured)
     picture->setMeasured(std::move(curve));
 }
 
-void MemoryGuide::dressAxes(AxisSpec& x, AxisSpec& y) const
+void MemoryExtension::dressAxes(AxisSpec& x, AxisSpec& y) const
 {
     if (timeline().event.size() > 1)
         x.range = std::pair(timeline().event.front(), timeline().event.back());
@@ -170,7 +163,7 @@ void MemoryGuide::dressAxes(AxisSpec& x, AxisSpec& y) const
     y.fromZero = true;
 }
 
-void MemoryGuide::dressCurves(std::vector<Curve>& curves, const CurveInput& input) const
+void MemoryExtension::dressCurves(std::vector<Curve>& curves, const CurveInput& input) const
 {
     const auto align = [this](Curve& curve, const Outcome& of) {
         curve =
@@ -186,14 +179,27 @@ void MemoryGuide::dressCurves(std::vector<Curve>& curves, const CurveInput& inpu
     curves.insert(curves.begin(), m_timelinePlot.areas.begin(), m_timelinePlot.areas.end());
 }
 
-void MemoryGuide::dressPlot(PlotView& view) const
+void MemoryExtension::dressPlot(PlotView& view) const
 {
+    view.setTitle(tr("One training step, byte by byte"));
     view.setPhases(m_timelinePlot.phases);
     view.setLines(m_timelinePlot.lines);
     view.setCallouts(m_timelinePlot.callouts);
 }
 
-QString MemoryGuide::peakSentence() const
+QString MemoryExtension::basis() const
+{
+    return m_detail->assumptions.isEmpty() ? QString() : tr("assumed of the model: %1").arg(m_detail->assumptions);
+}
+
+std::optional<InspectorNote> MemoryExtension::note(bool isMeasured)
+{
+    if (isMeasured || m_outOfMemory.isEmpty())
+        return std::nullopt;
+    return InspectorNote{tr("Out of memory: %1.").arg(m_outOfMemory), {}, {}};
+}
+
+QString MemoryExtension::answer() const
 {
     const MemoryMoment& peak = m_detail->peak;
     if (peak.live.empty())
@@ -206,20 +212,30 @@ QString MemoryGuide::peakSentence() const
                             : placeText({}, most.module, most.name));
 }
 
-int MemoryGuide::cursor() const
+int MemoryExtension::cursor() const
 {
     return m_cursor >= 0 ? m_cursor : timeline().peak;
 }
 
-std::vector<Marker> MemoryGuide::markers() const
+std::optional<std::vector<Marker>> MemoryExtension::markers(const QString&, const SeriesAxis* axis) const
 {
+    if (!axis || axis->key != "event")
+        return std::nullopt;
     if (cursor() < 0 || timeline().event.empty())
-        return {};
-    return {{QString::fromLatin1(cursorMarker), double(cursor()),
-             m_cursor < 0 ? tr("peak") : tr("event %1").arg(m_cursor), true}};
+        return std::vector<Marker>();
+    return std::vector<Marker>{{QString::fromLatin1(cursorMarker), double(cursor()),
+                                m_cursor < 0 ? tr("peak") : tr("event %1").arg(m_cursor), true}};
 }
 
-void MemoryGuide::moveCursor(double event)
+bool MemoryExtension::moveMarker(const QString& key, double event)
+{
+    if (key != QLatin1String(cursorMarker))
+        return false;
+    moveCursor(event);
+    return true;
+}
+
+void MemoryExtension::moveCursor(double event)
 {
     if (timeline().event.empty() || !std::isfinite(event))
         return;
@@ -231,10 +247,10 @@ void MemoryGuide::moveCursor(double event)
         showMoment(m_detail->peak);
     else
         askMoment();
-    emit cursorMoved();
+    emit markersChanged();
 }
 
-void MemoryGuide::cursorKey(int key, Qt::KeyboardModifiers modifiers)
+void MemoryExtension::cursorKey(int key, Qt::KeyboardModifiers modifiers)
 {
     if (timeline().event.empty())
         return;
@@ -257,23 +273,23 @@ void MemoryGuide::cursorKey(int key, Qt::KeyboardModifiers modifiers)
     }
 }
 
-void MemoryGuide::askMoment()
+void MemoryExtension::askMoment()
 {
-    if (auto* picture = qobject_cast<MomentPicture*>(m_picture))
+    if (auto* picture = qobject_cast<MomentPicture*>(m_parts.picture))
         picture->setPending(true);
     m_finder.request(m_device, m_parameters, std::size_t(cursor()));
 }
 
-void MemoryGuide::showStep(const MemoryMoment& moment, const std::shared_ptr<const StepBlocks>& step)
+void MemoryExtension::showStep(const MemoryMoment& moment, const std::shared_ptr<const StepBlocks>& step)
 {
-    if (auto* picture = qobject_cast<MomentPicture*>(m_picture))
+    if (auto* picture = qobject_cast<MomentPicture*>(m_parts.picture))
         picture->setStep(step);
     showMoment(moment);
 }
 
-void MemoryGuide::showMoment(const MemoryMoment& moment)
+void MemoryExtension::showMoment(const MemoryMoment& moment)
 {
-    if (auto* picture = qobject_cast<MomentPicture*>(m_picture)) {
+    if (auto* picture = qobject_cast<MomentPicture*>(m_parts.picture)) {
         picture->setByteStyle(m_bytes);
         picture->setMoment(moment, moment.event >= 0 && moment.event == timeline().peak);
     } else if (m_cursor >= 0) {
@@ -281,7 +297,7 @@ void MemoryGuide::showMoment(const MemoryMoment& moment)
         for (std::size_t i = 0; i < std::min<std::size_t>(moment.live.size(), 4); ++i)
             largest << placeText({}, moment.live[i].module, moment.live[i].name) + u' '
                     + memoryText(moment.live[i].bytes, m_bytes);
-        m_plot->setHoverText(tr("Event %1, %2: %3 alive. Largest: %4")
+        m_parts.plot->setHoverText(tr("Event %1, %2: %3 alive. Largest: %4")
                                  .arg(moment.event)
                                  .arg(placeText(moment.phase, moment.module, moment.name),
                                       memoryText(moment.allocated, m_bytes),
@@ -289,9 +305,9 @@ void MemoryGuide::showMoment(const MemoryMoment& moment)
     }
 }
 
-void MemoryGuide::searchFit(bool on)
+void MemoryExtension::searchFit(bool on)
 {
-    auto* budget = qobject_cast<BudgetPicture*>(m_picture);
+    auto* budget = qobject_cast<BudgetPicture*>(m_parts.picture);
     if (budget == nullptr)
         return;
     if (!on) {
@@ -300,17 +316,17 @@ void MemoryGuide::searchFit(bool on)
     }
     m_searching = m_parameters;
     budget->setFit(std::nullopt, true);
-    m_fit.request(m_experiment.id(), m_device, withAdvice(m_parameters, "fit"));
+    m_fit.request(m_parts.experiment.id(), m_device, withAdvice(m_parameters, "fit"));
 }
 
-void MemoryGuide::endFit(std::optional<FitAnswer> answer)
+void MemoryExtension::endFit(std::optional<FitAnswer> answer)
 {
     m_searching.reset();
-    if (auto* budget = qobject_cast<BudgetPicture*>(m_picture))
+    if (auto* budget = qobject_cast<BudgetPicture*>(m_parts.picture))
         budget->setFit(std::move(answer), false);
 }
 
-bool MemoryGuide::eventFilter(QObject* watched, QEvent* event)
+bool MemoryExtension::eventFilter(QObject* watched, QEvent* event)
 {
     if (event->type() == QEvent::KeyPress) {
         const auto* key = static_cast<QKeyEvent*>(event);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/pages/checkpoint_guide.h"
+#include "app/pages/checkpoint_extension.h"
 
 #include "app/pages/checkpoint_fields.h"
 #include "app/pages/memory_plot.h"
@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <QMenu>
+#include <QSplitter>
 
 #include <algorithm>
 #include <cmath>
@@ -34,17 +35,17 @@ QString missingText(const Json& detail)
     return toQString(words(detail, "schedule_missing"));
 }
 
-QString footingText(const Json& detail)
+QString basisText(const Json& detail)
 {
     QStringList lines;
     const Json& chain = member(detail, "chain");
     if (const std::string note = words(member(detail, "strategy"), "note"); !note.empty())
-        lines << CheckpointGuide::tr("this schedule: %1").arg(toQString(note));
-    lines << CheckpointGuide::tr("the front: optimal among persistent schedules, in which what is kept stays until its own backward");
+        lines << CheckpointExtension::tr("this schedule: %1").arg(toQString(note));
+    lines << CheckpointExtension::tr("the front: optimal among persistent schedules, in which what is kept stays until its own backward");
     if (const std::string from = words(chain, "sizes_from"); !from.empty())
-        lines << CheckpointGuide::tr("sizes: %1").arg(toQString(from));
+        lines << CheckpointExtension::tr("sizes: %1").arg(toQString(from));
     if (const std::string from = words(chain, "times_from"); !from.empty())
-        lines << CheckpointGuide::tr("times: %1").arg(toQString(from));
+        lines << CheckpointExtension::tr("times: %1").arg(toQString(from));
     return lines.join(u'\n');
 }
 
@@ -98,19 +99,15 @@ std::vector<MeasuredSchedule> measuredSchedules(const std::vector<Record>& recor
     return measured;
 }
 
-bool CheckpointGuide::guides(const Experiment& experiment)
+CheckpointExtension::CheckpointExtension(const PageParts& parts, QObject* parent)
+    : PageExtension(parts, parent)
+    , m_picture(qobject_cast<CheckpointPicture*>(parts.picture))
 {
-    return experiment.id() == "checkpoint";
-}
-
-CheckpointGuide::CheckpointGuide(PagePlot* plot, ParameterForm* form, CheckpointPicture* picture, QObject* parent)
-    : QObject(parent)
-    , m_plot(plot)
-    , m_form(form)
-    , m_picture(picture)
-{
-    connect(picture, &CheckpointPicture::cursorMoved, this, &CheckpointGuide::cursorMoved);
-    connect(plot->view(), &PlotView::pointsClicked, this, &CheckpointGuide::offer);
+    connect(m_picture, &CheckpointPicture::cursorMoved, this, &CheckpointExtension::markersChanged);
+    if (auto* centre = qobject_cast<QSplitter*>(m_picture->parentWidget())) // a long schedule wants its height
+        centre->setStretchFactor(0, 1);
+    const PagePlot* plot = parts.plot;
+    connect(plot->view(), &PlotView::pointsClicked, this, &CheckpointExtension::offer);
     connect(plot->view(), &PlotView::curveClicked, this, [this](const QString& key) {
         if (const QString strategy = strategyOfCurve(key); !strategy.isEmpty())
             emit edited(QStringLiteral("strategy"), strategy);
@@ -118,9 +115,9 @@ CheckpointGuide::CheckpointGuide(PagePlot* plot, ParameterForm* form, Checkpoint
 }
 
 /// Schedules that stand at one place of the plane hide each other: a menu names them.
-void CheckpointGuide::offer(const QStringList& curves, const QPoint& place)
+void CheckpointExtension::offer(const QStringList& curves, const QPoint& place)
 {
-    auto* menu = new QMenu(m_plot);
+    auto* menu = new QMenu(m_parts.plot);
     menu->setAttribute(Qt::WA_DeleteOnClose);
     for (const QString& curve : curves) {
         const QString key = strategyOfCurve(curve);
@@ -144,14 +141,14 @@ void CheckpointGuide::offer(const QStringList& curves, const QPoint& place)
     delete menu;
 }
 
-void CheckpointGuide::showFields(const Parameters& parameters) const
+void CheckpointExtension::showFields(const Parameters& parameters) const
 {
     const bool isMlp = parameterText(parameters, "chain").startsWith(QStringLiteral("mlp:"));
-    if (auto* batch = qobject_cast<NumberField*>(m_form->field(QStringLiteral("batch"))))
+    if (auto* batch = qobject_cast<NumberField*>(m_parts.form->field(QStringLiteral("batch"))))
         batch->setZeroText(QString::number(isMlp ? standardRows : standardSequences));
 }
 
-void CheckpointGuide::setPrediction(const Record* prediction, const Parameters& parameters, ByteStyle bytes)
+void CheckpointExtension::setPrediction(const Record* prediction, const Parameters& parameters, ByteStyle bytes)
 {
     showFields(parameters);
     static const Json none;
@@ -161,23 +158,35 @@ void CheckpointGuide::setPrediction(const Record* prediction, const Parameters& 
     m_input.strategies = readStrategies(detail);
     m_input.chosen = parameterText(parameters, "strategy");
     m_missing = missingText(detail);
-    m_footing = prediction ? footingText(detail) : QString();
+    m_basis = prediction ? basisText(detail) : QString();
     if (prediction == nullptr)
         return; // the last range stays: the slider may lead out of what could not be answered
     const Json& forward = member(member(detail, "chain"), "forward");
-    if (auto* budget = qobject_cast<BudgetField*>(m_form->field(QStringLiteral("budget"))))
+    if (auto* budget = qobject_cast<BudgetField*>(m_parts.form->field(QStringLiteral("budget"))))
         budget->setRange(m_input.front, forward.is_array() ? int(forward.size()) : 0);
-    if (auto* strategy = qobject_cast<StrategyField*>(m_form->field(QStringLiteral("strategy"))))
+    if (auto* strategy = qobject_cast<StrategyField*>(m_parts.form->field(QStringLiteral("strategy"))))
         strategy->setPoints(m_input.strategies, m_input.front.units);
 }
 
-void CheckpointGuide::setMeasured(std::vector<MeasuredSchedule> measured, const QString& measuredOn)
+void CheckpointExtension::setState(const ShownState& state)
 {
-    m_input.measured = std::move(measured);
-    m_input.measuredOn = measuredOn;
+    setPrediction(state.prediction, state.parameters, state.bytes);
+    m_input.measured = measuredSchedules(state.records, state.parameters);
+    m_input.measuredOn = state.measuredOn;
 }
 
-std::vector<SeriesGroup> CheckpointGuide::groups(std::vector<SeriesGroup> own, bool isSwept) const
+std::optional<InspectorNote> CheckpointExtension::note(bool)
+{
+    if (m_missing.isEmpty())
+        return std::nullopt;
+    const QString least = leastBudget();
+    if (least.isEmpty())
+        return InspectorNote{m_missing, {}, {}};
+    return InspectorNote{m_missing, tr("Use %1").arg(m_input.front.units.memory(least.toDouble())),
+                         [this, least] { emit edited(QString::fromLatin1(budgetMarker), least); }};
+}
+
+std::vector<SeriesGroup> CheckpointExtension::groups(std::vector<SeriesGroup> own, bool isSwept) const
 {
     if (!isSwept)
         std::erase_if(own, [](const SeriesGroup& group) { return group.key != QStringLiteral("memory"); });
@@ -186,12 +195,14 @@ std::vector<SeriesGroup> CheckpointGuide::groups(std::vector<SeriesGroup> own, b
     return own;
 }
 
-void CheckpointGuide::dressPlane()
+bool CheckpointExtension::drawPlot(const QString& group)
 {
+    if (!draws(group))
+        return false;
     const CheckpointPlane plane = checkpointPlane(m_input);
-    PlotView* view = m_plot->view();
-    m_plot->setAxes(plane.x, plane.y);
-    m_plot->setPlain(true);
+    PlotView* view = m_parts.plot->view();
+    m_parts.plot->setAxes(plane.x, plane.y);
+    m_parts.plot->setPlain(true);
     view->setTitle(tr("Memory against time: every point is a schedule"));
     view->setEmptyText(m_missing.isEmpty() ? tr("Nothing to draw yet.") : m_missing);
     view->setCurves(plane.curves);
@@ -200,14 +211,19 @@ void CheckpointGuide::dressPlane()
     view->setLines({});
     view->setPhases({});
     view->setCallouts({});
+    return true;
 }
 
-std::vector<Marker> CheckpointGuide::markers() const
+std::optional<std::vector<Marker>> CheckpointExtension::markers(const QString& group, const SeriesAxis* axis) const
 {
-    return checkpointPlane(m_input).markers;
+    if (draws(group))
+        return checkpointPlane(m_input).markers;
+    if (axis && axis->key == "step_time")
+        return cursorMarkers();
+    return std::nullopt;
 }
 
-std::vector<Marker> CheckpointGuide::cursorMarkers() const
+std::vector<Marker> CheckpointExtension::cursorMarkers() const
 {
     const ScheduleState& state = m_picture->state();
     const int step = m_picture->cursor();
@@ -217,34 +233,33 @@ std::vector<Marker> CheckpointGuide::cursorMarkers() const
     return {{QString::fromLatin1(cursorMarker), (at.begin + at.end) / 2, state.name(step), true}};
 }
 
-void CheckpointGuide::moveCursor(double time)
+bool CheckpointExtension::moveMarker(const QString& key, double time)
 {
+    if (key != QLatin1String(cursorMarker))
+        return false;
     const std::vector<ScheduleStep>& steps = m_picture->state().steps;
     const auto at = std::find_if(steps.begin(), steps.end(), [time](const ScheduleStep& step) { return step.end > time; });
     if (!steps.empty())
         m_picture->setCursor(int(std::min<std::ptrdiff_t>(at - steps.begin(), std::ptrdiff_t(steps.size()) - 1)));
+    return true;
 }
 
-QString CheckpointGuide::budgetAt(double memory) const
+QString CheckpointExtension::markerText(const QString& key, double memory) const
 {
+    if (key != QLatin1String(budgetMarker))
+        return {};
     const FrontLine& front = m_input.front;
     const double least = front.budget.empty() ? front.least : front.budget.front();
     const double most = std::max(least, front.full);
     return budgetText(std::isfinite(least) && std::isfinite(most) ? std::clamp(memory, least, most) : memory);
 }
 
-QString CheckpointGuide::leastBudget() const
+QString CheckpointExtension::leastBudget() const
 {
     const FrontLine& front = m_input.front;
     if (m_missing.isEmpty() || !std::isfinite(front.least) || !(front.given < front.least))
         return {};
     return budgetText(front.budget.empty() ? front.least : std::max(front.least, front.budget.front()));
-}
-
-QString CheckpointGuide::leastText() const
-{
-    const QString budget = leastBudget();
-    return budget.isEmpty() ? QString() : m_input.front.units.memory(budget.toDouble());
 }
 
 } // namespace memscape
