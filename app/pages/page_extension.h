@@ -58,7 +58,7 @@ public:
     /// The picture stays what was predicted until the next prediction is there.
     virtual bool drawsPredictedParameters() const { return false; }
     /// Comes before the picture and the plot get the same.
-    virtual void setState(const ShownState&) {}
+    virtual void setState(const ShownState&) { }
 
     virtual QString answer() const { return {}; } ///< of a further page: the sentence under its title
     virtual QString caution() const { return {}; } ///< what may make every number wrong
@@ -73,9 +73,9 @@ public:
     virtual bool draws(const QString& /*group*/) const { return false; }
     /// Draws a plot that is no curve of the outcome; false: the page draws it and asks the next three.
     virtual bool drawPlot(const QString& /*group*/) { return false; }
-    virtual void dressAxes(AxisSpec&, AxisSpec&) const {}
-    virtual void dressCurves(std::vector<Curve>&, const CurveInput&) const {}
-    virtual void dressPlot(PlotView&) const {}
+    virtual void dressAxes(AxisSpec&, AxisSpec&) const { }
+    virtual void dressCurves(std::vector<Curve>&, const CurveInput&) const { }
+    virtual void dressPlot(PlotView&) const { }
 
     /// Instead of the marker of a parameter; nothing: that one. `axis`: of the plot's x, null without one.
     virtual std::optional<std::vector<Marker>> markers(const QString& /*group*/, const SeriesAxis* /*axis*/) const

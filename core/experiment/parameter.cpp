@@ -52,15 +52,6 @@ void setGroup(Schema& schema, const std::string& group, std::initializer_list<st
     }
 }
 
-ParameterSpec choiceSpec(std::string key, std::string label, std::string help, std::vector<ChoiceValue> choices,
-                         std::string standard)
-{
-    if (standard.empty())
-        standard = choices.front().key;
-    return {std::move(key), std::move(label), std::move(help), ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
-            std::move(choices), std::move(standard)};
-}
-
 const ParameterSpec* findParameter(const Schema& schema, std::string_view key)
 {
     for (const ParameterSpec& spec : schema) {

@@ -55,10 +55,6 @@ struct ParameterSpec
     std::string group = {};
 };
 
-/// One of the choices; without `standard` the first is.
-ParameterSpec choiceSpec(std::string key, std::string label, std::string help, std::vector<ChoiceValue> choices,
-                         std::string standard = {});
-
 using Schema = std::vector<ParameterSpec>;
 const ParameterSpec* findParameter(const Schema& schema, std::string_view key);
 std::vector<std::string> keysOf(const Schema& schema);

@@ -141,19 +141,6 @@ Result<AttentionShape> attentionShape(const Parameters& parameters)
     return shape;
 }
 
-DType attentionDType(const Parameters& parameters)
-{
-    return dtypeFromText(parameters.choice("dtype")).value_or(DType::BFloat16);
-}
-
-AttentionPass attentionPass(const Parameters& parameters)
-{
-    const std::string& pass = parameters.choice("pass");
-    return pass == "forward" ? AttentionPass::Forward
-        : pass == "backward" ? AttentionPass::Backward
-                             : AttentionPass::Both;
-}
-
 Result<std::vector<AttentionPlan>> attentionPlans(const Device& device,
                                                   const Parameters& parameters)
 {

@@ -7,6 +7,7 @@
 //     bandwidth = bytes that lanes ask for × clock / cycles
 //     latency   = that without conflicts + wavefronts − 1        one warp asks
 // Left out: see the omits of each figure.
+#include "core/experiment/schema.h"
 #include "core/experiments/bank_conflicts.h"
 
 #include "core/experiments/answers.h"
@@ -36,9 +37,15 @@ std::uint32_t whole(const Parameters& parameters, std::string_view key)
     return static_cast<std::uint32_t>(parameters.integer(key));
 }
 
+const ChoiceTable<std::uint32_t> widths{{1, {"1", "1 B (int8)", "four lanes share a word"}},
+                                        {2, {"2", "2 B (float16)", "two lanes share a word"}},
+                                        {4, {"4", "4 B (float32)", "a lane, a word, a bank"}},
+                                        {8, {"8", "8 B (float2)", "half a warp at a time"}},
+                                        {16, {"16", "16 B (float4)", "a quarter of a warp at a time; a row of ldmatrix"}}};
+
 std::uint32_t widthOf(const Parameters& parameters)
 {
-    return static_cast<std::uint32_t>(parseNumber(parameters.choice("width")).value_or(4));
+    return widths.of(parameters.choice("width"));
 }
 
 std::uint32_t granuleOf(const Parameters& parameters)
@@ -202,45 +209,35 @@ private:
 
 BankConflicts::BankConflicts()
 {
-    const auto choice = [](std::string key, std::string label, std::string help) {
-        return ChoiceValue{std::move(key), std::move(label), std::move(help)};
-    };
     m_schema = {
-        {"pattern", "pattern", "Which elements of the tile the lanes of a warp ask for.", ParameterKind::Choice, Unit::One, 0, 0,
-         Scale::Linear,
-         {choice("strided", "strided", "lane i takes element i × stride"),
-          choice("row", "row of a tile", "tile[0][i]: neighbours"),
-          choice("column", "column of a tile", "tile[i][0]: a row apart, as a transposition reads or writes"),
-          choice("random", "random", "any element of 32 rows, one fixed draw, as a table look-up does")},
-         "strided"},
-        {"stride", "stride",
-         "Elements between neighbouring lanes. Odd strides of 4-byte elements meet no bank twice; 0 is the same element "
-         "for all, a broadcast. Rows and columns have their own.",
-         ParameterKind::Integer, Unit::One, 0, 128, Scale::Linear, {}, "8", "elements"},
-        {"width", "width", "Bytes that each lane reads or writes at once. Wider accesses are served in phases: 16 lanes of 8 bytes, "
-         "8 lanes of 16.",
-         ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
-         {choice("1", "1 B (int8)", "four lanes share a word"), choice("2", "2 B (float16)", "two lanes share a word"),
-          choice("4", "4 B (float32)", "a lane, a word, a bank"), choice("8", "8 B (float2)", "half a warp at a time"),
-          choice("16", "16 B (float4)", "a quarter of a warp at a time; a row of ldmatrix")},
-         "4"},
-        {"columns", "row length", "Elements of one row of the tile: float tile[32][row length].", ParameterKind::Integer,
-         Unit::One, 1, 1024, Scale::Log2, {}, "32", "elements"},
-        {"padding", "padding", "Unused elements behind each row: float tile[32][row length + padding]. One shifts every row "
-         "by a bank.",
-         ParameterKind::Integer, Unit::One, 0, 64, Scale::Linear, {}, "0", "elements"},
-        {"swizzle", "swizzle", "Exchange the elements of each row by an XOR with the row's number: conflicts go, and no memory is spent.",
-         ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
-         {choice("none", "none", "elements lie in order"),
-          choice("xor", "XOR", "element c of row r lies at c ^ r, within 128 bytes"),
-          choice("xor16", "XOR, 16-byte chunks", "chunks of 16 bytes, as kernels with ldmatrix need them")},
-         "none"},
-        {"operation", "operation", "Whether the lanes read or write.", ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
-         {choice("read", "read", "loads; lanes that want the same word are served together"),
-          choice("write", "write", "stores; of lanes that write the same word one wins")},
-         "read"},
-        {"lanes", "lanes", "Lanes of the warp that take part, from the first on.", ParameterKind::Integer, Unit::One, 0, 64,
-         Scale::Linear, {{"0", "all", "every lane: 32, or 64 of an AMD GPU"}}, "0"},
+        choiceSpec("pattern", "pattern", "Which elements of the tile the lanes of a warp ask for.",
+                   {{"strided", "strided", "lane i takes element i × stride"},
+                    {"row", "row of a tile", "tile[0][i]: neighbours"},
+                    {"column", "column of a tile", "tile[i][0]: a row apart, as a transposition reads or writes"},
+                    {"random", "random", "any element of 32 rows, one fixed draw, as a table look-up does"}}),
+        integerSpec("stride", "stride",
+                    "Elements between neighbouring lanes. Odd strides of 4-byte elements meet no bank twice; 0 is the same element "
+                    "for all, a broadcast. Rows and columns have their own.",
+                    {.most = 128, .standard = "8", .suffix = "elements"}),
+        choiceSpec("width", "width",
+                   "Bytes that each lane reads or writes at once. Wider accesses are served in phases: 16 lanes of 8 bytes, "
+                   "8 lanes of 16.",
+                   widths.choices(), "4"),
+        integerSpec("columns", "row length", "Elements of one row of the tile: float tile[32][row length].",
+                    {.least = 1, .most = 1024, .standard = "32", .scale = Scale::Log2, .suffix = "elements"}),
+        integerSpec("padding", "padding",
+                    "Unused elements behind each row: float tile[32][row length + padding]. One shifts every row "
+                    "by a bank.",
+                    {.most = 64, .suffix = "elements"}),
+        choiceSpec("swizzle", "swizzle", "Exchange the elements of each row by an XOR with the row's number: conflicts go, and no memory is spent.",
+                   {{"none", "none", "elements lie in order"},
+                    {"xor", "XOR", "element c of row r lies at c ^ r, within 128 bytes"},
+                    {"xor16", "XOR, 16-byte chunks", "chunks of 16 bytes, as kernels with ldmatrix need them"}}),
+        choiceSpec("operation", "operation", "Whether the lanes read or write.",
+                   {{"read", "read", "loads; lanes that want the same word are served together"},
+                    {"write", "write", "stores; of lanes that write the same word one wins"}}),
+        integerSpec("lanes", "lanes", "Lanes of the warp that take part, from the first on.",
+                    {.most = 64, .words = {{"0", "all", "every lane: 32, or 64 of an AMD GPU"}}}),
     };
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/experiment/schema.h"
 #include "core/experiments/batch_size.h"
 #include "core/experiments/memory_parameters.h"
 
@@ -8,30 +9,24 @@ namespace memscape {
 
 namespace {
 
-ParameterSpec real(std::string key, std::string label, std::string help, double least, double most, Scale scale,
-                   std::string standard, std::string suffix = {})
+/// What a law or a closed form says of the model unless it is given.
+ParameterSpec ofModel(std::string key, std::string label, std::string help, double most, Scale scale, std::string suffix = {})
 {
-    ParameterSpec spec{std::move(key), std::move(label), std::move(help), ParameterKind::Real, Unit::One, least, most,
-                       scale, {}, std::move(standard)};
-    spec.suffix = std::move(suffix);
-    if (least == 0 && spec.standard == "0")
-        spec.choices = {{"0", "from the model", "what a law or a closed form says of the model"}};
-    return spec;
+    return realSpec(std::move(key), std::move(label), std::move(help),
+                    {.most = most,
+                     .scale = scale,
+                     .suffix = std::move(suffix),
+                     .words = {{"0", "from the model", "what a law or a closed form says of the model"}}});
 }
+
+const ChoiceTable<ScheduleKind> schedules{
+    {ScheduleKind::Constant, {"constant", "constant", "the same batch from the first step to the last"}},
+    {ScheduleKind::Linear, {"linear", "linear growth", "B(t) = B₀ (1 + αt), up to the limit"}},
+    {ScheduleKind::Adaptive, {"adaptive", "adaptive", "towards the noise scale of the moment, clipped: after AdaBatch"}}};
 
 ParameterSpec& named(Schema& schema, std::string_view key)
 {
     return *std::find_if(schema.begin(), schema.end(), [&](const ParameterSpec& spec) { return spec.key == key; });
-}
-
-ParameterSpec scheduleSpec()
-{
-    return {"schedule", "schedule", "How the batch changes while training.", ParameterKind::Choice, Unit::One, 0, 0,
-            Scale::Linear,
-            {{"constant", "constant", "the same batch from the first step to the last"},
-             {"linear", "linear growth", "B(t) = B₀ (1 + αt), up to the limit"},
-             {"adaptive", "adaptive", "towards the noise scale of the moment, clipped: after AdaBatch"}},
-            "constant"};
 }
 
 } // namespace
@@ -49,31 +44,30 @@ Schema batchSizeSchema()
     named(schema, "optimizer").standard = "sgd";
     const auto behind = std::find_if(schema.begin(), schema.end(),
                                      [](const ParameterSpec& spec) { return spec.key == "precision"; });
-    ParameterSpec limit{"batch_limit", "largest batch of the schedule",
-                        "Examples of an update that a growing batch stops at. 0: as many as fit the device at once.",
-                        ParameterKind::Integer, Unit::One, 0, 0x1p40, Scale::Log2, {{"0", "as fit", "as many as fit the device at once"}}, "0",
-                        "examples"};
     schema.insert(
         behind,
-        {real("target_loss", "target loss",
-              "The loss that training is to reach; steps and examples are counted to it. Of a decoder: nats per token. "
-              "0: one that suits the model.",
-              0, 1e6, Scale::Linear, "0"),
-         scheduleSpec(),
-         real("schedule_growth", "growth α", "Of linear growth: the share of the first batch that each step adds.", 0,
-              1e6, Scale::Linear, "0.02", "per step"),
-         real("schedule_smoothing", "smoothing",
-              "Of the adaptive schedule: how far each step goes towards the noise scale, from 0 (not at all) to 1.",
-              0.0001, 1, Scale::Log2, "0.1"),
-         std::move(limit),
-         real("noise_scale", "noise scale",
-              "Of the gradients, in examples: tr(Σ)/|G|². A measurement says what it is. 0: from the model, where a law "
-              "or a closed form is known.",
-              0, 1e12, Scale::Log2, "0", "examples"),
-         real("fewest_steps", "fewest steps",
-              "S_min: steps to the target with batches without end. 0: from the model, where a law or a closed form is "
-              "known.",
-              0, 1e12, Scale::Log2, "0", "steps")});
+        {ofModel("target_loss", "target loss",
+                 "The loss that training is to reach; steps and examples are counted to it. Of a decoder: nats per token. "
+                 "0: one that suits the model.",
+                 1e6, Scale::Linear),
+         choiceSpec("schedule", "schedule", "How the batch changes while training.", schedules.choices()),
+         realSpec("schedule_growth", "growth α", "Of linear growth: the share of the first batch that each step adds.",
+                  {.most = 1e6, .standard = "0.02", .suffix = "per step"}),
+         realSpec("schedule_smoothing", "smoothing",
+                  "Of the adaptive schedule: how far each step goes towards the noise scale, from 0 (not at all) to 1.",
+                  {.least = 0.0001, .most = 1, .standard = "0.1", .scale = Scale::Log2}),
+         integerSpec("batch_limit", "largest batch of the schedule",
+                     "Examples of an update that a growing batch stops at. 0: as many as fit the device at once.",
+                     {.most = 0x1p40, .scale = Scale::Log2, .suffix = "examples",
+                      .words = {{"0", "as fit", "as many as fit the device at once"}}}),
+         ofModel("noise_scale", "noise scale",
+                 "Of the gradients, in examples: tr(Σ)/|G|². A measurement says what it is. 0: from the model, where a law "
+                 "or a closed form is known.",
+                 1e12, Scale::Log2, "examples"),
+         ofModel("fewest_steps", "fewest steps",
+                 "S_min: steps to the target with batches without end. 0: from the model, where a law or a closed form is "
+                 "known.",
+                 1e12, Scale::Log2, "steps")});
     setGroup(schema, "schedule and noise",
              {"schedule", "schedule_growth", "schedule_smoothing", "batch_limit", "noise_scale", "fewest_steps"});
     return schema;
@@ -89,10 +83,7 @@ BatchCase batchCase(const Parameters& parameters)
     asked.targetLoss = parameters.number("target_loss");
     asked.noiseScale = parameters.number("noise_scale");
     asked.fewestSteps = parameters.number("fewest_steps");
-    const std::string& kind = parameters.choice("schedule");
-    asked.schedule.kind = kind == "linear" ? ScheduleKind::Linear
-        : kind == "adaptive"               ? ScheduleKind::Adaptive
-                                           : ScheduleKind::Constant;
+    asked.schedule.kind = schedules.of(parameters.choice("schedule"));
     asked.schedule.first = asked.update(double(asked.batch));
     asked.schedule.growth = parameters.number("schedule_growth");
     asked.schedule.smoothing = parameters.number("schedule_smoothing");

@@ -102,6 +102,7 @@ std::vector<FrontPoint> bestFront(const CheckpointAnswer& answer,
 
 /// The parameters of `checkpoint`; those of a model are spelled as in `training-memory`.
 Schema checkpointSchema();
+LastSegment lastSegmentOf(const Parameters& parameters);
 /// Errors: parameter.syntax, parameter.range with `budget` as place.
 Result<CheckpointBudget> parseBudget(const ChainSource& source, const Parameters& parameters);
 

@@ -72,7 +72,7 @@ std::vector<Snippet> checkpointSnippets(const Parameters& parameters)
     lines.import("import torch");
     writeStages(lines, parameters.text("chain"));
     if (const std::string starts = segmentStarts(lines, strategy); !starts.empty()) {
-        writeSegments(lines, starts, strategy == "sqrt" || parameters.choice("last_segment") == "kept");
+        writeSegments(lines, starts, strategy == "sqrt" || lastSegmentOf(parameters) == LastSegment::Kept);
         return {{"pytorch", "PyTorch lines", lines.text()}};
     }
     if (strategy != "none")

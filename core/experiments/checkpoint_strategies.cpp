@@ -174,7 +174,7 @@ Result<Solved> solveBy(const CheckpointAnswer& answer, const std::string& key,
     MEMSCAPE_CHECK(checkWanted());
     const int length = answer.chain().length(), slots = int(parameters.integer("slots"));
     const LastSegment last =
-        parameters.choice("last_segment") == "kept" ? LastSegment::Kept : LastSegment::Recomputed;
+        lastSegmentOf(parameters);
     if (key == "none")
         return Solved{keepEverything(length)};
     if (key.starts_with("every:")) {

@@ -5,6 +5,7 @@
 // core/timing/working_set.h: shares of levels × their own latency (time per byte), with measured knees
 // and the cost of address translation for the pages chosen.
 // Left out: other tenants of a shared cache, NUMA, the loaded latency under full bandwidth.
+#include "core/experiment/schema.h"
 #include "core/experiments/answers.h"
 #include "core/timing/working_set.h"
 
@@ -18,12 +19,10 @@ namespace memscape {
 
 namespace {
 
-Pages pagesOf(const std::string& key)
-{
-    if (key == "4k")
-        return Pages::Small;
-    return key == "window" ? Pages::Window : Pages::Huge;
-}
+const ChoiceTable<Pages> pageSizes{
+    {Pages::Huge, {"huge", "huge, 2 MiB", "madvise(MADV_HUGEPAGE)"}},
+    {Pages::Small, {"4k", "small, 4 KiB", "madvise(MADV_NOHUGEPAGE)"}},
+    {Pages::Window, {"window", "few pages at a time", "random inside stretches whose pages the first TLB holds"}}};
 
 int threadsOn(const Device& device, const Parameters& parameters)
 {
@@ -159,34 +158,34 @@ private:
 
 Hierarchy::Hierarchy()
 {
+    ParameterSpec pages = choiceSpec(
+        "pages", "pages",
+        "Size of the pages the working set lies in: a random read must also find its page. A few at a time "
+        "are read at random, and then the next, so that finding pages costs nothing. GPUs: no effect.",
+        pageSizes.choices());
+    pages.appliesTo = AppliesTo::Hosts;
     m_schema = {
-        {"working_set", "working set", "How many bytes the program goes over again and again.", ParameterKind::Integer,
-         Unit::Byte, 1024, 0x1p44, Scale::Log2, {}, "24MiB"},
-        {"pages", "pages",
-         "Size of the pages the working set lies in: a random read must also find its page. A few at a time "
-         "are read at random, and then the next, so that finding pages costs nothing. GPUs: no effect.",
-         ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
-         {{"huge", "huge, 2 MiB", "madvise(MADV_HUGEPAGE)"},
-          {"4k", "small, 4 KiB", "madvise(MADV_NOHUGEPAGE)"},
-          {"window", "few pages at a time", "random inside stretches whose pages the first TLB holds"}},
-         "huge", {}, {}, AppliesTo::Hosts},
-        {"operation", "operation", "What the streams do for the bandwidth.", ParameterKind::Choice, Unit::One, 0, 0,
-         Scale::Linear,
-         {{"read", "read", "loads only"}, {"write", "write", "stores only"}, {"copy", "copy", "loads and stores; both count"},
-          {"triad", "triad", "a = b + 3 c: two arrays loaded, one stored; all three count, the fetch of the stored lines does not"}},
-         "read"},
-        {"threads", "threads", "CPU threads that stream for the bandwidth; 0 is all of them. Latency always takes one. A sweep shows "
-         "Little's law: each core keeps so many bytes on their way, until the memory has no more to give.",
-         ParameterKind::Integer, Unit::One, 0, 1024, Scale::Linear, {{"0", "all", "every thread that the device has"}}, "0", {}, {}, AppliesTo::Hosts},
-        {"occupancy", "occupancy",
-         "Warps that stream on each multiprocessor of a GPU; 0 is as many as fit. A sweep shows Little's law: bandwidth "
-         "is at most bytes in flight / latency. CPUs: no effect, sweep threads.",
-         ParameterKind::Integer, Unit::One, 0, 64, Scale::Linear, {{"0", "as many as fit", "the most warps that a multiprocessor holds"}}, "0", "warps", {},
-         AppliesTo::Gpus},
-        {"width", "width",
-         "Bytes that each GPU thread loads at a time: narrow loads keep fewer bytes in flight. CPUs: no effect, they "
-         "use their widest vectors.",
-         ParameterKind::Integer, Unit::Byte, 1, 16, Scale::Log2, {}, "16", {}, {}, AppliesTo::Gpus},
+        integerSpec("working_set", "working set", "How many bytes the program goes over again and again.",
+                    {.least = 1024, .most = 0x1p44, .standard = "24MiB", .unit = Unit::Byte, .scale = Scale::Log2}),
+        std::move(pages),
+        choiceSpec("operation", "operation", "What the streams do for the bandwidth.",
+                   {{"read", "read", "loads only"},
+                    {"write", "write", "stores only"},
+                    {"copy", "copy", "loads and stores; both count"},
+                    {"triad", "triad", "a = b + 3 c: two arrays loaded, one stored; all three count, the fetch of the stored lines does not"}}),
+        integerSpec("threads", "threads",
+                    "CPU threads that stream for the bandwidth; 0 is all of them. Latency always takes one. A sweep shows "
+                    "Little's law: each core keeps so many bytes on their way, until the memory has no more to give.",
+                    {.most = 1024, .words = {{"0", "all", "every thread that the device has"}}, .appliesTo = AppliesTo::Hosts}),
+        integerSpec("occupancy", "occupancy",
+                    "Warps that stream on each multiprocessor of a GPU; 0 is as many as fit. A sweep shows Little's law: bandwidth "
+                    "is at most bytes in flight / latency. CPUs: no effect, sweep threads.",
+                    {.most = 64, .suffix = "warps", .words = {{"0", "as many as fit", "the most warps that a multiprocessor holds"}},
+                     .appliesTo = AppliesTo::Gpus}),
+        integerSpec("width", "width",
+                    "Bytes that each GPU thread loads at a time: narrow loads keep fewer bytes in flight. CPUs: no effect, they "
+                    "use their widest vectors.",
+                    {.least = 1, .most = 16, .standard = "16", .unit = Unit::Byte, .scale = Scale::Log2, .appliesTo = AppliesTo::Gpus}),
     };
 }
 
@@ -208,7 +207,7 @@ Sweep Hierarchy::axis(const Device& device, const Parameters&) const
 Result<Figures> Hierarchy::predictPoint(const Device& device, const Parameters& parameters) const
 {
     const double workingSet = parameters.number("working_set");
-    const Pages pages = device.isGpu() ? Pages::Window : pagesOf(parameters.choice("pages"));
+    const Pages pages = device.isGpu() ? Pages::Window : pageSizes.of(parameters.choice("pages"));
     const Operation operation = operationOf(parameters.choice("operation"));
     const bool triad = parameters.choice("operation") == "triad";
     const StreamShape shape = shapeOf(device, parameters);

@@ -42,8 +42,7 @@ Result<Request> requestOf(const Device& device, const Parameters& parameters)
     MEMSCAPE_TRY(cache, cacheFormFromText(parameters.choice("kv_precision")));
     request.weights = weights;
     request.cache = cache;
-    const std::string& computed = parameters.choice("precision");
-    request.computed = computed == "fp32" ? DType::Float32 : computed == "fp16" ? DType::Float16 : DType::BFloat16;
+    request.computed = computedInOf(parameters);
     request.batch = parameters.integer("batch");
     request.context = parameters.integer("context");
     request.chunk = std::min(parameters.integer("sequence"), request.context);

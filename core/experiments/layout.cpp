@@ -104,15 +104,6 @@ Result<Prediction> LayoutExperiment::predict(const Device& device, const Paramet
     return prediction;
 }
 
-MemoryFormat storedOrder(const std::string& key, std::size_t rank)
-{
-    if (key == "column-major")
-        return MemoryFormat::ColumnMajor;
-    if (key == "channels-last")
-        return rank == 5 ? MemoryFormat::ChannelsLast3d : MemoryFormat::ChannelsLast;
-    return MemoryFormat::Contiguous;
-}
-
 } // namespace
 
 TensorView LayoutCase::dense() const
@@ -137,19 +128,19 @@ Result<LayoutCase> layoutCase(const Parameters& parameters)
 {
     LayoutCase asked;
     MEMSCAPE_TRY(shape, parseShape(parameters.text("shape")));
-    auto base = freshTensor(shape, storedOrder(parameters.choice("order"), shape.size()));
+    auto base = freshTensor(shape, storedOrder(parameters, shape.size()));
     if (!base) {
         Error error = std::move(base).error();
         error.place = error.code == "layout.format" ? "order" : "shape";
         return fail(std::move(error));
     }
     asked.base = std::move(*base);
-    asked.dtype = dtypeFromText(parameters.choice("dtype")).value_or(DType::Float32);
+    asked.dtype = layoutDType(parameters);
     MEMSCAPE_TRY(operations, parseViews(parameters.text("views")));
     MEMSCAPE_TRY(steps, applyAll(asked.base, operations, asked.itemBytes()));
     asked.steps = std::move(steps);
     asked.view = asked.steps.empty() ? asked.base : asked.steps.back().view;
-    asked.order = parameters.choice("walk") == "first-fastest" ? WalkOrder::FirstFastest : WalkOrder::LastFastest;
+    asked.order = walkOrder(parameters);
     asked.reads = parameters.integer("reads");
     asked.version = int(parameters.integer("version"));
     return asked;

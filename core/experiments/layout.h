@@ -33,6 +33,10 @@ struct LayoutCase
 
 /// Errors: shape.*, layout.*, views.*, each with its place.
 Result<LayoutCase> layoutCase(const Parameters& parameters);
+// What each choice of the schema is.
+DType layoutDType(const Parameters& parameters);
+WalkOrder walkOrder(const Parameters& parameters);
+MemoryFormat storedOrder(const Parameters& parameters, std::size_t rank); ///< of a tensor with that many dimensions
 
 struct LayoutAnswer
 {

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/experiment/schema.h"
 #include "core/experiments/layout.h"
 
 namespace memscape {
 
 namespace {
 
-ParameterSpec text(std::string key, std::string label, std::string help, std::string standard)
-{
-    return {std::move(key), std::move(label), std::move(help), ParameterKind::Text, Unit::One, 0, 1024, Scale::Linear, {},
-            std::move(standard)};
-}
+const ChoiceTable<DType> dtypes{{DType::Float32, {"float32", "float32 (4 B)", "single precision"}},
+                                {DType::Float64, {"float64", "float64 (8 B)", "double precision"}},
+                                {DType::Float16, {"float16", "float16 (2 B)", "half precision"}},
+                                {DType::BFloat16, {"bfloat16", "bfloat16 (2 B)", "the range of float32 in half the bytes"}},
+                                {DType::Int64, {"int64", "int64 (8 B)", "what indices are stored in"}},
+                                {DType::Int32, {"int32", "int32 (4 B)", "whole numbers"}},
+                                {DType::Int8, {"int8", "int8 (1 B)", "quantized weights"}},
+                                {DType::UInt8, {"uint8", "uint8 (1 B)", "pixels"}},
+                                {DType::Bool, {"bool", "bool (1 B)", "a mask: a byte each"}}};
 
-std::vector<ChoiceValue> dtypes()
-{
-    return {{"float32", "float32 (4 B)", "single precision"},
-            {"float64", "float64 (8 B)", "double precision"},
-            {"float16", "float16 (2 B)", "half precision"},
-            {"bfloat16", "bfloat16 (2 B)", "the range of float32 in half the bytes"},
-            {"int64", "int64 (8 B)", "what indices are stored in"},
-            {"int32", "int32 (4 B)", "whole numbers"},
-            {"int8", "int8 (1 B)", "quantized weights"},
-            {"uint8", "uint8 (1 B)", "pixels"},
-            {"bool", "bool (1 B)", "a mask: a byte each"}};
-}
+const ChoiceTable<MemoryFormat> orders{
+    {MemoryFormat::Contiguous, {"row-major", "row-major", "the last dimension is contiguous: PyTorch, NumPy's C order; NCHW"}},
+    {MemoryFormat::ColumnMajor, {"column-major", "column-major", "the first dimension is contiguous: Fortran, NumPy's F order"}},
+    {MemoryFormat::ChannelsLast, {"channels-last", "channels last", "NHWC (NDHWC): the channels of a pixel lie side by side"}}};
+
+const ChoiceTable<WalkOrder> walks{
+    {WalkOrder::LastFastest, {"last-fastest", "last dimension fastest", "as nested loops over the dimensions do"}},
+    {WalkOrder::FirstFastest, {"first-fastest", "first dimension fastest", "the outermost dimension in the innermost loop"}}};
 
 std::string copyVersionHelp()
 {
@@ -53,28 +54,36 @@ std::string copyLesson(bool isGpu, int version)
 
 Schema layoutSchema()
 {
-    Schema schema{
-        text("shape", "shape", "Sizes of the tensor, 2,3,4. At most 8 dimensions; sizes may be 0.", "2048,2048"),
-        text("views", "operations",
-             "What is done to it, in PyTorch's words: transpose(0,1);narrow(2,1,2). What PyTorch refuses is shown as "
-             "refused, and the operations after it go on without it.",
-             "transpose(0,1)"),
-        choiceSpec("dtype", "dtype", "Type of one element: its bytes.", dtypes()),
-        choiceSpec("order", "stored",
-               "How the tensor lies before the first operation.",
-               {{"row-major", "row-major", "the last dimension is contiguous: PyTorch, NumPy's C order; NCHW"},
-                {"column-major", "column-major", "the first dimension is contiguous: Fortran, NumPy's F order"},
-                {"channels-last", "channels last", "NHWC (NDHWC): the channels of a pixel lie side by side"}}),
-        choiceSpec("walk", "walk",
-               "In which order the result is read.",
-               {{"last-fastest", "last dimension fastest", "as nested loops over the dimensions do"},
-                {"first-fastest", "first dimension fastest", "the outermost dimension in the innermost loop"}}),
-        {"reads", "reads", "How often the result is read: what a copy must pay for itself.", ParameterKind::Integer, Unit::One,
-         1, 1024, Scale::Log2, {}, "8"},
-        {"version", "copy", copyVersionHelp(), ParameterKind::Integer, Unit::One, 0, copyVersionCount, Scale::Linear,
-         {{"0", "best", "the last that this device runs"}}, "0"},
+    return {
+        textSpec("shape", "shape", "Sizes of the tensor, 2,3,4. At most 8 dimensions; sizes may be 0.", "2048,2048", 0, 1024),
+        textSpec("views", "operations",
+                 "What is done to it, in PyTorch's words: transpose(0,1);narrow(2,1,2). What PyTorch refuses is shown as "
+                 "refused, and the operations after it go on without it.",
+                 "transpose(0,1)", 0, 1024),
+        choiceSpec("dtype", "dtype", "Type of one element: its bytes.", dtypes.choices()),
+        choiceSpec("order", "stored", "How the tensor lies before the first operation.", orders.choices()),
+        choiceSpec("walk", "walk", "In which order the result is read.", walks.choices()),
+        integerSpec("reads", "reads", "How often the result is read: what a copy must pay for itself.",
+                    {.least = 1, .most = 1024, .standard = "8", .scale = Scale::Log2}),
+        integerSpec("version", "copy", copyVersionHelp(),
+                    {.most = copyVersionCount, .words = {{"0", "best", "the last that this device runs"}}}),
     };
-    return schema;
+}
+
+DType layoutDType(const Parameters& parameters)
+{
+    return dtypes.of(parameters.choice("dtype"));
+}
+
+WalkOrder walkOrder(const Parameters& parameters)
+{
+    return walks.of(parameters.choice("walk"));
+}
+
+MemoryFormat storedOrder(const Parameters& parameters, std::size_t rank)
+{
+    const MemoryFormat order = orders.of(parameters.choice("order"));
+    return order == MemoryFormat::ChannelsLast && rank == 5 ? MemoryFormat::ChannelsLast3d : order;
 }
 
 const std::vector<LayoutPreset>& layoutPresets()

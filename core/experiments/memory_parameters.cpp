@@ -40,22 +40,6 @@ CheckpointPlan checkpointingOf(const std::string& text)
     return {};
 }
 
-StepPhase phaseOf(const std::string& text)
-{
-    if (text == "forward")
-        return StepPhase::Forward;
-    return text == "inference" ? StepPhase::Inference : StepPhase::Training;
-}
-
-Offload offloadOf(const std::string& text)
-{
-    if (text == "optimizer")
-        return Offload::Optimizer;
-    if (text == "gradients")
-        return Offload::Gradients;
-    return text == "parameters" ? Offload::Parameters : Offload::None;
-}
-
 std::optional<LoraPlan> adapterOf(const Parameters& parameters)
 {
     const std::string& kind = parameters.choice("adapter");
@@ -81,7 +65,7 @@ Result<Plan> planOf(const Parameters& parameters)
     MEMSCAPE_TRY(precision, precisionFromText(parameters.choice("precision")));
     MEMSCAPE_TRY(optimizer, optimizerFromText(parameters.choice("optimizer")));
     MEMSCAPE_TRY(update, updateOf(parameters));
-    plan.phase = phaseOf(parameters.choice("phase"));
+    plan.phase = phaseOf(parameters);
     plan.precision = precision;
     plan.logitsInFp32 = parameters.flag("logits_fp32");
     plan.optimizer = optimizer;
@@ -94,20 +78,12 @@ Result<Plan> planOf(const Parameters& parameters)
     plan.dataParallel = static_cast<int>(parameters.integer("data_parallel"));
     plan.tensorParallel = static_cast<int>(parameters.integer("tensor_parallel"));
     plan.sequenceParallel = parameters.flag("sequence_parallel");
-    plan.offload = offloadOf(parameters.choice("offload"));
+    plan.offload = offloadOf(parameters);
     MEMSCAPE_CHECK(checkPlan(plan));
     return plan;
 }
 
 } // namespace
-
-AttentionKernel attentionOf(const Parameters& parameters)
-{
-    const std::string& kind = parameters.choice("attention");
-    if (kind == "flash")
-        return AttentionKernel::Flash;
-    return kind == "efficient" ? AttentionKernel::Efficient : AttentionKernel::Eager;
-}
 
 AllocatorOptions allocatorOf(const Parameters& parameters)
 {

@@ -29,8 +29,11 @@ struct Numerics
 };
 Numerics numericsOf(Precision precision);
 
-// What both schemas spell the same way.
+// What each choice of the schemas is.
+StepPhase phaseOf(const Parameters& parameters);
+Offload offloadOf(const Parameters& parameters);
 AttentionKernel attentionOf(const Parameters& parameters);
+DType computedInOf(const Parameters& parameters); ///< of `inference-memory`
 AllocatorOptions allocatorOf(const Parameters& parameters);
 
 } // namespace memscape

@@ -1,33 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiments/precision.h"
 
+#include "core/experiment/schema.h"
+
 namespace memscape {
 
 namespace {
 
-ParameterSpec size(std::string key, std::string label, std::string help, double least,
-                   std::string standard)
-{
-    ParameterSpec spec{std::move(key), std::move(label), std::move(help), ParameterKind::Integer,
-                       Unit::One, least, 1 << 20, Scale::Log2, {}, std::move(standard)};
-    if (least == 0)
-        spec.choices = {{"0", "as m", "as many as m"}};
-    return spec;
-}
+const ChoiceTable<PrecisionOperation> operations{
+    {PrecisionOperation::Matmul, {"matmul", "product", "C (m × n) = A (m × k) · B (k × n)"}},
+    {PrecisionOperation::Train,
+     {"train", "training",
+      "a classifier, k inputs → n → n → 16 classes, on batches of m, in FP32 and in the format "
+      "with FP32 weights (autocast) and dynamic loss scaling"}}};
 
-ParameterSpec formatSpec()
-{
-    return {"format", "format", "Which numbers are multiplied, or trained in.",
-            ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear, formatChoices(), "bf16"};
-}
+const ChoiceTable<MagnitudeShape> distributions{
+    {MagnitudeShape::LogNormal, {"log-normal", "log-normal", "log2 |g| is normal: most networks' gradients"}},
+    {MagnitudeShape::Normal, {"normal", "normal", "g is normal around 0"}}};
 
-ParameterSpec gradientSpec(std::string key, std::string label, std::string help, double least,
-                           double most, Scale scale, std::string standard, std::string suffix = {})
+/// Columns or terms: as many as rows unless they are given.
+ParameterSpec asRows(std::string key, std::string label, std::string help)
 {
-    ParameterSpec spec{std::move(key), std::move(label), std::move(help), ParameterKind::Real,
-                       Unit::One, least, most, scale, {}, std::move(standard)};
-    spec.suffix = std::move(suffix);
-    return spec;
+    return integerSpec(std::move(key), std::move(label), std::move(help),
+                       {.most = 1 << 20, .scale = Scale::Log2, .words = {{"0", "as m", "as many as m"}}});
 }
 
 } // namespace
@@ -56,50 +51,38 @@ std::vector<ChoiceValue> formatChoices()
 Schema precisionSchema()
 {
     return {
-        {"operation", "operation", "One matrix product, or steps of a small network's training.",
-         ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
-         {{"matmul", "product", "C (m × n) = A (m × k) · B (k × n)"},
-          {"train", "training",
-           "a classifier, k inputs → n → n → 16 classes, on batches of m, in FP32 and in the format "
-           "with FP32 weights (autocast) and dynamic loss scaling"}},
-         "matmul"},
-        formatSpec(),
-        size("m", "rows, m", "Rows of the result; in training the batch.", 1, "1024"),
-        size("n", "columns, n", "Columns of the result; in training the hidden width. 0: as m.", 0, "0"),
-        size("k", "terms of a sum, k", "Terms of each sum; in training the inputs. 0: as m.", 0, "0"),
-        gradientSpec("value", "value",
-                     "A number to store in the format: its bits, what is left of it, how far away "
-                     "its neighbours are.",
-                     -1e38, 1e38, Scale::Linear, "0.1"),
-        gradientSpec("loss_scale", "loss scale",
-                     "What the loss is multiplied by before backward, and the gradients divided by "
-                     "before the optimizer. The scaler of a training run starts here.",
-                     1, 0x1p40, Scale::Log2, "65536"),
-        {"distribution", "gradients", "How the magnitudes of the assumed gradients are spread.",
-         ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
-         {{"log-normal", "log-normal", "log2 |g| is normal: most networks' gradients"},
-          {"normal", "normal", "g is normal around 0"}},
-         "log-normal"},
-        gradientSpec("gradient_median", "median |g|",
-                     "The median magnitude of the assumed gradients, before scaling. A measured run "
-                     "says what it was.",
-                     0x1p-60, 0x1p20, Scale::Log2, "1e-6"),
-        gradientSpec("gradient_spread", "spread",
-                     "Standard deviation of log2 |g| of log-normal gradients.", 0.1, 20,
-                     Scale::Linear, "4", "bits"),
-        {"steps", "steps", "Training steps of a measured run.", ParameterKind::Integer, Unit::One, 1,
-         100000, Scale::Log2, {}, "100"},
-        {"growth_interval", "growth interval",
-         "Steps without an infinite gradient after which the loss scale doubles.",
-         ParameterKind::Integer, Unit::One, 1, 1000000, Scale::Log2, {}, "2000", "steps"},
+        choiceSpec("operation", "operation", "One matrix product, or steps of a small network's training.", operations.choices()),
+        choiceSpec("format", "format", "Which numbers are multiplied, or trained in.", formatChoices(), "bf16"),
+        integerSpec("m", "rows, m", "Rows of the result; in training the batch.",
+                    {.least = 1, .most = 1 << 20, .standard = "1024", .scale = Scale::Log2}),
+        asRows("n", "columns, n", "Columns of the result; in training the hidden width. 0: as m."),
+        asRows("k", "terms of a sum, k", "Terms of each sum; in training the inputs. 0: as m."),
+        realSpec("value", "value",
+                 "A number to store in the format: its bits, what is left of it, how far away "
+                 "its neighbours are.",
+                 {.least = -1e38, .most = 1e38, .standard = "0.1"}),
+        realSpec("loss_scale", "loss scale",
+                 "What the loss is multiplied by before backward, and the gradients divided by "
+                 "before the optimizer. The scaler of a training run starts here.",
+                 {.least = 1, .most = 0x1p40, .standard = "65536", .scale = Scale::Log2}),
+        choiceSpec("distribution", "gradients", "How the magnitudes of the assumed gradients are spread.", distributions.choices()),
+        realSpec("gradient_median", "median |g|",
+                 "The median magnitude of the assumed gradients, before scaling. A measured run "
+                 "says what it was.",
+                 {.least = 0x1p-60, .most = 0x1p20, .standard = "1e-6", .scale = Scale::Log2}),
+        realSpec("gradient_spread", "spread", "Standard deviation of log2 |g| of log-normal gradients.",
+                 {.least = 0.1, .most = 20, .standard = "4", .suffix = "bits"}),
+        integerSpec("steps", "steps", "Training steps of a measured run.",
+                    {.least = 1, .most = 100000, .standard = "100", .scale = Scale::Log2}),
+        integerSpec("growth_interval", "growth interval", "Steps without an infinite gradient after which the loss scale doubles.",
+                    {.least = 1, .most = 1000000, .standard = "2000", .scale = Scale::Log2, .suffix = "steps"}),
     };
 }
 
 PrecisionCase precisionCase(const Parameters& parameters)
 {
     PrecisionCase asked;
-    asked.operation = parameters.choice("operation") == "train" ? PrecisionOperation::Train
-                                                                : PrecisionOperation::Matmul;
+    asked.operation = operations.of(parameters.choice("operation"));
     // A choice of the schema always is a format.
     asked.format = formatFromText(parameters.choice("format")).value_or(Format::Bf16);
     const auto orRows = [&](std::int64_t given) {
@@ -108,9 +91,7 @@ PrecisionCase precisionCase(const Parameters& parameters)
     asked.shape = {parameters.integer("m"), orRows(parameters.integer("n")),
                    orRows(parameters.integer("k"))};
     asked.value = parameters.number("value");
-    asked.gradients.shape = parameters.choice("distribution") == "normal"
-        ? MagnitudeShape::Normal
-        : MagnitudeShape::LogNormal;
+    asked.gradients.shape = distributions.of(parameters.choice("distribution"));
     asked.gradients.median = parameters.number("gradient_median");
     asked.gradients.spreadBits = parameters.number("gradient_spread");
     asked.lossScale = parameters.number("loss_scale");

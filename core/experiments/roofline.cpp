@@ -8,6 +8,7 @@
 // of it for arithmetic, and each format has a ridge of its own. Kernels of the other experiments
 // stand under the device's ceilings, predicted and measured by those experiments. Left out: ceilings
 // within a core (no vectors, no overlap), energy, bytes that hardware counters would show.
+#include "core/experiment/schema.h"
 #include "core/experiments/roofline.h"
 #include "core/experiments/answers.h"
 #include "core/experiments/precision.h"
@@ -93,11 +94,9 @@ private:
 
 Roofline::Roofline()
 {
-    m_schema = {{"format", "format", "Whose arithmetic is the flat roof.", ParameterKind::Choice,
-                 Unit::One, 0, 0, Scale::Linear, formatChoices(), "fp32"},
-                {"intensity", "intensity",
-                 "Operations per byte of a kernel of your own: where it would stand.",
-                 ParameterKind::Real, Unit::One, 0.001, 1e6, Scale::Log2, {}, "16", "FLOP/B"}};
+    m_schema = {choiceSpec("format", "format", "Whose arithmetic is the flat roof.", formatChoices(), "fp32"),
+                realSpec("intensity", "intensity", "Operations per byte of a kernel of your own: where it would stand.",
+                         {.least = 0.001, .most = 1e6, .standard = "16", .scale = Scale::Log2, .suffix = "FLOP/B"})};
 }
 
 /// Powers of two, and the ridges: where a roof's slope ends there is a corner.

@@ -7,6 +7,7 @@
 // Which granules one request of 32 neighbouring accesses touches is counted exactly (core/access);
 // what the memory gives is the device's own rate (core/timing/stride_time.h).
 // Left out: see the omits of each figure.
+#include "core/experiment/schema.h"
 #include "core/experiments/answers.h"
 #include "core/experiments/judged_number.h"
 #include "core/experiments/sources.h"
@@ -22,29 +23,20 @@ namespace memscape {
 
 namespace {
 
-Pattern patternOf(const std::string& key)
-{
-    if (key == "contiguous")
-        return Pattern::Contiguous;
-    if (key == "random")
-        return Pattern::Random;
-    if (key == "misaligned")
-        return Pattern::Misaligned;
-    if (key == "aos")
-        return Pattern::Aos;
-    return key == "soa" ? Pattern::Soa : Pattern::Strided;
-}
+const ChoiceTable<Pattern> patterns{
+    {Pattern::Contiguous, {"contiguous", "contiguous", "every element in order"}},
+    {Pattern::Strided, {"strided", "strided", "every stride-th element"}},
+    {Pattern::Random, {"random", "random", "uniformly drawn elements, one per 64 bytes of the array"}},
+    {Pattern::Misaligned, {"misaligned", "misaligned", "every element in order, beginning `offset` bytes into the array"}},
+    {Pattern::Aos, {"aos", "array of structures", "one field of structures of `stride` fields"}},
+    {Pattern::Soa, {"soa", "structure of arrays", "the same field, stored contiguously"}}};
 
-std::uint64_t bytesOf(const std::string& element)
-{
-    if (element == "int8")
-        return 1;
-    if (element == "float16")
-        return 2;
-    if (element == "float64")
-        return 8;
-    return element == "float4" ? 16 : 4;
-}
+/// Bytes of one element.
+const ChoiceTable<std::uint64_t> elements{{1, {"int8", "int8 (1 B)", "one byte"}},
+                                          {2, {"float16", "float16 (2 B)", "half precision"}},
+                                          {4, {"float32", "float32 (4 B)", "single precision"}},
+                                          {8, {"float64", "float64 (8 B)", "double precision"}},
+                                          {16, {"float4", "float4 (16 B)", "four float32 loaded at once"}}};
 
 GranuleSizes granulesOf(const Device& device)
 {
@@ -149,46 +141,26 @@ private:
 
 Stride::Stride()
 {
-    const auto choice = [](std::string key, std::string label, std::string help) {
-        return ChoiceValue{std::move(key), std::move(label), std::move(help)};
-    };
     m_schema = {
-        {"stride", "stride",
-         "Distance between the elements that neighbouring lanes (or iterations) touch. 1 is contiguous, 0 is the same "
-         "element for all. For array-of-structures patterns it is the number of fields.",
-         ParameterKind::Integer, Unit::One, 0, 1048576, Scale::Log2, {}, "4", "elements"},
-        {"element", "element", "Type of one element: how many bytes each access asks for.", ParameterKind::Choice,
-         Unit::One, 0, 0, Scale::Linear,
-         {choice("int8", "int8 (1 B)", "one byte"), choice("float16", "float16 (2 B)", "half precision"),
-          choice("float32", "float32 (4 B)", "single precision"), choice("float64", "float64 (8 B)", "double precision"),
-          choice("float4", "float4 (16 B)", "four float32 loaded at once")},
-         "float32"},
-        {"pattern", "pattern", "Which elements are touched, in which order.", ParameterKind::Choice, Unit::One, 0, 0,
-         Scale::Linear,
-         {choice("contiguous", "contiguous", "every element in order"),
-          choice("strided", "strided", "every stride-th element"),
-          choice("random", "random", "uniformly drawn elements, one per 64 bytes of the array"),
-          choice("misaligned", "misaligned", "every element in order, beginning `offset` bytes into the array"),
-          choice("aos", "array of structures", "one field of structures of `stride` fields"),
-          choice("soa", "structure of arrays", "the same field, stored contiguously")},
-         "strided"},
-        {"operation", "operation", "Read, write, or copy from one array to another in the same pattern.",
-         ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
-         {choice("read", "read", "loads only"), choice("write", "write", "stores only"),
-          choice("copy", "copy", "loads from one array, stores to another; both count as useful")},
-         "read"},
-        {"bytes", "array", "Size of the array. Larger than the last cache, or the caches answer instead of memory.",
-         ParameterKind::Integer, Unit::Byte, 4096, 0x1p40, Scale::Log2, {}, "256MiB"},
-        {"offset", "offset", "Bytes between the start of the array and the first element.", ParameterKind::Integer,
-         Unit::Byte, 0, 4095, Scale::Linear, {}, "0"},
-        {"threads", "threads", "CPU threads that share the walk; 0 is all of them. GPUs use every multiprocessor.",
-         ParameterKind::Integer, Unit::One, 0, 1024, Scale::Linear, {{"0", "all", "every thread that the device has"}}, "0", {},
-         {}, AppliesTo::Hosts},
-        {"cache", "caches", "Cold: flushed before every pass. Warm: what the pass before left is still there.",
-         ParameterKind::Choice, Unit::One, 0, 0, Scale::Linear,
-         {choice("cold", "cold", "every pass begins with caches that hold other data"),
-          choice("warm", "warm", "passes follow each other")},
-         "cold"},
+        integerSpec("stride", "stride",
+                    "Distance between the elements that neighbouring lanes (or iterations) touch. 1 is contiguous, 0 is the same "
+                    "element for all. For array-of-structures patterns it is the number of fields.",
+                    {.most = 1048576, .standard = "4", .scale = Scale::Log2, .suffix = "elements"}),
+        choiceSpec("element", "element", "Type of one element: how many bytes each access asks for.", elements.choices(), "float32"),
+        choiceSpec("pattern", "pattern", "Which elements are touched, in which order.", patterns.choices(), "strided"),
+        choiceSpec("operation", "operation", "Read, write, or copy from one array to another in the same pattern.",
+                   {{"read", "read", "loads only"},
+                    {"write", "write", "stores only"},
+                    {"copy", "copy", "loads from one array, stores to another; both count as useful"}}),
+        integerSpec("bytes", "array", "Size of the array. Larger than the last cache, or the caches answer instead of memory.",
+                    {.least = 4096, .most = 0x1p40, .standard = "256MiB", .unit = Unit::Byte, .scale = Scale::Log2}),
+        integerSpec("offset", "offset", "Bytes between the start of the array and the first element.",
+                    {.most = 4095, .unit = Unit::Byte}),
+        integerSpec("threads", "threads", "CPU threads that share the walk; 0 is all of them. GPUs use every multiprocessor.",
+                    {.most = 1024, .words = {{"0", "all", "every thread that the device has"}}, .appliesTo = AppliesTo::Hosts}),
+        choiceSpec("cache", "caches", "Cold: flushed before every pass. Warm: what the pass before left is still there.",
+                   {{"cold", "cold", "every pass begins with caches that hold other data"},
+                    {"warm", "warm", "passes follow each other"}}),
     };
 }
 
@@ -197,7 +169,7 @@ Sweep Stride::axis(const Device&, const Parameters& parameters) const
     const auto sweep = [](std::string key, std::initializer_list<double> values) {
         return Sweep{std::move(key), {values.begin(), values.end()}};
     };
-    switch (patternOf(parameters.choice("pattern"))) {
+    switch (patterns.of(parameters.choice("pattern"))) {
     case Pattern::Contiguous:
     case Pattern::Random:
         return sweep("bytes", {0x1p16, 0x1p18, 0x1p20, 0x1p22, 0x1p24, 0x1p26, 0x1p28});
@@ -261,9 +233,9 @@ std::vector<Claim> Stride::claims(const Device& device, const Parameters& parame
 Result<StrideCase> strideCase(const Parameters& parameters)
 {
     StrideCase walk;
-    walk.pattern = patternOf(parameters.choice("pattern"));
+    walk.pattern = patterns.of(parameters.choice("pattern"));
     walk.operation = operationOf(parameters.choice("operation"));
-    walk.elementBytes = bytesOf(parameters.choice("element"));
+    walk.elementBytes = elements.of(parameters.choice("element"));
     walk.stride = static_cast<std::uint64_t>(parameters.integer("stride"));
     walk.offsetBytes = static_cast<std::uint64_t>(parameters.integer("offset"));
     walk.arrayBytes = static_cast<std::uint64_t>(parameters.integer("bytes"));

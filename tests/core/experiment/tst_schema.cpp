@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions that write a schema: what each kind is without further words, and an enumeration's words, which
+// are the choices and what they mean at once.
+#include "core/device/catalogue.h"
+#include "core/experiment/experiment.h"
+#include "core/experiment/schema.h"
+
+#include <QTest>
+
+#include <map>
+
+using namespace memscape;
+
+class TestSchema : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void aNumberIsWhatItsRangeSays()
+    {
+        const ParameterSpec spec = integerSpec(
+            "width", "width", "Bytes.",
+            {.least = 1, .most = 16, .standard = "4", .unit = Unit::Byte, .scale = Scale::Log2, .appliesTo = AppliesTo::Gpus});
+        QCOMPARE(spec.kind, ParameterKind::Integer);
+        QCOMPARE(spec.minimum, 1.0);
+        QCOMPARE(spec.maximum, 16.0);
+        QCOMPARE(spec.scale, Scale::Log2);
+        QCOMPARE(spec.appliesTo, AppliesTo::Gpus);
+        QCOMPARE(std::get<double>(*parseValue(spec, "8 B")), 8.0);
+        QVERIFY(!parseValue(spec, "17"));
+        QVERIFY(!parseValue(spec, "1.5"));
+        QCOMPARE(std::get<double>(*parseValue(realSpec("dropout", "dropout", "", {.most = 0.99}), "0.5")), 0.5);
+    }
+
+    void aFlagIsOffUnlessItIsOn()
+    {
+        QCOMPARE(flagSpec("causal", "causal", "").standard, std::string("false"));
+        QCOMPARE(flagSpec("frees", "frees", "", true).standard, std::string("true"));
+    }
+
+    void aTextHasItsLength()
+    {
+        const ParameterSpec spec = textSpec("shape", "shape", "", "2,3", 1, 4);
+        QVERIFY(parseValue(spec, "2,34"));
+        QVERIFY(!parseValue(spec, "2,345"));
+        QVERIFY(!parseValue(spec, ""));
+    }
+
+    void theFirstChoiceIsTheStandard()
+    {
+        QCOMPARE(choiceSpec("order", "order", "", {{"row", "row", ""}, {"column", "column", ""}}).standard, std::string("row"));
+        QCOMPARE(choiceSpec("order", "order", "", {{"row", "row", ""}, {"column", "column", ""}}, "column").standard,
+                 std::string("column"));
+    }
+
+    void aTableHasTheChoicesAndTheirMeanings()
+    {
+        const ChoiceTable<int> sides{{-1, {"left", "left", "to the left"}}, {1, {"right", "right", "to the right"}}};
+        QCOMPARE(sides.choices().size(), std::size_t(2));
+        QCOMPARE(sides.choices()[1].help, std::string("to the right"));
+        QCOMPARE(sides.of("left"), -1);
+        QCOMPARE(sides.of("right"), 1);
+    }
+
+    void everyChoiceCanBePredicted_data()
+    {
+        QTest::addColumn<QString>("experiment");
+        QTest::addColumn<QString>("assignment");
+        for (const Experiment* experiment : experiments()) {
+            for (const ParameterSpec& spec : experiment->schema()) {
+                if (spec.kind != ParameterKind::Choice || spec.key == "advice")
+                    continue;
+                for (const ChoiceValue& choice : spec.choices) {
+                    const std::string assignment = spec.key + "=" + choice.key;
+                    QTest::addRow("%s %s", experiment->id().c_str(), assignment.c_str())
+                        << QString::fromStdString(experiment->id()) << QString::fromStdString(assignment);
+                }
+            }
+        }
+    }
+    void everyChoiceCanBePredicted();
+};
+
+/// No choice is one that the model behind the schema does not know.
+void TestSchema::everyChoiceCanBePredicted()
+{
+    QFETCH(QString, experiment);
+    QFETCH(QString, assignment);
+    const Experiment& asked = **findExperiment(experiment.toStdString());
+    std::vector<std::string> assignments{assignment.toStdString()};
+    if (findParameter(asked.schema(), "advice"))
+        assignments.push_back("advice=none");
+    if (experiment == "training-memory" || experiment == "inference-memory")
+        assignments.push_back("model=gpt2");
+    if (experiment == "training-memory")
+        assignments.push_back("sequence=64");
+    static const std::map<QString, std::string> together{{"strategy=exhaustive", "chain=uniform:5"},
+                                                         {"order=channels-last", "shape=2,3,4,5"},
+                                                         {"offload=parameters", "zero=3"},
+                                                         {"dtype=float32", "implementation=standard"},
+                                                         {"optimizer_implementation=written-out", "optimizer=adamw"},
+                                                         {"operators=written-out", "optimizer=adamw"}};
+    // What a choice is only offered with.
+    const auto other = together.find(assignment);
+    if (other != together.end() && findParameter(asked.schema(), other->second.substr(0, other->second.find('='))))
+        assignments.push_back(other->second);
+    const auto parameters = resolve(asked.schema(), assignments);
+    QVERIFY2(parameters, parameters ? "" : parameters.error().text().c_str());
+    const auto device = findDevice("nvidia-h100-sxm");
+    QVERIFY(device);
+    const auto predicted = asked.predict(*device, *parameters);
+    QVERIFY2(predicted, predicted ? "" : predicted.error().text().c_str());
+}
+
+QTEST_MAIN(TestSchema)
+#include "tst_schema.moc"
