@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/checkpoint_extension.h"
 
-#include "app/pages/checkpoint_fields.h"
+#include "app/pages/fields/checkpoint_fields.h"
 #include "app/pages/memory_plot.h"
-#include "app/pages/number_field.h"
-#include "app/pictures/json_values.h"
+#include "app/pages/fields/number_field.h"
+#include "app/pictures/common/json_values.h"
 #include "app/settings/words.h"
-#include "core/experiments/checkpoint_chain.h"
+#include "core/experiments/checkpoint/checkpoint_chain.h"
 
 #include <nlohmann/json.hpp>
 

@@ -6,7 +6,7 @@
 
 #include "app/pages/checkpoint_plane.h"
 #include "app/pages/page_extension.h"
-#include "app/pictures/checkpoint_picture.h"
+#include "app/pictures/checkpoint/checkpoint_picture.h"
 
 namespace memscape {
 

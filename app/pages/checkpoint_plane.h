@@ -4,7 +4,7 @@
 // kept. Pure values from a record's `detail`.
 #pragma once
 
-#include "app/pictures/checkpoint_state.h"
+#include "app/pictures/checkpoint/checkpoint_state.h"
 #include "app/plots/plot_types.h"
 
 #include <limits>

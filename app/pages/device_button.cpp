@@ -2,7 +2,7 @@
 #include "app/pages/device_button.h"
 
 #include "app/pages/icons.h"
-#include "app/pages/record_text.h"
+#include "app/pages/records/record_text.h"
 
 #include <algorithm>
 #include <filesystem>

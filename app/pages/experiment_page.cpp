@@ -3,7 +3,7 @@
 // draws in experiment_page_view.cpp.
 #include "app/pages/experiment_page.h"
 
-#include "app/pages/parameter_section.h"
+#include "app/pages/fields/parameter_section.h"
 #include "app/plots/plot_style.h"
 
 #include <nlohmann/json.hpp>

@@ -14,13 +14,13 @@
 #include "app/pages/basis_predictions.h"
 #include "app/pages/curves.h"
 #include "app/pages/improvement_finder.h"
-#include "app/pages/inspector.h"
+#include "app/pages/cards/inspector.h"
 #include "app/pages/page_extension.h"
 #include "app/pages/page_header.h"
 #include "app/pages/page_plot.h"
-#include "app/pages/records_strip.h"
-#include "app/pages/shown_measurement.h"
-#include "app/pictures/picture.h"
+#include "app/pages/records/records_strip.h"
+#include "app/pages/records/shown_measurement.h"
+#include "app/pictures/common/picture.h"
 #include "app/settings/settings.h"
 
 #include <QElapsedTimer>

@@ -3,8 +3,8 @@
 // the command line, and which of them are one step of the history.
 #include "app/pages/experiment_page.h"
 
-#include "app/pages/slider_stops.h"
-#include "app/pages/text_field.h"
+#include "app/pages/fields/slider_stops.h"
+#include "app/pages/fields/text_field.h"
 
 #include <nlohmann/json.hpp>
 

@@ -4,7 +4,7 @@
 
 #include "app/pages/byte_words.h"
 #include "app/pages/point_text.h"
-#include "app/pages/record_text.h"
+#include "app/pages/records/record_text.h"
 #include "app/settings/words.h"
 #include "core/experiment/comparison.h"
 

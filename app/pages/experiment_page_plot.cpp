@@ -2,7 +2,7 @@
 // What an experiment's page plots: which of its plots, on which axes, zoomed how, marked where.
 #include "app/pages/experiment_page.h"
 
-#include "app/pages/record_text.h"
+#include "app/pages/records/record_text.h"
 
 #include <nlohmann/json.hpp>
 

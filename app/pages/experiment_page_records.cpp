@@ -3,7 +3,7 @@
 // baseline that the others are compared with.
 #include "app/pages/experiment_page.h"
 
-#include "app/pages/record_text.h"
+#include "app/pages/records/record_text.h"
 
 namespace memscape {
 

@@ -4,7 +4,7 @@
 #include "app/pages/experiment_page.h"
 
 #include "app/pages/point_text.h"
-#include "app/pages/record_text.h"
+#include "app/pages/records/record_text.h"
 
 namespace memscape {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/memory_extension.h"
 
-#include "app/pictures/budget_picture.h"
-#include "app/pictures/moment_picture.h"
+#include "app/pictures/training-memory/budget_picture.h"
+#include "app/pictures/training-memory/moment_picture.h"
 
 #include <QKeyEvent>
 

@@ -4,7 +4,7 @@
 // a record's `detail.timeline`.
 #pragma once
 
-#include "app/pictures/memory_state.h"
+#include "app/pictures/training-memory/memory_state.h"
 #include "app/plots/plot_types.h"
 
 #include <vector>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/moment_finder.h"
 
-#include "core/experiments/memory_detail.h"
-#include "core/experiments/training_memory.h"
+#include "core/experiments/memory/memory_detail.h"
+#include "core/experiments/training-memory/training_memory.h"
 
 #include <algorithm>
 #include <exception>

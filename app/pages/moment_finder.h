@@ -4,8 +4,8 @@
 // cursor never blocks the window.
 #pragma once
 
-#include "app/pictures/memory_state.h"
-#include "app/pictures/step_blocks.h"
+#include "app/pictures/training-memory/memory_state.h"
+#include "app/pictures/training-memory/step_blocks.h"
 #include "core/device/device.h"
 #include "core/experiment/parameter.h"
 

@@ -6,9 +6,9 @@
 
 #include "app/document/predictor.h"
 #include "app/pages/curves.h"
-#include "app/pages/inspector.h"
+#include "app/pages/cards/inspector.h"
 #include "app/pages/page_plot.h"
-#include "app/pictures/picture.h"
+#include "app/pictures/common/picture.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/record.h"
 

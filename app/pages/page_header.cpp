@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/page_header.h"
 
-#include "app/pages/card.h"
+#include "app/pages/cards/card.h"
 
 #include <QHBoxLayout>
 #include <QMenu>

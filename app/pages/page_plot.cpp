@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/page_plot.h"
 
-#include "app/pages/card.h"
-#include "app/pages/quiet_widgets.h"
+#include "app/pages/cards/card.h"
+#include "app/pages/fields/quiet_widgets.h"
 
 #include <QButtonGroup>
 #include <QEvent>

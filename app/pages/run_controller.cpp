@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/run_controller.h"
 
-#include "app/pages/record_text.h"
+#include "app/pages/records/record_text.h"
 
 #include <nlohmann/json.hpp>
 

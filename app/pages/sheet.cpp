@@ -2,7 +2,7 @@
 #include "app/pages/sheet.h"
 
 #include "app/pages/experiment_page.h"
-#include "app/pages/record_text.h"
+#include "app/pages/records/record_text.h"
 
 #include <QBuffer>
 #include <QFileInfo>

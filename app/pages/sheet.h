@@ -5,7 +5,7 @@
 // screen.
 #pragma once
 
-#include "app/pages/figures_model.h"
+#include "app/pages/cards/figures_model.h"
 #include "app/settings/theme.h"
 #include "core/base/result.h"
 #include "core/experiment/record.h"

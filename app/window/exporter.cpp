@@ -2,7 +2,7 @@
 #include "app/window/exporter.h"
 
 #include "app/pages/experiment_page.h"
-#include "app/pages/record_text.h"
+#include "app/pages/records/record_text.h"
 #include "app/pages/sheet.h"
 #include "core/base/file.h"
 #include "core/report/report.h"

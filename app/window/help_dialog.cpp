@@ -2,7 +2,7 @@
 #include "app/window/help_dialog.h"
 
 #include "app/document/pages.h"
-#include "app/pictures/picture.h"
+#include "app/pictures/common/picture.h"
 #include "app/plots/plot_view.h"
 #include "app/settings/words.h"
 #include "core/experiment/record.h"

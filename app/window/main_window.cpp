@@ -3,7 +3,7 @@
 
 #include "app/document/pages.h"
 #include "app/pages/icons.h"
-#include "app/pages/record_text.h"
+#include "app/pages/records/record_text.h"
 #include "app/settings/theme.h"
 #include "app/window/window_actions.h"
 

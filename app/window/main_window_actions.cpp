@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the actions of window_actions.cpp do.
 #include "app/document/pages.h"
-#include "app/pages/record_text.h"
+#include "app/pages/records/record_text.h"
 #include "app/window/help_dialog.h"
 #include "app/window/main_window.h"
 #include "app/window/settings_dialog.h"

@@ -2,8 +2,8 @@
 #include "app/window/rail.h"
 
 #include "app/document/pages.h"
-#include "app/pages/card.h"
-#include "app/pages/record_text.h"
+#include "app/pages/cards/card.h"
+#include "app/pages/records/record_text.h"
 #include "app/settings/theme.h"
 #include "app/settings/words.h"
 

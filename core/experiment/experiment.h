@@ -4,7 +4,7 @@
 // the same id. An experiment says what happens at one point; the sweep, the series, the record, the
 // form, the flags and the exports are made from that here, once.
 //
-// To add one: a file in core/experiments/, a line in core/experiments/registry.cpp, one file per
+// To add one: a file in core/experiments/, a line in core/experiments/common/registry.cpp, one file per
 // backend in kernels/, one test; a picture in app/pictures/ when a curve is not enough.
 #pragma once
 
@@ -127,7 +127,7 @@ SeriesAxis axisOf(const Experiment& experiment, const Sweep& sweep);
 Outcome outcomeFromPoints(const Experiment& experiment, const Device& device,
                           const Parameters& parameters, std::vector<Point> points);
 
-// core/experiments/registry.cpp: an explicit list, in the order of the rail.
+// core/experiments/common/registry.cpp: an explicit list, in the order of the rail.
 const std::vector<const Experiment*>& experiments();
 /// Errors: experiment.unknown with near names.
 Result<const Experiment*> findExperiment(std::string_view id);

@@ -10,7 +10,7 @@
 #include "kernels/measure/backend.h"
 #include "kernels/measure/check.h"
 
-#include "core/experiments/precision.h"
+#include "core/experiments/precision/precision.h"
 
 #include <optional>
 #include <vector>

@@ -11,7 +11,7 @@
 #include "kernels/cuda/errors.h"
 #include "kernels/cuda/sampler.h"
 
-#include "core/experiments/bank_conflicts.h"
+#include "core/experiments/bank-conflicts/bank_conflicts.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 #include "kernels/cuda/experiments.h"
 #include "kernels/cuda/sampler.h"
 
-#include "core/experiments/layout.h"
+#include "core/experiments/layout/layout.h"
 
 #include <array>
 

@@ -11,7 +11,7 @@
 #include "kernels/cuda/pacing.h"
 #include "kernels/cuda/sampler.h"
 
-#include "core/experiments/stride.h"
+#include "core/experiments/stride/stride.h"
 
 #include <algorithm>
 #include <cmath>

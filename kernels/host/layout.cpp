@@ -4,7 +4,7 @@
 //
 // Every sample is run as often as it says: `reads` passes through the view, then one copy and `reads` passes
 // over it. Short ones are repeated within a sample. The copy is compared with the view before the first.
-#include "core/experiments/layout.h"
+#include "core/experiments/layout/layout.h"
 
 #include "kernels/host/layout_kernels.h"
 #include "kernels/host/measurement.h"

@@ -3,7 +3,7 @@
 // the same in FP32 in turn with it, so that what a neighbour takes it takes from both.
 #include "kernels/host/precision.h"
 
-#include "core/experiments/precision.h"
+#include "core/experiments/precision/precision.h"
 #include "kernels/host/amp_device.h"
 #include "kernels/host/convert.h"
 #include "kernels/host/measurement.h"

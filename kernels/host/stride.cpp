@@ -5,7 +5,7 @@
 // bandwidth multiplies the lines that the pattern touches by 64 bytes (read once, written twice because
 // an ordinary store fetches its line first), counted by the access model: this program reads no
 // hardware counters and does not claim to.
-#include "core/experiments/stride.h"
+#include "core/experiments/stride/stride.h"
 
 #include "kernels/host/measurement.h"
 #include "kernels/host/stride_walk.h"

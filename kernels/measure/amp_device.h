@@ -8,7 +8,7 @@
 // give the same bits.
 #pragma once
 
-#include "core/experiments/precision.h"
+#include "core/experiments/precision/precision.h"
 #include "kernels/measure/amp_numbers.h"
 #include "kernels/measure/gradient_counter.h"
 

@@ -75,7 +75,7 @@ MEMSCAPE_AMP void ampAdam(const AdamStep& step, float gradient, float& weight, f
 
 // ---- the histogram of gradients ---------------------------------------------------------------
 
-inline constexpr int ampFirstBar = -50, ampBars = 70; ///< log2 |g|; those of core/experiments/precision.h
+inline constexpr int ampFirstBar = -50, ampBars = 70; ///< log2 |g|; those of core/experiments/precision/precision.h
 
 /// Where |gradient| / scale is in the histogram, for a gradient that is finite and not 0. By its
 /// exponent, so exact at powers of two.

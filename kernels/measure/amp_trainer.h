@@ -16,7 +16,7 @@
 // that the input points along most. Left out: dropout, a learning-rate schedule.
 #pragma once
 
-#include "core/experiments/precision.h"
+#include "core/experiments/precision/precision.h"
 #include "kernels/measure/amp_device.h"
 #include "kernels/measure/check.h"
 #include "kernels/measure/gradient_counter.h"

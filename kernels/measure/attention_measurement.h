@@ -3,7 +3,7 @@
 // those that the prediction shows, and the figures carry its keys.
 #pragma once
 
-#include "core/experiments/attention.h"
+#include "core/experiments/attention/attention.h"
 #include "kernels/measure/attention_device.h"
 #include "kernels/measure/statistics.h"
 

@@ -5,7 +5,7 @@
 // keeps their samples.
 #pragma once
 
-#include "core/experiments/batch_size.h"
+#include "core/experiments/batch-size/batch_size.h"
 #include "core/trace/allocator_replay.h"
 #include "kernels/measure/backend.h"
 #include "kernels/measure/batch_course.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/measure/checkpoint_measurement.h"
 
-#include "core/experiments/checkpoint.h"
+#include "core/experiments/checkpoint/checkpoint.h"
 
 #include <optional>
 

@@ -2,7 +2,7 @@
 // The gradients of a training by magnitude: where a format with few exponents would lose them.
 #pragma once
 
-#include "core/experiments/precision.h"
+#include "core/experiments/precision/precision.h"
 
 #include <cstdint>
 #include <span>

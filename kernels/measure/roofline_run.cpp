@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/measure/roofline_run.h"
 
-#include "core/experiments/roofline.h"
+#include "core/experiments/roofline/roofline.h"
 #include "kernels/measure/quality.h"
 
 #include <set>

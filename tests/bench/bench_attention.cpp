@@ -2,7 +2,7 @@
 // Attention on this machine, standard against flash, forward and backward, in FLOP/s by the papers'
 // count; and how long the page waits for its prediction (it has 16 ms).
 #include "core/device/catalogue.h"
-#include "core/experiments/attention.h"
+#include "core/experiments/attention/attention.h"
 #include "kernels/host/attention_device.h"
 #include "kernels/host/checkpoint.h"
 #include "tests/support/listener.h"

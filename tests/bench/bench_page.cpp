@@ -2,8 +2,8 @@
 // What a person feels: from a changed parameter to a repainted page (prediction, picture, plot,
 // figures), over the real page; a frame is 16 ms. And from nothing to a page's first picture.
 // Run offscreen: QT_QPA_PLATFORM=offscreen memscape_bench_page
-#include "app/pages/checkpoint_fields.h"
-#include "app/pictures/checkpoint_picture.h"
+#include "app/pages/fields/checkpoint_fields.h"
+#include "app/pictures/checkpoint/checkpoint_picture.h"
 #include "app/settings/theme.h"
 #include "tests/support/page_fixture.h"
 

@@ -3,7 +3,7 @@
 #include "core/checkpoint/chain.h"
 
 #include "core/checkpoint/mlp_chain.h"
-#include "core/experiments/checkpoint_chain.h"
+#include "core/experiments/checkpoint/checkpoint_chain.h"
 #include "tests/fuzz/target.h"
 
 using namespace memscape;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Bytes in sentences follow the window's setting.
 #include "app/pages/byte_words.h"
-#include "app/pages/why_card.h"
+#include "app/pages/cards/why_card.h"
 
 #include <QtTest>
 

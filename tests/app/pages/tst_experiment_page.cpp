@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The generic page over every experiment of the registry, in both themes and several sizes; edits,
 // undo, states without measurement, with one, and with one that does not belong.
-#include "app/pages/parameter_section.h"
+#include "app/pages/fields/parameter_section.h"
 #include "app/pages/sheet.h"
 #include "app/settings/theme.h"
 #include "tests/support/page_fixture.h"

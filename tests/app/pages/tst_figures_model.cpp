@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/pages/figures_model.h"
+#include "app/pages/cards/figures_model.h"
 
 #include "app/settings/theme.h"
 

@@ -3,9 +3,9 @@
 // as one step of the history, take it back, let the program look for what fits, walk along the
 // timeline.
 #include "app/pages/memory_extension.h"
-#include "app/pages/model_field.h"
-#include "app/pictures/budget_picture.h"
-#include "app/pictures/moment_picture.h"
+#include "app/pages/fields/model_field.h"
+#include "app/pictures/training-memory/budget_picture.h"
+#include "app/pictures/training-memory/moment_picture.h"
 #include "app/plots/part_colours.h"
 #include "app/settings/theme.h"
 #include "tests/support/memory_detail.h"

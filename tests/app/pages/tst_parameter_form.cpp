@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The form made from a schema: what is typed, dragged and chosen comes out as text that parses;
 // what does not parse stays, with the reason under it.
-#include "app/pages/number_field.h"
-#include "app/pages/parameter_form.h"
-#include "app/pages/parameter_section.h"
+#include "app/pages/fields/number_field.h"
+#include "app/pages/fields/parameter_form.h"
+#include "app/pages/fields/parameter_section.h"
 
 #include <QAbstractItemView>
 #include <QAccessible>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/pages/compare_text.h"
-#include "app/pages/record_text.h"
-#include "app/pages/records_list.h"
-#include "app/pages/records_strip.h"
+#include "app/pages/records/compare_text.h"
+#include "app/pages/records/record_text.h"
+#include "app/pages/records/records_list.h"
+#include "app/pages/records/records_strip.h"
 #include "tests/support/page_fixture.h"
 
 #include <QAbstractItemModelTester>

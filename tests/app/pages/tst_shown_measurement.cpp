@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/pages/shown_measurement.h"
+#include "app/pages/records/shown_measurement.h"
 
 #include "tests/support/page_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/pages/slider_stops.h"
+#include "app/pages/fields/slider_stops.h"
 
 #include <QTest>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The walk over attention's tiles: cells that a causal mask leaves, bytes that grow to the prediction's,
 // what keys and mouse do to the cursor, and that nothing is drawn outside.
-#include "app/pictures/attention_picture.h"
+#include "app/pictures/attention/attention_picture.h"
 #include "core/device/catalogue.h"
 #include "core/experiment/experiment.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Lanes over banks: who is served in which wavefront, what keys, drags and clicks on a cure ask for, and
 // that nothing is drawn outside.
-#include "app/pictures/bank_picture.h"
+#include "app/pictures/bank-conflicts/bank_picture.h"
 #include "core/device/catalogue.h"
 #include "core/experiment/experiment.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The picture of `batch-size`: what a hand does to it becomes edits, its parts keep clear of each other, and records
 // with nothing or nonsense in them are drawn too.
-#include "app/pictures/batch_picture.h"
+#include "app/pictures/batch-size/batch_picture.h"
 #include "core/device/catalogue.h"
 #include "app/plots/plot_style.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The schedule's picture: what is kept agrees with the replay's bytes, nothing touches or leaves the
 // picture at any length, cells stand where their time is, and the keyboard walks along it.
-#include "app/pictures/checkpoint_picture.h"
+#include "app/pictures/checkpoint/checkpoint_picture.h"
 #include "app/settings/theme.h"
 #include "core/experiment/parameter.h"
 #include "tests/support/checkpoint_detail.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/pictures/declutter.h"
-#include "app/pictures/fitting_text.h"
+#include "app/pictures/common/declutter.h"
+#include "app/pictures/common/fitting_text.h"
 
 #include "core/access/random.h"
 

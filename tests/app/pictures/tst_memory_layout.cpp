@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The memory budget and the moment on paper: nothing overlaps, nothing leaves the picture, and a detail
 // that came from a strange file does no harm.
-#include "app/pictures/budget_layout.h"
-#include "app/pictures/moment_layout.h"
+#include "app/pictures/training-memory/budget_layout.h"
+#include "app/pictures/training-memory/moment_layout.h"
 #include "app/settings/theme.h"
 #include "tests/support/memory_detail.h"
 

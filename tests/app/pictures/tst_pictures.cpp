@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The pictures on every device of the catalogue: labels that never touch, edits that come out,
 // motion that stops. Pictures to look at stay in the build folder (samples/).
-#include "app/pictures/hierarchy_picture.h"
-#include "app/pictures/warp_picture.h"
+#include "app/pictures/hierarchy/hierarchy_picture.h"
+#include "app/pictures/stride/stride_picture.h"
 #include "core/device/catalogue.h"
 #include "core/experiment/experiment.h"
 #include "core/timing/working_set.h"
@@ -69,7 +69,7 @@ private slots:
 
     void factory()
     {
-        QVERIFY(qobject_cast<WarpPicture*>(makePicture("stride")));
+        QVERIFY(qobject_cast<StridePicture*>(makePicture("stride")));
         QVERIFY(qobject_cast<HierarchyPicture*>(makePicture("hierarchy")));
         QVERIFY(!makePicture("nothing"));
     }
@@ -282,7 +282,7 @@ private slots:
         std::vector<std::string> list;
         for (const QString& one : assignments.split(QLatin1Char(' ')))
             list.push_back(one.toStdString());
-        WarpPicture picture;
+        StridePicture picture;
         picture.setState(experiment("stride"), *findDevice("nvidia-h200"),
                          parameters("stride", list), nullptr, nullptr);
         QString said = picture.summary();
@@ -308,18 +308,18 @@ private slots:
                 QVERIFY(walk);
                 const auto access = firstRequest(*walk, {});
                 QVERIFY(access);
-                const WarpStrip strip = layoutStrip(*access, QRectF(0, 0, 800, 40));
+                const StrideStrip strip = layoutStrip(*access, QRectF(0, 0, 800, 40));
                 QCOMPARE(strip.targets.size(), access->lanes.size());
                 for (std::size_t lane = 0; lane < access->lanes.size(); ++lane) {
                     const std::uint64_t sector = access->lanes[lane].address / 32 * 32;
                     bool found = false;
-                    for (const WarpCell& cell : strip.cells)
-                        found |= cell.kind == WarpCell::Kind::Touched && cell.address == sector
+                    for (const StrideCell& cell : strip.cells)
+                        found |= cell.kind == StrideCell::Kind::Touched && cell.address == sector
                             && strip.targets[lane] >= cell.rect.left()
                             && strip.targets[lane] <= cell.rect.right();
                     QVERIFY(found);
                 }
-                for (const WarpCell& cell : strip.cells)
+                for (const StrideCell& cell : strip.cells)
                     QVERIFY(cell.rect.left() >= -1e-6 && cell.rect.right() <= 800 + 1e-6);
             }
         }
@@ -327,7 +327,7 @@ private slots:
 
     void chipsChooseTheOperation()
     {
-        WarpPicture picture;
+        StridePicture picture;
         picture.resize(900, 206);
         picture.setState(experiment("stride"), *findDevice("nvidia-h200"), parameters("stride", {}),
                          nullptr, nullptr);
@@ -346,7 +346,7 @@ private slots:
 
     void hoveringTells()
     {
-        WarpPicture picture;
+        StridePicture picture;
         picture.resize(900, 206);
         picture.setState(experiment("stride"), *findDevice("nvidia-h200"),
                          parameters("stride", {"stride=4"}), nullptr, nullptr);
@@ -405,7 +405,7 @@ private slots:
         const Device gpu = *findDevice("nvidia-h200");
         const Device host = *findDevice("amd-epyc-9654");
         for (const Theme* theme : {&darkTheme(), &lightTheme()}) {
-            WarpPicture warp;
+            StridePicture warp;
             int n = 0;
             for (const std::vector<std::string>& assignments :
                  std::vector<std::vector<std::string>>{{"stride=1"},

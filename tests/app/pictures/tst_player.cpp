@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The cursor of a walk: where it rests and what it keeps when the walk becomes another one, keys,
 // playing to the end, and that no step goes by too fast to be seen.
-#include "app/pictures/player.h"
+#include "app/pictures/common/player.h"
 
 #include <QElapsedTimer>
 #include <QKeyEvent>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The picture of `precision`: every format has its bits and they do not touch, a drag and a click
 // come out as edits, words say what is lost; both themes and sizes are kept to look at (samples/).
-#include "app/pictures/precision_picture.h"
+#include "app/pictures/precision/precision_picture.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/theme.h"
 #include "core/device/catalogue.h"

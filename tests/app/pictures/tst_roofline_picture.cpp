@@ -2,12 +2,12 @@
 // The picture of `roofline`: every kernel is a mark inside the picture, a click opens its experiment
 // at parameters that parse, the intensity can be dragged, foreign records are survived; both themes
 // and sizes are kept to look at (samples/).
-#include "app/pictures/roofline_picture.h"
+#include "app/pictures/roofline/roofline_picture.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/theme.h"
 #include "core/device/catalogue.h"
 #include "core/experiment/experiment.h"
-#include "core/experiments/roofline.h"
+#include "core/experiments/roofline/roofline.h"
 #include "tests/support/mouse.h"
 
 #include <QApplication>

@@ -2,10 +2,10 @@
 // One step, tensor by tensor: lifetimes are those of the trace, the outline of all blocks is the
 // allocated memory at any zoom, the nesting of modules is that of the events, and a step of a large
 // model is drawn in a frame or two.
-#include "app/pictures/step_chart.h"
+#include "app/pictures/training-memory/step_chart.h"
 #include "core/device/catalogue.h"
 #include "core/experiment/experiment.h"
-#include "core/experiments/training_memory.h"
+#include "core/experiments/training-memory/training_memory.h"
 
 #include <QTest>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The picture of `layout`: addresses and lines of what is shown, what clicks, drags, keys and the field do to the
 // operations, the walk with its small cache, and that nothing is drawn outside.
-#include "app/pictures/tensor_picture.h"
+#include "app/pictures/layout/tensor_picture.h"
 #include "core/device/catalogue.h"
 #include "core/experiment/experiment.h"
 

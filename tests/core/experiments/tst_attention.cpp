@@ -2,7 +2,7 @@
 // The experiment `attention` as its callers see it: the figures of the contract, memory as the
 // papers give it, claims with numbers, the walk's detail, and what wrong input is answered with.
 #include "core/device/catalogue.h"
-#include "core/experiments/attention.h"
+#include "core/experiments/attention/attention.h"
 
 #include <QtTest>
 

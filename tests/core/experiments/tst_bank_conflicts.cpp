@@ -2,7 +2,7 @@
 // Wavefronts as time on real GPUs of the catalogue: published counts and rates, what a CPU answers, what
 // a cure changes, and what is refused.
 #include "core/device/catalogue.h"
-#include "core/experiments/bank_conflicts.h"
+#include "core/experiments/bank-conflicts/bank_conflicts.h"
 
 #include <QtTest>
 

@@ -2,7 +2,7 @@
 // The experiment `batch-size` as its callers see it: the largest batch against the memory budget's, accumulation
 // against steps simulated whole, the sweet spot and the front against a search, and input that is wrong.
 #include "core/device/catalogue.h"
-#include "core/experiments/batch_size.h"
+#include "core/experiments/batch-size/batch_size.h"
 #include "tests/support/devices.h"
 
 #include <QtTest>

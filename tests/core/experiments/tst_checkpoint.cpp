@@ -3,7 +3,7 @@
 // chains of every kind, and what wrong input is answered with.
 #include "core/base/cancellation.h"
 #include "core/device/catalogue.h"
-#include "core/experiments/checkpoint.h"
+#include "core/experiments/checkpoint/checkpoint.h"
 #include "core/network/model_names.h"
 #include "core/network/network.h"
 #include "tests/support/checkpoint_refs.h"

@@ -3,7 +3,7 @@
 // budgets, the front that is drawn, chains too irregular for an exact answer, and the claims whose
 // verdicts follow from it.
 #include "core/device/catalogue.h"
-#include "core/experiments/checkpoint.h"
+#include "core/experiments/checkpoint/checkpoint.h"
 #include "tests/support/devices.h"
 #include "tests/support/random_chain.h"
 

@@ -2,7 +2,7 @@
 // layout: the contract of the command line, figures against numbers counted by hand, the crossing of the
 // two lines, and what wrong input is told.
 #include "core/device/catalogue.h"
-#include "core/experiments/layout.h"
+#include "core/experiments/layout/layout.h"
 #include "tests/support/devices.h"
 
 #include <QtTest>

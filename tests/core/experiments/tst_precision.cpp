@@ -2,7 +2,7 @@
 // The experiment `precision` as its callers see it: figures and series of both operations, what the
 // recipes keep against the bytes per parameter of the papers, claims with numbers, wrong input.
 #include "core/device/catalogue.h"
-#include "core/experiments/precision.h"
+#include "core/experiments/precision/precision.h"
 #include "tests/support/devices.h"
 
 #include <QtTest>

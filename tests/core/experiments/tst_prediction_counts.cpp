@@ -3,7 +3,7 @@
 // stored, bytes of both. Every named model stays below the limits that keep its answer quick, and a model with twice the
 // layers, experts or micro-batches takes no more than twice as much.
 #include "core/device/catalogue.h"
-#include "core/experiments/memory_parameters.h"
+#include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_names.h"
 #include "core/training/simulation.h"
 

@@ -2,7 +2,7 @@
 // The roofline: ceilings and ridges against arithmetic from datasheets, every kernel under its own
 // roof, words on either side of the ridge, the thresholds of the course notes.
 #include "core/device/catalogue.h"
-#include "core/experiments/roofline.h"
+#include "core/experiments/roofline/roofline.h"
 
 #include <QtTest>
 

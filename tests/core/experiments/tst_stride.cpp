@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/device/catalogue.h"
-#include "core/experiments/stride.h"
+#include "core/experiments/stride/stride.h"
 
 #include <QtTest>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/device/catalogue.h"
-#include "core/experiments/memory_advice.h"
-#include "core/experiments/memory_detail.h"
+#include "core/experiments/memory/memory_advice.h"
+#include "core/experiments/memory/memory_detail.h"
 #include "core/report/memory_tables.h"
 #include "tests/support/devices.h"
 

@@ -2,7 +2,7 @@
 // The fit against probes whose costs are known, and what a step makes of them.
 #include "core/timing/host_operations.h"
 
-#include "core/experiments/batch_size.h"
+#include "core/experiments/batch-size/batch_size.h"
 #include "tests/support/devices.h"
 
 #include <QtTest>

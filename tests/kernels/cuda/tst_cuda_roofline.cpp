@@ -3,7 +3,7 @@
 // and every point where the fake's own rates put it.
 #include "kernels/cuda/module.h"
 
-#include "core/experiments/roofline.h"
+#include "core/experiments/roofline/roofline.h"
 #include "tests/kernels/cuda/fake_gpu.h"
 #include "tests/support/listener.h"
 

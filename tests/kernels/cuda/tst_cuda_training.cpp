@@ -6,7 +6,7 @@
 #include "kernels/cuda/module.h"
 
 #include "core/device/catalogue.h"
-#include "core/experiments/precision.h"
+#include "core/experiments/precision/precision.h"
 #include "kernels/host/amp_device.h"
 #include "tests/kernels/cuda/fake_gpu.h"
 #include "tests/support/listener.h"

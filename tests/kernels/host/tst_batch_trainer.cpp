@@ -2,7 +2,7 @@
 // The trained chain against the step simulator's allocations, against the closed form of its noise, and against
 // itself: the same examples in one batch and in many.
 #include "core/device/catalogue.h"
-#include "core/experiments/batch_size.h"
+#include "core/experiments/batch-size/batch_size.h"
 #include "core/training/noisy_regression.h"
 #include "core/trace/allocator_replay.h"
 #include "kernels/host/batch_device.h"

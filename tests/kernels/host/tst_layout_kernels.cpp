@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every version of the copy of a view moves the right elements, a wrong one is caught, and a run measures
 // what is predicted.
-#include "core/experiments/layout.h"
+#include "core/experiments/layout/layout.h"
 #include "kernels/host/host_backend.h"
 #include "kernels/host/layout_kernels.h"
 #include "tests/support/listener.h"

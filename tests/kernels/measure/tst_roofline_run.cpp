@@ -4,7 +4,7 @@
 #include "kernels/measure/roofline_run.h"
 
 #include "core/device/catalogue.h"
-#include "core/experiments/roofline.h"
+#include "core/experiments/roofline/roofline.h"
 
 #include <QtTest>
 

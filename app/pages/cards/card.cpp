@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/cards/card.h"
+
+#include <QStyle>
+#include <QVariant>
+
+namespace memscape {
+
+Card::Card(QWidget* parent)
+    : QFrame(parent)
+    , m_column(new QVBoxLayout(this))
+{
+    setProperty("card", true);
+    m_column->setContentsMargins(12, 10, 12, 10);
+    m_column->setSpacing(4);
+}
+
+void Card::clear()
+{
+    clearLayout(m_column);
+}
+
+QLabel* toneLabel(const QString& text, const char* tone, QWidget* parent, bool selectable)
+{
+    auto* label = new QLabel(text, parent);
+    label->setProperty("tone", QString::fromLatin1(tone));
+    label->setTextFormat(Qt::PlainText);
+    label->setWordWrap(true);
+    if (selectable)
+        label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    return label;
+}
+
+void setTone(QLabel* label, const char* tone)
+{
+    if (label->property("tone").toString() == QLatin1String(tone))
+        return;
+    label->setProperty("tone", QString::fromLatin1(tone));
+    label->style()->unpolish(label);
+    label->style()->polish(label);
+}
+
+void clearLayout(QLayout* layout)
+{
+    while (QLayoutItem* item = layout->takeAt(0)) {
+        if (QLayout* inner = item->layout())
+            clearLayout(inner);
+        delete item->widget();
+        delete item;
+    }
+}
+
+} // namespace memscape

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/cards/claims_card.h"
+
+#include "app/pages/byte_words.h"
+
+#include "app/pictures/common/json_values.h"
+
+#include <nlohmann/json.hpp>
+
+namespace memscape {
+
+namespace {
+
+const char* verdictTone(const std::string& verdict)
+{
+    if (verdict == "holds")
+        return "good";
+    return verdict.rfind("holds", 0) == 0 ? "warning" : "bad";
+}
+
+} // namespace
+
+std::vector<Claim> readClaims(const Json& detail)
+{
+    std::vector<Claim> claims;
+    const Json& json = member(detail, "claims");
+    const auto words = [](const Json& one, const char* key) {
+        const Json& value = member(one, key);
+        return value.is_string() ? value.get<std::string>() : std::string();
+    };
+    if (!json.is_array())
+        return claims;
+    for (const Json& one : json)
+        claims.push_back({words(one, "quote"), words(one, "source"), words(one, "verdict"), words(one, "ours")});
+    return claims;
+}
+
+ClaimsCard::ClaimsCard(QWidget* parent)
+    : Card(parent)
+{
+    setObjectName(QStringLiteral("claims"));
+    setAccessibleName(tr("Textbook claims"));
+    column()->addWidget(toneLabel(tr("Textbook says"), "strong", this));
+    setVisible(false);
+}
+
+void ClaimsCard::setClaims(const std::vector<Claim>& claims, ByteStyle bytes)
+{
+    while (m_lines.size() < claims.size()) {
+        Lines lines{toneLabel({}, "dim", this, true), toneLabel({}, "good", this, true),
+                    toneLabel({}, "faint", this, true)};
+        for (QLabel* label : {lines.quote, lines.verdict, lines.source})
+            column()->addWidget(label);
+        m_lines.push_back(lines);
+    }
+    for (std::size_t i = 0; i < m_lines.size(); ++i) {
+        const bool used = i < claims.size();
+        for (QLabel* label : {m_lines[i].quote, m_lines[i].verdict, m_lines[i].source})
+            label->setVisible(used);
+        if (!used)
+            continue;
+        const Claim& claim = claims[i];
+        m_lines[i].quote->setText(QStringLiteral("“%1”").arg(QString::fromStdString(claim.quote)));
+        const std::string ours = claim.ours.empty() ? claim.verdict : claim.verdict + ": " + claim.ours;
+        m_lines[i].verdict->setText(bytesInStyle(QString::fromStdString(ours), bytes));
+        setTone(m_lines[i].verdict, verdictTone(claim.verdict));
+        m_lines[i].source->setText(QString::fromStdString(claim.source));
+    }
+    setVisible(!claims.empty());
+}
+
+} // namespace memscape

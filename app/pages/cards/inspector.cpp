@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/cards/inspector.h"
+
+#include <QApplication>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
+#include <QTimer>
+
+namespace memscape {
+
+namespace {
+
+constexpr int cardRest = 120; ///< ms without a change after which cards out of sight follow
+
+} // namespace
+
+Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunController& runs,
+                     QWidget* parent)
+    : QFrame(parent)
+    , m_experiment(experiment)
+    , m_headlines(new HeadlineStrip(this))
+    , m_form(new ParameterForm(experiment.schema(), this))
+    , m_figures(new FiguresTable(this))
+    , m_basis(toneLabel({}, "faint", this))
+    , m_fit(toneLabel({}, "faint", this))
+    , m_note(toneLabel({}, "dim", this))
+    , m_noteAction(new QPushButton(this))
+    , m_why(new WhyCard(this))
+    , m_claims(new ClaimsCard(this))
+    , m_textbook(new TextbookCard(this))
+    , m_records(new RecordsList(document, experiment.id(), this))
+    , m_scroll(new QScrollArea(this))
+{
+    setObjectName(QStringLiteral("inspector"));
+    if (const auto series = experiment.series(); !series.empty())
+        m_headline = QString::fromStdString(series.front().key);
+    setAccessibleName(tr("Inspector"));
+    auto* content = new QWidget;
+    auto* column = new QVBoxLayout(content);
+    column->setContentsMargins(16, 14, 16, 10);
+    column->setSpacing(8);
+    build(column);
+    m_scroll->setWidget(content);
+    m_scroll->setWidgetResizable(true);
+    m_scroll->setFrameShape(QFrame::NoFrame);
+    m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_scroll->setFocusPolicy(Qt::NoFocus);
+
+    auto* progress = new ProgressRow(runs, this);
+    progress->setContentsMargins(16, 0, 16, 10);
+    auto* outer = new QVBoxLayout(this);
+    outer->setContentsMargins(0, 0, 0, 0);
+    outer->setSpacing(0);
+    outer->addWidget(m_headlines);
+    outer->addWidget(m_scroll, 1);
+    outer->addWidget(progress);
+
+    m_rest.setSingleShot(true);
+    m_rest.setInterval(cardRest);
+    connect(&m_rest, &QTimer::timeout, this, &Inspector::showDue);
+    connect(m_scroll->verticalScrollBar(), &QScrollBar::valueChanged, this, &Inspector::showSeen);
+    connect(m_figures, &FiguresTable::currentKeyChanged, this, &Inspector::explain);
+    connect(m_headlines, &HeadlineStrip::chosen, this, &Inspector::choose);
+    connect(m_noteAction, &QPushButton::clicked, this, [this] {
+        const auto run = m_noteData.run; // it may replace the note while it runs
+        if (run)
+            run();
+    });
+    connect(m_records, &RecordsList::revealWanted, this, [this](QWidget* what) {
+        QTimer::singleShot(0, what, [this, what] { m_scroll->ensureWidgetVisible(what, 0, 24); });
+    });
+    // A field reached with Tab scrolls into view.
+    connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) {
+        if (now != nullptr && m_scroll->widget()->isAncestorOf(now))
+            m_scroll->ensureWidgetVisible(now, 0, 24);
+    });
+}
+
+void Inspector::build(QVBoxLayout* column)
+{
+    column->addWidget(toneLabel(tr("Parameters"), "subtitle", this));
+    column->addWidget(m_form);
+    column->addSpacing(8);
+    column->addWidget(m_figures);
+    m_noteAction->setObjectName(QStringLiteral("noteAction"));
+    for (QWidget* line : {static_cast<QWidget*>(m_fit), static_cast<QWidget*>(m_basis),
+                          static_cast<QWidget*>(m_note)})
+        column->addWidget(line);
+    column->addWidget(m_noteAction, 0, Qt::AlignLeft);
+    column->addSpacing(4);
+    column->addWidget(m_why);
+    column->addWidget(m_textbook);
+    column->addWidget(m_claims);
+    column->addSpacing(8);
+    column->addWidget(m_records);
+    column->addStretch(1);
+}
+
+void Inspector::setFigures(std::vector<FigureRow> rows, ByteStyle bytes, bool compared)
+{
+    m_bytes = bytes;
+    showHeadlines(rows);
+    m_figures->setCompared(compared);
+    m_figures->setRows(std::move(rows), bytes);
+    explain();
+}
+
+void Inspector::showHeadlines(const std::vector<FigureRow>& rows)
+{
+    Figures figures;
+    for (const FigureRow& row : rows) {
+        if (row.predicted || row.measured)
+            figures.push_back(row.predicted ? *row.predicted : *row.measured);
+    }
+    std::vector<FigureRow> chosen;
+    for (const Figure* figure : headlineFigures(m_experiment, figures)) {
+        for (const FigureRow& row : rows) {
+            if (row.key.toStdString() == figure->key)
+                chosen.push_back(row);
+        }
+    }
+    m_headlines->setRows(chosen, m_bytes);
+}
+
+/// The row of a figure, and why it is what it is.
+void Inspector::choose(const QString& key)
+{
+    const auto& rows = m_figures->figures()->rows();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (rows[i].key != key)
+            continue;
+        m_figures->selectRow(int(i));
+        QTimer::singleShot(0, m_why, [this] {
+            m_scroll->ensureWidgetVisible(m_why, 0, 24);
+            m_scroll->ensureWidgetVisible(m_figures, 0, 24);
+        });
+    }
+}
+
+void Inspector::show(const Card* card, Showing show)
+{
+    std::erase_if(m_due, [card](const auto& due) { return due.first == card; });
+    if (!card->visibleRegion().isEmpty())
+        return show();
+    m_due.emplace_back(card, std::move(show));
+    m_rest.start();
+}
+
+void Inspector::showDue() const
+{
+    m_rest.stop();
+    for (const auto& [card, show] : std::exchange(m_due, {}))
+        show();
+}
+
+/// Those that have been scrolled into view.
+void Inspector::showSeen()
+{
+    for (auto& [card, show] : std::exchange(m_due, {}))
+        this->show(card, std::move(show));
+}
+
+void Inspector::setClaims(std::vector<Claim> claims, ByteStyle bytes)
+{
+    show(m_claims, [this, bytes, claims = std::move(claims)] { m_claims->setClaims(claims, bytes); });
+}
+
+void Inspector::setFormulas(std::vector<TextbookFormula> formulas, ByteStyle bytes)
+{
+    show(m_textbook, [this, bytes, formulas = std::move(formulas)] {
+        m_textbook->setFormulas(formulas, bytes);
+    });
+}
+
+void Inspector::explain()
+{
+    show(m_why, [this] { explainNow(); });
+}
+
+void Inspector::explainNow()
+{
+    const QString key = m_figures->currentIndex().isValid() ? m_figures->currentKey() : m_headline;
+    for (const FigureRow& row : m_figures->figures()->rows()) {
+        if (row.key == key) {
+            m_why->setFigure(row.predicted ? &*row.predicted : nullptr, m_bytes);
+            return;
+        }
+    }
+    m_why->setFigure(nullptr, m_bytes);
+}
+
+void Inspector::setFooting(const QString& basis, const QString& fit)
+{
+    m_basis->setText(basis);
+    m_basis->setVisible(!basis.isEmpty());
+    m_fit->setText(fit);
+    m_fit->setVisible(!fit.isEmpty());
+}
+
+void Inspector::setNote(InspectorNote note)
+{
+    m_noteData = std::move(note);
+    m_note->setText(m_noteData.text);
+    m_note->setVisible(!m_noteData.text.isEmpty());
+    m_noteAction->setText(m_noteData.action);
+    m_noteAction->setVisible(!m_noteData.action.isEmpty());
+}
+
+QString Inspector::noteText() const
+{
+    return m_noteData.text;
+}
+
+} // namespace memscape

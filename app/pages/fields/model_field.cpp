@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/fields/model_field.h"
+
+#include "core/network/model_names.h"
+
+#include <QCompleter>
+#include <QEvent>
+#include <QFileDialog>
+#include <QLineEdit>
+#include <QStandardItemModel>
+#include <QToolButton>
+
+namespace memscape {
+
+namespace {
+
+/// "llama-2-7b" with what it is called beside it; the names are looked for anywhere in it.
+QStandardItemModel* modelList(QObject* parent)
+{
+    auto* list = new QStandardItemModel(parent);
+    for (const KnownModel& known : knownModels()) {
+        auto* item = new QStandardItem(QString::fromStdString(known.name));
+        item->setToolTip(QString::fromStdString(known.title));
+        list->appendRow(item);
+    }
+    return list;
+}
+
+} // namespace
+
+ModelField::ModelField(const ParameterSpec& spec, QWidget* parent)
+    : TextField(spec, parent)
+{
+    askFile = [this] {
+        return QFileDialog::getOpenFileName(
+            this, tr("Open the configuration or the weights of a network"), {},
+            tr("Networks (config.json *.safetensors *.safetensors.index.json *.json);;All files "
+               "(*)"));
+    };
+    QToolButton* open = addFileButton(
+        tr("open config.json…"),
+        tr("A Hugging Face configuration or safetensors weights; dropping the file on "
+           "the window does the same"));
+    open->setObjectName(QStringLiteral("openModel"));
+    open->setAccessibleName(tr("Open a network's config.json"));
+    edit()->setPlaceholderText(tr("llama-2-7b, params:7.5e9, a config.json…"));
+}
+
+/// The list is read when the line is first used: every model is a file.
+void ModelField::addCompletion()
+{
+    auto* completer = new QCompleter(this);
+    completer->setModel(modelList(completer));
+    completer->setFilterMode(Qt::MatchContains);
+    completer->setCaseSensitivity(Qt::CaseInsensitive);
+    completer->setMaxVisibleItems(14);
+    edit()->setCompleter(completer);
+    connect(completer, qOverload<const QString&>(&QCompleter::activated), this,
+            &ModelField::propose);
+}
+
+bool ModelField::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == edit() && event->type() == QEvent::FocusIn && edit()->completer() == nullptr)
+        addCompletion();
+    return TextField::eventFilter(watched, event);
+}
+
+Result<void> ModelField::check(const QString& text) const
+{
+    if (text.startsWith(u'"')) // several, to sweep: each is looked at by its prediction
+        return {};
+    MEMSCAPE_TRY(model, readModel(text.toStdString()));
+    return {};
+}
+
+} // namespace memscape

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pictures/common/picture.h"
+
+#include "app/pictures/attention/attention_picture.h"
+#include "app/pictures/bank-conflicts/bank_picture.h"
+#include "app/pictures/batch-size/batch_picture.h"
+#include "app/pictures/training-memory/budget_picture.h"
+#include "app/pictures/checkpoint/checkpoint_picture.h"
+#include "app/pictures/hierarchy/hierarchy_picture.h"
+#include "app/pictures/training-memory/moment_picture.h"
+#include "app/pictures/precision/precision_picture.h"
+#include "app/pictures/roofline/roofline_picture.h"
+#include "app/pictures/layout/tensor_picture.h"
+#include "app/pictures/stride/stride_picture.h"
+#include "app/plots/plot_style.h"
+
+#include <QEvent>
+#include <QFocusEvent>
+#include <QPainter>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace memscape {
+
+Picture::Picture(QWidget* parent)
+    : QWidget(parent)
+{
+    setMouseTracking(true);
+    setFocusPolicy(Qt::StrongFocus);
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+}
+
+Picture::~Picture() = default;
+
+void Picture::setByteStyle(ByteStyle style)
+{
+    if (m_byteStyle == style)
+        return;
+    m_byteStyle = style;
+    update();
+}
+
+void Picture::setProblem(const QString& problem)
+{
+    if (std::exchange(m_problem, problem) != problem)
+        update();
+}
+
+void Picture::paintProblem(QPainter& painter, const QRectF& rect, const Theme& theme) const
+{
+    if (m_problem.isEmpty())
+        return;
+    painter.setFont(plotFont(1.0));
+    painter.setPen(theme.bad);
+    painter.drawText(rect.adjusted(24, 12, -24, -12), Qt::AlignCenter | Qt::TextWordWrap, m_problem);
+}
+
+void Picture::changeEvent(QEvent* event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange
+        || event->type() == QEvent::StyleChange)
+        update();
+}
+
+void Picture::focusInEvent(QFocusEvent* event)
+{
+    QWidget::focusInEvent(event);
+    m_keyboardFocus = event->reason() == Qt::TabFocusReason
+        || event->reason() == Qt::BacktabFocusReason || event->reason() == Qt::ShortcutFocusReason;
+    update();
+}
+
+void Picture::focusOutEvent(QFocusEvent* event)
+{
+    QWidget::focusOutEvent(event);
+    m_keyboardFocus = false;
+    update();
+}
+
+void Picture::paintFocusRing(QPainter& painter, const Theme& theme) const
+{
+    if (!m_keyboardFocus)
+        return;
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(theme.predicted, 1.2));
+    painter.drawRoundedRect(QRectF(rect()).adjusted(1.5, 1.5, -1.5, -1.5), 5, 5);
+}
+
+namespace {
+
+template<class Kind>
+Picture* make(QWidget* parent)
+{
+    return new Kind(parent);
+}
+
+struct PageRow
+{
+    std::string_view page;
+    Picture* (*make)(QWidget*);
+    QString (*shortcuts)() = nullptr;
+};
+
+constexpr std::array pageRows{
+    PageRow{"hierarchy", make<HierarchyPicture>},
+    PageRow{"stride", make<StridePicture>},
+    PageRow{"bank-conflicts", make<BankPicture>, BankPicture::shortcuts},
+    PageRow{"layout", make<TensorPicture>, TensorPicture::shortcuts},
+    PageRow{"training-memory", [](QWidget* parent) -> Picture* { return new BudgetPicture(parent, true); }},
+    PageRow{"step-timeline", make<MomentPicture>, MomentPicture::shortcuts},
+    PageRow{"inference-memory", [](QWidget* parent) -> Picture* { return new BudgetPicture(parent, false); }},
+    PageRow{"checkpoint", make<CheckpointPicture>, CheckpointPicture::shortcuts},
+    PageRow{"batch-size", make<BatchPicture>},
+    PageRow{"attention", make<AttentionPicture>, AttentionPicture::shortcuts},
+    PageRow{"precision", make<PrecisionPicture>},
+    PageRow{"roofline", make<RooflinePicture>},
+};
+
+const PageRow* pageRow(std::string_view page)
+{
+    const auto row = std::find_if(pageRows.begin(), pageRows.end(), [page](const PageRow& one) { return one.page == page; });
+    return row == pageRows.end() ? nullptr : &*row;
+}
+
+} // namespace
+
+Picture* makePicture(std::string_view page, QWidget* parent)
+{
+    const PageRow* row = pageRow(page);
+    return row ? row->make(parent) : nullptr;
+}
+
+QString pictureShortcuts(std::string_view page)
+{
+    const PageRow* row = pageRow(page);
+    return row && row->shortcuts ? row->shortcuts() : QString();
+}
+
+} // namespace memscape

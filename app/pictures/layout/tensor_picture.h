@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The picture of `layout`: the operations as chips that can be added, edited, dragged and removed, each with the
+// strides that it leaves and whether it is a view or a copy; the tensor as a grid of elements beside the lines of
+// its storage. Pointing at an element shows its address and who shares its line; the walk plays over both, with
+// the lines that a small cache fetches for it. Under it stands the line of PyTorch, and of NumPy, that says the same.
+#pragma once
+
+#include "app/pictures/layout/tensor_layout.h"
+#include "app/pictures/common/walk_picture.h"
+
+#include <QLineEdit>
+
+namespace memscape {
+
+/// What the pointer is over; −1 for nothing.
+struct TensorHover
+{
+    int cell = -1, chip = -1;
+    bool onRemove = false, onBase = false, onPlus = false;
+    bool operator==(const TensorHover&) const = default;
+};
+
+class TensorPicture final : public WalkPicture
+{
+    Q_OBJECT
+
+public:
+    explicit TensorPicture(QWidget* parent = nullptr);
+
+    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
+                  const Prediction* predicted, const Measurement* measured) override;
+    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
+    QString title() const override { return m_state.title(); }
+    QString summary() const override;
+    bool sharesHeight() const override { return true; }
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override;
+
+    const TensorState& state() const { return m_state; }
+    TensorLayout layoutNow() const { return layoutTensor(m_state, QRectF(rect())); }
+    static QString shortcuts(); ///< for the help
+
+    void editChip(int index); ///< opens the field; one behind the last adds
+    void removeChip(int index);
+    QLineEdit* editor() const { return m_editor; }
+
+protected:
+    QString wordsOf(int step) const override { return m_state.stepWords(step); }
+    bool isWalk(QPointF at) const override;
+    int stepNear(QPointF at) const override;
+    QRectF playButton() const override { return layoutNow().playButton; }
+    bool isButton(QPointF at) const override;
+    QString toolTipAt(QPointF at) const override;
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+    void leaveEvent(QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    TensorHover hoverAt(QPointF at) const;
+    void setViews(const QString& views, const QString& step);
+    void commitEdit();
+    void offerOperations(const QPoint& at);
+    void offerExamples(const QPoint& at);
+
+    TensorState m_state;
+    TensorHover m_hover;
+    int m_pressed = -1; ///< chip under the button
+    QPointF m_pressedAt, m_draggedTo;
+    bool m_isDragging = false;
+    int m_edited = -1;
+    QLineEdit* m_editor;
+};
+
+/// What of the picture moves.
+struct TensorMoment
+{
+    int cursor = -1;
+    PlayButton play = PlayButton::None; ///< in an export
+    TensorHover hover;
+    int dragged = -1;  ///< a chip
+    QPointF draggedBy; ///< from its place
+};
+
+/// tensor_paint.cpp: everything, at a moment.
+void paintTensor(QPainter& painter, const TensorState& state, const TensorLayout& layout, const TensorMoment& moment,
+                 const Theme& theme);
+
+} // namespace memscape

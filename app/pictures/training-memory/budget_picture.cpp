@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pictures/training-memory/budget_picture.h"
+
+#include "app/plots/plot_style.h"
+#include "app/settings/words.h"
+#include "core/experiment/experiment.h"
+
+#include <QPainter>
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+/// What a person calls the value of a parameter; empty when there is no such parameter.
+QString valueOf(const Schema& schema, const Parameters& parameters, const char* key)
+{
+    const ParameterSpec* spec = findParameter(schema, key);
+    if (spec == nullptr)
+        return {};
+    for (const auto& [name, value] : parameters.values()) {
+        if (name == key)
+            return toQString(valueLabel(*spec, value));
+    }
+    return {};
+}
+
+bool readsText(const QString& family)
+{
+    return family.isEmpty() || family.contains(QStringLiteral("coder"));
+}
+
+QString titleOf(const MemoryState& memory, const Schema& schema, const Parameters& parameters)
+{
+    QStringList parts;
+    QString model = memory.model.isEmpty() ? valueOf(schema, parameters, "model") : memory.model;
+    if (model.contains(u'/')) // a path: the folder says more than config.json
+        model = model.section(u'/', -2);
+    parts << model;
+    if (const QString batch = valueOf(schema, parameters, "batch"); !batch.isEmpty())
+        parts << BudgetPicture::tr("batch %1").arg(batch);
+    const char* length = findParameter(schema, "context") ? "context" : "sequence";
+    if (readsText(memory.family))
+        parts << valueOf(schema, parameters, length);
+    for (const char* key : {"optimizer", "weight_precision", "precision"})
+        parts << valueOf(schema, parameters, key);
+    parts.removeAll(QString());
+    return parts.join(QStringLiteral(" · "));
+}
+
+bool holds(const Schema& schema, const Parameters& parameters, const ParameterChanges& changes)
+{
+    return std::all_of(changes.begin(), changes.end(), [&](const auto& change) {
+        const ParameterSpec* spec = findParameter(schema, change.first);
+        if (spec == nullptr)
+            return false;
+        const auto wanted = parseValue(*spec, change.second);
+        return wanted
+            && std::any_of(parameters.values().begin(), parameters.values().end(),
+                           [&](const auto& now) {
+                               return now.first == change.first && now.second == *wanted;
+                           });
+    });
+}
+
+/// The texts of these parameters, or of all but these.
+ParameterChanges textsOf(const Parameters& parameters, const ParameterChanges& of, bool those)
+{
+    ParameterChanges texts;
+    for (const auto& [key, value] : parameters.values()) {
+        const bool among = std::any_of(
+            of.begin(), of.end(), [&, name = key](const auto& one) { return one.first == name; });
+        if (among == those)
+            texts.emplace_back(key, valueText(value));
+    }
+    return texts;
+}
+
+/// What the longest context and the largest batch are that fit; empty where that is not asked.
+QString reachOf(const Prediction& predicted, const Parameters& parameters)
+{
+    const Figure* context = findFigure(predicted.figures, "largest_context");
+    const Figure* batch = findFigure(predicted.figures, "largest_batch");
+    if (!context || !batch || !context->isNumber() || !batch->isNumber() || !parameters.has("context"))
+        return {};
+    const auto count = [](double value) { return QString::number(value, 'f', 0); };
+    const QString now = count(parameters.number("batch")), tokens = count(parameters.number("context"));
+    const QString first = context->number() > 0 ? BudgetPicture::tr("At batch %1 up to %2 tokens fit").arg(now, count(context->number()))
+                                                : BudgetPicture::tr("At batch %1 no context fits").arg(now);
+    return batch->number() > 0 ? BudgetPicture::tr("%1, at %2 tokens up to batch %3.").arg(first, tokens, count(batch->number()))
+                               : BudgetPicture::tr("%1, at %2 tokens no batch does.").arg(first, tokens);
+}
+
+} // namespace
+
+BudgetPicture::BudgetPicture(QWidget* parent, bool advises)
+    : Picture(parent)
+{
+    m_state.advises = advises;
+    setAccessibleName(tr("Memory budget"));
+}
+
+void BudgetPicture::setState(const Experiment& experiment, const Device&,
+                             const Parameters& parameters, const Prediction* predicted,
+                             const Measurement*)
+{
+    m_schema = &experiment.schema();
+    m_state.advises = findParameter(*m_schema, "advice") != nullptr;
+    if (m_state.view == BudgetView::Fit && !(parameters == m_parameters)) {
+        m_state.view = BudgetView::Levers; // the answer was for other parameters
+        m_state.memory.fit.reset();
+    }
+    m_parameters = parameters;
+    if (predicted) {
+        MemoryState next = readMemoryState(predicted->detail);
+        if (!m_state.settled)
+            next.levers = std::move(m_state.memory.levers);
+        next.fit = std::move(m_state.memory.fit);
+        m_state.memory = std::move(next);
+    } else {
+        m_state.memory = {};
+    }
+    m_state.title = titleOf(m_state.memory, *m_schema, parameters);
+    m_state.reach = predicted ? reachOf(*predicted, parameters) : QString();
+    refreshApplied();
+    m_state.firstCard =
+        std::clamp(m_state.firstCard, 0,
+                   std::max(0, int(m_state.memory.levers.size() + m_state.applied.size()) - 1));
+    setAccessibleDescription(summary());
+    update();
+}
+
+void BudgetPicture::setSettled(bool settled)
+{
+    if (std::exchange(m_state.settled, settled) != settled)
+        update();
+}
+
+void BudgetPicture::setFit(std::optional<FitAnswer> answer, bool searching)
+{
+    m_state.view = searching ? BudgetView::Searching
+        : answer             ? BudgetView::Fit
+                             : BudgetView::Levers;
+    m_state.memory.fit = std::move(answer);
+    m_state.firstCard = 0;
+    m_current = 0;
+    setAccessibleDescription(summary());
+    update();
+}
+
+void BudgetPicture::refreshApplied()
+{
+    m_state.applied.clear();
+    for (const AppliedLever& lever : m_made) {
+        if (!holds(*m_schema, m_parameters, lever.card.changes))
+            continue;
+        m_state.applied.push_back(lever);
+        m_state.applied.back().savingHolds =
+            textsOf(m_parameters, lever.card.changes, false) == lever.others;
+    }
+}
+
+BudgetState BudgetPicture::state() const
+{
+    BudgetState state = m_state;
+    state.bytes = byteStyle();
+    return state;
+}
+
+BudgetLayout BudgetPicture::layoutNow() const
+{
+    return layoutBudget(state(), QRectF(rect()));
+}
+
+QString BudgetPicture::title() const
+{
+    return m_state.title;
+}
+
+QString BudgetPicture::summary() const
+{
+    const BudgetState state = this->state();
+    if (state.memory.empty() && !problem().isEmpty())
+        return state.title + QStringLiteral(": ") + problem();
+    QStringList parts;
+    for (const MemoryPart& part : state.memory.parts)
+        parts << part.label + u' ' + memoryText(part.bytes, state.bytes);
+    QString text = state.title + QStringLiteral(": ") + parts.join(QStringLiteral(", "))
+        + QStringLiteral(". ") + neededText(state.memory, state.bytes) + QStringLiteral(". ");
+    const auto& cards = state.view == BudgetView::Fit && state.memory.fit
+        ? state.memory.fit->cards()
+        : state.memory.levers;
+    QStringList levers;
+    for (std::size_t i = 0; i < std::min<std::size_t>(cards.size(), 6); ++i)
+        levers << tr("%1 saves %2, %3")
+                      .arg(cards[i].label, memoryText(cards[i].saving, state.bytes),
+                           timeChangeText(cards[i].timeChange));
+    return text + levers.join(QStringLiteral("; "));
+}
+
+QSize BudgetPicture::sizeHint() const
+{
+    return {int(840 * plotUnit()), int((m_state.advises ? 256 : 134) * plotUnit())};
+}
+
+QSize BudgetPicture::minimumSizeHint() const
+{
+    return {int(420 * plotUnit()), int((m_state.advises ? 206 : 132) * plotUnit())};
+}
+
+void BudgetPicture::apply(const LeverCard& card)
+{
+    AppliedLever made{card, textsOf(m_parameters, card.changes, true),
+                      textsOf(m_parameters, card.changes, false), true};
+    std::erase_if(m_made,
+                  [&](const AppliedLever& one) { return one.card.changes == card.changes; });
+    m_made.push_back(made);
+    m_state.firstCard = 0;
+    emit changesWanted(made.card.changes, made.card.label);
+}
+
+void BudgetPicture::takeBack(const AppliedLever& lever)
+{
+    const AppliedLever own = lever; // the list may change while the parameters do
+    emit changesWanted(own.before, tr("Take back: %1").arg(own.card.label));
+}
+
+void BudgetPicture::showPage(int first)
+{
+    m_state.firstCard = std::max(0, first);
+    update();
+}
+
+void BudgetPicture::activate(const BudgetButton& button)
+{
+    const BudgetState now = state();
+    const BudgetLayout layout = layoutNow();
+    const int shown =
+        int(std::count_if(layout.buttons.begin(), layout.buttons.end(),
+                          [&](const BudgetButton& one) { return cardOf(now, one) != nullptr; }));
+    switch (button.item) {
+    case BudgetItem::Card:
+        if (const LeverCard* card = cardOf(now, button))
+            apply(*card);
+        break;
+    case BudgetItem::Applied:
+        if (std::size_t(button.index) < now.applied.size())
+            takeBack(now.applied[std::size_t(button.index)]);
+        break;
+    case BudgetItem::MakeItFit:
+        emit fitWanted(true);
+        break;
+    case BudgetItem::Cancel:
+    case BudgetItem::Back:
+        emit fitWanted(false);
+        setFit(std::nullopt, false);
+        break;
+    case BudgetItem::BatchSize:
+        emit experimentWanted(QStringLiteral("batch-size"), batchChanges(), tr("Batch size of this model"));
+        break;
+    case BudgetItem::Previous:
+        showPage(m_state.firstCard - std::max(1, shown));
+        break;
+    case BudgetItem::Next:
+        showPage(m_state.firstCard + std::max(1, shown));
+        break;
+    }
+}
+
+/// The parameters that the experiment has too, all of the model's and the plan's.
+ParameterChanges BudgetPicture::batchChanges() const
+{
+    ParameterChanges changes;
+    const auto other = findExperiment("batch-size");
+    for (const auto& [key, value] : m_parameters.values()) {
+        if (other && findParameter((*other)->schema(), key))
+            changes.emplace_back(key, valueText(value));
+    }
+    return changes;
+}
+
+void BudgetPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme,
+                          bool onScreen) const
+{
+    painter.save();
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.fillRect(rect, theme.background);
+    const BudgetState now = state();
+    const BudgetLayout layout = layoutBudget(now, rect);
+    const BudgetPen pen{painter,
+                        now,
+                        layout,
+                        theme,
+                        onScreen && hasFocus() ? m_current : -1,
+                        onScreen ? m_pointer : QPointF(-1, -1),
+                        onScreen};
+    pen.bar();
+    if (!now.memory.empty()) {
+        pen.totals();
+        pen.heading();
+        pen.buttons();
+    } else {
+        paintProblem(painter, rect, theme);
+    }
+    painter.restore();
+}
+
+void BudgetPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+{
+    paint(painter, rect, theme, false);
+}
+
+void BudgetPicture::paintEvent(QPaintEvent*)
+{
+    QPainter painter(this);
+    paint(painter, QRectF(rect()), currentTheme(), true);
+    paintFocusRing(painter, currentTheme());
+}
+
+} // namespace memscape

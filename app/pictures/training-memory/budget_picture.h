@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The picture of `training-memory` and `inference-memory`: what the memory of a device is needed
+// for, and what would help most. A card that is clicked (or reached with the arrow keys and Enter)
+// changes its parameters as one step; a card in force is marked and takes its change back.
+#pragma once
+
+#include "app/pictures/training-memory/budget_layout.h"
+#include "app/pictures/common/picture.h"
+#include "core/experiment/parameter.h"
+
+namespace memscape {
+
+class BudgetPicture final : public Picture
+{
+    Q_OBJECT
+
+public:
+    /// `advises`: the experiment has levers; without them the bar stands alone.
+    explicit BudgetPicture(QWidget* parent = nullptr, bool advises = true);
+
+    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
+                  const Prediction* predicted, const Measurement* measured) override;
+    /// False while something moves: the prediction comes without levers, and the old ones stay,
+    /// dimmed.
+    void setSettled(bool settled);
+    /// What makeItFit answered; nothing while it is looked for (`searching`) or given up.
+    void setFit(std::optional<FitAnswer> answer, bool searching);
+
+    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
+    QString title() const override;
+    QString summary() const override;
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override;
+
+    BudgetState state() const;
+    BudgetLayout layoutNow() const;
+    /// Does what a click on that button would.
+    void activate(const BudgetButton& button);
+
+signals:
+    void fitWanted(bool on); ///< "Make it fit", or its end
+
+protected:
+    bool event(QEvent* event) override;
+    void paintEvent(QPaintEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void leaveEvent(QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    void refreshApplied();
+    void apply(const LeverCard& card);
+    void takeBack(const AppliedLever& lever);
+    void showPage(int first);
+    ParameterChanges batchChanges() const;
+    QString toolTipAt(QPointF at) const;
+    const BudgetButton* buttonAt(const BudgetLayout& layout, QPointF at) const;
+    void moveFocus(int key);
+    void paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const;
+
+    BudgetState m_state;
+    std::vector<AppliedLever> m_made; ///< every lever that was chosen here, in force or not
+    Parameters m_parameters;
+    const Schema* m_schema = nullptr;
+    QPointF m_pointer{-1, -1};
+    int m_current = 0; ///< button that the keyboard is at
+};
+
+// budget_paint.cpp
+struct BudgetPen
+{
+    QPainter& painter;
+    const BudgetState& state;
+    const BudgetLayout& layout;
+    const Theme& theme;
+    int current = -1; ///< the button with the keyboard, −1 none
+    QPointF pointer{-1, -1};
+    bool onScreen = true; ///< else without what can only be pressed
+
+    void bar() const;
+    void totals() const;
+    void heading() const;
+    void buttons() const;
+
+private:
+    void card(const BudgetButton& button, const LeverCard& lever, bool marked) const;
+    void tick(const QRectF& card) const;
+    void label(const QRectF& rect, int align, const QString& text, const QFont& font,
+               const QColor& colour) const;
+};
+
+} // namespace memscape

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pictures/training-memory/step_chart.h"
+
+#include "app/pictures/training-memory/memory_state.h"
+#include "app/plots/plot_style.h"
+#include "app/settings/words.h"
+
+#include <QCoreApplication>
+#include <QFontMetricsF>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace memscape {
+
+namespace {
+
+constexpr double ownHeight = 1.2; ///< pixels from which a block has a shape of its own
+constexpr double groupHeight = 2.5; ///< of blocks that share one
+constexpr double fewestEvents = 12, leastBytes = 4096; ///< in sight
+
+QString tensors(int count)
+{
+    return count == 1 ? tr("1 tensor") : tr("%1 tensors").arg(count);
+}
+
+QString nameOf(Category category)
+{
+    const std::string_view name = categoryText(category);
+    return QString::fromUtf8(name.data(), qsizetype(name.size()));
+}
+
+/// Shapes on each other, from the bottom.
+class Stacking
+{
+public:
+    Stacking(const StepBlocks& step, StepChart& chart, const QString& words)
+        : m_step(step)
+        , m_chart(chart)
+        , m_words(words)
+        , m_base(chart.events.size(), 0.0)
+        , m_matched(chart.events.size(), 0.0)
+        , m_scale(chart.area.height() / (chart.view.top - chart.view.bottom))
+    {
+    }
+
+    void stack()
+    {
+        addResidents();
+        if (!m_step.rest.empty())
+            addRest();
+        for (std::size_t i = 0; i < m_step.blocks.size(); ++i)
+            addBlock(int(i));
+        for (auto& [key, group] : m_groups)
+            close(group);
+        m_chart.matchedBytes = m_matched.empty() ? 0 : *std::max_element(m_matched.begin(), m_matched.end());
+    }
+
+private:
+    struct Group
+    {
+        StepShape shape;
+        std::vector<std::pair<int, int>> columns; ///< of each member
+    };
+
+    std::pair<int, int> columnsOf(const StepBlock& block) const
+    {
+        const auto& events = m_chart.events;
+        const auto from = std::lower_bound(events.begin(), events.end(), block.begin);
+        const auto to = std::lower_bound(from, events.end(), block.end);
+        return {int(from - events.begin()), int(to - events.begin())};
+    }
+
+    void addResidents()
+    {
+        std::map<std::pair<Category, bool>, StepShape> layers;
+        for (std::size_t i = 0; i < m_step.residents.size(); ++i) {
+            const StepBlock& block = m_step.residents[i];
+            const bool isMatch = matches(block);
+            StepShape& layer = layers[{block.category, isMatch}];
+            layer.kind = StepShape::Kind::Residents;
+            layer.category = block.category;
+            layer.isMatch = isMatch;
+            layer.bytes += block.bytes;
+            layer.members.push_back(int(i));
+        }
+        for (auto& [key, layer] : layers)
+            put(std::move(layer), 0, std::vector<double>(m_base.size(), layer.bytes));
+    }
+
+    void addRest()
+    {
+        StepShape layer;
+        layer.kind = StepShape::Kind::Rest;
+        layer.isMatch = m_words.isEmpty();
+        std::vector<double> heights;
+        for (const int event : m_chart.events)
+            heights.push_back(m_step.rest[std::size_t(event - m_step.first)]);
+        layer.bytes = heights.empty() ? 0 : *std::max_element(heights.begin(), heights.end());
+        put(std::move(layer), 0, heights);
+    }
+
+    void addBlock(int index)
+    {
+        const StepBlock& block = m_step.blocks[std::size_t(index)];
+        const auto [from, to] = columnsOf(block);
+        const bool isMatch = matches(block);
+        if (from >= to)
+            return; // between two columns
+        if (block.bytes * m_scale >= ownHeight) {
+            StepShape shape{StepShape::Kind::Block, block.category, isMatch, {index}, block.bytes, 0, {}, {}, {}, {}};
+            return put(std::move(shape), from, std::vector<double>(std::size_t(to - from), block.bytes));
+        }
+        Group& group = m_groups[{block.category, isMatch}];
+        group.shape.category = block.category;
+        group.shape.isMatch = isMatch;
+        group.shape.members.push_back(index);
+        group.shape.bytes += block.bytes;
+        group.columns.emplace_back(from, to);
+        if (group.shape.bytes * m_scale >= groupHeight)
+            close(group);
+    }
+
+    void close(Group& group)
+    {
+        if (group.columns.empty())
+            return;
+        int from = group.columns.front().first, to = 0;
+        for (const auto& [first, last] : group.columns) {
+            from = std::min(from, first);
+            to = std::max(to, last);
+        }
+        std::vector<double> heights(std::size_t(to - from), 0.0);
+        for (std::size_t i = 0; i < group.columns.size(); ++i) {
+            const double bytes = m_step.blocks[std::size_t(group.shape.members[i])].bytes;
+            for (int column = group.columns[i].first; column < group.columns[i].second; ++column)
+                heights[std::size_t(column - from)] += bytes;
+        }
+        group.shape.kind = group.columns.size() == 1 ? StepShape::Kind::Block : StepShape::Kind::Group;
+        put(std::move(group.shape), from, heights);
+        group = {};
+    }
+
+    bool matches(const StepBlock& block)
+    {
+        const bool isMatch = m_step.matches(block, m_words);
+        m_chart.matches += isMatch;
+        return isMatch;
+    }
+
+    /// On what lies there; `heights` in B.
+    void put(StepShape shape, int column, const std::vector<double>& heights)
+    {
+        shape.column = column;
+        for (std::size_t i = 0; i < heights.size(); ++i) {
+            const std::size_t at = std::size_t(column) + i;
+            shape.low.push_back(m_chart.y(m_base[at]));
+            m_base[at] += heights[i];
+            shape.high.push_back(m_chart.y(m_base[at]));
+            if (shape.isMatch)
+                m_matched[at] += heights[i];
+        }
+        m_chart.shapes.push_back(std::move(shape));
+    }
+
+    const StepBlocks& m_step;
+    StepChart& m_chart;
+    const QString m_words;
+    std::vector<double> m_base, m_matched; ///< B of each column
+    const double m_scale; ///< pixels a byte
+    std::map<std::pair<Category, bool>, Group> m_groups; ///< not yet put
+};
+
+/// One event for each column of pixels: that with the most memory. Columns of the same event are one.
+void placeColumns(const StepBlocks& step, StepChart& chart)
+{
+    const int columns = std::max(1, int(chart.area.width()));
+    for (int column = 0; column < columns; ++column) {
+        const double left = chart.area.left() + column * chart.area.width() / columns;
+        const double right = chart.area.left() + (column + 1) * chart.area.width() / columns;
+        const int from = std::clamp(int(std::floor(chart.eventAt(left))), step.first, step.last);
+        const int to = std::clamp(int(std::ceil(chart.eventAt(right))), from + 1, step.last + 1);
+        const auto begin = step.totals.begin() + (from - step.first);
+        const int event =
+            to - from == 1 ? from : int(std::max_element(begin, step.totals.begin() + (to - step.first)) - step.totals.begin()) + step.first;
+        if (!chart.events.empty() && event <= chart.events.back()) {
+            chart.edges.back() = right;
+            continue;
+        }
+        if (chart.edges.empty())
+            chart.edges.push_back(left);
+        chart.events.push_back(event);
+        chart.edges.push_back(right);
+    }
+}
+
+/// In the longest stretch that goes straight on.
+void placeLabel(const StepBlocks& step, const StepChart& chart, StepShape& shape, ByteStyle style)
+{
+    const double u = plotUnit();
+    const QFontMetricsF metrics(plotFont(0.75));
+    if (shape.kind == StepShape::Kind::Group || shape.kind == StepShape::Kind::Rest)
+        return;
+    QRectF best;
+    for (std::size_t i = 0; i < shape.low.size();) {
+        std::size_t end = i + 1;
+        while (end < shape.low.size() && std::abs(shape.low[end] - shape.low[i]) < 0.5 * u
+               && std::abs(shape.high[end] - shape.high[i]) < 0.5 * u)
+            ++end;
+        const QRectF stretch = QRectF(QPointF(chart.edges[std::size_t(shape.column) + i], shape.high[i]),
+                                      QPointF(chart.edges[std::size_t(shape.column) + end], shape.low[i]))
+                             & chart.area;
+        if (stretch.height() >= metrics.height() && stretch.width() > best.width())
+            best = stretch;
+        i = end;
+    }
+    const double room = best.width() - 6 * u;
+    const QString size = memoryText(shape.bytes, style);
+    QStringList wordings;
+    if (shape.kind == StepShape::Kind::Residents) {
+        wordings << nameOf(shape.category) + u' ' + size;
+    } else {
+        const StepBlock& block = step.blocks[std::size_t(shape.members.front())];
+        wordings << step.textOf(block) + u' ' + size << step.names[block.name] + u' ' + size << step.names[block.name];
+    }
+    for (const QString& words : wordings) {
+        if (words.isEmpty() || metrics.horizontalAdvance(words) > room)
+            continue;
+        shape.text = words;
+        shape.label = best.adjusted(3 * u, 0, -3 * u, 0);
+        return;
+    }
+}
+
+} // namespace
+
+StepView zoomed(const StepView& view, const StepView& whole, double x, double y, double xFactor, double yFactor)
+{
+    const auto range = [](double low, double high, double least, double most, double at, double factor,
+                          double fewest) {
+        const double width = std::clamp((high - low) * factor, std::min(fewest, most - least), most - least);
+        const double share = high > low ? std::clamp((at - low) / (high - low), 0.0, 1.0) : 0.5;
+        const double from = std::clamp(at - share * width, least, most - width);
+        return std::pair(from, from + width);
+    };
+    const auto [left, right] = range(view.left, view.right, whole.left, whole.right, x, xFactor, fewestEvents);
+    const auto [bottom, top] = range(view.bottom, view.top, whole.bottom, whole.top, y, yFactor, leastBytes);
+    return {left, right, bottom, top};
+}
+
+StepView panned(const StepView& view, const StepView& whole, double xShare, double yShare)
+{
+    const double width = view.right - view.left, height = view.top - view.bottom;
+    const double left = std::clamp(view.left + xShare * width, whole.left, std::max(whole.left, whole.right - width));
+    const double bottom = std::clamp(view.bottom + yShare * height, whole.bottom, std::max(whole.bottom, whole.top - height));
+    return {left, left + width, bottom, bottom + height};
+}
+
+double StepChart::eventAt(double place) const
+{
+    return view.left + (place - area.left()) / area.width() * (view.right - view.left);
+}
+
+double StepChart::bytesAt(double place) const
+{
+    return view.bottom + (area.bottom() - place) / area.height() * (view.top - view.bottom);
+}
+
+double StepChart::x(double event) const
+{
+    return area.left() + (event - view.left) / (view.right - view.left) * area.width();
+}
+
+double StepChart::y(double bytes) const
+{
+    return area.bottom() - (bytes - view.bottom) / (view.top - view.bottom) * area.height();
+}
+
+QPolygonF StepChart::outline(const StepShape& shape) const
+{
+    QPolygonF upper, lower;
+    for (std::size_t i = 0; i < shape.low.size(); ++i) {
+        const double from = edges[std::size_t(shape.column) + i], to = edges[std::size_t(shape.column) + i + 1];
+        const auto add = [&](QPolygonF& line, double height) {
+            if (!line.isEmpty() && std::abs(line.back().y() - height) < 0.2)
+                line.back().setX(to);
+            else
+                line << QPointF(from, height) << QPointF(to, height);
+        };
+        add(upper, shape.high[i]);
+        add(lower, shape.low[i]);
+    }
+    std::reverse(lower.begin(), lower.end());
+    return upper + lower;
+}
+
+const StepShape* StepChart::at(QPointF place) const
+{
+    if (!area.contains(place) || events.empty())
+        return nullptr;
+    const int column = int(std::upper_bound(edges.begin(), edges.end(), place.x()) - edges.begin()) - 1;
+    for (const StepShape& shape : shapes) {
+        const int i = column - shape.column;
+        if (i >= 0 && i < int(shape.low.size()) && place.y() <= shape.low[std::size_t(i)]
+            && place.y() > shape.high[std::size_t(i)])
+            return &shape;
+    }
+    return nullptr;
+}
+
+StepChart layoutChart(const StepBlocks& step, const StepView& view, const QRectF& area, const QString& words,
+                      ByteStyle style)
+{
+    StepChart chart;
+    chart.area = area;
+    chart.view = view;
+    if (step.empty() || area.width() < 4 || area.height() < 4)
+        return chart;
+    placeColumns(step, chart);
+    Stacking(step, chart, words).stack();
+    for (StepShape& shape : chart.shapes)
+        placeLabel(step, chart, shape, style);
+    return chart;
+}
+
+double flameRowHeight()
+{
+    return 15 * plotUnit();
+}
+
+std::vector<FlameBox> layoutFlame(const StepBlocks& step, const StepView& view, const QRectF& area, const QString& words)
+{
+    const double u = plotUnit(), height = flameRowHeight();
+    const QFontMetricsF metrics(plotFont(0.75));
+    const int rows = int((area.height() + 0.5) / height);
+    const auto x = [&](double event) {
+        return std::clamp(area.left() + (event - view.left) / (view.right - view.left) * area.width(), area.left(), area.right());
+    };
+    std::vector<FlameBox> boxes;
+    for (std::size_t i = 0; i < step.spans.size() && step.spans[i].row < rows; ++i) {
+        const StepSpan& span = step.spans[i];
+        const double left = x(span.begin), right = x(span.end);
+        if (right - left < 1)
+            continue;
+        FlameBox box;
+        box.rect = QRectF(left, area.top() + span.row * height, right - left, height - 1);
+        box.span = int(i);
+        box.isMatch = words.isEmpty() || span.path.contains(words, Qt::CaseInsensitive);
+        for (const QString& text : {span.text, span.text.section(u'.', -1)}) {
+            if (box.text.isEmpty() && metrics.horizontalAdvance(text) + 4 * u <= box.rect.width())
+                box.text = text;
+        }
+        boxes.push_back(std::move(box));
+    }
+    return boxes;
+}
+
+QString shapeText(const StepBlocks& step, const StepShape& shape, ByteStyle style)
+{
+    const QString size = memoryText(shape.bytes, style);
+    const int count = int(shape.members.size());
+    switch (shape.kind) {
+    case StepShape::Kind::Rest:
+        return tr("%1 more, all smaller, %2 at most").arg(tensors(step.restCount), size);
+    case StepShape::Kind::Residents:
+        return tr("%1: %2 in %3, alive the whole step").arg(nameOf(shape.category), size, tensors(count));
+    case StepShape::Kind::Group:
+        return tr("%1 from %2 on: %3 of %4; zoom in to tell them apart")
+            .arg(tensors(count), step.textOf(step.blocks[std::size_t(shape.members.front())]), size,
+                 nameOf(shape.category));
+    case StepShape::Kind::Block:
+        break;
+    }
+    const StepBlock& block = step.blocks[std::size_t(shape.members.front())];
+    const double share = double(block.end - block.begin) / (step.last + 1 - step.first);
+    const auto phase = [](Phase of) {
+        const std::string_view name = phaseText(of);
+        return QString::fromUtf8(name.data(), qsizetype(name.size()));
+    };
+    const QString life = block.isFreed ? tr("made in %1, freed in %2").arg(phase(block.madeIn), phase(block.freedIn))
+                                       : tr("made in %1, kept").arg(phase(block.madeIn));
+    return tr("%1: %2 of %3, alive for %4 of %5 events (%6), %7")
+        .arg(step.textOf(block), size, nameOf(block.category))
+        .arg(block.end - block.begin)
+        .arg(step.last + 1 - step.first)
+        .arg(QString::fromStdString(percentText(share)), life);
+}
+
+} // namespace memscape

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiments/common/idle_parameters.h"
+
+#include "core/network/cnn.h"
+#include "core/network/model_names.h"
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+/// What of a network a parameter may act on; all of it while the model cannot be read.
+struct ModelTraits
+{
+    bool hasTokens = true; ///< sequences of them, not pictures or rows
+    bool hasAttention = true;
+    bool hasCache = true; ///< of keys and values
+    bool hasDropout = true;
+    bool castsLogits = true; ///< a library's language model computes its loss in fp32
+    bool takesAdapters = true;
+    bool writesOut = true; ///< some of its operators have a written-out form
+};
+
+bool cnnHasDropout(const ModelDescription& model)
+{
+    const auto layers = cnnLayers(model);
+    return !layers || std::any_of(layers->begin(), layers->end(), [](const CnnLayer& layer) {
+        return layer.kind == CnnLayerKind::Dropout;
+    });
+}
+
+ModelTraits traitsOf(const std::string& text)
+{
+    const auto model = readModel(text);
+    if (!model)
+        return {};
+    const Family family = model->family;
+    ModelTraits traits;
+    const bool isByHand = model->architecture == "from-scratch";
+    traits.hasTokens = family == Family::Decoder || family == Family::Encoder || family == Family::EncoderDecoder;
+    traits.hasAttention = traits.hasTokens || family == Family::VisionTransformer;
+    traits.hasCache = family == Family::Decoder || family == Family::EncoderDecoder;
+    traits.castsLogits = traits.hasCache && !isByHand;
+    traits.writesOut = traits.hasAttention;
+    traits.takesAdapters = family != Family::Cnn;
+    traits.hasDropout = traits.hasAttention && !isByHand;
+    if (family == Family::Cnn)
+        traits.hasDropout = cnnHasDropout(*model);
+    return traits;
+}
+
+class Idle
+{
+public:
+    explicit Idle(const Parameters& parameters)
+        : m_parameters(parameters)
+    {
+    }
+
+    /// It means nothing when `what` holds.
+    void add(std::string_view key, bool what)
+    {
+        if (what && m_parameters.has(key))
+            m_keys.emplace_back(key);
+    }
+    bool is(std::string_view key, std::string_view value) const
+    {
+        return m_parameters.has(key) && m_parameters.choice(key) == value;
+    }
+    bool isOne(std::string_view key) const { return m_parameters.integer(key) == 1; }
+    std::vector<std::string> keys() { return std::move(m_keys); }
+
+private:
+    const Parameters& m_parameters;
+    std::vector<std::string> m_keys;
+};
+
+/// What would be refused there stays in sight while it is set: it has to be taken back.
+void addParallelism(Idle& idle, const ModelTraits& traits, const Parameters& parameters)
+{
+    const bool isWhole = idle.isOne("tensor_parallel");
+    idle.add("tensor_parallel", isWhole && !traits.hasAttention);
+    if (parameters.has("sequence_parallel"))
+        idle.add("sequence_parallel", isWhole && !parameters.flag("sequence_parallel"));
+}
+
+/// What acts through the update and the loss.
+void addUpdate(Idle& idle, const ModelTraits& traits)
+{
+    const bool isTraining = !idle.is("phase", "forward") && !idle.is("phase", "inference");
+    const bool updatesHere = isTraining && !idle.is("optimizer", "none") && idle.is("offload", "none");
+    idle.add("optimizer", !isTraining);
+    idle.add("optimizer_implementation", !updatesHere);
+    idle.add("accumulation", !isTraining);
+    idle.add("clipping", !isTraining);
+    idle.add("zero_grad_frees", !isTraining);
+    idle.add("keeps_logits", !isTraining);
+    idle.add("logits_fp32", !isTraining || !traits.castsLogits || idle.is("precision", "fp32"));
+    // Elsewhere the choice reaches the update alone, which is written out for Adam only.
+    const bool isAdam = idle.is("optimizer", "adam") || idle.is("optimizer", "adamw");
+    const bool reachesUpdate = updatesHere && idle.is("optimizer_implementation", "auto")
+        && (isAdam || idle.is("operators", "written-out"));
+    idle.add("operators", !traits.writesOut && !reachesUpdate);
+}
+
+Idle idleOfStep(const Device& device, const Parameters& parameters)
+{
+    const ModelTraits traits = traitsOf(parameters.text("model"));
+    Idle idle(parameters);
+    idle.add("sequence", !traits.hasTokens);
+    idle.add("attention", !traits.hasAttention);
+    addParallelism(idle, traits, parameters);
+    addUpdate(idle, traits);
+    idle.add("adapter", !traits.takesAdapters && idle.is("adapter", "none"));
+    idle.add("adapter_rank", idle.is("adapter", "none"));
+    idle.add("dropout", !traits.hasDropout);
+    idle.add("device_context", !device.isGpu());
+    return idle;
+}
+
+} // namespace
+
+std::vector<std::string> idleTrainingParameters(const Device& device, const Parameters& parameters)
+{
+    return idleOfStep(device, parameters).keys();
+}
+
+std::vector<std::string> idleBatchParameters(const Device& device, const Parameters& parameters)
+{
+    Idle idle = idleOfStep(device, parameters);
+    idle.add("zero_grad_frees", true); // it shapes the timeline, which that page does not draw
+    idle.add("schedule_growth", !idle.is("schedule", "linear"));
+    idle.add("schedule_smoothing", !idle.is("schedule", "adaptive"));
+    idle.add("batch_limit", idle.is("schedule", "constant"));
+    idle.add("fewest_steps", parameters.number("noise_scale") == 0); // then a law or closed form says both
+    return idle.keys();
+}
+
+std::vector<std::string> idleInferenceParameters(const Device& device, const Parameters& parameters)
+{
+    const ModelTraits traits = traitsOf(parameters.text("model"));
+    Idle idle(parameters);
+    idle.add("kv_precision", !traits.hasCache);
+    idle.add("sequence", !traits.hasTokens);
+    idle.add("attention", !traits.hasAttention);
+    addParallelism(idle, traits, parameters);
+    idle.add("device_context", !device.isGpu());
+    idle.add("allocator", true); // nothing is reserved here beyond what is allocated
+    return idle.keys();
+}
+
+std::vector<std::string> idleCheckpointParameters(const Parameters& parameters)
+{
+    constexpr std::string_view modelPrefix = "model:";
+    const std::string& chain = parameters.text("chain");
+    const std::string& strategy = parameters.choice("strategy");
+    const bool isMlp = chain.starts_with("mlp:"), isModel = chain.starts_with(modelPrefix);
+    const ModelTraits traits = isModel ? traitsOf(chain.substr(modelPrefix.size())) : ModelTraits{};
+    Idle idle(parameters);
+    idle.add("last_segment", !strategy.starts_with("every"));
+    idle.add("batch", !isMlp && !isModel);
+    idle.add("sequence", !isModel || !traits.hasTokens);
+    idle.add("precision", !isModel);
+    idle.add("attention", !isModel || !traits.hasAttention);
+    idle.add("layer_options", !isModel || !traits.hasAttention);
+    return idle.keys();
+}
+
+std::vector<std::string> idlePrecisionParameters(const Parameters& parameters)
+{
+    Idle idle(parameters);
+    const bool trains = idle.is("operation", "train");
+    idle.add("gradient_spread", idle.is("distribution", "normal")); // the loss scale moves the drawn gradients
+    idle.add("steps", !trains);
+    idle.add("growth_interval", !trains);
+    return idle.keys();
+}
+
+} // namespace memscape

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiments/memory/memory_parameters.h"
+
+#include "core/base/number.h"
+#include "core/training/blas_workspace.h"
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+Numerics numericsOf(Precision precision)
+{
+    switch (precision) {
+    case Precision::Fp32: return {DType::Float32, {}};
+    case Precision::Bf16Autocast: return {DType::Float32, DType::BFloat16};
+    case Precision::Fp16Autocast: return {DType::Float32, DType::Float16};
+    case Precision::Fp16Mixed:
+    case Precision::Fp16: return {DType::Float16, {}};
+    case Precision::Bf16Mixed:
+    case Precision::Bf16:
+    case Precision::Fp8: break; // the casts to FP8 are the plan's
+    }
+    return {DType::BFloat16, {}};
+}
+
+namespace {
+
+CheckpointPlan checkpointingOf(const std::string& text)
+{
+    if (text == "block")
+        return {Checkpointing::Layers, 1, false};
+    if (text == "sqrt")
+        return {Checkpointing::SquareRoot, 1, false};
+    if (text == "selective")
+        return {Checkpointing::AttentionCore, 1, false};
+    if (text.starts_with("every:")) {
+        const auto every = parseNumber(std::string_view(text).substr(6));
+        return {Checkpointing::Layers, static_cast<std::int64_t>(every.value_or(1)), false};
+    }
+    return {};
+}
+
+std::optional<LoraPlan> adapterOf(const Parameters& parameters)
+{
+    const std::string& kind = parameters.choice("adapter");
+    if (kind == "none")
+        return {};
+    LoraPlan lora;
+    lora.rank = parameters.integer("adapter_rank");
+    lora.isQuantized = kind == "qlora";
+    return lora;
+}
+
+Result<UpdateStyle> updateOf(const Parameters& parameters)
+{
+    const std::string& text = parameters.choice("optimizer_implementation");
+    if (text == "auto")
+        return parameters.choice("operators") == "written-out" ? UpdateStyle::WrittenOut : UpdateStyle::Foreach;
+    return updateStyleFromText(text);
+}
+
+Result<Plan> planOf(const Parameters& parameters)
+{
+    Plan plan;
+    MEMSCAPE_TRY(precision, precisionFromText(parameters.choice("precision")));
+    MEMSCAPE_TRY(optimizer, optimizerFromText(parameters.choice("optimizer")));
+    MEMSCAPE_TRY(update, updateOf(parameters));
+    plan.phase = phaseOf(parameters);
+    plan.precision = precision;
+    plan.logitsInFp32 = parameters.flag("logits_fp32");
+    plan.optimizer = optimizer;
+    plan.update = update;
+    plan.accumulation = static_cast<int>(parameters.integer("accumulation"));
+    plan.clipsGradients = parameters.flag("clipping");
+    plan.setsGradientsToNone = parameters.flag("zero_grad_frees");
+    plan.lora = adapterOf(parameters);
+    plan.zeroStage = static_cast<int>(parameters.integer("zero"));
+    plan.dataParallel = static_cast<int>(parameters.integer("data_parallel"));
+    plan.tensorParallel = static_cast<int>(parameters.integer("tensor_parallel"));
+    plan.sequenceParallel = parameters.flag("sequence_parallel");
+    plan.offload = offloadOf(parameters);
+    MEMSCAPE_CHECK(checkPlan(plan));
+    return plan;
+}
+
+} // namespace
+
+AllocatorOptions allocatorOf(const Parameters& parameters)
+{
+    AllocatorOptions options;
+    options.expandableSegments = parameters.choice("allocator") == "expandable";
+    return options;
+}
+
+Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& parameters)
+{
+    TrainingSetup setup;
+    MEMSCAPE_TRY(plan, planOf(parameters));
+    if (plan.offload != Offload::None && device.sharesHostMemory)
+        return fail("plan.offload",
+                    fmt::format("{} shares one memory with its host: what is offloaded stays in it", device.name),
+                    "choose offload=none", "offload");
+    const Numerics numerics = numericsOf(plan.precision);
+    BuildOptions& build = setup.build;
+    build.batch = parameters.integer("batch");
+    build.sequence = parameters.integer("sequence");
+    build.weights = numerics.weights;
+    build.autocast = numerics.autocast;
+    build.attention = attentionOf(parameters);
+    if (parameters.choice("operators") == "written-out")
+        build.writtenOut = WrittenOut::all();
+    build.dropout = parameters.number("dropout");
+    build.gradient = plan.phase != StepPhase::Inference;
+    build.loss = plan.phase == StepPhase::Training;
+    build.logitsInFloat = plan.logitsInFp32;
+    build.keepsLogits = parameters.flag("keeps_logits");
+    build.tensorParallel = plan.tensorParallel;
+    build.sequenceParallel = plan.sequenceParallel;
+    build.isProductInFp8 = plan.precision == Precision::Fp8;
+    if (plan.lora)
+        build.adapters = AdapterOptions{plan.lora->rank, plan.lora->targets, plan.lora->isQuantized};
+    setup.step.plan = std::move(plan);
+    setup.step.checkpointing = checkpointingOf(parameters.choice("checkpointing"));
+    setup.step.rules = build.rules;
+    setup.step.blasWorkspace = blasWorkspaceBytes(device);
+    setup.allocator = allocatorOf(parameters);
+    setup.context = device.isGpu() ? parameters.integer("device_context") : 0; // a processor has none
+    return setup;
+}
+
+} // namespace memscape

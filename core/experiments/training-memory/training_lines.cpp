@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan of a training step as PyTorch: the model, what is wrapped around it, its optimizer, and one
+// update as a function.
+#include "core/experiments/common/framework_lines.h"
+
+#include "core/experiments/common/idle_parameters.h"
+#include "core/experiments/common/python_lines.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+/// How torch.optim (or another library) calls an optimizer and writes its update.
+struct OptimizerName
+{
+    std::string_view call, import, arguments;
+    bool hasForeach = false, hasFused = false;
+};
+
+OptimizerName optimizerName(const std::string& kind)
+{
+    if (kind == "adam")
+        return {"torch.optim.Adam", {}, {}, true, true};
+    if (kind == "sgd")
+        return {"torch.optim.SGD", {}, {}, true, true};
+    if (kind == "momentum")
+        return {"torch.optim.SGD", {}, ", momentum=0.9", true, true};
+    if (kind == "adam-8bit")
+        return {"bitsandbytes.optim.Adam8bit", "import bitsandbytes", {}};
+    if (kind == "adafactor")
+        return {"torch.optim.Adafactor", {}, {}, true, false};
+    if (kind == "lion")
+        return {"bitsandbytes.optim.Lion", "import bitsandbytes", {}};
+    return {"torch.optim.AdamW", {}, {}, true, true};
+}
+
+class TrainingLines
+{
+public:
+    TrainingLines(const Device& device, const Parameters& parameters)
+        : m_parameters(parameters)
+        , m_device(device.isGpu() ? "\"cuda\"" : "\"cpu\"")
+        , m_precision(parameters.choice("precision"))
+        , m_offload(parameters.choice("offload"))
+        , m_phase(parameters.choice("phase"))
+        , m_zero(parameters.integer("zero"))
+    {
+        for (std::string& key : idleTrainingParameters(device, parameters))
+            m_idle.insert(std::move(key));
+    }
+
+    std::string text()
+    {
+        m_lines.import("import torch");
+        writeSizes();
+        writeModel();
+        writeCheckpointing();
+        writeDistribution();
+        if (m_phase == "training") {
+            writeOptimizer();
+            writeStep();
+        } else {
+            writePass();
+        }
+        return m_lines.text();
+    }
+
+private:
+    bool means(const std::string& key) const { return !m_idle.contains(key); }
+    bool is(const char* key, std::string_view value) const { return m_parameters.choice(key) == value; }
+    std::int64_t integer(const char* key) const { return m_parameters.integer(key); }
+    /// By GradScaler, which refuses gradients that are fp16 themselves.
+    bool isScaled() const { return m_precision == "fp16-autocast"; }
+    std::string_view halfType() const { return m_precision.starts_with("fp16") ? "torch.float16" : "torch.bfloat16"; }
+
+    void writeSizes()
+    {
+        for (std::string& line : commentLines(fmt::format("As chosen in Memscape: {}.", m_parameters.text("model"))))
+            m_lines.preamble(std::move(line));
+        if (is("allocator", "expandable") && m_device == "\"cuda\"") {
+            m_lines.preamble("import os");
+            m_lines.preamble("os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"  # before torch");
+        }
+        m_lines.add(fmt::format("micro_batch = {}", integer("batch")));
+        if (means("sequence"))
+            m_lines.add(fmt::format("sequence = {}", integer("sequence")));
+        if (means("accumulation"))
+            m_lines.add(fmt::format("accumulation = {}", integer("accumulation")));
+        m_lines.blank();
+    }
+
+    void writeModel()
+    {
+        m_lines.comment("build_model is yours: it makes the network on the device.");
+        m_lines.add(fmt::format("model = build_model({})", pythonText(m_parameters.text("model"))));
+        if (m_precision == "fp32" || m_precision.ends_with("-autocast")) {
+            m_lines.add(fmt::format("model = model.to({}, dtype=torch.float32)", m_device));
+        } else {
+            m_lines.add(fmt::format("model = model.to({}, dtype={})", m_device, halfType()));
+            if (m_precision.ends_with("-mixed") || m_precision == "fp8")
+                m_lines.comment("PyTorch's optimizers keep no fp32 master copy of half weights: DeepSpeed and Megatron do.");
+        }
+        if (m_precision == "fp8")
+            m_lines.comment("PyTorch has no FP8 layers of its own: Transformer Engine's te.Linear under te.fp8_autocast().");
+        if (means("dropout") && m_parameters.number("dropout") > 0)
+            m_lines.comment(fmt::format("Dropout of {} is a setting of the model.", numberText(m_parameters.number("dropout"))));
+        if (means("operators") && is("operators", "written-out"))
+            m_lines.comment("Operators are written out in the model's own code, one expression after the other.");
+        writeAdapters();
+        m_lines.blank();
+    }
+
+    void writeAdapters()
+    {
+        if (is("adapter", "none"))
+            return;
+        m_lines.import("from peft import LoraConfig, get_peft_model");
+        if (is("adapter", "qlora")) {
+            m_lines.import("from peft import prepare_model_for_kbit_training");
+            m_lines.comment("QLoRA: load the base with transformers' BitsAndBytesConfig(load_in_4bit=True, "
+                            "bnb_4bit_quant_type=\"nf4\", bnb_4bit_use_double_quant=True).");
+            m_lines.add("model = prepare_model_for_kbit_training(model)");
+        }
+        m_lines.add(fmt::format("model = get_peft_model(model, LoraConfig(r={}, target_modules=\"all-linear\"))",
+                                integer("adapter_rank")));
+    }
+
+    void writeCheckpointing()
+    {
+        const std::string& kind = m_parameters.choice("checkpointing");
+        if (kind == "none" || m_phase == "inference")
+            return;
+        m_lines.import("from torch.utils.checkpoint import checkpoint");
+        if (kind == "selective") {
+            m_lines.comment("In each attention layer, in place of attention_core(query, key, value):");
+            m_lines.comment("checkpoint(attention_core, query, key, value, use_reentrant=False)");
+            m_lines.blank();
+            return;
+        }
+        if (kind == "sqrt")
+            m_lines.import("import math");
+        m_lines.blank();
+        m_lines.add("def run_blocks(blocks, hidden):  # in forward(), in place of the loop over blocks");
+        m_lines.add("    every = " + (kind == "sqrt" ? std::string("max(1, round(math.sqrt(len(blocks))))")
+                                                        : kind == "block" ? "1" : kind.substr(kind.find(':') + 1)));
+        m_lines.add("    for first in range(0, len(blocks), every):");
+        m_lines.add("        segment = torch.nn.Sequential(*blocks[first:first + every])");
+        m_lines.add("        hidden = checkpoint(segment, hidden, use_reentrant=False)");
+        m_lines.add("    return hidden");
+        m_lines.blank();
+        m_lines.blank();
+    }
+
+    void writeDistribution()
+    {
+        const std::int64_t replicas = integer("data_parallel");
+        if (means("tensor_parallel") && integer("tensor_parallel") > 1) {
+            m_lines.comment(fmt::format(
+                "Tensor parallelism over {} devices{} is a plan for each kind of layer: torch.distributed.tensor.parallel."
+                "parallelize_module with ColwiseParallel, RowwiseParallel{}.",
+                integer("tensor_parallel"), m_parameters.flag("sequence_parallel") ? ", sequences too," : "",
+                m_parameters.flag("sequence_parallel") ? " and SequenceParallel" : ""));
+        }
+        if (replicas > 1)
+            m_lines.comment(fmt::format("{} replicas: torchrun --nproc-per-node=…, after torch.distributed.init_process_group().",
+                                        replicas));
+        if (m_zero >= 2) {
+            m_lines.import("from torch.distributed.fsdp import CPUOffload, FullyShardedDataParallel, ShardingStrategy");
+            m_lines.add(fmt::format("model = FullyShardedDataParallel(model, sharding_strategy=ShardingStrategy.{}{})",
+                                    m_zero == 3 ? "FULL_SHARD" : "SHARD_GRAD_OP",
+                                    m_offload == "parameters" ? ", cpu_offload=CPUOffload(offload_params=True)" : ""));
+        } else if (replicas > 1) {
+            m_lines.add("model = torch.nn.parallel.DistributedDataParallel(model)");
+        }
+    }
+
+    std::string styleArguments(const OptimizerName& name) const
+    {
+        const std::string& style = m_parameters.choice("optimizer_implementation");
+        if (style == "fused")
+            return name.hasFused ? ", fused=True" : "";
+        return name.hasForeach ? fmt::format(", foreach={}", pythonFlag(style != "loop")) : "";
+    }
+
+    void writeOptimizer()
+    {
+        if (is("optimizer", "none"))
+            return;
+        const OptimizerName name = optimizerName(m_parameters.choice("optimizer"));
+        if (!name.import.empty())
+            m_lines.import(std::string(name.import));
+        const std::string& style = m_parameters.choice("optimizer_implementation");
+        const bool isWrittenOut = style == "written-out"
+            || (style == "auto" && means("operators") && is("operators", "written-out"));
+        if (means("optimizer_implementation") && isWrittenOut)
+            m_lines.comment("Predicted is an update that is written out, every expression a new tensor: torch.optim has none.");
+        m_lines.add("learning_rate = 1e-3  # yours: memory does not depend on it");
+        const std::string arguments = fmt::format("lr=learning_rate{}", name.arguments);
+        if (m_offload == "optimizer" || m_offload == "gradients")
+            writeOffloaded(name, arguments);
+        else if (m_zero == 1)
+            writeSharded(name, arguments);
+        else if (is("optimizer", "muon"))
+            writeMuon();
+        else
+            m_lines.add(fmt::format("optimizer = {}(model.parameters(), {}{})", name.call, arguments, styleArguments(name)));
+        writeScaler();
+        m_lines.blank();
+    }
+
+    void writeScaler()
+    {
+        if (m_precision == "fp16" || m_precision == "fp16-mixed")
+            m_lines.comment("Nothing scales the loss: GradScaler refuses fp16 gradients. DeepSpeed's fp16 scales them.");
+        if (!isScaled())
+            return;
+        if (m_zero >= 2) {
+            m_lines.import("from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler");
+            m_lines.add("scaler = ShardedGradScaler()");
+        } else {
+            m_lines.add(fmt::format("scaler = torch.amp.GradScaler({})", m_device));
+        }
+    }
+
+    void writeOffloaded(const OptimizerName& name, const std::string& arguments)
+    {
+        m_lines.import("from torchao.optim import CPUOffloadOptimizer");
+        m_lines.add(fmt::format("optimizer = CPUOffloadOptimizer(model.parameters(), {}, offload_gradients={}, {})", name.call,
+                                pythonFlag(m_offload == "gradients"), arguments));
+        if (m_offload == "gradients" && (integer("accumulation") > 1 || m_parameters.flag("clipping") || isScaled()))
+            m_lines.comment("It takes each gradient away while backward runs: accumulation, clipping and loss scaling need "
+                            "DeepSpeed's offload instead.");
+    }
+
+    void writeSharded(const OptimizerName& name, const std::string& arguments)
+    {
+        m_lines.import("from torch.distributed.optim import ZeroRedundancyOptimizer");
+        m_lines.add(fmt::format("optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class={}, {})", name.call,
+                                arguments));
+    }
+
+    void writeMuon()
+    {
+        m_lines.comment("Muon for hidden matrices; embeddings, head and vectors take AdamW.");
+        m_lines.add("def is_hidden(name, weight):");
+        m_lines.add("    return weight.ndim == 2 and \"embed\" not in name and \"head\" not in name");
+        m_lines.blank();
+        m_lines.blank();
+        m_lines.add("named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]");
+        m_lines.add("optimizers = [torch.optim.Muon([p for n, p in named if is_hidden(n, p)], lr=learning_rate),");
+        m_lines.add("              torch.optim.AdamW([p for n, p in named if not is_hidden(n, p)], lr=learning_rate)]");
+    }
+
+    /// The contexts of a forward pass: autocast and the kernel of attention.
+    std::string contexts(bool noGradient)
+    {
+        std::vector<std::string> all;
+        if (noGradient)
+            all.emplace_back("torch.no_grad()");
+        if (m_precision.ends_with("-autocast"))
+            all.push_back(fmt::format("torch.autocast({}, dtype={})", m_device, halfType()));
+        if (means("attention") && !is("attention", "eager")) {
+            m_lines.import("from torch.nn.attention import SDPBackend, sdpa_kernel");
+            all.push_back(fmt::format("sdpa_kernel(SDPBackend.{})",
+                                      is("attention", "flash") ? "FLASH_ATTENTION" : "EFFICIENT_ATTENTION"));
+        }
+        std::string line;
+        for (const std::string& one : all)
+            line += (line.empty() ? "" : ", ") + one;
+        return line;
+    }
+
+    void noteAttention(int indent)
+    {
+        if (!means("attention"))
+            return;
+        m_lines.comment(is("attention", "eager")
+                            ? "Attention is eager: the model writes scores and probabilities out itself "
+                              "(attn_implementation=\"eager\" in transformers)."
+                            : "For a model that calls F.scaled_dot_product_attention (attn_implementation=\"sdpa\" in "
+                              "transformers).",
+                        indent);
+    }
+
+    void writeForward(int indent)
+    {
+        std::string start(std::size_t(indent), ' ');
+        noteAttention(indent);
+        if (const std::string around = contexts(false); !around.empty()) {
+            m_lines.add(start + "with " + around + ":");
+            start += "    ";
+        }
+        const bool inFloat = means("logits_fp32") && m_parameters.flag("logits_fp32");
+        const char* logits = inFloat ? "logits.float()" : "logits";
+        const std::string loss = fmt::format("torch.nn.functional.cross_entropy({0}.flatten(0, -2), targets.flatten())", logits);
+        if (m_parameters.flag("keeps_logits")) {
+            m_lines.add(start + "logits = model(inputs)");
+            m_lines.add(start + "loss = " + loss + " / accumulation");
+        } else {
+            m_lines.comment("The model computes the loss, so that no name holds the logits.", int(start.size()));
+            m_lines.add(start + "loss = model(inputs, targets) / accumulation");
+        }
+    }
+
+    void writeStep()
+    {
+        m_lines.blank();
+        m_lines.add("def update(batches):  # `accumulation` pairs of inputs and targets, micro_batch of each");
+        m_lines.add("    for inputs, targets in batches:");
+        writeForward(8);
+        const bool updates = !is("optimizer", "none");
+        m_lines.add(isScaled() && updates ? "        scaler.scale(loss).backward()" : "        loss.backward()");
+        if (updates)
+            writeUpdate();
+    }
+
+    void writeUpdate()
+    {
+        const bool isMuon = is("optimizer", "muon") && m_zero == 0 && m_offload == "none";
+        const std::string start = isMuon ? "        " : "    ";
+        if (m_parameters.flag("clipping") && means("clipping")) {
+            if (isScaled())
+                m_lines.add(isMuon ? "    for optimizer in optimizers:\n        scaler.unscale_(optimizer)"
+                                   : "    scaler.unscale_(optimizer)");
+            m_lines.add(m_zero >= 2 ? "    model.clip_grad_norm_(1.0)"
+                                    : "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)");
+        }
+        if (isMuon)
+            m_lines.add("    for optimizer in optimizers:");
+        m_lines.add(start + (isScaled() ? "scaler.step(optimizer)" : "optimizer.step()"));
+        m_lines.add(fmt::format("{}optimizer.zero_grad(set_to_none={})", start,
+                                pythonFlag(m_parameters.flag("zero_grad_frees"))));
+        if (isScaled())
+            m_lines.add("    scaler.update()");
+    }
+
+    void writePass()
+    {
+        noteAttention(0);
+        const std::string around = contexts(m_phase == "inference");
+        if (!around.empty())
+            m_lines.add("with " + around + ":");
+        m_lines.add(std::string(around.empty() ? "" : "    ") + "outputs = model(inputs)");
+    }
+
+    const Parameters& m_parameters;
+    std::string m_device;
+    const std::string& m_precision;
+    const std::string& m_offload;
+    const std::string& m_phase;
+    std::int64_t m_zero;
+    std::set<std::string> m_idle;
+    PythonLines m_lines;
+};
+
+} // namespace
+
+std::vector<Snippet> trainingSnippets(const Device& device, const Parameters& parameters)
+{
+    std::vector<Snippet> snippets{{"pytorch", "PyTorch lines", TrainingLines(device, parameters).text()}};
+    if (device.isGpu() && parameters.choice("phase") == "training")
+        snippets.push_back(deepspeedConfig(parameters));
+    return snippets;
+}
+
+} // namespace memscape

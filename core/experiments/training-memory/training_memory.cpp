@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// training-memory: will a training step fit, what takes the space, what would help most?
+//
+// The step is simulated allocation by allocation (core/training/simulation.h), not multiplied together: the
+// network's operators, what autograd saves for each, the backward pass with its gradients and temporaries,
+// the optimizer's own; then the caching allocator is replayed on it. The closed formulas of papers stand
+// beside the result, with what they leave out.
+// Left out: see the omits of each figure.
+#include "core/experiments/training-memory/training_memory.h"
+
+#include "core/experiments/common/answers.h"
+#include "core/experiments/common/framework_lines.h"
+#include "core/experiments/common/idle_parameters.h"
+#include "core/experiments/memory/memory_advice.h"
+#include "core/experiments/memory/memory_detail.h"
+#include "core/experiments/memory/memory_parameters.h"
+#include "core/experiments/memory/memory_textbook.h"
+#include "core/network/model_names.h"
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+class TrainingMemory final : public Experiment
+{
+public:
+    std::string id() const override { return "training-memory"; }
+    std::string title() const override { return "Memory budget"; }
+    std::string question() const override { return "Will it fit, what takes the space, and what would help most?"; }
+    std::string group() const override { return "training"; }
+    std::string help() const override
+    {
+        return "One training step, allocation by allocation: the network's operators, what autograd saves for each, "
+               "gradients, the optimizer and their temporaries, as eager PyTorch makes and frees them; then PyTorch's "
+               "caching allocator replayed on it. Allocated, reserved and device total are three numbers. Every advice is "
+               "a step simulated again. Left out: cuDNN's workspaces, torch.compile, and the driver's context, which is a "
+               "setting.";
+    }
+    std::string notMeasured() const override
+    {
+        return "A measurement is a training step in PyTorch: it needs the PyTorch probe, which this version does not have. "
+               "The prediction follows PyTorch's own allocations.";
+    }
+    const Schema& schema() const override { return m_schema; }
+    std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override
+    {
+        return idleTrainingParameters(device, parameters);
+    }
+    ParameterTexts standardOn(const Device& device) const override { return standardModelOn(device); }
+    std::vector<std::string> headlines() const override
+    {
+        return {"fits", "device_total", "peak_allocated", "step_time"};
+    }
+    std::vector<Snippet> snippets(const Device& device, const Parameters& parameters) const override
+    {
+        return trainingSnippets(device, parameters);
+    }
+    ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override { return memoryAnswer(device, figures); }
+    std::vector<SeriesSpec> series() const override
+    {
+        return {{"peak_allocated", "peak allocated"}, {"peak_reserved", "peak reserved"}, {"device_total", "device total"},
+                {"activations", "activations"}, {"step_time", "step time"}};
+    }
+    Sweep axis(const Device&, const Parameters& parameters) const override
+    {
+        return {"batch", {parameters.number("batch")}}; // the timeline is the curve; a sweep is asked for
+    }
+    Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
+    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override;
+
+private:
+    Result<std::vector<Point>> pointsOf(const Device& device, const Parameters& parameters,
+                                        const std::shared_ptr<RecordedNetworks>& networks,
+                                        const Figures& own) const;
+
+    Schema m_schema = trainingSchema();
+};
+
+/// With its micro-batches as a repetition.
+Result<TrainingAnswer> answerOnce(const Device& device, const Parameters& parameters)
+{
+    MEMSCAPE_TRY(model, readModel(parameters.text("model")));
+    return answerTraining(device, parameters, std::make_shared<RecordedNetworks>(std::move(model)));
+}
+
+Json detailOf(const Device& device, const TrainingAnswer& answer)
+{
+    const Simulation& simulation = answer.simulation;
+    const std::int64_t over = answer.capacity ? std::max<std::int64_t>(0, answer.deviceBytes() - *answer.capacity) : 0;
+    std::optional<std::int64_t> available;
+    if (answer.capacity)
+        available = *answer.capacity - answer.setup.context;
+    Json detail = objectWithRoom(25); // more than it has, with advice
+    detail["model"] = modelJson(answer.model);
+    detail["parts"] = partsJson(simulation.peak, simulation.reservedBytes(), answer.setup.context);
+    detail["fits"] = answer.fits;
+    detail["fit"] = fitText(answer.fits, answer.deviceBytes(), answer.capacity);
+    detail["over"] = over;
+    detail["timeline"] = timelineJson(simulation.trace, simulation.peak, available, answer.outOfMemory);
+    detail["peak"] = momentJson(simulation.trace, simulation.peak);
+    detail["tree"] = treeJson(simulation.trace, simulation.peak);
+    detail["live_at_end"] = simulation.allocator.current.allocated;
+    detail["textbook"] = textbookJson(textbookFigures(answer));
+    detail["basis"] = device.basis;
+    detail["capacity"] = capacityJson(device);
+    return detail;
+}
+
+std::vector<Claim> claimsOf(const TrainingAnswer& answer, const Device& device, const Parameters& parameters)
+{
+    const std::int64_t batch = parameters.integer("batch");
+    if (batch < 2)
+        return trainingClaims(answer, nullptr);
+    const auto halved = answerTraining(device, parameters.at("batch", double(batch / 2)), answer.networks);
+    return trainingClaims(answer, halved ? &*halved : nullptr);
+}
+
+/// The points of the sweep; `own` are the figures of the parameters' own values.
+Result<std::vector<Point>> TrainingMemory::pointsOf(const Device& device, const Parameters& parameters,
+                                                    const std::shared_ptr<RecordedNetworks>& networks,
+                                                    const Figures& own) const
+{
+    std::vector<Point> points;
+    const Sweep sweep = sweepOf(*this, device, parameters);
+    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
+        const double* number = std::get_if<double>(&sweep.values[i]);
+        Point point{number ? *number : double(i), valueText(sweep.values[i]), own, {}};
+        if (parameters.sweep() && i > 0) { // the first is the parameters' own
+            const Parameters there = parameters.at(sweep.key, sweep.values[i]);
+            MEMSCAPE_TRY(answer, sweep.key == "model" ? answerOnce(device, there) : answerTraining(device, there, networks));
+            MEMSCAPE_TRY(figures, trainingFigures(answer));
+            point.figures = std::move(figures);
+        }
+        points.push_back(std::move(point));
+    }
+    return points;
+}
+
+Result<Prediction> TrainingMemory::predict(const Device& device, const Parameters& parameters) const
+{
+    Parameters own = parameters;
+    own.setSweep({});
+    MEMSCAPE_TRY(answer, answerOnce(device, own));
+    MEMSCAPE_TRY(figures, trainingFigures(answer));
+    MEMSCAPE_TRY(points, pointsOf(device, parameters, answer.networks, figures));
+    Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
+    prediction.figures = std::move(figures);
+    prediction.series.insert(prediction.series.begin(), timelineSeries(answer.simulation.trace));
+    prediction.detail = detailOf(device, answer);
+    addAdvice(prediction.detail, device, own, answer);
+    if (own.choice("advice") != "none")
+        prediction.detail["claims"] = claimsJson(claimsOf(answer, device, own));
+    return prediction;
+}
+
+std::vector<Claim> TrainingMemory::claims(const Device& device, const Parameters& parameters, const Measurement&) const
+{
+    const auto answer = answerOnce(device, parameters);
+    return answer ? claimsOf(*answer, device, parameters) : std::vector<Claim>();
+}
+
+Result<Figures> TrainingMemory::predictPoint(const Device& device, const Parameters& parameters) const
+{
+    MEMSCAPE_TRY(answer, answerOnce(device, parameters));
+    return trainingFigures(answer);
+}
+
+} // namespace
+
+const Experiment& trainingMemoryExperiment()
+{
+    static const TrainingMemory experiment;
+    return experiment;
+}
+
+} // namespace memscape
