@@ -165,6 +165,12 @@ Result<Record> readRecordNode(const JsonReader& reader, DeviceSource& devices)
         if (!provenance.node().is_object())
             return provenance.expected("an object");
         record.provenance = provenance.node();
+        // Until version 0.1.0 a GPU's reason for its grade had a key of its own.
+        if (const auto old = record.provenance.find("grade_reason"); old != record.provenance.end()) {
+            if (!record.provenance.contains("reason"))
+                record.provenance["reason"] = *old;
+            record.provenance.erase("grade_reason");
+        }
     }
     record.extra = unknownKeys(reader.node(), recordKeys);
     return record;

@@ -54,7 +54,14 @@ public:
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override;
     Point point(std::size_t index) const override;
+    MergedSamples samples(std::size_t index) const override;
     Quality quality(std::size_t index) const override;
+    Json method() const override
+    {
+        return {{"kernels", checked()},
+                {"caches", "flushed before every sample"},
+                {"memory_traffic", "not measured: no hardware counters are read"}};
+    }
     /// The library when something that was measured used it, else null.
     const CublasLt* library() const { return m_wantsLibrary ? m_blas.get() : nullptr; }
     Json checked() const
@@ -176,7 +183,7 @@ Result<AttentionMeasurer::Running> AttentionMeasurer::begin(Measured& into)
     MEMSCAPE_TRY(bytes, countAttention(*device, task));
     into.bytes = bytes;
     return Running{&into, std::move(device),
-                   StoppingRule(StoppingOptions().perPass(passes), m_clock), {}};
+                   StoppingRule(StoppingOptions().perPass(sweepPasses), m_clock), {}};
 }
 
 Result<void> AttentionMeasurer::sampleInTurn(std::vector<Running>& running)
@@ -238,7 +245,7 @@ Point AttentionMeasurer::point(std::size_t index) const
         seconds[one.task.problem.kind] = summary;
         for (Figure& figure : attentionTaskFigures(one.task, summary, one.bytes))
             point.figures.push_back(std::move(figure));
-        Json detail = one.samples.detail(m_circumstance.referenceClock);
+        Json detail = one.samples.detail();
         detail["method"] = one.method;
         point.detail[std::string(attentionKindText(one.task.problem.kind))] = std::move(detail);
     }
@@ -267,6 +274,14 @@ std::map<std::int64_t, double> AttentionMeasurer::speedups() const
     return speedups;
 }
 
+MergedSamples AttentionMeasurer::samples(std::size_t index) const
+{
+    MergedSamples samples;
+    for (const Measured& one : m_points[index])
+        samples[attentionTimeKey(one.task)] = one.samples.seconds;
+    return samples;
+}
+
 Quality AttentionMeasurer::quality(std::size_t index) const
 {
     Quality worst{'A', {}};
@@ -285,10 +300,6 @@ Result<MeasuredRun> measureAttention(Session& session, const SweepPlan& plan, Ru
     MEMSCAPE_TRY(circumstance, beginRun(session, sink));
     AttentionMeasurer measurer(session, plan, circumstance, sink);
     MEMSCAPE_TRY(measured, runSweep(session, circumstance, plan, measurer, sink));
-    measured.provenance["method"] = {{"kernels", measurer.checked()},
-                                     {"caches", "flushed before every sample"},
-                                     {"memory_traffic",
-                                      "not measured: no hardware counters are read"}};
     addLibrary(measured.provenance, measurer.library());
     return measured;
 }

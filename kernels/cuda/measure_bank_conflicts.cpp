@@ -90,9 +90,7 @@ public:
     {
         const PerPoint& measured = m_points[index];
         Point point;
-        point.detail = measured.samples.detail(m_circumstance.referenceClock);
-        point.detail["kernel"] = "banks v1, latency v2";
-        point.detail["warps"] = throughputWarps;
+        point.detail = measured.samples.detail();
         point.detail["requests_per_launch"] = measured.requests;
         point.detail["cycles"] = measured.cycles;
         point.detail["latency_cycles"] = measured.latencies;
@@ -101,10 +99,13 @@ public:
         return point;
     }
 
+    MergedSamples samples(std::size_t index) const override { return {{"time", m_points[index].samples.seconds}}; }
     Quality quality(std::size_t index) const override
     {
         return m_points[index].samples.quality(m_circumstance.referenceClock);
     }
+
+    Json method() const override { return {{"kernel", "banks v1, latency v2"}, {"warps", throughputWarps}}; }
 
 private:
     struct PerPoint
@@ -154,7 +155,7 @@ private:
         for (int i = 0; i < 3; ++i) // warm-up: the module is loaded, the clock is up
             MEMSCAPE_CHECK(take(launch, false));
         const SteadyClock clock;
-        StoppingRule rule(StoppingOptions().perPass(passes), clock);
+        StoppingRule rule(StoppingOptions().perPass(sweepPasses), clock);
         while (!rule.finished() && !m_sink.cancelled()) {
             MEMSCAPE_TRY(sample, take(launch, false));
             rule.add(sample.seconds);

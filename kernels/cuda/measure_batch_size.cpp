@@ -29,6 +29,7 @@ public:
         , m_measurement({batchDevices(session, blas, [&sink] { return sink.cancelled(); }, &m_clocks),
                          plan.device.device, m_clock, sink},
                         plan.parameters)
+        , m_products(blas ? blas->name() + ", float without TF32, PyTorch's workspace" : productsText(nullptr))
         , m_points(plan.sweep.values.size())
     {
     }
@@ -39,7 +40,7 @@ public:
     {
         MEMSCAPE_CHECK(m_session.warmClock(warmSeconds));
         m_clocks.clear();
-        MEMSCAPE_TRY(rule, m_measurement.visit(at, pass, passes));
+        MEMSCAPE_TRY(rule, m_measurement.visit(at, pass, sweepPasses));
         PointSamples& point = m_points[index];
         point.seconds.add(pass, rule.samples());
         point.clocks.insert(point.clocks.end(), m_clocks.begin(), m_clocks.end());
@@ -53,16 +54,29 @@ public:
     {
         const PointSamples& samples = m_points[index];
         Point point;
-        point.detail = samples.detail(m_circumstance.referenceClock);
+        point.detail = samples.detail();
         if (const Summary seconds = samples.summary(); !seconds.empty())
             point.figures = m_measurement.figures(
                 m_plan.parameters.at(m_plan.sweep.key, m_plan.sweep.values[index]), seconds);
         return point;
     }
 
+    MergedSamples samples(std::size_t index) const override { return {{"step_time", m_points[index].seconds}}; }
+
     Quality quality(std::size_t index) const override
     {
         return m_points[index].quality(m_circumstance.referenceClock);
+    }
+
+    Json method() const override
+    {
+        return {{"products", m_products},
+                {"check", m_measurement.checked()},
+                {"caches", "warm, as training finds them"},
+                {"memory", "the allocations that were made, replayed by the caching allocator; the "
+                           "context as it is set"},
+                {"timing", "events of the GPU around a step"},
+                {"data", batchDataText}};
     }
 
 private:
@@ -72,6 +86,7 @@ private:
     SteadyClock m_clock;
     std::vector<double> m_clocks; ///< Hz, of the visit's samples
     BatchMeasurement m_measurement;
+    std::string m_products; ///< who multiplies
     std::vector<PointSamples> m_points;
 };
 
@@ -89,13 +104,6 @@ Result<MeasuredRun> measureBatchSize(Session& session, const SweepPlan& plan, Ru
     MEMSCAPE_CHECK(measurer.shared().check(productsText(blas.get())));
     MEMSCAPE_TRY(swept, runSweep(session, circumstance, plan, measurer, sink));
     MEMSCAPE_TRY(run, measurer.shared().finished(std::move(swept), plan.parameters));
-    run.provenance["method"] = {{"products", blas ? blas->name() + ", float without TF32, PyTorch's workspace" : productsText(nullptr)},
-                                {"check", measurer.shared().checked()},
-                                {"caches", "warm, as training finds them"},
-                                {"memory", "the allocations that were made, replayed by the caching allocator; the "
-                                           "context as it is set"},
-                                {"timing", "events of the GPU around a step"},
-                                {"data", batchDataText}};
     run.provenance["state_after"] = stateToJson(readGpuState(session.pciBusId()));
     addLibrary(run.provenance, blas.get());
     return run;

@@ -129,13 +129,24 @@ public:
     {
         const PerPoint& measured = m_points[index];
         Point point;
-        point.detail = measured.latency.detail(m_circumstance.referenceClock);
-        point.detail["bandwidth"] = measured.bandwidth.detail(m_circumstance.referenceClock);
+        point.detail = measured.latency.detail();
+        point.detail["bandwidth"] = measured.bandwidth.detail();
         point.detail["bandwidth"]["layout"] = measured.layout;
         point.detail["bandwidth"]["memory"] = measured.bandwidthMemory;
         if (!measured.latency.summary().empty())
             point.figures = figuresOf(measured);
         return point;
+    }
+
+    MergedSamples samples(std::size_t index) const override
+    {
+        return {{"latency", m_points[index].latency.seconds}, {"bandwidth", m_points[index].bandwidth.seconds}};
+    }
+
+    Json method() const override
+    {
+        return {{"latency", "one thread follows a chain of addresses"},
+                {"bandwidth", "laps over what the caches hold, a stream over what they do not"}};
     }
 
     Quality quality(std::size_t index) const override
@@ -269,7 +280,7 @@ private:
         point.bytesPerLaunch = point.bytesPerLaunch > 0 ? point.bytesPerLaunch : bytesPerLaunch;
         PointSamples fresh;
         MEMSCAPE_CHECK(samplePass(m_session, work, false, pass,
-                                  StoppingOptions().perPass(passes), fresh));
+                                  StoppingOptions().perPass(sweepPasses), fresh));
         std::vector<double> scaled = fresh.seconds.merged();
         for (double& seconds : scaled)
             seconds *= point.bytesPerLaunch / bytesPerLaunch;

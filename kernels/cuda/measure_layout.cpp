@@ -74,12 +74,24 @@ public:
     {
         const PerPoint& measured = m_points[index];
         Point point;
-        point.detail = measured.samples[View].detail(m_circumstance.referenceClock);
-        point.detail["passes"] = "one pass is timed; all reads are its multiple";
+        point.detail = measured.samples[View].detail();
         if (!measured.samples[View].summary().empty())
             point.figures = figuresOf(measured);
         return point;
     }
+
+    MergedSamples samples(std::size_t index) const override
+    {
+        const PerPoint& point = m_points[index];
+        MergedSamples samples{{"view_time", point.samples[View].seconds}};
+        if (point.copies) {
+            samples["copy_time"] = point.samples[Copied].seconds;
+            samples["contiguous_time"] = point.samples[Dense].seconds;
+        }
+        return samples;
+    }
+
+    Json method() const override { return {{"reads", "one pass is timed; all reads are its multiple"}}; }
 
     Quality quality(std::size_t index) const override
     {
@@ -111,7 +123,7 @@ private:
         const Work work{[this, launch](int) { return launchView(launch, m_session.multiprocessors(), m_session.stream()); }, name};
         MEMSCAPE_TRY(once, warmUp(m_session, work));
         samples.batch = std::max(samples.batch, batchFor(once));
-        return samplePass(m_session, work, false, pass, StoppingOptions().perPass(passes), samples);
+        return samplePass(m_session, work, false, pass, StoppingOptions().perPass(sweepPasses), samples);
     }
 
     Figures figuresOf(const PerPoint& point) const

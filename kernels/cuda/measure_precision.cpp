@@ -59,12 +59,15 @@ public:
     {
         const PerPoint& measured = m_points[index];
         Point point;
-        point.detail = measured.samples.detail(m_circumstance.referenceClock);
-        point.detail["fp32_samples"] = measured.single.merged();
-        point.detail["products"] = m_who;
+        point.detail = measured.samples.detail();
         if (!measured.samples.summary().empty())
             point.figures = figuresOf(measured);
         return point;
+    }
+
+    MergedSamples samples(std::size_t index) const override
+    {
+        return {{"time", m_points[index].samples.seconds}, {"fp32_time", m_points[index].single}};
     }
 
     Quality quality(std::size_t index) const override
@@ -73,7 +76,7 @@ public:
     }
 
     const CublasLt* library() const { return m_blas.get(); }
-    Json method() const { return {{"products", m_who}, {"checks", m_checks}, {"caches", "warm"}}; }
+    Json method() const override { return {{"products", m_who}, {"checks", m_checks}, {"caches", "warm"}}; }
 
 private:
     struct PerPoint
@@ -111,7 +114,7 @@ private:
         point.samples.batch = batches.front();
         point.samples.isDense = true;
         const SteadyClock clock;
-        const StoppingOptions options = StoppingOptions().perPass(passes);
+        const StoppingOptions options = StoppingOptions().perPass(sweepPasses);
         std::vector<StoppingRule> rules(works.size(), StoppingRule(options, clock));
         while (!rules.front().finished() && !m_sink.cancelled()) {
             for (std::size_t i = 0; i < works.size(); ++i) {
@@ -161,7 +164,6 @@ Result<MeasuredRun> measurePrecision(Session& session, const SweepPlan& plan, Ru
     MEMSCAPE_TRY(circumstance, beginRun(session, sink));
     PrecisionMeasurer measurer(session, plan, circumstance, sink);
     MEMSCAPE_TRY(run, runSweep(session, circumstance, plan, measurer, sink));
-    run.provenance["method"] = measurer.method();
     addLibrary(run.provenance, measurer.library());
     return run;
 }

@@ -28,7 +28,6 @@ Result<MeasuredRun> measureRoofline(Session& session, const SweepPlan& plan, Run
     MEMSCAPE_TRY(run, runRoofline(plan.device.device, sink, one));
     Json provenance = provenanceOf(session, circumstance, plan.device);
     provenance.update(run.provenance);
-    provenance["grade_reason"] = provenance["reason"];
     if (!library.is_null())
         provenance["cublaslt"] = std::move(library);
     run.provenance = std::move(provenance);

@@ -129,7 +129,7 @@ public:
         if (walk.cold)
             MEMSCAPE_CHECK(allocateCopies(m_session, walk, point.samples.batch, arrays));
         MEMSCAPE_CHECK(samplePass(m_session, work, walk.cold, pass,
-                                  StoppingOptions().perPass(passes), point.samples));
+                                  StoppingOptions().perPass(sweepPasses), point.samples));
         point.samples.peak = std::max(point.samples.peak, m_session.peakBytes());
         const double delta = double(freeBefore) - double(m_session.freeBytes());
         point.samples.deviceDelta = std::max(point.samples.deviceDelta, delta);
@@ -141,19 +141,20 @@ public:
     {
         Point point;
         const PerPoint& measured = m_points[index];
-        point.detail = measured.samples.detail(m_circumstance.referenceClock);
+        point.detail = measured.samples.detail();
         point.detail["copies"] = measured.copies;
-        point.detail["kernel"] = fmt::format("stride v{}", strideVersions);
-        point.detail["block"] = StrideLaunch{}.threads;
         if (!measured.samples.summary().empty())
             point.figures = figuresOf(measured);
         return point;
     }
 
+    MergedSamples samples(std::size_t index) const override { return {{"time", m_points[index].samples.seconds}}; }
     Quality quality(std::size_t index) const override
     {
         return m_points[index].samples.quality(m_circumstance.referenceClock);
     }
+
+    Json method() const override { return {{"kernel", fmt::format("stride v{}", strideVersions)}, {"block", StrideLaunch{}.threads}}; }
 
 private:
     struct PerPoint

@@ -147,7 +147,7 @@ Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBy
                         "a stream"};
         MEMSCAPE_CHECK(warmUp(session, work));
         PointSamples samples;
-        MEMSCAPE_CHECK(samplePass(session, work, false, 0, StoppingOptions().perPass(passes), samples));
+        MEMSCAPE_CHECK(samplePass(session, work, false, 0, StoppingOptions().perPass(sweepPasses), samples));
         const int arrays = act == Act::Triad ? 3 : act == Act::Copy ? 2 : 1;
         const double rate = double(arrayBytes) * arrays / samples.summary().median;
         if (rate > best.bytesPerSecond)

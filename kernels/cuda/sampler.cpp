@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::uint64_t gateLimitNs = 5'000'000'000;
 /// Of a point's samples: a sweep may have thousands of points.
-constexpr std::size_t keptPerPass = 100;
 
 /// Opens on every way out, so that an early return cannot leave the stream waiting.
 class GateKeeper
@@ -144,12 +143,9 @@ Quality PointSamples::quality(double reference) const
     return gradeOf(summary(), seen);
 }
 
-Json PointSamples::detail(double reference) const
+Json PointSamples::detail() const
 {
-    const Quality grade = quality(reference);
     Json detail = Json::object();
-    detail["grade"] = std::string(1, grade.grade);
-    detail["reason"] = grade.reason;
     detail["stop"] = stopText(stop);
     detail["batch"] = batch;
     detail["clock"] = jsonNumber(quantileOf(clocks, 0.5));
@@ -158,13 +154,6 @@ Json PointSamples::detail(double reference) const
                                          [&](double clock) { return clock < 0.75 * median; });
     detail["throttled_samples"] = throttled;
     detail["device_memory_delta"] = jsonNumber(deviceDelta);
-    detail["samples"] = Json::array();
-    std::size_t count = 0;
-    for (const auto& pass : seconds.passes()) {
-        detail["samples"].push_back(thinned(pass, keptPerPass));
-        count += pass.size();
-    }
-    detail["sample_count"] = count; // of all that were taken
     return detail;
 }
 

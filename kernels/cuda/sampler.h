@@ -62,8 +62,8 @@ struct PointSamples
     Summary summary() const { return summarize(seconds.merged()); }
     /// `reference`: the clock that the SMs reach when busy.
     Quality quality(double reference) const;
-    /// Grade, reason, stop rule, clocks and raw samples, for the `detail` of a point.
-    Json detail(double reference) const;
+    /// Stop rule, launches in a sample, clocks, for the `detail` of a point.
+    Json detail() const;
 };
 
 /// Takes samples into `point` until `options` are satisfied.

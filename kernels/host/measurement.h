@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A host experiment as the sweep sees it: something that is checked once, visited at a point of the
 // sweep in several passes, and turned into figures. The sweep (sweep_run.cpp) does the rest: order,
-// merging, grades, provenance, progress, stopping.
+// grades, provenance, progress, stopping.
 #pragma once
 
 #include "kernels/host/session.h"
-#include "kernels/measure/sweep.h"
+#include "kernels/measure/sweep_run.h"
 #include "kernels/measure/timed_figures.h"
 
 #include <map>
@@ -17,7 +17,6 @@ namespace memscape::host {
 
 /// Samples in seconds by what they are of ("time", "latency_4k", "bandwidth").
 using SampleSets = std::map<std::string, std::vector<double>>;
-using MergedSamples = std::map<std::string, PassSamples>;
 
 class HostMeasurement
 {

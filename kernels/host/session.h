@@ -13,6 +13,7 @@
 #include "kernels/measure/clock.h"
 #include "kernels/measure/memory.h"
 #include "kernels/measure/stopping.h"
+#include "kernels/measure/sweep.h"
 
 #include <functional>
 #include <limits>
@@ -25,9 +26,6 @@ namespace memscape::host {
 
 inline constexpr double shortestSample = 200e-6; ///< s; shorter work is repeated within a sample
 inline constexpr std::size_t cacheLine = 64;      ///< B
-
-/// Passes over a sweep; three is the least that tells drift from noise.
-inline constexpr int sweepPasses = 3;
 
 /// Seconds after which a page's own sweep is content with the passes that its points have: every
 /// point has had one by then, or gets one.

@@ -2,6 +2,7 @@
 #include "kernels/measure/checkpoint_measurement.h"
 
 #include "core/experiments/checkpoint/checkpoint.h"
+#include "kernels/measure/sweep_run.h"
 
 #include <optional>
 
@@ -64,10 +65,11 @@ private:
                      chainTask(m_device, m_parameters.at(m_sweep.key, m_sweep.values[index])));
         MEMSCAPE_TRY(run, runTask(task));
         Point point{m_axis.values[index], valueText(m_sweep.values[index]), chainFigures(run),
-                    gradeJson(run.quality)};
+                    sampledDetail(run.quality, {{"makespan", run.steps}})};
         m_sink.point(m_sweep.key, point);
         m_overall = m_points.empty() ? run.quality : worse(m_overall, run.quality);
         Json detail = chainRunDetail(run);
+        detail.update(point.detail);
         detail["x"] = jsonNumber(point.x);
         detail["name"] = point.name;
         m_details.push_back(std::move(detail));

@@ -56,12 +56,11 @@ private:
     std::vector<Note> m_notes;
 };
 
-/// A host's reason is called so, a GPU's grade_reason.
 Quality qualityOf(const Json& provenance)
 {
     const std::string grade = provenance.value("grade", std::string("D"));
     return {grade.empty() ? 'D' : grade.front(),
-            provenance.value("reason", provenance.value("grade_reason", std::string()))};
+            provenance.value("reason", std::string())};
 }
 
 struct Measured
@@ -87,15 +86,6 @@ Result<Figures> withModelledBytes(const Device& device, const RooflineKernel& ke
     return measured;
 }
 
-/// Raw samples of a host are in the provenance, a GPU's beside its points.
-Json samplesOf(const MeasuredRun& run)
-{
-    if (run.provenance.contains("samples"))
-        return run.provenance["samples"];
-    const Json& detail = run.measurement.detail;
-    return detail.is_object() ? detail.value("points", Json::array()) : Json::array();
-}
-
 /// One kernel, into `all`. Errors: run.cancelled, and what its experiment says.
 Result<void> measureKernel(const Device& device, const RooflineKernel& kernel, RunSink& sink,
                            const MeasureKernel& measure, Measured& all)
@@ -119,7 +109,7 @@ Result<void> measureKernel(const Device& device, const RooflineKernel& kernel, R
     const Quality quality = qualityOf(run.provenance);
     entry["grade"] = std::string(1, quality.grade);
     all.points.push_back(std::move(entry));
-    all.samples.push_back({{"kernel", kernel.id}, {"samples", samplesOf(run)}});
+    all.samples.push_back({{"kernel", kernel.id}, {"samples", run.provenance.value("samples", Json::array())}});
     all.methods[kernel.id] = run.provenance.value("method", Json());
     all.worst = worse(all.worst, {quality.grade, kernel.label + ": " + quality.reason});
     return {};

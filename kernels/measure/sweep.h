@@ -13,6 +13,9 @@
 
 namespace memscape {
 
+/// Passes over every point of a sweep; three is the least that tells drift from noise.
+inline constexpr int sweepPasses = 3;
+
 struct Visit
 {
     int pass = 0;

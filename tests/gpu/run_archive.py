@@ -121,7 +121,7 @@ def faults_of_record(name, record):
     if provenance.get("status") not in (None, "ok"):
         faults.append(f"{name}: provenance.status is {provenance['status']!r}: the run did not end")
     if provenance.get("grade") == "D":
-        faults.append(f"{name}: provenance.grade is D: {provenance.get('grade_reason') or provenance.get('reason')}")
+        faults.append(f"{name}: provenance.grade is D: {provenance.get('reason')}")
     return faults + [f"{name}: {side} is empty" for side in ("predicted", "measured") if not record.get(side)]
 
 

@@ -40,7 +40,7 @@ QJsonObject provenance()
 {
     return {{"program", "memscape"},  {"version", "0.1.0"},          {"time", "2026-11-23T09:00:00Z"},
             {"backend", "cuda"},      {"device_name", "NVIDIA H200"}, {"driver", "580.95.05"},
-            {"grade", "B"},           {"grade_reason", "by hand"},    {"status", "ok"}};
+            {"grade", "B"},           {"reason", "by hand"},    {"status", "ok"}};
 }
 
 /// The prediction of a step of the table, as its own measurement.

@@ -18,6 +18,7 @@ private slots:
     void readsBackToTheByte();
     void unknownKeysAreKept();
     void theBaselineIsWrittenOnlyWhereThereIsOne();
+    void theReasonOfAnOldGpuRecordIsFound();
     void measuredNumbersJudgeTheClaims();
     void everyOutcomeHasTheSameShape();
     void anUnknownExperimentIsKept();
@@ -67,6 +68,16 @@ void TestRecord::theBaselineIsWrittenOnlyWhereThereIsOne()
     Json broken = recordToJson(record);
     broken["baseline"] = "yes";
     QCOMPARE(recordFromJson(broken).error().place, std::string("baseline"));
+}
+
+void TestRecord::theReasonOfAnOldGpuRecordIsFound()
+{
+    Json old = m_json;
+    old["provenance"]["grade_reason"] = "the clock sagged";
+    const auto record = recordFromJson(old);
+    QVERIFY(record);
+    QCOMPARE(record->provenance.value("reason", std::string()), std::string("the clock sagged"));
+    QVERIFY(!record->provenance.contains("grade_reason"));
 }
 
 void TestRecord::measuredNumbersJudgeTheClaims()

@@ -483,7 +483,7 @@ void TestCudaBackend::aSaggingClockCostsTheGrade()
     const auto run = measure(*backend(), "stride", {"stride=1,2", "bytes=1GiB"}, sink);
     QVERIFY(run.has_value());
     QCOMPARE(run->provenance["grade"].get<std::string>(), std::string("C"));
-    const auto reason = run->provenance["grade_reason"].get<std::string>();
+    const auto reason = run->provenance["reason"].get<std::string>();
     QVERIFY2(reason.find("clock") != std::string::npos, reason.c_str());
 }
 
@@ -494,7 +494,7 @@ void TestCudaBackend::denseKernelsAreJudgedByTheDriftOfTheirClock()
     const auto capped = measure(*backend(), "precision", {"format=bf16", "m=2048,4096"}, sink);
     QVERIFY(capped.has_value());
     QCOMPARE(capped->provenance["grade"].get<std::string>(), std::string("A"));
-    const auto reason = capped->provenance["grade_reason"].get<std::string>();
+    const auto reason = capped->provenance["reason"].get<std::string>();
     QVERIFY2(reason.find("drift within the run") != std::string::npos, reason.c_str());
     QVERIFY2(reason.find("82 %") != std::string::npos, reason.c_str());
 
@@ -505,7 +505,7 @@ void TestCudaBackend::denseKernelsAreJudgedByTheDriftOfTheirClock()
     const auto falling = measure(*backend(), "precision", {"format=bf16", "m=2048,4096"}, sink);
     QVERIFY(falling.has_value());
     QCOMPARE(falling->provenance["grade"].get<std::string>(), std::string("C"));
-    QVERIFY(falling->provenance["grade_reason"].get<std::string>().find("the clock drifted by") != std::string::npos);
+    QVERIFY(falling->provenance["reason"].get<std::string>().find("the clock drifted by") != std::string::npos);
 }
 
 void TestCudaBackend::aColdReadPaysForNobodysWrites()

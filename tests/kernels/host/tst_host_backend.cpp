@@ -98,7 +98,7 @@ private slots:
         QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
         QVERIFY(run->complete);
         QCOMPARE(listener.points.size(), std::size_t {6}); // two points in three passes
-        QCOMPARE(listener.progressed, 6);
+        QCOMPARE(listener.progressed, 7);
         const ParameterSpec* swept = findParameter(asked.schema(), parameters.sweep()->key);
         for (const std::string& label : listener.labels) { // as the form calls it: 192 MiB
             const auto& values = parameters.sweep()->values;

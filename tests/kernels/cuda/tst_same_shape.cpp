@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run on this host and one on a GPU of the tests' own making (fake_gpu.h) are read by the same plots, tables and
+// reports: the same figures in the same units, the same columns, samples and grades at the same places, the same words
+// for what went wrong, whatever the experiment.
+#include "tests/kernels/cuda/fake_run.h"
+
+#include <QtTest>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+using namespace memscape;
+
+namespace {
+
+class Sink final : public RunSink
+{
+public:
+    void progress(int done, int total, const std::string&) override
+    {
+        if (total > 0) // 0: of the preparation nothing is known
+            steps.emplace_back(done, total);
+    }
+    void point(const std::string&, const Point& point) override { points.push_back(point); }
+    void note(const std::string&, const std::string& code, const std::string&) override { notes.push_back(code); }
+    bool cancelled() const override { return isStopped; }
+
+    std::vector<std::pair<int, int>> steps;
+    std::vector<Point> points;
+    std::vector<std::string> notes;
+    bool isStopped = false;
+};
+
+/// The point that is asked for, without the curve around it, is small enough to be measured in moments.
+const std::vector<std::pair<const char*, std::vector<std::string>>>& measuredExperiments()
+{
+    static const std::vector<std::pair<const char*, std::vector<std::string>>> all{
+        {"stride", {"stride=1,2", "bytes=65536"}},
+        {"hierarchy", {"working_set=4096,8192"}},
+        {"layout", {"shape=8,8", "reads=1,2"}},
+        {"attention", {"sequence=16,32", "heads=2", "head_dim=32", "pass=forward", "dtype=float32", "implementation=standard"}},
+        {"precision", {"m=16,32", "format=fp32"}},
+        {"batch-size", {"model=mlp:4,2", "batch=2,4", "target_loss=0.5"}},
+        {"checkpoint", {"chain=mlp:2x16", "batch=4,8", "strategy=none"}},
+    };
+    return all;
+}
+
+Result<MeasuredRun> onHost(const char* id, const std::vector<std::string>& given, RunSink& sink)
+{
+    const auto experiment = findExperiment(id);
+    MEMSCAPE_TRY(parameters, resolve((*experiment)->schema(), given));
+    const std::unique_ptr<Backend> backend = makeHostBackend();
+    return backend->measure(**experiment, backend->devices().front(), parameters, sink);
+}
+
+QStringList keysOf(const Json& object)
+{
+    QStringList keys;
+    for (const auto& [key, value] : object.items())
+        keys << QString::fromStdString(key);
+    keys.sort();
+    return keys;
+}
+
+QStringList figuresOf(const MeasuredRun& run)
+{
+    QStringList figures;
+    for (const Series& series : run.measurement.series)
+        figures << QStringLiteral("curve %1 over %2 in %3").arg(QString::fromStdString(series.key), QString::fromStdString(series.x.key))
+                       .arg(int(series.yUnit));
+    figures.sort();
+    return figures;
+}
+
+QStringList samplesOf(const MeasuredRun& run)
+{
+    std::set<QString> keys;
+    for (const Json& one : run.provenance.value("samples", Json::array()))
+        keys.insert(keysOf(one).join(u' '));
+    return {keys.begin(), keys.end()};
+}
+
+} // namespace
+
+class TestSameShape : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void init() { fakeGpu() = FakeGpu{}; }
+
+    void aRunHasOneShape_data() { addExperiments(); }
+    void aRunHasOneShape();
+    void aRunThatIsStoppedBeforeItsFirstPointIsCancelled_data() { addExperiments(); }
+    void aRunThatIsStoppedBeforeItsFirstPointIsCancelled();
+    void onePointThatFailsLeavesTheOthers();
+    void whenTheAskedPointFailsTheRunDoes();
+
+private:
+    static void addExperiments()
+    {
+        QTest::addColumn<int>("which");
+        for (std::size_t i = 0; i < measuredExperiments().size(); ++i)
+            QTest::newRow(measuredExperiments()[i].first) << int(i);
+    }
+};
+
+void TestSameShape::aRunHasOneShape()
+{
+    QFETCH(int, which);
+    const auto& [id, given] = measuredExperiments()[std::size_t(which)];
+    Sink hostSink, gpuSink;
+    const auto host = onHost(id, given, hostSink);
+    QVERIFY2(host, host ? "" : host.error().text().c_str());
+    const auto gpu = runOnFake(id, given, gpuSink).run;
+    QVERIFY2(gpu, gpu ? "" : gpu.error().text().c_str());
+
+    QCOMPARE(figuresOf(*gpu), figuresOf(*host));
+    QCOMPARE(samplesOf(*gpu), samplesOf(*host));
+    for (const MeasuredRun* run : {&*host, &*gpu}) {
+        for (const char* key : {"backend", "grade", "reason", "complete", "method", "samples"})
+            QVERIFY2(run->provenance.contains(key), key);
+        QVERIFY(!run->provenance.contains("grade_reason"));
+        QVERIFY(run->provenance["method"].is_object());
+        QVERIFY(!run->provenance["samples"].empty());
+        QVERIFY(!run->provenance["reason"].get<std::string>().empty());
+        QVERIFY(run->measurement.detail.contains("points"));
+        for (const Json& point : run->measurement.detail["points"]) {
+            for (const char* key : {"x", "grade", "reason", "samples"})
+                QVERIFY2(point.contains(key), (std::string(run->provenance["backend"]) + ": " + key + " is not in " + point.dump()).c_str());
+        }
+    }
+    for (Sink* sink : {&hostSink, &gpuSink}) {
+        QVERIFY(!sink->steps.empty() && !sink->points.empty());
+        const auto last = sink->steps.back();
+        QCOMPARE(last.first, last.second); // all of it is done
+        // Parts of a visit, a chain's stages or a training's steps, count for themselves.
+        std::erase_if(sink->steps, [&](const auto& step) { return step.second != last.second; });
+        QVERIFY(std::is_sorted(sink->steps.begin(), sink->steps.end()));
+    }
+    QCOMPARE(gpuSink.steps.back(), hostSink.steps.back());
+}
+
+void TestSameShape::aRunThatIsStoppedBeforeItsFirstPointIsCancelled()
+{
+    QFETCH(int, which);
+    const auto& [id, given] = measuredExperiments()[std::size_t(which)];
+    Sink hostSink, gpuSink;
+    hostSink.isStopped = gpuSink.isStopped = true;
+    const auto host = onHost(id, given, hostSink);
+    const auto gpu = runOnFake(id, given, gpuSink).run;
+    QVERIFY(!host && !gpu);
+    QCOMPARE(host.error().code, std::string("run.cancelled"));
+    QCOMPARE(gpu.error().code, std::string("run.cancelled"));
+    QVERIFY(hostSink.points.empty() && gpuSink.points.empty());
+}
+
+void TestSameShape::onePointThatFailsLeavesTheOthers()
+{
+    Sink hostSink, gpuSink;
+    const std::vector<std::string> given{"bytes=64KiB,1TiB"};
+    const auto host = onHost("stride", given, hostSink);
+    const auto gpu = runOnFake("stride", given, gpuSink).run;
+    for (const auto* run : {&host, &gpu}) {
+        QVERIFY2(*run, *run ? "" : run->error().text().c_str());
+        const Json& points = (*run)->measurement.detail["points"];
+        QCOMPARE(points.size(), std::size_t(2));
+        QVERIFY(!points[0].contains("error"));
+        QCOMPARE(points[1]["error"].get<std::string>(), std::string("run.memory"));
+        QVERIFY(!points[1]["reason"].get<std::string>().empty());
+        QVERIFY((*run)->complete);
+    }
+    for (const Sink* sink : {&hostSink, &gpuSink})
+        QCOMPARE(std::count(sink->notes.begin(), sink->notes.end(), std::string("run.memory")), 1);
+}
+
+void TestSameShape::whenTheAskedPointFailsTheRunDoes()
+{
+    Sink hostSink, gpuSink;
+    const std::vector<std::string> given{"bytes=1TiB"}; // the curve over strides has no point that fits either
+    const auto host = onHost("stride", given, hostSink);
+    const auto gpu = runOnFake("stride", given, gpuSink).run;
+    QVERIFY(!host && !gpu);
+    QCOMPARE(host.error().code, std::string("run.memory"));
+    QCOMPARE(gpu.error().code, std::string("run.memory"));
+    QVERIFY(gpuSink.points.empty() && hostSink.points.empty()); // asked first, and the others were not tried
+}
+
+QTEST_MAIN(TestSameShape)
+#include "tst_same_shape.moc"
