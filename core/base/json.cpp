@@ -122,6 +122,11 @@ std::string jsonLine(const Json& json)
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+void addMember(Json& object, std::string key, Json value)
+{
+    object.get_ref<Json::object_t&>().emplace_back(std::move(key), std::move(value));
+}
+
 Json jsonNumber(double value)
 {
     if (!std::isfinite(value))

@@ -33,6 +33,9 @@ std::string jsonText(const Json& json);
 /// One line, no newline: for the worker protocol.
 std::string jsonLine(const Json& json);
 
+/// Puts a member at the end of an object without looking whether the key is there already: it must not be.
+void addMember(Json& object, std::string key, Json value);
+
 /// A finite double, or null when it is not finite.
 Json jsonNumber(double value);
 

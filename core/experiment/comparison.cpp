@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <map>
+#include <optional>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -34,22 +36,47 @@ FigureComparison compareFigure(const Figure& predicted, const Figure& measured)
     return result;
 }
 
-/// Index of x in the values, or npos.
-std::size_t indexOf(const std::vector<double>& values, double x)
+/// Where values stand: of equal ones the first. A curve of a foreign document may have millions of points.
+class Places
 {
-    const auto it = std::find(values.begin(), values.end(), x);
-    return it == values.end() ? std::string::npos : static_cast<std::size_t>(it - values.begin());
+public:
+    explicit Places(const std::vector<double>& values)
+    {
+        for (std::size_t i = 0; i < values.size(); ++i)
+            if (!std::isnan(values[i])) // equal to none
+                m_sorted.emplace_back(values[i], i);
+        std::sort(m_sorted.begin(), m_sorted.end());
+    }
+    std::optional<std::size_t> of(double x) const
+    {
+        const auto found = std::lower_bound(m_sorted.begin(), m_sorted.end(), std::pair(x, std::size_t(0)));
+        return found != m_sorted.end() && found->first == x ? std::optional(found->second) : std::nullopt;
+    }
+
+private:
+    std::vector<std::pair<double, std::size_t>> m_sorted;
+};
+
+/// The first of `all` under each key.
+template<typename Keyed>
+std::map<std::string_view, const Keyed*> byKey(const std::vector<Keyed>& all)
+{
+    std::map<std::string_view, const Keyed*> found;
+    for (const Keyed& one : all)
+        found.try_emplace(one.key, &one);
+    return found;
 }
 
 SeriesComparison compareOne(const Series& predicted, const Series& measured)
 {
     SeriesComparison result{predicted.key, nan, nan, nan, 0};
     std::vector<double> errors;
+    const Places places(predicted.x.values);
     for (std::size_t i = 0; i < measured.x.values.size(); ++i) {
-        const std::size_t j = indexOf(predicted.x.values, measured.x.values[i]);
-        if (j == std::string::npos)
+        const auto j = places.of(measured.x.values[i]);
+        if (!j)
             continue;
-        const double error = std::fabs(relativeError(predicted.y[j], measured.y[i]));
+        const double error = std::fabs(relativeError(predicted.y[*j], measured.y[i]));
         if (!std::isfinite(error))
             continue;
         if (errors.empty() || error > result.largestError) {
@@ -89,13 +116,15 @@ Verdict verdictOf(double lowA, double highA, double lowB, double highB, bool les
 Comparison compare(const Outcome& predicted, const Outcome& measured)
 {
     Comparison comparison;
+    const auto figures = byKey(measured.figures);
     for (const Figure& figure : predicted.figures) {
-        if (const Figure* other = findFigure(measured.figures, figure.key))
-            comparison.figures.push_back(compareFigure(figure, *other));
+        if (const auto other = figures.find(figure.key); other != figures.end())
+            comparison.figures.push_back(compareFigure(figure, *other->second));
     }
+    const auto curves = byKey(measured.series);
     for (const Series& series : predicted.series) {
-        if (const Series* other = measured.findSeries(series.key))
-            comparison.series.push_back(compareOne(series, *other));
+        if (const auto other = curves.find(series.key); other != curves.end())
+            comparison.series.push_back(compareOne(series, *other->second));
     }
     return comparison;
 }
@@ -104,12 +133,14 @@ Json comparisonToJson(const Comparison& comparison)
 {
     Json figures = Json::object(), series = Json::object();
     for (const FigureComparison& one : comparison.figures)
-        figures[one.key] = {{"error", jsonNumber(one.error)}, {"agree", one.agree}};
+        addMember(figures, one.key, {{"error", jsonNumber(one.error)}, {"agree", one.agree}});
+    std::set<std::string_view> seen; // an outcome may hold several curves of one key
     for (const SeriesComparison& one : comparison.series) {
-        series[one.key] = {{"median_error", jsonNumber(one.medianError)},
-                           {"largest_error", jsonNumber(one.largestError)},
-                           {"worst_x", jsonNumber(one.worstX)},
-                           {"points", one.points}};
+        if (seen.insert(one.key).second)
+            addMember(series, one.key, {{"median_error", jsonNumber(one.medianError)},
+                                        {"largest_error", jsonNumber(one.largestError)},
+                                        {"worst_x", jsonNumber(one.worstX)},
+                                        {"points", one.points}});
     }
     return {{"figures", std::move(figures)}, {"series", std::move(series)}};
 }
@@ -141,12 +172,13 @@ Verdict compareSeries(const Series& a, const Series& b)
     const auto bound = [](const std::vector<double>& band, const std::vector<double>& y, std::size_t i) {
         return i < band.size() && std::isfinite(band[i]) ? band[i] : y[i];
     };
+    const Places places(b.x.values);
     for (std::size_t i = 0; i < a.x.values.size(); ++i) {
-        const std::size_t j = indexOf(b.x.values, a.x.values[i]);
-        if (j == std::string::npos)
+        const auto j = places.of(a.x.values[i]);
+        if (!j)
             continue;
-        const Verdict one = verdictOf(bound(a.low, a.y, i), bound(a.high, a.y, i), bound(b.low, b.y, j),
-                                      bound(b.high, b.y, j), lessIsFaster(a.yUnit));
+        const Verdict one = verdictOf(bound(a.low, a.y, i), bound(a.high, a.y, i), bound(b.low, b.y, *j),
+                                      bound(b.high, b.y, *j), lessIsFaster(a.yUnit));
         if (one == Verdict::Unknown)
             continue;
         ++common;

@@ -243,7 +243,7 @@ Json figuresToJson(const Figures& figures)
 {
     Json json = Json::object();
     for (const Figure& figure : figures) {
-        Json one;
+        Json one = Json::object(); // an empty value that becomes an object breaks the library when memory runs out
         if (figure.isNumber())
             one["value"] = jsonNumber(figure.number());
         else
@@ -258,7 +258,7 @@ Json figuresToJson(const Figures& figures)
             one["counted"] = true;
         if (figure.why)
             one["why"] = whyToJson(*figure.why);
-        json[figure.key] = std::move(one);
+        addMember(json, figure.key, std::move(one));
     }
     return json;
 }

@@ -134,10 +134,10 @@ void Parameters::setSweep(std::optional<Sweep> sweep)
 
 Parameters Parameters::at(std::string_view key, const ParameterValue& value) const
 {
-    Parameters copy = *this;
-    copy.m_sweep.reset();
-    copy.set(key, value);
-    return copy;
+    Parameters there;
+    there.m_values = m_values; // not the sweep: n points would copy n² of its values
+    there.set(key, value);
+    return there;
 }
 
 std::string valueText(const ParameterValue& value)

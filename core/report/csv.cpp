@@ -16,6 +16,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -45,8 +46,7 @@ class Table
 public:
     void addColumn(const std::string& name, Unit unit)
     {
-        const auto same = [&name](const Column& column) { return column.name == name; };
-        if (std::none_of(m_columns.begin(), m_columns.end(), same))
+        if (m_names.insert(name).second)
             m_columns.push_back({name, unit});
     }
     void addRow(PointRow row) { m_rows.push_back(std::move(row)); }
@@ -72,6 +72,7 @@ public:
 
 private:
     std::vector<Column> m_columns;
+    std::set<std::string> m_names; ///< theirs
     std::vector<PointRow> m_rows;
 };
 

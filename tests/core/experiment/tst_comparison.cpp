@@ -15,6 +15,7 @@ private slots:
     void errorIsSignedAndRelative();
     void wordsAgreeOrNot();
     void seriesTakeTheMedianOverCommonPoints();
+    void pointsAreFoundInAnyOrder();
     void bandsDecideFasterAndSlower();
     void gapsAndForeignUnitsAreNotCompared();
 };
@@ -72,6 +73,15 @@ void TestComparison::seriesTakeTheMedianOverCommonPoints()
     QCOMPARE(comparison.medianError, 0.25); // of 0, 2/8, 10/20
     QCOMPARE(comparison.largestError, 0.5);
     QCOMPARE(comparison.worstX, 4.0);
+}
+
+void TestComparison::pointsAreFoundInAnyOrder()
+{
+    const Outcome predicted{{}, {series({3, NAN, 1, 2, 2, -0.0}, {30, 5, 10, 20, 99, 7})}, {}}; // of equal ones the first
+    const Outcome measured{{}, {series({2, 1, NAN, 3, 0, 4}, {20, 10, 6, 30, 7, 1})}, {}};
+    const auto comparison = compare(predicted, measured).series[0];
+    QCOMPARE(comparison.points, std::size_t(4));
+    QCOMPARE(comparison.largestError, 0.0);
 }
 
 void TestComparison::bandsDecideFasterAndSlower()

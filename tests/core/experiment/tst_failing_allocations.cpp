@@ -8,79 +8,17 @@
 #include "core/base/out_of_memory.h"
 #include "core/device/catalogue.h"
 #include "core/experiment/record.h"
+#include "tests/support/counted_allocations.h"
 
 #include <QTemporaryDir>
 #include <QtTest>
 
 #include <csignal>
-#include <cstdlib>
 #include <functional>
 #include <new>
 
 #include <sys/wait.h>
 #include <unistd.h>
-
-namespace {
-
-/// Allocations until one is refused; negative: none is.
-thread_local long allowed = -1;
-thread_local long made = 0;
-
-void* allocated(std::size_t bytes)
-{
-    ++made;
-    if (allowed == 0) {
-        allowed = -1; // one alone: what cleans up behind it may have memory again
-        if (const std::new_handler refuses = std::get_new_handler())
-            refuses(); // throws
-        throw std::bad_alloc();
-    }
-    if (allowed > 0)
-        --allowed;
-    if (void* memory = std::malloc(bytes == 0 ? 1 : bytes))
-        return memory;
-    throw std::bad_alloc();
-}
-
-} // namespace
-
-void* operator new(std::size_t bytes)
-{
-    return allocated(bytes);
-}
-void* operator new[](std::size_t bytes)
-{
-    return allocated(bytes);
-}
-// The library's own, for its temporary buffers, would be the sanitizer's.
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept
-{
-    try {
-        return allocated(bytes);
-    } catch (const std::bad_alloc&) {
-        return nullptr;
-    }
-}
-void operator delete(void* memory, const std::nothrow_t&) noexcept
-{
-    std::free(memory);
-}
-void operator delete(void* memory) noexcept
-{
-    std::free(memory);
-}
-void operator delete[](void* memory) noexcept
-{
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept
-{
-    std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept
-{
-    std::free(memory);
-}
 
 using namespace memscape;
 
@@ -173,9 +111,9 @@ private:
     template <typename Answers>
     static void eachFailing(Answers answers, const std::function<void()>& check = [] {})
     {
-        made = 0;
+        const std::size_t before = test::allocationsSoFar().count;
         QVERIFY(answers());
-        const long all = made;
+        const long all = long(test::allocationsSoFar().count - before);
         QVERIFY(all > 10);
         int refused = 0;
         for (long n = 0; n < all; n += 1 + n / 20) {
@@ -192,13 +130,13 @@ private:
 
     template <typename Answers> static Ended endedWithout(long allocation, Answers answers)
     {
-        allowed = allocation;
+        test::refuseAllocationAfter(allocation);
         try {
             const bool isRight = answers();
-            allowed = -1;
+            test::refuseAllocationAfter(-1);
             return isRight ? Right : Wrong;
         } catch (const std::bad_alloc&) {
-            allowed = -1;
+            test::refuseAllocationAfter(-1);
             return Refused;
         }
     }

@@ -100,6 +100,8 @@ private slots:
         QCOMPARE(listener.points.size(), std::size_t {6}); // two points in three passes
         QCOMPARE(listener.progressed, 7);
         const ParameterSpec* swept = findParameter(asked.schema(), parameters.sweep()->key);
+        QCOMPARE(listener.labels.back(), std::string()); // the end
+        listener.labels.pop_back();
         for (const std::string& label : listener.labels) { // as the form calls it: 192 MiB
             const auto& values = parameters.sweep()->values;
             QVERIFY2(std::any_of(values.begin(), values.end(),
