@@ -2,7 +2,7 @@
 // JSON read with errors that name the place, written with stable key order. Documents are
 // nlohmann::ordered_json; a Reader walks them and turns every wrong type, missing key or foreign
 // value into an Error such as `predicted.figures.peak.value: expected a number, found "12 GB"`.
-// Hostile input is bounded before it is built: size, nesting depth, element count.
+// Hostile input is bounded before it is built: size, nesting depth, element count, keys of an object.
 #pragma once
 
 #include "core/base/result.h"
@@ -23,9 +23,10 @@ struct JsonLimits
     std::size_t bytes = 256u << 20;
     int depth = 64;
     std::size_t elements = 20'000'000;
+    std::size_t keys = 100'000; ///< of one object; those that come again included
 };
 
-/// Errors: json.syntax with "line L, column C" as place, json.limit.
+/// Errors: json.syntax and json.limit, with "line L, column C" as place.
 Result<Json> parseJson(std::string_view text, const JsonLimits& limits = {});
 
 /// Two-space indent, invalid UTF-8 replaced, NaN and infinities as null, final newline.

@@ -2,6 +2,7 @@
 #include "core/base/json_shape.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -9,18 +10,26 @@ namespace memscape {
 
 namespace {
 
+/// What a text goes beyond; bytes count from 1, 0 is nowhere.
 struct Shape
 {
     int depth = 0;
     std::size_t elements = 0;
-    std::size_t tooDeep = 0; ///< byte of the first bracket beyond the limit, from 1; 0 without
+    std::size_t tooDeep = 0;     ///< the first bracket beyond the limit
+    std::size_t tooMany = 0;     ///< the first element beyond it
+    std::size_t tooManyKeys = 0; ///< the colon of the first key beyond it
 };
 
-Shape shapeOf(std::string_view text, int depthLimit)
+Shape shapeOf(std::string_view text, const JsonLimits& limits)
 {
     Shape shape;
     int depth = 0;
+    std::vector<std::size_t> keys(std::size_t(limits.depth) + 1); // of the open object at each depth
     bool inString = false;
+    const auto countElement = [&](std::size_t i) {
+        if (++shape.elements > limits.elements && shape.tooMany == 0)
+            shape.tooMany = i + 1;
+    };
     for (std::size_t i = 0; i < text.size(); ++i) {
         const char c = text[i];
         if (inString) {
@@ -30,18 +39,25 @@ Shape shapeOf(std::string_view text, int depthLimit)
                 inString = false;
             continue;
         }
+        const bool isCounted = depth >= 0 && depth <= limits.depth;
         switch (c) {
         case '"': inString = true; break;
         case '[':
         case '{':
-            ++shape.elements;
+            countElement(i);
             shape.depth = std::max(shape.depth, ++depth);
-            if (depth > depthLimit && shape.tooDeep == 0)
+            if (depth > limits.depth && shape.tooDeep == 0)
                 shape.tooDeep = i + 1;
+            if (depth >= 0 && depth <= limits.depth)
+                keys[std::size_t(depth)] = 0;
             break;
         case ']':
         case '}': --depth; break;
-        case ',': ++shape.elements; break;
+        case ',': countElement(i); break;
+        case ':':
+            if (isCounted && ++keys[std::size_t(depth)] > limits.keys && shape.tooManyKeys == 0)
+                shape.tooManyKeys = i + 1;
+            break;
         default: break;
         }
     }
@@ -60,17 +76,19 @@ std::string jsonPlace(std::string_view text, std::size_t byte)
 
 Result<void> checkJsonShape(std::string_view text, const JsonLimits& limits)
 {
+    const auto tooLarge = [&](std::string message, std::size_t byte) {
+        return fail("json.limit", std::move(message), "check that this is the right file: what Memscape writes is smaller",
+                    byte > 0 ? jsonPlace(text, byte) : std::string());
+    };
     if (text.size() > limits.bytes)
-        return fail("json.limit", fmt::format("larger than {} MiB", limits.bytes >> 20));
-    const Shape shape = shapeOf(text, limits.depth);
-    if (shape.depth > limits.depth) {
-        return fail("json.limit",
-                    fmt::format("nested {} deep, at most {} is read", shape.depth, limits.depth), {},
-                    jsonPlace(text, shape.tooDeep));
-    }
-    if (shape.elements > limits.elements)
-        return fail("json.limit", fmt::format("{} elements, at most {} are read", shape.elements,
-                                              limits.elements));
+        return tooLarge(fmt::format("larger than {} MiB", limits.bytes >> 20), 0);
+    const Shape shape = shapeOf(text, limits);
+    if (shape.tooDeep > 0)
+        return tooLarge(fmt::format("nested {} deep, at most {} is read", shape.depth, limits.depth), shape.tooDeep);
+    if (shape.tooMany > 0)
+        return tooLarge(fmt::format("{} elements, at most {} are read", shape.elements, limits.elements), shape.tooMany);
+    if (shape.tooManyKeys > 0)
+        return tooLarge(fmt::format("an object with more than {} keys", limits.keys), shape.tooManyKeys);
     return {};
 }
 

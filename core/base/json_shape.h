@@ -10,8 +10,8 @@ namespace memscape {
 /// "line 3, column 8" of the byte-th character, counted from 1.
 std::string jsonPlace(std::string_view text, std::size_t byte);
 
-/// json.limit when parseJson() would refuse the text for its size, its nesting or its elements; the
-/// place of nesting is that of the first bracket that is too deep.
+/// json.limit when parseJson() would refuse the text for its size, its nesting, its elements or an object's keys; the
+/// place is that of the first one beyond the limit.
 Result<void> checkJsonShape(std::string_view text, const JsonLimits& limits = {});
 
 /// The same for a text of our own that is about to be saved: nothing is written that cannot be opened.

@@ -134,7 +134,7 @@ void append(StoredModel& model, StoredTensor tensor)
 
 Result<Json> jsonAt(const fs::path& path, std::string_view text)
 {
-    auto json = parseJson(text, {.bytes = headerLimit, .depth = 8, .elements = 5'000'000});
+    auto json = parseJson(text, {.bytes = headerLimit, .depth = 8, .elements = 5'000'000, .keys = 1'000'000});
     if (!json) {
         Error error = json.error();
         error.place = path.string() + (error.place.empty() ? "" : ", " + error.place);

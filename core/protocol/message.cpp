@@ -178,6 +178,8 @@ Result<Json> parsedLine(std::string_view line)
     if (line.size() > lineLimit)
         return fail("protocol.limit", fmt::format("a line of more than {} MiB", lineLimit >> 20));
     auto json = parseJson(line);
+    if (!json && json.error().code == "json.limit")
+        return fail("protocol.limit", json.error().message, "what a worker sends is smaller: restart the workers", json.error().place);
     if (!json || !json->is_object()) {
         return fail("protocol.syntax",
                     fmt::format("not a message: \"{}\"", quotedForMessage(line)),

@@ -20,6 +20,7 @@ private slots:
     void saysWhenTheTextWasCutOff();
     void refusesHostileShapes();
     void aNumberTooLargeHasAPlace();
+    void anObjectHasSoManyKeys();
     void aRepeatedKeyTakesTheLastValue();
     void keysCostNearlyLinearEffort();
     void curvesAreOneLine();
@@ -69,8 +70,24 @@ void TestJson::aNumberTooLargeHasAPlace()
     QCOMPARE(json.error().code, std::string("json.syntax"));
     QCOMPARE(json.error().place, std::string("line 2, column 7"));
     QCOMPARE(json.error().message, std::string("-1e309 is larger than any number that is read"));
-    // The 65th bracket is the first that is too deep.
+    // The 65th bracket is the first that is too deep, the third comma makes the fourth element.
     QCOMPARE(parseJson("{\"a\":\n" + std::string(100, '[')).error().place, std::string("line 2, column 64"));
+    QCOMPARE(parseJson("[1,2,\n3,4]", {.elements = 3}).error().place, std::string("line 2, column 2"));
+}
+
+void TestJson::anObjectHasSoManyKeys()
+{
+    const JsonLimits limits{.keys = 3};
+    // Only keys of one and the same object are counted together: not those of its members, of its neighbours, or in texts.
+    QVERIFY(parseJson(R"({"a": {"a": 1, "b": 2}, "b": [{"a": 1}, {"a": 1, "b": 2, "c": 3}], "c": "x:y:z:"})", limits));
+    const auto json = parseJson("{\"a\": {\"a\": 1, \"b\": {}, \"c\": 3,\n \"d\": 4}}", limits);
+    QCOMPARE(json.error().code, std::string("json.limit"));
+    QCOMPARE(json.error().place, std::string("line 2, column 5"));
+    QCOMPARE(json.error().message, std::string("an object with more than 3 keys"));
+    QVERIFY(!json.error().hint.empty());
+    QCOMPARE(checkReadable(R"({"a":1,"b":2,"c":3,"d":4})", limits).error().code, std::string("document.limit"));
+    // What is no JSON at all reaches the parser, which says so.
+    QCOMPARE(parseJson("}}:::::{\"a\":1}", limits).error().code, std::string("json.syntax"));
 }
 
 void TestJson::aRepeatedKeyTakesTheLastValue()

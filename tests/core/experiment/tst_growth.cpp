@@ -38,7 +38,7 @@ struct Growth
     double exponent;
     std::function<Work(int)> prepared; ///< for a size, whatever is not part of the work done
 
-    bool work(const Work& one) const { return one(); } // callgrind knows it by this name
+    [[gnu::noinline]] bool work(const Work& one) const { return one(); } // callgrind knows it by this name
 };
 
 std::string joined(int count, const std::function<std::string(int)>& part, const char* between = ",")

@@ -19,6 +19,7 @@ private slots:
     void anotherVersionIsReadFarEnough();
     void linesComeWholeHoweverTheyAreCut();
     void anEndlessLineIsRefused();
+    void tooManyKeysAreRefusedInTheirPlace();
 };
 
 void TestMessage::everyEventReadsBack()
@@ -128,6 +129,17 @@ void TestMessage::anEndlessLineIsRefused()
     QVERIFY(!reader.feed(good + std::string(lineLimit + 1, 'x')).has_value());
     QCOMPARE(reader.feed("\n").value().size(), std::size_t(1)); // the good line before it is not lost
     QCOMPARE(reader.feed("{\"a\":1}\n").value().size(), std::size_t(1)); // the next line is whole again
+}
+
+void TestMessage::tooManyKeysAreRefusedInTheirPlace()
+{
+    std::string keys = "\"figure 0\": {}";
+    for (std::size_t i = 1; i < JsonLimits{}.keys + 1; ++i)
+        keys += ", \"figure " + std::to_string(i) + "\": {}";
+    const auto event = decodeEvent(R"({"type": "sample", "id": 7, "key": "x", "x": 1, "figures": {)" + keys + "}}");
+    QCOMPARE(event.error().code, std::string("protocol.limit"));
+    QVERIFY2(event.error().place.starts_with("line 1, column "), event.error().text().c_str());
+    QVERIFY(!event.error().hint.empty());
 }
 
 QTEST_GUILESS_MAIN(TestMessage)
