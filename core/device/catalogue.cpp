@@ -18,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t deviceFileLimit = 16u << 20;
-
 std::string environment(const char* name)
 {
     const char* value = std::getenv(name);

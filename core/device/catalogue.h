@@ -17,6 +17,9 @@ std::filesystem::path resourcesFolder();
 /// `problems` and left out. Reads all files: keep the answer rather than asking again.
 std::vector<Device> catalogue(std::vector<Error>* problems = nullptr);
 
+/// B. A larger device file is not read, and a larger calibration not kept.
+inline constexpr std::size_t deviceFileLimit = 16u << 20;
+
 /// "cpu" describes this machine (applying the saved calibration when there is one); "nvidia-h200" is
 /// looked up in the catalogue; anything with a slash or ending in .json is read as a device file.
 /// "cuda:0" is answered by the CUDA backend, not here: device.missing with that hint.

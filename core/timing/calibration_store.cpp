@@ -2,6 +2,7 @@
 #include "core/timing/calibration_store.h"
 
 #include "core/base/file.h"
+#include "core/base/json_shape.h"
 #include "core/device/catalogue.h"
 #include "core/timing/calibration_check.h"
 
@@ -44,7 +45,12 @@ Result<std::filesystem::path> keepCalibration(const std::string& id, const Devic
                     "calibrate again when the machine is quieter, or use it anyway");
     std::error_code ignored; // writing says what is wrong
     std::filesystem::create_directories(path.parent_path(), ignored);
-    MEMSCAPE_CHECK(writeFileAtomically(path, jsonText(deviceToJson(calibrated))));
+    const std::string text = jsonText(deviceToJson(calibrated));
+    if (const auto readable = checkJsonShape(text, {.bytes = deviceFileLimit}); !readable)
+        return fail("document.limit",
+                    fmt::format("the calibration is not kept, because it could not be read again: {}", readable.error().message),
+                    staysInUse(path));
+    MEMSCAPE_CHECK(writeFileAtomically(path, text));
     return path;
 }
 

@@ -13,7 +13,7 @@ namespace memscape {
 enum class Keep { WhenGood, Anyway };
 
 /// Keeps `calibrated` for the live device `id` and says where. Errors: run.impossible, run.grade (with
-/// what stays in use; not with Keep::Anyway), those of writing the file.
+/// what stays in use; not with Keep::Anyway), document.limit (it could not be read again), those of writing the file.
 Result<std::filesystem::path> keepCalibration(const std::string& id, const Device& calibrated, Keep keep);
 
 /// Predictions of `id` go back to the description. False when there was no calibration.

@@ -2,8 +2,7 @@
 // How the effort grows with the size of what is read, written or predicted: each work is done at n, 2n and 4n, and twice
 // the size may take at most 2^k as many allocations and allocated bytes, with k promised here. Constant parts make the
 // growth smaller, never larger. What an allocator does not see, comparisons of numbers and keys, is left out: of the
-// parser tst_json counts them, and callgrind counts instructions of any row:
-//   valgrind --tool=callgrind --collect-atstart=no --toggle-collect='*Growth*work*' --dump-after='*Growth*work*' tst_growth reading:ROW
+// parser tst_json counts them.
 #include "core/access/views/view_operation.h"
 #include "core/access/views/view_step.h"
 #include "core/base/file.h"
@@ -37,8 +36,6 @@ struct Growth
     int n;
     double exponent;
     std::function<Work(int)> prepared; ///< for a size, whatever is not part of the work done
-
-    [[gnu::noinline]] bool work(const Work& one) const { return one(); } // callgrind knows it by this name
 };
 
 std::string joined(int count, const std::function<std::string(int)>& part, const char* between = ",")
@@ -331,7 +328,7 @@ private:
             const Work work = growth.prepared(size);
             QVERIFY(work()); // whatever is made once and kept is made
             const test::Allocations before = test::allocationsSoFar();
-            QVERIFY(growth.work(work));
+            QVERIFY(work());
             const test::Allocations after = test::allocationsSoFar();
             taken.push_back({after.count - before.count, after.bytes - before.bytes});
         }
