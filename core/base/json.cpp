@@ -50,8 +50,10 @@ Error syntaxError(std::string_view text, const JsonBuilder::Fault& fault)
 /// it holds anything else.
 std::size_t plainArrayEnd(std::string_view compact, std::size_t begin)
 {
-    const std::size_t end = compact.find_first_of("[]{\"", begin + 1);
-    return end != std::string_view::npos && compact[end] == ']' ? end + 1 : 0;
+    std::size_t end = begin + 1; // find_first_of() asks for every character among the four by a call
+    while (end < compact.size() && compact[end] != '[' && compact[end] != ']' && compact[end] != '{' && compact[end] != '"')
+        ++end;
+    return end < compact.size() && compact[end] == ']' ? end + 1 : 0;
 }
 
 /// A string from its opening quote to behind its closing one.

@@ -2,6 +2,7 @@
 #include "core/experiment/answer.h"
 
 #include "core/base/cancellation.h"
+#include "core/experiment/by_key.h"
 #include "core/experiment/experiment.h"
 
 #include <algorithm>
@@ -56,8 +57,9 @@ bool isIn(const std::vector<std::string>& keys, const std::string& key)
 Figures measuredFirst(const Figures& predicted, const Figures& measured)
 {
     Figures figures = predicted;
+    const ByKey others(measured);
     for (Figure& figure : figures) {
-        const Figure* other = findFigure(measured, figure.key);
+        const Figure* other = others.find(figure.key);
         if (other && (!other->isNumber() || std::isfinite(other->number())))
             figure.value = other->value;
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/comparison.h"
 
+#include "core/experiment/by_key.h"
+
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <set>
 
@@ -57,16 +58,6 @@ private:
     std::vector<std::pair<double, std::size_t>> m_sorted;
 };
 
-/// The first of `all` under each key.
-template<typename Keyed>
-std::map<std::string_view, const Keyed*> byKey(const std::vector<Keyed>& all)
-{
-    std::map<std::string_view, const Keyed*> found;
-    for (const Keyed& one : all)
-        found.try_emplace(one.key, &one);
-    return found;
-}
-
 SeriesComparison compareOne(const Series& predicted, const Series& measured)
 {
     SeriesComparison result{predicted.key, nan, nan, nan, 0};
@@ -116,15 +107,15 @@ Verdict verdictOf(double lowA, double highA, double lowB, double highB, bool les
 Comparison compare(const Outcome& predicted, const Outcome& measured)
 {
     Comparison comparison;
-    const auto figures = byKey(measured.figures);
+    const ByKey figures(measured.figures);
     for (const Figure& figure : predicted.figures) {
-        if (const auto other = figures.find(figure.key); other != figures.end())
-            comparison.figures.push_back(compareFigure(figure, *other->second));
+        if (const Figure* other = figures.find(figure.key))
+            comparison.figures.push_back(compareFigure(figure, *other));
     }
-    const auto curves = byKey(measured.series);
+    const ByKey curves(measured.series);
     for (const Series& series : predicted.series) {
-        if (const auto other = curves.find(series.key); other != curves.end())
-            comparison.series.push_back(compareOne(series, *other->second));
+        if (const Series* other = curves.find(series.key))
+            comparison.series.push_back(compareOne(series, *other));
     }
     return comparison;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One file that can be mailed, printed or put on a server: styles and charts inside, no script, and a
 // content security policy that forbids what a hostile record might smuggle past the escaping.
+#include "core/experiment/by_key.h"
 #include "core/report/memory_tables.h"
 #include "core/report/overview.h"
 #include "core/report/report.h"
@@ -147,16 +148,17 @@ std::string sideBySide(const std::string& figures)
 std::string chartsHtml(const Record& record)
 {
     std::string out;
-    const auto add = [&out](const Series* predicted, const Series* measured) {
-        if (drawable(predicted) || drawable(measured))
-            out += figureHtml(predicted, measured, {});
+    const auto add = [&out](const Series* one, const Series* other) {
+        if (drawable(one) || drawable(other))
+            out += figureHtml(one, other, {});
     };
+    const auto predicted = curvesOf(record.predicted), measured = curvesOf(record.measured);
     if (record.predicted)
         for (const Series& series : record.predicted->series)
-            add(&series, record.measured ? record.measured->findSeries(series.key) : nullptr);
+            add(&series, measured.find(series.key));
     if (record.measured)
         for (const Series& series : record.measured->series)
-            if (!record.predicted || !record.predicted->findSeries(series.key))
+            if (!predicted.find(series.key))
                 add(nullptr, &series);
     return sideBySide(out);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/overview.h"
 
+#include "core/experiment/by_key.h"
 #include "core/report/memory_tables.h"
 #include "core/report/summary.h"
 
@@ -78,12 +79,12 @@ HeadlineCurve headlineCurve(const Record& record)
 {
     const Figure* shown = figureShown(record);
     HeadlineCurve first;
+    const auto predicted = curvesOf(record.predicted), measured = curvesOf(record.measured);
     for (const auto* side : {&record.predicted, &record.measured}) {
         if (!*side)
             continue;
         for (const Series& series : (*side)->series) {
-            const HeadlineCurve both{record.predicted ? record.predicted->findSeries(series.key) : nullptr,
-                                     record.measured ? record.measured->findSeries(series.key) : nullptr};
+            const HeadlineCurve both{predicted.find(series.key), measured.find(series.key)};
             if (!hasPoints(both.predicted) && !hasPoints(both.measured))
                 continue;
             if (shown && series.key == shown->key)

@@ -2,9 +2,11 @@
 #include "core/report/summary.h"
 
 #include "core/experiment/answer.h"
+#include "core/experiment/by_key.h"
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -19,30 +21,26 @@ constexpr std::size_t longestRow = 2000; // points of a series that a table for 
 std::vector<std::string> figureKeys(const Record& record)
 {
     std::vector<std::string> keys;
+    std::set<std::string_view> seen;
     for (const auto* side : {&record.predicted, &record.measured}) {
         if (!*side)
             continue;
         for (const Figure& figure : (*side)->figures)
-            if (std::find(keys.begin(), keys.end(), figure.key) == keys.end())
+            if (seen.insert(figure.key).second)
                 keys.push_back(figure.key);
     }
     return keys;
 }
 
-std::string errorText(const Comparison& comparison, const Figure* predicted, const Figure* measured)
+std::string errorText(const FigureComparison* line, const Figure* predicted, const Figure* measured)
 {
-    if (!predicted || !measured)
+    if (!line || !predicted || !measured)
         return "–";
-    for (const FigureComparison& line : comparison.figures) {
-        if (line.key != predicted->key)
-            continue;
-        if (!predicted->isNumber() || !measured->isNumber())
-            return line.agree ? "same" : "differs";
-        if (predicted->isCounted || measured->isCounted)
-            return "counted";
-        return signedPercentText(line.error);
-    }
-    return "–";
+    if (!predicted->isNumber() || !measured->isNumber())
+        return line->agree ? "same" : "differs";
+    if (predicted->isCounted || measured->isCounted)
+        return "counted";
+    return signedPercentText(line->error);
 }
 
 /// The baseline's value and how far the shown one is from it.
@@ -101,13 +99,13 @@ struct Pair
 std::vector<Pair> seriesPairs(const Record& record)
 {
     std::vector<Pair> pairs;
+    const auto predicted = curvesOf(record.predicted), measured = curvesOf(record.measured);
     if (record.predicted)
         for (const Series& series : record.predicted->series)
-            pairs.push_back(
-                {&series, record.measured ? record.measured->findSeries(series.key) : nullptr});
+            pairs.push_back({&series, measured.find(series.key)});
     if (record.measured)
         for (const Series& series : record.measured->series)
-            if (!record.predicted || !record.predicted->findSeries(series.key))
+            if (!predicted.find(series.key))
                 pairs.push_back({nullptr, &series});
     std::erase_if(pairs, [](const Pair& p) { return !anyValue(p.predicted) && !anyValue(p.measured); });
     return pairs;
@@ -232,17 +230,18 @@ TextTable figuresTable(const Record& record, const Record* baseline, ByteStyle s
         table.columns.push_back({"vs baseline", true});
     }
     const Comparison comparison = record.comparison();
+    const ByKey errors(comparison.figures);
+    const auto predictedFigures = figuresOf(record.predicted), measuredFigures = figuresOf(record.measured);
     for (const std::string& key : figureKeys(record)) {
-        const Figure* predicted
-            = record.predicted ? findFigure(record.predicted->figures, key) : nullptr;
-        const Figure* measured = record.measured ? findFigure(record.measured->figures, key) : nullptr;
+        const Figure* predicted = predictedFigures.find(key);
+        const Figure* measured = measuredFigures.find(key);
         std::vector<std::string> row{(predicted ? predicted : measured)->label};
         if (record.predicted)
             row.push_back(predicted ? predicted->text(style) : "–");
         if (record.measured)
             row.push_back(measured ? measured->text(style) : "–");
         if (both)
-            row.push_back(errorText(comparison, predicted, measured));
+            row.push_back(errorText(errors.find(key), predicted, measured));
         if (baseline)
             appendBaseline(row, predicted, measured, *baseline, style);
         table.rows.push_back(std::move(row));
@@ -280,8 +279,9 @@ TextTable errorsTable(const Record& record)
     TextTable table{{{"curve", false}, {"points", true}, {"median error", true},
                      {"largest error", true}, {"at", true}},
                     {}};
+    const auto predicted = curvesOf(record.predicted);
     for (const SeriesComparison& line : record.comparison().series) {
-        const Series* series = record.predicted->findSeries(line.key);
+        const Series* series = predicted.find(line.key);
         if (line.points == 0 || !series)
             continue;
         const auto& values = series->x.values;
