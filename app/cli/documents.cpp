@@ -5,7 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/checkpoint/chain.h"
-#include "core/experiment/record.h"
+#include "core/experiment/study_size.h"
 #include "core/network/inventory.h"
 #include "core/network/model_config.h"
 
@@ -33,13 +33,15 @@ Result<std::string> describeRecord(const Json& json)
     return fmt::format("record of {} on {}, {}", record.experiment, device, sidesText(record));
 }
 
-Result<std::string> describeStudy(const Json& json)
+Result<std::string> describeStudy(const Json& json, std::string_view text)
 {
     MEMSCAPE_TRY(study, studyFromJson(json));
     if (study.newer)
         return fail("document.newer", "this study was written by a newer Memscape",
                     "it opens read-only; update Memscape to check it", "version");
-    return fmt::format("study of {} record{}", study.records.size(), study.records.size() == 1 ? "" : "s");
+    const auto heavy = heavyStudyNote(text, study);
+    return fmt::format("study of {} record{}{}", study.records.size(), study.records.size() == 1 ? "" : "s",
+                       heavy ? ". Caution: " + heavy->text() : "");
 }
 
 Result<std::string> describeDevice(const Json& json)
@@ -122,7 +124,7 @@ Result<std::string> describeDocument(std::string_view text)
     if (format == "memscape-record")
         return describeRecord(json);
     if (format == "memscape-study")
-        return describeStudy(json);
+        return describeStudy(json, text);
     if (format == "memscape-device")
         return describeDevice(json);
     return describeChain(json);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/experiment/study_size.h"
 #include "core/report/report.h"
 
 #include "app/cli/commands.h"
@@ -11,13 +12,22 @@ namespace memscape::cli {
 
 namespace {
 
+std::string nameOf(const std::string& path)
+{
+    return path == "-" ? "standard input" : path;
+}
+
 Result<Study> studyOf(const std::string& path)
 {
     MEMSCAPE_TRY(text, readText(path));
     MEMSCAPE_TRY(json, parseJson(text));
     MEMSCAPE_TRY(format, documentFormat(json));
-    if (format == "memscape-study")
-        return studyFromJson(json);
+    if (format == "memscape-study") {
+        MEMSCAPE_TRY(study, studyFromJson(json));
+        if (const auto heavy = heavyStudyNote(text, study))
+            note(fmt::format("{}: {}", nameOf(path), heavy->text()));
+        return study;
+    }
     if (format != "memscape-record")
         return fail("document.format", fmt::format("this is a {}, not a record or a study", format),
                     "memscape-cli check says what a file is");
@@ -32,8 +42,7 @@ Error inFile(Error error, const std::string& path)
 {
     if (error.code.starts_with("file."))
         return error; // its message has the path
-    const std::string name = path == "-" ? "standard input" : path;
-    error.place = error.place.empty() ? name : name + ": " + error.place;
+    error.place = error.place.empty() ? nameOf(path) : nameOf(path) + ": " + error.place;
     return error;
 }
 

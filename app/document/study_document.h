@@ -13,7 +13,7 @@
 #pragma once
 
 #include "app/document/change_event.h"
-#include "core/experiment/record.h"
+#include "core/experiment/study_size.h"
 
 #include <QDateTime>
 #include <QObject>
@@ -43,6 +43,15 @@ struct PageState
     bool operator==(const PageState&) const = default;
 };
 
+/// A document's file as it was read.
+struct ReadDocument
+{
+    std::string text;
+    Json json;
+};
+/// Errors: file.* (the message names the file), json.* (it does not).
+Result<ReadDocument> readDocument(const QString& path);
+
 /// "cpu" of another machine is not this one: it gets an id of its own ("cpu of AMD EPYC"), so that its
 /// measurements do not stand beside predictions for this machine; and the plain one where it is this.
 void tellMachinesApart(std::vector<Record>& records);
@@ -70,10 +79,16 @@ public:
     /// What was left out on opening (a page's parameters that no longer fit, say), for a banner.
     const std::vector<Error>& openingNotes() const { return m_openingNotes; }
 
+    /// study.heavy: the study as it was opened or saved last is so large that the user is told.
+    const std::optional<Error>& sizeNote() const { return m_sizeNote; }
+    void setHeavyBytes(std::size_t bytes) { m_heavyBytes = bytes; } ///< so that tests need no large file
+
     void newStudy();
     /// The old study stays when this fails. A record file opens as an untitled study of one.
     /// Errors: file.*, json.*, document.*.
     Result<void> open(const QString& path);
+    /// The same with what stands in the file just now, for who has looked at it.
+    Result<void> open(const QString& path, ReadDocument file);
     /// Discards modifications and reads the file again.
     Result<void> reload();
     enum class Overwrite { No, Yes };
@@ -175,6 +190,8 @@ private:
     bool m_changedOnDisk = false;
     std::pair<QDateTime, qint64> m_stamp{{}, -1}; // of the file that m_changedOnDisk is about
     std::vector<Error> m_openingNotes;
+    std::optional<Error> m_sizeNote;
+    std::size_t m_heavyBytes = heavyStudyBytes;
     std::unique_ptr<QLockFile> m_lock;
     QFileSystemWatcher* m_watcher;
     QTimer* m_diskTimer;

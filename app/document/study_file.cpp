@@ -103,6 +103,7 @@ void StudyDocument::replaceStudy(Study study)
     readView();
     m_study.view = Json::object(); // lives in m_pages from here on
     m_changedOnDisk = false;
+    m_sizeNote.reset();
     m_undo->clear();
     m_undo->setClean();
     emitEvent(StudyReset{});
@@ -150,12 +151,26 @@ void tellMachinesApart(std::vector<Record>& records)
     }
 }
 
-Result<void> StudyDocument::open(const QString& path)
+Result<ReadDocument> readDocument(const QString& path)
 {
     MEMSCAPE_TRY(text, readFile(pathOf(path)));
-    MEMSCAPE_TRY(json, inFile(parseJson(text), path));
-    if (documentFormat(json) == "memscape-record") {
-        MEMSCAPE_TRY(record, inFile(recordFromJson(json), path));
+    MEMSCAPE_TRY(json, parseJson(text));
+    return ReadDocument{std::move(text), std::move(json)};
+}
+
+Result<void> StudyDocument::open(const QString& path)
+{
+    auto file = readDocument(path);
+    if (!file && !file.error().code.starts_with("file."))
+        file = inFile(std::move(file), path);
+    MEMSCAPE_TRY(read, std::move(file));
+    return open(path, std::move(read));
+}
+
+Result<void> StudyDocument::open(const QString& path, ReadDocument file)
+{
+    if (documentFormat(file.json) == "memscape-record") {
+        MEMSCAPE_TRY(record, inFile(recordFromJson(file.json), path));
         newStudy(); // without a file: saving must not put a study in the place of a record
         Study study;
         study.records.push_back(std::move(record));
@@ -163,7 +178,8 @@ Result<void> StudyDocument::open(const QString& path)
         replaceStudy(std::move(study));
         return {};
     }
-    MEMSCAPE_TRY(study, inFile(studyFromJson(json), path));
+    MEMSCAPE_TRY(study, inFile(studyFromJson(file.json), path));
+    file.json = nullptr; // as large as the study
     adoptLock(path);
     if (study.newer) {
         m_readOnly =
@@ -177,10 +193,12 @@ Result<void> StudyDocument::open(const QString& path)
                            utf8(tr("%1 may not be written").arg(QFileInfo(path).fileName())),
                            utf8(path), utf8(tr("save under another name"))};
     }
-    m_hash = hashOf(text);
+    m_hash = hashOf(file.text);
+    auto sizeNote = heavyStudyNote(file.text, study, m_heavyBytes);
     setFileName(path);
     tellMachinesApart(study.records);
     replaceStudy(std::move(study));
+    m_sizeNote = std::move(sizeNote);
     return {};
 }
 
@@ -254,6 +272,7 @@ Result<void> StudyDocument::write(const QString& path)
     MEMSCAPE_CHECK(checkReadable(content)); // what is on disk stays when this one could not be opened
     MEMSCAPE_CHECK(writeFileAtomically(pathOf(path), content));
     m_hash = hashOf(content);
+    m_sizeNote = heavyStudyNote(content, m_study, m_heavyBytes);
     m_changedOnDisk = false;
     m_stamp = {{}, -1}; // look at the next notice
     m_undo->setClean();

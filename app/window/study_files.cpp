@@ -14,6 +14,8 @@
 #include <QMenu>
 #include <QMessageBox>
 
+#include <utility>
+
 namespace memscape {
 
 namespace {
@@ -22,6 +24,7 @@ constexpr auto diskTopic = "disk";
 constexpr qint64 largestConfig = 4 << 20; ///< B; a network's configuration is a few kB
 constexpr auto readOnlyTopic = "readonly";
 constexpr auto saveTopic = "save";
+constexpr auto sizeTopic = "size";
 
 SaveAnswer askInBox(QWidget* window, const QString& name)
 {
@@ -38,13 +41,6 @@ SaveAnswer askInBox(QWidget* window, const QString& name)
     default:
         return SaveAnswer::Cancel;
     }
-}
-
-Result<std::string> formatOf(const QString& path)
-{
-    MEMSCAPE_TRY(content, readFile(std::filesystem::path(path.toStdString())));
-    MEMSCAPE_TRY(json, parseJson(content));
-    return documentFormat(json);
 }
 
 /// By its name, or by what every Hugging Face configuration says. A broken config.json is one too:
@@ -108,8 +104,11 @@ StudyFiles::StudyFiles(StudyDocument& document, Settings& settings, Banner& bann
 
 void StudyFiles::documentChanged(const ChangeEvent& event)
 {
-    if (std::holds_alternative<StudyReset>(event))
-        m_banner.closeTopic(QString::fromLatin1(saveTopic)); // it was about the study before
+    if (std::holds_alternative<StudyReset>(event)) { // these were about the study before
+        m_banner.closeTopic(QString::fromLatin1(saveTopic));
+        m_banner.closeTopic(QString::fromLatin1(sizeTopic));
+        m_saidSize = false;
+    }
     if (!std::holds_alternative<FileChanged>(event))
         return;
     const QString topic = QString::fromLatin1(diskTopic);
@@ -163,7 +162,8 @@ bool StudyFiles::openPath(const QString& path)
         emit modelFileOpened(path);
         return true;
     }
-    const auto format = formatOf(path);
+    auto file = readDocument(path);
+    const auto format = file ? documentFormat(file->json) : Result<std::string>(fail(file.error()));
     if (!format) {
         Error error = format.error();
         if (error.message.find(path.toStdString()) == std::string::npos) {
@@ -187,17 +187,18 @@ bool StudyFiles::openPath(const QString& path)
         && !m_document.isModified();
     if (*format == "memscape-record" && !empty)
         return addRecord(path);
-    const bool opened = openStudy(path);
+    const bool opened = openStudy(path, std::move(*file));
     if (opened && *format == "memscape-record")
         emit recordOpened();
     return opened;
 }
 
-bool StudyFiles::openStudy(const QString& path)
+bool StudyFiles::openStudy(const QString& path, ReadDocument file)
 {
+    const bool mayBeSaved = m_document.isModified(); // into that very file
     if (!mayClose())
         return false;
-    const auto opened = m_document.open(path);
+    const auto opened = mayBeSaved ? m_document.open(path) : m_document.open(path, std::move(file));
     if (!opened) {
         m_banner.showError(opened.error(), path);
         if (opened.error().code == "file.missing")
@@ -206,6 +207,7 @@ bool StudyFiles::openStudy(const QString& path)
     }
     m_settings.addRecentFile(path);
     showOpeningNotes();
+    showSize();
     showReadOnly();
     return true;
 }
@@ -274,6 +276,18 @@ void StudyFiles::showOpeningNotes()
     }
 }
 
+/// Once for a study that has grown heavy, not at every save.
+void StudyFiles::showSize()
+{
+    const auto& note = m_document.sizeNote();
+    const bool wasSaid = std::exchange(m_saidSize, note.has_value());
+    if (!note)
+        m_banner.closeTopic(QString::fromLatin1(sizeTopic));
+    else if (!wasSaid)
+        m_banner.put({BannerKind::Warning, QString::fromStdString(note->message), QString::fromStdString(note->hint),
+                      QString::fromStdString(note->text()), {}, QString::fromLatin1(sizeTopic)});
+}
+
 void StudyFiles::showReadOnly()
 {
     const auto& reason = m_document.readOnlyReason();
@@ -319,6 +333,7 @@ void StudyFiles::saved()
     m_banner.closeTopic(QString::fromLatin1(diskTopic));
     m_banner.closeTopic(QString::fromLatin1(readOnlyTopic));
     m_banner.closeTopic(QString::fromLatin1(saveTopic));
+    showSize();
 }
 
 bool StudyFiles::saveFailed(const Error& error)
@@ -350,8 +365,10 @@ void StudyFiles::reload()
         return;
     if (const auto read = m_document.reload(); !read)
         m_banner.showError(read.error(), m_document.fileName());
-    else
+    else {
         m_banner.closeTopic(QString::fromLatin1(diskTopic));
+        showSize();
+    }
 }
 
 void StudyFiles::offerRecovery(Autosave& autosave)

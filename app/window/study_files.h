@@ -59,19 +59,21 @@ signals:
 
 private:
     void documentChanged(const ChangeEvent& event);
-    bool openStudy(const QString& path);
+    bool openStudy(const QString& path, ReadDocument file);
     bool addRecord(const QString& path);
     bool addDeviceFile(const QString& path);
     bool saveFailed(const Error& error);
     void saved();
     void discard(Autosave& autosave, const RecoverableStudy& study);
     void showOpeningNotes();
+    void showSize();
     void showReadOnly();
 
     StudyDocument& m_document;
     Settings& m_settings;
     Banner& m_banner;
     QWidget* m_window;
+    bool m_saidSize = false; ///< that this study is heavy
 };
 
 } // namespace memscape

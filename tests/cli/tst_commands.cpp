@@ -237,6 +237,24 @@ private slots:
         QVERIFY(cli({"report", "-", "--to", "csv", "-o", "-"}, ran.out).out.startsWith("stride,"));
     }
 
+    void aHeavyStudyIsSaid()
+    {
+        QByteArray record = cli({"predict", "stride", "--device", "nvidia-h200", "--json"}).out;
+        record.replace(record.indexOf('{'), 1, "{\"name\": \"long\", \"note\": \"" + QByteArray(64 << 20, 'x') + "\",");
+        QTemporaryDir folder;
+        QFile file(folder.filePath("heavy.memscape"));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("{\"format\": \"memscape-study\", \"version\": 1, \"title\": \"t\", \"records\": [" + record + "]}");
+        file.close();
+        const Ran checked = cli({"check", file.fileName()});
+        QCOMPARE(checked.code, 0);
+        QVERIFY2(checked.out.contains("“long” (64") && checked.out.contains("divide it"), checked.out.constData());
+        const Ran reported = cli({"report", file.fileName(), "--to", "csv"});
+        QCOMPARE(reported.code, 0);
+        QVERIFY2(reported.says("heavy.memscape: this study takes 64"), reported.err.constData());
+        QVERIFY(!reported.out.contains("this study"));
+    }
+
     void events()
     {
         const Ran ran = cli(QStringList{"measure"} + quickStride + QStringList{"--events"});

@@ -58,6 +58,31 @@ private slots:
         QCOMPARE(m_window->page()->parameters().number("stride"), 16.0);
     }
 
+    void aStudyThatGrowsHeavyIsSaidOnce()
+    {
+        const QString file = path("heavy.memscape");
+        m_window->files().askSaveName = [&] { return file; };
+        Record record = sampleRecord("stride", {});
+        record.name = "with a long note";
+        record.note = std::string(100'000, 'x');
+        m_window->document().setHeavyBytes(100'000);
+        m_window->document().addRecord(std::move(record));
+        QVERIFY(m_window->files().save());
+        const auto said = [&] { return m_window->banner().texts(); };
+        QCOMPARE(said().size(), 1);
+        QVERIFY2(said().first().contains("with a long note") && said().first().contains("KiB"), qPrintable(said().first()));
+        m_window->banner().closeTopic("size"); // as the user does
+        m_window->document().setTitle("again");
+        QVERIFY(m_window->files().save());
+        QVERIFY2(said().isEmpty(), qPrintable(said().join(u'\n')));
+        m_window->files().newStudy();
+        QVERIFY(m_window->files().openPath(file));
+        QCOMPARE(said().size(), 1);
+        m_window->document().removeRecord(0);
+        QVERIFY(m_window->files().save());
+        QVERIFY(said().isEmpty());
+    }
+
     void theExampleIsAStudyOfAnotherMachine()
     {
         m_window->document().addRecord(sampleRecord("stride", {}));

@@ -306,7 +306,7 @@ void TestCudaAttention::aSweepMeasuresEveryVersion()
     for (int version = 1; version <= cuda::flashVersions; ++version) {
         const Json& point = run->measurement.detail.at("points").at(std::size_t(version) - 1);
         QCOMPARE(point.at("flash").at("method").at("version").get<int>(), version);
-        QVERIFY(!point.at("flash").at("samples").empty());
+        QVERIFY(point.at("samples").at("flash_time").at("count").get<int>() > 0);
     }
 }
 

@@ -494,7 +494,7 @@ void TestCudaBackend::denseKernelsAreJudgedByTheDriftOfTheirClock()
     const auto capped = measure(*backend(), "precision", {"format=bf16", "m=2048,4096"}, sink);
     QVERIFY(capped.has_value());
     QCOMPARE(capped->provenance["grade"].get<std::string>(), std::string("A"));
-    const auto reason = capped->provenance["reason"].get<std::string>();
+    const auto reason = capped->measurement.detail["points"][0]["reason"].get<std::string>();
     QVERIFY2(reason.find("drift within the run") != std::string::npos, reason.c_str());
     QVERIFY2(reason.find("82 %") != std::string::npos, reason.c_str());
 

@@ -115,7 +115,7 @@ void TestCudaRoofline::whatIsMissingIsSaidOnce()
 void TestCudaRoofline::stopKeepsWhatWasMeasured()
 {
     test::Listener listener;
-    listener.stopAfter = 1000;
+    listener.stopAfter = 400;
     const auto run = measure(listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     QVERIFY(!run->complete);
