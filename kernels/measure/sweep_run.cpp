@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -253,8 +254,10 @@ private:
         std::vector<std::pair<double, MergedSamples>> sampled;
         std::size_t sets = 0;
         for (std::size_t i = 0; i < m_points.size(); ++i) {
-            sampled.emplace_back(m_points[i].x, m_measurer.samples(i));
-            sets += sampled.back().second.size();
+            MergedSamples samples = m_measurer.samples(i);
+            std::erase_if(samples, [](const auto& set) { return set.second.merged().empty(); }); // of a point that failed
+            sets += samples.size();
+            sampled.emplace_back(m_points[i].x, std::move(samples));
         }
         Json all = Json::array();
         for (const auto& [x, samples] : sampled) {

@@ -172,6 +172,8 @@ void TestSameShape::onePointThatFailsLeavesTheOthers()
         QVERIFY(!points[0].contains("error"));
         QCOMPARE(points[1]["error"].get<std::string>(), std::string("run.memory"));
         QVERIFY(!points[1]["reason"].get<std::string>().empty());
+        for (const Json& one : (*run)->provenance["samples"])
+            QVERIFY(one["x"] == points[0]["x"] && one["count"].get<int>() > 0);
         QVERIFY((*run)->complete);
     }
     for (const Sink* sink : {&hostSink, &gpuSink})
