@@ -25,8 +25,7 @@ public:
         writeOptimizer();
         writePrecision();
         writeSharding();
-        if (parameters.flag("clipping"))
-            m_json["gradient_clipping"] = 1.0;
+        m_json["gradient_clipping"] = parameters.flag("clipping") ? 1.0 : 0.0; // newer versions clip at 1 unless they are told
         noteTheRest();
     }
 
