@@ -419,7 +419,7 @@ void TestParameter::operationsAreCountedInFlop()
     QCOMPARE(flops.text(), std::string("120 GFLOP"));
     QCOMPARE(Figure({"flops", "operations", Unit::One, 12.0}).text(), std::string("12 FLOP"));
     // Other counts keep their digits: a number of parameters is not rounded.
-    QCOMPARE(Figure({"parameter_count", "parameters", Unit::One, 6738415616.0}).text(), std::string("6738415616"));
+    QCOMPARE(Figure({"parameter_count", "parameters", Unit::One, 6738415616.0}).text(), std::string("6\u202f738\u202f415\u202f616"));
 }
 
 QTEST_GUILESS_MAIN(TestParameter)
