@@ -56,15 +56,6 @@ std::size_t plainArrayEnd(std::string_view compact, std::size_t begin)
     return end < compact.size() && compact[end] == ']' ? end + 1 : 0;
 }
 
-/// A string from its opening quote to behind its closing one.
-std::size_t stringEnd(std::string_view compact, std::size_t begin)
-{
-    std::size_t i = begin + 1;
-    while (i < compact.size() && compact[i] != '"')
-        i += compact[i] == '\\' ? 2 : 1;
-    return std::min(i + 1, compact.size());
-}
-
 /// Compact JSON with an indent of two spaces, but samples and the values of curves on one line each: a
 /// line for every number makes a study several times as large.
 std::string laidOut(std::string_view compact)
@@ -77,7 +68,7 @@ std::string laidOut(std::string_view compact)
         const char c = compact[i];
         std::size_t whole = 0; // end of what is copied as it is
         if (c == '"')
-            whole = stringEnd(compact, i);
+            whole = jsonStringEnd(compact, i);
         else if (c == '[')
             whole = plainArrayEnd(compact, i);
         else if (c == '{' && compact[i + 1] == '}')

@@ -74,6 +74,14 @@ std::string jsonPlace(std::string_view text, std::size_t byte)
     return fmt::format("line {}, column {}", line, before.size() - lineStart + 1);
 }
 
+std::size_t jsonStringEnd(std::string_view text, std::size_t begin)
+{
+    std::size_t i = begin + 1;
+    while (i < text.size() && text[i] != '"')
+        i += text[i] == '\\' ? 2 : 1;
+    return std::min(i + 1, text.size());
+}
+
 Result<void> checkJsonShape(std::string_view text, const JsonLimits& limits)
 {
     const auto tooLarge = [&](std::string message, std::size_t byte) {

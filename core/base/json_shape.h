@@ -10,6 +10,9 @@ namespace memscape {
 /// "line 3, column 8" of the byte-th character, counted from 1.
 std::string jsonPlace(std::string_view text, std::size_t byte);
 
+/// Behind the closing quote of the string whose opening one is at `begin`; the text's end where it has none.
+std::size_t jsonStringEnd(std::string_view text, std::size_t begin);
+
 /// json.limit when parseJson() would refuse the text for its size, its nesting, its elements or an object's keys; the
 /// place is that of the first one beyond the limit.
 Result<void> checkJsonShape(std::string_view text, const JsonLimits& limits = {});

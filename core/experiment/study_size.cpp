@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/study_size.h"
 
+#include "core/base/json_shape.h"
 #include "core/base/quantity.h"
 #include "core/base/text.h"
 
@@ -14,15 +15,6 @@ namespace memscape {
 namespace {
 
 constexpr std::size_t namedRecords = 3; // of the largest
-
-/// The closing quote of the string that opens at `begin`, or the text's end.
-std::size_t closingQuote(std::string_view text, std::size_t begin)
-{
-    std::size_t at = begin + 1;
-    while (at < text.size() && text[at] != '"')
-        at += text[at] == '\\' ? 2 : 1;
-    return std::min(at, text.size());
-}
 
 std::string nameOf(const Record& record)
 {
@@ -42,10 +34,10 @@ std::vector<std::size_t> recordBytes(std::string_view text)
     for (std::size_t i = 0; i < text.size(); ++i) {
         switch (text[i]) {
         case '"': {
-            const std::size_t end = closingQuote(text, i);
+            const std::size_t end = jsonStringEnd(text, i);
             if (depth == 1)
-                key = text.substr(i + 1, end - i - 1);
-            i = end;
+                key = text.substr(i + 1, end - i - 2);
+            i = end - 1;
             break;
         }
         case '[':

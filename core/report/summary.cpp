@@ -347,10 +347,8 @@ std::string gradeText(const Record& record)
         if (!where->is_object() || !where->contains("grade") || !where->at("grade").is_string())
             continue;
         std::string text = "grade " + where->at("grade").get<std::string>();
-        for (const char* key : {"reason", "grade_reason"})
-            if (where->contains(key) && where->at(key).is_string())
-                return text + ": " + where->at(key).get<std::string>();
-        return text;
+        const bool hasReason = where->contains("reason") && where->at("reason").is_string();
+        return hasReason ? text + ": " + where->at("reason").get<std::string>() : text;
     }
     return {};
 }

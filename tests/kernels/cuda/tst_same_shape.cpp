@@ -7,7 +7,6 @@
 #include <QtTest>
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -34,7 +33,7 @@ public:
     bool isStopped = false;
 };
 
-/// The point that is asked for, without the curve around it, is small enough to be measured in moments.
+/// Two points of each, small enough to be measured in moments.
 const std::vector<std::pair<const char*, std::vector<std::string>>>& measuredExperiments()
 {
     static const std::vector<std::pair<const char*, std::vector<std::string>>> all{
