@@ -147,8 +147,7 @@ void addQuestions(CLI::App& app, Arguments& arguments)
     addDevice(predict, arguments, "for which device (default: cpu)");
     addJson(predict, arguments);
     addOutput(predict, arguments, "write the record to FILE");
-    predict
-        .add_option("--as", arguments.snippet, "the setting as lines for another program: pytorch, deepspeed")
+    predict.add_option("--as", arguments.snippet, "the setting as lines for another program: pytorch, deepspeed")
         ->type_name("PROGRAM")
         ->excludes("--json");
 
@@ -158,15 +157,15 @@ void addQuestions(CLI::App& app, Arguments& arguments)
     addDevice(measure, arguments, "on which device of this machine");
     addJson(measure, arguments);
     measure
-        .add_flag("--events", arguments.events, "JSON lines while it runs: started, progress, "
-                                                "sample, note, one done")
+        .add_flag("--events", arguments.events,
+                  "JSON lines while it runs: started, progress, "
+                  "sample, note, one done")
         ->excludes("--json");
-    measure.add_flag("--force", arguments.force,
-                     "also sizes that are predicted not to fit, in a process of its own");
+    measure.add_flag("--force", arguments.force, "also sizes that are predicted not to fit, in a process of its own");
     addOutput(measure, arguments, "write the record to FILE");
 
-    CLI::App& calibrate = addCommand(app, "calibrate", "measure a device once, for better predictions",
-                                     calibrateExamples);
+    CLI::App& calibrate =
+        addCommand(app, "calibrate", "measure a device once, for better predictions", calibrateExamples);
     addDevice(calibrate, arguments, "which device of this machine");
     addOutput(calibrate, arguments, "write the device to FILE instead");
     calibrate.add_flag("--use-anyway", arguments.anyway, "use the new one even if it has grade D");
@@ -184,12 +183,10 @@ void addDocuments(CLI::App& app, Arguments& arguments)
     report.add_flag("--comments", arguments.comments, "csv: lines with # on top that name the units");
 
     CLI::App& check = addCommand(app, "check", "is this file valid, and what is it?", checkExamples);
-    check.add_option("FILE", arguments.files, "any document; - is standard input")
-        ->type_name("")
-        ->required();
+    check.add_option("FILE", arguments.files, "any document; - is standard input")->type_name("")->required();
 
-    addDevice(addCommand(app, "selftest", "every kernel against its reference", selftestExamples),
-              arguments, "which device (default: every one here)");
+    addDevice(addCommand(app, "selftest", "every kernel against its reference", selftestExamples), arguments,
+              "which device (default: every one here)");
     addCommand(app, "worker", "measure for another program: JSON lines", workerExamples);
 }
 
@@ -238,9 +235,8 @@ Answered unexpectedWords(const CLI::App& app, const CLI::ExtrasError& problem)
 /// The first word that is not an option must be a command; CLI11 alone would not name near ones.
 std::optional<Answered> unknownCommand(const CLI::App& app, const std::vector<std::string>& words)
 {
-    const auto word = std::find_if(words.begin(), words.end(), [](const std::string& text) {
-        return !text.starts_with("-");
-    });
+    const auto word =
+        std::find_if(words.begin(), words.end(), [](const std::string& text) { return !text.starts_with("-"); });
     std::vector<std::string> names;
     for (const CLI::App* command : app.get_subcommands(nullptr))
         names.push_back(command->get_name());

@@ -16,7 +16,7 @@ struct Arguments
     std::vector<std::string> assignments; ///< "stride=4", as given
     std::string device;                   ///< empty: not given
     std::vector<std::string> files;
-    std::string format; ///< of a report
+    std::string format;  ///< of a report
     std::string snippet; ///< of a prediction: "pytorch", "deepspeed"; empty: the prediction itself
     std::string title;
     std::string output; ///< -o; empty: not given, "-": standard output
@@ -25,7 +25,7 @@ struct Arguments
     bool comments = false;
     bool anyway = false; ///< keep a calibration of grade D
     bool forget = false; ///< the calibration
-    bool force = false; ///< measure what is predicted not to fit
+    bool force = false;  ///< measure what is predicted not to fit
 };
 
 /// Nothing to run: the text was printed (help, version, a usage error) and this is the exit code.

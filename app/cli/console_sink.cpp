@@ -30,7 +30,8 @@ void onInterrupt(int)
 InterruptGuard::InterruptGuard()
 {
     interruptCount = 0;
-    struct sigaction action { };
+    struct sigaction action
+    { };
     action.sa_handler = onInterrupt;
     action.sa_flags = SA_RESETHAND; // the second one has its usual effect
     sigemptyset(&action.sa_mask);
@@ -79,8 +80,7 @@ void ConsoleSink::progress(int done, int total, const std::string& label)
     constexpr int width = 24;
     const int filled = std::clamp(static_cast<int>(static_cast<long>(done) * width / total), 0, width);
     const std::string bar = fmt::format("\r\033[K[{}{}] {}/{} {}", std::string(filled, '#'),
-                                        std::string(width - filled, '.'), done, total,
-                                        printable(label).substr(0, 40));
+                                        std::string(width - filled, '.'), done, total, printable(label).substr(0, 40));
     std::fputs(bar.c_str(), stderr);
     std::fflush(stderr);
     m_drawn = true;

@@ -38,11 +38,12 @@ std::vector<Calibrated> calibratedDevices()
         if (device)
             found.push_back({entry.path().string(), *device});
         else
-            complain({device.error().code, entry.path().string() + ": " + device.error().text(), {},
+            complain({device.error().code,
+                      entry.path().string() + ": " + device.error().text(),
+                      {},
                       "calibrate again, or delete the file"});
     }
-    std::sort(found.begin(), found.end(),
-              [](const Calibrated& a, const Calibrated& b) { return a.path < b.path; });
+    std::sort(found.begin(), found.end(), [](const Calibrated& a, const Calibrated& b) { return a.path < b.path; });
     return found;
 }
 
@@ -116,8 +117,8 @@ std::string devicesText(const Devices& devices)
     table.columns.push_back({"file", false});
     table.rows.clear();
     for (const Calibrated& file : devices.calibrated)
-        table.rows.push_back({file.device.id, file.device.name, memoryText(file.device),
-                              bandwidthText(file.device), file.path});
+        table.rows.push_back(
+            {file.device.id, file.device.name, memoryText(file.device), bandwidthText(file.device), file.path});
     return out + "\nCalibrated: predictions for these stand on measurements\n" + alignedText(table, 2);
 }
 

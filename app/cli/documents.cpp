@@ -47,8 +47,7 @@ Result<std::string> describeStudy(const Json& json, std::string_view text)
 Result<std::string> describeDevice(const Json& json)
 {
     MEMSCAPE_TRY(device, deviceFromJson(json));
-    return fmt::format("device {}: {}, {} levels, {}", device.id, device.name, device.levels.size(),
-                       device.basis);
+    return fmt::format("device {}: {}, {} levels, {}", device.id, device.name, device.levels.size(), device.basis);
 }
 
 Result<std::string> describeChain(const Json& json)

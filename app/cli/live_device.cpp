@@ -35,8 +35,7 @@ tl::unexpected<Error> notHere(const std::string& id, const std::vector<BackendDe
     if (there.empty())
         return fail("device.missing", reason.empty() ? message : message + ": " + reason,
                     "memscape-cli devices lists what is; predict needs no device");
-    return fail("device.missing", reason.empty() ? message : message + ": " + reason,
-                "here: " + join(there, ", "));
+    return fail("device.missing", reason.empty() ? message : message + ": " + reason, "here: " + join(there, ", "));
 }
 
 Result<LiveDevice> pick(std::unique_ptr<Backend> backend, const std::string& id)
@@ -92,8 +91,7 @@ Result<LiveDevice> findLiveDevice(const std::string& id)
         return pick(makeHostBackend(), id);
     // A name that can be predicted but not measured deserves more than "unknown".
     MEMSCAPE_TRY(device, findDevice(id));
-    return fail("device.missing",
-                fmt::format("{} is described, but it is not a device of this machine", device.name),
+    return fail("device.missing", fmt::format("{} is described, but it is not a device of this machine", device.name),
                 fmt::format("predict works here: memscape-cli predict … --device {}; to measure, run on "
                             "a machine that has it with --device {}",
                             id, device.isGpu() ? "cuda:0" : "cpu"));

@@ -22,11 +22,11 @@ struct Command
 };
 
 constexpr std::array commands{
-    Command{"list", runList},           Command{"devices", runDevices},
-    Command{"describe", runDescribe},   Command{"predict", runPredict},
-    Command{"measure", runMeasure},     Command{"calibrate", runCalibrate},
-    Command{"report", runReport},       Command{"check", runCheck},
-    Command{"selftest", runSelftest},   Command{"worker", runWorkerCommand},
+    Command{"list", runList},         Command{"devices", runDevices},
+    Command{"describe", runDescribe}, Command{"predict", runPredict},
+    Command{"measure", runMeasure},   Command{"calibrate", runCalibrate},
+    Command{"report", runReport},     Command{"check", runCheck},
+    Command{"selftest", runSelftest}, Command{"worker", runWorkerCommand},
 };
 
 int run(int argc, char** argv)
@@ -56,7 +56,9 @@ int main(int argc, char** argv)
     } catch (const std::bad_alloc&) {
         complain({"memory", "out of memory", {}, "use fewer points or a smaller file"});
     } catch (const std::system_error& problem) {
-        complain({"internal", "the system refused a thread or a file: " + problem.code().message(), {},
+        complain({"internal",
+                  "the system refused a thread or a file: " + problem.code().message(),
+                  {},
                   "allow more threads or memory (ulimit -a), or close other programs"});
     } catch (const std::exception&) {
         complain({"internal", "this is a fault of memscape-cli", {}, "try again with other parameters"});

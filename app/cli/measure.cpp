@@ -77,17 +77,15 @@ Outcomes outcomeOf(const Result<MeasuredRun>& run)
 }
 
 /// The measured side: the run's own, else what its points amount to when it broke off.
-void addMeasurement(Record& record, const Plan& plan, const Result<MeasuredRun>& run,
-                    std::vector<Point> points, const Outcomes& outcomes)
+void addMeasurement(Record& record, const Plan& plan, const Result<MeasuredRun>& run, std::vector<Point> points,
+                    const Outcomes& outcomes)
 {
     if (run) {
         record.measured = run->measurement;
         addProvenance(record, run->provenance);
     } else if (!points.empty()) {
-        std::sort(points.begin(), points.end(),
-                  [](const Point& a, const Point& b) { return a.x < b.x; });
-        record.measured = outcomeFromPoints(*plan.experiment, record.device, plan.parameters,
-                                            std::move(points));
+        std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.x < b.x; });
+        record.measured = outcomeFromPoints(*plan.experiment, record.device, plan.parameters, std::move(points));
     }
     judgeMeasured(record);
     record.provenance["status"] = outcomes.status == "cancelled" ? "interrupted" : outcomes.status;

@@ -57,8 +57,10 @@ int finishedOutput(int code)
         outputErrno = errno;
     if (outputErrno == 0 || outputErrno == EPIPE)
         return code;
-    complain({"file.write", fmt::format("cannot write to standard output: {}", std::strerror(outputErrno)),
-              {}, "free some space, or send the output somewhere else"});
+    complain({"file.write",
+              fmt::format("cannot write to standard output: {}", std::strerror(outputErrno)),
+              {},
+              "free some space, or send the output somewhere else"});
     return static_cast<int>(ExitCode::BadInput);
 }
 

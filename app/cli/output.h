@@ -17,9 +17,9 @@ bool outputGone();
 /// Flushes standard output; `code`, or 2 with a message when it could not be written.
 int finishedOutput(int code);
 
-void note(std::string_view text);     ///< one line on standard error
-void complain(const Error& error);    ///< "memscape-cli: …" with its hint on a second line
-int refused(const Error& error);      ///< complain, and the exit code for that error
+void note(std::string_view text);  ///< one line on standard error
+void complain(const Error& error); ///< "memscape-cli: …" with its hint on a second line
+int refused(const Error& error);   ///< complain, and the exit code for that error
 
 /// Every word of a file, or of standard input for "-".
 Result<std::string> readText(const std::string& path);

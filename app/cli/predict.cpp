@@ -31,8 +31,9 @@ Result<Snippet> snippetOf(const Arguments& arguments)
             return std::move(snippet);
         keys.push_back(std::move(snippet.key));
     }
-    return fail("usage", fmt::format("{} on {} has no lines of \"{}\"", experiment->id(), device.name,
-                                     quotedForMessage(arguments.snippet)),
+    return fail("usage",
+                fmt::format("{} on {} has no lines of \"{}\"", experiment->id(), device.name,
+                            quotedForMessage(arguments.snippet)),
                 keys.empty() ? "training-memory, batch-size, checkpoint and precision have some"
                              : didYouMean(arguments.snippet, keys));
 }

@@ -20,7 +20,8 @@ std::string answerText(const Experiment& experiment, const Record& record)
         return {};
     const Figures& predicted = record.predicted->figures;
     return experiment
-        .shortAnswer(record.device, record.parameters, record.measured ? measuredFirst(predicted, record.measured->figures) : predicted)
+        .shortAnswer(record.device, record.parameters,
+                     record.measured ? measuredFirst(predicted, record.measured->figures) : predicted)
         .sentence;
 }
 

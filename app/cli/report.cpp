@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/experiment/study_size.h"
 #include "core/report/report.h"
+#include "core/experiment/study_size.h"
 
 #include "app/cli/commands.h"
 #include "app/cli/output.h"
@@ -67,9 +67,8 @@ int runReport(const Arguments& arguments)
         return refused({"report.empty", "there is no record in these files", {}, "measure something first"});
     if (title.empty())
         title = "Memscape report";
-    const std::string text = *format == ReportFormat::Csv
-        ? reportCsv(records, {arguments.comments})
-        : memscape::report(*format, records, title);
+    const std::string text = *format == ReportFormat::Csv ? reportCsv(records, {arguments.comments})
+                                                          : memscape::report(*format, records, title);
     const std::string output = arguments.output.empty() ? "-" : arguments.output;
     return deliver(output, text, false, 0);
 }

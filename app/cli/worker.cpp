@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/cli/commands.h"
 #include "kernels/worker/worker.h"
+#include "app/cli/commands.h"
 
 #include <fstream>
 

@@ -101,8 +101,7 @@ Result<void> Worker::start()
     }
     if (problem != 0)
         return fail("run.failed",
-                    "a process for the measurement could not be started: "
-                        + std::generic_category().message(problem));
+                    "a process for the measurement could not be started: " + std::generic_category().message(problem));
     return {};
 }
 
@@ -122,7 +121,9 @@ void Worker::send(const protocol::Command& command) const
 Error endOf(int status)
 {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-        return {"run.memory", "the measurement was killed, as the system does when the memory runs out", {},
+        return {"run.memory",
+                "the measurement was killed, as the system does when the memory runs out",
+                {},
                 "choose smaller sizes, or close other programs"};
     if (WIFSIGNALED(status))
         return {"run.failed", fmt::format("the measurement crashed (signal {})", WTERMSIG(status))};
@@ -145,8 +146,7 @@ public:
         : m_worker(worker)
         , m_run(std::move(run))
         , m_sink(sink)
-    {
-    }
+    { }
 
     Result<void> take(const std::string& line)
     {
@@ -179,8 +179,7 @@ public:
     Canceller(Worker& worker, const RunSink& sink)
         : m_worker(worker)
         , m_sink(sink)
-    {
-    }
+    { }
     bool cancelled() const { return m_cancelled; }
     void look()
     {

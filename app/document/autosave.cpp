@@ -83,12 +83,10 @@ Result<void> writeRecovery(const QString& path, Json header, const Study& study)
 
 QString recoveryFolder()
 {
-    return QStandardPaths::writableLocation(QStandardPaths::GenericDataLocation)
-        + QStringLiteral("/memscape/recovery");
+    return QStandardPaths::writableLocation(QStandardPaths::GenericDataLocation) + QStringLiteral("/memscape/recovery");
 }
 
-std::vector<RecoverableStudy> recoverableStudies(const QString& folder,
-                                                 std::vector<Error>* problems)
+std::vector<RecoverableStudy> recoverableStudies(const QString& folder, std::vector<Error>* problems)
 {
     std::vector<RecoverableStudy> found;
     const QDir dir(folder);
@@ -102,8 +100,7 @@ std::vector<RecoverableStudy> recoverableStudies(const QString& folder,
         else if (problems)
             problems->push_back(recovery.error());
     }
-    std::sort(found.begin(), found.end(),
-              [](const auto& a, const auto& b) { return a.time > b.time; });
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.time > b.time; });
     return found;
 }
 
@@ -115,14 +112,12 @@ void discardRecovery(const RecoverableStudy& study)
 
 Autosave::Autosave(StudyDocument* document, const QString& folder)
     : Autosave(document, folder, Times{})
-{
-}
+{ }
 
 Autosave::Autosave(StudyDocument* document, const QString& folder, Times times)
     : m_document(document)
     , m_folder(folder)
-    , m_path(QStringLiteral("%1/%2.json")
-                 .arg(folder, QUuid::createUuid().toString(QUuid::WithoutBraces)))
+    , m_path(QStringLiteral("%1/%2.json").arg(folder, QUuid::createUuid().toString(QUuid::WithoutBraces)))
 {
     m_thread.setMaxThreadCount(1);
     m_idle.setSingleShot(true);
@@ -167,8 +162,7 @@ Result<void> Autosave::holdLock()
     if (QDir().mkpath(m_folder))
         m_lock = tryLock(m_path);
     if (!m_lock) {
-        return fail("file.permission",
-                    tr("cannot write recovery files to %1").arg(m_folder).toStdString(),
+        return fail("file.permission", tr("cannot write recovery files to %1").arg(m_folder).toStdString(),
                     tr("save often, or make the folder writable").toStdString());
     }
     return {};
@@ -184,8 +178,8 @@ void Autosave::start()
     }
     m_thread.start([this, path = m_path, header = header(), study = m_document->study()] {
         const auto written = writeRecovery(path, header, study);
-        QMetaObject::invokeMethod(this, [this, written] { report(written); },
-                                  Qt::QueuedConnection);
+        QMetaObject::invokeMethod(
+            this, [this, written] { report(written); }, Qt::QueuedConnection);
     });
 }
 
@@ -222,8 +216,7 @@ Result<void> Autosave::recover(const RecoverableStudy& study)
 {
     const auto lock = tryLock(study.path);
     if (!lock) {
-        return fail("document.locked",
-                    tr("another window is recovering %1").arg(study.name).toStdString());
+        return fail("document.locked", tr("another window is recovering %1").arg(study.name).toStdString());
     }
     MEMSCAPE_TRY(recovery, readRecovery(study.path));
     m_document->restore(std::move(recovery.study), recovery.about.fileName, recovery.baseHash);

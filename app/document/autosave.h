@@ -81,7 +81,7 @@ private:
     QString m_folder, m_path;
     std::unique_ptr<QLockFile> m_lock;
     QTimer m_idle, m_atMost;
-    QThreadPool m_thread; // of one thread: writes keep their order
+    QThreadPool m_thread;    // of one thread: writes keep their order
     bool m_reported = false; // the failure that lasts
 };
 

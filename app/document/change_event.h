@@ -10,30 +10,59 @@
 namespace memscape {
 
 /// Everything may be different: another study was opened, made or reloaded.
-struct StudyReset { };
-struct TitleChanged { };
+struct StudyReset
+{ };
+struct TitleChanged
+{ };
 /// The page that is shown. Saved with the study, not a modification and not a step of the history.
-struct PageChanged { };
+struct PageChanged
+{ };
 /// Parameters of an experiment's page.
-struct ParametersChanged { std::string experiment; };
+struct ParametersChanged
+{
+    std::string experiment;
+};
 /// The device chosen on an experiment's page.
-struct DeviceChanged { std::string experiment; };
+struct DeviceChanged
+{
+    std::string experiment;
+};
 /// A saved view setting (log axis, overlay…) of a page; experiment is empty for the whole study.
-struct ViewChanged { std::string experiment, key; };
+struct ViewChanged
+{
+    std::string experiment, key;
+};
 /// `isBack`: it was here before, and undo or redo brought it.
-struct RecordAdded { std::size_t index; bool isBack = false; };
-struct RecordRemoved { std::size_t index; };
-struct RecordMoved { std::size_t from, to; };
-struct RecordRenamed { std::size_t index; };
+struct RecordAdded
+{
+    std::size_t index;
+    bool isBack = false;
+};
+struct RecordRemoved
+{
+    std::size_t index;
+};
+struct RecordMoved
+{
+    std::size_t from, to;
+};
+struct RecordRenamed
+{
+    std::size_t index;
+};
 /// Note, pin or baseline.
-struct RecordChanged { std::size_t index; };
+struct RecordChanged
+{
+    std::size_t index;
+};
 /// File name, read-only state, or what is on disk.
-struct FileChanged { };
-struct ModifiedChanged { };
+struct FileChanged
+{ };
+struct ModifiedChanged
+{ };
 
-using ChangeEvent
-    = std::variant<StudyReset, TitleChanged, PageChanged, ParametersChanged, DeviceChanged,
-                   ViewChanged, RecordAdded, RecordRemoved, RecordMoved, RecordRenamed,
-                   RecordChanged, FileChanged, ModifiedChanged>;
+using ChangeEvent =
+    std::variant<StudyReset, TitleChanged, PageChanged, ParametersChanged, DeviceChanged, ViewChanged, RecordAdded,
+                 RecordRemoved, RecordMoved, RecordRenamed, RecordChanged, FileChanged, ModifiedChanged>;
 
 } // namespace memscape

@@ -18,16 +18,15 @@ void StudyEditor::tell(StudyDocument& document, const ChangeEvent& event)
     document.emitEvent(event);
 }
 
-ChangeRecords::ChangeRecords(const QString& text, StudyDocument& document, Kind kind,
-                             std::size_t index, std::vector<Record> records)
+ChangeRecords::ChangeRecords(const QString& text, StudyDocument& document, Kind kind, std::size_t index,
+                             std::vector<Record> records)
     : QUndoCommand(text)
     , m_document(document)
     , m_kind(kind)
     , m_index(index)
     , m_count(kind == Kind::Insert ? records.size() : 1)
     , m_records(std::move(records))
-{
-}
+{ }
 
 void ChangeRecords::redo()
 {
@@ -45,8 +44,7 @@ void ChangeRecords::insert()
     auto& records = StudyEditor::records(m_document);
     for (std::size_t i = 0; i < m_count; ++i) {
         const std::size_t index = m_index + i;
-        records.insert(records.begin() + static_cast<std::ptrdiff_t>(index),
-                       std::move(m_records[i]));
+        records.insert(records.begin() + static_cast<std::ptrdiff_t>(index), std::move(m_records[i]));
         StudyEditor::tell(m_document, RecordAdded{index, m_wasThere});
     }
     m_records.clear();
@@ -66,14 +64,12 @@ void ChangeRecords::remove()
     }
 }
 
-MoveRecord::MoveRecord(const QString& text, StudyDocument& document, std::size_t from,
-                       std::size_t to)
+MoveRecord::MoveRecord(const QString& text, StudyDocument& document, std::size_t from, std::size_t to)
     : QUndoCommand(text)
     , m_document(document)
     , m_from(from)
     , m_to(to)
-{
-}
+{ }
 
 void MoveRecord::move(std::size_t from, std::size_t to)
 {

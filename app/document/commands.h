@@ -18,18 +18,16 @@ namespace memscape {
 class StudyDocument;
 
 /// Where a step finds the value it changes, and whom it tells.
-template<typename Value>
-struct ValueSlot
+template <typename Value> struct ValueSlot
 {
-    std::string name;                 ///< the same for the same value: steps of one slot may merge
-    std::function<Value&()> access;   ///< looked up each time: indices and maps move
-    std::function<void(bool)> told;   ///< after a swap; true when it is undo or redo by hand
+    std::string name;               ///< the same for the same value: steps of one slot may merge
+    std::function<Value&()> access; ///< looked up each time: indices and maps move
+    std::function<void(bool)> told; ///< after a swap; true when it is undo or redo by hand
 };
 
 /// A changed value. Steps with the same slot and the same gesture (not 0) become one, which
 /// disappears when it ends where it began.
-template<typename Value>
-class ChangeValue : public QUndoCommand
+template <typename Value> class ChangeValue : public QUndoCommand
 {
 public:
     ChangeValue(const QString& text, ValueSlot<Value> slot, Value value, int gesture)
@@ -37,8 +35,7 @@ public:
         , m_slot(std::move(slot))
         , m_value(std::move(value))
         , m_gesture(gesture)
-    {
-    }
+    { }
 
     int id() const override { return m_gesture == 0 ? -1 : 1; }
 
@@ -90,7 +87,7 @@ private:
     std::size_t m_index;
     std::size_t m_count;
     std::vector<Record> m_records; // while they are not in the document
-    bool m_wasThere = false; // they have been in the document
+    bool m_wasThere = false;       // they have been in the document
 };
 
 class MoveRecord : public QUndoCommand

@@ -14,8 +14,8 @@ struct Further
 };
 
 constexpr std::array<Further, 1> furtherPages{
-    {{"step-timeline", "Step timeline",
-      "Which tensors are alive at each moment of a training step?", "training-memory"}}};
+    {{"step-timeline", "Step timeline", "Which tensors are alive at each moment of a training step?",
+      "training-memory"}}};
 
 } // namespace
 
@@ -27,8 +27,7 @@ std::vector<PageInfo> pagesOf(const std::vector<const Experiment*>& experiments)
         pages.push_back({id, experiment->title(), experiment->question(), id});
         for (const Further& page : furtherPages) {
             if (page.experiment == id)
-                pages.push_back({std::string(page.id), std::string(page.title),
-                                 std::string(page.question), id});
+                pages.push_back({std::string(page.id), std::string(page.title), std::string(page.question), id});
         }
     }
     return pages;
@@ -37,8 +36,7 @@ std::vector<PageInfo> pagesOf(const std::vector<const Experiment*>& experiments)
 PageInfo pageOf(const Experiment& experiment, std::string_view page)
 {
     const std::vector<PageInfo> pages = pagesOf({&experiment});
-    const auto found = std::find_if(pages.begin(), pages.end(),
-                                    [&](const PageInfo& one) { return one.id == page; });
+    const auto found = std::find_if(pages.begin(), pages.end(), [&](const PageInfo& one) { return one.id == page; });
     return found == pages.end() ? pages.front() : *found;
 }
 

@@ -33,18 +33,16 @@ namespace {
 constexpr int supersededTime = 1000; ///< ms that something newer waits before what runs is stopped
 
 /// Freed beside the window's thread: a timeline of a hundred thousand values takes its time.
-template<typename Value>
-std::shared_ptr<const Value> freedElsewhere(std::shared_ptr<const Value> value)
+template <typename Value> std::shared_ptr<const Value> freedElsewhere(std::shared_ptr<const Value> value)
 {
     const Value* raw = value.get();
     return {raw, [kept = std::move(value)](const Value*) mutable {
-                QThreadPool::globalInstance()->start(
-                    [last = std::move(kept)]() mutable { last.reset(); });
+                QThreadPool::globalInstance()->start([last = std::move(kept)]() mutable { last.reset(); });
             }};
 }
 
-Result<Record> predictionOf(const std::string& id, const Device& device,
-                            const Parameters& parameters, PredictionContext& context)
+Result<Record> predictionOf(const std::string& id, const Device& device, const Parameters& parameters,
+                            PredictionContext& context)
 {
     MEMSCAPE_TRY(experiment, findExperiment(id));
     return predictRecord(*experiment, device, parameters, context);
@@ -66,11 +64,10 @@ void Predictor::Job::run(PredictionContext& context)
         if (preparation && !isCancelled)
             prepared = freedElsewhere(preparation(**result));
     } catch (const std::bad_alloc&) {
-        result = fail("predict.failed", "the prediction stopped: the memory ran out",
-                      "smaller parameters may work");
+        result = fail("predict.failed", "the prediction stopped: the memory ran out", "smaller parameters may work");
     } catch (const std::exception&) {
-        result = fail("predict.failed", "the prediction stopped at a fault of this program",
-                      "smaller parameters may work");
+        result =
+            fail("predict.failed", "the prediction stopped at a fault of this program", "smaller parameters may work");
     }
 }
 
@@ -91,8 +88,7 @@ Predictor::~Predictor()
     m_thread.waitForDone();
 }
 
-void Predictor::request(const std::string& experiment, const Device& device,
-                        const Parameters& parameters, Kind kind)
+void Predictor::request(const std::string& experiment, const Device& device, const Parameters& parameters, Kind kind)
 {
     auto job = std::make_shared<Job>();
     job->experiment = experiment;
@@ -127,7 +123,8 @@ void Predictor::start(std::shared_ptr<Job> job)
     m_thread.start([this, job] {
         job->run(m_context);
         job->ready.release();
-        QMetaObject::invokeMethod(this, [this, job] { deliver(job); }, Qt::QueuedConnection);
+        QMetaObject::invokeMethod(
+            this, [this, job] { deliver(job); }, Qt::QueuedConnection);
     });
     if (job->ready.tryAcquire(1, static_cast<int>(m_patience.count()))) {
         deliver(job);

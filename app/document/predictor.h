@@ -42,8 +42,7 @@ public:
     };
 
     /// `patience`: how long request() may wait for the answer.
-    explicit Predictor(QObject* parent = nullptr,
-                       std::chrono::milliseconds patience = std::chrono::milliseconds(4));
+    explicit Predictor(QObject* parent = nullptr, std::chrono::milliseconds patience = std::chrono::milliseconds(4));
     ~Predictor() override;
 
     /// Runs beside every prediction from now on, on its thread: a pure function of the record.

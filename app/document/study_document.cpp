@@ -52,8 +52,7 @@ StudyDocument::StudyDocument(QObject* parent)
     m_diskTimer->setInterval(std::chrono::milliseconds(100));
     connect(m_diskTimer, &QTimer::timeout, this, &StudyDocument::checkDisk);
     connect(m_watcher, &QFileSystemWatcher::fileChanged, m_diskTimer, qOverload<>(&QTimer::start));
-    connect(m_watcher, &QFileSystemWatcher::directoryChanged, m_diskTimer,
-            qOverload<>(&QTimer::start));
+    connect(m_watcher, &QFileSystemWatcher::directoryChanged, m_diskTimer, qOverload<>(&QTimer::start));
 }
 
 StudyDocument::~StudyDocument()
@@ -107,25 +106,24 @@ void StudyDocument::show(const std::string& experiment, bool byHand)
         setPage(experiment);
 }
 
-void StudyDocument::pushParameters(const std::string& experiment, Parameters parameters,
-                                   const QString& text, const std::string& slot, int gesture)
+void StudyDocument::pushParameters(const std::string& experiment, Parameters parameters, const QString& text,
+                                   const std::string& slot, int gesture)
 {
     if (parameters == this->parameters(experiment))
         return;
     using Value = std::optional<Parameters>;
-    push(new ChangeValue<Value>(
-        text,
-        {experiment + "/" + slot,
-         [this, experiment]() -> Value& { return m_pages[experiment].parameters; },
-         [this, experiment](bool byHand) {
-             show(experiment, byHand);
-             emitEvent(ParametersChanged{experiment});
-         }},
-        std::move(parameters), gesture));
+    push(new ChangeValue<Value>(text,
+                                {experiment + "/" + slot,
+                                 [this, experiment]() -> Value& { return m_pages[experiment].parameters; },
+                                 [this, experiment](bool byHand) {
+                                     show(experiment, byHand);
+                                     emitEvent(ParametersChanged{experiment});
+                                 }},
+                                std::move(parameters), gesture));
 }
 
-void StudyDocument::setParameter(const std::string& experiment, const std::string& key,
-                                 const ParameterValue& value, int gesture)
+void StudyDocument::setParameter(const std::string& experiment, const std::string& key, const ParameterValue& value,
+                                 int gesture)
 {
     Parameters next = parameters(experiment);
     // A swept parameter that is given one value is swept no longer.
@@ -149,8 +147,7 @@ void StudyDocument::setSweep(const std::string& experiment, const std::optional<
     pushParameters(experiment, std::move(next), text, "sweep", 0);
 }
 
-void StudyDocument::setParameters(const std::string& experiment, const Parameters& parameters,
-                                  const QString& text)
+void StudyDocument::setParameters(const std::string& experiment, const Parameters& parameters, const QString& text)
 {
     pushParameters(experiment, parameters, text, "parameters", 0);
 }
@@ -159,31 +156,28 @@ void StudyDocument::setDevice(const std::string& experiment, const std::string& 
 {
     if (device == this->device(experiment))
         return;
-    push(new ChangeValue<std::string>(
-        tr("Change device to %1").arg(shown(device)),
-        {experiment + "/device",
-         [this, experiment]() -> std::string& { return m_pages[experiment].device; },
-         [this, experiment](bool byHand) {
-             show(experiment, byHand);
-             emitEvent(DeviceChanged{experiment});
-         }},
-        device, 0));
+    push(new ChangeValue<std::string>(tr("Change device to %1").arg(shown(device)),
+                                      {experiment + "/device",
+                                       [this, experiment]() -> std::string& { return m_pages[experiment].device; },
+                                       [this, experiment](bool byHand) {
+                                           show(experiment, byHand);
+                                           emitEvent(DeviceChanged{experiment});
+                                       }},
+                                      device, 0));
 }
 
-void StudyDocument::setViewSetting(const std::string& experiment, const std::string& key,
-                                   const Json& value)
+void StudyDocument::setViewSetting(const std::string& experiment, const std::string& key, const Json& value)
 {
     if (value == viewSetting(experiment, key))
         return;
-    push(new ChangeValue<Json>(
-        tr("Change view"),
-        {experiment + "/settings/" + key,
-         [this, experiment, key]() -> Json& { return m_pages[experiment].settings[key]; },
-         [this, experiment, key](bool byHand) {
-             show(experiment, byHand);
-             emitEvent(ViewChanged{experiment, key});
-         }},
-        value, 0));
+    push(new ChangeValue<Json>(tr("Change view"),
+                               {experiment + "/settings/" + key,
+                                [this, experiment, key]() -> Json& { return m_pages[experiment].settings[key]; },
+                                [this, experiment, key](bool byHand) {
+                                    show(experiment, byHand);
+                                    emitEvent(ViewChanged{experiment, key});
+                                }},
+                               value, 0));
 }
 
 void StudyDocument::setTitle(const std::string& title, int gesture)
@@ -192,8 +186,7 @@ void StudyDocument::setTitle(const std::string& title, int gesture)
         return;
     push(new ChangeValue<std::string>(
         tr("Change title"),
-        {"title", [this]() -> std::string& { return m_study.title; },
-         [this](bool) { emitEvent(TitleChanged{}); }},
+        {"title", [this]() -> std::string& { return m_study.title; }, [this](bool) { emitEvent(TitleChanged{}); }},
         title, gesture));
 }
 
@@ -210,16 +203,15 @@ void StudyDocument::addRecords(std::vector<Record> records, const QString& text)
 {
     if (records.empty())
         return;
-    push(new ChangeRecords(text, *this, ChangeRecords::Kind::Insert, m_study.records.size(),
-                           std::move(records)));
+    push(new ChangeRecords(text, *this, ChangeRecords::Kind::Insert, m_study.records.size(), std::move(records)));
 }
 
 void StudyDocument::removeRecord(std::size_t index)
 {
     if (index >= m_study.records.size())
         return;
-    push(new ChangeRecords(tr("Delete %1").arg(nameOf(m_study.records[index])), *this,
-                           ChangeRecords::Kind::Remove, index, {}));
+    push(new ChangeRecords(tr("Delete %1").arg(nameOf(m_study.records[index])), *this, ChangeRecords::Kind::Remove,
+                           index, {}));
 }
 
 void StudyDocument::removeRecords(const std::vector<std::size_t>& indices)
@@ -234,9 +226,8 @@ void StudyDocument::removeRecords(const std::vector<std::size_t>& indices)
         m_undo->endMacro();
 }
 
-void StudyDocument::pushRecordText(std::size_t index, const QString& text,
-                                   std::string Record::* field, const std::string& value,
-                                   int gesture)
+void StudyDocument::pushRecordText(std::size_t index, const QString& text, std::string Record::*field,
+                                   const std::string& value, int gesture)
 {
     if (index >= m_study.records.size() || m_study.records[index].*field == value)
         return;
@@ -245,9 +236,7 @@ void StudyDocument::pushRecordText(std::size_t index, const QString& text,
         text,
         {"record/" + std::to_string(index) + (isName ? "/name" : "/note"),
          [this, index, field]() -> std::string& { return m_study.records[index].*field; },
-         [this, index, isName](bool) {
-             emitEvent(isName ? ChangeEvent(RecordRenamed{index}) : RecordChanged{index});
-         }},
+         [this, index, isName](bool) { emitEvent(isName ? ChangeEvent(RecordRenamed{index}) : RecordChanged{index}); }},
         value, gesture));
 }
 
@@ -261,18 +250,16 @@ void StudyDocument::setRecordNote(std::size_t index, const std::string& note, in
     pushRecordText(index, tr("Change note"), &Record::note, note, gesture);
 }
 
-void StudyDocument::pushRecordFlag(std::size_t index, const QString& text, bool Record::* field,
-                                   bool value)
+void StudyDocument::pushRecordFlag(std::size_t index, const QString& text, bool Record::*field, bool value)
 {
     if (index >= m_study.records.size() || m_study.records[index].*field == value)
         return;
     const char* slot = field == &Record::pinned ? "/pinned" : "/baseline";
-    push(new ChangeValue<bool>(
-        text,
-        {"record/" + std::to_string(index) + slot,
-         [this, index, field]() -> bool& { return m_study.records[index].*field; },
-         [this, index](bool) { emitEvent(RecordChanged{index}); }},
-        value, 0));
+    push(new ChangeValue<bool>(text,
+                               {"record/" + std::to_string(index) + slot,
+                                [this, index, field]() -> bool& { return m_study.records[index].*field; },
+                                [this, index](bool) { emitEvent(RecordChanged{index}); }},
+                               value, 0));
 }
 
 void StudyDocument::setRecordPinned(std::size_t index, bool pinned)
@@ -280,8 +267,7 @@ void StudyDocument::setRecordPinned(std::size_t index, bool pinned)
     if (index >= m_study.records.size())
         return;
     const QString name = nameOf(m_study.records[index]);
-    pushRecordFlag(index, pinned ? tr("Pin %1").arg(name) : tr("Unpin %1").arg(name),
-                   &Record::pinned, pinned);
+    pushRecordFlag(index, pinned ? tr("Pin %1").arg(name) : tr("Unpin %1").arg(name), &Record::pinned, pinned);
 }
 
 void StudyDocument::setBaseline(std::size_t index, bool baseline)
@@ -289,8 +275,7 @@ void StudyDocument::setBaseline(std::size_t index, bool baseline)
     const std::vector<Record>& records = m_study.records;
     if (index >= records.size() || records[index].baseline == baseline)
         return;
-    const QString text = baseline ? tr("Compare with %1").arg(nameOf(records[index]))
-                                  : tr("Compare with no baseline");
+    const QString text = baseline ? tr("Compare with %1").arg(nameOf(records[index])) : tr("Compare with no baseline");
     m_undo->beginMacro(text);
     for (std::size_t i = 0; i < records.size(); ++i) {
         if (i != index && records[i].experiment == records[index].experiment)

@@ -38,7 +38,7 @@ struct PageState
     std::optional<Parameters> parameters;
     std::string device;
     std::map<std::string, Json> settings; ///< null: not set
-    Json foreign; ///< unknown keys; all of it, when this program does not know the experiment
+    Json foreign;                         ///< unknown keys; all of it, when this program does not know the experiment
 
     bool operator==(const PageState&) const = default;
 };
@@ -127,13 +127,12 @@ public:
     /// A new number for one drag: edits of the same parameter with the same gesture become one
     /// step, which vanishes when the drag ends where it began. 0 never merges.
     int newGesture() { return ++m_gesture; }
-    void setParameter(const std::string& experiment, const std::string& key,
-                      const ParameterValue& value, int gesture = 0);
+    void setParameter(const std::string& experiment, const std::string& key, const ParameterValue& value,
+                      int gesture = 0);
     void setSweep(const std::string& experiment, const std::optional<Sweep>& sweep);
     /// Several at once ("Reset to defaults", "Use this record's parameters"): `text` names the
     /// step.
-    void setParameters(const std::string& experiment, const Parameters& parameters,
-                       const QString& text);
+    void setParameters(const std::string& experiment, const Parameters& parameters, const QString& text);
     void setDevice(const std::string& experiment, const std::string& device);
     void setViewSetting(const std::string& experiment, const std::string& key, const Json& value);
     void setTitle(const std::string& title, int gesture = 0);
@@ -161,9 +160,9 @@ private:
     void push(QUndoCommand* command);
     void pushParameters(const std::string& experiment, Parameters parameters, const QString& text,
                         const std::string& slot, int gesture);
-    void pushRecordFlag(std::size_t index, const QString& text, bool Record::* field, bool value);
-    void pushRecordText(std::size_t index, const QString& text, std::string Record::* field,
-                        const std::string& value, int gesture);
+    void pushRecordFlag(std::size_t index, const QString& text, bool Record::*field, bool value);
+    void pushRecordText(std::size_t index, const QString& text, std::string Record::*field, const std::string& value,
+                        int gesture);
     const PageState* findPage(const std::string& experiment) const;
     void show(const std::string& experiment, bool byHand);
 

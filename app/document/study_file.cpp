@@ -28,9 +28,8 @@ std::string utf8(const QString& text)
 
 QByteArray hashOf(std::string_view text)
 {
-    return QCryptographicHash::hash(
-        QByteArrayView(text.data(), static_cast<qsizetype>(text.size())),
-        QCryptographicHash::Sha256);
+    return QCryptographicHash::hash(QByteArrayView(text.data(), static_cast<qsizetype>(text.size())),
+                                    QCryptographicHash::Sha256);
 }
 
 /// Empty when the file cannot be read.
@@ -50,8 +49,7 @@ QString lockPath(const QString& path)
 }
 
 /// The file's name in front of the place inside it.
-template<typename T>
-Result<T> inFile(Result<T> result, const QString& path)
+template <typename T> Result<T> inFile(Result<T> result, const QString& path)
 {
     if (!result) {
         std::string& place = result.error().place;
@@ -74,8 +72,7 @@ QString StudyDocument::displayName() const
 }
 
 /// An error when another window has the file. A folder that cannot hold a lock file locks nothing.
-std::optional<Error> StudyDocument::lockFor(const QString& path,
-                                            std::unique_ptr<QLockFile>& lock) const
+std::optional<Error> StudyDocument::lockFor(const QString& path, std::unique_ptr<QLockFile>& lock) const
 {
     auto candidate = std::make_unique<QLockFile>(lockPath(path));
     candidate->setStaleLockTime(0); // never by age; a lock whose process is gone is stale anyhow
@@ -93,8 +90,7 @@ std::optional<Error> StudyDocument::lockFor(const QString& path,
                           .arg(QFileInfo(path).fileName(), program)
                           .arg(process)
                           .arg(host)),
-                 utf8(path),
-                 utf8(tr("close it there, or save under another name"))};
+                 utf8(path), utf8(tr("close it there, or save under another name"))};
 }
 
 void StudyDocument::replaceStudy(Study study)
@@ -182,15 +178,12 @@ Result<void> StudyDocument::open(const QString& path, ReadDocument file)
     file.json = nullptr; // as large as the study
     adoptLock(path);
     if (study.newer) {
-        m_readOnly =
-            Error{"document.newer",
-                  utf8(tr("%1 was written by a newer Memscape").arg(QFileInfo(path).fileName())),
-                  utf8(path),
-                  utf8(tr("update Memscape, or save a copy under another name: what this "
-                          "version does not know may be lost in the copy"))};
+        m_readOnly = Error{"document.newer",
+                           utf8(tr("%1 was written by a newer Memscape").arg(QFileInfo(path).fileName())), utf8(path),
+                           utf8(tr("update Memscape, or save a copy under another name: what this "
+                                   "version does not know may be lost in the copy"))};
     } else if (!m_readOnly && !mayWrite(path)) {
-        m_readOnly = Error{"file.permission",
-                           utf8(tr("%1 may not be written").arg(QFileInfo(path).fileName())),
+        m_readOnly = Error{"file.permission", utf8(tr("%1 may not be written").arg(QFileInfo(path).fileName())),
                            utf8(path), utf8(tr("save under another name"))};
     }
     m_hash = hashOf(file.text);
@@ -226,17 +219,14 @@ void StudyDocument::restore(Study study, const QString& fileName, const QByteArr
 Result<void> StudyDocument::save(Overwrite overwrite)
 {
     if (m_fileName.isEmpty()) {
-        return fail("document.untitled", utf8(tr("this study has no file yet")),
-                    utf8(tr("choose a name")));
+        return fail("document.untitled", utf8(tr("this study has no file yet")), utf8(tr("choose a name")));
     }
     if (m_readOnly)
         return fail(*m_readOnly);
     const QByteArray onDisk = hashOfFile(m_fileName);
     if (overwrite == Overwrite::No && !onDisk.isEmpty() && onDisk != m_hash) {
-        return fail("document.changed",
-                    utf8(tr("%1 was changed by another program").arg(displayName())),
-                    utf8(tr("overwrite it, reload it, or save under another name")),
-                    utf8(m_fileName));
+        return fail("document.changed", utf8(tr("%1 was changed by another program").arg(displayName())),
+                    utf8(tr("overwrite it, reload it, or save under another name")), utf8(m_fileName));
     }
     return write(m_fileName);
 }

@@ -12,8 +12,7 @@ namespace memscape {
 namespace {
 
 /// The keys of an object but those in `known`.
-template<typename Keys>
-Json unknownKeys(const Json& object, const Keys& known)
+template <typename Keys> Json unknownKeys(const Json& object, const Keys& known)
 {
     Json rest = Json::object();
     for (const auto& [key, value] : object.items()) {

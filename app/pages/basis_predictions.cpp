@@ -47,12 +47,10 @@ void BasisPredictions::ask(Basis& basis, const std::string& experiment, const De
     basis.predictor->request(experiment, device, parameters);
 }
 
-void BasisPredictions::request(const std::string& experiment, const DeviceEntry& device,
-                               const Parameters& parameters)
+void BasisPredictions::request(const std::string& experiment, const DeviceEntry& device, const Parameters& parameters)
 {
     auto& [datasheet, uncalibrated] = m_bases;
-    ask(datasheet, experiment, datasheetOf(device.uncalibrated.value_or(device.device)),
-        parameters);
+    ask(datasheet, experiment, datasheetOf(device.uncalibrated.value_or(device.device)), parameters);
     if (device.uncalibrated) {
         ask(uncalibrated, experiment, *device.uncalibrated, parameters);
     } else {
@@ -81,9 +79,8 @@ std::vector<OtherBasis> BasisPredictions::answers() const
 
 bool BasisPredictions::isBusy() const
 {
-    return std::any_of(m_bases.begin(), m_bases.end(), [](const Basis& basis) {
-        return basis.wanted && basis.predictor->isBusy();
-    });
+    return std::any_of(m_bases.begin(), m_bases.end(),
+                       [](const Basis& basis) { return basis.wanted && basis.predictor->isBusy(); });
 }
 
 } // namespace memscape

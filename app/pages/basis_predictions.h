@@ -25,8 +25,7 @@ class BasisPredictions : public QObject
 public:
     explicit BasisPredictions(QObject* parent = nullptr);
 
-    void request(const std::string& experiment, const DeviceEntry& device,
-                 const Parameters& parameters);
+    void request(const std::string& experiment, const DeviceEntry& device, const Parameters& parameters);
     void clear();
     /// Those that have an answer; what they point to holds until the next changed().
     std::vector<OtherBasis> answers() const;
@@ -45,8 +44,7 @@ private:
         std::shared_ptr<const Record> record = {};
         bool wanted = false;
     };
-    void ask(Basis& basis, const std::string& experiment, const Device& device,
-             const Parameters& parameters);
+    void ask(Basis& basis, const std::string& experiment, const Device& device, const Parameters& parameters);
 
     std::array<Basis, 2> m_bases{Basis{CurveRole::Datasheet}, Basis{CurveRole::Uncalibrated}};
 };

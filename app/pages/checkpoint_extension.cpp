@@ -2,8 +2,8 @@
 #include "app/pages/checkpoint_extension.h"
 
 #include "app/pages/fields/checkpoint_fields.h"
-#include "app/pages/memory_plot.h"
 #include "app/pages/fields/number_field.h"
+#include "app/pages/memory_plot.h"
 #include "app/pictures/common/json_values.h"
 #include "app/settings/words.h"
 #include "core/experiments/checkpoint/checkpoint_chain.h"
@@ -41,7 +41,8 @@ QString basisText(const Json& detail)
     const Json& chain = member(detail, "chain");
     if (const std::string note = words(member(detail, "strategy"), "note"); !note.empty())
         lines << CheckpointExtension::tr("this schedule: %1").arg(toQString(note));
-    lines << CheckpointExtension::tr("the front: optimal among persistent schedules, in which what is kept stays until its own backward");
+    lines << CheckpointExtension::tr(
+        "the front: optimal among persistent schedules, in which what is kept stays until its own backward");
     if (const std::string from = words(chain, "sizes_from"); !from.empty())
         lines << CheckpointExtension::tr("sizes: %1").arg(toQString(from));
     if (const std::string from = words(chain, "times_from"); !from.empty())
@@ -64,8 +65,7 @@ bool choosesSchedule(const std::string& key)
 bool sameChain(const Parameters& a, const Parameters& b)
 {
     return std::all_of(a.values().begin(), a.values().end(), [&](const auto& one) {
-        return choosesSchedule(one.first)
-            || std::find(b.values().begin(), b.values().end(), one) != b.values().end();
+        return choosesSchedule(one.first) || std::find(b.values().begin(), b.values().end(), one) != b.values().end();
     });
 }
 
@@ -94,7 +94,8 @@ std::vector<MeasuredSchedule> measuredSchedules(const std::vector<Record>& recor
             continue;
         const double peak = figure(*record.measured, "peak"), makespan = figure(*record.measured, "makespan");
         if (std::isfinite(peak) && std::isfinite(makespan))
-            measured.push_back({parameterText(record.parameters, "strategy"), peak, makespan, storedTime(*record.measured)});
+            measured.push_back(
+                {parameterText(record.parameters, "strategy"), peak, makespan, storedTime(*record.measured)});
     }
     return measured;
 }
@@ -126,9 +127,9 @@ void CheckpointExtension::offer(const QStringList& curves, const QPoint& place)
         if (key.isEmpty() || point == m_input.strategies.end())
             continue;
         const ScheduleUnits& units = m_input.front.units;
-        QAction* action = menu->addAction(
-            tr("%1: %2, %3").arg(point->label, units.memory(point->peak), units.time(point->makespan)), this,
-            [this, key] { emit edited(QStringLiteral("strategy"), key); });
+        QAction* action =
+            menu->addAction(tr("%1: %2, %3").arg(point->label, units.memory(point->peak), units.time(point->makespan)),
+                            this, [this, key] { emit edited(QStringLiteral("strategy"), key); });
         action->setCheckable(true);
         action->setChecked(key == m_input.chosen);
     }
@@ -238,7 +239,8 @@ bool CheckpointExtension::moveMarker(const QString& key, double time)
     if (key != QLatin1String(cursorMarker))
         return false;
     const std::vector<ScheduleStep>& steps = m_picture->state().steps;
-    const auto at = std::find_if(steps.begin(), steps.end(), [time](const ScheduleStep& step) { return step.end > time; });
+    const auto at =
+        std::find_if(steps.begin(), steps.end(), [time](const ScheduleStep& step) { return step.end > time; });
     if (!steps.empty())
         m_picture->setCursor(int(std::min<std::ptrdiff_t>(at - steps.begin(), std::ptrdiff_t(steps.size()) - 1)));
     return true;

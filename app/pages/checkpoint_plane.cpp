@@ -93,7 +93,8 @@ std::pair<double, double> timeRange(const std::vector<Curve>& curves)
     double high = 1.2, front = 1;
     for (const Curve& curve : curves) {
         const double top = *std::max_element(curve.y.begin(), curve.y.end());
-        (curve.key == QLatin1String(frontKey) ? front : high) = std::max(curve.key == QLatin1String(frontKey) ? front : high, top);
+        (curve.key == QLatin1String(frontKey) ? front : high) =
+            std::max(curve.key == QLatin1String(frontKey) ? front : high, top);
     }
     high = 1 + 1.25 * (high - 1);
     return {1 - 0.22 * (high - 1), std::max(high, std::min(front, 1.75))};

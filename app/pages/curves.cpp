@@ -13,8 +13,7 @@ namespace memscape {
 
 namespace {
 
-Curve curveOf(const Series& series, const QString& prefix, const QString& name, CurveRole role,
-              int palette)
+Curve curveOf(const Series& series, const QString& prefix, const QString& name, CurveRole role, int palette)
 {
     Curve curve;
     curve.key = prefix + toQString(series.key);
@@ -35,8 +34,7 @@ Curve curveOf(const Series& series, const QString& prefix, const QString& name, 
 /// A variant that says nothing of its own: no point, or the same points as the first.
 bool redundant(const Series& series, const Outcome& outcome, const SeriesGroup& group)
 {
-    const bool empty =
-        std::none_of(series.y.begin(), series.y.end(), [](double y) { return std::isfinite(y); });
+    const bool empty = std::none_of(series.y.begin(), series.y.end(), [](double y) { return std::isfinite(y); });
     const Series* first = outcome.findSeries(group.series.front());
     return empty || (first != nullptr && first->key != series.key && first->y == series.y);
 }
@@ -66,13 +64,11 @@ void addPredicted(const SeriesGroup& group, const CurveInput& input, std::vector
         if (series == nullptr || redundant(*series, *input.predicted, group))
             continue;
         const bool first = key == group.series.front();
-        const QString lead = input.basis.isEmpty() ? QObject::tr("predicted")
-                                                   : QObject::tr("predicted (%1)").arg(input.basis);
-        const QString name = first ? leadName(lead, *series, group)
-                                   : variantName(*series, group, *input.predicted);
+        const QString lead =
+            input.basis.isEmpty() ? QObject::tr("predicted") : QObject::tr("predicted (%1)").arg(input.basis);
+        const QString name = first ? leadName(lead, *series, group) : variantName(*series, group, *input.predicted);
         curves.push_back(curveOf(*series, QStringLiteral("predicted."), name,
-                                 first ? CurveRole::Predicted : CurveRole::Variant,
-                                 first ? 0 : variant++));
+                                 first ? CurveRole::Predicted : CurveRole::Variant, first ? 0 : variant++));
         curves.back().labelled = !first;
     }
 }
@@ -81,8 +77,7 @@ void addPredicted(const SeriesGroup& group, const CurveInput& input, std::vector
 QString measuredName(const Series& series, const SeriesGroup& group, const CurveInput& input)
 {
     const Series* predicted = input.predicted ? input.predicted->findSeries(series.key) : nullptr;
-    return (predicted ? variantName(*predicted, group, *input.predicted)
-                      : variantName(series, group, *input.measured))
+    return (predicted ? variantName(*predicted, group, *input.predicted) : variantName(series, group, *input.measured))
         + QObject::tr(", measured");
 }
 
@@ -95,13 +90,10 @@ void addMeasured(const SeriesGroup& group, const CurveInput& input, std::vector<
         if (series == nullptr || redundant(*series, *input.measured, group))
             continue;
         const bool first = key == group.series.front();
-        const QString name = first
-            ? leadName(input.measuredOn, *series, group)
-            : measuredName(*series, group, input);
+        const QString name = first ? leadName(input.measuredOn, *series, group) : measuredName(*series, group, input);
         const bool solid = first && !input.measuredElsewhere;
         curves.push_back(curveOf(*series, QStringLiteral("measured."), name,
-                                 solid ? CurveRole::Measured : CurveRole::MeasuredVariant,
-                                 first ? 0 : position - 1));
+                                 solid ? CurveRole::Measured : CurveRole::MeasuredVariant, first ? 0 : position - 1));
         if (first)
             curves.back().shape = MarkerShape::Circle; // hollow or not
     }
@@ -117,15 +109,13 @@ QString pinnedPrefix(int number)
     return QStringLiteral("pinned%1.").arg(number);
 }
 
-void addPinned(const SeriesGroup& group, const PinnedOutcome& pinned, int number,
-               std::vector<Curve>& curves)
+void addPinned(const SeriesGroup& group, const PinnedOutcome& pinned, int number, std::vector<Curve>& curves)
 {
     const Outcome* outcome = outcomeOf(pinned);
     const Series* series = outcome ? outcome->findSeries(group.series.front()) : nullptr;
     if (series == nullptr)
         return;
-    curves.push_back(
-        curveOf(*series, pinnedPrefix(number), pinned.name, CurveRole::Pinned, pinned.palette));
+    curves.push_back(curveOf(*series, pinnedPrefix(number), pinned.name, CurveRole::Pinned, pinned.palette));
     curves.back().dashed = pinned.measured == nullptr;
 }
 
@@ -133,8 +123,7 @@ void addOther(const SeriesGroup& group, const OtherBasis& other, std::vector<Cur
 {
     const Series* series = other.predicted->findSeries(group.series.front());
     if (series != nullptr && !redundant(*series, *other.predicted, group))
-        curves.push_back(curveOf(*series, QStringLiteral("basis.%1.").arg(int(other.role)),
-                                 other.name, other.role, 0));
+        curves.push_back(curveOf(*series, QStringLiteral("basis.%1.").arg(int(other.role)), other.name, other.role, 0));
 }
 
 /// Curves of the same kind are told against the baseline's: measured ones, or predicted ones.
@@ -223,7 +212,7 @@ std::vector<SeriesGroup> seriesGroups(const Outcome& outcome)
         const auto same = std::find_if(groups.begin(), groups.end(), [&](const SeriesGroup& group) {
             const Series* first = outcome.findSeries(group.series.front());
             const bool isSame = series.yUnit != Unit::One // counts differ
-                || first->yLabel == series.yLabel; // losses, or wavefronts and cycles, do not
+                || first->yLabel == series.yLabel;        // losses, or wavefronts and cycles, do not
             return group.unit == series.yUnit && isSame && first->x.key == series.x.key;
         });
         if (same == groups.end())
@@ -262,8 +251,7 @@ const Outcome* pinnedOutcomeOf(const Curve& curve, const CurveInput& input)
 
 const SeriesAxis* axisOf(const Outcome& outcome, const SeriesGroup& group)
 {
-    const Series* series =
-        group.series.empty() ? nullptr : outcome.findSeries(group.series.front());
+    const Series* series = group.series.empty() ? nullptr : outcome.findSeries(group.series.front());
     if (series != nullptr)
         return &series->x;
     return outcome.series.empty() ? nullptr : &outcome.series.front().x;

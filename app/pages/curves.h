@@ -50,8 +50,8 @@ struct CurveInput
     QString basis = {}; ///< legend: "predicted (H100, calibrated)"; empty: "predicted"
     std::vector<OtherBasis> others = {};
     const Outcome* measured = nullptr; ///< or the points that have arrived so far
-    QString measuredOn; ///< legend: "measured on This CPU"
-    bool measuredElsewhere = false; ///< with other parameters than the page's: drawn hollow
+    QString measuredOn;                ///< legend: "measured on This CPU"
+    bool measuredElsewhere = false;    ///< with other parameters than the page's: drawn hollow
     std::vector<PinnedOutcome> pinned;
 };
 

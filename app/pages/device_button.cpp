@@ -59,8 +59,7 @@ void DeviceButton::refresh()
     const DeviceEntry* entry = m_devices.find(m_id);
     const QString label = entry ? entryLabel(*entry) : QString::fromStdString(m_id);
     setText(u' ' + label + QStringLiteral("  ▾"));
-    setIcon(
-        themedIcon(entry && entry->device.isGpu() ? QStringLiteral("gpu") : QStringLiteral("cpu")));
+    setIcon(themedIcon(entry && entry->device.isGpu() ? QStringLiteral("gpu") : QStringLiteral("cpu")));
     setToolTip(entry ? entryToolTip(*entry) : tr("This device is not there"));
     setAccessibleDescription(label);
 }
@@ -73,8 +72,7 @@ void DeviceButton::fillMenu()
     addSection(tr("Machines of records"), DeviceSource::Record);
     addSection(tr("Catalogue: predicted"), DeviceSource::Catalogue);
     m_menu.addSeparator();
-    QAction* calibrate = m_menu.addAction(themedIcon(QStringLiteral("calibrate")),
-                                          tr("Calibrate this device…"), this,
+    QAction* calibrate = m_menu.addAction(themedIcon(QStringLiteral("calibrate")), tr("Calibrate this device…"), this,
                                           &DeviceButton::calibrateWanted);
     calibrate->setEnabled(m_calibrationPossible);
     QAction* forget = m_menu.addAction(tr("Forget calibration"), this, &DeviceButton::forgetWanted);

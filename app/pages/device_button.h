@@ -23,10 +23,10 @@ public:
 
 signals:
     void picked(const QString& id);
-    void commandWanted(); ///< "Add device from command…"
-    void fileWanted(); ///< "Open device file…"
+    void commandWanted();   ///< "Add device from command…"
+    void fileWanted();      ///< "Open device file…"
     void calibrateWanted(); ///< the device of the page
-    void forgetWanted(); ///< its calibration
+    void forgetWanted();    ///< its calibration
 
 private:
     void fillMenu();

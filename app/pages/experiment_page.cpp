@@ -105,11 +105,10 @@ void ExperimentPage::connectAll()
         if (key == Settings::Key::ByteStyle || key == Settings::Key::Bases)
             schedule(Inputs);
     });
-    connect(&m_services.runs, &RunController::finished, this,
-            [this](const QString& id, int record) {
-                if (id.toStdString() == m_id && record >= 0)
-                    chooseRecord(-1);
-            });
+    connect(&m_services.runs, &RunController::finished, this, [this](const QString& id, int record) {
+        if (id.toStdString() == m_id && record >= 0)
+            chooseRecord(-1);
+    });
     connectPredictor();
     connect(m_extension, &PageExtension::edited, this, &ExperimentPage::editText);
     connect(m_extension, &PageExtension::markersChanged, this, [this] { m_plot->view()->setMarkers(markers()); });
@@ -123,37 +122,29 @@ void ExperimentPage::connectAll()
     connect(m_header->device(), &DeviceButton::forgetWanted, this,
             [this] { m_services.runs.forgetCalibration(deviceId()); });
     connect(m_inspector->form(), &ParameterForm::edited, this, &ExperimentPage::editText);
-    const auto section = [this](const QString& title) {
-        return QString::fromStdString(m_id) + u'/' + title;
-    };
+    const auto section = [this](const QString& title) { return QString::fromStdString(m_id) + u'/' + title; };
     for (ParameterSection* one : m_inspector->form()->sections())
         one->setOpen(m_services.settings.isUnfolded(section(one->title())));
-    connect(m_inspector->form(), &ParameterForm::folded, this,
-            [this, section](const QString& title, bool open) {
-                m_services.settings.setUnfolded(section(title), open);
-            });
+    connect(m_inspector->form(), &ParameterForm::folded, this, [this, section](const QString& title, bool open) {
+        m_services.settings.setUnfolded(section(title), open);
+    });
     connect(m_inspector->form(), &ParameterForm::editing, this, &ExperimentPage::setEditing);
-    connect(m_inspector->records(), &RecordsList::parametersWanted, this,
-            &ExperimentPage::useRecord);
-    connect(m_plot, &PagePlot::groupChosen, this, [this](const QString& key) {
-        m_services.document.setViewSetting(m_id, "plot", Json(key.toStdString()));
-    });
+    connect(m_inspector->records(), &RecordsList::parametersWanted, this, &ExperimentPage::useRecord);
+    connect(m_plot, &PagePlot::groupChosen, this,
+            [this](const QString& key) { m_services.document.setViewSetting(m_id, "plot", Json(key.toStdString())); });
     connect(m_plot, &PagePlot::logChosen, this, &ExperimentPage::chooseLog);
-    connect(m_plot, &PagePlot::foldChosen, this, [this](bool folded) {
-        m_services.document.setViewSetting(m_id, "curves", Json(!folded));
-    });
+    connect(m_plot, &PagePlot::foldChosen, this,
+            [this](bool folded) { m_services.document.setViewSetting(m_id, "curves", Json(!folded)); });
     connect(m_plot, &PagePlot::basesChosen, &m_services.settings, &Settings::setShowBases);
     connect(m_plot->view(), &PlotView::rangeChanged, this, &ExperimentPage::rememberZoom);
     connect(m_plot->view(), &PlotView::markerDragged, this, &ExperimentPage::markerMoved);
-    connect(m_plot->view(), &PlotView::markerReleased, this,
-            [this](const QString&, double) { setEditing(false); });
+    connect(m_plot->view(), &PlotView::markerReleased, this, [this](const QString&, double) { setEditing(false); });
     if (!m_picture)
         return;
     connect(m_picture, &Picture::parameterEdited, this, &ExperimentPage::editText);
-    connect(m_picture, &Picture::changesWanted, this,
-            [this](const ParameterChanges& changes, const QString& step) {
-                static_cast<void>(setTexts(changes, step)); // what a picture offers parses
-            });
+    connect(m_picture, &Picture::changesWanted, this, [this](const ParameterChanges& changes, const QString& step) {
+        static_cast<void>(setTexts(changes, step)); // what a picture offers parses
+    });
     connect(m_picture, &Picture::experimentWanted, this, &ExperimentPage::experimentWanted);
     connect(m_picture, &Picture::editing, this, &ExperimentPage::setEditing);
     connect(m_picture, &Picture::hoverText, m_plot, &PagePlot::setHoverText);
@@ -161,19 +152,18 @@ void ExperimentPage::connectAll()
 
 void ExperimentPage::connectPredictor()
 {
-    connect(&m_predictor, &Predictor::predicted, this,
-            [this](std::shared_ptr<const Record> record) {
-                m_prediction = std::move(record);
-                m_predictionError.reset();
-                m_isStopped = false;
-                // Advice brings those about memory; until then the last ones stay.
-                const Json& detail = m_prediction->predicted->detail;
-                if (!m_extension->claimsComeLater() || detail.contains("claims"))
-                    m_claims = readClaims(detail);
-                m_plot->setBusy(false);
-                m_longWait.start();
-                refreshOutputs();
-            });
+    connect(&m_predictor, &Predictor::predicted, this, [this](std::shared_ptr<const Record> record) {
+        m_prediction = std::move(record);
+        m_predictionError.reset();
+        m_isStopped = false;
+        // Advice brings those about memory; until then the last ones stay.
+        const Json& detail = m_prediction->predicted->detail;
+        if (!m_extension->claimsComeLater() || detail.contains("claims"))
+            m_claims = readClaims(detail);
+        m_plot->setBusy(false);
+        m_longWait.start();
+        refreshOutputs();
+    });
     connect(&m_predictor, &Predictor::failed, this, [this](const Error& error) {
         m_prediction.reset();
         m_predictionError = error;
@@ -187,8 +177,7 @@ void ExperimentPage::connectPredictor()
     // Something that takes long says so, and can be stopped; most answers are there before.
     m_longWait.setSingleShot(true);
     m_longWait.setInterval(longWait);
-    auto* stop = new QShortcut(Qt::Key_Escape, this, &m_predictor, &Predictor::cancel,
-                               Qt::WidgetWithChildrenShortcut);
+    auto* stop = new QShortcut(Qt::Key_Escape, this, &m_predictor, &Predictor::cancel, Qt::WidgetWithChildrenShortcut);
     stop->setEnabled(false);
     const auto tell = [this, stop](bool busy) {
         m_plot->setBusy(busy);
@@ -215,8 +204,7 @@ QString ExperimentPage::question() const
 
 bool ExperimentPage::upToDate() const
 {
-    return !m_dirty && !m_predictor.isBusy() && !m_bases.isBusy()
-        && m_extension->rests() && m_inspector->isComplete();
+    return !m_dirty && !m_predictor.isBusy() && !m_bases.isBusy() && m_extension->rests() && m_inspector->isComplete();
 }
 
 void ExperimentPage::documentChanged(const ChangeEvent& event)
@@ -234,12 +222,10 @@ void ExperimentPage::documentChanged(const ChangeEvent& event)
     } else if (const auto* view = std::get_if<ViewChanged>(&event)) {
         if (concerns(*view))
             schedule(Outputs);
-    } else if (std::holds_alternative<RecordRemoved>(event)
-               || std::holds_alternative<RecordMoved>(event)) {
+    } else if (std::holds_alternative<RecordRemoved>(event) || std::holds_alternative<RecordMoved>(event)) {
         m_chosen = -1; // indices have moved
         schedule(Outputs);
-    } else if (std::holds_alternative<RecordAdded>(event)
-               || std::holds_alternative<RecordChanged>(event)
+    } else if (std::holds_alternative<RecordAdded>(event) || std::holds_alternative<RecordChanged>(event)
                || std::holds_alternative<RecordRenamed>(event)) {
         schedule(Outputs);
     }

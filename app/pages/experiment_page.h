@@ -12,9 +12,9 @@
 #include "app/document/predictor.h"
 #include "app/document/study_document.h"
 #include "app/pages/basis_predictions.h"
+#include "app/pages/cards/inspector.h"
 #include "app/pages/curves.h"
 #include "app/pages/improvement_finder.h"
-#include "app/pages/cards/inspector.h"
 #include "app/pages/page_extension.h"
 #include "app/pages/page_header.h"
 #include "app/pages/page_plot.h"
@@ -109,8 +109,7 @@ public:
 signals:
     void updated(); ///< something on the page changed
     /// Another experiment at these parameters, as one step of the history.
-    void experimentWanted(const QString& experiment, const memscape::ParameterChanges& changes,
-                          const QString& step);
+    void experimentWanted(const QString& experiment, const memscape::ParameterChanges& changes, const QString& step);
 
 protected:
     void showEvent(QShowEvent* event) override;
@@ -161,7 +160,7 @@ private:
 
     const Experiment& m_experiment;
     std::string m_id; ///< of the experiment
-    PageInfo m_info; ///< its own page, or a further one
+    PageInfo m_info;  ///< its own page, or a further one
     PageServices m_services;
     Predictor m_predictor;
     BasisPredictions m_bases;
@@ -181,8 +180,8 @@ private:
     bool m_isStopped = false; ///< by hand: what is shown answers for other parameters
     QTimer m_longWait;
     int m_chosen = -1;
-    QVariantMap m_zooms; ///< by the key of the series group
-    QString m_zoomOf; ///< group whose zoom the plot shows
+    QVariantMap m_zooms;   ///< by the key of the series group
+    QString m_zoomOf;      ///< group whose zoom the plot shows
     double m_textUnit = 0; ///< plotUnit() that the inspector was made for
     bool m_dragging = false;
     int m_gesture = 0;

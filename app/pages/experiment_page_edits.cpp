@@ -82,8 +82,8 @@ void ExperimentPage::setEditing(bool active)
 int ExperimentPage::gestureFor(const QString& key)
 {
     if (!m_dragging) {
-        const bool goesOn = m_gesture != 0 && key == m_gestureKey && m_lastEdit.isValid()
-            && m_lastEdit.elapsed() < keyRepeatWindow;
+        const bool goesOn =
+            m_gesture != 0 && key == m_gestureKey && m_lastEdit.isValid() && m_lastEdit.elapsed() < keyRepeatWindow;
         if (!goesOn)
             m_gesture = m_services.document.newGesture();
     }
@@ -110,11 +110,9 @@ void ExperimentPage::markerMoved(const QString& key, double x)
     const SeriesAxis axis = *shownAxis; // an edit may bring another prediction
     if (spec->kind == ParameterKind::Choice) {
         const int last = int(spec->choices.size()) - 1;
-        const int index =
-            std::clamp(int(std::lround(x)), 0, std::min(last, int(axis.names.size()) - 1));
+        const int index = std::clamp(int(std::lround(x)), 0, std::min(last, int(axis.names.size()) - 1));
         for (const ChoiceValue& choice : spec->choices) {
-            if (choice.label == axis.names[std::size_t(index)]
-                || choice.key == axis.names[std::size_t(index)])
+            if (choice.label == axis.names[std::size_t(index)] || choice.key == axis.names[std::size_t(index)])
                 editText(key, QString::fromStdString(choice.key));
         }
         return;

@@ -23,16 +23,15 @@ QString percent(double share)
 }
 
 /// "fits within 4.8 % (median of 12 points; at most 20 % at 32 MiB)"; nothing of fewer points.
-QString fitText(const Outcome& predicted, const Outcome& measured, const SeriesGroup& group,
-                std::size_t fewest, ByteStyle bytes)
+QString fitText(const Outcome& predicted, const Outcome& measured, const SeriesGroup& group, std::size_t fewest,
+                ByteStyle bytes)
 {
     const Comparison comparison = compare(predicted, measured);
     for (const SeriesComparison& series : comparison.series) {
         if (series.key != group.series.front() || series.points < fewest)
             continue;
         const Series* curve = predicted.findSeries(series.key);
-        return ExperimentPage::tr("%1: off by %2 (median of %n points), at most %3 at %4", nullptr,
-                                  int(series.points))
+        return ExperimentPage::tr("%1: off by %2 (median of %n points), at most %3 at %4", nullptr, int(series.points))
             .arg(toQString(curve->label), percent(series.medianError), percent(series.largestError),
                  toQString(quantityText(series.worstX, curve->x.unit, bytes)));
     }
@@ -80,7 +79,8 @@ void ExperimentPage::refreshAnswer(const ShownMeasurement& now)
                              .arg(toQString(one.parameter).toHtmlEscaped(), toQString(one.value).toHtmlEscaped(),
                                   toQString(one.label).toHtmlEscaped(), toQString(one.after).toHtmlEscaped());
         }
-        const QString wanted = (answer.wantsMore ? tr("More %1: %2") : tr("Less %1: %2")).arg(toQString(figure->label).toHtmlEscaped());
+        const QString wanted =
+            (answer.wantsMore ? tr("More %1: %2") : tr("Less %1: %2")).arg(toQString(figure->label).toHtmlEscaped());
         changes = wanted.arg(links.isEmpty() ? tr("no single change brings it") : links.join(QStringLiteral(" · ")));
     }
     const QString sentence = bytesInStyle(toQString(answer.sentence), byteStyle());
@@ -93,11 +93,9 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
     const Outcome* predicted = m_prediction ? &*m_prediction->predicted : nullptr;
     const Outcome* measured = now.outcome && !now.elsewhere ? &*now.outcome : nullptr;
     const std::optional<double> x = currentX();
-    const std::string swept =
-        currentAxis() && currentAxis()->key != "event" ? currentAxis()->key : "";
+    const std::string swept = currentAxis() && currentAxis()->key != "event" ? currentAxis()->key : "";
     const bool samePoint = measured
-        && (swept.empty()
-            || differenceText(m_experiment.schema(), parameters(), now.parameters, {}).isEmpty());
+        && (swept.empty() || differenceText(m_experiment.schema(), parameters(), now.parameters, {}).isEmpty());
     m_inspector->setFigures(figuresBeside(figureRows(predicted, measured, x, samePoint)), bytes,
                             now.outcome.has_value());
 
@@ -143,8 +141,8 @@ QString ExperimentPage::pointSentence(const Outcome& predicted, const Outcome& m
     if (!x || !spec || !target)
         return {};
     const QString name = toQString(spec->label) + u' ' + toQString(valueLabel(*spec, *x, byteStyle()));
-    return pointText(predicted, measured, currentGroup(seriesGroups(predicted)).series.front(), *x, *target,
-                     name, byteStyle());
+    return pointText(predicted, measured, currentGroup(seriesGroups(predicted)).series.front(), *x, *target, name,
+                     byteStyle());
 }
 
 /// Where levels are predicted from a calibration and the measurement contradicts it.
@@ -177,17 +175,18 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
     if (m_predictionError && m_predictionError->remedy
         && findParameter(m_experiment.schema(), m_predictionError->remedy->parameter)) {
         const Remedy remedy = *m_predictionError->remedy;
-        return {QString::fromStdString(withBriefHint(*m_predictionError).text()), tr("Use %1").arg(toQString(remedy.value)),
+        return {QString::fromStdString(withBriefHint(*m_predictionError).text()),
+                tr("Use %1").arg(toQString(remedy.value)),
                 [self, remedy] { self->editText(toQString(remedy.parameter), toQString(remedy.value)); }};
     }
     if (m_predictionError && (!mayReset || m_predictionError->code.starts_with("device.")))
         return {QString::fromStdString(withBriefHint(*m_predictionError).text()), {}, {}};
     if (m_predictionError)
-        return {QString::fromStdString(withBriefHint(*m_predictionError).text()),
-                tr("Reset parameters"), [self] { self->resetParameters(); }};
+        return {QString::fromStdString(withBriefHint(*m_predictionError).text()), tr("Reset parameters"),
+                [self] { self->resetParameters(); }};
     if (m_isStopped)
-        return {tr("The calculation was stopped: what is shown does not answer for these parameters."),
-                tr("Calculate"), [self] { self->schedule(Inputs); }};
+        return {tr("The calculation was stopped: what is shown does not answer for these parameters."), tr("Calculate"),
+                [self] { self->schedule(Inputs); }};
     if (now.live)
         return {};
     if (auto note = m_extension->note(now.outcome.has_value()))
@@ -203,13 +202,12 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
     }
     if (now.elsewhere) {
         const int index = now.recordIndex;
-        QString difference = differenceText(
-            m_experiment.schema(), now.parameters, parameters(),
-            sweptKey(m_services.document.records()[std::size_t(index)]), byteStyle());
+        QString difference = differenceText(m_experiment.schema(), now.parameters, parameters(),
+                                            sweptKey(m_services.document.records()[std::size_t(index)]), byteStyle());
         if (difference.isEmpty())
             difference = shortDeviceName(now.device);
-        return {tr("The hollow dots were measured with: %1.").arg(difference),
-                tr("Use these settings"), [self, index] { self->useRecord(index); }};
+        return {tr("The hollow dots were measured with: %1.").arg(difference), tr("Use these settings"),
+                [self, index] { self->useRecord(index); }};
     }
     if (const QString stale = staleCalibration(now); !stale.isEmpty())
         return {tr("The calibration is stale: %1.").arg(stale), tr("Calibrate"), [self] { self->calibrate(); }};

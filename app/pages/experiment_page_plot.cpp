@@ -25,8 +25,7 @@ SeriesGroup ExperimentPage::currentGroup(const std::vector<SeriesGroup>& groups)
     // A sweep that was asked for is what one wants to see; its x axis is the swept parameter.
     const std::optional<Sweep> sweep = parameters().sweep();
     for (const SeriesGroup& group : groups) {
-        const SeriesAxis* axis =
-            m_prediction && sweep ? axisOf(*m_prediction->predicted, group) : nullptr;
+        const SeriesAxis* axis = m_prediction && sweep ? axisOf(*m_prediction->predicted, group) : nullptr;
         if (axis && axis->key == sweep->key)
             return group;
     }
@@ -45,9 +44,8 @@ void ExperimentPage::refreshFold()
     if (m_picture == nullptr || !m_picture->isPlot())
         return;
     const std::vector<Record>& records = m_services.document.records();
-    const bool hasPins = std::any_of(records.begin(), records.end(), [&](const Record& record) {
-        return record.pinned && record.experiment == m_id;
-    });
+    const bool hasPins = std::any_of(records.begin(), records.end(),
+                                     [&](const Record& record) { return record.pinned && record.experiment == m_id; });
     const Json asked = m_services.document.viewSetting(m_id, "curves");
     const bool wantsCurves = asked.is_boolean() ? asked.get<bool>() : hasPins;
     const bool folded = !wantsCurves && !m_picture->isHidden();
@@ -62,8 +60,7 @@ void ExperimentPage::refreshFold()
 /// Without its picture the page has its curves at least.
 bool ExperimentPage::eventFilter(QObject* watched, QEvent* event)
 {
-    if (watched == m_picture
-        && (event->type() == QEvent::HideToParent || event->type() == QEvent::ShowToParent))
+    if (watched == m_picture && (event->type() == QEvent::HideToParent || event->type() == QEvent::ShowToParent))
         schedule(Outputs);
     return QWidget::eventFilter(watched, event);
 }
@@ -105,8 +102,8 @@ void ExperimentPage::rememberZoom()
         return;
     }
     const PlotRange range = view->range();
-    m_zooms[m_zoomOf] = QVariantList{range.xLow,  range.xHigh,       range.yLow,
-                                     range.yHigh, view->xAxis().log, view->yAxis().log};
+    m_zooms[m_zoomOf] =
+        QVariantList{range.xLow, range.xHigh, range.yLow, range.yHigh, view->xAxis().log, view->yAxis().log};
 }
 
 void ExperimentPage::restoreZoom(const QString& group)
@@ -117,10 +114,8 @@ void ExperimentPage::restoreZoom(const QString& group)
     PlotView* view = m_plot->view();
     const QVariantList zoom = m_zooms.value(group).toList();
     // Limits of another kind of axis say nothing on this one.
-    if (zoom.size() == 6 && zoom[4].toInt() == view->xAxis().log
-        && zoom[5].toInt() == view->yAxis().log)
-        view->setRange(
-            {zoom[0].toDouble(), zoom[1].toDouble(), zoom[2].toDouble(), zoom[3].toDouble()});
+    if (zoom.size() == 6 && zoom[4].toInt() == view->xAxis().log && zoom[5].toInt() == view->yAxis().log)
+        view->setRange({zoom[0].toDouble(), zoom[1].toDouble(), zoom[2].toDouble(), zoom[3].toDouble()});
     else
         view->resetView();
     m_zoomOf = group;
@@ -139,8 +134,7 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
         view->setLines({});
         view->setPhases({});
         view->setCallouts({});
-        view->setEmptyText(m_predictionError
-                               ? QString::fromStdString(withBriefHint(*m_predictionError).text())
+        view->setEmptyText(m_predictionError ? QString::fromStdString(withBriefHint(*m_predictionError).text())
                                : m_isStopped ? tr("The calculation was stopped.")
                                              : tr("calculating…"));
         return;
@@ -184,8 +178,7 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
     const Device* target = device();
     const SeriesAxis* axis = axisOf(*lead, group);
     view->setBands(target && axis ? capacityBands(*target, *axis) : std::vector<Band>());
-    view->setLines(target ? datasheetLines(*target, group.unit, bytes)
-                          : std::vector<HorizontalLine>());
+    view->setLines(target ? datasheetLines(*target, group.unit, bytes) : std::vector<HorizontalLine>());
     view->setPhases({});
     view->setCallouts({});
     if (isOwn)
@@ -214,11 +207,9 @@ std::optional<double> ExperimentPage::currentX() const
         return now.number(axis.key);
     if (spec->kind == ParameterKind::Text) {
         const auto at = std::find(axis.names.begin(), axis.names.end(), now.text(axis.key));
-        return at == axis.names.end() ? std::nullopt
-                                      : std::optional<double>(at - axis.names.begin());
+        return at == axis.names.end() ? std::nullopt : std::optional<double>(at - axis.names.begin());
     }
-    const std::string choice =
-        spec->kind == ParameterKind::Choice ? now.choice(axis.key) : std::string();
+    const std::string choice = spec->kind == ParameterKind::Choice ? now.choice(axis.key) : std::string();
     for (std::size_t i = 0; i < axis.names.size(); ++i) {
         for (const ChoiceValue& known : spec->choices) {
             if (known.key == choice && (axis.names[i] == known.key || axis.names[i] == known.label))

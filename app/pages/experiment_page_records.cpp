@@ -66,8 +66,8 @@ std::vector<FigureRow> ExperimentPage::figuresBeside(std::vector<FigureRow> rows
                 isAtX |= known == key && other == key && value == shown;
         }
     }
-    addBaseline(rows, record.predicted ? &*record.predicted : nullptr,
-                record.measured ? &*record.measured : nullptr, x, isAtX);
+    addBaseline(rows, record.predicted ? &*record.predicted : nullptr, record.measured ? &*record.measured : nullptr, x,
+                isAtX);
     return rows;
 }
 

@@ -31,10 +31,8 @@ void ExperimentPage::refreshInputs()
     }
     m_bases.clear();
     m_prediction.reset();
-    m_predictionError = Error{"device.unknown",
-                              "the device \"" + deviceId() + "\" is not there",
-                              {},
-                              "pick another in the device menu"};
+    m_predictionError = Error{
+        "device.unknown", "the device \"" + deviceId() + "\" is not there", {}, "pick another in the device menu"};
     refreshOutputs();
 }
 
@@ -43,14 +41,14 @@ void ExperimentPage::refreshOutputs()
     const ShownMeasurement now = shown();
     const Parameters asked = parameters();
     const Outcome* measured = now.outcome && !now.elsewhere ? &*now.outcome : nullptr;
-    m_extension->setState({m_prediction.get(), m_predictor.prepared(), asked, byteStyle(), m_services.document.records(),
-                           measured, tr("measured on %1").arg(shortDeviceName(now.device))});
+    m_extension->setState({m_prediction.get(), m_predictor.prepared(), asked, byteStyle(),
+                           m_services.document.records(), measured,
+                           tr("measured on %1").arg(shortDeviceName(now.device))});
     m_header->setCaution(m_prediction ? m_extension->caution() : QString());
     if (m_picture) {
         m_picture->setByteStyle(byteStyle());
-        m_picture->setProblem(m_predictionError
-                                  ? QString::fromStdString(withBriefHint(*m_predictionError).text())
-                                  : QString());
+        m_picture->setProblem(m_predictionError ? QString::fromStdString(withBriefHint(*m_predictionError).text())
+                                                : QString());
         const bool drawsPredicted = m_prediction && m_extension->drawsPredictedParameters();
         if (const Device* target = device())
             m_picture->setState(m_experiment, *target, drawsPredicted ? m_prediction->parameters : asked,
@@ -66,8 +64,8 @@ ShownMeasurement ExperimentPage::shown() const
 {
     static const Device none;
     const Device* target = device();
-    return shownMeasurement(m_services.document, m_services.runs, m_experiment,
-                            target ? *target : none, parameters(), m_chosen);
+    return shownMeasurement(m_services.document, m_services.runs, m_experiment, target ? *target : none, parameters(),
+                            m_chosen);
 }
 
 CurveInput ExperimentPage::curveInput(const ShownMeasurement& now) const

@@ -28,8 +28,7 @@ public:
     LineIcon(QByteArray svg, const QColor& fixed)
         : m_svg(std::move(svg))
         , m_fixed(fixed)
-    {
-    }
+    { }
 
     void paint(QPainter* painter, const QRect& rect, QIcon::Mode mode, QIcon::State) override
     {

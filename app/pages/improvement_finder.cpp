@@ -47,9 +47,11 @@ void ImprovementFinder::forgetQuestion()
     m_question.reset();
 }
 
-void ImprovementFinder::request(const Device& device, const Parameters& parameters, const Figures& predicted, ByteStyle bytes)
+void ImprovementFinder::request(const Device& device, const Parameters& parameters, const Figures& predicted,
+                                ByteStyle bytes)
 {
-    if (m_question && m_question->device.id == device.id && m_question->parameters == parameters && m_question->bytes == bytes)
+    if (m_question && m_question->device.id == device.id && m_question->parameters == parameters
+        && m_question->bytes == bytes)
         return;
     forgetQuestion();
     m_question = std::make_shared<const Question>(Question{device, parameters, predicted, bytes});
@@ -63,7 +65,8 @@ void ImprovementFinder::start()
         const CancelScope scope(*stop);
         std::vector<Improvement> best;
         try { // as for predictions: want of memory must not end the window
-            best = memscape::improvements(m_experiment, question->device, question->parameters, question->predicted, question->bytes);
+            best = memscape::improvements(m_experiment, question->device, question->parameters, question->predicted,
+                                          question->bytes);
         } catch (const std::exception&) {
             best.clear();
         }

@@ -50,11 +50,10 @@ MemoryExtension::MemoryExtension(const PageParts& parts, QObject* parent)
             m_ask();
     });
     connect(&m_finder, &MomentFinder::found, this, &MemoryExtension::showStep);
-    connect(&m_fit, &Predictor::predicted, this,
-            [this](const std::shared_ptr<const Record>& record) {
-                if (m_searching)
-                    endFit(readMemoryState(record->predicted->detail).fit);
-            });
+    connect(&m_fit, &Predictor::predicted, this, [this](const std::shared_ptr<const Record>& record) {
+        if (m_searching)
+            endFit(readMemoryState(record->predicted->detail).fit);
+    });
     connect(&m_fit, &Predictor::failed, this, [this](const Error& error) {
         endFit(std::nullopt);
         m_parts.plot->setHoverText(QString::fromStdString(error.text()));
@@ -89,7 +88,7 @@ void MemoryExtension::request(const Device& device, const Parameters& parameters
         if (auto* budget = qobject_cast<BudgetPicture*>(m_parts.picture))
             budget->setSettled(true);
         m_parts.predictor.request(m_parts.experiment.id(), m_device, withAdvice(m_parameters, "levers"),
-                          Predictor::Kind::Refinement);
+                                  Predictor::Kind::Refinement);
     };
     m_rest.start();
     m_parts.predictor.request(m_parts.experiment.id(), device, withAdvice(parameters, "none"));
@@ -104,15 +103,13 @@ MemoryDetail::MemoryDetail(const Json& detail)
     outOfMemory = state.doctor;
     knowsWhatFits = state.fits || !outOfMemory.isEmpty();
     caution = state.caution;
-    assumptions =
-        QStringList(state.assumptions.begin(), state.assumptions.end()).join(QStringLiteral("; "));
+    assumptions = QStringList(state.assumptions.begin(), state.assumptions.end()).join(QStringLiteral("; "));
 }
 
 std::shared_ptr<const Prepared> MemoryExtension::prepare(const Record& prediction)
 {
     static const Json none;
-    return std::make_shared<const MemoryDetail>(
-        prediction.predicted ? prediction.predicted->detail : none);
+    return std::make_shared<const MemoryDetail>(prediction.predicted ? prediction.predicted->detail : none);
 }
 
 void MemoryExtension::setState(const ShownState& state)
@@ -121,9 +118,7 @@ void MemoryExtension::setState(const ShownState& state)
     auto detail = state.prediction ? std::dynamic_pointer_cast<const MemoryDetail>(state.prepared) : nullptr;
     if (!detail)
         detail = nothing();
-    const auto last = [](const MemoryTimeline& line) {
-        return line.event.empty() ? -1 : line.event.back();
-    };
+    const auto last = [](const MemoryTimeline& line) { return line.event.empty() ? -1 : line.event.back(); };
     if (detail->timeline.event.empty() || last(detail->timeline) != last(m_detail->timeline))
         m_cursor = -1; // another step: its moments are others
     m_detail = std::move(detail);
@@ -166,12 +161,10 @@ void MemoryExtension::dressAxes(AxisSpec& x, AxisSpec& y) const
 void MemoryExtension::dressCurves(std::vector<Curve>& curves, const CurveInput& input) const
 {
     const auto align = [this](Curve& curve, const Outcome& of) {
-        curve =
-            alignedCurve(std::move(curve), readTimeline(part(of.detail, "timeline")), timeline());
+        curve = alignedCurve(std::move(curve), readTimeline(part(of.detail, "timeline")), timeline());
     };
     for (Curve& curve : curves) {
-        if (input.measured
-            && (curve.role == CurveRole::Measured || curve.role == CurveRole::MeasuredVariant))
+        if (input.measured && (curve.role == CurveRole::Measured || curve.role == CurveRole::MeasuredVariant))
             align(curve, *input.measured);
         if (const Outcome* pinned = pinnedOutcomeOf(curve, input))
             align(curve, *pinned);
@@ -255,21 +248,14 @@ void MemoryExtension::cursorKey(int key, Qt::KeyboardModifiers modifiers)
     if (timeline().event.empty())
         return;
     const double first = timeline().event.front(), last = timeline().event.back();
-    const double step =
-        modifiers & Qt::ShiftModifier ? std::max(1.0, std::round((last - first) / 100)) : 1;
+    const double step = modifiers & Qt::ShiftModifier ? std::max(1.0, std::round((last - first) / 100)) : 1;
     switch (key) {
-    case Qt::Key_Left:
-        return moveCursor(cursor() - step);
-    case Qt::Key_Right:
-        return moveCursor(cursor() + step);
-    case Qt::Key_Home:
-        return moveCursor(first);
-    case Qt::Key_End:
-        return moveCursor(last);
-    case Qt::Key_P:
-        return moveCursor(timeline().peak);
-    default:
-        return;
+    case Qt::Key_Left: return moveCursor(cursor() - step);
+    case Qt::Key_Right: return moveCursor(cursor() + step);
+    case Qt::Key_Home: return moveCursor(first);
+    case Qt::Key_End: return moveCursor(last);
+    case Qt::Key_P: return moveCursor(timeline().peak);
+    default: return;
     }
 }
 
@@ -298,10 +284,9 @@ void MemoryExtension::showMoment(const MemoryMoment& moment)
             largest << placeText({}, moment.live[i].module, moment.live[i].name) + u' '
                     + memoryText(moment.live[i].bytes, m_bytes);
         m_parts.plot->setHoverText(tr("Event %1, %2: %3 alive. Largest: %4")
-                                 .arg(moment.event)
-                                 .arg(placeText(moment.phase, moment.module, moment.name),
-                                      memoryText(moment.allocated, m_bytes),
-                                      largest.join(QStringLiteral(", "))));
+                                       .arg(moment.event)
+                                       .arg(placeText(moment.phase, moment.module, moment.name),
+                                            memoryText(moment.allocated, m_bytes), largest.join(QStringLiteral(", "))));
     }
 }
 
@@ -330,8 +315,7 @@ bool MemoryExtension::eventFilter(QObject* watched, QEvent* event)
 {
     if (event->type() == QEvent::KeyPress) {
         const auto* key = static_cast<QKeyEvent*>(event);
-        if (isCursorKey(key->key())
-            && !(key->modifiers() & (Qt::ControlModifier | Qt::AltModifier))) {
+        if (isCursorKey(key->key()) && !(key->modifiers() & (Qt::ControlModifier | Qt::AltModifier))) {
             cursorKey(key->key(), key->modifiers());
             return true;
         }

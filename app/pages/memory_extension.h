@@ -82,9 +82,9 @@ private:
     std::function<void()> m_ask; ///< what m_rest is for
     Device m_device;
     Parameters m_parameters;
-    std::optional<Parameters> m_searching; ///< "Make it fit" runs for these
+    std::optional<Parameters> m_searching;        ///< "Make it fit" runs for these
     std::shared_ptr<const MemoryDetail> m_detail; ///< never null
-    MemoryPlot m_timelinePlot; ///< of its timeline
+    MemoryPlot m_timelinePlot;                    ///< of its timeline
     QString m_outOfMemory;
     int m_cursor = -1; ///< −1: at the peak
     ByteStyle m_bytes = ByteStyle::Binary;

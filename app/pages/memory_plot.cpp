@@ -28,8 +28,7 @@ double moved(double x, const Stretch& from, const Stretch& to)
 }
 
 /// Phases that both have, in pairs; empty when they do not follow each other alike.
-std::vector<std::pair<Stretch, Stretch>> commonPhases(const MemoryTimeline& from,
-                                                      const MemoryTimeline& to)
+std::vector<std::pair<Stretch, Stretch>> commonPhases(const MemoryTimeline& from, const MemoryTimeline& to)
 {
     std::vector<std::pair<Stretch, Stretch>> pairs;
     if (from.phases.size() != to.phases.size())
@@ -37,8 +36,7 @@ std::vector<std::pair<Stretch, Stretch>> commonPhases(const MemoryTimeline& from
     for (std::size_t i = 0; i < from.phases.size(); ++i) {
         if (from.phases[i].key != to.phases[i].key)
             return {};
-        pairs.push_back(
-            {{from.phases[i].begin, from.phases[i].end}, {to.phases[i].begin, to.phases[i].end}});
+        pairs.push_back({{from.phases[i].begin, from.phases[i].end}, {to.phases[i].begin, to.phases[i].end}});
     }
     return pairs;
 }
@@ -67,9 +65,8 @@ std::vector<Band> phaseBands(const MemoryTimeline& timeline)
 {
     std::vector<Band> bands;
     for (const TimelinePhase& phase : timeline.phases) {
-        const QString label = phase.microBatch > 0
-            ? phase.label + QStringLiteral(" %1").arg(phase.microBatch + 1)
-            : phase.label;
+        const QString label =
+            phase.microBatch > 0 ? phase.label + QStringLiteral(" %1").arg(phase.microBatch + 1) : phase.label;
         bands.push_back({phase.begin, phase.end, label});
     }
     return bands;
@@ -80,15 +77,14 @@ std::vector<Band> phaseBands(const MemoryTimeline& timeline)
 Callout callout(const MemoryTimeline& timeline, const std::vector<double>& totals, ByteStyle bytes)
 {
     const OutOfMemoryPoint& point = *timeline.outOfMemory;
-    const auto at = std::lower_bound(timeline.event.begin(), timeline.event.end(), point.event)
-        - timeline.event.begin();
+    const auto at =
+        std::lower_bound(timeline.event.begin(), timeline.event.end(), point.event) - timeline.event.begin();
     const double height = totals[std::min(std::size_t(at), totals.size() - 1)];
     const bool before = point.event < timeline.event.front();
     return {std::max(point.event, timeline.event.front()),
             timeline.capacity ? std::min(height, *timeline.capacity) : height,
             before ? tr("Out of memory before the step begins") : tr("Out of memory here"),
-            tr("%1: %2").arg(placeText(point.phase, point.module, point.name),
-                             memoryText(point.bytes, bytes))};
+            tr("%1: %2").arg(placeText(point.phase, point.module, point.name), memoryText(point.bytes, bytes))};
 }
 
 } // namespace
@@ -111,25 +107,22 @@ MemoryPlot memoryPlot(const MemoryTimeline& timeline, ByteStyle bytes)
     const double highest = totals.empty() ? 0 : *std::max_element(totals.begin(), totals.end());
     if (timeline.capacity && highest > nearShare * *timeline.capacity)
         plot.lines.push_back(
-            {*timeline.capacity,
-             tr("%1 for PyTorch on this device").arg(memoryText(*timeline.capacity, bytes)), true});
+            {*timeline.capacity, tr("%1 for PyTorch on this device").arg(memoryText(*timeline.capacity, bytes)), true});
     if (timeline.outOfMemory && !timeline.event.empty())
         plot.callouts.push_back(callout(timeline, totals, bytes));
     return plot;
 }
 
-Curve alignedCurve(Curve measured, const MemoryTimeline& from, const MemoryTimeline& to,
-                   std::size_t most)
+Curve alignedCurve(Curve measured, const MemoryTimeline& from, const MemoryTimeline& to, std::size_t most)
 {
     measured = thinned(std::move(measured), most);
     if (measured.x.empty() || to.event.empty())
         return measured;
     const auto pairs = commonPhases(from, to);
-    const Stretch all{measured.x.front(), measured.x.back()},
-        over{to.event.front(), to.event.back()};
+    const Stretch all{measured.x.front(), measured.x.back()}, over{to.event.front(), to.event.back()};
     for (double& x : measured.x) {
-        const auto phase = std::find_if(pairs.begin(), pairs.end(),
-                                        [&](const auto& pair) { return x <= pair.first.end; });
+        const auto phase =
+            std::find_if(pairs.begin(), pairs.end(), [&](const auto& pair) { return x <= pair.first.end; });
         x = phase != pairs.end() ? moved(x, phase->first, phase->second) : moved(x, all, over);
     }
     return measured;

@@ -28,7 +28,6 @@ MemoryPlot memoryPlot(const MemoryTimeline& timeline, ByteStyle bytes);
 /// A measured curve over the events of the predicted step: a real step has other events, so each of
 /// its phases is stretched over the same phase of the prediction; without common phases the whole
 /// over the whole. Of more than `most` points the highest of each stretch stays.
-Curve alignedCurve(Curve measured, const MemoryTimeline& from, const MemoryTimeline& to,
-                   std::size_t most = 160);
+Curve alignedCurve(Curve measured, const MemoryTimeline& from, const MemoryTimeline& to, std::size_t most = 160);
 
 } // namespace memscape

@@ -9,8 +9,7 @@ namespace memscape {
 PageExtension::PageExtension(const PageParts& parts, QObject* parent)
     : QObject(parent)
     , m_parts(parts)
-{
-}
+{ }
 
 void PageExtension::request(const Device& device, const Parameters& parameters)
 {

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "app/document/predictor.h"
-#include "app/pages/curves.h"
 #include "app/pages/cards/inspector.h"
+#include "app/pages/curves.h"
 #include "app/pages/page_plot.h"
 #include "app/pictures/common/picture.h"
 #include "core/experiment/experiment.h"
@@ -31,13 +31,13 @@ struct PageParts
 /// What the page shows now.
 struct ShownState
 {
-    const Record* prediction; ///< null before the first and after one that failed
+    const Record* prediction;                 ///< null before the first and after one that failed
     std::shared_ptr<const Prepared> prepared; ///< what the predictor's preparation made of it
     const Parameters& parameters;
     ByteStyle bytes;
     const std::vector<Record>& records; ///< of the study
-    const Outcome* measured; ///< what was measured for these parameters; null: nothing
-    QString measuredOn; ///< "measured on Xeon"
+    const Outcome* measured;            ///< what was measured for these parameters; null: nothing
+    QString measuredOn;                 ///< "measured on Xeon"
 };
 
 class PageExtension : public QObject
@@ -60,9 +60,9 @@ public:
     /// Comes before the picture and the plot get the same.
     virtual void setState(const ShownState&) { }
 
-    virtual QString answer() const { return {}; } ///< of a further page: the sentence under its title
+    virtual QString answer() const { return {}; }  ///< of a further page: the sentence under its title
     virtual QString caution() const { return {}; } ///< what may make every number wrong
-    virtual QString basis() const { return {}; } ///< lines about what the prediction stands on
+    virtual QString basis() const { return {}; }   ///< lines about what the prediction stands on
     virtual std::vector<TextbookFormula> textbook() const { return {}; }
     /// What keeps the page from its answer, with what would help; nothing while there is one.
     virtual std::optional<InspectorNote> note(bool /*isMeasured*/) { return std::nullopt; }

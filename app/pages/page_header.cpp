@@ -29,8 +29,7 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
     auto* title = toneLabel(QString::fromStdString(page.title), "title", this);
     auto* question = toneLabel(QString::fromStdString(page.question), "dim", this);
     title->setWordWrap(false);
-    title->setToolTip(
-        QStringLiteral("<p>%1</p>").arg(QString::fromStdString(experiment.help()).toHtmlEscaped()));
+    title->setToolTip(QStringLiteral("<p>%1</p>").arg(QString::fromStdString(experiment.help()).toHtmlEscaped()));
     m_measure->setObjectName(QStringLiteral("measure"));
     m_measure->setAutoDefault(false);
     m_export->setObjectName(QStringLiteral("export"));
@@ -61,8 +60,8 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
     row->setContentsMargins(20, 12, 20, 12);
     row->setSpacing(8);
     row->addLayout(words, 1);
-    for (QWidget* control : {static_cast<QWidget*>(m_device), static_cast<QWidget*>(m_measure),
-                             static_cast<QWidget*>(m_export)})
+    for (QWidget* control :
+         {static_cast<QWidget*>(m_device), static_cast<QWidget*>(m_measure), static_cast<QWidget*>(m_export)})
         row->addWidget(control, 0, Qt::AlignVCenter);
 
     connect(m_measure, &QPushButton::clicked, this, [this] {
@@ -117,16 +116,15 @@ void PageHeader::refresh()
 {
     const auto& run = m_runs.current();
     const bool ours = run && run->experiment == m_experiment;
-    const QString obstacle = run && !ours ? tr("Another measurement is running.")
-                                          : m_runs.obstacle(m_experiment, m_deviceId);
+    const QString obstacle =
+        run && !ours ? tr("Another measurement is running.") : m_runs.obstacle(m_experiment, m_deviceId);
     m_device->setCalibrationPossible(!run && m_runs.obstacle(m_deviceId).isEmpty());
     m_measure->setText(ours ? tr("Stop") : tr("Measure"));
     m_measure->setEnabled(ours ? !run->stopping : obstacle.isEmpty());
-    m_measure->setToolTip(
-        ours                 ? tr("Stop the measurement; what is measured is kept (Ctrl+.)")
-        : obstacle.isEmpty() ? tr("Run it on the device and draw what it says beside the "
-                                  "prediction (Ctrl+R)")
-                             : obstacle);
+    m_measure->setToolTip(ours                     ? tr("Stop the measurement; what is measured is kept (Ctrl+.)")
+                              : obstacle.isEmpty() ? tr("Run it on the device and draw what it says beside the "
+                                                        "prediction (Ctrl+R)")
+                                                   : obstacle);
     // "Stop" is as wide as "Measure" was: what stands beside it stays where it is.
     m_measure->setMinimumWidth(std::max(m_measure->minimumWidth(), m_measure->sizeHint().width()));
     const char* role = ours ? "danger" : "primary";

@@ -19,8 +19,8 @@ class PageHeader : public QFrame
     Q_OBJECT
 
 public:
-    PageHeader(const Experiment& experiment, const PageInfo& page, DeviceDirectory& devices,
-               RunController& runs, QWidget* parent = nullptr);
+    PageHeader(const Experiment& experiment, const PageInfo& page, DeviceDirectory& devices, RunController& runs,
+               QWidget* parent = nullptr);
 
     void setDevice(const std::string& id);
     DeviceButton* device() const { return m_device; }

@@ -37,10 +37,9 @@ PagePlot::PagePlot(QWidget* parent)
     m_view->setFocusPolicy(Qt::StrongFocus);
     m_chips->setContentsMargins(0, 0, 0, 0);
     m_chips->setSpacing(6);
-    m_bases =
-        chipButton(tr("datasheet"),
-                   tr("Also what would be predicted from the datasheet alone, and without the "
-                      "calibration, where that is known"));
+    m_bases = chipButton(tr("datasheet"),
+                         tr("Also what would be predicted from the datasheet alone, and without the "
+                            "calibration, where that is known"));
     connect(m_bases, &QToolButton::clicked, this, &PagePlot::basesChosen);
     m_logX = logButton(tr("log x"), tr("Logarithmic horizontal axis"), Qt::XAxis);
     m_logY = logButton(tr("log y"), tr("Logarithmic vertical axis"), Qt::YAxis);
@@ -110,8 +109,7 @@ QToolButton* PagePlot::chipButton(const QString& text, const QString& tip)
 QToolButton* PagePlot::logButton(const QString& text, const QString& tip, Qt::Axis axis)
 {
     QToolButton* button = chipButton(text, tip);
-    connect(button, &QToolButton::clicked, this,
-            [this, axis](bool on) { emit logChosen(axis, on); });
+    connect(button, &QToolButton::clicked, this, [this, axis](bool on) { emit logChosen(axis, on); });
     return button;
 }
 
@@ -172,8 +170,7 @@ void PagePlot::fitChips()
     };
     m_reset->show();
     m_bases->setVisible(!m_isPlain);
-    const bool fits =
-        m_groups.size() <= mostChips && m_chips->sizeHint().width() + buttons() <= room;
+    const bool fits = m_groups.size() <= mostChips && m_chips->sizeHint().width() + buttons() <= room;
     m_chipArea->setVisible(fits);
     m_list->setVisible(!fits && m_groups.size() > 1);
     // The narrowest plot does without what a double click and the settings do as well.
@@ -283,8 +280,8 @@ void PagePlot::fitStatus()
     const int room = roomInside() - buttons;
     const QFontMetrics metrics = m_status->fontMetrics();
     QString text = m_text;
-    for (qsizetype end = text.lastIndexOf(QStringLiteral(". "));
-         end > 0 && metrics.horizontalAdvance(text) > room; end = text.lastIndexOf(QStringLiteral(". ")))
+    for (qsizetype end = text.lastIndexOf(QStringLiteral(". ")); end > 0 && metrics.horizontalAdvance(text) > room;
+         end = text.lastIndexOf(QStringLiteral(". ")))
         text = text.left(end + 1);
     m_status->setText(metrics.elidedText(text, Qt::ElideRight, room));
     const bool isWhole = m_status->text() == m_text;

@@ -42,9 +42,7 @@ QString pointText(const Outcome& predicted, const Outcome& measured, const std::
     if (!std::isfinite(expected) || !std::isfinite(seen) || seen == 0)
         return {};
     const MemoryLevel* home = ours->x.key == "working_set" ? homeLevel(device, x) : nullptr;
-    const auto text = [&](double value) {
-        return QString::fromStdString(quantityText(value, ours->yUnit, bytes));
-    };
+    const auto text = [&](double value) { return QString::fromStdString(quantityText(value, ours->yUnit, bytes)); };
     return QObject::tr("%1: predicted %2, measured %3, %4 off")
         .arg(home ? QString::fromStdString(home->id) : name, text(expected), text(seen),
              QString::fromStdString(percentText(std::abs(expected / seen - 1))));
@@ -79,9 +77,7 @@ QString gradeText(const Outcome& measured)
         return {};
     const Json& quality = measured.detail.at("quality");
     const auto grade = quality.is_object() ? quality.find("grade") : quality.end();
-    return grade != quality.end() && grade->is_string()
-        ? QString::fromStdString(grade->get<std::string>())
-        : QString();
+    return grade != quality.end() && grade->is_string() ? QString::fromStdString(grade->get<std::string>()) : QString();
 }
 
 } // namespace memscape

@@ -64,7 +64,8 @@ QString RunController::obstacle(const std::string& deviceId) const
     if (entry->source != DeviceSource::Live)
         return tr("%1 is known from its %2: it can be predicted, not measured. Pick a live device "
                   "to measure.")
-            .arg(entry->label, entry->source == DeviceSource::File      ? tr("file")
+            .arg(entry->label,
+                 entry->source == DeviceSource::File         ? tr("file")
                      : entry->source == DeviceSource::Record ? tr("machine of a record")
                                                              : tr("data sheet"));
     return entry->missing;
@@ -82,8 +83,8 @@ QString RunController::obstacle(const std::string& experiment, const std::string
     return obstacle(deviceId);
 }
 
-void RunController::measure(const std::string& experiment, const std::string& deviceId,
-                            const Parameters& parameters, bool insists)
+void RunController::measure(const std::string& experiment, const std::string& deviceId, const Parameters& parameters,
+                            bool insists)
 {
     begin(experiment, deviceId, parameters, insists);
 }
@@ -99,8 +100,8 @@ bool RunController::measuresThisCpu(const std::string& deviceId) const
     return entry != nullptr && entry->measurable() && entry->worker.isEmpty() && !entry->device.isGpu();
 }
 
-void RunController::begin(const std::string& experiment, const std::string& deviceId,
-                          const Parameters& parameters, bool insists)
+void RunController::begin(const std::string& experiment, const std::string& deviceId, const Parameters& parameters,
+                          bool insists)
 {
     RunningMeasurement run;
     run.experiment = experiment;

@@ -48,8 +48,8 @@ public:
     QString obstacle(const std::string& experiment, const std::string& deviceId) const;
 
     /// `insists`: also when it is predicted not to fit.
-    void measure(const std::string& experiment, const std::string& deviceId,
-                 const Parameters& parameters, bool insists = false);
+    void measure(const std::string& experiment, const std::string& deviceId, const Parameters& parameters,
+                 bool insists = false);
     /// About a minute; the result is saved for this device and used from then on.
     void calibrate(const std::string& deviceId);
     /// Keeps a calibration that calibrationDoubtful() told of, or says why not.
@@ -78,12 +78,12 @@ signals:
     void pointsChanged();
     void finished(const QString& experiment, int recordIndex); ///< −1: no record came of it
     void problem(const memscape::Error& error, const QString& details);
-    void notice(const QString& text); ///< good news
+    void notice(const QString& text);  ///< good news
     void warning(const QString& text); ///< what the worker noticed about the machine
 
 private:
-    void begin(const std::string& experiment, const std::string& deviceId,
-               const Parameters& parameters, bool insists = false);
+    void begin(const std::string& experiment, const std::string& deviceId, const Parameters& parameters,
+               bool insists = false);
     void start(RunningMeasurement run);
     bool measuresThisCpu(const std::string& deviceId) const;
     void lookAgain();

@@ -28,8 +28,7 @@ QString parametersText(const ExperimentPage& page)
             continue;
         const bool swept = parameters.sweep() && parameters.sweep()->key == key;
         parts << QString::fromStdString(spec->label) + u' '
-                + (swept ? QObject::tr("swept")
-                         : QString::fromStdString(valueLabel(*spec, value, page.byteStyle())));
+                + (swept ? QObject::tr("swept") : QString::fromStdString(valueLabel(*spec, value, page.byteStyle())));
     }
     return parts.join(QStringLiteral(" · "));
 }
@@ -48,8 +47,7 @@ double paintFigures(QPainter& painter, const QRectF& rect, const Sheet& sheet, c
     const int columns = hasBaseline ? FiguresModel::NUM_COLUMNS : FiguresModel::BaselineColumn;
     const double shares[] = {hasBaseline ? 0.3 : 0.4, hasBaseline ? 0.2 : 0.22, hasBaseline ? 0.2 : 0.22,
                              hasBaseline ? 0.15 : 0.16, 0.15};
-    const QColor heads[] = {theme.text, theme.predictedText, theme.measuredText, theme.textFaint,
-                            theme.textFaint};
+    const QColor heads[] = {theme.text, theme.predictedText, theme.measuredText, theme.textFaint, theme.textFaint};
     painter.setFont(relativeFont(0.95, true));
     const double row = textHeight(painter) + 8;
     double y = rect.top();
@@ -57,14 +55,12 @@ double paintFigures(QPainter& painter, const QRectF& rect, const Sheet& sheet, c
         double x = rect.left();
         for (int column = 0; column < columns; ++column) {
             const double width = rect.width() * shares[column];
-            const QString text = line < 0
-                ? model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()
-                : model.index(line, column).data().toString();
+            const QString text = line < 0 ? model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()
+                                          : model.index(line, column).data().toString();
             painter.setFont(relativeFont(0.95, line < 0 || column == 1 || column == 2));
             painter.setPen(line < 0 ? heads[column] : column == 0 ? theme.textDim : theme.text);
             painter.drawText(QRectF(x, y, width - 4, row),
-                             int(Qt::AlignVCenter | (column == 0 ? Qt::AlignLeft : Qt::AlignRight)),
-                             text);
+                             int(Qt::AlignVCenter | (column == 0 ? Qt::AlignLeft : Qt::AlignRight)), text);
             x += width;
         }
         painter.setPen(theme.border);
@@ -90,8 +86,7 @@ double paintTitle(QPainter& painter, const QRectF& rect, const Sheet& sheet, con
     return y - rect.top() + 8;
 }
 
-Result<void> writePixels(const QString& path, const Sheet& sheet, const QSize& size, double scale,
-                         const Theme& theme)
+Result<void> writePixels(const QString& path, const Sheet& sheet, const QSize& size, double scale, const Theme& theme)
 {
     const QImage image = sheetImage(sheet, size, scale, theme);
     if (image.isNull())
@@ -103,8 +98,7 @@ Result<void> writePixels(const QString& path, const Sheet& sheet, const QSize& s
     return writeFileAtomically(path.toStdString(), bytes.toStdString());
 }
 
-Result<void> writeSvg(const QString& path, const Sheet& sheet, const QSize& size,
-                      const Theme& theme)
+Result<void> writeSvg(const QString& path, const Sheet& sheet, const QSize& size, const Theme& theme)
 {
     QBuffer buffer;
     QSvgGenerator generator;
@@ -120,8 +114,7 @@ Result<void> writeSvg(const QString& path, const Sheet& sheet, const QSize& size
     return writeFileAtomically(path.toStdString(), buffer.data().toStdString());
 }
 
-Result<void> writePdf(const QString& path, const Sheet& sheet, const QSize& size,
-                      const Theme& theme)
+Result<void> writePdf(const QString& path, const Sheet& sheet, const QSize& size, const Theme& theme)
 {
     QBuffer buffer;
     if (!buffer.open(QIODevice::WriteOnly))
@@ -148,12 +141,10 @@ Sheet sheetOf(const ExperimentPage& page)
     sheet.title = page.title();
     sheet.question = page.question();
     if (const Record* record = page.prediction())
-        sheet.subtitle = QString::fromStdString(record->device.name) + QStringLiteral(" · ")
-            + parametersText(page);
+        sheet.subtitle = QString::fromStdString(record->device.name) + QStringLiteral(" · ") + parametersText(page);
     if (const Record* record = page.prediction())
-        sheet.footer =
-            QObject::tr("Memscape %1 · prediction stands on: %2")
-                .arg(QString::fromStdString(programVersion()), basisText(record->device, TimeText::Date));
+        sheet.footer = QObject::tr("Memscape %1 · prediction stands on: %2")
+                           .arg(QString::fromStdString(programVersion()), basisText(record->device, TimeText::Date));
     sheet.picture = page.picture() && !page.picture()->isHidden() ? page.picture() : nullptr;
     sheet.plot = page.plot()->isFolded() ? nullptr : page.plot()->view();
     sheet.figures = page.inspector()->figures()->figures()->rows();
@@ -183,7 +174,8 @@ void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const
     if (sheet.picture) {
         QRectF picture = inner;
         const double wanted = sheet.picture->sizeHint().height();
-        const double most = std::max(inner.height() * 0.42, inner.height() - leastPlot); // panels need more than a strip
+        const double most =
+            std::max(inner.height() * 0.42, inner.height() - leastPlot); // panels need more than a strip
         picture.setHeight(sheet.plot ? std::min(wanted > 0 ? wanted : 200, most) : inner.height());
         sheet.picture->paintTo(painter, picture, theme);
         inner.setTop(picture.bottom() + 8);
@@ -204,8 +196,7 @@ QImage sheetImage(const Sheet& sheet, const QSize& size, double scale, const The
     return image;
 }
 
-Result<void> writeSheet(const QString& path, const Sheet& sheet, const QSize& size, double scale,
-                        const Theme& theme)
+Result<void> writeSheet(const QString& path, const Sheet& sheet, const QSize& size, double scale, const Theme& theme)
 {
     const QString suffix = QFileInfo(path).suffix().toLower();
     if (suffix == QStringLiteral("png"))
@@ -214,8 +205,7 @@ Result<void> writeSheet(const QString& path, const Sheet& sheet, const QSize& si
         return writeSvg(path, sheet, size, theme);
     if (suffix == QStringLiteral("pdf"))
         return writePdf(path, sheet, size, theme);
-    return fail("export.format",
-                "cannot tell the kind of picture from \"" + path.toStdString() + "\"",
+    return fail("export.format", "cannot tell the kind of picture from \"" + path.toStdString() + "\"",
                 "end the name in .png, .svg or .pdf");
 }
 

@@ -27,7 +27,7 @@ struct Sheet
 {
     QString title, question;
     QString subtitle; ///< device and parameters
-    QString footer; ///< program, basis, fit
+    QString footer;   ///< program, basis, fit
     const Picture* picture = nullptr;
     PlotView* plot = nullptr;
     std::vector<FigureRow> figures;
@@ -43,7 +43,6 @@ void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const
 /// Null when there is no memory for it.
 QImage sheetImage(const Sheet& sheet, const QSize& size, double scale, const Theme& theme);
 /// Writes .png, .svg or .pdf by the path's ending. Errors: export.format, export.write.
-Result<void> writeSheet(const QString& path, const Sheet& sheet, const QSize& size, double scale,
-                        const Theme& theme);
+Result<void> writeSheet(const QString& path, const Sheet& sheet, const QSize& size, double scale, const Theme& theme);
 
 } // namespace memscape

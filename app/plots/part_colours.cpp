@@ -32,23 +32,19 @@ constexpr std::array<Part, 13> parts{{{"weights", 0xff0072b2u, 0xff0072b2u},
 
 int partIndex(std::string_view key)
 {
-    const auto at =
-        std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.key == key; });
-    return static_cast<int>(at == parts.end() ? parts.size() - 1
-                                              : static_cast<std::size_t>(at - parts.begin()));
+    const auto at = std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.key == key; });
+    return static_cast<int>(at == parts.end() ? parts.size() - 1 : static_cast<std::size_t>(at - parts.begin()));
 }
 
 QColor partColour(const Theme& theme, int index)
 {
-    const Part& part =
-        parts[static_cast<std::size_t>(std::clamp(index, 0, static_cast<int>(parts.size()) - 1))];
+    const Part& part = parts[static_cast<std::size_t>(std::clamp(index, 0, static_cast<int>(parts.size()) - 1))];
     return QColor::fromRgb(theme.dark ? part.dark : part.light);
 }
 
 QColor textOn(const QColor& colour)
 {
-    return contrast(colour, Qt::black) >= contrast(colour, Qt::white) ? QColor(Qt::black)
-                                                                      : QColor(Qt::white);
+    return contrast(colour, Qt::black) >= contrast(colour, Qt::white) ? QColor(Qt::black) : QColor(Qt::white);
 }
 
 } // namespace memscape

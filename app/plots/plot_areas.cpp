@@ -14,8 +14,8 @@ namespace memscape {
 
 namespace {
 
-QPolygonF stretch(const std::vector<double>& x, const std::vector<double>& low,
-                  const std::vector<double>& high, const PlotMapper& map)
+QPolygonF stretch(const std::vector<double>& x, const std::vector<double>& low, const std::vector<double>& high,
+                  const PlotMapper& map)
 {
     const auto place = [&map](double value) { // nothing is below the foot of a logarithmic axis
         const double pixel = map.toY(value);
@@ -50,8 +50,7 @@ std::vector<double> areaTotals(const std::vector<Curve>& curves)
     return totals;
 }
 
-void paintAreas(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                const Theme& theme)
+void paintAreas(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme)
 {
     std::vector<double> low;
     for (std::size_t c = 0; c < state.curves.size(); ++c) {
@@ -69,8 +68,7 @@ void paintAreas(QPainter& painter, const PlotState& state, const PlotMapper& map
     }
 }
 
-void paintPhases(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                 const Theme& theme)
+void paintPhases(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme)
 {
     const double u = plotUnit();
     const QFont font = plotFont(0.85);
@@ -83,12 +81,9 @@ void paintPhases(QPainter& painter, const PlotState& state, const PlotMapper& ma
         if (!(right > left))
             continue;
         const double gap = right - left > 4 * u ? u : 0;
-        painter.fillRect(
-            QRectF(left + gap, map.rect.bottom() + 5 * u, right - left - 2 * gap, 3 * u),
-            theme.textFaint);
+        painter.fillRect(QRectF(left + gap, map.rect.bottom() + 5 * u, right - left - 2 * gap, 3 * u), theme.textFaint);
         const double width = metrics.horizontalAdvance(phase.label) + 2;
-        QRectF name((left + right - width) / 2, map.rect.bottom() + 10 * u, width,
-                    metrics.height());
+        QRectF name((left + right - width) / 2, map.rect.bottom() + 10 * u, width, metrics.height());
         name.moveRight(std::min(name.right(), map.rect.right()));
         if (name.left() < free) { // a short phase: its name gives way if that keeps it near
             name.moveLeft(free);
@@ -107,10 +102,9 @@ QRectF calloutCard(const Callout& callout, const PlotMapper& map)
 {
     const double u = plotUnit();
     const QFontMetricsF bold(plotFont(0.92, true)), plain(plotFont(0.85));
-    const double width = std::min(
-        std::max(bold.horizontalAdvance(callout.title), plain.horizontalAdvance(callout.text))
-            + 24 * u,
-        map.rect.width() - 8 * u);
+    const double width =
+        std::min(std::max(bold.horizontalAdvance(callout.title), plain.horizontalAdvance(callout.text)) + 24 * u,
+                 map.rect.width() - 8 * u);
     const QSizeF size(width, bold.height() + plain.height() + 18 * u);
     const QPointF at(map.toX(callout.x), map.toY(callout.y));
     QRectF card(QPointF(at.x() + 14 * u, at.y() - size.height() - 10 * u), size);
@@ -122,8 +116,7 @@ QRectF calloutCard(const Callout& callout, const PlotMapper& map)
     return card;
 }
 
-void paintCallouts(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                   const Theme& theme)
+void paintCallouts(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme)
 {
     const double u = plotUnit();
     for (const Callout& callout : state.callouts) {
@@ -146,9 +139,8 @@ void paintCallouts(QPainter& painter, const PlotState& state, const PlotMapper& 
         const QFont small = plotFont(0.85);
         painter.setFont(small);
         painter.setPen(theme.textDim);
-        painter.drawText(
-            inner, Qt::AlignLeft | Qt::AlignBottom,
-            QFontMetricsF(small).elidedText(callout.text, Qt::ElideMiddle, inner.width()));
+        painter.drawText(inner, Qt::AlignLeft | Qt::AlignBottom,
+                         QFontMetricsF(small).elidedText(callout.text, Qt::ElideMiddle, inner.width()));
     }
 }
 

@@ -46,8 +46,7 @@ AxisRange padded(const Extent& extent, const AxisSpec& axis, double before, doub
         const double span = std::log(extent.high / extent.low);
         if (span < 1e-9)
             return sane({extent.low / 2, extent.high * 2, true});
-        return sane(
-            {extent.low * std::exp(-before * span), extent.high * std::exp(after * span), true});
+        return sane({extent.low * std::exp(-before * span), extent.high * std::exp(after * span), true});
     }
     const double low = axis.fromZero ? std::min(0.0, extent.low) : extent.low;
     const double high = axis.fromZero ? std::max(0.0, extent.high) : extent.high;
@@ -82,8 +81,7 @@ CleanCurve clean(const Curve& curve, bool logX, bool logY)
     std::vector<std::size_t> order(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
     const auto before = [&](std::size_t a, std::size_t b) { return curve.x[a] < curve.x[b]; };
-    order.erase(std::remove_if(order.begin(), order.end(),
-                               [&](std::size_t i) { return !showable(curve.x[i], logX); }),
+    order.erase(std::remove_if(order.begin(), order.end(), [&](std::size_t i) { return !showable(curve.x[i], logX); }),
                 order.end());
     if (!std::is_sorted(order.begin(), order.end(), before))
         std::stable_sort(order.begin(), order.end(), before);
@@ -212,8 +210,8 @@ QString noteFor(const std::vector<CleanCurve>& curves)
     return text + QStringLiteral(": ") + reasons.join(QStringLiteral(", "));
 }
 
-Sample nearestSample(const std::vector<Curve>& curves, const std::vector<CleanCurve>& cleaned,
-                     const AxisRange& x, double share)
+Sample nearestSample(const std::vector<Curve>& curves, const std::vector<CleanCurve>& cleaned, const AxisRange& x,
+                     double share)
 {
     Sample sample;
     const double target = x.fromShare(share);

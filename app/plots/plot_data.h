@@ -30,7 +30,7 @@ struct AxisRange
 struct CleanCurve
 {
     std::vector<double> x, y, low, high;
-    int hidden = 0; ///< points that the axes cannot show
+    int hidden = 0;    ///< points that the axes cannot show
     int notFinite = 0; ///< of these, how many are not numbers at all
 };
 
@@ -62,16 +62,15 @@ struct Sample
 };
 /// The x of any visible curve's point that is nearest (in shares of the axis) to `share`, and what
 /// the other curves have at the same x (within a thousandth of the axis).
-Sample nearestSample(const std::vector<Curve>& curves, const std::vector<CleanCurve>& cleaned,
-                     const AxisRange& x, double share);
+Sample nearestSample(const std::vector<Curve>& curves, const std::vector<CleanCurve>& cleaned, const AxisRange& x,
+                     double share);
 
 /// The curves as a table with a header: x, then y (and low, high where there is a band) per visible
 /// curve, a row per distinct x. Numbers round-trip; texts are quoted as in RFC 4180 when needed.
-QString tableText(const AxisSpec& x, const AxisSpec& y, const std::vector<Curve>& curves,
-                  QChar separator, const AxisRange* only);
+QString tableText(const AxisSpec& x, const AxisSpec& y, const std::vector<Curve>& curves, QChar separator,
+                  const AxisRange* only);
 
 /// The plot in words, for screen readers.
-QString summaryText(const QString& title, const AxisSpec& x, const AxisSpec& y,
-                    const std::vector<Curve>& curves);
+QString summaryText(const QString& title, const AxisSpec& x, const AxisSpec& y, const std::vector<Curve>& curves);
 
 } // namespace memscape

@@ -24,8 +24,7 @@ void take(Extremes& into, const Extremes& other)
         into.high = other.high;
 }
 
-template<typename At>
-std::vector<Extremes> blocksOf(std::size_t count, At at)
+template <typename At> std::vector<Extremes> blocksOf(std::size_t count, At at)
 {
     std::vector<Extremes> blocks((count + blockSize - 1) / blockSize, nothing);
     for (std::size_t i = 0; i < count; ++i)
@@ -87,8 +86,7 @@ std::ptrdiff_t visibleCount(const CleanCurve& curve, const AxisRange& range)
 
 std::vector<DensePoint> visiblePoints(const CleanCurve& curve, const AxisRange& range)
 {
-    const auto begin =
-        std::lower_bound(curve.x.begin(), curve.x.end(), range.low) - curve.x.begin();
+    const auto begin = std::lower_bound(curve.x.begin(), curve.x.end(), range.low) - curve.x.begin();
     const auto end = std::upper_bound(curve.x.begin(), curve.x.end(), range.high) - curve.x.begin();
     const auto last = std::min<std::ptrdiff_t>(end + 1, std::ssize(curve.x));
     std::vector<DensePoint> points;
@@ -97,14 +95,13 @@ std::vector<DensePoint> visiblePoints(const CleanCurve& curve, const AxisRange& 
     return points;
 }
 
-std::vector<DensePoint> densePoints(const CleanCurve& curve, const ExtremesTree& tree,
-                                    const AxisRange& range, int columns, bool cloud)
+std::vector<DensePoint> densePoints(const CleanCurve& curve, const ExtremesTree& tree, const AxisRange& range,
+                                    int columns, bool cloud)
 {
     std::vector<DensePoint> points;
     const auto& x = curve.x;
     const auto indexOf = [&](double at, std::size_t from) {
-        return std::size_t(std::lower_bound(x.begin() + std::ptrdiff_t(from), x.end(), at)
-                           - x.begin());
+        return std::size_t(std::lower_bound(x.begin() + std::ptrdiff_t(from), x.end(), at) - x.begin());
     };
     const auto add = [&](std::size_t i) { points.push_back({x[i], curve.y[i]}); };
     std::size_t begin = indexOf(range.low, 0);
@@ -112,8 +109,8 @@ std::vector<DensePoint> densePoints(const CleanCurve& curve, const ExtremesTree&
         add(begin - 1);
     points.reserve(std::size_t(columns) * fewPoints + 2);
     for (int column = 1; column <= columns; ++column) {
-        const double edge = column == columns ? std::nextafter(range.high, infinity)
-                                              : range.fromShare(double(column) / columns);
+        const double edge =
+            column == columns ? std::nextafter(range.high, infinity) : range.fromShare(double(column) / columns);
         const std::size_t end = indexOf(edge, begin);
         if (end - begin <= fewPoints) {
             for (std::size_t i = begin; i < end; ++i)

@@ -49,7 +49,7 @@ std::vector<DensePoint> visiblePoints(const CleanCurve& curve, const AxisRange& 
 /// either side of the range comes along, so that lines reach the edge. Gaps wider than a column
 /// stay gaps. Of a cloud of dots, which no line joins, the lowest and the highest of a full column
 /// are enough.
-std::vector<DensePoint> densePoints(const CleanCurve& curve, const ExtremesTree& tree,
-                                    const AxisRange& range, int columns, bool cloud = false);
+std::vector<DensePoint> densePoints(const CleanCurve& curve, const ExtremesTree& tree, const AxisRange& range,
+                                    int columns, bool cloud = false);
 
 } // namespace memscape

@@ -12,8 +12,8 @@
 #include <QFileInfo>
 #include <QImageWriter>
 #include <QMimeData>
-#include <QPainter>
 #include <QPaintEngine>
+#include <QPainter>
 #include <QPdfWriter>
 #include <QPicture>
 #include <QSvgGenerator>
@@ -36,8 +36,7 @@ const Theme& themeOf(ExportTheme theme)
 
 Result<void> writeBytes(const QString& path, const QByteArray& bytes)
 {
-    return writeFileAtomically(path.toStdString(),
-                               {bytes.constData(), static_cast<std::size_t>(bytes.size())});
+    return writeFileAtomically(path.toStdString(), {bytes.constData(), static_cast<std::size_t>(bytes.size())});
 }
 
 Error unwritable(const QString& path, const QString& reason)
@@ -75,8 +74,7 @@ QImage PlotView::image(const PlotExport& options)
     m_d->ensureRanges();
     const QSize size = options.size.expandedTo({64, 64});
     const double scale =
-        std::clamp(options.scale, 0.1,
-                   static_cast<double>(largestSide) / std::max(size.width(), size.height()));
+        std::clamp(options.scale, 0.1, static_cast<double>(largestSide) / std::max(size.width(), size.height()));
     QImage image((QSizeF(size) * scale).toSize(), QImage::Format_ARGB32_Premultiplied);
     if (image.isNull())
         return image;
@@ -111,8 +109,7 @@ Result<void> PlotView::exportTo(const QString& path, const PlotExport& options)
         return writeBytes(path, bytes);
     }
     if (kind != QLatin1String("svg") && kind != QLatin1String("pdf"))
-        return fail("export.format",
-                    tr("A plot cannot be written as \"%1\".").arg(kind).toStdString(),
+        return fail("export.format", tr("A plot cannot be written as \"%1\".").arg(kind).toStdString(),
                     tr("Use a name that ends in .png, .svg or .pdf.").toStdString());
 
     m_d->ensureRanges();
@@ -134,8 +131,7 @@ Result<void> PlotView::exportTo(const QString& path, const PlotExport& options)
         writer.setTitle(title);
         writer.setCreator(QStringLiteral("Memscape"));
         writer.setResolution(96);
-        writer.setPageSize(QPageSize(QSizeF(size) * 72.0 / 96.0, QPageSize::Point, QString(),
-                                     QPageSize::ExactMatch));
+        writer.setPageSize(QPageSize(QSizeF(size) * 72.0 / 96.0, QPageSize::Point, QString(), QPageSize::ExactMatch));
         writer.setPageMargins(QMarginsF(0, 0, 0, 0));
         scene.render(writer, size, 1, true);
     }
@@ -151,8 +147,7 @@ void PlotView::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme
     PlotScene scene;
     scene.setTheme(theme);
     m_d->fillScene(scene);
-    const auto engine =
-        painter.paintEngine() ? painter.paintEngine()->type() : QPaintEngine::Raster;
+    const auto engine = painter.paintEngine() ? painter.paintEngine()->type() : QPaintEngine::Raster;
     painter.save();
     painter.translate(rect.topLeft());
     if (engine == QPaintEngine::Raster) {
@@ -173,8 +168,7 @@ QString PlotView::dataText(QChar separator, bool visibleRangeOnly) const
 {
     m_d->ensureRanges();
     const PlotState& state = m_d->scene.state();
-    return tableText(state.x, state.y, state.curves, separator,
-                     visibleRangeOnly ? &state.xRange : nullptr);
+    return tableText(state.x, state.y, state.curves, separator, visibleRangeOnly ? &state.xRange : nullptr);
 }
 
 Result<void> PlotView::exportData(const QString& path, bool visibleRangeOnly)

@@ -60,8 +60,7 @@ void paintCard(QPainter& painter, const PlotState& state, const PlotMapper& map,
     const QFontMetricsF bodyMetrics(body);
     const auto rows = cardRows(state, sample, theme);
     const QString value = axisValueText(state.x, sample.x, 4);
-    const QString title =
-        state.x.names.isEmpty() ? state.x.label + QLatin1Char(' ') + value : value;
+    const QString title = state.x.names.isEmpty() ? state.x.label + QLatin1Char(' ') + value : value;
     double names = 0;
     double values = 0;
     for (const CardRow& row : rows) {
@@ -71,23 +70,19 @@ void paintCard(QPainter& painter, const PlotState& state, const PlotMapper& map,
     const double swatch = 20 * u;
     const double line = bodyMetrics.height() + 3 * u;
     const double width =
-        std::max(headMetrics.horizontalAdvance(title), swatch + 8 * u + names + 14 * u + values)
-        + 24 * u;
+        std::max(headMetrics.horizontalAdvance(title), swatch + 8 * u + names + 14 * u + values) + 24 * u;
     const QRectF card =
-        cardPlace({width, headMetrics.height() + 18 * u + line * static_cast<double>(rows.size())},
-                  at, map.rect);
+        cardPlace({width, headMetrics.height() + 18 * u + line * static_cast<double>(rows.size())}, at, map.rect);
     painter.setPen(QPen(theme.border, 1));
     painter.setBrush(theme.raised);
     painter.drawRoundedRect(card, 5 * u, 5 * u);
     painter.setFont(head);
     painter.setPen(theme.text);
-    painter.drawText(QPointF(card.left() + 12 * u, card.top() + 8 * u + headMetrics.ascent()),
-                     title);
+    painter.drawText(QPointF(card.left() + 12 * u, card.top() + 8 * u + headMetrics.ascent()), title);
     painter.setFont(body);
     double top = card.top() + 12 * u + headMetrics.height();
     for (const CardRow& row : rows) {
-        paintSwatch(painter, QRectF(card.left() + 12 * u, top, swatch, line), row.style,
-                    theme.raised);
+        paintSwatch(painter, QRectF(card.left() + 12 * u, top, swatch, line), row.style, theme.raised);
         const QRectF text(card.left() + 20 * u + swatch, top, card.width() - 32 * u - swatch, line);
         painter.setPen(theme.textDim);
         painter.drawText(text, Qt::AlignLeft | Qt::AlignVCenter, row.name);
@@ -128,7 +123,8 @@ std::vector<LegendEntry> legendInARow(const PlotState& state, const QRectF& plac
     for (std::size_t c = 0; c < state.curves.size(); ++c) {
         if (!state.curves[c].listed)
             continue;
-        const double width = swatchWidth(state.curves[c]) + 12 * u + std::min(metrics.horizontalAdvance(state.curves[c].name), widest);
+        const double width =
+            swatchWidth(state.curves[c]) + 12 * u + std::min(metrics.horizontalAdvance(state.curves[c].name), widest);
         entries.push_back({c, QRectF(x, place.top(), width, place.height())});
         x += width + 14 * u;
     }
@@ -144,23 +140,20 @@ PlotHeader layoutHeader(const PlotState& state, double width, double height)
     const QFontMetricsF titleMetrics(plotFont(1.1, true));
     const QFontMetricsF textMetrics(plotFont(0.88));
     const double row = std::max(titleMetrics.height(), textMetrics.height() + 4 * u);
-    const double titleWidth =
-        state.title.isEmpty() ? 0 : titleMetrics.horizontalAdvance(state.title) + 8;
+    const double titleWidth = state.title.isEmpty() ? 0 : titleMetrics.horizontalAdvance(state.title) + 8;
     header.title = QRectF(8 * u, 6 * u, std::min(titleWidth, width - 16 * u), row);
 
     double total = 0;
     for (const Curve& curve : state.curves)
-        total += !curve.listed
-            ? 0
-            : swatchWidth(curve) + 8 * u + textMetrics.horizontalAdvance(curve.name) + 18 * u;
+        total += !curve.listed ? 0 : swatchWidth(curve) + 8 * u + textMetrics.horizontalAdvance(curve.name) + 18 * u;
     const bool beside = titleWidth + total + 40 * u <= width;
     double x = beside ? width - total - 4 * u : 8 * u;
     double y = beside || titleWidth == 0 ? 6 * u : 6 * u + row;
     for (std::size_t c = 0; c < state.curves.size(); ++c) {
         if (!state.curves[c].listed)
             continue;
-        const double entry = swatchWidth(state.curves[c]) + 8 * u
-            + textMetrics.horizontalAdvance(state.curves[c].name) + 4 * u;
+        const double entry =
+            swatchWidth(state.curves[c]) + 8 * u + textMetrics.horizontalAdvance(state.curves[c].name) + 4 * u;
         if (!beside && x > 9 * u && x + entry > width - 8 * u) {
             x = 8 * u;
             y += row;
@@ -189,8 +182,7 @@ PlotHeader layoutHeader(const PlotState& state, double width, double height)
     return header;
 }
 
-void paintHeader(QPainter& painter, const PlotState& state, const PlotHeader& header,
-                 const Theme& theme, int hovered)
+void paintHeader(QPainter& painter, const PlotState& state, const PlotHeader& header, const Theme& theme, int hovered)
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
@@ -198,9 +190,8 @@ void paintHeader(QPainter& painter, const PlotState& state, const PlotHeader& he
     const QFont titleFont = plotFont(1.1, true);
     painter.setFont(titleFont);
     painter.setPen(theme.text);
-    painter.drawText(
-        header.title, Qt::AlignLeft | Qt::AlignVCenter,
-        QFontMetricsF(titleFont).elidedText(state.title, Qt::ElideRight, header.title.width()));
+    painter.drawText(header.title, Qt::AlignLeft | Qt::AlignVCenter,
+                     QFontMetricsF(titleFont).elidedText(state.title, Qt::ElideRight, header.title.width()));
     painter.setFont(plotFont(0.88));
     for (const LegendEntry& entry : header.legend) {
         const Curve& curve = state.curves[entry.curve];
@@ -210,7 +201,8 @@ void paintHeader(QPainter& painter, const PlotState& state, const PlotHeader& he
         paintSwatch(painter, swatch, styleOf(curve, theme), theme.background);
         painter.setPen(static_cast<int>(entry.curve) == hovered ? theme.text : theme.textDim);
         const QRectF name = entry.rect.adjusted(sample + 8 * u, 0, 0, 0);
-        painter.drawText(name, Qt::AlignLeft | Qt::AlignVCenter, QFontMetricsF(painter.font()).elidedText(curve.name, Qt::ElideRight, name.width()));
+        painter.drawText(name, Qt::AlignLeft | Qt::AlignVCenter,
+                         QFontMetricsF(painter.font()).elidedText(curve.name, Qt::ElideRight, name.width()));
     }
     painter.setOpacity(1);
     painter.setFont(plotFont(0.85));
@@ -220,8 +212,8 @@ void paintHeader(QPainter& painter, const PlotState& state, const PlotHeader& he
     painter.restore();
 }
 
-void paintCrosshair(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                    const Theme& theme, const Crosshair& crosshair)
+void paintCrosshair(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme,
+                    const Crosshair& crosshair)
 {
     if (!crosshair.sample.found)
         return;
@@ -236,8 +228,7 @@ void paintCrosshair(QPainter& painter, const PlotState& state, const PlotMapper&
     for (std::size_t c = 0; c < crosshair.sample.index.size(); ++c) {
         if (crosshair.sample.index[c] < 0 || state.curves[c].role == CurveRole::Area)
             continue; // an area's own bytes are not where its edge is
-        const double y =
-            map.toY(state.cleaned[c].y[static_cast<std::size_t>(crosshair.sample.index[c])]);
+        const double y = map.toY(state.cleaned[c].y[static_cast<std::size_t>(crosshair.sample.index[c])]);
         if (!std::isfinite(y) || y < map.rect.top() - 1 || y > map.rect.bottom() + 1)
             continue;
         painter.setPen(QPen(styleOf(state.curves[c], theme).colour, 1.5));

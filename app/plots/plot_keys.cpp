@@ -63,14 +63,9 @@ bool PlotView::Private::panKey(QKeyEvent& event)
         byKeyboard ? stepCrosshair(direction) : view->pan(direction * stepX, 0);
         return true;
     }
-    case Qt::Key_Up:
-        view->pan(0, stepY);
-        return true;
-    case Qt::Key_Down:
-        view->pan(0, -stepY);
-        return true;
-    default:
-        return false;
+    case Qt::Key_Up: view->pan(0, stepY); return true;
+    case Qt::Key_Down: view->pan(0, -stepY); return true;
+    default: return false;
     }
 }
 
@@ -82,8 +77,7 @@ void PlotView::Private::toggleKeyboardCrosshair()
     }
     byKeyboard = true;
     const auto& markers = scene.state().markers;
-    view->showCrosshairAt(markers.empty() ? scene.state().xRange.fromShare(0.5)
-                                          : markers.front().x);
+    view->showCrosshairAt(markers.empty() ? scene.state().xRange.fromShare(0.5) : markers.front().x);
 }
 
 bool PlotView::Private::key(QKeyEvent& event)
@@ -93,31 +87,15 @@ bool PlotView::Private::key(QKeyEvent& event)
         return false;
     switch (event.key()) {
     case Qt::Key_Plus:
-    case Qt::Key_Equal:
-        view->zoom(keyZoom, keyZoom);
-        return true;
-    case Qt::Key_Minus:
-        view->zoom(1 / keyZoom, 1 / keyZoom);
-        return true;
-    case Qt::Key_X:
-        view->zoom(shift ? 1 / keyZoom : keyZoom, 1);
-        return true;
-    case Qt::Key_Y:
-        view->zoom(1, shift ? 1 / keyZoom : keyZoom);
-        return true;
+    case Qt::Key_Equal: view->zoom(keyZoom, keyZoom); return true;
+    case Qt::Key_Minus: view->zoom(1 / keyZoom, 1 / keyZoom); return true;
+    case Qt::Key_X: view->zoom(shift ? 1 / keyZoom : keyZoom, 1); return true;
+    case Qt::Key_Y: view->zoom(1, shift ? 1 / keyZoom : keyZoom); return true;
     case Qt::Key_0:
-    case Qt::Key_Home:
-        view->resetView();
-        return true;
-    case Qt::Key_Space:
-        toggleKeyboardCrosshair();
-        return true;
-    case Qt::Key_Z:
-        view->setRubberBand(!rubberBand);
-        return true;
-    case Qt::Key_L:
-        toggleLog(shift);
-        return true;
+    case Qt::Key_Home: view->resetView(); return true;
+    case Qt::Key_Space: toggleKeyboardCrosshair(); return true;
+    case Qt::Key_Z: view->setRubberBand(!rubberBand); return true;
+    case Qt::Key_L: toggleLog(shift); return true;
     case Qt::Key_Escape:
         if (!byKeyboard && !rubberBand && drag == Drag::None)
             return false;
@@ -125,8 +103,7 @@ bool PlotView::Private::key(QKeyEvent& event)
         view->setRubberBand(false);
         view->hideCrosshair();
         return true;
-    default:
-        return panKey(event);
+    default: return panKey(event);
     }
 }
 
@@ -158,12 +135,10 @@ void PlotView::fillMenu(QMenu& menu)
         connect(action, &QAction::triggered, this, slot);
         return action;
     };
-    QAction* logX =
-        toggle(tr("Logarithmic x axis (L)"), xAxis().log != 0, [this] { m_d->toggleLog(true); });
+    QAction* logX = toggle(tr("Logarithmic x axis (L)"), xAxis().log != 0, [this] { m_d->toggleLog(true); });
     logX->setEnabled(xAxis().names.isEmpty());
     toggle(tr("Logarithmic y axis (l)"), yAxis().log != 0, [this] { m_d->toggleLog(false); });
-    toggle(tr("Zoom with a rectangle (z)"), m_d->rubberBand,
-           [this] { setRubberBand(!m_d->rubberBand); });
+    toggle(tr("Zoom with a rectangle (z)"), m_d->rubberBand, [this] { setRubberBand(!m_d->rubberBand); });
     toggle(tr("Crosshair"), m_d->crosshairOn, [this] { setCrosshairEnabled(!m_d->crosshairOn); });
     menu.addSeparator();
     QAction* reset = menu.addAction(tr("Show everything (0)"), this, &PlotView::resetView);

@@ -50,8 +50,7 @@ public:
         for (std::size_t c = 0; c < state.curves.size(); ++c) {
             const Curve& curve = state.curves[c];
             // An area's own bytes are not where its edge is.
-            if (!curve.visible || curve.role == CurveRole::Area
-                || state.cleaned[c].x.size() >= 20000)
+            if (!curve.visible || curve.role == CurveRole::Area || state.cleaned[c].x.size() >= 20000)
                 continue;
             const auto dots = sampledPixels(state.cleaned[c], map);
             const bool line = styleOf(curve, theme).pen.style() != Qt::NoPen;
@@ -78,15 +77,13 @@ public:
 
     bool hits(const QRectF& box) const
     {
-        return std::any_of(m_taken.begin(), m_taken.end(),
-                           [&](const QRectF& other) { return other.intersects(box); });
+        return std::any_of(m_taken.begin(), m_taken.end(), [&](const QRectF& other) { return other.intersects(box); });
     }
 
     /// Whether a label stands there already.
     bool hitsWords(const QRectF& box) const
     {
-        return std::any_of(m_words.begin(), m_words.end(),
-                           [&](const QRectF& other) { return other.intersects(box); });
+        return std::any_of(m_words.begin(), m_words.end(), [&](const QRectF& other) { return other.intersects(box); });
     }
 
     /// How much a label in this box would cover.
@@ -94,8 +91,7 @@ public:
     {
         const QRectF room = box.adjusted(-2, -2, 2, 2);
         const auto inside = [&](const QPointF& point) { return room.contains(point); };
-        return double(std::count_if(m_points.begin(), m_points.end(), inside))
-            + (hits(room) ? 40 : 0);
+        return double(std::count_if(m_points.begin(), m_points.end(), inside)) + (hits(room) ? 40 : 0);
     }
 
 private:
@@ -104,8 +100,7 @@ private:
 };
 
 /// Beside its line or inside its stretch, at the top; lower where something stands already.
-QRectF bandPlace(const Band& band, const PlotMapper& map, const QSizeF& size,
-                 const Obstacles& obstacles)
+QRectF bandPlace(const Band& band, const PlotMapper& map, const QSizeF& size, const Obstacles& obstacles)
 {
     const double left = map.toX(std::min(band.from, band.to));
     const double right = map.toX(std::max(band.from, band.to));
@@ -113,23 +108,20 @@ QRectF bandPlace(const Band& band, const PlotMapper& map, const QSizeF& size,
     const double before = stretch ? left + 5 : left - size.width() - 5;
     const double after = stretch ? before : right + 5;
     const auto box = [&](double x, int row) {
-        return QRectF(
-            QPointF(std::max(x, map.rect.left() + 3), map.rect.top() + 3 + row * size.height()),
-            size);
+        return QRectF(QPointF(std::max(x, map.rect.left() + 3), map.rect.top() + 3 + row * size.height()), size);
     };
     for (int row = 0; row < 4; ++row) {
         for (const double x : {before, after}) {
             const QRectF place = box(x, row);
-            if (!obstacles.hits(place) && place.left() > map.rect.left()
-                && place.right() < map.rect.right())
+            if (!obstacles.hits(place) && place.left() > map.rect.left() && place.right() < map.rect.right())
                 return place;
         }
     }
     return box(std::max(before, map.rect.left() + 3), 0);
 }
 
-void addBands(const PlotState& state, const PlotMapper& map, const Theme& theme,
-              Obstacles& obstacles, std::vector<PlotLabel>& labels)
+void addBands(const PlotState& state, const PlotMapper& map, const Theme& theme, Obstacles& obstacles,
+              std::vector<PlotLabel>& labels)
 {
     const QFont font = plotFont(0.85, true);
     const QFontMetricsF metrics(font);
@@ -168,8 +160,8 @@ QRectF linePlace(double y, const PlotMapper& map, const QSizeF& size, const Obst
     return best;
 }
 
-void addLines(const PlotState& state, const PlotMapper& map, const Theme& theme,
-              Obstacles& obstacles, std::vector<PlotLabel>& labels)
+void addLines(const PlotState& state, const PlotMapper& map, const Theme& theme, Obstacles& obstacles,
+              std::vector<PlotLabel>& labels)
 {
     const QFont font = plotFont(0.85);
     const QFontMetricsF metrics(font);
@@ -180,8 +172,7 @@ void addLines(const PlotState& state, const PlotMapper& map, const Theme& theme,
         const QSizeF size(metrics.horizontalAdvance(line.label) + 4, metrics.height());
         const QRectF box = linePlace(y, map, size, obstacles);
         obstacles.take(box);
-        labels.push_back(
-            {box, line.label, font, line.limit ? theme.bad : theme.textDim, line.limit});
+        labels.push_back({box, line.label, font, line.limit ? theme.bad : theme.textDim, line.limit});
     }
 }
 
@@ -195,8 +186,7 @@ struct LabelOffset
 std::vector<LabelOffset> labelOffsets(const QSizeF& size, bool isLone)
 {
     const double above = -size.height() - 5, middle = -size.height() / 2, half = -size.width() / 2;
-    std::vector<LabelOffset> offsets{
-        {{half, above}, 0}, {{half, 6}, 0}, {{half, above - 11}, 0.8}, {{half, 17}, 0.8}};
+    std::vector<LabelOffset> offsets{{{half, above}, 0}, {{half, 6}, 0}, {{half, above - 11}, 0.8}, {{half, 17}, 0.8}};
     if (!isLone)
         return offsets;
     for (const double x : {8.0, -size.width() - 8}) {
@@ -231,8 +221,8 @@ QRectF endPlace(const std::vector<QPointF>& points, const PlotMapper& map, const
     return best;
 }
 
-void addCurves(const PlotState& state, const PlotMapper& map, const Theme& theme,
-               Obstacles& obstacles, std::vector<PlotLabel>& labels)
+void addCurves(const PlotState& state, const PlotMapper& map, const Theme& theme, Obstacles& obstacles,
+               std::vector<PlotLabel>& labels)
 {
     const QFont font = plotFont(0.85, true);
     const QFontMetricsF metrics(font);
@@ -255,8 +245,7 @@ void addCurves(const PlotState& state, const PlotMapper& map, const Theme& theme
 
 } // namespace
 
-std::vector<PlotLabel> layoutLabels(const PlotState& state, const PlotMapper& map,
-                                    const Theme& theme)
+std::vector<PlotLabel> layoutLabels(const PlotState& state, const PlotMapper& map, const Theme& theme)
 {
     std::vector<PlotLabel> labels;
     Obstacles obstacles(state, map, theme);
@@ -266,8 +255,7 @@ std::vector<PlotLabel> layoutLabels(const PlotState& state, const PlotMapper& ma
     return labels;
 }
 
-void paintLabels(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                 const Theme& theme)
+void paintLabels(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme)
 {
     for (const PlotLabel& label : layoutLabels(state, map, theme)) {
         if (label.backed)

@@ -14,9 +14,9 @@ namespace memscape {
 
 namespace {
 
-constexpr double smallestBand = 20; // pixels; a smaller rectangle is a slip of the hand
-constexpr double grabDistance = 5; // pixels around a marker's line
-constexpr double clickDistance = 9; // pixels around a curve
+constexpr double smallestBand = 20;    // pixels; a smaller rectangle is a slip of the hand
+constexpr double grabDistance = 5;     // pixels around a marker's line
+constexpr double clickDistance = 9;    // pixels around a curve
 constexpr double togetherDistance = 6; // pixels: closer, one point hides the other
 
 } // namespace
@@ -26,24 +26,16 @@ bool PlotView::eventFilter(QObject* watched, QEvent* event)
     if (watched != m_d->scene.widget())
         return QWidget::eventFilter(watched, event);
     switch (event->type()) {
-    case QEvent::MouseButtonPress:
-        return m_d->mousePress(*static_cast<QMouseEvent*>(event));
-    case QEvent::MouseMove:
-        return m_d->mouseMove(*static_cast<QMouseEvent*>(event));
-    case QEvent::MouseButtonRelease:
-        return m_d->mouseRelease(*static_cast<QMouseEvent*>(event));
-    case QEvent::MouseButtonDblClick:
-        return m_d->mouseDoubleClick(*static_cast<QMouseEvent*>(event));
-    case QEvent::Wheel:
-        return m_d->wheel(*static_cast<QWheelEvent*>(event));
+    case QEvent::MouseButtonPress: return m_d->mousePress(*static_cast<QMouseEvent*>(event));
+    case QEvent::MouseMove: return m_d->mouseMove(*static_cast<QMouseEvent*>(event));
+    case QEvent::MouseButtonRelease: return m_d->mouseRelease(*static_cast<QMouseEvent*>(event));
+    case QEvent::MouseButtonDblClick: return m_d->mouseDoubleClick(*static_cast<QMouseEvent*>(event));
+    case QEvent::Wheel: return m_d->wheel(*static_cast<QWheelEvent*>(event));
     case QEvent::ContextMenu: // QCustomPlot lets nothing of the mouse through to its parents
         contextMenuEvent(static_cast<QContextMenuEvent*>(event));
         return true;
-    case QEvent::Leave:
-        m_d->leave();
-        break;
-    default:
-        break;
+    case QEvent::Leave: m_d->leave(); break;
+    default: break;
     }
     return QWidget::eventFilter(watched, event);
 }
@@ -54,8 +46,7 @@ int PlotView::Private::markerAt(QPointF position) const
     const auto& markers = scene.state().markers;
     for (int i = static_cast<int>(markers.size()) - 1; i >= 0; --i) {
         const Marker& marker = markers[static_cast<std::size_t>(i)];
-        const bool onLine = std::fabs(map.toX(marker.x) - position.x()) <= grabDistance
-            && map.rect.contains(position);
+        const bool onLine = std::fabs(map.toX(marker.x) - position.x()) <= grabDistance && map.rect.contains(position);
         if (marker.draggable && (onLine || markerPill(marker, map).contains(position)))
             return i;
     }
@@ -121,14 +112,11 @@ QString PlotView::Private::curveAt(QPointF position) const
         if (!state.curves[c].visible || state.curves[c].role == CurveRole::Area)
             continue;
         const CleanCurve& clean = state.cleaned[c];
-        const auto from = std::lower_bound(clean.x.begin(), clean.x.end(),
-                                           map.fromX(position.x() - clickDistance));
-        const auto to = std::upper_bound(clean.x.begin(), clean.x.end(),
-                                         map.fromX(position.x() + clickDistance));
+        const auto from = std::lower_bound(clean.x.begin(), clean.x.end(), map.fromX(position.x() - clickDistance));
+        const auto to = std::upper_bound(clean.x.begin(), clean.x.end(), map.fromX(position.x() + clickDistance));
         for (auto it = from; it != to; ++it) {
             const auto i = static_cast<std::size_t>(it - clean.x.begin());
-            const double d =
-                std::hypot(map.toX(clean.x[i]) - position.x(), map.toY(clean.y[i]) - position.y());
+            const double d = std::hypot(map.toX(clean.x[i]) - position.x(), map.toY(clean.y[i]) - position.y());
             if (d < best || (d == best && !key.isEmpty())) { // what is drawn on top
                 best = d;
                 key = state.curves[c].key;
@@ -180,23 +168,12 @@ bool PlotView::Private::mouseMove(QMouseEvent& event)
     const double dy = (at.y() - last.y()) / map.rect.height();
     last = at;
     switch (drag) {
-    case Drag::Pan:
-        changeRange(panned(state.xRange, dx), panned(state.yRange, dy));
-        break;
-    case Drag::PanX:
-        changeRange(panned(state.xRange, dx), state.yRange);
-        break;
-    case Drag::PanY:
-        changeRange(state.xRange, panned(state.yRange, dy));
-        break;
-    case Drag::MoveMarker:
-        moveMarker(map.fromX(std::clamp(at.x(), map.rect.left(), map.rect.right())));
-        break;
-    case Drag::RubberBand:
-        scene.replotOverlay();
-        break;
-    case Drag::None:
-        break;
+    case Drag::Pan: changeRange(panned(state.xRange, dx), panned(state.yRange, dy)); break;
+    case Drag::PanX: changeRange(panned(state.xRange, dx), state.yRange); break;
+    case Drag::PanY: changeRange(state.xRange, panned(state.yRange, dy)); break;
+    case Drag::MoveMarker: moveMarker(map.fromX(std::clamp(at.x(), map.rect.left(), map.rect.right()))); break;
+    case Drag::RubberBand: scene.replotOverlay(); break;
+    case Drag::None: break;
     }
     return true;
 }
@@ -219,8 +196,8 @@ bool PlotView::Private::mouseRelease(QMouseEvent& event)
     const QPointF at = event.position();
     if (was == Drag::MoveMarker && moved) {
         const auto& markers = scene.state().markers;
-        const auto marker = std::find_if(markers.begin(), markers.end(),
-                                         [&](const Marker& one) { return one.key == dragged; });
+        const auto marker =
+            std::find_if(markers.begin(), markers.end(), [&](const Marker& one) { return one.key == dragged; });
         if (marker != markers.end())
             emit view->markerReleased(dragged, double(marker->x)); // a copy: slots replace markers
     } else if (was == Drag::RubberBand && moved) {
@@ -343,16 +320,14 @@ void PlotView::Private::hover(QPointF at)
     }
     const PlotState& state = scene.state();
     const QPointF point = lonePointAt(at); // a dot of its own is what one points at
-    setCrosshair(nearestSample(state.curves, state.cleaned, state.xRange, map.shareX(point.x())),
-                 point);
+    setCrosshair(nearestSample(state.curves, state.cleaned, state.xRange, map.shareX(point.x())), point);
 }
 
 void PlotView::Private::paintOverlay(QPainter& painter)
 {
     const PlotMapper map = scene.mapper();
     if (drag == Drag::RubberBand && moved)
-        paintRubberBand(painter, QRectF(pressed, last).normalized().intersected(map.rect),
-                        scene.theme());
+        paintRubberBand(painter, QRectF(pressed, last).normalized().intersected(map.rect), scene.theme());
     else if (drag == Drag::None)
         paintCrosshair(painter, scene.state(), map, scene.theme(), crosshair);
     if (keyboardFocus)

@@ -13,21 +13,17 @@ namespace memscape {
 
 namespace {
 
-void paintBands(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                const Theme& theme)
+void paintBands(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme)
 {
     for (const Band& band : state.bands) {
         const double left = map.toX(std::min(band.from, band.to));
         const double right = map.toX(std::max(band.from, band.to));
-        if (!std::isfinite(left) || !std::isfinite(right) || right < map.rect.left()
-            || left > map.rect.right())
+        if (!std::isfinite(left) || !std::isfinite(right) || right < map.rect.left() || left > map.rect.right())
             continue;
         if (right - left > 1) {
             QColor tint = theme.text;
             tint.setAlphaF(0.05F);
-            painter.fillRect(
-                QRectF(left, map.rect.top(), right - left, map.rect.height()).intersected(map.rect),
-                tint);
+            painter.fillRect(QRectF(left, map.rect.top(), right - left, map.rect.height()).intersected(map.rect), tint);
         } else {
             painter.setPen(QPen(mix(theme.background, theme.textFaint, 0.7), 1));
             painter.drawLine(QPointF(left, map.rect.top()), QPointF(left, map.rect.bottom()));
@@ -35,15 +31,13 @@ void paintBands(QPainter& painter, const PlotState& state, const PlotMapper& map
     }
 }
 
-void paintLines(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                const Theme& theme)
+void paintLines(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme)
 {
     for (const HorizontalLine& line : state.lines) {
         const double y = map.toY(line.y);
         if (!std::isfinite(y) || y < map.rect.top() || y > map.rect.bottom())
             continue;
-        painter.setPen(line.limit ? QPen(theme.bad, 1.6, Qt::DashLine)
-                                  : QPen(theme.textFaint, 1, Qt::DotLine));
+        painter.setPen(line.limit ? QPen(theme.bad, 1.6, Qt::DashLine) : QPen(theme.textFaint, 1, Qt::DotLine));
         painter.drawLine(QPointF(map.rect.left(), y), QPointF(map.rect.right(), y));
     }
 }
@@ -56,10 +50,8 @@ void paintBars(QPainter& painter, const PlotState& state, const PlotMapper& map,
         const CleanCurve& clean = state.cleaned[c];
         if (!state.curves[c].visible || clean.low.empty())
             continue;
-        const auto first =
-            std::lower_bound(clean.x.begin(), clean.x.end(), map.x.low) - clean.x.begin();
-        const auto last =
-            std::upper_bound(clean.x.begin(), clean.x.end(), map.x.high) - clean.x.begin();
+        const auto first = std::lower_bound(clean.x.begin(), clean.x.end(), map.x.low) - clean.x.begin();
+        const auto last = std::upper_bound(clean.x.begin(), clean.x.end(), map.x.high) - clean.x.begin();
         if (last - first > most)
             continue;
         painter.setPen(QPen(styleOf(state.curves[c], theme).colour, 1.6));
@@ -73,8 +65,7 @@ void paintBars(QPainter& painter, const PlotState& state, const PlotMapper& map,
     }
 }
 
-void paintMarkers(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                  const Theme& theme)
+void paintMarkers(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme)
 {
     for (const Marker& marker : state.markers) {
         const double x = map.toX(marker.x);
@@ -90,8 +81,7 @@ void paintMarkers(QPainter& painter, const PlotState& state, const PlotMapper& m
         painter.drawRoundedRect(pill, pill.height() / 2, pill.height() / 2);
         painter.setPen(theme.onHighlight);
         painter.setFont(plotFont(0.85, true));
-        painter.drawText(pill, Qt::AlignCenter,
-                         marker.draggable ? marker.label + QStringLiteral(" ↔") : marker.label);
+        painter.drawText(pill, Qt::AlignCenter, marker.draggable ? marker.label + QStringLiteral(" ↔") : marker.label);
     }
 }
 
@@ -100,8 +90,7 @@ void paintMarkers(QPainter& painter, const PlotState& state, const PlotMapper& m
 QRectF markerPill(const Marker& marker, const PlotMapper& map)
 {
     const QFontMetricsF metrics(plotFont(0.85, true));
-    const double width =
-        metrics.horizontalAdvance(marker.label + QStringLiteral(" ↔")) + 22 * plotUnit();
+    const double width = metrics.horizontalAdvance(marker.label + QStringLiteral(" ↔")) + 22 * plotUnit();
     const double height = metrics.height() + 3 * plotUnit();
     QRectF pill(map.toX(marker.x) - width / 2, map.rect.bottom() - height - 5, width, height);
     pill.moveRight(std::min(pill.right(), map.rect.right() - 2));
@@ -109,8 +98,7 @@ QRectF markerPill(const Marker& marker, const PlotMapper& map)
     return pill;
 }
 
-void paintBelow(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                const Theme& theme)
+void paintBelow(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme)
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
@@ -122,16 +110,14 @@ void paintBelow(QPainter& painter, const PlotState& state, const PlotMapper& map
     painter.restore();
 }
 
-void paintAbove(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                const Theme& theme)
+void paintAbove(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme)
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
     if (state.empty()) {
         painter.setFont(plotFont(1.05));
         painter.setPen(theme.textDim);
-        painter.drawText(map.rect.adjusted(20, 20, -20, -20), Qt::AlignCenter | Qt::TextWordWrap,
-                         state.emptyText);
+        painter.drawText(map.rect.adjusted(20, 20, -20, -20), Qt::AlignCenter | Qt::TextWordWrap, state.emptyText);
     }
     paintLabels(painter, state, map, theme);
     paintPhases(painter, state, map, theme);
@@ -177,8 +163,7 @@ QString readoutText(const PlotState& state, const Sample& sample)
         QString part = state.curves[c].name + QLatin1Char(' ') + axisReadoutText(state.y, clean.y[i]);
         if (!clean.low.empty() && std::isfinite(clean.low[i]) && std::isfinite(clean.high[i]))
             part += QCoreApplication::translate("PlotView", " (%1 to %2)")
-                        .arg(axisValueText(state.y, clean.low[i]),
-                             axisValueText(state.y, clean.high[i]));
+                        .arg(axisValueText(state.y, clean.low[i]), axisValueText(state.y, clean.high[i]));
         parts << part + baselineText(state, sample, c);
     }
     return text + parts.join(QStringLiteral(" · "));

@@ -29,21 +29,17 @@ struct PlotHeader
     std::vector<LegendEntry> legend;
 };
 PlotHeader layoutHeader(const PlotState& state, double width, double height = 1e9);
-void paintHeader(QPainter& painter, const PlotState& state, const PlotHeader& header,
-                 const Theme& theme, int hovered = -1);
+void paintHeader(QPainter& painter, const PlotState& state, const PlotHeader& header, const Theme& theme,
+                 int hovered = -1);
 
 /// Under the curves: bands, horizontal lines, the measured bars.
-void paintBelow(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                const Theme& theme);
+void paintBelow(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
 // plot_areas.cpp
 /// Stacked areas.
-void paintAreas(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                const Theme& theme);
+void paintAreas(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
 /// Bars with names under the axis.
-void paintPhases(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                 const Theme& theme);
-void paintCallouts(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                   const Theme& theme);
+void paintPhases(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
+void paintCallouts(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
 /// Where a callout's card stands: beside its point, inside the axis rectangle.
 QRectF calloutCard(const Callout& callout, const PlotMapper& map);
 
@@ -57,14 +53,11 @@ struct PlotLabel
     bool backed = false; ///< on a ground of its own: it may stand on areas
 };
 /// Names of bands, lines and curves, each where it covers least of what is drawn.
-std::vector<PlotLabel> layoutLabels(const PlotState& state, const PlotMapper& map,
-                                    const Theme& theme);
-void paintLabels(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                 const Theme& theme);
+std::vector<PlotLabel> layoutLabels(const PlotState& state, const PlotMapper& map, const Theme& theme);
+void paintLabels(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
 
 /// Over the curves: labels, markers with their pills, callouts, the note, the empty text.
-void paintAbove(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                const Theme& theme);
+void paintAbove(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
 
 /// Where a marker's pill stands, inside the axis rectangle at its foot.
 QRectF markerPill(const Marker& marker, const PlotMapper& map);
@@ -74,8 +67,8 @@ struct Crosshair
     Sample sample;
     QPointF pointer;
 };
-void paintCrosshair(QPainter& painter, const PlotState& state, const PlotMapper& map,
-                    const Theme& theme, const Crosshair& crosshair);
+void paintCrosshair(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme,
+                    const Crosshair& crosshair);
 void paintRubberBand(QPainter& painter, const QRectF& rect, const Theme& theme);
 void paintFocus(QPainter& painter, const QRectF& rect, const Theme& theme);
 

@@ -22,14 +22,14 @@ public:
     void setCrosshair(const Sample& sample, QPointF pointer);
     void paintOverlay(QPainter& painter);
     void updateNote();
-    void describe(); ///< to screen readers
+    void describe();                        ///< to screen readers
     void fillScene(PlotScene& scene) const; ///< the same state for an export
 
     // plot_range.cpp
     /// Logarithms from the specs and the person's own choice; limits while following.
     void applyAxes();
     void ensureRanges();
-    bool inSight() const; ///< a visible curve comes through the limits
+    bool inSight() const;                                     ///< a visible curve comes through the limits
     void changeRange(const AxisRange& x, const AxisRange& y); ///< by a person
 
     // plot_mouse.cpp
@@ -44,8 +44,8 @@ public:
     void click(QPointF position);
     void hover(QPointF position);
     int markerAt(QPointF position) const;
-    int markerAlong(const QString& curve) const; ///< that is dragged along that curve; -1 for none
-    QPointF lonePointAt(QPointF position) const; ///< the point of a curve of one point there; else the position
+    int markerAlong(const QString& curve) const;      ///< that is dragged along that curve; -1 for none
+    QPointF lonePointAt(QPointF position) const;      ///< the point of a curve of one point there; else the position
     QStringList lonePointsAt(QPointF position) const; ///< keys of all that stand there, on top first
     int legendAt(QPointF position) const;
     QString curveAt(QPointF position) const;
@@ -59,7 +59,7 @@ public:
 
     PlotView* view;
     PlotScene scene;
-    AxisSpec specX, specY; ///< as given; scene.state() holds them with the logarithms of now
+    AxisSpec specX, specY;    ///< as given; scene.state() holds them with the logarithms of now
     int logX = -1, logY = -1; ///< chosen by hand, -1: as the spec says
     bool following = true;
     bool rangesDirty = true;

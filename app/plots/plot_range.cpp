@@ -15,8 +15,7 @@ void PlotView::Private::applyAxes()
     AxisSpec y = specY;
     x.log = !x.names.isEmpty() ? 0 : logX >= 0 ? logX : x.log;
     y.log = logY >= 0 ? logY : y.log;
-    const bool scaleChanged =
-        (x.log != 0) != (state.x.log != 0) || (y.log != 0) != (state.y.log != 0);
+    const bool scaleChanged = (x.log != 0) != (state.x.log != 0) || (y.log != 0) != (state.y.log != 0);
     state.x = x;
     state.y = y;
     if (scaleChanged) {
@@ -105,8 +104,7 @@ PlotRange PlotView::range() const
 void PlotView::setRange(const PlotRange& range)
 {
     const PlotState& state = m_d->scene.state();
-    m_d->changeRange({range.xLow, range.xHigh, state.x.log != 0},
-                     {range.yLow, range.yHigh, state.y.log != 0});
+    m_d->changeRange({range.xLow, range.xHigh, state.x.log != 0}, {range.yLow, range.yHigh, state.y.log != 0});
 }
 
 void PlotView::zoom(double xFactor, double yFactor)

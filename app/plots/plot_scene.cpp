@@ -21,8 +21,8 @@ namespace memscape {
 namespace {
 
 constexpr std::ptrdiff_t denseCurve = 4000; // visible points from which on a curve is drawn thin
-constexpr std::size_t longCurve = 20000; // points from which on a frame gets only what it shows
-constexpr double crowded = 5; // columns of pixels that a dot on a line needs for itself
+constexpr std::size_t longCurve = 20000;    // points from which on a frame gets only what it shows
+constexpr double crowded = 5;               // columns of pixels that a dot on a line needs for itself
 
 // A layer's worth of plain painting.
 class PaintLayer : public QCPLayerable
@@ -31,14 +31,10 @@ public:
     PaintLayer(QCustomPlot* plot, const QString& layer, std::function<void(QPainter&)> paint)
         : QCPLayerable(plot, layer)
         , m_paint(std::move(paint))
-    {
-    }
+    { }
 
 protected:
-    void applyDefaultAntialiasingHint(QCPPainter* painter) const override
-    {
-        painter->setAntialiasing(true);
-    }
+    void applyDefaultAntialiasingHint(QCPPainter* painter) const override { painter->setAntialiasing(true); }
     void draw(QCPPainter* painter) override { m_paint(*painter); }
 
 private:
@@ -51,8 +47,8 @@ public:
     AxisSpec axis;
     int wanted = 6;
 
-    void generate(const QCPRange& range, const QLocale&, QChar, int, QVector<double>& ticks,
-                  QVector<double>* subTicks, QVector<QString>* labels) override
+    void generate(const QCPRange& range, const QLocale&, QChar, int, QVector<double>& ticks, QVector<double>* subTicks,
+                  QVector<QString>* labels) override
     {
         ticks.clear();
         if (labels)
@@ -75,26 +71,18 @@ QCPScatterStyle scatterOf(const CurveStyle& style, const QColor& background, boo
     if (style.size <= 0)
         return QCPScatterStyle::ssNone;
     if (dense)
-        return QCPScatterStyle(QCPScatterStyle::ssDisc, QPen(style.colour), QBrush(style.colour),
-                               2.5);
+        return QCPScatterStyle(QCPScatterStyle::ssDisc, QPen(style.colour), QBrush(style.colour), 2.5);
     const bool open = style.hollow || isOfStrokes(style.shape);
     const QPen pen(rim && !open ? background : style.colour, open ? 1.5 : rim ? 1.2 : 1.0);
     const QBrush brush(style.hollow ? background : style.colour);
     switch (style.shape) {
-    case MarkerShape::Square:
-        return {QCPScatterStyle::ssSquare, pen, brush, style.size * 0.88};
-    case MarkerShape::Diamond:
-        return {QCPScatterStyle::ssDiamond, pen, brush, style.size * 1.2};
-    case MarkerShape::Triangle:
-        return {QCPScatterStyle::ssTriangle, pen, brush, style.size * 1.1};
-    case MarkerShape::Cross:
-        return {QCPScatterStyle::ssCross, pen, QBrush(), style.size};
-    case MarkerShape::TriangleDown:
-        return {QCPScatterStyle::ssTriangleInverted, pen, brush, style.size * 1.1};
-    case MarkerShape::Plus:
-        return {QCPScatterStyle::ssPlus, pen, QBrush(), style.size};
-    default:
-        return {QCPScatterStyle::ssCircle, pen, brush, style.size};
+    case MarkerShape::Square: return {QCPScatterStyle::ssSquare, pen, brush, style.size * 0.88};
+    case MarkerShape::Diamond: return {QCPScatterStyle::ssDiamond, pen, brush, style.size * 1.2};
+    case MarkerShape::Triangle: return {QCPScatterStyle::ssTriangle, pen, brush, style.size * 1.1};
+    case MarkerShape::Cross: return {QCPScatterStyle::ssCross, pen, QBrush(), style.size};
+    case MarkerShape::TriangleDown: return {QCPScatterStyle::ssTriangleInverted, pen, brush, style.size * 1.1};
+    case MarkerShape::Plus: return {QCPScatterStyle::ssPlus, pen, QBrush(), style.size};
+    default: return {QCPScatterStyle::ssCircle, pen, brush, style.size};
     }
 }
 
@@ -133,7 +121,7 @@ public:
 
     QPointer<QCustomPlot> plot;
     QSharedPointer<UnitTicker> xTicker, yTicker;
-    std::vector<QCPGraph*> graphs; // as many as curves
+    std::vector<QCPGraph*> graphs;                  // as many as curves
     std::vector<std::optional<ExtremesTree>> trees; // as many as curves, of the long ones
 };
 
@@ -228,8 +216,8 @@ void PlotScene::setCurves(std::vector<Curve> curves)
     m_state.curves = std::move(curves);
     for (std::size_t i = 0; i < m_state.curves.size(); ++i) {
         const Curve& now = m_state.curves[i];
-        const bool same = sameKeys && before[i].x == now.x && before[i].y == now.y
-            && before[i].low == now.low && before[i].high == now.high;
+        const bool same = sameKeys && before[i].x == now.x && before[i].y == now.y && before[i].low == now.low
+            && before[i].high == now.high;
         if (!same)
             m_state.cleaned[i] = clean(now, m_state.x.log != 0, m_state.y.log != 0);
         updateGraph(i, !same);
@@ -248,8 +236,7 @@ void PlotScene::updateGraph(std::size_t index, bool dataChanged)
 {
     QCPGraph* graph = m_graphs->graphs[index];
     const CleanCurve& clean = m_state.cleaned[index];
-    graph->setVisible(m_state.curves[index].visible
-                      && m_state.curves[index].role != CurveRole::Area);
+    graph->setVisible(m_state.curves[index].visible && m_state.curves[index].role != CurveRole::Area);
     if (!dataChanged || m_state.curves[index].role == CurveRole::Area) // areas are painted by us
         return;
     m_graphs->trees[index].reset();
@@ -269,23 +256,20 @@ void PlotScene::prepare(QSize size, double columns)
     const double u = plotUnit();
     m_header = layoutHeader(m_state, size.width(), size.height());
     plot->axisRect()->setAutoMargins(QCP::msLeft | QCP::msBottom);
-    plot->axisRect()->setMinimumMargins(
-        QMargins(static_cast<int>(58 * u), 0, 0, static_cast<int>(26 * u)));
-    plot->axisRect()->setMargins(
-        QMargins(0, static_cast<int>(m_header.height), static_cast<int>(26 * u), 0));
+    plot->axisRect()->setMinimumMargins(QMargins(static_cast<int>(58 * u), 0, 0, static_cast<int>(26 * u)));
+    plot->axisRect()->setMargins(QMargins(0, static_cast<int>(m_header.height), static_cast<int>(26 * u), 0));
 
-    const auto setUp = [](QCPAxis& axis, UnitTicker& ticker, const AxisSpec& spec,
-                          const AxisRange& range, double room, double perTick) {
+    const auto setUp = [](QCPAxis& axis, UnitTicker& ticker, const AxisSpec& spec, const AxisRange& range, double room,
+                          double perTick) {
         axis.setScaleType(range.log ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
         axis.setRange(range.low, range.high);
         ticker.axis = spec;
         ticker.wanted = std::clamp(static_cast<int>(room / perTick), 2, 24);
         axis.grid()->setSubGridVisible(range.log);
     };
-    setUp(*plot->xAxis, *m_graphs->xTicker, m_state.x, m_state.xRange, size.width() - 84 * u,
-          72 * u);
-    setUp(*plot->yAxis, *m_graphs->yTicker, m_state.y, m_state.yRange,
-          size.height() - m_header.height - 40 * u, 42 * u);
+    setUp(*plot->xAxis, *m_graphs->xTicker, m_state.x, m_state.xRange, size.width() - 84 * u, 72 * u);
+    setUp(*plot->yAxis, *m_graphs->yTicker, m_state.y, m_state.yRange, size.height() - m_header.height - 40 * u,
+          42 * u);
     const bool phases = !m_state.phases.empty() && !m_state.empty();
     plot->xAxis->setLabel(phases ? QString() : m_state.x.label);
     plot->xAxis->setTickLabels(!phases && !m_state.empty());
@@ -305,17 +289,16 @@ void PlotScene::styleGraph(std::size_t index, double columns)
     const bool line = style.pen.style() != Qt::NoPen;
     const auto& tree = m_graphs->trees[index];
     if (tree && m_state.curves[index].visible)
-        graph->data()->set(
-            dense ? graphData(densePoints(curve, *tree, m_state.xRange, int(columns), !line), !line)
-                  : graphData(visiblePoints(curve, m_state.xRange), false),
-            true);
+        graph->data()->set(dense ? graphData(densePoints(curve, *tree, m_state.xRange, int(columns), !line), !line)
+                                 : graphData(visiblePoints(curve, m_state.xRange), false),
+                           true);
     const bool cloud = tree && dense && !line;
     graph->setLineStyle(line || cloud ? QCPGraph::lsLine : QCPGraph::lsNone);
     graph->setPen(cloud ? QPen(style.colour, 2) : dense ? QPen(style.colour, 1) : style.pen);
     graph->setAntialiased(!dense);
     CurveStyle dots = style;
     if (line && curve.x.size() == 1)
-        dots.size = std::max(dots.size, 6.0); // a line of one point would not be seen
+        dots.size = std::max(dots.size, 6.0);                   // a line of one point would not be seen
     if (cloud || (line && double(visible) * crowded > columns)) // the line says it
         dots.size = 0;
     const bool rim = std::any_of(m_state.curves.begin(), m_state.curves.end(),

@@ -27,23 +27,22 @@ QPen dashed(const QColor& colour, double width, const QList<qreal>& pattern)
 QPen variantPen(const QColor& colour, int index)
 {
     static const std::array<QList<qreal>, 4> patterns{{{5, 3}, {2, 2}, {8, 3, 2, 3}, {10, 4}}};
-    return dashed(colour, 1.4,
-                  patterns[static_cast<std::size_t>(std::abs(index)) % patterns.size()]);
+    return dashed(colour, 1.4, patterns[static_cast<std::size_t>(std::abs(index)) % patterns.size()]);
 }
 
 MarkerShape variantShape(int index)
 {
-    static constexpr std::array<MarkerShape, 4> shapes{MarkerShape::Square, MarkerShape::Diamond,
-                                                       MarkerShape::Triangle, MarkerShape::Circle};
+    static constexpr std::array<MarkerShape, 4> shapes{MarkerShape::Square, MarkerShape::Diamond, MarkerShape::Triangle,
+                                                       MarkerShape::Circle};
     return shapes[static_cast<std::size_t>(std::abs(index)) % shapes.size()];
 }
 
 /// All measured curves are orange: their shapes alone tell them apart. The circle is the first one's.
 MarkerShape measuredShape(int index)
 {
-    static constexpr std::array<MarkerShape, 6> shapes{
-        MarkerShape::Square,       MarkerShape::Diamond, MarkerShape::Triangle,
-        MarkerShape::TriangleDown, MarkerShape::Cross,   MarkerShape::Plus};
+    static constexpr std::array<MarkerShape, 6> shapes{MarkerShape::Square,   MarkerShape::Diamond,
+                                                       MarkerShape::Triangle, MarkerShape::TriangleDown,
+                                                       MarkerShape::Cross,    MarkerShape::Plus};
     return shapes[static_cast<std::size_t>(std::abs(index)) % shapes.size()];
 }
 
@@ -51,20 +50,15 @@ QPainterPath dotPath(QPointF c, MarkerShape shape, double r)
 {
     QPainterPath path;
     switch (shape) {
-    case MarkerShape::Square:
-        path.addRect(QRectF(c.x() - 0.88 * r, c.y() - 0.88 * r, 1.76 * r, 1.76 * r));
-        break;
+    case MarkerShape::Square: path.addRect(QRectF(c.x() - 0.88 * r, c.y() - 0.88 * r, 1.76 * r, 1.76 * r)); break;
     case MarkerShape::Diamond:
-        path.addPolygon(QPolygonF({{c.x(), c.y() - 1.2 * r},
-                                   {c.x() + 1.2 * r, c.y()},
-                                   {c.x(), c.y() + 1.2 * r},
-                                   {c.x() - 1.2 * r, c.y()}}));
+        path.addPolygon(QPolygonF(
+            {{c.x(), c.y() - 1.2 * r}, {c.x() + 1.2 * r, c.y()}, {c.x(), c.y() + 1.2 * r}, {c.x() - 1.2 * r, c.y()}}));
         path.closeSubpath();
         break;
     case MarkerShape::Triangle:
-        path.addPolygon(QPolygonF({{c.x(), c.y() - 1.15 * r},
-                                   {c.x() + 1.1 * r, c.y() + 0.85 * r},
-                                   {c.x() - 1.1 * r, c.y() + 0.85 * r}}));
+        path.addPolygon(QPolygonF(
+            {{c.x(), c.y() - 1.15 * r}, {c.x() + 1.1 * r, c.y() + 0.85 * r}, {c.x() - 1.1 * r, c.y() + 0.85 * r}}));
         path.closeSubpath();
         break;
     case MarkerShape::Cross:
@@ -74,9 +68,8 @@ QPainterPath dotPath(QPointF c, MarkerShape shape, double r)
         path.lineTo(c.x() + r, c.y() - r);
         break;
     case MarkerShape::TriangleDown:
-        path.addPolygon(QPolygonF({{c.x(), c.y() + 1.15 * r},
-                                   {c.x() + 1.1 * r, c.y() - 0.85 * r},
-                                   {c.x() - 1.1 * r, c.y() - 0.85 * r}}));
+        path.addPolygon(QPolygonF(
+            {{c.x(), c.y() + 1.15 * r}, {c.x() + 1.1 * r, c.y() - 0.85 * r}, {c.x() - 1.1 * r, c.y() - 0.85 * r}}));
         path.closeSubpath();
         break;
     case MarkerShape::Plus:
@@ -85,8 +78,7 @@ QPainterPath dotPath(QPointF c, MarkerShape shape, double r)
         path.moveTo(c.x(), c.y() - r);
         path.lineTo(c.x(), c.y() + r);
         break;
-    default:
-        path.addEllipse(c, r, r);
+    default: path.addEllipse(c, r, r);
     }
     return path;
 }
@@ -102,8 +94,7 @@ bool PlotState::empty() const
 {
     for (std::size_t i = 0; i < cleaned.size(); ++i) {
         if (curves[i].visible
-            && std::any_of(cleaned[i].y.begin(), cleaned[i].y.end(),
-                           [](double v) { return std::isfinite(v); }))
+            && std::any_of(cleaned[i].y.begin(), cleaned[i].y.end(), [](double v) { return std::isfinite(v); }))
             return false;
     }
     return true;
@@ -126,9 +117,7 @@ CurveStyle styleOf(const Curve& curve, const Theme& theme)
         style.textColour = theme.measuredText;
         style.size = 9;
         break;
-    case CurveRole::Variant:
-        style.pen = variantPen(style.colour, curve.palette);
-        break;
+    case CurveRole::Variant: style.pen = variantPen(style.colour, curve.palette); break;
     case CurveRole::MeasuredVariant:
         style.colour = theme.measured;
         style.textColour = theme.measuredText;
@@ -172,8 +161,7 @@ CurveStyle styleOf(const Curve& curve, const Theme& theme)
 
 void paintDot(QPainter& painter, QPointF centre, const CurveStyle& style, const QColor& background)
 {
-    const QPainterPath path =
-        dotPath(centre, style.shape, style.size / 2 - (style.hollow ? 0.6 : 0));
+    const QPainterPath path = dotPath(centre, style.shape, style.size / 2 - (style.hollow ? 0.6 : 0));
     if (style.hollow || isOfStrokes(style.shape)) {
         painter.setPen(QPen(style.colour, 1.5));
         painter.setBrush(isOfStrokes(style.shape) ? QBrush(Qt::NoBrush) : QBrush(background));
@@ -184,19 +172,16 @@ void paintDot(QPainter& painter, QPointF centre, const CurveStyle& style, const 
     painter.drawPath(path);
 }
 
-void paintSwatch(QPainter& painter, const QRectF& box, const CurveStyle& style,
-                 const QColor& background)
+void paintSwatch(QPainter& painter, const QRectF& box, const CurveStyle& style, const QColor& background)
 {
     if (style.area) {
         const double side = std::min(box.height() * 0.6, box.width());
-        painter.fillRect(QRectF(box.right() - side, box.center().y() - side / 2, side, side),
-                         style.colour);
+        painter.fillRect(QRectF(box.right() - side, box.center().y() - side / 2, side, side), style.colour);
         return;
     }
     if (style.pen.style() != Qt::NoPen) {
         painter.setPen(style.pen);
-        painter.drawLine(QPointF(box.left(), box.center().y()),
-                         QPointF(box.right(), box.center().y()));
+        painter.drawLine(QPointF(box.left(), box.center().y()), QPointF(box.right(), box.center().y()));
     }
     if (style.size > 0)
         paintDot(painter, box.center(), style, background);

@@ -61,8 +61,7 @@ CurveStyle styleOf(const Curve& curve, const Theme& theme);
 /// A dot, or its outline when hollow (over `background`, so that lines don't show through).
 void paintDot(QPainter& painter, QPointF centre, const CurveStyle& style, const QColor& background);
 /// The curve's sample in a legend or a card: line, dot, or both, in a box.
-void paintSwatch(QPainter& painter, const QRectF& box, const CurveStyle& style,
-                 const QColor& background);
+void paintSwatch(QPainter& painter, const QRectF& box, const CurveStyle& style, const QColor& background);
 
 /// The application font in pixels (exports have other resolutions), scaled.
 QFont plotFont(double factor = 1.0, bool bold = false);

@@ -16,13 +16,10 @@ namespace {
 QString quoted(QString text, QChar separator)
 {
     if (separator == QLatin1Char('\t'))
-        return text.replace(QLatin1Char('\t'), QLatin1Char(' '))
-            .replace(QLatin1Char('\n'), QLatin1Char(' '));
-    if (!text.contains(separator) && !text.contains(QLatin1Char('"'))
-        && !text.contains(QLatin1Char('\n')))
+        return text.replace(QLatin1Char('\t'), QLatin1Char(' ')).replace(QLatin1Char('\n'), QLatin1Char(' '));
+    if (!text.contains(separator) && !text.contains(QLatin1Char('"')) && !text.contains(QLatin1Char('\n')))
         return text;
-    return QLatin1Char('"') + text.replace(QLatin1Char('"'), QStringLiteral("\"\""))
-        + QLatin1Char('"');
+    return QLatin1Char('"') + text.replace(QLatin1Char('"'), QStringLiteral("\"\"")) + QLatin1Char('"');
 }
 
 QString withUnit(const QString& name, Unit unit)
@@ -30,8 +27,8 @@ QString withUnit(const QString& name, Unit unit)
     const std::string_view text = unitText(unit);
     if (unit == Unit::One)
         return name;
-    return name + QStringLiteral(" [")
-        + QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())) + QLatin1Char(']');
+    return name + QStringLiteral(" [") + QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()))
+        + QLatin1Char(']');
 }
 
 QString cell(double value)
@@ -45,8 +42,8 @@ struct Table
     QStringList header;
     std::map<double, std::vector<double>> rows;
 
-    void addColumn(const QString& name, const std::vector<double>& x,
-                   const std::vector<double>& values, const AxisRange* only)
+    void addColumn(const QString& name, const std::vector<double>& x, const std::vector<double>& values,
+                   const AxisRange* only)
     {
         header << name;
         const auto column = static_cast<std::size_t>(header.size()) - 1;
@@ -89,8 +86,8 @@ QString courseText(const CleanCurve& curve, const AxisSpec& x, const AxisSpec& y
 
 } // namespace
 
-QString tableText(const AxisSpec& x, const AxisSpec& y, const std::vector<Curve>& curves,
-                  QChar separator, const AxisRange* only)
+QString tableText(const AxisSpec& x, const AxisSpec& y, const std::vector<Curve>& curves, QChar separator,
+                  const AxisRange* only)
 {
     Table table;
     for (const Curve& curve : curves) {
@@ -98,10 +95,8 @@ QString tableText(const AxisSpec& x, const AxisSpec& y, const std::vector<Curve>
             continue;
         table.addColumn(withUnit(curve.name, y.unit), curve.x, curve.y, only);
         if (!curve.low.empty() && !curve.high.empty()) {
-            table.addColumn(withUnit(curve.name + QStringLiteral(" low"), y.unit), curve.x,
-                            curve.low, only);
-            table.addColumn(withUnit(curve.name + QStringLiteral(" high"), y.unit), curve.x,
-                            curve.high, only);
+            table.addColumn(withUnit(curve.name + QStringLiteral(" low"), y.unit), curve.x, curve.low, only);
+            table.addColumn(withUnit(curve.name + QStringLiteral(" high"), y.unit), curve.x, curve.high, only);
         }
     }
     QString text = quoted(withUnit(x.label, x.unit), separator);
@@ -120,20 +115,17 @@ QString tableText(const AxisSpec& x, const AxisSpec& y, const std::vector<Curve>
     return text;
 }
 
-QString summaryText(const QString& title, const AxisSpec& x, const AxisSpec& y,
-                    const std::vector<Curve>& curves)
+QString summaryText(const QString& title, const AxisSpec& x, const AxisSpec& y, const std::vector<Curve>& curves)
 {
     const auto tr = [](const char* text) { return QCoreApplication::translate("PlotView", text); };
     QString text = title.isEmpty() ? tr("Plot") : title;
-    text += QStringLiteral(": ")
-        + tr("%1 against %2.").arg(y.label.isEmpty() ? tr("values") : y.label, x.label);
+    text += QStringLiteral(": ") + tr("%1 against %2.").arg(y.label.isEmpty() ? tr("values") : y.label, x.label);
     for (const Curve& curve : curves) {
         if (!curve.visible)
             continue;
         const CleanCurve c = clean(curve, false, false);
         if (const QString course = courseText(c, x, y); !course.isEmpty())
-            text += QLatin1Char(' ')
-                + tr("%1: %2 points, %3.").arg(curve.name, QString::number(c.x.size()), course);
+            text += QLatin1Char(' ') + tr("%1: %2 points, %3.").arg(curve.name, QString::number(c.x.size()), course);
     }
     return text;
 }

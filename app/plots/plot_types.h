@@ -20,7 +20,7 @@ struct AxisSpec
     Unit unit = Unit::One;
     int log = 0; ///< 0 linear, 2 or 10: the base of the grid of a logarithmic axis
     std::optional<std::pair<double, double>> range = {}; ///< fixed limits; else from the data
-    QStringList names = {}; ///< of a category axis: name i stands at x = i
+    QStringList names = {};                              ///< of a category axis: name i stands at x = i
     ByteStyle bytes = ByteStyle::Binary;
     bool fromZero = false; ///< a linear axis starts at 0 (bandwidths, shares)
     QString suffix = {};   ///< of a ratio: "×"
@@ -31,25 +31,16 @@ struct AxisSpec
 };
 
 /// Predicted: blue dashed line. Measured: orange dots with their band. Variant: thinner, own dash
-/// and colour (measured variants: hollow, each of a shape of its own). Pinned: a record put beside, dots and line in its
-/// colour. Datasheet and Uncalibrated: what would be predicted from the vendor's numbers alone, or
-/// without the calibration; thinner than the prediction, in the colour of text and its own. Area: a
-/// part of a whole, stacked on the areas before it; its palette index is a part's (part_colours.h).
-enum class CurveRole {
-    Predicted,
-    Measured,
-    Variant,
-    MeasuredVariant,
-    Pinned,
-    Datasheet,
-    Uncalibrated,
-    Area
-};
+/// and colour (measured variants: hollow, each of a shape of its own). Pinned: a record put beside, dots and line in
+/// its colour. Datasheet and Uncalibrated: what would be predicted from the vendor's numbers alone, or without the
+/// calibration; thinner than the prediction, in the colour of text and its own. Area: a part of a whole, stacked on the
+/// areas before it; its palette index is a part's (part_colours.h).
+enum class CurveRole { Predicted, Measured, Variant, MeasuredVariant, Pinned, Datasheet, Uncalibrated, Area };
 enum class MarkerShape { Automatic, Circle, Square, Diamond, Triangle, Cross, TriangleDown, Plus };
 
 struct Curve
 {
-    QString key; ///< stable: setCurves() finds the curve again by it
+    QString key;  ///< stable: setCurves() finds the curve again by it
     QString name; ///< legend, readout, columns of exports
     CurveRole role = CurveRole::Predicted;
     int palette = 0; ///< of variants the index of their colour or shape, of pins of their own colours
@@ -58,9 +49,9 @@ struct Curve
     MarkerShape shape = MarkerShape::Automatic;
     bool visible = true;
     bool labelled = false; ///< its name stands at its end, beside the line
-    bool listed = true; ///< in the legend
-    bool dashed = false; ///< of a pinned record: it was predicted only, so no dots
-    QString against = {}; ///< key of the baseline's curve: the readout says how far this is from it
+    bool listed = true;    ///< in the legend
+    bool dashed = false;   ///< of a pinned record: it was predicted only, so no dots
+    QString against = {};  ///< key of the baseline's curve: the readout says how far this is from it
 
     bool operator==(const Curve&) const = default;
 };
@@ -80,7 +71,7 @@ struct Marker
 struct HorizontalLine
 {
     double y = 0;
-    QString label; ///< "datasheet 4.8 TB/s"
+    QString label;      ///< "datasheet 4.8 TB/s"
     bool limit = false; ///< what is above does not fit: dashed and red
 
     bool operator==(const HorizontalLine&) const = default;

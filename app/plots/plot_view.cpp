@@ -23,8 +23,7 @@ PlotView::Private::Private(PlotView* owner)
     : view(owner)
     , scene(owner)
 {
-    scene.state().emptyText =
-        PlotView::tr("Nothing to show yet. Change a parameter or press Measure.");
+    scene.state().emptyText = PlotView::tr("Nothing to show yet. Change a parameter or press Measure.");
     scene.setOverlay([this](QPainter& painter) { paintOverlay(painter); });
     frame.setSingleShot(true);
     sinceFrame.start();
@@ -218,8 +217,7 @@ void PlotView::scheduleReplot()
 {
     if (m_d->frame.isActive() || !isVisible())
         return; // when it is shown, event() draws it
-    const auto since =
-        static_cast<int>(std::min<qint64>(m_d->sinceFrame.elapsed(), frameMilliseconds));
+    const auto since = static_cast<int>(std::min<qint64>(m_d->sinceFrame.elapsed(), frameMilliseconds));
     m_d->frame.start(frameMilliseconds - since);
 }
 
@@ -245,8 +243,7 @@ void PlotView::showCrosshairAt(double x)
 {
     m_d->ensureRanges();
     const PlotState& state = m_d->scene.state();
-    const Sample sample =
-        nearestSample(state.curves, state.cleaned, state.xRange, state.xRange.toShare(x));
+    const Sample sample = nearestSample(state.curves, state.cleaned, state.xRange, state.xRange.toShare(x));
     const PlotMapper map = m_d->scene.mapper();
     m_d->setCrosshair(sample, QPointF(map.toX(sample.x), map.rect.center().y()));
 }
@@ -290,8 +287,7 @@ void PlotView::changeEvent(QEvent* event)
 {
     QWidget::changeEvent(event);
     const auto type = event->type();
-    if (type == QEvent::PaletteChange || type == QEvent::FontChange
-        || type == QEvent::StyleChange) {
+    if (type == QEvent::PaletteChange || type == QEvent::FontChange || type == QEvent::StyleChange) {
         m_d->scene.setTheme(currentTheme());
         scheduleReplot();
     }
@@ -305,25 +301,21 @@ bool PlotView::event(QEvent* event)
         m_d->scene.setPixelRatio(devicePixelRatioF());
         m_d->scene.setTheme(currentTheme());
         if (QWindow* handle = window()->windowHandle()) // the new screen may be of another density
-            connect(handle, &QWindow::screenChanged, this, &PlotView::scheduleReplot,
-                    Qt::UniqueConnection);
+            connect(handle, &QWindow::screenChanged, this, &PlotView::scheduleReplot, Qt::UniqueConnection);
         m_d->frame.start(0);
         break;
     case QEvent::ToolTip:
-    case QEvent::QueryWhatsThis:
-        break;
+    case QEvent::QueryWhatsThis: break;
     case QEvent::FocusIn:
     case QEvent::FocusOut: {
         const auto reason = static_cast<QFocusEvent*>(event)->reason();
         m_d->keyboardFocus = event->type() == QEvent::FocusIn
-            && (reason == Qt::TabFocusReason || reason == Qt::BacktabFocusReason
-                || reason == Qt::ShortcutFocusReason);
+            && (reason == Qt::TabFocusReason || reason == Qt::BacktabFocusReason || reason == Qt::ShortcutFocusReason);
         m_d->describe();
         m_d->scene.replotOverlay();
         break;
     }
-    default:
-        break;
+    default: break;
     }
     return QWidget::event(event);
 }

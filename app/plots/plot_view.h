@@ -29,9 +29,9 @@ enum class ExportTheme { Light, Dark, AsOnScreen };
 struct PlotExport
 {
     QSize size{960, 600}; ///< logical; the layout follows it
-    double scale = 2; ///< PNG pixels per logical pixel
+    double scale = 2;     ///< PNG pixels per logical pixel
     ExportTheme theme = ExportTheme::Light;
-    QString title = {}; ///< replaces the plot's own title in the file
+    QString title = {};       ///< replaces the plot's own title in the file
     QString description = {}; ///< metadata: parameters, device
 };
 
@@ -81,17 +81,17 @@ public:
     void resetView();
     bool following() const; ///< the view follows its data
     PlotRange range() const;
-    void setRange(const PlotRange& range); ///< stops following
+    void setRange(const PlotRange& range);     ///< stops following
     void zoom(double xFactor, double yFactor); ///< about the middle; below 1 is nearer
-    void pan(double xShare, double yShare); ///< by shares of what is visible
-    void setRubberBand(bool on); ///< a drag selects the rectangle to zoom to
+    void pan(double xShare, double yShare);    ///< by shares of what is visible
+    void setRubberBand(bool on);               ///< a drag selects the rectangle to zoom to
 
     void setCrosshairEnabled(bool on);
     /// As if the pointer were at x: draws the crosshair and gives the readout.
     void showCrosshairAt(double x);
     void hideCrosshair();
     QString readout() const;
-    QString note() const; ///< "3 points are not shown: …", empty when all are
+    QString note() const;    ///< "3 points are not shown: …", empty when all are
     QString summary() const; ///< what the plot shows, in words, for screen readers
 
     /// Writes .png, .svg or .pdf by the path's ending. Errors: export.format, export.write.
@@ -115,7 +115,7 @@ public:
     QSize minimumSizeHint() const override;
 
 signals:
-    void markerDragged(const QString& key, double x); ///< while it moves
+    void markerDragged(const QString& key, double x);  ///< while it moves
     void markerReleased(const QString& key, double x); ///< once, at the end
     void readoutChanged(const QString& text);
     void noteChanged(const QString& text);
@@ -123,9 +123,9 @@ signals:
     /// Instead: curves of one point that stand together there, the one on top first.
     void pointsClicked(const QStringList& keys, const QPoint& globalPlace);
     void curveToggled(const QString& key, bool visible); ///< by the legend
-    void rangeChanged(); ///< zoom, pan or reset by a person
-    void exportRequested(); ///< "Export…" in the context menu
-    void failed(const QString& message); ///< an export from the menu went wrong
+    void rangeChanged();                                 ///< zoom, pan or reset by a person
+    void exportRequested();                              ///< "Export…" in the context menu
+    void failed(const QString& message);                 ///< an export from the menu went wrong
 
 protected:
     void changeEvent(QEvent* event) override;

@@ -45,8 +45,7 @@ Prefix prefixFor(const AxisSpec& axis, double largest)
     const bool time = axis.unit == Unit::Second;
     Prefix chosen = time ? metric.front() : Prefix{1, ""};
     for (const Prefix& prefix : metric) {
-        if (largest >= prefix.factor * (1 - 1e-12)
-            && (time ? prefix.factor <= 1 : prefix.factor >= 1))
+        if (largest >= prefix.factor * (1 - 1e-12) && (time ? prefix.factor <= 1 : prefix.factor >= 1))
             chosen = prefix;
     }
     return chosen;
@@ -59,8 +58,7 @@ QString unitWord(const AxisSpec& axis, const Prefix& prefix)
     if (binaryBytes(axis))
         return QString::fromUtf8(prefix.text);
     const std::string_view unit = unitText(axis.unit);
-    return QString::fromUtf8(prefix.text)
-        + QString::fromUtf8(unit.data(), static_cast<qsizetype>(unit.size()));
+    return QString::fromUtf8(prefix.text) + QString::fromUtf8(unit.data(), static_cast<qsizetype>(unit.size()));
 }
 
 double linearStep(const AxisSpec& axis, double span, int wanted)
@@ -107,8 +105,7 @@ QString withPower(double value, int power, int decimals)
 {
     if (value == 0)
         return QStringLiteral("0");
-    return fixed(value * std::pow(10.0, -power), decimals) + QStringLiteral("·10")
-        + superscript(power);
+    return fixed(value * std::pow(10.0, -power), decimals) + QStringLiteral("·10") + superscript(power);
 }
 
 std::vector<Tick> linearTicks(const AxisSpec& axis, double low, double high, int wanted)
@@ -167,8 +164,7 @@ std::vector<Tick> powersOfTwo(const AxisSpec& axis, double low, double high, int
     return ticks;
 }
 
-std::vector<double> decadePositions(double low, double high,
-                                    std::initializer_list<double> mantissas, int stride)
+std::vector<double> decadePositions(double low, double high, std::initializer_list<double> mantissas, int stride)
 {
     std::vector<double> values;
     const int first = static_cast<int>(std::floor(std::log10(low) - 1e-9));
@@ -221,9 +217,8 @@ std::vector<Tick> majorTicks(const AxisSpec& axis, double low, double high, int 
         return categoryTicks(axis, low, high);
     if (axis.log == 0 || low <= 0)
         return linearTicks(axis, low, high, wanted);
-    auto ticks = axis.log == 2 && (axis.unit != Unit::Byte || binaryBytes(axis))
-        ? powersOfTwo(axis, low, high, wanted)
-        : decadeTicks(axis, low, high, wanted);
+    auto ticks = axis.log == 2 && (axis.unit != Unit::Byte || binaryBytes(axis)) ? powersOfTwo(axis, low, high, wanted)
+                                                                                 : decadeTicks(axis, low, high, wanted);
     return ticks.size() >= 2 ? ticks : linearTicks(axis, low, high, wanted);
 }
 
@@ -252,9 +247,8 @@ QString axisValueText(const AxisSpec& axis, double value, int digits)
         return index >= 0 && index < axis.names.size() ? axis.names[index] : QString();
     }
     if (axis.unit == Unit::One && value >= 1 && value == std::floor(value))
-        return axis.log == 2
-            ? powerOfTwoText(value)
-            : QString::fromStdString(quantityText(value, Unit::One, axis.bytes, 7)) + axis.suffix;
+        return axis.log == 2 ? powerOfTwoText(value)
+                             : QString::fromStdString(quantityText(value, Unit::One, axis.bytes, 7)) + axis.suffix;
     return QString::fromStdString(quantityText(value, axis.unit, axis.bytes, digits)) + axis.suffix;
 }
 

@@ -46,8 +46,7 @@ void paintBox(QPainter& painter, const QRectF& box, QStyle::State state)
     painter.setPen(QPen(colours.frame, 1.3));
     painter.setBrush(colours.ground);
     painter.drawRoundedRect(box, 0.2 * box.width(), 0.2 * box.width());
-    painter.setPen(QPen(colours.sign, std::max(1.5, 0.13 * box.width()), Qt::SolidLine,
-                        Qt::RoundCap, Qt::RoundJoin));
+    painter.setPen(QPen(colours.sign, std::max(1.5, 0.13 * box.width()), Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
     painter.setBrush(Qt::NoBrush);
     if (state & QStyle::State_On)
         painter.drawPath(tick(box));
@@ -73,11 +72,10 @@ void paintRadio(QPainter& painter, const QRectF& box, QStyle::State state)
 
 IndicatorStyle::IndicatorStyle()
     : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion")))
-{
-}
+{ }
 
-void IndicatorStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* option,
-                                   QPainter* painter, const QWidget* widget) const
+void IndicatorStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                                   const QWidget* widget) const
 {
     const bool radio = element == PE_IndicatorRadioButton;
     if (!radio && element != PE_IndicatorCheckBox && element != PE_IndicatorItemViewItemCheck)

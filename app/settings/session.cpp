@@ -23,8 +23,7 @@ QString sessionPath()
 
 QString viewKey(const QString& studyFile, const QString& page)
 {
-    const QByteArray hash
-        = QCryptographicHash::hash(studyFile.toUtf8(), QCryptographicHash::Sha1).toHex().left(16);
+    const QByteArray hash = QCryptographicHash::hash(studyFile.toUtf8(), QCryptographicHash::Sha1).toHex().left(16);
     return QStringLiteral("views/") + QString::fromLatin1(hash) + QLatin1Char('/') + page;
 }
 
@@ -32,13 +31,11 @@ QString viewKey(const QString& studyFile, const QString& page)
 
 Session::Session()
     : Session(sessionPath())
-{
-}
+{ }
 
 Session::Session(const QString& path)
     : m_settings(path, QSettings::IniFormat)
-{
-}
+{ }
 
 void Session::saveWindow(const QMainWindow& window)
 {
@@ -66,8 +63,7 @@ QString Session::lastStudy() const
 
 void Session::setLastStudy(const QString& path)
 {
-    m_settings.setValue(QStringLiteral("lastStudy"),
-                        path.isEmpty() ? path : QFileInfo(path).absoluteFilePath());
+    m_settings.setValue(QStringLiteral("lastStudy"), path.isEmpty() ? path : QFileInfo(path).absoluteFilePath());
 }
 
 QVariantMap Session::pageView(const QString& studyFile, const QString& page) const

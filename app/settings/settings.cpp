@@ -17,8 +17,8 @@ namespace {
 
 QString standardPath()
 {
-    const QSettings standard(QSettings::IniFormat, QSettings::UserScope,
-                             QStringLiteral("memscape"), QStringLiteral("memscape"));
+    const QSettings standard(QSettings::IniFormat, QSettings::UserScope, QStringLiteral("memscape"),
+                             QStringLiteral("memscape"));
     return standard.fileName();
 }
 
@@ -30,10 +30,9 @@ void adoptUnversioned(QSettings&) { }
 // One entry per step; the n-th leads from version n to n + 1.
 constexpr std::array<Migration, Settings::version> migrations = {adoptUnversioned};
 
-template<typename Choice, std::size_t n>
-using Words = std::array<std::pair<Choice, const char*>, n>;
+template <typename Choice, std::size_t n> using Words = std::array<std::pair<Choice, const char*>, n>;
 
-template<typename Choice, std::size_t n>
+template <typename Choice, std::size_t n>
 Choice choiceFrom(const Words<Choice, n>& words, const QString& text, Choice fallback)
 {
     for (const auto& [choice, word] : words) {
@@ -43,8 +42,7 @@ Choice choiceFrom(const Words<Choice, n>& words, const QString& text, Choice fal
     return fallback;
 }
 
-template<typename Choice, std::size_t n>
-QString wordFor(const Words<Choice, n>& words, Choice choice)
+template <typename Choice, std::size_t n> QString wordFor(const Words<Choice, n>& words, Choice choice)
 {
     for (const auto& [known, word] : words) {
         if (known == choice)
@@ -53,11 +51,9 @@ QString wordFor(const Words<Choice, n>& words, Choice choice)
     return {};
 }
 
-constexpr Words<ThemeChoice, 3> themeWords{{{ThemeChoice::System, "system"},
-                                            {ThemeChoice::Light, "light"},
-                                            {ThemeChoice::Dark, "dark"}}};
-constexpr Words<ByteStyle, 2> byteWords{
-    {{ByteStyle::Binary, "binary"}, {ByteStyle::Decimal, "decimal"}}};
+constexpr Words<ThemeChoice, 3> themeWords{
+    {{ThemeChoice::System, "system"}, {ThemeChoice::Light, "light"}, {ThemeChoice::Dark, "dark"}}};
+constexpr Words<ByteStyle, 2> byteWords{{{ByteStyle::Binary, "binary"}, {ByteStyle::Decimal, "decimal"}}};
 
 QString truth(bool on)
 {
@@ -78,8 +74,7 @@ QStringList cleanPaths(const QStringList& paths)
 
 Settings::Settings(QObject* parent)
     : Settings(standardPath(), parent)
-{
-}
+{ }
 
 Settings::Settings(const QString& path, QObject* parent)
     : QObject(parent)
@@ -115,8 +110,7 @@ bool Settings::isTrue(const QString& name) const
 
 ThemeChoice Settings::theme() const
 {
-    return choiceFrom(themeWords, m_settings.value(QStringLiteral("view/theme")).toString(),
-                      ThemeChoice::System);
+    return choiceFrom(themeWords, m_settings.value(QStringLiteral("view/theme")).toString(), ThemeChoice::System);
 }
 
 void Settings::setTheme(ThemeChoice theme)
@@ -126,8 +120,7 @@ void Settings::setTheme(ThemeChoice theme)
 
 ByteStyle Settings::byteStyle() const
 {
-    return choiceFrom(byteWords, m_settings.value(QStringLiteral("view/bytes")).toString(),
-                      ByteStyle::Binary);
+    return choiceFrom(byteWords, m_settings.value(QStringLiteral("view/bytes")).toString(), ByteStyle::Binary);
 }
 
 void Settings::setByteStyle(ByteStyle style)
@@ -196,8 +189,7 @@ void Settings::setReducedMotion(bool reduced)
 
 QStringList Settings::recentFiles() const
 {
-    return cleanPaths(m_settings.value(QStringLiteral("files/recent")).toStringList())
-        .mid(0, recentLimit);
+    return cleanPaths(m_settings.value(QStringLiteral("files/recent")).toStringList()).mid(0, recentLimit);
 }
 
 void Settings::addRecentFile(const QString& path)
@@ -269,19 +261,15 @@ ExportDefaults Settings::exportDefaults() const
 {
     ExportDefaults defaults;
     const QString format = m_settings.value(QStringLiteral("export/format")).toString();
-    if (QStringList{QStringLiteral("png"), QStringLiteral("svg"), QStringLiteral("pdf")}.contains(
-            format))
+    if (QStringList{QStringLiteral("png"), QStringLiteral("svg"), QStringLiteral("pdf")}.contains(format))
         defaults.format = format;
-    const QStringList size
-        = m_settings.value(QStringLiteral("export/size")).toString().split(QLatin1Char('x'));
+    const QStringList size = m_settings.value(QStringLiteral("export/size")).toString().split(QLatin1Char('x'));
     if (size.size() == 2) {
         const QSize read(size[0].toInt(), size[1].toInt());
-        if (read.width() >= 100 && read.height() >= 100 && read.width() <= 20000
-            && read.height() <= 20000)
+        if (read.width() >= 100 && read.height() >= 100 && read.width() <= 20000 && read.height() <= 20000)
             defaults.size = read;
     }
-    defaults.followTheme = m_settings.value(QStringLiteral("export/colours")).toString()
-        == QLatin1String("theme");
+    defaults.followTheme = m_settings.value(QStringLiteral("export/colours")).toString() == QLatin1String("theme");
     defaults.folder = m_settings.value(QStringLiteral("export/folder")).toString();
     return defaults;
 }
@@ -292,9 +280,7 @@ void Settings::setExportDefaults(const ExportDefaults& defaults)
         return;
     m_settings.setValue(QStringLiteral("export/format"), defaults.format);
     m_settings.setValue(QStringLiteral("export/size"),
-                        QStringLiteral("%1x%2")
-                            .arg(defaults.size.width())
-                            .arg(defaults.size.height()));
+                        QStringLiteral("%1x%2").arg(defaults.size.width()).arg(defaults.size.height()));
     m_settings.setValue(QStringLiteral("export/colours"),
                         defaults.followTheme ? QStringLiteral("theme") : QStringLiteral("light"));
     m_settings.setValue(QStringLiteral("export/folder"), defaults.folder);

@@ -40,8 +40,21 @@ class Settings : public QObject
 {
     Q_OBJECT
 public:
-    enum class Key { Theme, ByteStyle, FontZoom, ReducedMotion, RecentFiles, Workers, DeviceFiles,
-                     Export, LastFolder, Shortcuts, Bases, FirstSteps, Folds };
+    enum class Key {
+        Theme,
+        ByteStyle,
+        FontZoom,
+        ReducedMotion,
+        RecentFiles,
+        Workers,
+        DeviceFiles,
+        Export,
+        LastFolder,
+        Shortcuts,
+        Bases,
+        FirstSteps,
+        Folds
+    };
     Q_ENUM(Key)
     static constexpr int version = 1;
     static constexpr int recentLimit = 12;

@@ -21,8 +21,7 @@ public:
         : m_theme(theme)
         , m_points(base.pointSizeF() > 0 ? base.pointSizeF() : 10.0)
         , m_unit(QFontMetricsF(base).height() / 16.0)
-    {
-    }
+    { }
 
     void add(const QString& rules) { m_text += fill(rules); }
     const QString& text() const { return m_text; }

@@ -45,10 +45,8 @@ Theme makeDark()
     t.onHighlight = QColor(0x1b1a05u);
     t.fill = QColor(0x8b6914u);
     t.empty = QColor(0x2e363fu);
-    t.palette = {QColor(0xcc79a7u), QColor(0x009e73u), QColor(0xd55e00u), QColor(0xf0e442u),
-                 QColor(0xbfc4cau)};
-    t.pins = {QColor(0x8f7cf7u), QColor(0x2dd4bfu), QColor(0xb08968u), QColor(0xf25c78u),
-              QColor(0xa8d24au)};
+    t.palette = {QColor(0xcc79a7u), QColor(0x009e73u), QColor(0xd55e00u), QColor(0xf0e442u), QColor(0xbfc4cau)};
+    t.pins = {QColor(0x8f7cf7u), QColor(0x2dd4bfu), QColor(0xb08968u), QColor(0xf25c78u), QColor(0xa8d24au)};
     return t;
 }
 
@@ -78,10 +76,8 @@ Theme makeLight()
     t.onHighlight = QColor(0x000000u);
     t.fill = QColor(0xf3cd74u);
     t.empty = QColor(0xdfe4eau);
-    t.palette = {QColor(0xa8467cu), QColor(0x00795au), QColor(0xb84500u), QColor(0x7d7000u),
-                 QColor(0x4d4d4du)};
-    t.pins = {QColor(0x5a3fd0u), QColor(0x1c2a6bu), QColor(0x6b3410u), QColor(0xd0204fu),
-              QColor(0x5f9e12u)};
+    t.palette = {QColor(0xa8467cu), QColor(0x00795au), QColor(0xb84500u), QColor(0x7d7000u), QColor(0x4d4d4du)};
+    t.pins = {QColor(0x5a3fd0u), QColor(0x1c2a6bu), QColor(0x6b3410u), QColor(0xd0204fu), QColor(0x5f9e12u)};
     return t;
 }
 
@@ -106,8 +102,7 @@ void captureSystem()
     if (s.captured)
         return;
     const QPalette palette = QGuiApplication::palette();
-    s.systemDark = palette.color(QPalette::Window).lightnessF()
-        < palette.color(QPalette::WindowText).lightnessF();
+    s.systemDark = palette.color(QPalette::Window).lightnessF() < palette.color(QPalette::WindowText).lightnessF();
     s.captured = true;
 }
 
@@ -117,9 +112,8 @@ QFont baseFont(double scale)
     const bool noDesktop = QGuiApplication::platformName() == QLatin1String("offscreen")
         || QGuiApplication::platformName() == QLatin1String("minimal");
     if (noDesktop || !QFontDatabase::hasFamily(font.family())) {
-        const QStringList known{QStringLiteral("Inter"), QStringLiteral("Noto Sans"),
-                                QStringLiteral("DejaVu Sans"), QStringLiteral("Liberation Sans"),
-                                QStringLiteral("Cantarell")};
+        const QStringList known{QStringLiteral("Inter"), QStringLiteral("Noto Sans"), QStringLiteral("DejaVu Sans"),
+                                QStringLiteral("Liberation Sans"), QStringLiteral("Cantarell")};
         QStringList families;
         std::copy_if(known.begin(), known.end(), std::back_inserter(families),
                      [](const QString& family) { return QFontDatabase::hasFamily(family); });
@@ -241,8 +235,7 @@ QColor mix(const QColor& under, const QColor& over, double share)
     const auto blend = [share](int u, int o) {
         return std::clamp(static_cast<int>(std::lround(u + (o - u) * share)), 0, 255);
     };
-    return QColor(blend(under.red(), over.red()), blend(under.green(), over.green()),
-                  blend(under.blue(), over.blue()));
+    return QColor(blend(under.red(), over.red()), blend(under.green(), over.green()), blend(under.blue(), over.blue()));
 }
 
 QFont relativeFont(double factor, bool bold)

@@ -35,28 +35,28 @@ struct Theme
     bool dark = false;
 
     QColor background; ///< behind plots and pages
-    QColor surface; ///< rail, inspector
-    QColor raised; ///< cards, fields, buttons
+    QColor surface;    ///< rail, inspector
+    QColor raised;     ///< cards, fields, buttons
     QColor border;
-    QColor grid; ///< lines of plots
-    QColor text; ///< what one reads
-    QColor textDim; ///< labels, second lines
+    QColor grid;      ///< lines of plots
+    QColor text;      ///< what one reads
+    QColor textDim;   ///< labels, second lines
     QColor textFaint; ///< section heads, hints; still 4.5:1
 
-    QColor predicted; ///< lines and fills of predictions; also the accent of controls
-    QColor measured; ///< dots and bands of measurements
+    QColor predicted;                   ///< lines and fills of predictions; also the accent of controls
+    QColor measured;                    ///< dots and bands of measurements
     QColor predictedText, measuredText; ///< the same meanings as text
-    QColor onAccent; ///< text on a predicted-coloured button
-    QColor good, bad, warning; ///< as text and as dots
-    QColor highlight; ///< yellow: what one drags, where one is
-    QColor highlightText; ///< the same meaning as text
-    QColor highlightFill; ///< of a pill: always yellow
-    QColor onHighlight; ///< text on it
-    QColor fill; ///< amber: bytes in use inside a level
-    QColor empty; ///< cells that were fetched for nothing
+    QColor onAccent;                    ///< text on a predicted-coloured button
+    QColor good, bad, warning;          ///< as text and as dots
+    QColor highlight;                   ///< yellow: what one drags, where one is
+    QColor highlightText;               ///< the same meaning as text
+    QColor highlightFill;               ///< of a pill: always yellow
+    QColor onHighlight;                 ///< text on it
+    QColor fill;                        ///< amber: bytes in use inside a level
+    QColor empty;                       ///< cells that were fetched for nothing
 
     std::vector<QColor> palette; ///< Okabe–Ito without the blue and orange above: variants
-    std::vector<QColor> pins; ///< records put beside: none is a curve's colour otherwise
+    std::vector<QColor> pins;    ///< records put beside: none is a curve's colour otherwise
 
     /// Palette colour, wrapping round.
     QColor series(int index) const;

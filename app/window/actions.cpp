@@ -22,9 +22,9 @@ struct TopMenu
 
 QList<TopMenu> topMenus()
 {
-    return {{"file", Actions::tr("&File")},         {"edit", Actions::tr("&Edit")},
-            {"view", Actions::tr("&View")},         {"experiment", Actions::tr("E&xperiment")},
-            {"run", Actions::tr("&Run")},           {"settings", Actions::tr("&Settings")},
+    return {{"file", Actions::tr("&File")}, {"edit", Actions::tr("&Edit")},
+            {"view", Actions::tr("&View")}, {"experiment", Actions::tr("E&xperiment")},
+            {"run", Actions::tr("&Run")},   {"settings", Actions::tr("&Settings")},
             {"help", Actions::tr("&Help")}};
 }
 
@@ -32,8 +32,7 @@ QList<TopMenu> topMenus()
 
 Actions::Actions(QObject* parent)
     : QObject(parent)
-{
-}
+{ }
 
 QAction* Actions::add(const ActionSpec& spec)
 {

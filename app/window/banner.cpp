@@ -29,12 +29,9 @@ constexpr int edge = 12; ///< pixels between a message and the edges of the page
 QString iconName(BannerKind kind)
 {
     switch (kind) {
-    case BannerKind::Info:
-        return QStringLiteral("info");
-    case BannerKind::Warning:
-        return QStringLiteral("warning");
-    case BannerKind::Problem:
-        break;
+    case BannerKind::Info: return QStringLiteral("info");
+    case BannerKind::Warning: return QStringLiteral("warning");
+    case BannerKind::Problem: break;
     }
     return QStringLiteral("error");
 }
@@ -48,9 +45,7 @@ void alert(QWidget* line)
 QColor kindColour(BannerKind kind)
 {
     const Theme& theme = currentTheme();
-    return kind == BannerKind::Info ? theme.predicted
-        : kind == BannerKind::Warning ? theme.warning
-                                      : theme.bad;
+    return kind == BannerKind::Info ? theme.predicted : kind == BannerKind::Warning ? theme.warning : theme.bad;
 }
 
 } // namespace
@@ -69,17 +64,16 @@ public:
         row->setContentsMargins(12, 8, 8, 8);
         row->setSpacing(8);
         auto* sign = new QLabel(this);
-        sign->setPixmap(
-            themedIcon(iconName(message.kind), kindColour(message.kind)).pixmap(18, 18));
+        sign->setPixmap(themedIcon(iconName(message.kind), kindColour(message.kind)).pixmap(18, 18));
         row->addWidget(sign, 0, Qt::AlignTop);
         m_text = toneLabel({}, "plain", this, true);
         row->addWidget(m_text, 1);
         for (const BannerAction& action : message.actions)
             addButton(row, action.text, action.run);
         if (!message.details.isEmpty())
-            addButton(row, Banner::tr("Copy details"), [details = message.details] {
-                QGuiApplication::clipboard()->setText(details);
-            }, false);
+            addButton(
+                row, Banner::tr("Copy details"),
+                [details = message.details] { QGuiApplication::clipboard()->setText(details); }, false);
         auto* close = new QToolButton(this);
         close->setProperty("role", "flat");
         close->setIcon(themedIcon(QStringLiteral("close")));
@@ -100,8 +94,7 @@ public:
     }
 
 private:
-    void addButton(QHBoxLayout* row, const QString& label, const std::function<void()>& run,
-                   bool closes = true)
+    void addButton(QHBoxLayout* row, const QString& label, const std::function<void()>& run, bool closes = true)
     {
         auto* button = new QPushButton(label, this);
         connect(button, &QPushButton::clicked, this, [this, run, closes] {
@@ -159,8 +152,8 @@ void Banner::place()
     const QRect area = parentWidget()->rect().adjusted(edge, edge, -edge, -edge);
     const int width = std::min(area.width(), widest);
     m_column->activate();
-    const int height = std::min(area.height(), m_column->hasHeightForWidth() ? m_column->heightForWidth(width)
-                                                                             : sizeHint().height());
+    const int height =
+        std::min(area.height(), m_column->hasHeightForWidth() ? m_column->heightForWidth(width) : sizeHint().height());
     setGeometry(area.left() + (area.width() - width) / 2, area.bottom() + 1 - height, width, height);
     raise();
 }
@@ -213,19 +206,20 @@ void Banner::add(const BannerMessage& message)
     line->setVisible(isHere(*line));
     m_column->addWidget(line);
     // Later, because the layout still knows the line; and not at all once the layout is gone.
-    connect(line, &QObject::destroyed, m_column, [this] { place(); }, Qt::QueuedConnection);
+    connect(
+        line, &QObject::destroyed, m_column, [this] { place(); }, Qt::QueuedConnection);
     place();
     if (message.kind == BannerKind::Info && message.actions.isEmpty())
         QTimer::singleShot(noticeTime, line, &QObject::deleteLater);
     alert(line);
 }
 
-void Banner::showError(const Error& error, const QString& details, const QList<BannerAction>& actions, const QString& topic)
+void Banner::showError(const Error& error, const QString& details, const QList<BannerAction>& actions,
+                       const QString& topic)
 {
     BannerMessage message;
     message.kind = BannerKind::Problem;
-    message.text = QString::fromStdString(error.place.empty() ? error.message
-                                                              : error.place + ": " + error.message);
+    message.text = QString::fromStdString(error.place.empty() ? error.message : error.place + ": " + error.message);
     message.hint = QString::fromStdString(error.hint);
     message.details = QString::fromStdString(error.code + "\n" + error.text() + "\n") + details;
     message.actions = actions;

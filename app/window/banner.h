@@ -33,7 +33,7 @@ struct BannerMessage
     QString details = {}; ///< for Copy details; empty: no such button
     QList<BannerAction> actions = {};
     QString topic = {}; ///< a newer message of the same topic replaces this one
-    QString page = {}; ///< id of the experiment that it is about; empty: it stands on every page
+    QString page = {};  ///< id of the experiment that it is about; empty: it stands on every page
 };
 
 class Banner : public QWidget

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/command_palette.h"
 
-#include "app/window/fuzzy.h"
 #include "app/settings/theme.h"
+#include "app/window/fuzzy.h"
 
 #include <QApplication>
 #include <QKeyEvent>
@@ -29,8 +29,7 @@ public:
         return {200, option.fontMetrics.height() + 14};
     }
 
-    void paint(QPainter* painter, const QStyleOptionViewItem& option,
-               const QModelIndex& index) const override
+    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override
     {
         const Theme& theme = currentTheme();
         painter->save();
@@ -69,9 +68,9 @@ private:
         rect.setLeft(rect.left() + 14);
         painter->setFont(relativeFont(0.9));
         painter->setPen(theme.textFaint);
-        painter->drawText(rect, Qt::AlignLeft | Qt::AlignVCenter,
-                          painter->fontMetrics().elidedText(index.data(DetailRole).toString(),
-                                                            Qt::ElideRight, rect.width()));
+        painter->drawText(
+            rect, Qt::AlignLeft | Qt::AlignVCenter,
+            painter->fontMetrics().elidedText(index.data(DetailRole).toString(), Qt::ElideRight, rect.width()));
     }
 };
 
@@ -125,8 +124,7 @@ void CommandPalette::place()
     const QSize window = parentWidget()->size();
     const int width = std::min(720, window.width() - 60);
     const int rows = std::max(1, m_list->count()) * (QFontMetrics(font()).height() + 15);
-    const int height
-        = std::min({460, window.height() - 120, rows + m_input->sizeHint().height() + 40});
+    const int height = std::min({460, window.height() - 120, rows + m_input->sizeHint().height() + 40});
     setGeometry((window.width() - width) / 2, std::max(40, window.height() / 9), width, height);
 }
 
@@ -176,24 +174,13 @@ bool CommandPalette::eventFilter(QObject* watched, QEvent* event)
         hide();
         parentWidget()->setFocus();
         return true;
-    case Qt::Key_Down:
-        m_list->setCurrentRow(std::min(row + 1, m_list->count() - 1));
-        return true;
-    case Qt::Key_Up:
-        m_list->setCurrentRow(std::max(row - 1, 0));
-        return true;
-    case Qt::Key_PageDown:
-        m_list->setCurrentRow(std::min(row + 10, m_list->count() - 1));
-        return true;
-    case Qt::Key_PageUp:
-        m_list->setCurrentRow(std::max(row - 10, 0));
-        return true;
+    case Qt::Key_Down: m_list->setCurrentRow(std::min(row + 1, m_list->count() - 1)); return true;
+    case Qt::Key_Up: m_list->setCurrentRow(std::max(row - 1, 0)); return true;
+    case Qt::Key_PageDown: m_list->setCurrentRow(std::min(row + 10, m_list->count() - 1)); return true;
+    case Qt::Key_PageUp: m_list->setCurrentRow(std::max(row - 10, 0)); return true;
     case Qt::Key_Return:
-    case Qt::Key_Enter:
-        runCurrent();
-        return true;
-    default:
-        return QFrame::eventFilter(watched, event);
+    case Qt::Key_Enter: runCurrent(); return true;
+    default: return QFrame::eventFilter(watched, event);
     }
 }
 

@@ -56,12 +56,10 @@ QString Exporter::baseName(const ExperimentPage& page) const
     return name;
 }
 
-QString Exporter::ask(const QString& what, const QString& base, const QString& suffix,
-                      const QString& filters)
+QString Exporter::ask(const QString& what, const QString& base, const QString& suffix, const QString& filters)
 {
     const ExportDefaults defaults = m_settings.exportDefaults();
-    const QString path
-        = askName(what, QDir(defaults.folder).filePath(base + u'.' + suffix), filters);
+    const QString path = askName(what, QDir(defaults.folder).filePath(base + u'.' + suffix), filters);
     if (!path.isEmpty() && QFileInfo(path).absoluteDir().exists()) {
         ExportDefaults next = defaults;
         next.folder = QFileInfo(path).absolutePath();
@@ -76,7 +74,10 @@ void Exporter::tell(const QString& path, const Result<void>& written)
         m_banner.showError(written.error(), path);
         return;
     }
-    m_banner.put({BannerKind::Info, tr("Wrote %1.").arg(QDir::toNativeSeparators(path)), {}, {},
+    m_banner.put({BannerKind::Info,
+                  tr("Wrote %1.").arg(QDir::toNativeSeparators(path)),
+                  {},
+                  {},
                   {{tr("Open"), [path] { QDesktopServices::openUrl(QUrl::fromLocalFile(path)); }}},
                   QStringLiteral("export")});
 }
@@ -95,8 +96,8 @@ void Exporter::plot(ExperimentPage& page)
     if (page.plot()->isFolded()) { // the picture is the plot
         Sheet alone = sheetOf(page);
         alone.isBare = true;
-        return tell(path, writeSheet(path, alone, defaults.size / 2, 2,
-                                     defaults.followTheme ? currentTheme() : lightTheme()));
+        return tell(
+            path, writeSheet(path, alone, defaults.size / 2, 2, defaults.followTheme ? currentTheme() : lightTheme()));
     }
     PlotExport options;
     options.scale = 2;
@@ -110,28 +111,25 @@ void Exporter::plot(ExperimentPage& page)
 void Exporter::page(ExperimentPage& page)
 {
     const ExportDefaults defaults = m_settings.exportDefaults();
-    const QString path = ask(tr("Export page"), baseName(page) + QStringLiteral("-page"),
-                             defaults.format, pictures());
+    const QString path = ask(tr("Export page"), baseName(page) + QStringLiteral("-page"), defaults.format, pictures());
     if (path.isEmpty())
         return;
     const Theme& theme = defaults.followTheme ? currentTheme() : lightTheme();
-    const QSize size(std::max(800, defaults.size.width() / 2),
-                     std::max(1000, defaults.size.height() / 2));
+    const QSize size(std::max(800, defaults.size.width() / 2), std::max(1000, defaults.size.height() / 2));
     tell(path, writeSheet(path, sheetOf(page), size, 2, theme));
 }
 
 void Exporter::csv(ExperimentPage& page)
 {
-    const QString path = ask(tr("Export data as CSV"), baseName(page), QStringLiteral("csv"),
-                             tr("CSV table (*.csv)"));
+    const QString path = ask(tr("Export data as CSV"), baseName(page), QStringLiteral("csv"), tr("CSV table (*.csv)"));
     if (!path.isEmpty())
         write(path, reportCsv(page.exportRecords()));
 }
 
 void Exporter::json(ExperimentPage& page)
 {
-    const QString path = ask(tr("Export data as JSON"), baseName(page), QStringLiteral("json"),
-                             tr("Memscape record (*.json)"));
+    const QString path =
+        ask(tr("Export data as JSON"), baseName(page), QStringLiteral("json"), tr("Memscape record (*.json)"));
     if (!path.isEmpty())
         write(path, reportJson(page.exportRecords(), page.experiment().title()));
 }
@@ -141,8 +139,8 @@ void Exporter::record(int index)
     if (index < 0 || index >= int(m_document.records().size()))
         return;
     const Record record = m_document.records()[std::size_t(index)];
-    const QString path = ask(tr("Save record"), recordName(record).replace(u'/', u'-'),
-                             QStringLiteral("json"), tr("Memscape record (*.json)"));
+    const QString path = ask(tr("Save record"), recordName(record).replace(u'/', u'-'), QStringLiteral("json"),
+                             tr("Memscape record (*.json)"));
     if (!path.isEmpty())
         tell(path, writeRecord(std::filesystem::path(path.toStdString()), record));
 }
@@ -153,19 +151,21 @@ void Exporter::report(const ExperimentPage* page)
     if (records.empty() && page != nullptr)
         records = page->exportRecords();
     if (records.empty()) {
-        m_banner.put({BannerKind::Warning, tr("The study has no records to report yet."),
-                      tr("Measure something first, or export this page's data as JSON."), {}, {},
+        m_banner.put({BannerKind::Warning,
+                      tr("The study has no records to report yet."),
+                      tr("Measure something first, or export this page's data as JSON."),
+                      {},
+                      {},
                       QStringLiteral("export")});
         return;
     }
     const QString base = QFileInfo(m_document.displayName()).completeBaseName();
-    const QString path = ask(tr("Export study as report"), base, QStringLiteral("html"),
-                             tr("HTML page (*.html);;Markdown (*.md)"));
+    const QString path =
+        ask(tr("Export study as report"), base, QStringLiteral("html"), tr("HTML page (*.html);;Markdown (*.md)"));
     if (path.isEmpty())
         return;
     const bool markdown = QFileInfo(path).suffix().toLower() == QStringLiteral("md");
-    std::string title
-        = m_document.title().empty() ? m_document.displayName().toStdString() : m_document.title();
+    std::string title = m_document.title().empty() ? m_document.displayName().toStdString() : m_document.title();
     if (m_document.records().empty() && m_document.title().empty())
         title = page->title().toStdString();
     write(path, markdown ? reportMarkdown(records, title) : reportHtml(records, title));
@@ -192,7 +192,8 @@ void Exporter::copyData(ExperimentPage& page)
 void Exporter::copySnippet(ExperimentPage& page, const std::string& key)
 {
     const std::vector<Snippet> snippets = page.snippets();
-    const auto snippet = std::find_if(snippets.begin(), snippets.end(), [&](const Snippet& one) { return one.key == key; });
+    const auto snippet =
+        std::find_if(snippets.begin(), snippets.end(), [&](const Snippet& one) { return one.key == key; });
     if (snippet == snippets.end())
         return m_banner.showNotice(tr("There are no such lines for what this page shows."));
     QGuiApplication::clipboard()->setText(QString::fromStdString(snippet->text));

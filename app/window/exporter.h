@@ -38,8 +38,7 @@ public:
     void copySnippet(ExperimentPage& page, const std::string& key);
 
 private:
-    QString ask(const QString& what, const QString& base, const QString& suffix,
-                const QString& filters);
+    QString ask(const QString& what, const QString& base, const QString& suffix, const QString& filters);
     void write(const QString& path, const std::string& content);
     void tell(const QString& path, const Result<void>& written);
     QString baseName(const ExperimentPage& page) const;

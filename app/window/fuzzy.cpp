@@ -25,8 +25,7 @@ FuzzyMatch matchWord(const QString& word, const QString& text)
             best = at;
     }
     if (best >= 0) {
-        match.score = 100 + 20 * int(word.size()) + (startsWord(text, best) ? 60 : 0)
-            + (best == 0 ? 30 : 0);
+        match.score = 100 + 20 * int(word.size()) + (startsWord(text, best) ? 60 : 0) + (best == 0 ? 30 : 0);
         for (qsizetype i = 0; i < word.size(); ++i)
             match.positions << int(best + i);
         return match;
@@ -60,8 +59,7 @@ FuzzyMatch fuzzyMatch(const QString& pattern, const QString& text)
         all.positions << match.positions;
     }
     std::sort(all.positions.begin(), all.positions.end());
-    all.positions.erase(std::unique(all.positions.begin(), all.positions.end()),
-                        all.positions.end());
+    all.positions.erase(std::unique(all.positions.begin(), all.positions.end()), all.positions.end());
     if (!words.isEmpty())
         all.score = std::max(1, all.score - int(text.size()) / 4);
     return all;

@@ -11,8 +11,8 @@ namespace memscape {
 
 struct FuzzyMatch
 {
-    int score = 0;         ///< 0: does not match; more is better
-    QList<int> positions;  ///< of the matched letters in the text, ascending, for the bold letters
+    int score = 0;        ///< 0: does not match; more is better
+    QList<int> positions; ///< of the matched letters in the text, ascending, for the bold letters
 };
 
 FuzzyMatch fuzzyMatch(const QString& pattern, const QString& text);

@@ -56,8 +56,8 @@ QString helpChapter(const QString& name)
 
 QString shortcutsHelp(const Actions& actions)
 {
-    QString text = QStringLiteral("# %1\n\n| %2 | %3 |\n|---|---|\n")
-                       .arg(tr("Keyboard shortcuts"), tr("What"), tr("Keys"));
+    QString text =
+        QStringLiteral("# %1\n\n| %2 | %3 |\n|---|---|\n").arg(tr("Keyboard shortcuts"), tr("What"), tr("Keys"));
     for (const QAction* action : actions.all()) {
         QStringList keys;
         for (const QKeySequence& sequence : action->shortcuts())
@@ -68,7 +68,8 @@ QString shortcutsHelp(const Actions& actions)
     }
     for (const PageInfo& page : pagesOf(experiments())) {
         if (const QString keys = pictureShortcuts(page.id); !keys.isEmpty())
-            text += QStringLiteral("\n## %1\n\n%2\n").arg(tr("On the picture of %1").arg(QString::fromStdString(page.title)), keys);
+            text += QStringLiteral("\n## %1\n\n%2\n")
+                        .arg(tr("On the picture of %1").arg(QString::fromStdString(page.title)), keys);
     }
     text += QStringLiteral("\n## %1\n\n%2\n\n## %3\n\n%4\n")
                 .arg(tr("On a plot"), PlotView::shortcuts(), tr("In the records"),
@@ -80,8 +81,7 @@ QString shortcutsHelp(const Actions& actions)
 QString experimentHelp(const Experiment& experiment)
 {
     QString text = QStringLiteral("# %1\n\n*%2*\n\n%3\n\n## %4\n\n")
-                       .arg(QString::fromStdString(experiment.title()),
-                            QString::fromStdString(experiment.question()),
+                       .arg(QString::fromStdString(experiment.title()), QString::fromStdString(experiment.question()),
                             QString::fromStdString(experiment.help()), tr("Parameters"));
     for (const ParameterSpec& spec : experiment.schema()) {
         text += QStringLiteral("- **%1** (`%2`): %3\n")
@@ -89,8 +89,7 @@ QString experimentHelp(const Experiment& experiment)
                          QString::fromStdString(spec.help));
         for (const ChoiceValue& choice : spec.choices)
             text += QStringLiteral("    - `%1`: %2\n")
-                        .arg(QString::fromStdString(choice.key),
-                             QString::fromStdString(choice.help));
+                        .arg(QString::fromStdString(choice.key), QString::fromStdString(choice.help));
     }
     if (const QString accuracy = accuracyOf(QString::fromStdString(experiment.title())); !accuracy.isEmpty())
         text += QStringLiteral("\n## %1\n\n%2\n").arg(tr("What it was checked against"), accuracy);

@@ -18,12 +18,11 @@ constexpr auto description =
     "Opens the window; with --render or --screenshot it writes a picture and needs no display.\n"
     "Predicting and measuring without a window: memscape-cli --help";
 
-constexpr auto footer =
-    "Examples:\n"
-    "  memscape lab.memscape\n"
-    "  memscape --render run.json -o run.svg --theme light\n"
-    "  memscape --screenshot stride -o stride.png stride=4 element=float32 --size 1280x800\n"
-    "Exit codes: 0 done, 1 it failed while running, 2 the input was wrong, 3 no such device.";
+constexpr auto footer = "Examples:\n"
+                        "  memscape lab.memscape\n"
+                        "  memscape --render run.json -o run.svg --theme light\n"
+                        "  memscape --screenshot stride -o stride.png stride=4 element=float32 --size 1280x800\n"
+                        "Exit codes: 0 done, 1 it failed while running, 2 the input was wrong, 3 no such device.";
 
 /// Words for QGuiApplication itself (-platform xcb); CLI11 would read them as bundled short flags.
 QStringList withoutQtOptions(const QStringList& arguments)
@@ -46,8 +45,7 @@ Result<void> checkOutput(const LaunchOptions& options, const QStringList& suffix
         return fail("usage.output", "no output file was given", "add -o FILE");
     const QString suffix = QFileInfo(options.output).suffix().toLower();
     if (!suffixes.contains(suffix))
-        return fail("usage.output",
-                    "cannot tell the kind of picture from \"" + options.output.toStdString() + "\"",
+        return fail("usage.output", "cannot tell the kind of picture from \"" + options.output.toStdString() + "\"",
                     "name it ." + suffixes.join(QStringLiteral(", .")).toStdString());
     return {};
 }
@@ -55,20 +53,15 @@ Result<void> checkOutput(const LaunchOptions& options, const QStringList& suffix
 Result<void> checkModes(LaunchOptions& options, const QStringList& positional)
 {
     if (!options.record.isEmpty() && !options.page.isEmpty())
-        return fail("usage.modes", "--render and --screenshot exclude each other",
-                    "run memscape twice");
-    if (!options.theme.isEmpty() && options.theme != QStringLiteral("light")
-        && options.theme != QStringLiteral("dark"))
-        return fail("usage.theme", "unknown theme \"" + options.theme.toStdString() + "\"",
-                    "light or dark");
+        return fail("usage.modes", "--render and --screenshot exclude each other", "run memscape twice");
+    if (!options.theme.isEmpty() && options.theme != QStringLiteral("light") && options.theme != QStringLiteral("dark"))
+        return fail("usage.theme", "unknown theme \"" + options.theme.toStdString() + "\"", "light or dark");
     if (!options.record.isEmpty()) {
         options.mode = LaunchOptions::Mode::Render;
         if (!positional.isEmpty())
-            return fail("usage.extra",
-                        "unexpected \"" + positional.first().toStdString() + "\" after --render",
+            return fail("usage.extra", "unexpected \"" + positional.first().toStdString() + "\" after --render",
                         "--render draws one record or study");
-        return checkOutput(options, {QStringLiteral("png"), QStringLiteral("svg"),
-                                     QStringLiteral("pdf")});
+        return checkOutput(options, {QStringLiteral("png"), QStringLiteral("svg"), QStringLiteral("pdf")});
     }
     if (!options.page.isEmpty()) {
         options.mode = LaunchOptions::Mode::Screenshot;
@@ -89,8 +82,8 @@ Result<QSize> parseSize(const QString& text)
     bool wide = false;
     bool high = false;
     const QSize size(parts.value(0).toInt(&wide), parts.value(1).toInt(&high));
-    if (parts.size() != 2 || !wide || !high || size.width() < 64 || size.height() < 64
-        || size.width() > 16384 || size.height() > 16384)
+    if (parts.size() != 2 || !wide || !high || size.width() < 64 || size.height() < 64 || size.width() > 16384
+        || size.height() > 16384)
         return fail("usage.size", "\"" + text.toStdString() + "\" is not a size",
                     "WIDTHxHEIGHT in pixels, each 64 to 16384, such as 1600x1000");
     return size;
@@ -113,10 +106,8 @@ Result<LaunchOptions> parseLaunch(const QStringList& arguments)
     cli.add_option("--size", size, "WIDTHxHEIGHT in pixels");
     cli.add_option("--theme", theme, "light or dark");
     cli.add_option("--device", device, "with --screenshot: cpu, a catalogue id or a device file");
-    cli.add_flag("--reset-layout", options.resetLayout,
-                 "forget where panels and windows were, then open");
-    cli.add_flag("--new-window", options.newWindow,
-                 "start with an empty study instead of the last one");
+    cli.add_flag("--reset-layout", options.resetLayout, "forget where panels and windows were, then open");
+    cli.add_flag("--new-window", options.newWindow, "start with an empty study instead of the last one");
 
     std::vector<std::string> words;
     for (const QString& word : withoutQtOptions(arguments))
@@ -152,8 +143,7 @@ Result<LaunchOptions> parseLaunch(const QStringList& arguments)
 
 bool displayAvailable()
 {
-    return !qEnvironmentVariableIsEmpty("DISPLAY")
-        || !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY")
+    return !qEnvironmentVariableIsEmpty("DISPLAY") || !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY")
         || !qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM");
 }
 

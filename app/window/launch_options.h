@@ -17,15 +17,15 @@ struct LaunchOptions
     enum class Mode { Window, Text, Render, Screenshot };
 
     Mode mode = Mode::Window;
-    QString text;        ///< Text: what to print (help, version)
-    QStringList files;   ///< Window: studies, records or devices to open
-    QString record;      ///< Render: the record or study
-    QString page;        ///< Screenshot: an experiment's id
-    QStringList values;  ///< Screenshot: KEY=VALUE
+    QString text;       ///< Text: what to print (help, version)
+    QStringList files;  ///< Window: studies, records or devices to open
+    QString record;     ///< Render: the record or study
+    QString page;       ///< Screenshot: an experiment's id
+    QStringList values; ///< Screenshot: KEY=VALUE
     QString output;
-    QSize size;          ///< invalid: the mode's own
-    QString theme;       ///< "light", "dark" or empty
-    QString device;      ///< Screenshot: which device
+    QSize size;     ///< invalid: the mode's own
+    QString theme;  ///< "light", "dark" or empty
+    QString device; ///< Screenshot: which device
     bool resetLayout = false;
     bool newWindow = false;
 };

@@ -26,7 +26,9 @@ int finish(const Result<void>& result)
 
 Error noDisplay()
 {
-    return {"usage.display", "there is no display to open a window on", {},
+    return {"usage.display",
+            "there is no display to open a window on",
+            {},
             "set DISPLAY or WAYLAND_DISPLAY (ssh -X), use memscape-cli, which needs none, draw "
             "pictures with --render or --screenshot, or run packaging/run, which measures and "
             "writes an HTML report"};

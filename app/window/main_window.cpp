@@ -92,8 +92,7 @@ MainWindow::MainWindow(WindowOptions options, QWidget* parent)
     setWorkersFromSettings();
     if (m_options.autosave) {
         m_autosave = std::make_unique<Autosave>(&m_document);
-        connect(m_autosave.get(), &Autosave::failed, this,
-                [this](const Error& error) { m_banner->showError(error); });
+        connect(m_autosave.get(), &Autosave::failed, this, [this](const Error& error) { m_banner->showError(error); });
     }
     if (!m_options.firstSteps)
         m_first->hide();
@@ -122,8 +121,8 @@ void MainWindow::build()
     setCentralWidget(centre);
 
     m_toolbar->setObjectName(QStringLiteral("toolbar"));
-    for (const char* id : {"file.new", "file.open", "file.save", "edit.undo", "edit.redo",
-                           "run.measure", "run.stop", "file.exportPage", "edit.palette"})
+    for (const char* id : {"file.new", "file.open", "file.save", "edit.undo", "edit.redo", "run.measure", "run.stop",
+                           "file.exportPage", "edit.palette"})
         m_toolbar->addAction(&m_actions.at(QString::fromLatin1(id)));
     m_toolbar->hide();
     addToolBar(m_toolbar);
@@ -144,8 +143,7 @@ void MainWindow::build()
     connect(&m_runs, &RunController::notice, m_banner, &Banner::showNotice);
     connect(&m_runs, &RunController::warning, this, [this](const QString& text) {
         const auto& run = m_runs.current();
-        m_banner->put({BannerKind::Warning, text, {}, {}, {}, QStringLiteral("run"),
-                       run ? pageOf(*run) : QString()});
+        m_banner->put({BannerKind::Warning, text, {}, {}, {}, QStringLiteral("run"), run ? pageOf(*run) : QString()});
     });
     connect(&m_runs, &RunController::changed, this, [this] {
         if (m_runs.current() && m_runs.current()->done == 0)
@@ -166,12 +164,10 @@ void MainWindow::build()
         }
         m_document.undoStack()->setClean(); // looking at a record is no change that wants saving
     });
-    connect(m_files, &StudyFiles::modelFileOpened, this, [this](const QString& path) {
-        openFor(QStringLiteral("model"), QStringLiteral("training-memory"), path);
-    });
-    connect(m_files, &StudyFiles::chainFileOpened, this, [this](const QString& path) {
-        openFor(QStringLiteral("chain"), QStringLiteral("checkpoint"), path);
-    });
+    connect(m_files, &StudyFiles::modelFileOpened, this,
+            [this](const QString& path) { openFor(QStringLiteral("model"), QStringLiteral("training-memory"), path); });
+    connect(m_files, &StudyFiles::chainFileOpened, this,
+            [this](const QString& path) { openFor(QStringLiteral("chain"), QStringLiteral("checkpoint"), path); });
     connect(m_files, &StudyFiles::deviceFileOpened, this, [this](const QString& path) {
         if (page())
             m_document.setDevice(page()->experiment().id(), path.toStdString());
@@ -183,20 +179,17 @@ void MainWindow::takeFirstStep(FirstStep step)
     switch (step) {
     case FirstStep::Drag:
         if (page())
-            page()->plot()->setHoverText(tr("Drag the yellow line in the plot, or its slider: the prediction follows."));
+            page()->plot()->setHoverText(
+                tr("Drag the yellow line in the plot, or its slider: the prediction follows."));
         break;
-    case FirstStep::Measure:
-        m_actions.at(QStringLiteral("run.measurePoint")).trigger();
-        break;
+    case FirstStep::Measure: m_actions.at(QStringLiteral("run.measurePoint")).trigger(); break;
     case FirstStep::Model:
         if (showPage(QStringLiteral("training-memory"))) {
             if (ParameterField* model = page()->inspector()->form()->field(QStringLiteral("model")))
                 model->setFocus();
         }
         break;
-    case FirstStep::Example:
-        m_files->openExample();
-        break;
+    case FirstStep::Example: m_files->openExample(); break;
     }
 }
 
@@ -217,9 +210,13 @@ void MainWindow::showProblem(const Error& error, const QString& details)
 void MainWindow::offerToInsist(const Error& error, const RunningMeasurement& run)
 {
     const auto again = [this, run] { m_runs.measure(run.experiment, run.device, run.parameters, true); };
-    m_banner->put({BannerKind::Problem, QString::fromStdString(error.message),
-                   QString::fromStdString(error.hint), QString::fromStdString(error.code + '\n' + error.text()),
-                   {{tr("Try anyway"), again}}, QStringLiteral("run"), pageOf(run)});
+    m_banner->put({BannerKind::Problem,
+                   QString::fromStdString(error.message),
+                   QString::fromStdString(error.hint),
+                   QString::fromStdString(error.code + '\n' + error.text()),
+                   {{tr("Try anyway"), again}},
+                   QStringLiteral("run"),
+                   pageOf(run)});
 }
 
 void MainWindow::closeRunBanners()
@@ -234,13 +231,21 @@ void MainWindow::offerToWait(const QString& text, const RunningMeasurement& run)
     const auto anyway = [this, run] { m_runs.startAnyway(run); };
     const auto wait = [this, text, run, anyway] {
         m_runs.startWhenQuiet(run);
-        m_banner->put({BannerKind::Info, tr("Waiting for a quiet machine. It was: %1.").arg(text), {}, {},
+        m_banner->put({BannerKind::Info,
+                       tr("Waiting for a quiet machine. It was: %1.").arg(text),
+                       {},
+                       {},
                        {{tr("Measure anyway"), anyway}, {tr("Don’t measure"), [this] { m_runs.stopWaiting(); }}},
-                       QStringLiteral("busy"), pageOf(run)});
+                       QStringLiteral("busy"),
+                       pageOf(run)});
     };
-    m_banner->put({BannerKind::Warning, text,
-                   tr("What is measured now is the time of a busy machine."), {},
-                   {{tr("Wait"), wait}, {tr("Measure anyway"), anyway}}, QStringLiteral("busy"), pageOf(run)});
+    m_banner->put({BannerKind::Warning,
+                   text,
+                   tr("What is measured now is the time of a busy machine."),
+                   {},
+                   {{tr("Wait"), wait}, {tr("Measure anyway"), anyway}},
+                   QStringLiteral("busy"),
+                   pageOf(run)});
 }
 
 /// A calibration that was not used: predictions go on with what they had.
@@ -253,8 +258,12 @@ void MainWindow::offerCalibration(const Error& error, const std::string& deviceI
                             m_runs.keepCalibration(deviceId, device, Keep::Anyway);
                         }});
     }
-    m_banner->put({BannerKind::Warning, QString::fromStdString(error.message),
-                   QString::fromStdString(error.hint), {}, actions, QStringLiteral("calibration")});
+    m_banner->put({BannerKind::Warning,
+                   QString::fromStdString(error.message),
+                   QString::fromStdString(error.hint),
+                   {},
+                   actions,
+                   QStringLiteral("calibration")});
 }
 
 ExperimentPage* MainWindow::page() const
@@ -270,14 +279,11 @@ bool MainWindow::showPage(const QString& id)
         return false;
     ExperimentPage*& made = m_pages[id.toStdString()];
     if (made == nullptr) {
-        made = new ExperimentPage(**experiment, {m_document, m_devices, m_settings, m_runs}, this,
-                                  id.toStdString());
+        made = new ExperimentPage(**experiment, {m_document, m_devices, m_settings, m_runs}, this, id.toStdString());
         made->header()->setExportMenu(m_exportMenu);
-        connect(made->header()->device(), &DeviceButton::commandWanted, this,
-                &MainWindow::addWorker);
+        connect(made->header()->device(), &DeviceButton::commandWanted, this, &MainWindow::addWorker);
         connect(made->header()->device(), &DeviceButton::fileWanted, m_files, &StudyFiles::open);
-        connect(made->inspector()->records(), &RecordsList::exportWanted, m_exporter,
-                &Exporter::record);
+        connect(made->inspector()->records(), &RecordsList::exportWanted, m_exporter, &Exporter::record);
         connect(made->plot()->view(), &PlotView::exportRequested, this,
                 [this] { m_actions.at(QStringLiteral("file.exportPlot")).trigger(); });
         connect(made->plot()->view(), &PlotView::failed, this, [this](const QString& message) {
@@ -285,8 +291,7 @@ bool MainWindow::showPage(const QString& id)
         });
         connect(made, &ExperimentPage::updated, this, &MainWindow::pageUpdated);
         connect(made, &ExperimentPage::experimentWanted, this,
-                [this](const QString& wanted, const ParameterChanges& changes,
-                       const QString& step) {
+                [this](const QString& wanted, const ParameterChanges& changes, const QString& step) {
                     if (showPage(wanted))
                         static_cast<void>(page()->setTexts(changes, step)); // they parse, or stay
                 });
@@ -390,12 +395,10 @@ void MainWindow::refreshRun()
     const bool running = m_runs.current().has_value();
     const bool free = page() && !running;
     m_actions.at(QStringLiteral("run.measure"))
-        .setEnabled(free
-                    && m_runs.obstacle(page()->experiment().id(), page()->deviceId()).isEmpty());
+        .setEnabled(free && m_runs.obstacle(page()->experiment().id(), page()->deviceId()).isEmpty());
     m_actions.at(QStringLiteral("run.measurePoint"))
         .setEnabled(m_actions.at(QStringLiteral("run.measure")).isEnabled());
-    m_actions.at(QStringLiteral("run.calibrate"))
-        .setEnabled(free && m_runs.obstacle(page()->deviceId()).isEmpty());
+    m_actions.at(QStringLiteral("run.calibrate")).setEnabled(free && m_runs.obstacle(page()->deviceId()).isEmpty());
     m_actions.at(QStringLiteral("run.stop")).setEnabled(running);
     m_rail->setBusy(running);
     const std::vector<Snippet> snippets = page() ? page()->snippets() : std::vector<Snippet>();
@@ -434,10 +437,13 @@ void MainWindow::closeEvent(QCloseEvent* event)
     if (m_runs.current()) {
         // What is measured so far becomes a record first, so that it can be saved.
         if (!std::exchange(m_closing, true)) {
-            connect(&m_runs, &RunController::finished, this, [this] {
-                m_closing = false;
-                close();
-            }, Qt::ConnectionType(Qt::QueuedConnection | Qt::SingleShotConnection));
+            connect(
+                &m_runs, &RunController::finished, this,
+                [this] {
+                    m_closing = false;
+                    close();
+                },
+                Qt::ConnectionType(Qt::QueuedConnection | Qt::SingleShotConnection));
             m_runs.stop();
         }
         return;
@@ -472,9 +478,8 @@ void MainWindow::dropEvent(QDropEvent* event)
 void MainWindow::applyLook()
 {
     static const char* const names[] = {"system", "light", "dark"};
-    const QString theme = m_options.theme.isEmpty()
-        ? QString::fromLatin1(names[int(m_settings.theme())])
-        : m_options.theme;
+    const QString theme =
+        m_options.theme.isEmpty() ? QString::fromLatin1(names[int(m_settings.theme())]) : m_options.theme;
     setMotionAllowed(!m_settings.reducedMotion());
     applyTheme(*qApp, theme, m_settings.fontZoom() / 100.0);
 }
@@ -484,18 +489,13 @@ void MainWindow::applySettings(Settings::Key key)
     switch (key) {
     case Settings::Key::Theme:
     case Settings::Key::FontZoom:
-    case Settings::Key::ReducedMotion:
-        applyLook();
-        break;
+    case Settings::Key::ReducedMotion: applyLook(); break;
     case Settings::Key::Workers:
         setWorkersFromSettings();
         m_devices.startAll();
         break;
-    case Settings::Key::DeviceFiles:
-        m_devices.setDeviceFiles(m_settings.deviceFiles());
-        break;
-    default:
-        break;
+    case Settings::Key::DeviceFiles: m_devices.setDeviceFiles(m_settings.deviceFiles()); break;
+    default: break;
     }
     setPanels();
 }

@@ -35,10 +35,10 @@ struct WindowOptions
     QStringList workerCommand = defaultWorkerCommand();
     bool startWorkers = true; ///< after the first paint
     bool autosave = true;
-    bool remember = true; ///< read and write the session (not for screenshots)
-    bool firstSteps = true; ///< suggest them, until they are taken
+    bool remember = true;                ///< read and write the session (not for screenshots)
+    bool firstSteps = true;              ///< suggest them, until they are taken
     std::function<HostLoad()> load = {}; ///< of this machine, before its CPU is measured
-    QString theme = {};   ///< "light" or "dark" instead of the settings'
+    QString theme = {};                  ///< "light" or "dark" instead of the settings'
 };
 
 class MainWindow : public QMainWindow
@@ -63,8 +63,10 @@ public:
 
     /// Shows the page of that experiment, made when first wanted. False when there is no such one.
     bool showPage(const QString& experiment);
-    /// What a page of the experiment opens with on its device, with some parameters assigned. Errors: those of resolve().
-    Result<Parameters> standardParameters(const Experiment& experiment, const std::vector<std::string>& assignments) const;
+    /// What a page of the experiment opens with on its device, with some parameters assigned. Errors: those of
+    /// resolve().
+    Result<Parameters> standardParameters(const Experiment& experiment,
+                                          const std::vector<std::string>& assignments) const;
     ExperimentPage* page() const;
     /// Layout of the last time, last study when `reopen`; call before show().
     void restore(bool reopen);
@@ -95,8 +97,7 @@ private:
     void showProblem(const Error& error, const QString& details);
     void offerToInsist(const Error& error, const RunningMeasurement& run);
     void offerToWait(const QString& text, const RunningMeasurement& run);
-    void offerCalibration(const Error& error, const std::string& deviceId,
-                          const std::optional<Device>& calibrated);
+    void offerCalibration(const Error& error, const std::string& deviceId, const std::optional<Device>& calibrated);
     void closeRunBanners();
     void pageUpdated();
     void applySettings(Settings::Key key);

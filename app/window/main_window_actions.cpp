@@ -64,12 +64,10 @@ void MainWindow::connectFileActions()
     connect(redo, &QAction::triggered, stack, &QUndoStack::redo);
     connect(stack, &QUndoStack::canUndoChanged, undo, &QAction::setEnabled);
     connect(stack, &QUndoStack::canRedoChanged, redo, &QAction::setEnabled);
-    connect(stack, &QUndoStack::undoTextChanged, undo, [undo](const QString& text) {
-        undo->setText(text.isEmpty() ? tr("&Undo") : tr("&Undo %1").arg(text));
-    });
-    connect(stack, &QUndoStack::redoTextChanged, redo, [redo](const QString& text) {
-        redo->setText(text.isEmpty() ? tr("&Redo") : tr("&Redo %1").arg(text));
-    });
+    connect(stack, &QUndoStack::undoTextChanged, undo,
+            [undo](const QString& text) { undo->setText(text.isEmpty() ? tr("&Undo") : tr("&Undo %1").arg(text)); });
+    connect(stack, &QUndoStack::redoTextChanged, redo,
+            [redo](const QString& text) { redo->setText(text.isEmpty() ? tr("&Redo") : tr("&Redo %1").arg(text)); });
     undo->setEnabled(stack->canUndo());
     redo->setEnabled(stack->canRedo());
 }
@@ -93,10 +91,9 @@ void MainWindow::connectViewActions()
     on("view.zoomOut", [this] { zoom(-10); });
     on("view.zoomReset", [this] { m_settings.setFontZoom(100); });
     auto* themes = new QActionGroup(this);
-    const std::pair<const char*, ThemeChoice> choices[] = {
-        {"view.themeSystem", ThemeChoice::System},
-        {"view.themeLight", ThemeChoice::Light},
-        {"view.themeDark", ThemeChoice::Dark}};
+    const std::pair<const char*, ThemeChoice> choices[] = {{"view.themeSystem", ThemeChoice::System},
+                                                           {"view.themeLight", ThemeChoice::Light},
+                                                           {"view.themeDark", ThemeChoice::Dark}};
     for (const auto& [id, choice] : choices) {
         themes->addAction(&m_actions.at(QString::fromLatin1(id)));
         on(id, [this, choice = choice] {
@@ -105,9 +102,7 @@ void MainWindow::connectViewActions()
             applyLook();
         });
     }
-    on("view.bases", [this] {
-        m_settings.setShowBases(m_actions.at(QStringLiteral("view.bases")).isChecked());
-    });
+    on("view.bases", [this] { m_settings.setShowBases(m_actions.at(QStringLiteral("view.bases")).isChecked()); });
     onPage("view.resetPlot", [](ExperimentPage& page) { page.plot()->view()->resetView(); });
     on("view.restoreLayout", [this] { restoreDefaultLayout(); });
 }
@@ -116,16 +111,14 @@ void MainWindow::connectRunActions()
 {
     for (const PageInfo& info : pagesOf(experiments())) {
         const QString id = QString::fromStdString(info.id);
-        connect(&m_actions.at(QStringLiteral("page.") + id), &QAction::triggered, this,
-                [this, id] { showPage(id); });
+        connect(&m_actions.at(QStringLiteral("page.") + id), &QAction::triggered, this, [this, id] { showPage(id); });
     }
     onPage("experiment.reset", [](ExperimentPage& page) { page.resetParameters(); });
     onPage("experiment.latest", [](ExperimentPage& page) { page.chooseRecord(-1); });
     onPage("run.measure", [](ExperimentPage& page) { page.measure(); });
     onPage("run.pinPrediction", [](ExperimentPage& page) { page.pinPrediction(); });
     onPage("run.measurePoint", [](ExperimentPage& page) { page.measurePoint(); });
-    onPage("run.forgetCalibration",
-           [this](ExperimentPage& page) { m_runs.forgetCalibration(page.deviceId()); });
+    onPage("run.forgetCalibration", [this](ExperimentPage& page) { m_runs.forgetCalibration(page.deviceId()); });
     onPage("run.calibrate", [](ExperimentPage& page) { page.calibrate(); });
     on("run.stop", [this] { m_runs.stop(); });
     on("run.addWorker", [this] { addWorker(); });
@@ -144,12 +137,10 @@ void MainWindow::connectHelpActions()
         const bool decimal = m_actions.at(QStringLiteral("settings.decimal")).isChecked();
         m_settings.setByteStyle(decimal ? ByteStyle::Decimal : ByteStyle::Binary);
     });
-    on("settings.motion", [this] {
-        m_settings.setReducedMotion(m_actions.at(QStringLiteral("settings.motion")).isChecked());
-    });
+    on("settings.motion",
+       [this] { m_settings.setReducedMotion(m_actions.at(QStringLiteral("settings.motion")).isChecked()); });
     onPage("help.experiment", [this](ExperimentPage& page) {
-        showHelp(this, QString::fromStdString(page.experiment().title()),
-                 experimentHelp(page.experiment()));
+        showHelp(this, QString::fromStdString(page.experiment().title()), experimentHelp(page.experiment()));
     });
     const auto onChapter = [this](const char* action, const QString& title, const char* chapter) {
         on(action, [this, title, chapter] { showHelp(this, title, helpChapter(QString::fromLatin1(chapter))); });
@@ -159,8 +150,7 @@ void MainWindow::connectHelpActions()
     onChapter("help.accuracy", tr("What was checked against what"), "accuracy");
     onChapter("help.glossary", tr("Glossary"), "glossary");
     on("help.first", [this] { m_settings.setFirstSteps(0); });
-    on("help.shortcuts",
-       [this] { showHelp(this, tr("Keyboard shortcuts"), shortcutsHelp(m_actions)); });
+    on("help.shortcuts", [this] { showHelp(this, tr("Keyboard shortcuts"), shortcutsHelp(m_actions)); });
     on("help.about", [this] { showHelp(this, tr("About Memscape"), aboutHelp()); });
 }
 
@@ -170,16 +160,14 @@ void MainWindow::fillMenus()
     auto* recent = new QMenu(tr("Open &recent"), this);
     recent->setToolTipsVisible(true);
     connect(recent, &QMenu::aboutToShow, this, [this, recent] { m_files->fillRecent(*recent); });
-    m_actions.menu(QStringLiteral("file"))
-        ->insertMenu(&m_actions.at(QStringLiteral("file.reload")), recent);
+    m_actions.menu(QStringLiteral("file"))->insertMenu(&m_actions.at(QStringLiteral("file.reload")), recent);
     // People look for the palette under Help as well.
     m_actions.menu(QStringLiteral("help"))
-        ->insertAction(&m_actions.at(QStringLiteral("help.about")),
-                       &m_actions.at(QStringLiteral("edit.palette")));
+        ->insertAction(&m_actions.at(QStringLiteral("help.about")), &m_actions.at(QStringLiteral("edit.palette")));
     m_exportMenu->setToolTipsVisible(true);
-    for (const char* id : {"file.exportPlot", "file.exportPage", "file.exportCsv",
-                           "file.exportJson", "file.exportReport", "edit.copyPlot",
-                           "edit.copyData", "edit.copyPytorch", "edit.copyDeepspeed"}) {
+    for (const char* id :
+         {"file.exportPlot", "file.exportPage", "file.exportCsv", "file.exportJson", "file.exportReport",
+          "edit.copyPlot", "edit.copyData", "edit.copyPytorch", "edit.copyDeepspeed"}) {
         if (QLatin1String(id) == QLatin1String("edit.copyPlot"))
             m_exportMenu->addSeparator();
         m_exportMenu->addAction(&m_actions.at(QString::fromLatin1(id)));
@@ -189,9 +177,7 @@ void MainWindow::fillMenus()
 
 void MainWindow::setPanels()
 {
-    const auto checked = [this](const char* id) {
-        return m_actions.at(QString::fromLatin1(id)).isChecked();
-    };
+    const auto checked = [this](const char* id) { return m_actions.at(QString::fromLatin1(id)).isChecked(); };
     m_rail->setVisible(checked("view.rail"));
     if (ExperimentPage* shown = page()) {
         shown->inspector()->setVisible(checked("view.inspector"));
@@ -200,8 +186,7 @@ void MainWindow::setPanels()
     }
     const char* const themes[] = {"view.themeSystem", "view.themeLight", "view.themeDark"};
     m_actions.at(QString::fromLatin1(themes[int(m_settings.theme())])).setChecked(true);
-    m_actions.at(QStringLiteral("settings.decimal"))
-        .setChecked(m_settings.byteStyle() == ByteStyle::Decimal);
+    m_actions.at(QStringLiteral("settings.decimal")).setChecked(m_settings.byteStyle() == ByteStyle::Decimal);
     m_actions.at(QStringLiteral("view.bases")).setChecked(m_settings.showBases());
     m_actions.at(QStringLiteral("settings.motion")).setChecked(m_settings.reducedMotion());
 }
@@ -232,17 +217,22 @@ void MainWindow::tellOfWorker(const QString& name)
         const QString topic = QStringLiteral("worker.") + name;
         if (client->state() == WorkerClient::State::Ready) {
             m_banner->put({BannerKind::Info,
-                           tr("%1 answers: its devices are in the device menu now.").arg(name), {},
-                           {}, {}, topic});
+                           tr("%1 answers: its devices are in the device menu now.").arg(name),
+                           {},
+                           {},
+                           {},
+                           topic});
             return true;
         }
         if (client->state() != WorkerClient::State::Failed)
             return false;
-        const QString reason =
-            client->error() ? QString::fromStdString(client->error()->text()) : QString();
-        m_banner->put({BannerKind::Problem, tr("%1 does not answer: %2").arg(name, reason),
-                       tr("Remove it in the settings and add it with another command."), reason,
-                       {{tr("Settings…"), [this] { openSettings(true); }}}, topic});
+        const QString reason = client->error() ? QString::fromStdString(client->error()->text()) : QString();
+        m_banner->put({BannerKind::Problem,
+                       tr("%1 does not answer: %2").arg(name, reason),
+                       tr("Remove it in the settings and add it with another command."),
+                       reason,
+                       {{tr("Settings…"), [this] { openSettings(true); }}},
+                       topic});
         return true;
     };
     if (tell())
@@ -279,22 +269,22 @@ QList<PaletteEntry> MainWindow::paletteEntries()
         QString text = QString(action->text()).remove(u'&');
         if (id.startsWith(QStringLiteral("page.")))
             text = tr("Go to %1").arg(text);
-        entries << PaletteEntry{text, action->statusTip(),
-                                action->shortcut().toString(QKeySequence::NativeText),
+        entries << PaletteEntry{text, action->statusTip(), action->shortcut().toString(QKeySequence::NativeText),
                                 action->icon(), [action] { action->trigger(); }};
     }
     for (const DeviceEntry& device : m_devices.entries()) {
         entries << PaletteEntry{tr("Device: %1").arg(device.label),
-                                device.measurable() ? basisText(device.device)
-                                                    : tr("predictions only"),
-                                {}, {}, [this, id = device.id] {
-                                    m_document.setDevice(page()->experiment().id(), id);
-                                }};
+                                device.measurable() ? basisText(device.device) : tr("predictions only"),
+                                {},
+                                {},
+                                [this, id = device.id] { m_document.setDevice(page()->experiment().id(), id); }};
     }
     const std::vector<Record>& records = m_document.records();
     for (std::size_t i = 0; i < records.size(); ++i) {
         entries << PaletteEntry{tr("Record: %1").arg(recordName(records[i])),
-                                ageText(recordTime(records[i])), {}, {},
+                                ageText(recordTime(records[i])),
+                                {},
+                                {},
                                 [this, i, id = QString::fromStdString(records[i].experiment)] {
                                     if (showPage(id))
                                         page()->chooseRecord(int(i));
@@ -302,8 +292,8 @@ QList<PaletteEntry> MainWindow::paletteEntries()
     }
     for (const QString& path : m_settings.recentFiles()) {
         if (QFileInfo::exists(path))
-            entries << PaletteEntry{tr("Open %1").arg(QFileInfo(path).fileName()), path, {}, {},
-                                    [this, path] { m_files->openPath(path); }};
+            entries << PaletteEntry{
+                tr("Open %1").arg(QFileInfo(path).fileName()), path, {}, {}, [this, path] { m_files->openPath(path); }};
     }
     return entries;
 }

@@ -39,8 +39,7 @@ void MainWindow::rememberLayout()
     m_session.saveWindow(*this);
     QVariantMap layout;
     for (const char* panel : {"view.rail", "view.inspector", "view.picture"})
-        layout.insert(QString::fromLatin1(panel),
-                      m_actions.at(QString::fromLatin1(panel)).isChecked());
+        layout.insert(QString::fromLatin1(panel), m_actions.at(QString::fromLatin1(panel)).isChecked());
     layout.insert(QStringLiteral("page"), m_page);
     if (page())
         layout.insert(QStringLiteral("splitter"), page()->splitter()->saveState());

@@ -15,8 +15,7 @@ public:
     PageViews(Session& session, const StudyDocument& document)
         : m_session(session)
         , m_document(document)
-    {
-    }
+    { }
 
     /// A page that was just made: as it was left.
     void restore(ExperimentPage& page) const;

@@ -13,8 +13,8 @@ namespace memscape {
 
 struct PaletteEntry
 {
-    QString text;     ///< "Save as…", "Go to: Access patterns"
-    QString detail;   ///< one sentence, or where it is
+    QString text;   ///< "Save as…", "Go to: Access patterns"
+    QString detail; ///< one sentence, or where it is
     QString shortcut;
     QIcon icon;
     std::function<void()> run;
@@ -22,7 +22,6 @@ struct PaletteEntry
 
 /// Entries that match what was typed, best first; all in their order while nothing is typed.
 /// `recent` are texts of entries used lately, newest first: they win among equals.
-QList<PaletteEntry> rankedEntries(const QList<PaletteEntry>& entries, const QString& typed,
-                                  const QStringList& recent);
+QList<PaletteEntry> rankedEntries(const QList<PaletteEntry>& entries, const QString& typed, const QStringList& recent);
 
 } // namespace memscape

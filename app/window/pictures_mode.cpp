@@ -22,7 +22,7 @@ namespace memscape {
 namespace {
 
 constexpr int workerPatience = 3000; ///< ms to wait for a worker's hello
-constexpr int patience = 20000; ///< ms for the slowest prediction
+constexpr int patience = 20000;      ///< ms for the slowest prediction
 
 CurveInput inputOf(const Record& record, const std::vector<Record>& others)
 {
@@ -44,9 +44,7 @@ CurveInput inputOf(const Record& record, const std::vector<Record>& others)
 
 Result<void> fillPlot(PlotView& plot, const Record& record, const std::vector<Record>& all)
 {
-    const Outcome* lead = record.predicted ? &*record.predicted
-        : record.measured                  ? &*record.measured
-                                           : nullptr;
+    const Outcome* lead = record.predicted ? &*record.predicted : record.measured ? &*record.measured : nullptr;
     const std::vector<SeriesGroup> groups = lead ? seriesGroups(*lead) : std::vector<SeriesGroup>();
     if (groups.empty())
         return fail("render.empty", "the record holds no series, so there is nothing to draw",
@@ -120,14 +118,12 @@ Result<void> renderRecord(const LaunchOptions& options)
 {
     MEMSCAPE_TRY(study, readStudy(std::filesystem::path(options.record.toStdString())));
     if (study.records.empty())
-        return fail("render.empty", "the study holds no records",
-                    "measure something and save it first");
+        return fail("render.empty", "the study holds no records", "measure something and save it first");
     applyTheme(*qApp, options.theme.isEmpty() ? QStringLiteral("light") : options.theme);
     const QSize size = options.size.isValid() ? options.size : QSize(1600, 1000);
     // What is compared with a baseline is drawn, and the baseline beside it.
-    const auto compared = std::find_if(study.records.begin(), study.records.end(), [&](const Record& one) {
-        return baselineFor(one, study.records) != nullptr;
-    });
+    const auto compared = std::find_if(study.records.begin(), study.records.end(),
+                                       [&](const Record& one) { return baselineFor(one, study.records) != nullptr; });
     const Record& record = compared != study.records.end() ? *compared : study.records.front();
     PlotView plot;
     plot.resize(size);

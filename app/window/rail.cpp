@@ -35,8 +35,7 @@ QString deviceDetails(const Device& device)
 
 } // namespace
 
-Rail::Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& devices,
-           QWidget* parent)
+Rail::Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& devices, QWidget* parent)
     : QFrame(parent)
     , m_devices(devices)
     , m_group(new QButtonGroup(this))
@@ -78,7 +77,7 @@ Rail::Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& d
 void Rail::fitWidth()
 {
     const int room = 24 + m_scroll->verticalScrollBar()->sizeHint().width(); // a low window has that too
-    const QFontMetrics bold(relativeFont(1, true)); // the chosen one is
+    const QFontMetrics bold(relativeFont(1, true));                          // the chosen one is
     int widest = bold.averageCharWidth() * 18 + 32;
     for (const QPushButton* button : std::as_const(m_buttons))
         widest = std::max(widest, bold.horizontalAdvance(button->text()) + 28);
@@ -92,14 +91,12 @@ void Rail::changeEvent(QEvent* event)
         fitWidth();
 }
 
-void Rail::addGroup(const QString& group, const QString& title,
-                    const std::vector<const Experiment*>& experiments)
+void Rail::addGroup(const QString& group, const QString& title, const std::vector<const Experiment*>& experiments)
 {
     bool titled = false;
     std::vector<const Experiment*> members;
-    std::copy_if(
-        experiments.begin(), experiments.end(), std::back_inserter(members),
-        [&](const Experiment* one) { return QString::fromStdString(one->group()) == group; });
+    std::copy_if(experiments.begin(), experiments.end(), std::back_inserter(members),
+                 [&](const Experiment* one) { return QString::fromStdString(one->group()) == group; });
     for (const PageInfo& page : pagesOf(members)) {
         if (!titled) {
             auto* label = toneLabel(title, "section", this);
@@ -175,8 +172,8 @@ void Rail::refreshDevice()
     const auto& calibration = entry->device.calibration;
     const bool sound = calibration && (calibration->grade == "A" || calibration->grade == "B");
     const QColor dot = sound ? theme.good : theme.warning;
-    m_state->setText(QStringLiteral("<span style='color:%1'>●</span> %2")
-                         .arg(dot.name(), basisText(entry->device).toHtmlEscaped()));
+    m_state->setText(
+        QStringLiteral("<span style='color:%1'>●</span> %2").arg(dot.name(), basisText(entry->device).toHtmlEscaped()));
     m_calibrate->setVisible(entry->measurable() && !entry->calibrated());
     m_calibrate->setEnabled(entry->measurable() && !m_busy);
 }

@@ -22,8 +22,7 @@ class Rail : public QFrame
     Q_OBJECT
 
 public:
-    Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& devices,
-         QWidget* parent = nullptr);
+    Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& devices, QWidget* parent = nullptr);
 
     void setPage(const QString& experiment);
     void setDevice(const std::string& id);
@@ -41,8 +40,7 @@ protected:
 private:
     void fitWidth();
     QWidget* makeDeviceCard();
-    void addGroup(const QString& group, const QString& title,
-                  const std::vector<const Experiment*>& experiments);
+    void addGroup(const QString& group, const QString& title, const std::vector<const Experiment*>& experiments);
     void refreshDevice();
 
     DeviceDirectory& m_devices;

@@ -50,25 +50,21 @@ QWidget* SettingsDialog::lookPage()
     auto* theme = new QuietComboBox(page);
     theme->addItems({tr("As the system"), tr("Light"), tr("Dark")});
     theme->setCurrentIndex(int(m_settings.theme()));
-    connect(theme, &QComboBox::activated, this,
-            [this](int index) { m_settings.setTheme(ThemeChoice(index)); });
+    connect(theme, &QComboBox::activated, this, [this](int index) { m_settings.setTheme(ThemeChoice(index)); });
     auto* bytes = new QuietComboBox(page);
     bytes->addItems({tr("GiB = 2³⁰ bytes"), tr("GB = 10⁹ bytes")});
     bytes->setCurrentIndex(int(m_settings.byteStyle()));
-    connect(bytes, &QComboBox::activated, this,
-            [this](int index) { m_settings.setByteStyle(ByteStyle(index)); });
+    connect(bytes, &QComboBox::activated, this, [this](int index) { m_settings.setByteStyle(ByteStyle(index)); });
     auto* zoom = new QSpinBox(page);
     zoom->setButtonSymbols(QAbstractSpinBox::NoButtons);
     zoom->setRange(50, 300);
     zoom->setSingleStep(10);
     zoom->setSuffix(QStringLiteral(" %"));
     zoom->setValue(m_settings.fontZoom());
-    connect(zoom, &QSpinBox::valueChanged, this,
-            [this](int percent) { m_settings.setFontZoom(percent); });
+    connect(zoom, &QSpinBox::valueChanged, this, [this](int percent) { m_settings.setFontZoom(percent); });
     auto* motion = new QCheckBox(tr("Reduce motion: pictures do not move by themselves"), page);
     motion->setChecked(m_settings.reducedMotion());
-    connect(motion, &QCheckBox::toggled, this,
-            [this](bool on) { m_settings.setReducedMotion(on); });
+    connect(motion, &QCheckBox::toggled, this, [this](bool on) { m_settings.setReducedMotion(on); });
     form->addRow(tr("Theme"), theme);
     form->addRow(tr("Bytes are written as"), bytes);
     form->addRow(tr("Text size"), zoom);
@@ -150,14 +146,12 @@ QWidget* SettingsDialog::shortcutsPage()
         auto* edit = new QKeySequenceEdit(action->shortcut(), table);
         edit->setAccessibleName(tr("Shortcut of %1").arg(item->text()));
         const QString id = Actions::id(action);
-        connect(edit, &QKeySequenceEdit::editingFinished, this, [this, edit, id] {
-            changeShortcut(id, edit->keySequence().toString(QKeySequence::PortableText));
-        });
+        connect(edit, &QKeySequenceEdit::editingFinished, this,
+                [this, edit, id] { changeShortcut(id, edit->keySequence().toString(QKeySequence::PortableText)); });
         table->setCellWidget(i, 1, edit);
     }
     m_conflicts = toneLabel({}, "bad", page);
-    auto* hint = toneLabel(tr("Press the new keys; an empty shortcut restores the standard one."),
-                           "faint", page);
+    auto* hint = toneLabel(tr("Press the new keys; an empty shortcut restores the standard one."), "faint", page);
     column->addWidget(table, 1);
     column->addWidget(m_conflicts);
     column->addWidget(hint);

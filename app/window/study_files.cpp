@@ -34,12 +34,9 @@ SaveAnswer askInBox(QWidget* window, const QString& name)
     box.setInformativeText(StudyFiles::tr("Without saving they are lost."));
     box.setDefaultButton(QMessageBox::Save);
     switch (box.exec()) {
-    case QMessageBox::Save:
-        return SaveAnswer::Save;
-    case QMessageBox::Discard:
-        return SaveAnswer::Discard;
-    default:
-        return SaveAnswer::Cancel;
+    case QMessageBox::Save: return SaveAnswer::Save;
+    case QMessageBox::Discard: return SaveAnswer::Discard;
+    default: return SaveAnswer::Cancel;
     }
 }
 
@@ -51,8 +48,7 @@ bool isModelFile(const QString& path)
     if (file.isDir())
         return QFileInfo::exists(QDir(path).filePath(QStringLiteral("config.json")));
     const QString name = file.fileName().toLower();
-    if (name.endsWith(QStringLiteral(".safetensors"))
-        || name.endsWith(QStringLiteral(".safetensors.index.json")))
+    if (name.endsWith(QStringLiteral(".safetensors")) || name.endsWith(QStringLiteral(".safetensors.index.json")))
         return true;
     if (name != QStringLiteral("config.json") && file.size() > largestConfig)
         return false;
@@ -63,8 +59,7 @@ bool isModelFile(const QString& path)
     if (!json || !json->is_object())
         return name == QStringLiteral("config.json");
     return !json->contains("format")
-        && (name == QStringLiteral("config.json") || json->contains("model_type")
-            || json->contains("architectures"));
+        && (name == QStringLiteral("config.json") || json->contains("model_type") || json->contains("architectures"));
 }
 
 Result<Record> recordOf(const QByteArray& text)
@@ -84,17 +79,15 @@ StudyFiles::StudyFiles(StudyDocument& document, Settings& settings, Banner& bann
 {
     askSave = [this] { return askInBox(m_window, m_document.displayName()); };
     askOpen = [this] {
-        return QFileDialog::getOpenFileName(
-            m_window, tr("Open"), m_settings.lastFolder(QStringLiteral("study")),
-            tr("Memscape files (*.memscape *.json);;All files (*)"));
+        return QFileDialog::getOpenFileName(m_window, tr("Open"), m_settings.lastFolder(QStringLiteral("study")),
+                                            tr("Memscape files (*.memscape *.json);;All files (*)"));
     };
     askSaveName = [this] {
         const QString folder = m_settings.lastFolder(QStringLiteral("study"));
-        const QString name = m_document.fileName().isEmpty()
-            ? QDir(folder).filePath(tr("study.memscape"))
-            : m_document.fileName();
-        QString path = QFileDialog::getSaveFileName(m_window, tr("Save study as"), name,
-                                                    tr("Memscape study (*.memscape)"));
+        const QString name =
+            m_document.fileName().isEmpty() ? QDir(folder).filePath(tr("study.memscape")) : m_document.fileName();
+        QString path =
+            QFileDialog::getSaveFileName(m_window, tr("Save study as"), name, tr("Memscape study (*.memscape)"));
         if (!path.isEmpty() && QFileInfo(path).suffix().isEmpty())
             path += QStringLiteral(".memscape");
         return path;
@@ -118,8 +111,10 @@ void StudyFiles::documentChanged(const ChangeEvent& event)
     }
     m_banner.put({BannerKind::Warning,
                   tr("%1 was changed by another program.").arg(m_document.displayName()),
-                  tr("What you see here is still yours."), {},
-                  {{tr("Reload"), [this] { reload(); }}}, topic});
+                  tr("What you see here is still yours."),
+                  {},
+                  {{tr("Reload"), [this] { reload(); }}},
+                  topic});
 }
 
 bool StudyFiles::mayClose()
@@ -127,12 +122,9 @@ bool StudyFiles::mayClose()
     if (!m_document.isModified())
         return true;
     switch (askSave()) {
-    case SaveAnswer::Save:
-        return save();
-    case SaveAnswer::Discard:
-        return true;
-    case SaveAnswer::Cancel:
-        break;
+    case SaveAnswer::Save: return save();
+    case SaveAnswer::Discard: return true;
+    case SaveAnswer::Cancel: break;
     }
     return false;
 }
@@ -183,8 +175,7 @@ bool StudyFiles::openPath(const QString& path)
     if (*format == "memscape-device") {
         return addDeviceFile(path);
     }
-    const bool empty = m_document.records().empty() && m_document.fileName().isEmpty()
-        && !m_document.isModified();
+    const bool empty = m_document.records().empty() && m_document.fileName().isEmpty() && !m_document.isModified();
     if (*format == "memscape-record" && !empty)
         return addRecord(path);
     const bool opened = openStudy(path, std::move(*file));
@@ -284,8 +275,12 @@ void StudyFiles::showSize()
     if (!note)
         m_banner.closeTopic(QString::fromLatin1(sizeTopic));
     else if (!wasSaid)
-        m_banner.put({BannerKind::Warning, QString::fromStdString(note->message), QString::fromStdString(note->hint),
-                      QString::fromStdString(note->text()), {}, QString::fromLatin1(sizeTopic)});
+        m_banner.put({BannerKind::Warning,
+                      QString::fromStdString(note->message),
+                      QString::fromStdString(note->hint),
+                      QString::fromStdString(note->text()),
+                      {},
+                      QString::fromLatin1(sizeTopic)});
 }
 
 void StudyFiles::showReadOnly()
@@ -294,8 +289,10 @@ void StudyFiles::showReadOnly()
     m_banner.closeTopic(QString::fromLatin1(readOnlyTopic));
     if (!reason)
         return;
-    BannerMessage message{BannerKind::Warning, QString::fromStdString(reason->message),
-                          QString::fromStdString(reason->hint), {},
+    BannerMessage message{BannerKind::Warning,
+                          QString::fromStdString(reason->message),
+                          QString::fromStdString(reason->hint),
+                          {},
                           {{tr("Save as…"), [this] { saveAs(); }}},
                           QString::fromLatin1(readOnlyTopic)};
     if (reason->code == "document.locked")
@@ -340,17 +337,20 @@ bool StudyFiles::saveFailed(const Error& error)
 {
     if (error.code == "document.untitled")
         return saveAs();
-    BannerMessage message{BannerKind::Problem, QString::fromStdString(error.message),
-                          QString::fromStdString(error.hint), QString::fromStdString(error.text()),
+    BannerMessage message{BannerKind::Problem,
+                          QString::fromStdString(error.message),
+                          QString::fromStdString(error.hint),
+                          QString::fromStdString(error.text()),
                           {{tr("Save as…"), [this] { saveAs(); }}},
                           QString::fromLatin1(saveTopic)};
     if (error.code == "document.changed") {
         message.actions << BannerAction{tr("Overwrite"), [this] {
-            if (const auto again = m_document.save(StudyDocument::Overwrite::Yes); !again)
-                m_banner.showError(again.error());
-            else
-                saved();
-        }};
+                                            if (const auto again = m_document.save(StudyDocument::Overwrite::Yes);
+                                                !again)
+                                                m_banner.showError(again.error());
+                                            else
+                                                saved();
+                                        }};
         message.actions << BannerAction{tr("Reload"), [this] { reload(); }};
     }
     m_banner.put(message);
@@ -399,8 +399,12 @@ void StudyFiles::discard(Autosave& autosave, const RecoverableStudy& study)
     discardRecovery(study);
     if (!kept)
         return;
-    m_banner.put({BannerKind::Info, tr("What was kept of “%1” is gone.").arg(study.name), {}, {},
-                  {{tr("Undo"), [this, &autosave, path, kept = *kept] {
+    m_banner.put({BannerKind::Info,
+                  tr("What was kept of “%1” is gone.").arg(study.name),
+                  {},
+                  {},
+                  {{tr("Undo"),
+                    [this, &autosave, path, kept = *kept] {
                         if (const auto written = writeFileAtomically(path, kept); !written)
                             m_banner.showError(written.error());
                         else
@@ -426,8 +430,12 @@ void StudyFiles::fillRecent(QMenu& menu)
     clear->setEnabled(!files.isEmpty());
     connect(clear, &QAction::triggered, this, [this, files] {
         m_settings.clearRecentFiles();
-        m_banner.put({BannerKind::Info, tr("The list of recent files is empty now."), {}, {},
-                      {{tr("Undo"), [this, files] {
+        m_banner.put({BannerKind::Info,
+                      tr("The list of recent files is empty now."),
+                      {},
+                      {},
+                      {{tr("Undo"),
+                        [this, files] {
                             for (qsizetype i = files.size(); i-- > 0;)
                                 m_settings.addRecentFile(files.at(i));
                         }}},

@@ -33,10 +33,10 @@ WorkerDialog::WorkerDialog(const std::vector<SavedWorker>& known, QWidget* paren
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     auto* column = new QVBoxLayout(this);
     column->setSpacing(10);
-    column->addWidget(toneLabel(
-        tr("The command must start a worker and connect it to its input and output. It is run as "
-           "these words, not through a shell."),
-        "dim", this));
+    column->addWidget(
+        toneLabel(tr("The command must start a worker and connect it to its input and output. It is run as "
+                     "these words, not through a shell."),
+                  "dim", this));
     column->addLayout(form);
     column->addWidget(m_problem);
     column->addWidget(buttons);
@@ -60,8 +60,7 @@ void WorkerDialog::check()
     const auto words = checkWorkerCommand({now.name, now.command}, others);
     m_add->setEnabled(words.has_value());
     const bool untouched = now.name.isEmpty() && now.command.isEmpty();
-    m_problem->setText(words || untouched ? QString()
-                                          : QString::fromStdString(words.error().text()));
+    m_problem->setText(words || untouched ? QString() : QString::fromStdString(words.error().text()));
 }
 
 } // namespace memscape

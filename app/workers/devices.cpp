@@ -44,14 +44,12 @@ Result<Device> readDeviceFile(const QString& path)
     return deviceFromJson(json, path.toStdString());
 }
 
-Result<QStringList> checkWorkerCommand(const WorkerCommand& worker,
-                                       const std::vector<WorkerCommand>& others)
+Result<QStringList> checkWorkerCommand(const WorkerCommand& worker, const std::vector<WorkerCommand>& others)
 {
     const QString name = worker.name.trimmed();
     if (name.isEmpty() || name.contains(QLatin1Char('/'))) {
-        return fail(
-            workerError("worker.name", DeviceDirectory::tr("a name without \"/\" is needed"),
-                        DeviceDirectory::tr("it stands before its devices: lab-gpu/cuda:0")));
+        return fail(workerError("worker.name", DeviceDirectory::tr("a name without \"/\" is needed"),
+                                DeviceDirectory::tr("it stands before its devices: lab-gpu/cuda:0")));
     }
     for (const WorkerCommand& other : others) {
         if (other.name == name)
@@ -117,8 +115,7 @@ void DeviceDirectory::setWorkers(const std::vector<WorkerCommand>& workers)
     }
     std::erase_if(m_clients, [&](const auto& client) {
         const auto now = wanted.find(client->name());
-        return !client->name().isEmpty()
-            && (now == wanted.end() || !(now->second == m_commands[client->name()]));
+        return !client->name().isEmpty() && (now == wanted.end() || !(now->second == m_commands[client->name()]));
     });
     for (const auto& [name, worker] : wanted) {
         if (this->worker(name))
@@ -169,8 +166,7 @@ void DeviceDirectory::refresh()
         }
         DeviceEntry entry;
         entry.id = path.toStdString();
-        entry.label = tr("%1 (%2)").arg(QString::fromStdString(device->name),
-                                        QFileInfo(path).fileName());
+        entry.label = tr("%1 (%2)").arg(QString::fromStdString(device->name), QFileInfo(path).fileName());
         entry.source = DeviceSource::File;
         entry.missing = tr("a device file: for predictions only");
         entry.device = std::move(*device);
@@ -207,8 +203,7 @@ void DeviceDirectory::addLive(const WorkerClient& client)
         auto device = deviceFromJson(live.description, "description");
         if (!device && name.isEmpty() && live.id == "cpu")
             device = m_host;
-        DeviceEntry entry = entryOf(live.id, QString::fromStdString(live.name),
-                                    device.value_or(Device{}));
+        DeviceEntry entry = entryOf(live.id, QString::fromStdString(live.name), device.value_or(Device{}));
         if (!live.missing.empty())
             entry.missing = QString::fromStdString(live.missing);
         else if (!device)
@@ -255,23 +250,22 @@ void DeviceDirectory::rebuild()
 /// In the catalogue, or a GPU of a machine whose driver is not here now.
 bool DeviceDirectory::isElsewhere(const std::string& id) const
 {
-    const bool inCatalogue = std::any_of(m_catalogue.begin(), m_catalogue.end(),
-                                         [&](const Device& device) { return device.id == id; });
+    const bool inCatalogue =
+        std::any_of(m_catalogue.begin(), m_catalogue.end(), [&](const Device& device) { return device.id == id; });
     return inCatalogue || id == "cpu" || id.starts_with("cuda:") || id.find('/') != std::string::npos;
 }
 
 const DeviceEntry* DeviceDirectory::find(const std::string& id) const
 {
-    const auto found = std::find_if(m_entries.begin(), m_entries.end(),
-                                    [&](const DeviceEntry& entry) { return entry.id == id; });
+    const auto found =
+        std::find_if(m_entries.begin(), m_entries.end(), [&](const DeviceEntry& entry) { return entry.id == id; });
     return found == m_entries.end() ? nullptr : &*found;
 }
 
 const DeviceEntry* DeviceDirectory::preferred() const
 {
-    const auto gpu = std::find_if(m_entries.begin(), m_entries.end(), [](const auto& entry) {
-        return entry.measurable() && entry.device.isGpu();
-    });
+    const auto gpu = std::find_if(m_entries.begin(), m_entries.end(),
+                                  [](const auto& entry) { return entry.measurable() && entry.device.isGpu(); });
     return gpu == m_entries.end() ? find("cpu") : &*gpu;
 }
 
@@ -303,16 +297,14 @@ Result<qint64> DeviceDirectory::run(const std::string& experiment, const std::st
 {
     const DeviceEntry* entry = find(deviceId);
     if (!entry) {
-        return fail(workerError("device.unknown",
-                                tr("no device %1").arg(QString::fromStdString(deviceId)),
+        return fail(workerError("device.unknown", tr("no device %1").arg(QString::fromStdString(deviceId)),
                                 tr("choose one from the list")));
     }
     WorkerClient* client = workerFor(deviceId);
     if (!client)
         return fail(workerError("device.missing", entry->missing, tr("choose a live device")));
     // A worker that is not up (yet) may be asked: starting it is part of the run.
-    const bool isUp = client->state() == WorkerClient::State::Ready
-        || client->state() == WorkerClient::State::Running;
+    const bool isUp = client->state() == WorkerClient::State::Ready || client->state() == WorkerClient::State::Running;
     if (isUp && !entry->missing.isEmpty())
         return fail(workerError("device.missing", entry->missing));
     return client->run({experiment, entry->device, entry->workerDevice, parameters, insists});

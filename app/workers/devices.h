@@ -27,8 +27,7 @@ struct WorkerCommand
 };
 
 /// Errors: worker.name (empty, with a slash, taken), worker.command (empty, not balanced quotes).
-Result<QStringList> checkWorkerCommand(const WorkerCommand& worker,
-                                       const std::vector<WorkerCommand>& others);
+Result<QStringList> checkWorkerCommand(const WorkerCommand& worker, const std::vector<WorkerCommand>& others);
 
 enum class DeviceSource { Live, Catalogue, File, Record };
 
@@ -37,10 +36,10 @@ struct DeviceEntry
     std::string id; ///< "cpu", "cuda:0", "lab-gpu/cuda:0", "nvidia-h200", "/path/h200.json"
     QString label;  ///< "NVIDIA H200", "NVIDIA H200 on lab-gpu"
     DeviceSource source = DeviceSource::Catalogue;
-    QString worker;           ///< name of the worker of a Live one; "" is this machine
-    std::string workerDevice; ///< its id there
-    QString missing;          ///< why it cannot be measured now, with the remedy; empty when it can
-    Device device;            ///< for predictions; without levels while a remote worker is silent
+    QString worker;                          ///< name of the worker of a Live one; "" is this machine
+    std::string workerDevice;                ///< its id there
+    QString missing;                         ///< why it cannot be measured now, with the remedy; empty when it can
+    Device device;                           ///< for predictions; without levels while a remote worker is silent
     std::optional<Device> uncalibrated = {}; ///< a calibrated one as catalogue or system has it
 
     bool measurable() const { return source == DeviceSource::Live && missing.isEmpty(); }
@@ -85,8 +84,8 @@ public:
     /// The worker that measures on this device; null when it cannot be measured.
     WorkerClient* workerFor(const std::string& deviceId) const;
     /// Start a measurement. Errors: device.unknown, device.missing with the reason.
-    Result<qint64> run(const std::string& experiment, const std::string& deviceId,
-                       const Parameters& parameters, bool insists = false);
+    Result<qint64> run(const std::string& experiment, const std::string& deviceId, const Parameters& parameters,
+                       bool insists = false);
 
 signals:
     void changed();

@@ -10,9 +10,7 @@ Result<Record> recordFromRun(const FinishedRun& run)
     if (!run.measurement) {
         if (run.error)
             return fail(*run.error);
-        return fail(
-            "run.nothing",
-            QCoreApplication::translate("memscape::Run", "nothing was measured").toStdString());
+        return fail("run.nothing", QCoreApplication::translate("memscape::Run", "nothing was measured").toStdString());
     }
     Record record;
     record.experiment = run.request.experiment;

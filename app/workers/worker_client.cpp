@@ -11,8 +11,8 @@
 #include <QThread>
 
 #include <algorithm>
-#include <utility>
 #include <csignal>
+#include <utility>
 
 namespace memscape {
 
@@ -34,8 +34,8 @@ WorkerClient::WorkerClient(WorkerOptions options, QObject* parent)
     : QObject(parent)
     , m_options(std::move(options))
 {
-    for (QTimer* timer : {&m_handshakeTimer, &m_silenceTimer, &m_updateTimer, &m_terminateTimer,
-                          &m_killTimer, &m_restartTimer, &m_readTimer})
+    for (QTimer* timer : {&m_handshakeTimer, &m_silenceTimer, &m_updateTimer, &m_terminateTimer, &m_killTimer,
+                          &m_restartTimer, &m_readTimer})
         timer->setSingleShot(true);
     connect(&m_readTimer, &QTimer::timeout, this, &WorkerClient::readOutput);
     connect(&m_restartTimer, &QTimer::timeout, this, &WorkerClient::launch);
@@ -52,7 +52,8 @@ WorkerClient::WorkerClient(WorkerOptions options, QObject* parent)
                               .toStdString(),
                           commandText(m_options.command).toStdString(),
                           tr("a queue or a connection may take longer: try again, or run the "
-                             "command in a terminal").toStdString()};
+                             "command in a terminal")
+                              .toStdString()};
         dropProcess();
         fail(error);
     });
@@ -123,9 +124,8 @@ void WorkerClient::launch()
     process.setProcessEnvironment(workerEnvironment(QProcessEnvironment::systemEnvironment()));
     tieToThisProcess(process);
     connect(&process, &QProcess::readyReadStandardOutput, this, &WorkerClient::readOutput);
-    connect(&process, &QProcess::readyReadStandardError, this, [this] {
-        m_stderr = (m_stderr + m_process->readAllStandardError()).right(stderrKept);
-    });
+    connect(&process, &QProcess::readyReadStandardError, this,
+            [this] { m_stderr = (m_stderr + m_process->readAllStandardError()).right(stderrKept); });
     connect(&process, &QProcess::started, this, [this] { m_group = m_process->processId(); });
     connect(&process, &QProcess::errorOccurred, this, &WorkerClient::processFailed);
     connect(&process, &QProcess::finished, this, [this](int code, QProcess::ExitStatus status) {
@@ -216,13 +216,12 @@ void WorkerClient::protocolBroken(Error error)
 {
     if (!m_greeted) {
         error.hint = tr("only the worker may print there: shell start-up files on the other side "
-                        "may not write to standard output").toStdString();
+                        "may not write to standard output")
+                         .toStdString();
     }
     error.place = commandText(m_options.command).toStdString();
     error.code = "worker.protocol";
-    error.message = tr("the worker broke the protocol: %1")
-                        .arg(QString::fromStdString(error.message))
-                        .toStdString();
+    error.message = tr("the worker broke the protocol: %1").arg(QString::fromStdString(error.message)).toStdString();
     dropProcess();
     processGone(error);
 }
@@ -251,12 +250,11 @@ void WorkerClient::processGone(const Error& why)
     }
     // Announced before the run ends, so that a listener sees a worker on its way.
     setState(State::Starting);
-    const auto backoff = asked ? std::chrono::milliseconds(0)
-                               : m_options.firstBackoff * (1 << std::min(m_restarts - 1, 8));
+    const auto backoff =
+        asked ? std::chrono::milliseconds(0) : m_options.firstBackoff * (1 << std::min(m_restarts - 1, 8));
     m_restartTimer.start(backoff);
     if (m_active)
-        endRun(asked ? RunStatus::Cancelled : RunStatus::Interrupted,
-               asked ? std::optional<Error>() : why);
+        endRun(asked ? RunStatus::Cancelled : RunStatus::Interrupted, asked ? std::optional<Error>() : why);
 }
 
 void WorkerClient::fail(const Error& error)
@@ -284,8 +282,7 @@ void WorkerClient::stop()
     m_startAgain = false;
     m_restartTimer.stop();
     if (m_active)
-        endRun(RunStatus::Interrupted,
-               Error{"worker.stopped", tr("the worker was stopped").toStdString()});
+        endRun(RunStatus::Interrupted, Error{"worker.stopped", tr("the worker was stopped").toStdString()});
     if (!m_process) {
         setState(State::Stopped);
         return;
@@ -306,8 +303,7 @@ void WorkerClient::signalProcess(int number)
 /// End the process whatever it does, without waiting: QProcess reaps it later.
 void WorkerClient::dropProcess()
 {
-    for (QTimer* timer : {&m_handshakeTimer, &m_terminateTimer, &m_killTimer, &m_silenceTimer,
-                          &m_readTimer})
+    for (QTimer* timer : {&m_handshakeTimer, &m_terminateTimer, &m_killTimer, &m_silenceTimer, &m_readTimer})
         timer->stop();
     m_pendingLines.clear();
     m_ended.reset();

@@ -29,11 +29,11 @@ struct WorkerOptions
     QString name; ///< "" for this machine, else as in the device list: "lab-gpu"
     QStringList command;
     std::chrono::milliseconds handshake{15000};
-    std::chrono::milliseconds silence{30000}; ///< without a word during a run: silent() asks
+    std::chrono::milliseconds silence{30000};      ///< without a word during a run: silent() asks
     std::chrono::milliseconds terminateAfter{700}; ///< after Stop
     std::chrono::milliseconds killAfter{1000};     ///< after Stop
     std::chrono::milliseconds firstBackoff{250};   ///< doubles with each restart
-    int restarts = 5; ///< in a row, then Failed
+    int restarts = 5;                              ///< in a row, then Failed
     int updatesPerSecond = 30;
 };
 
@@ -130,13 +130,12 @@ private:
     bool m_everGreeted = false;             // the command works: restarting makes sense
     bool m_stopping = false;
     bool m_startAgain = false; // as soon as the one that stops is gone
-    int m_restarts = 0; // since a run was answered or the worker lived for a while
+    int m_restarts = 0;        // since a run was answered or the worker lived for a while
     QElapsedTimer m_upSince;
 
     std::unique_ptr<ActiveRun> m_active;
     std::deque<std::pair<qint64, RunRequest>> m_queue;
-    QTimer m_handshakeTimer, m_silenceTimer, m_updateTimer, m_terminateTimer, m_killTimer,
-        m_restartTimer, m_readTimer;
+    QTimer m_handshakeTimer, m_silenceTimer, m_updateTimer, m_terminateTimer, m_killTimer, m_restartTimer, m_readTimer;
 };
 
 } // namespace memscape

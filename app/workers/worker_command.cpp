@@ -29,8 +29,7 @@ QStringList defaultWorkerCommand()
     const QString word = QStringLiteral("worker");
     const QDir here(QCoreApplication::applicationDirPath());
     for (const QString& path :
-         {here.filePath(name),
-          QDir::cleanPath(here.filePath(QStringLiteral("../libexec/memscape/") + name))}) {
+         {here.filePath(name), QDir::cleanPath(here.filePath(QStringLiteral("../libexec/memscape/") + name))}) {
         if (QFileInfo(path).isExecutable())
             return {path, word};
     }
@@ -83,35 +82,30 @@ QString commandText(const QStringList& command)
 Error notStarted(const QStringList& command, const QString& reason)
 {
     if (command.isEmpty()) {
-        return {"worker.missing", translated("memscape-cli was not found").toStdString(), {},
-                translated("install it beside the window, or set MEMSCAPE_WORKER to its path")
-                    .toStdString()};
+        return {"worker.missing",
+                translated("memscape-cli was not found").toStdString(),
+                {},
+                translated("install it beside the window, or set MEMSCAPE_WORKER to its path").toStdString()};
     }
-    return {"worker.missing",
-            translated("%1 cannot be started: %2").arg(command.first(), reason).toStdString(),
-            commandText(command).toStdString(),
-            translated(
-                "check that the program is installed and the command is spelled as in a terminal")
-                .toStdString()};
+    return {
+        "worker.missing", translated("%1 cannot be started: %2").arg(command.first(), reason).toStdString(),
+        commandText(command).toStdString(),
+        translated("check that the program is installed and the command is spelled as in a terminal").toStdString()};
 }
 
-Error endedBeforeHello(const QStringList& command, int exitCode, bool crashed,
-                       const QString& lastWords)
+Error endedBeforeHello(const QStringList& command, int exitCode, bool crashed, const QString& lastWords)
 {
     QString hint = translated("run the command in a terminal to see what it says");
     if (exitCode == 127)
         hint = translated("memscape-cli is not installed there, or not in PATH for such commands");
     else if (exitCode == 255 && command.value(0).endsWith(QLatin1String("ssh")))
         hint = translated("check that ssh connects without asking anything (key, known host)");
-    QString message = crashed
-        ? translated("the worker crashed (signal %1) before it said hello").arg(exitCode)
-        : translated("the worker ended with code %1 before it said hello").arg(exitCode);
+    QString message = crashed ? translated("the worker crashed (signal %1) before it said hello").arg(exitCode)
+                              : translated("the worker ended with code %1 before it said hello").arg(exitCode);
     if (!lastWords.isEmpty())
         message += QStringLiteral(": ") + lastWords;
-    return {"worker.start", message.toStdString(), commandText(command).toStdString(),
-            hint.toStdString()};
+    return {"worker.start", message.toStdString(), commandText(command).toStdString(), hint.toStdString()};
 }
-
 
 Error endedUnasked(int exitCode, bool crashed)
 {
@@ -122,20 +116,23 @@ Error endedUnasked(int exitCode, bool crashed)
                 translated("choose smaller sizes, or close other programs; a new worker is started").toStdString()};
     const QString message = crashed ? translated("the worker crashed (signal %1)").arg(exitCode)
                                     : translated("the worker ended unasked (code %1)").arg(exitCode);
-    return {"worker.crashed", message.toStdString(), {},
+    return {"worker.crashed",
+            message.toStdString(),
+            {},
             translated("a new worker is started; Copy details has its last words").toStdString()};
 }
 
 Error endedTooOften(int times, const Error& last)
 {
-    return {"worker.gave-up",
-            translated("the worker starts, but ended by itself %1 times in a row; the last time: %2")
-                .arg(times)
-                .arg(QString::fromStdString(last.message))
-                .toStdString(),
-            {},
-            translated("it is not started again by itself: choose smaller sizes or another device, then Restart workers")
-                .toStdString()};
+    return {
+        "worker.gave-up",
+        translated("the worker starts, but ended by itself %1 times in a row; the last time: %2")
+            .arg(times)
+            .arg(QString::fromStdString(last.message))
+            .toStdString(),
+        {},
+        translated("it is not started again by itself: choose smaller sizes or another device, then Restart workers")
+            .toStdString()};
 }
 
 } // namespace memscape

@@ -31,8 +31,7 @@ QString commandText(const QStringList& command);
 
 /// Why a command did not become a worker, with the remedy. `exitCode` of the process, `lastWords`
 /// of its stderr.
-Error endedBeforeHello(const QStringList& command, int exitCode, bool crashed,
-                       const QString& lastWords);
+Error endedBeforeHello(const QStringList& command, int exitCode, bool crashed, const QString& lastWords);
 /// It had said hello and was not asked to end: worker.crashed; killed is said to be of
 /// memory, most likely.
 Error endedUnasked(int exitCode, bool crashed);

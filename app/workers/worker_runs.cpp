@@ -37,8 +37,7 @@ std::string_view wordOf(RunStatus status)
 }
 
 /// What the points that arrived amount to; nothing without points or for a calibration.
-std::optional<Measurement> partialMeasurement(const RunRequest& request,
-                                              const std::vector<Point>& points)
+std::optional<Measurement> partialMeasurement(const RunRequest& request, const std::vector<Point>& points)
 {
     const auto experiment = findExperiment(request.experiment);
     if (!experiment || points.empty())
@@ -90,8 +89,8 @@ void WorkerClient::cancel(qint64 id)
         m_killTimer.start(m_options.killAfter);
         return;
     }
-    const auto queued = std::find_if(m_queue.begin(), m_queue.end(),
-                                     [id](const auto& entry) { return entry.first == id; });
+    const auto queued =
+        std::find_if(m_queue.begin(), m_queue.end(), [id](const auto& entry) { return entry.first == id; });
     if (queued == m_queue.end())
         return;
     FinishedRun run;
@@ -125,8 +124,8 @@ void WorkerClient::sendNext()
     m_active->clock.start();
     m_queue.pop_front();
     const RunRequest& request = m_active->request;
-    send(protocol::Run{m_active->id, request.experiment, request.workerDevice,
-                       parametersToJson(request.parameters), request.insists});
+    send(protocol::Run{m_active->id, request.experiment, request.workerDevice, parametersToJson(request.parameters),
+                       request.insists});
     m_silenceTimer.start(m_options.silence);
     setState(State::Running);
 }
@@ -148,8 +147,8 @@ void WorkerClient::handle(const protocol::Event& event)
     } else if (const auto* sample = std::get_if<protocol::Sample>(&event)) {
         handleSample(*sample);
     } else if (const auto* words = std::get_if<protocol::Note>(&event)) {
-        emit note(words->id, QString::fromStdString(words->level),
-                  QString::fromStdString(words->code), QString::fromStdString(words->text));
+        emit note(words->id, QString::fromStdString(words->level), QString::fromStdString(words->code),
+                  QString::fromStdString(words->text));
     } else if (const auto* done = std::get_if<protocol::Done>(&event)) {
         handleDone(*done);
     } // unknown types are for newer programs
@@ -234,8 +233,7 @@ void WorkerClient::endRun(RunStatus status, std::optional<Error> error, const pr
     run.status = status;
     run.error = std::move(error);
     run.result = done.result;
-    run.elapsed = done.elapsed > 0 ? done.elapsed
-                                   : static_cast<double>(active->clock.elapsed()) / 1000;
+    run.elapsed = done.elapsed > 0 ? done.elapsed : static_cast<double>(active->clock.elapsed()) / 1000;
     run.provenance = done.provenance.is_object() ? done.provenance : Json::object();
     if (done.result.is_object() && findExperiment(active->request.experiment)) {
         if (auto outcome = outcomeFromJson(JsonReader(done.result, "result"))) {

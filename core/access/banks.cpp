@@ -19,8 +19,7 @@ bool isPowerOfTwo(std::uint32_t value)
 Result<void> checkWidth(std::uint32_t width)
 {
     if (!isPowerOfTwo(width) || width > 16)
-        return fail("banks.width", fmt::format("no lane accesses {} bytes at once", width),
-                    "choose 1, 2, 4, 8 or 16");
+        return fail("banks.width", fmt::format("no lane accesses {} bytes at once", width), "choose 1, 2, 4, 8 or 16");
     return {};
 }
 
@@ -29,18 +28,17 @@ Result<void> addSwizzle(SharedTile& tile, std::uint32_t granule)
 {
     if (!isPowerOfTwo(granule) || granule < std::max(tile.width, bankBytes) || granule > bankRowBytes)
         return fail("banks.granule", fmt::format("a swizzle cannot exchange pieces of {} bytes", granule),
-                    fmt::format("choose a power of two from {} to {}", std::max(tile.width, bankBytes),
-                                bankRowBytes));
+                    fmt::format("choose a power of two from {} to {}", std::max(tile.width, bankBytes), bankRowBytes));
     const std::uint32_t rowBytes = tile.columns * tile.width;
     const bool isShort = rowBytes < bankRowBytes;
     if (isShort ? !isPowerOfTwo(rowBytes) || rowBytes < granule : rowBytes % bankRowBytes != 0)
-        return fail("banks.columns",
-                    fmt::format("a swizzle cannot exchange pieces of {} bytes within rows of {} bytes",
-                                granule, rowBytes),
-                    fmt::format("choose a row length that is a multiple of {} elements, or a power of two "
-                                "below that",
-                                bankRowBytes / tile.width),
-                    "columns");
+        return fail(
+            "banks.columns",
+            fmt::format("a swizzle cannot exchange pieces of {} bytes within rows of {} bytes", granule, rowBytes),
+            fmt::format("choose a row length that is a multiple of {} elements, or a power of two "
+                        "below that",
+                        bankRowBytes / tile.width),
+            "columns");
     tile.granule = granule;
     tile.mask = std::min(rowBytes, bankRowBytes) / granule - 1;
     for (std::uint32_t rows = isShort ? bankRowBytes / rowBytes : 1; rows > 1; rows /= 2)
@@ -80,14 +78,13 @@ int servePhase(std::vector<BankLane>& lanes, const BankPhase& phase)
 
 } // namespace
 
-Result<SharedTile> sharedTile(std::uint32_t width, std::uint32_t columns, std::uint32_t padding,
-                              std::uint32_t granule)
+Result<SharedTile> sharedTile(std::uint32_t width, std::uint32_t columns, std::uint32_t padding, std::uint32_t granule)
 {
     MEMSCAPE_CHECK(checkWidth(width));
     constexpr std::uint32_t most = 65'536; // sums and products of these stay within 32 bits
     if (columns == 0 || columns > most)
-        return fail("banks.columns", fmt::format("a row of {} elements", columns),
-                    fmt::format("choose 1 to {}", most), "columns");
+        return fail("banks.columns", fmt::format("a row of {} elements", columns), fmt::format("choose 1 to {}", most),
+                    "columns");
     if (padding > most)
         return fail("banks.padding", fmt::format("{} elements behind each row", padding),
                     fmt::format("choose at most {}", most), "padding");
@@ -105,8 +102,7 @@ int lanesPerPhase(std::uint32_t width)
     return int(bankRowBytes / std::max(width, bankBytes));
 }
 
-Result<BankAccess> resolveBanks(const std::vector<std::uint32_t>& addresses, std::uint32_t width,
-                                PhaseMerging merging)
+Result<BankAccess> resolveBanks(const std::vector<std::uint32_t>& addresses, std::uint32_t width, PhaseMerging merging)
 {
     MEMSCAPE_CHECK(checkWidth(width));
     const int lanes = int(addresses.size());
@@ -117,12 +113,11 @@ Result<BankAccess> resolveBanks(const std::vector<std::uint32_t>& addresses, std
     for (int i = 0; i < lanes; ++i) {
         const std::uint32_t address = addresses[std::size_t(i)];
         if (address % width != 0)
-            return fail("banks.alignment",
-                        fmt::format("lane {} accesses {} bytes at address {}", i, width, address),
+            return fail("banks.alignment", fmt::format("lane {} accesses {} bytes at address {}", i, width, address),
                         "the address must be a multiple of the width");
         const std::uint32_t word = address / bankBytes;
-        access.lanes.push_back({address, word, int(word % sharedBanks),
-                                int(std::max(width, bankBytes) / bankBytes), 0, 0});
+        access.lanes.push_back(
+            {address, word, int(word % sharedBanks), int(std::max(width, bankBytes) / bankBytes), 0, 0});
     }
     int together = lanesPerPhase(width);
     access.isMerged = merging == PhaseMerging::EqualPairs && width > bankBytes && lanes > together

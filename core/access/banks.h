@@ -33,8 +33,7 @@ inline constexpr int bankLaneLimit = 64; ///< a wave of an AMD GPU
 /// many bytes. Errors: banks.width (not 1, 2, 4, 8, 16), banks.columns (0 or over 65536, or a row that the
 /// swizzle cannot exchange pieces of), banks.padding (over 65536), banks.granule (no power of two from
 /// max(width, 4) to 128).
-Result<SharedTile> sharedTile(std::uint32_t width, std::uint32_t columns, std::uint32_t padding,
-                              std::uint32_t granule);
+Result<SharedTile> sharedTile(std::uint32_t width, std::uint32_t columns, std::uint32_t padding, std::uint32_t granule);
 
 /// One lane of a request, resolved.
 struct BankLane
@@ -60,7 +59,7 @@ struct BankAccess
     std::uint32_t width = 0;
     std::vector<BankLane> lanes;
     std::vector<BankPhase> phases;
-    int degree = 0;     ///< the largest of a phase
+    int degree = 0; ///< the largest of a phase
     int wavefronts = 0;
     bool isMerged = false; ///< two phases at a time, because of equal addresses
 

@@ -10,25 +10,23 @@ namespace memscape {
 Result<void> validate(const CacheGeometry& geometry)
 {
     if (!std::has_single_bit(geometry.line) || geometry.line < 16 || geometry.line > 4096)
-        return fail(
-            "cache.line",
-            fmt::format("a line of {} bytes is not a power of two from 16 to 4096", geometry.line),
-            "most CPUs have 64-byte lines, GPUs 128", geometry.name);
+        return fail("cache.line",
+                    fmt::format("a line of {} bytes is not a power of two from 16 to 4096", geometry.line),
+                    "most CPUs have 64-byte lines, GPUs 128", geometry.name);
     if (geometry.ways == 0 || geometry.ways > cacheWaysLimit)
-        return fail("cache.ways",
-                    fmt::format("a cache has 1 to {} ways, not {}", cacheWaysLimit, geometry.ways),
+        return fail("cache.ways", fmt::format("a cache has 1 to {} ways, not {}", cacheWaysLimit, geometry.ways),
                     "1 is direct mapped; bytes / line is fully associative", geometry.name);
     const std::uint64_t setBytes = geometry.ways * geometry.line;
     if (geometry.bytes == 0 || geometry.bytes % setBytes != 0)
         return fail("cache.size",
-                    fmt::format("{} bytes are not a whole number of sets of {} × {} bytes",
-                                geometry.bytes, geometry.ways, geometry.line),
+                    fmt::format("{} bytes are not a whole number of sets of {} × {} bytes", geometry.bytes,
+                                geometry.ways, geometry.line),
                     fmt::format("use a multiple of {} bytes", setBytes), geometry.name);
     if (geometry.bytes / geometry.line > cacheLinesLimit)
-        return fail("cache.size",
-                    fmt::format("{} lines are more than the simulator's {}",
-                                geometry.bytes / geometry.line, cacheLinesLimit),
-                    "use a smaller cache or longer lines", geometry.name);
+        return fail(
+            "cache.size",
+            fmt::format("{} lines are more than the simulator's {}", geometry.bytes / geometry.line, cacheLinesLimit),
+            "use a smaller cache or longer lines", geometry.name);
     return {};
 }
 
@@ -64,8 +62,7 @@ CacheLevel::Touch CacheLevel::touch(std::uint64_t line, bool isWrite)
         }
         const CacheEntry victim = sets.victim(place);
         sets.replace(place, isWrite);
-        touch = {false, !victim.isEmpty, victim.isDirty, victim.way,
-                 victim.isEmpty ? 0 : victim.line};
+        touch = {false, !victim.isEmpty, victim.isDirty, victim.way, victim.isEmpty ? 0 : victim.line};
     });
     return touch;
 }
@@ -85,8 +82,7 @@ std::vector<CacheLevel::Slot> CacheLevel::contents(std::uint64_t set) const
             const auto& sets = content.view();
             for (std::uint32_t recency = 0; recency < m_ways; ++recency) {
                 const CacheEntry held = sets.entryAt(set, recency);
-                contents[held.way] = {!held.isEmpty, held.isDirty, held.isEmpty ? 0 : held.line,
-                                      recency};
+                contents[held.way] = {!held.isEmpty, held.isDirty, held.isEmpty ? 0 : held.line, recency};
             }
         },
         m_content);

@@ -72,17 +72,14 @@ public:
     {
         bool valid = false;
         bool dirty = false;
-        std::uint64_t line = 0; ///< line number
+        std::uint64_t line = 0;    ///< line number
         std::uint32_t recency = 0; ///< 0 is the most recent
         bool operator==(const Slot&) const = default;
     };
     /// One set by way.
     std::vector<Slot> contents(std::uint64_t set) const;
 
-    std::uint64_t setOf(std::uint64_t line) const
-    {
-        return m_powerOfTwo ? line & (m_sets - 1) : line % m_sets;
-    }
+    std::uint64_t setOf(std::uint64_t line) const { return m_powerOfTwo ? line & (m_sets - 1) : line % m_sets; }
     const CacheGeometry& geometry() const { return m_geometry; }
     /// Its simulated lines don't fit into a core's own caches of the real machine.
     bool isLarge() const { return m_sets * m_ways > std::uint64_t(1) << 16; }

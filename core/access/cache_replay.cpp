@@ -15,11 +15,11 @@ namespace memscape {
 /// What a batch of requests came to in one level.
 struct CacheSimulator::Passed
 {
-    std::uint64_t misses = 0; ///< requests
+    std::uint64_t misses = 0;      ///< requests
     std::uint64_t writeMisses = 0; ///< of them
     std::uint64_t linesMissed = 0;
-    std::uint64_t fills = 0; ///< of them, into an empty way
-    std::uint64_t writeBacks = 0; ///< dirty lines that went
+    std::uint64_t fills = 0;                ///< of them, into an empty way
+    std::uint64_t writeBacks = 0;           ///< dirty lines that went
     std::uint64_t writeBacksFromNearer = 0; ///< of lines that are not here
 };
 
@@ -127,11 +127,9 @@ void CacheSimulator::answerAll(std::size_t level)
         makeRoom(level + 1, 2 * piece.size());
         m_levels[level].withSets([&](auto&& sets) {
             if (m_levels[level].isLarge())
-                at += level == 0 ? answer<true, true>(level, sets, piece)
-                                 : answer<false, true>(level, sets, piece);
+                at += level == 0 ? answer<true, true>(level, sets, piece) : answer<false, true>(level, sets, piece);
             else
-                at += level == 0 ? answer<true, false>(level, sets, piece)
-                                 : answer<false, false>(level, sets, piece);
+                at += level == 0 ? answer<true, false>(level, sets, piece) : answer<false, false>(level, sets, piece);
         });
         if (at < batch.size() && (batch[at] & 3) == Span) {
             answerSpan(level, batch[at] >> 2, batch[at + 1]);

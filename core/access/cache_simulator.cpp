@@ -12,30 +12,24 @@ namespace memscape {
 Result<void> validate(const MemoryAccess& access)
 {
     if (access.size == 0 || access.size > accessSizeLimit)
-        return fail(
-            "access.size",
-            fmt::format("an access has 1 to {} bytes, not {}", accessSizeLimit, access.size),
-            "use the size of the type: 1, 2, 4, 8 or 16");
+        return fail("access.size", fmt::format("an access has 1 to {} bytes, not {}", accessSizeLimit, access.size),
+                    "use the size of the type: 1, 2, 4, 8 or 16");
     if (access.address >= cacheAddressLimit || access.address + access.size > cacheAddressLimit)
-        return fail("access.address",
-                    fmt::format("address {:#x} is not below 2^57", access.address),
+        return fail("access.address", fmt::format("address {:#x} is not below 2^57", access.address),
                     "use offsets into the array instead of tagged pointers");
     return {};
 }
 
-Result<CacheSimulator> CacheSimulator::create(std::vector<CacheGeometry> levels,
-                                              CacheCounting counting)
+Result<CacheSimulator> CacheSimulator::create(std::vector<CacheGeometry> levels, CacheCounting counting)
 {
     if (levels.empty() || levels.size() > 8)
-        return fail("cache.levels",
-                    fmt::format("a hierarchy has 1 to 8 levels, not {}", levels.size()),
+        return fail("cache.levels", fmt::format("a hierarchy has 1 to 8 levels, not {}", levels.size()),
                     "give at least one cache");
     for (const CacheGeometry& level : levels) {
         MEMSCAPE_CHECK(validate(level));
         if (level.line != levels.front().line)
             return fail("cache.line",
-                        fmt::format("lines of {} bytes below lines of {} bytes", level.line,
-                                    levels.front().line),
+                        fmt::format("lines of {} bytes below lines of {} bytes", level.line, levels.front().line),
                         "give every level the same line", level.name);
     }
     return CacheSimulator(std::move(levels), counting);
@@ -81,9 +75,8 @@ bool CacheSimulator::lookup(std::size_t level, std::uint64_t line, AccessEvent& 
             writeBack(level + 1, touch.evictedLine);
         }
     }
-    event.lookups.push_back(
-        {level, line << m_lineShift, m_levels[level].setOf(line), touch.way, touch.hit,
-         touch.evicted, touch.evicted ? touch.evictedLine << m_lineShift : 0, touch.evictedDirty});
+    event.lookups.push_back({level, line << m_lineShift, m_levels[level].setOf(line), touch.way, touch.hit,
+                             touch.evicted, touch.evicted ? touch.evictedLine << m_lineShift : 0, touch.evictedDirty});
     event.servedBy = std::max(event.servedBy, touch.hit ? level : level + 1);
     return touch.hit;
 }

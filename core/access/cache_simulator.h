@@ -47,7 +47,7 @@ struct CacheCounters
     std::uint64_t readMisses = 0;
     std::uint64_t writes = 0;
     std::uint64_t writeMisses = 0;
-    std::uint64_t evictions = 0; ///< lines pushed out
+    std::uint64_t evictions = 0;  ///< lines pushed out
     std::uint64_t writeBacks = 0; ///< of them dirty
 
     std::uint64_t references() const { return reads + writes; }
@@ -73,7 +73,7 @@ struct CacheLookup
     bool hit = false;
     bool evicted = false;
     std::uint64_t evictedLine = 0; ///< address, when evicted
-    bool writeBack = false; ///< the evicted line was dirty
+    bool writeBack = false;        ///< the evicted line was dirty
 };
 
 /// What one access did, for pictures: its lookups in order, nearest level first.
@@ -140,8 +140,7 @@ private:
     using Request = std::uint64_t;
     enum Kind : Request { Read, Write, WriteBack, Span };
     static constexpr std::size_t batchLimit = 1024; ///< 8 KiB a level stay in the real caches
-    static constexpr std::size_t pieceLimit =
-        256; ///< of a batch, answered without looking for room
+    static constexpr std::size_t pieceLimit = 256;  ///< of a batch, answered without looking for room
     static constexpr std::size_t fetchedAhead = 32; ///< requests between fetching a set and using it
     struct Batch
     {

@@ -27,10 +27,7 @@ public:
         return bitsOf(m_low ^ print * everyByte) | bitsOf(m_high ^ print * everyByte) << 8;
     }
     /// `print` in front of all, the last one lost.
-    FingerprintWords pushed(std::uint64_t print) const
-    {
-        return {m_low << 8 | print, m_high << 8 | m_low >> 56};
-    }
+    FingerprintWords pushed(std::uint64_t print) const { return {m_low << 8 | print, m_high << 8 | m_low >> 56}; }
     /// The byte at `position` moved to the front, where it is `print`; those before it one back.
     FingerprintWords moved(std::uint64_t print, unsigned position) const
     {
@@ -54,8 +51,7 @@ private:
     FingerprintWords(std::uint64_t low, std::uint64_t high)
         : m_low(low)
         , m_high(high)
-    {
-    }
+    { }
     static constexpr std::uint64_t everyByte = 0x0101010101010101;
 
     static unsigned bitsOf(std::uint64_t difference)
@@ -83,10 +79,9 @@ public:
     }
     FingerprintRegister moved(std::uint64_t print, unsigned position) const
     {
-        static constexpr std::array<std::uint8_t, 32> upTo = {
-            255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
-        const __m128i mask =
-            _mm_loadu_si128(reinterpret_cast<const __m128i*>(&upTo[15 - position]));
+        static constexpr std::array<std::uint8_t, 32> upTo = {255, 255, 255, 255, 255, 255, 255, 255,
+                                                              255, 255, 255, 255, 255, 255, 255, 255};
+        const __m128i mask = _mm_loadu_si128(reinterpret_cast<const __m128i*>(&upTo[15 - position]));
         const __m128i changed = _mm_xor_si128(m_bytes, pushed(print).m_bytes);
         return {_mm_xor_si128(m_bytes, _mm_and_si128(changed, mask))};
     }
@@ -96,16 +91,12 @@ public:
     {
         return {_mm_load_si128(reinterpret_cast<const __m128i*>(words))};
     }
-    void store(std::uint64_t* words) const
-    {
-        _mm_store_si128(reinterpret_cast<__m128i*>(words), m_bytes);
-    }
+    void store(std::uint64_t* words) const { _mm_store_si128(reinterpret_cast<__m128i*>(words), m_bytes); }
 
 private:
     FingerprintRegister(__m128i bytes)
         : m_bytes(bytes)
-    {
-    }
+    { }
     __m128i m_bytes = _mm_setzero_si128();
 };
 using Fingerprints = FingerprintRegister;

@@ -43,8 +43,7 @@ Result<void> validateGranule(std::uint64_t granule)
 }
 
 /// How many elements of the array touch the granule [begin, begin + granule).
-std::uint64_t elementsTouching(const ElementArray& array, std::uint64_t begin,
-                               std::uint64_t granule)
+std::uint64_t elementsTouching(const ElementArray& array, std::uint64_t begin, std::uint64_t granule)
 {
     const std::uint64_t last = array.elements - 1;
     const std::uint64_t first = begin <= array.base ? 0 : (begin - array.base) / array.width;
@@ -57,16 +56,13 @@ std::uint64_t elementsTouching(const ElementArray& array, std::uint64_t begin,
 Result<void> validate(const StridedWalk& walk)
 {
     if (walk.width == 0)
-        return fail("access.element", "an element cannot be 0 bytes",
-                    "use the size of the type: 1, 2, 4, 8 or 16");
+        return fail("access.element", "an element cannot be 0 bytes", "use the size of the type: 1, 2, 4, 8 or 16");
     if (walk.count == 0)
-        return fail("access.count", "a walk over 0 elements touches nothing",
-                    "ask for at least one element");
+        return fail("access.count", "a walk over 0 elements touches nothing", "ask for at least one element");
     const Wide end = Wide(walk.base) + Wide(walk.count - 1) * walk.pitch + walk.width;
     if (end > Wide(1) << 64)
         return fail("access.overflow",
-                    fmt::format("{} elements {} bytes apart reach beyond a 64-bit address",
-                                walk.count, walk.pitch),
+                    fmt::format("{} elements {} bytes apart reach beyond a 64-bit address", walk.count, walk.pitch),
                     "use a smaller stride, element or count");
     return {};
 }
@@ -89,8 +85,8 @@ Result<std::uint64_t> granuleVisits(const StridedWalk& walk, std::uint64_t granu
     // Whole granules in base and pitch add the same to both sums: only remainders matter.
     const Wide start = walk.base % granule;
     const Wide step = walk.pitch % granule;
-    const Wide crossings = floorSum(walk.count, granule, step, start + walk.width - 1)
-        - floorSum(walk.count, granule, step, start);
+    const Wide crossings =
+        floorSum(walk.count, granule, step, start + walk.width - 1) - floorSum(walk.count, granule, step, start);
     const Wide visits = crossings + walk.count;
     if (visits >> 64)
         return fail("access.overflow", "the walk visits more than 2^64 granules",
@@ -113,19 +109,16 @@ double expectedDistinct(std::uint64_t elements, std::uint64_t draws)
     return n * -std::expm1(double(draws) * std::log1p(-1.0 / n));
 }
 
-Result<double> expectedGranules(const ElementArray& array, std::uint64_t draws,
-                                std::uint64_t granule)
+Result<double> expectedGranules(const ElementArray& array, std::uint64_t draws, std::uint64_t granule)
 {
     if (array.elements == 0)
-        return fail("access.elements", "nothing can be drawn from an array of 0 elements",
-                    "use at least one element");
+        return fail("access.elements", "nothing can be drawn from an array of 0 elements", "use at least one element");
     if (array.width > widestElement)
         return fail("access.element", "an element can be at most 1 MiB", "use a smaller element");
     MEMSCAPE_CHECK(validate(StridedWalk{array.base, array.width, array.width, array.elements}));
     MEMSCAPE_CHECK(validateGranule(granule));
 
-    const std::uint64_t lastByte =
-        array.base + (array.elements - 1) * array.width + array.width - 1;
+    const std::uint64_t lastByte = array.base + (array.elements - 1) * array.width + array.width - 1;
     const std::uint64_t first = array.base / granule;
     const std::uint64_t granules = lastByte / granule - first + 1;
     const auto hit = [&](std::uint64_t index) {

@@ -61,8 +61,7 @@ struct ElementArray
 /// Expected distinct granules touched by `draws` independent uniform draws of an element; exact up
 /// to rounding, O(width). Errors: access.element (0 or over 1 MiB), access.elements (0),
 /// access.granule, access.overflow.
-Result<double> expectedGranules(const ElementArray& array, std::uint64_t draws,
-                                std::uint64_t granule);
+Result<double> expectedGranules(const ElementArray& array, std::uint64_t draws, std::uint64_t granule);
 
 /// Expected distinct elements: N (1 - (1 - 1/N)^n).
 double expectedDistinct(std::uint64_t elements, std::uint64_t draws);

@@ -13,13 +13,12 @@ namespace {
 Result<void> validateElement(std::uint64_t bytes, std::uint64_t elementBytes, std::uint64_t offset)
 {
     if (elementBytes == 0)
-        return fail("access.element", "an element cannot be 0 bytes",
-                    "use the size of the type: 1, 2, 4, 8 or 16");
+        return fail("access.element", "an element cannot be 0 bytes", "use the size of the type: 1, 2, 4, 8 or 16");
     if (offset > bytes || bytes - offset < elementBytes)
-        return fail("access.bytes",
-                    fmt::format("an array of {} bytes holds no element of {} bytes at offset {}",
-                                bytes, elementBytes, offset),
-                    "use a larger array, or a smaller element or offset");
+        return fail(
+            "access.bytes",
+            fmt::format("an array of {} bytes holds no element of {} bytes at offset {}", bytes, elementBytes, offset),
+            "use a larger array, or a smaller element or offset");
     return {};
 }
 
@@ -33,8 +32,7 @@ Result<HostFootprint> stridedFootprint(const HostWalk& walk, const HostSizes& si
     if (room / step == UINT64_MAX)
         return fail("access.overflow", "the walk has more than 2^64 - 1 elements",
                     "use a smaller array or a larger stride");
-    const StridedWalk elements{walk.offsetBytes, walk.strideBytes, walk.elementBytes,
-                               room / step + 1};
+    const StridedWalk elements{walk.offsetBytes, walk.strideBytes, walk.elementBytes, room / step + 1};
     MEMSCAPE_TRY(lines, granulesTouched(elements, sizes.line));
     MEMSCAPE_TRY(pages, granulesTouched(elements, sizes.page));
     MEMSCAPE_TRY(visits, granuleVisits(elements, sizes.line));
@@ -43,13 +41,12 @@ Result<HostFootprint> stridedFootprint(const HostWalk& walk, const HostSizes& si
                          double(visits),         double(used),  double(lines) * double(sizes.line)};
 }
 
-Result<HostFootprint> randomFootprint(std::uint64_t bytes, std::uint64_t elementBytes,
-                                      std::uint64_t accesses, const HostSizes& sizes)
+Result<HostFootprint> randomFootprint(std::uint64_t bytes, std::uint64_t elementBytes, std::uint64_t accesses,
+                                      const HostSizes& sizes)
 {
     MEMSCAPE_CHECK(validateElement(bytes, elementBytes, 0));
     if (accesses == 0)
-        return fail("access.count", "a walk of 0 accesses touches nothing",
-                    "ask for at least one access");
+        return fail("access.count", "a walk of 0 accesses touches nothing", "ask for at least one access");
     const ElementArray array{0, elementBytes, bytes / elementBytes};
     MEMSCAPE_TRY(lines, expectedGranules(array, accesses, sizes.line));
     MEMSCAPE_TRY(pages, expectedGranules(array, accesses, sizes.page));

@@ -34,11 +34,11 @@ struct HostWalk
 
 struct HostFootprint
 {
-    double accesses = 0; ///< elements visited
-    double lines = 0; ///< distinct lines; an expectation for random
-    double pages = 0; ///< distinct pages
+    double accesses = 0;   ///< elements visited
+    double lines = 0;      ///< distinct lines; an expectation for random
+    double pages = 0;      ///< distinct pages
     double lineVisits = 0; ///< lines summed over elements: what is fetched if nothing stays cached
-    double usedBytes = 0; ///< distinct bytes asked for
+    double usedBytes = 0;  ///< distinct bytes asked for
     double movedBytes = 0; ///< distinct lines × line size
 
     double efficiency() const { return usedBytes / movedBytes; }
@@ -50,7 +50,7 @@ Result<HostFootprint> stridedFootprint(const HostWalk& walk, const HostSizes& si
 
 /// Expected counts of `accesses` independent uniform draws among the whole elements of the array.
 /// Errors as above, and access.count (no accesses).
-Result<HostFootprint> randomFootprint(std::uint64_t bytes, std::uint64_t elementBytes,
-                                      std::uint64_t accesses, const HostSizes& sizes = {});
+Result<HostFootprint> randomFootprint(std::uint64_t bytes, std::uint64_t elementBytes, std::uint64_t accesses,
+                                      const HostSizes& sizes = {});
 
 } // namespace memscape

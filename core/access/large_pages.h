@@ -36,7 +36,10 @@ template <typename T> struct LargePageAllocator
         ::operator delete(memory, alignment(count));
     }
 
-    template <typename U> bool operator==(const LargePageAllocator<U>&) const { return true; }
+    template <typename U> bool operator==(const LargePageAllocator<U>&) const
+    {
+        return true;
+    }
 
 private:
     static std::align_val_t alignment(std::size_t count)

@@ -23,8 +23,7 @@ public:
         : m_entries(entries)
         , m_count(count)
         , m_ways(ways)
-    {
-    }
+    { }
 
     /// The whole line number serves as the tag.
     CachePlace placeOf(std::uint64_t line) const
@@ -67,10 +66,7 @@ public:
         return false;
     }
 
-    void prefetch(std::uint64_t line) const
-    {
-        __builtin_prefetch(&m_entries[placeOf(line).set * m_ways], 1);
-    }
+    void prefetch(std::uint64_t line) const { __builtin_prefetch(&m_entries[placeOf(line).set * m_ways], 1); }
 
     /// The way that is `recency`-th; 0 is the most recent.
     CacheEntry entryAt(std::uint64_t set, std::uint64_t recency) const
@@ -82,14 +78,8 @@ public:
 private:
     static constexpr int keyShift = 10;
     static constexpr std::uint64_t wayMask = 0x3fe;
-    static bool holds(std::uint64_t entry, std::uint64_t key)
-    {
-        return (entry ^ key) >> keyShift == 0;
-    }
-    static std::uint32_t wayOf(std::uint64_t entry)
-    {
-        return std::uint32_t((entry & wayMask) >> 1);
-    }
+    static bool holds(std::uint64_t entry, std::uint64_t key) { return (entry ^ key) >> keyShift == 0; }
+    static std::uint32_t wayOf(std::uint64_t entry) { return std::uint32_t((entry & wayMask) >> 1); }
 
     std::uint64_t* m_entries;
     std::uint64_t m_count;

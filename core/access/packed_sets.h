@@ -48,7 +48,7 @@ struct alignas(64) PackedSet
     std::uint32_t state = 0; ///< a bit by recency: filled; and from bit 16 on by way: dirty
     std::uint32_t unused = 0;
     std::array<std::uint64_t, 2> prints = {}; ///< a byte by recency
-    std::array<std::uint16_t, 16> tags = {}; ///< bits 8 to 23 by way
+    std::array<std::uint16_t, 16> tags = {};  ///< bits 8 to 23 by way
 };
 
 /// Bits 24 and above of the tags in a cache: one value for all, or one for each way.
@@ -93,8 +93,7 @@ public:
         , m_shift(std::countr_zero(count))
         , m_lastShift(int(4 * (ways - 1)))
         , m_all((1u << ways) - 1)
-    {
-    }
+    { }
 
     CachePlace placeOf(std::uint64_t line) const
     {
@@ -112,9 +111,7 @@ public:
         PackedSet& set = m_sets[place.set];
         const std::uint64_t upTo = (std::uint64_t(16) << 4 * found.recency) - 1; // 16 << 60 is 0
         set.order = (set.order & ~upTo) | ((set.order << 4) & upTo) | unsigned(found.way);
-        Fingerprints::load(set.prints.data())
-            .moved(printOf(place.tag), found.recency)
-            .store(set.prints.data());
+        Fingerprints::load(set.prints.data()).moved(printOf(place.tag), found.recency).store(set.prints.data());
         if (isWrite)
             set.state |= dirtyBit(unsigned(found.way));
         return found.way;
@@ -167,8 +164,7 @@ public:
         const std::uint64_t middle = set.tags[way];
         const std::uint64_t print = set.prints[recency / 8] >> recency % 8 * 8;
         const std::uint64_t low = (print ^ middle) & 255;
-        const std::uint64_t high =
-            m_common == HighTags::none ? m_high->at(index(at, way)) : m_common;
+        const std::uint64_t high = m_common == HighTags::none ? m_high->at(index(at, way)) : m_common;
         const std::uint64_t tag = high << 24 | middle << 8 | low;
         const std::uint64_t line = (PowerOfTwo ? tag << m_shift : tag * m_count) + at;
         return {line, way, false, bool(set.state & dirtyBit(way))};
@@ -188,8 +184,7 @@ private:
     [[gnu::always_inline]] Found find(CachePlace place) const
     {
         const PackedSet& set = m_sets[place.set];
-        unsigned equal =
-            Fingerprints::load(set.prints.data()).equalTo(printOf(place.tag)) & set.state;
+        unsigned equal = Fingerprints::load(set.prints.data()).equalTo(printOf(place.tag)) & set.state;
         for (; equal; equal &= equal - 1) {
             const unsigned recency = unsigned(std::countr_zero(equal));
             const std::uint64_t way = set.order >> 4 * recency & 15;
@@ -206,7 +201,7 @@ private:
     HighTags* m_high;
     std::uint64_t m_common; ///< of m_high
     int m_shift;
-    int m_lastShift; ///< of the least recent way in an order
+    int m_lastShift;     ///< of the least recent way in an order
     std::uint32_t m_all; ///< a bit a way
 };
 
@@ -231,10 +226,7 @@ public:
         m_high.clear();
     }
 
-    PackedSetsView<PowerOfTwo> view()
-    {
-        return {m_sets.data(), m_sets.size(), m_ways, &m_high};
-    }
+    PackedSetsView<PowerOfTwo> view() { return {m_sets.data(), m_sets.size(), m_ways, &m_high}; }
     /// To read with.
     const PackedSetsView<PowerOfTwo> view() const { return const_cast<PackedSets*>(this)->view(); }
 

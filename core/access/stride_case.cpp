@@ -30,8 +30,8 @@ int StrideCase::threadsOn(const Device& device) const
 Result<StrideCase> completed(StrideCase walk)
 {
     if (walk.offsetBytes + walk.elementBytes > walk.arrayBytes) {
-        return fail("access.bytes", "no element fits behind the offset",
-                    "make bytes larger or offset smaller", "offset");
+        return fail("access.bytes", "no element fits behind the offset", "make bytes larger or offset smaller",
+                    "offset");
     }
     const std::uint64_t room = walk.arrayBytes - walk.offsetBytes;
     const std::uint64_t elements = room / walk.elementBytes;
@@ -50,9 +50,7 @@ Result<StrideCase> completed(StrideCase walk)
         walk.pitchBytes = walk.elementBytes;
         walk.accesses = walk.stride == 0 ? elements : (elements - 1) / walk.stride + 1;
         break;
-    case Pattern::Random:
-        walk.accesses = std::max<std::uint64_t>(1, room / randomBytesPerAccess);
-        break;
+    case Pattern::Random: walk.accesses = std::max<std::uint64_t>(1, room / randomBytesPerAccess); break;
     }
     return walk;
 }
@@ -71,12 +69,10 @@ Result<WarpAccess> firstRequest(const StrideCase& walk, const GranuleSizes& size
 Result<WarpCounts> requestCounts(const StrideCase& walk, const GranuleSizes& sizes)
 {
     if (walk.pattern == Pattern::Random) {
-        return expectedRandomCounts(walk.offsetBytes,
-                                    (walk.arrayBytes - walk.offsetBytes) / walk.elementBytes,
+        return expectedRandomCounts(walk.offsetBytes, (walk.arrayBytes - walk.offsetBytes) / walk.elementBytes,
                                     walk.elementBytes, warpLanes, sizes);
     }
-    return stridedCounts(walk.offsetBytes, walk.pitchBytes / walk.elementBytes, walk.elementBytes,
-                         warpLanes, sizes);
+    return stridedCounts(walk.offsetBytes, walk.pitchBytes / walk.elementBytes, walk.elementBytes, warpLanes, sizes);
 }
 
 Result<HostFootprint> hostFootprint(const StrideCase& walk, const HostSizes& sizes)
@@ -84,9 +80,8 @@ Result<HostFootprint> hostFootprint(const StrideCase& walk, const HostSizes& siz
     if (walk.pattern == Pattern::Random)
         return randomFootprint(walk.arrayBytes - walk.offsetBytes, walk.elementBytes, walk.accesses, sizes);
     // A field of a structure of arrays is one short contiguous array.
-    const std::uint64_t bytes = walk.pattern == Pattern::Soa
-        ? walk.offsetBytes + walk.accesses * walk.elementBytes
-        : walk.arrayBytes;
+    const std::uint64_t bytes =
+        walk.pattern == Pattern::Soa ? walk.offsetBytes + walk.accesses * walk.elementBytes : walk.arrayBytes;
     return stridedFootprint({bytes, walk.elementBytes, walk.pitchBytes, walk.offsetBytes}, sizes);
 }
 

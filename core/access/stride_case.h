@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One access pattern of the experiment `stride`: which elements of which array are touched. The prediction, every backend's kernel and the picture read the pattern from here, so
-// they cannot mean different things.
+// One access pattern of the experiment `stride`: which elements of which array are touched. The prediction, every
+// backend's kernel and the picture read the pattern from here, so they cannot mean different things.
 //
 //   strided      element i at offset + i · stride · e, as many as fit in `bytes`; stride 0 is the
 //                same element again and again, as often as the array has elements
@@ -26,13 +26,13 @@ struct StrideCase
     Pattern pattern = Pattern::Strided;
     Operation operation = Operation::Read;
     std::uint64_t elementBytes = 4;
-    std::uint64_t stride = 1;      ///< elements, as given; the number of fields for aos and soa
+    std::uint64_t stride = 1; ///< elements, as given; the number of fields for aos and soa
     std::uint64_t offsetBytes = 0;
-    std::uint64_t arrayBytes = 0;  ///< of one array
-    std::uint64_t accesses = 0;    ///< elements touched in one pass (per array)
-    std::uint64_t pitchBytes = 0;  ///< between neighbours in the walk; 0 for random and stride 0
-    int threads = 0;               ///< 0: all
-    bool cold = true;              ///< caches flushed before each sample
+    std::uint64_t arrayBytes = 0; ///< of one array
+    std::uint64_t accesses = 0;   ///< elements touched in one pass (per array)
+    std::uint64_t pitchBytes = 0; ///< between neighbours in the walk; 0 for random and stride 0
+    int threads = 0;              ///< 0: all
+    bool cold = true;             ///< caches flushed before each sample
 
     int arrays() const { return operation == Operation::Copy ? 2 : 1; }
     /// Bytes the program asks for in one pass: accesses × element, both ways for a copy.

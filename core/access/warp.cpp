@@ -18,12 +18,10 @@ namespace {
 Result<void> validateLanes(std::uint64_t lanes, std::uint64_t width)
 {
     if (lanes == 0 || lanes > requestLaneLimit)
-        return fail("access.lanes",
-                    fmt::format("a request has 1 to {} lanes, not {}", requestLaneLimit, lanes),
+        return fail("access.lanes", fmt::format("a request has 1 to {} lanes, not {}", requestLaneLimit, lanes),
                     "a warp has 32");
     if (width == 0 || width > requestWidthLimit)
-        return fail("access.element",
-                    fmt::format("an element has 1 to {} bytes, not {}", requestWidthLimit, width),
+        return fail("access.element", fmt::format("an element has 1 to {} bytes, not {}", requestWidthLimit, width),
                     "use the size of the type: 1, 2, 4, 8 or 16");
     return {};
 }
@@ -32,8 +30,7 @@ Result<void> validateLanes(std::uint64_t lanes, std::uint64_t width)
 Result<std::uint64_t> product(std::uint64_t a, std::uint64_t b)
 {
     if (a != 0 && b > UINT64_MAX / a)
-        return fail("access.overflow",
-                    fmt::format("{} elements of {} bytes reach beyond a 64-bit address", a, b),
+        return fail("access.overflow", fmt::format("{} elements of {} bytes reach beyond a 64-bit address", a, b),
                     "use a smaller stride or element");
     return a * b;
 }
@@ -41,8 +38,7 @@ Result<std::uint64_t> product(std::uint64_t a, std::uint64_t b)
 Result<std::uint64_t> sum(std::uint64_t a, std::uint64_t b)
 {
     if (b > UINT64_MAX - a)
-        return fail("access.overflow",
-                    fmt::format("{} bytes from address {} reach beyond a 64-bit address", b, a),
+        return fail("access.overflow", fmt::format("{} bytes from address {} reach beyond a 64-bit address", b, a),
                     "use a smaller stride or base");
     return a + b;
 }
@@ -50,14 +46,12 @@ Result<std::uint64_t> sum(std::uint64_t a, std::uint64_t b)
 Result<std::uint64_t> checkedLanes(int lanes, std::uint64_t width)
 {
     if (lanes < 0)
-        return fail("access.lanes", fmt::format("a request cannot have {} lanes", lanes),
-                    "a warp has 32");
+        return fail("access.lanes", fmt::format("a request cannot have {} lanes", lanes), "a warp has 32");
     MEMSCAPE_CHECK(validateLanes(std::uint64_t(lanes), width));
     return std::uint64_t(lanes);
 }
 
-Result<WarpRequest> pitchedRequest(std::uint64_t base, std::uint64_t pitch, std::uint64_t width,
-                                   std::uint64_t lanes)
+Result<WarpRequest> pitchedRequest(std::uint64_t base, std::uint64_t pitch, std::uint64_t width, std::uint64_t lanes)
 {
     MEMSCAPE_CHECK(validate(StridedWalk{base, pitch, width, lanes}));
     WarpRequest request{{}, width};
@@ -70,8 +64,7 @@ Result<WarpRequest> pitchedRequest(std::uint64_t base, std::uint64_t pitch, std:
 Result<void> validateField(std::uint64_t field, std::uint64_t fields)
 {
     if (field >= fields)
-        return fail("access.field",
-                    fmt::format("a structure of {} fields has no field {}", fields, field),
+        return fail("access.field", fmt::format("a structure of {} fields has no field {}", fields, field),
                     "fields count from 0");
     return {};
 }
@@ -115,14 +108,12 @@ std::vector<TouchedGranule> touchedGranules(const std::vector<Span>& spans, std:
     return granules;
 }
 
-std::size_t indexOf(const std::vector<TouchedGranule>& granules, std::uint64_t byte,
-                    std::uint64_t size)
+std::size_t indexOf(const std::vector<TouchedGranule>& granules, std::uint64_t byte, std::uint64_t size)
 {
     const std::uint64_t address = byte / size * size;
-    const auto found = std::lower_bound(granules.begin(), granules.end(), address,
-                                        [](const TouchedGranule& granule, std::uint64_t wanted) {
-                                            return granule.address < wanted;
-                                        });
+    const auto found =
+        std::lower_bound(granules.begin(), granules.end(), address,
+                         [](const TouchedGranule& granule, std::uint64_t wanted) { return granule.address < wanted; });
     return std::size_t(found - granules.begin());
 }
 
@@ -144,16 +135,14 @@ Result<void> validateSizes(const GranuleSizes& sizes)
 {
     if (sizes.sector == 0 || sizes.line == 0 || sizes.line % sizes.sector != 0)
         return fail("access.granule",
-                    fmt::format("a line of {} bytes cannot be made of sectors of {} bytes",
-                                sizes.line, sizes.sector),
+                    fmt::format("a line of {} bytes cannot be made of sectors of {} bytes", sizes.line, sizes.sector),
                     "NVIDIA GPUs have 32-byte sectors in 128-byte lines");
     return {};
 }
 
 } // namespace
 
-Result<WarpRequest> stridedRequest(std::uint64_t base, std::uint64_t stride,
-                                   std::uint64_t elementBytes, int lanes)
+Result<WarpRequest> stridedRequest(std::uint64_t base, std::uint64_t stride, std::uint64_t elementBytes, int lanes)
 {
     MEMSCAPE_TRY(count, checkedLanes(lanes, elementBytes));
     MEMSCAPE_TRY(pitch, product(stride, elementBytes));
@@ -165,8 +154,7 @@ Result<WarpRequest> randomRequest(std::uint64_t base, std::uint64_t seed, std::u
 {
     MEMSCAPE_TRY(count, checkedLanes(lanes, elementBytes));
     if (elements == 0)
-        return fail("access.elements", "nothing can be drawn from an array of 0 elements",
-                    "use at least one element");
+        return fail("access.elements", "nothing can be drawn from an array of 0 elements", "use at least one element");
     MEMSCAPE_CHECK(validate(StridedWalk{base, elementBytes, elementBytes, elements}));
     WarpRequest request{{}, elementBytes};
     SplitMix64 random(seed);
@@ -185,14 +173,13 @@ Result<WarpRequest> aosRequest(std::uint64_t base, std::uint64_t field, std::uin
     return pitchedRequest(first, pitch, elementBytes, count);
 }
 
-Result<WarpRequest> soaRequest(std::uint64_t base, std::uint64_t field, std::uint64_t fields,
-                               std::uint64_t elements, std::uint64_t elementBytes, int lanes)
+Result<WarpRequest> soaRequest(std::uint64_t base, std::uint64_t field, std::uint64_t fields, std::uint64_t elements,
+                               std::uint64_t elementBytes, int lanes)
 {
     MEMSCAPE_TRY(count, checkedLanes(lanes, elementBytes));
     MEMSCAPE_CHECK(validateField(field, fields));
     if (elements < count)
-        return fail("access.elements",
-                    fmt::format("{} lanes cannot each read one of {} elements", count, elements),
+        return fail("access.elements", fmt::format("{} lanes cannot each read one of {} elements", count, elements),
                     "use at least as many elements as lanes");
     MEMSCAPE_TRY(arrayBytes, product(elements, elementBytes));
     MEMSCAPE_TRY(before, product(field, arrayBytes));
@@ -229,8 +216,7 @@ Result<WarpAccess> resolveRequest(const WarpRequest& request, const GranuleSizes
     for (const std::uint64_t first : request.addresses) {
         const std::uint64_t last = first + (request.width - 1);
         access.lanes.push_back({first, indexOf(access.sectors, first, sizes.sector),
-                                indexOf(access.sectors, last, sizes.sector),
-                                indexOf(access.lines, first, sizes.line),
+                                indexOf(access.sectors, last, sizes.sector), indexOf(access.lines, first, sizes.line),
                                 indexOf(access.lines, last, sizes.line)});
     }
     for (const TouchedGranule& sector : access.sectors)
@@ -239,8 +225,8 @@ Result<WarpAccess> resolveRequest(const WarpRequest& request, const GranuleSizes
     return access;
 }
 
-Result<WarpCounts> stridedCounts(std::uint64_t base, std::uint64_t stride,
-                                 std::uint64_t elementBytes, int lanes, const GranuleSizes& sizes)
+Result<WarpCounts> stridedCounts(std::uint64_t base, std::uint64_t stride, std::uint64_t elementBytes, int lanes,
+                                 const GranuleSizes& sizes)
 {
     MEMSCAPE_TRY(count, checkedLanes(lanes, elementBytes));
     MEMSCAPE_CHECK(validateSizes(sizes));
@@ -249,13 +235,11 @@ Result<WarpCounts> stridedCounts(std::uint64_t base, std::uint64_t stride,
     MEMSCAPE_TRY(sectors, granulesTouched(walk, sizes.sector));
     MEMSCAPE_TRY(lines, granulesTouched(walk, sizes.line));
     MEMSCAPE_TRY(used, bytesTouched(walk));
-    return WarpCounts{double(sectors), double(lines), double(used),
-                      double(sectors) * double(sizes.sector)};
+    return WarpCounts{double(sectors), double(lines), double(used), double(sectors) * double(sizes.sector)};
 }
 
-Result<WarpCounts> expectedRandomCounts(std::uint64_t base, std::uint64_t elements,
-                                        std::uint64_t elementBytes, int lanes,
-                                        const GranuleSizes& sizes)
+Result<WarpCounts> expectedRandomCounts(std::uint64_t base, std::uint64_t elements, std::uint64_t elementBytes,
+                                        int lanes, const GranuleSizes& sizes)
 {
     MEMSCAPE_TRY(count, checkedLanes(lanes, elementBytes));
     MEMSCAPE_CHECK(validateSizes(sizes));

@@ -30,7 +30,7 @@ inline constexpr std::uint64_t requestWidthLimit = 4096;
 struct WarpRequest
 {
     std::vector<std::uint64_t> addresses; ///< by lane
-    std::uint64_t width = 4; ///< B per lane
+    std::uint64_t width = 4;              ///< B per lane
 };
 
 // Address generators. `base` is the byte address of the array, so its remainder mod 128 is the
@@ -39,8 +39,8 @@ struct WarpRequest
 
 /// Lane i reads element i × stride. Stride 0 is a broadcast, stride 1 contiguous; a `base` that is
 /// no multiple of 128 is misaligned.
-Result<WarpRequest> stridedRequest(std::uint64_t base, std::uint64_t stride,
-                                   std::uint64_t elementBytes, int lanes = warpLanes);
+Result<WarpRequest> stridedRequest(std::uint64_t base, std::uint64_t stride, std::uint64_t elementBytes,
+                                   int lanes = warpLanes);
 
 /// Lane i reads a uniformly random element of an array of `elements`, drawn with SplitMix64 from
 /// `seed`. Error: access.elements (0).
@@ -54,9 +54,8 @@ Result<WarpRequest> aosRequest(std::uint64_t base, std::uint64_t field, std::uin
 
 /// Structure of arrays: lane i reads element i of array `field`; each array has `elements`.
 /// Errors: access.field, access.elements (fewer than lanes).
-Result<WarpRequest> soaRequest(std::uint64_t base, std::uint64_t field, std::uint64_t fields,
-                               std::uint64_t elements, std::uint64_t elementBytes,
-                               int lanes = warpLanes);
+Result<WarpRequest> soaRequest(std::uint64_t base, std::uint64_t field, std::uint64_t fields, std::uint64_t elements,
+                               std::uint64_t elementBytes, int lanes = warpLanes);
 
 /// Bytes [begin, end) counted from the start of their granule.
 struct ByteRange
@@ -96,7 +95,7 @@ struct WarpPass
 struct GranuleSizes
 {
     std::uint64_t sector = 32; ///< B moved at least; a host's is its cache line
-    std::uint64_t line = 128; ///< B that share one tag
+    std::uint64_t line = 128;  ///< B that share one tag
 };
 
 /// One request, resolved: all that a picture draws and a prediction counts.
@@ -106,9 +105,9 @@ struct WarpAccess
     GranuleSizes sizes;
     std::vector<LaneAccess> lanes;
     std::vector<TouchedGranule> sectors; ///< distinct, ascending
-    std::vector<TouchedGranule> lines; ///< distinct, ascending
+    std::vector<TouchedGranule> lines;   ///< distinct, ascending
     std::vector<WarpPass> passes;
-    std::uint64_t usedBytes = 0; ///< distinct bytes that some lane asked for
+    std::uint64_t usedBytes = 0;    ///< distinct bytes that some lane asked for
     std::uint64_t fetchedBytes = 0; ///< sectors × sector size
 
     double efficiency() const { return double(usedBytes) / double(fetchedBytes); }
@@ -135,15 +134,13 @@ struct WarpCounts
 /// Closed form of resolveRequest(stridedRequest(…)): equal to it for every stride, element and
 /// misalignment (granules.h says why), O(log). Aligned and with powers of two it is
 /// sectors = min(32, max(1, stride × element)) for 32 lanes and 32-byte sectors.
-Result<WarpCounts> stridedCounts(std::uint64_t base, std::uint64_t stride,
-                                 std::uint64_t elementBytes, int lanes = warpLanes,
-                                 const GranuleSizes& sizes = {});
+Result<WarpCounts> stridedCounts(std::uint64_t base, std::uint64_t stride, std::uint64_t elementBytes,
+                                 int lanes = warpLanes, const GranuleSizes& sizes = {});
 
 /// Expected counts of resolveRequest(randomRequest(…)) over seeds. For arrays much larger than the
 /// warp nearly every lane has a sector of its own: sectors → lanes, efficiency → element / sector.
 /// `efficiency()` is then the ratio of the expectations.
-Result<WarpCounts> expectedRandomCounts(std::uint64_t base, std::uint64_t elements,
-                                        std::uint64_t elementBytes, int lanes = warpLanes,
-                                        const GranuleSizes& sizes = {});
+Result<WarpCounts> expectedRandomCounts(std::uint64_t base, std::uint64_t elements, std::uint64_t elementBytes,
+                                        int lanes = warpLanes, const GranuleSizes& sizes = {});
 
 } // namespace memscape

@@ -13,8 +13,7 @@ thread_local const std::atomic<bool>* innermost = nullptr;
 
 CancelScope::CancelScope(const std::atomic<bool>& flag)
     : m_outer(std::exchange(innermost, &flag))
-{
-}
+{ }
 
 CancelScope::~CancelScope()
 {

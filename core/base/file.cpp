@@ -21,7 +21,9 @@ namespace fs = std::filesystem;
 class Descriptor
 {
 public:
-    explicit Descriptor(int number) : m_number(number) { }
+    explicit Descriptor(int number)
+        : m_number(number)
+    { }
     ~Descriptor() { close(); }
     Descriptor(const Descriptor&) = delete;
     Descriptor& operator=(const Descriptor&) = delete;
@@ -131,10 +133,10 @@ void removeStale(const fs::path& target)
     std::error_code problem;
     fs::directory_iterator entry(folderOf(target), problem);
     for (; !problem && entry != fs::directory_iterator(); entry.increment(problem)) {
-        struct stat status { };
-        if (entry->path().filename().string().starts_with(prefix)
-            && ::lstat(entry->path().c_str(), &status) == 0 && S_ISREG(status.st_mode)
-            && status.st_uid == ::geteuid() && std::time(nullptr) - status.st_mtime > 3600)
+        struct stat status
+        { };
+        if (entry->path().filename().string().starts_with(prefix) && ::lstat(entry->path().c_str(), &status) == 0
+            && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() && std::time(nullptr) - status.st_mtime > 3600)
             ::unlink(entry->path().c_str());
     }
 }
@@ -148,7 +150,8 @@ Result<std::string> readFile(const fs::path& path, std::size_t limit)
     Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | waiting));
     if (!file.open())
         return fileError(path, "read", errno);
-    struct stat status { };
+    struct stat status
+    { };
     if (::fstat(file.number(), &status) == 0 && S_ISDIR(status.st_mode))
         return fileError(path, "read", EISDIR);
     if (!S_ISREG(status.st_mode) && waiting != 0)
@@ -173,7 +176,8 @@ Result<std::string> readFile(const fs::path& path, std::size_t limit)
 
 Result<std::uint64_t> regularFileSize(const fs::path& path)
 {
-    struct stat status { };
+    struct stat status
+    { };
     if (::stat(path.c_str(), &status) != 0)
         return fileError(path, "read", errno);
     if (S_ISDIR(status.st_mode))

@@ -36,8 +36,8 @@ Error syntaxError(std::string_view text, const JsonBuilder::Fault& fault)
 {
     if (fault.tooLarge) {
         const std::size_t before = fault.byte - std::min(fault.byte, fault.token.size());
-        return {"json.syntax", fmt::format("{} is larger than any number that is read",
-                                           quotedForMessage(fault.token, 40)),
+        return {"json.syntax",
+                fmt::format("{} is larger than any number that is read", quotedForMessage(fault.token, 40)),
                 jsonPlace(text, before + 1), "numbers end at 1.8e308"};
     }
     const bool ended = fault.byte >= text.size();
@@ -51,7 +51,8 @@ Error syntaxError(std::string_view text, const JsonBuilder::Fault& fault)
 std::size_t plainArrayEnd(std::string_view compact, std::size_t begin)
 {
     std::size_t end = begin + 1; // find_first_of() asks for every character among the four by a call
-    while (end < compact.size() && compact[end] != '[' && compact[end] != ']' && compact[end] != '{' && compact[end] != '"')
+    while (end < compact.size() && compact[end] != '[' && compact[end] != ']' && compact[end] != '{'
+           && compact[end] != '"')
         ++end;
     return end < compact.size() && compact[end] == ']' ? end + 1 : 0;
 }
@@ -129,7 +130,10 @@ Json jsonNumber(double value)
     return value;
 }
 
-JsonReader::JsonReader(const Json& node, std::string path) : m_node(&node), m_path(std::move(path)) { }
+JsonReader::JsonReader(const Json& node, std::string path)
+    : m_node(&node)
+    , m_path(std::move(path))
+{ }
 
 tl::unexpected<Error> JsonReader::expected(std::string_view what) const
 {

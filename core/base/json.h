@@ -52,11 +52,11 @@ public:
     bool has(std::string_view key) const;
     Result<JsonReader> at(std::string_view key) const; ///< json.missing, json.type
     Result<JsonReader> at(std::size_t index) const;
-    Result<std::vector<JsonReader>> items() const;                    ///< of an array
+    Result<std::vector<JsonReader>> items() const;                           ///< of an array
     Result<std::vector<std::pair<std::string, JsonReader>>> members() const; ///< of an object
 
-    Result<double> number() const;          ///< finite; json.type
-    Result<double> numberOrNan() const;     ///< null reads as NaN
+    Result<double> number() const;      ///< finite; json.type
+    Result<double> numberOrNan() const; ///< null reads as NaN
     Result<std::int64_t> integer() const;
     Result<bool> boolean() const;
     Result<std::string> string() const;

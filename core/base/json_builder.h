@@ -35,9 +35,9 @@ public:
     /// What stopped the parser.
     struct Fault
     {
-        std::size_t byte = 0;    ///< of the text, from 1: the last one that was read
-        std::string token;       ///< what was read last
-        bool tooLarge = false;   ///< a number beyond what a double holds
+        std::size_t byte = 0;  ///< of the text, from 1: the last one that was read
+        std::string token;     ///< what was read last
+        bool tooLarge = false; ///< a number beyond what a double holds
     };
     const std::optional<Fault>& fault() const { return m_fault; }
     /// The document, after a parse without a fault.

@@ -85,7 +85,8 @@ std::size_t jsonStringEnd(std::string_view text, std::size_t begin)
 Result<void> checkJsonShape(std::string_view text, const JsonLimits& limits)
 {
     const auto tooLarge = [&](std::string message, std::size_t byte) {
-        return fail("json.limit", std::move(message), "check that this is the right file: what Memscape writes is smaller",
+        return fail("json.limit", std::move(message),
+                    "check that this is the right file: what Memscape writes is smaller",
                     byte > 0 ? jsonPlace(text, byte) : std::string());
     };
     if (text.size() > limits.bytes)
@@ -94,7 +95,8 @@ Result<void> checkJsonShape(std::string_view text, const JsonLimits& limits)
     if (shape.tooDeep > 0)
         return tooLarge(fmt::format("nested {} deep, at most {} is read", shape.depth, limits.depth), shape.tooDeep);
     if (shape.tooMany > 0)
-        return tooLarge(fmt::format("{} elements, at most {} are read", shape.elements, limits.elements), shape.tooMany);
+        return tooLarge(fmt::format("{} elements, at most {} are read", shape.elements, limits.elements),
+                        shape.tooMany);
     if (shape.tooManyKeys > 0)
         return tooLarge(fmt::format("an object with more than {} keys", limits.keys), shape.tooManyKeys);
     return {};

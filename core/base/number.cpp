@@ -32,9 +32,9 @@ constexpr std::array secondSuffixes{
     Suffix{"μs", 1e-6}, Suffix{"ns", 1e-9}, Suffix{"ps", 1e-12}, Suffix{"min", 60},
 };
 constexpr std::array rateSuffixes{
-    Suffix{"B/s", 1},        Suffix{"kB/s", 1e3},     Suffix{"KB/s", 1e3},   Suffix{"MB/s", 1e6},
-    Suffix{"GB/s", 1e9},     Suffix{"TB/s", 1e12},    Suffix{"KiB/s", 0x1p10},
-    Suffix{"MiB/s", 0x1p20}, Suffix{"GiB/s", 0x1p30}, Suffix{"TiB/s", 0x1p40},
+    Suffix{"B/s", 1},        Suffix{"kB/s", 1e3},     Suffix{"KB/s", 1e3},     Suffix{"MB/s", 1e6},
+    Suffix{"GB/s", 1e9},     Suffix{"TB/s", 1e12},    Suffix{"KiB/s", 0x1p10}, Suffix{"MiB/s", 0x1p20},
+    Suffix{"GiB/s", 0x1p30}, Suffix{"TiB/s", 0x1p40},
 };
 constexpr std::array flopSuffixes{
     Suffix{"FLOP/s", 1},     Suffix{"MFLOP/s", 1e6},  Suffix{"GFLOP/s", 1e9},
@@ -63,8 +63,7 @@ std::span<const Suffix> suffixesOf(Unit unit)
 
 tl::unexpected<Error> notANumber(std::string_view text)
 {
-    return fail("number.syntax",
-                fmt::format("expected a number, found \"{}\"", quotedForMessage(text)));
+    return fail("number.syntax", fmt::format("expected a number, found \"{}\"", quotedForMessage(text)));
 }
 
 /// The number at the start of `text`; the rest is left in `rest`.
@@ -79,8 +78,7 @@ Result<double> leadingNumber(std::string_view text, std::string_view& rest)
         return notANumber(text);
     rest = digits.substr(static_cast<std::size_t>(end - digits.data()));
     if (code == std::errc::result_out_of_range || !std::isfinite(value)) {
-        return fail("number.range",
-                    fmt::format("\"{}\" is not a finite number", quotedForMessage(text)));
+        return fail("number.range", fmt::format("\"{}\" is not a finite number", quotedForMessage(text)));
     }
     return value;
 }
@@ -97,19 +95,18 @@ constexpr std::array decimalBytes{Scaled{1, "B"},    Scaled{1e3, "kB"},  Scaled{
                                   Scaled{1e9, "GB"}, Scaled{1e12, "TB"}, Scaled{1e15, "PB"}};
 constexpr std::array byteRates{Scaled{1, "B/s"},    Scaled{1e3, "kB/s"},  Scaled{1e6, "MB/s"},
                                Scaled{1e9, "GB/s"}, Scaled{1e12, "TB/s"}, Scaled{1e15, "PB/s"}};
-constexpr std::array flopRates{Scaled{1, "FLOP/s"},     Scaled{1e3, "kFLOP/s"},
-                               Scaled{1e6, "MFLOP/s"},  Scaled{1e9, "GFLOP/s"},
-                               Scaled{1e12, "TFLOP/s"}, Scaled{1e15, "PFLOP/s"}};
-constexpr std::array hertz{Scaled{1, "Hz"}, Scaled{1e3, "kHz"}, Scaled{1e6, "MHz"},
-                           Scaled{1e9, "GHz"}};
-constexpr std::array seconds{Scaled{1e-12, "ps"}, Scaled{1e-9, "ns"}, Scaled{1e-6, "µs"},
-                             Scaled{1e-3, "ms"}, Scaled{1, "s"}};
+constexpr std::array flopRates{Scaled{1, "FLOP/s"},    Scaled{1e3, "kFLOP/s"},  Scaled{1e6, "MFLOP/s"},
+                               Scaled{1e9, "GFLOP/s"}, Scaled{1e12, "TFLOP/s"}, Scaled{1e15, "PFLOP/s"}};
+constexpr std::array hertz{Scaled{1, "Hz"}, Scaled{1e3, "kHz"}, Scaled{1e6, "MHz"}, Scaled{1e9, "GHz"}};
+constexpr std::array seconds{Scaled{1e-12, "ps"}, Scaled{1e-9, "ns"}, Scaled{1e-6, "µs"}, Scaled{1e-3, "ms"},
+                             Scaled{1, "s"}};
 
 std::span<const Scaled> scalesOf(Unit unit, ByteStyle style)
 {
     switch (unit) {
-    case Unit::Byte: return style == ByteStyle::Binary ? std::span<const Scaled>(binaryBytes)
-                                                       : std::span<const Scaled>(decimalBytes);
+    case Unit::Byte:
+        return style == ByteStyle::Binary ? std::span<const Scaled>(binaryBytes)
+                                          : std::span<const Scaled>(decimalBytes);
     case Unit::BytePerSecond: return byteRates;
     case Unit::FlopPerSecond: return flopRates;
     case Unit::Hertz: return hertz;
@@ -198,8 +195,7 @@ std::string numberText(double value)
     const auto [end, code] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
     std::string text(buffer.data(), end);
     // Whole numbers of bytes read better without an exponent: 268435456, not 2.68435456e+08.
-    if (text.find('e') != std::string::npos && std::fabs(value) < 0x1p63
-        && value == std::floor(value))
+    if (text.find('e') != std::string::npos && std::fabs(value) < 0x1p63 && value == std::floor(value))
         text = fmt::format("{}", static_cast<std::int64_t>(value));
     return text;
 }

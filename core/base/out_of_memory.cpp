@@ -42,8 +42,7 @@ void say(const char* text)
             std::rethrow_exception(problem);
         } catch (const std::bad_alloc&) {
             endWithoutMemory();
-        } catch (...) {
-        }
+        } catch (...) { }
     }
     std::abort();
 }

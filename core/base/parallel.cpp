@@ -24,8 +24,7 @@ public:
         : m_count(count)
         , m_work(work)
         , m_flag(CancelScope::current())
-    {
-    }
+    { }
 
     void takeAll()
     {

@@ -33,15 +33,12 @@ struct Error
     std::string text() const;
 };
 
-template<typename T>
-using Result = tl::expected<T, Error>;
+template <typename T> using Result = tl::expected<T, Error>;
 
 /// `return fail("file.missing", "…", "…");` from any function that returns a Result.
-inline tl::unexpected<Error> fail(std::string code, std::string message, std::string hint = {},
-                                  std::string place = {})
+inline tl::unexpected<Error> fail(std::string code, std::string message, std::string hint = {}, std::string place = {})
 {
-    return tl::unexpected<Error>(
-        Error{std::move(code), std::move(message), std::move(place), std::move(hint)});
+    return tl::unexpected<Error>(Error{std::move(code), std::move(message), std::move(place), std::move(hint)});
 }
 
 inline tl::unexpected<Error> fail(Error error)
@@ -59,14 +56,14 @@ ExitCode exitCodeFor(const Error& error);
 } // namespace memscape
 
 // Propagate an error, or name the value: MEMSCAPE_TRY(device, readDevice(path));
-#define MEMSCAPE_TRY(name, expression)                                                             \
-    auto name##Result = (expression);                                                              \
-    if (!name##Result)                                                                             \
-        return tl::unexpected<::memscape::Error>(std::move(name##Result).error());                 \
+#define MEMSCAPE_TRY(name, expression)                                                                                 \
+    auto name##Result = (expression);                                                                                  \
+    if (!name##Result)                                                                                                 \
+        return tl::unexpected<::memscape::Error>(std::move(name##Result).error());                                     \
     auto name = std::move(*name##Result)
 
-#define MEMSCAPE_CHECK(expression)                                                                 \
-    do {                                                                                           \
-        if (auto checked = (expression); !checked)                                                 \
-            return tl::unexpected<::memscape::Error>(std::move(checked).error());                  \
+#define MEMSCAPE_CHECK(expression)                                                                                     \
+    do {                                                                                                               \
+        if (auto checked = (expression); !checked)                                                                     \
+            return tl::unexpected<::memscape::Error>(std::move(checked).error());                                      \
     } while (false)

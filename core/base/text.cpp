@@ -123,8 +123,7 @@ int editDistance(std::string_view a, std::string_view b)
     return row[b.size()];
 }
 
-std::vector<std::string> nearest(std::string_view wanted, const std::vector<std::string>& candidates,
-                                 std::size_t limit)
+std::vector<std::string> nearest(std::string_view wanted, const std::vector<std::string>& candidates, std::size_t limit)
 {
     constexpr std::size_t longest = 64; // a name longer than this is not a typing slip
     const std::string sought = lettersAndDigits(wanted.substr(0, longest));
@@ -135,8 +134,7 @@ std::vector<std::string> nearest(std::string_view wanted, const std::vector<std:
         if (const auto rank = nearness(sought, candidate))
             near.emplace_back(*rank, candidate);
     }
-    std::stable_sort(near.begin(), near.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<std::string> names;
     for (const auto& [rank, name] : near) {
         if (names.size() < limit)
@@ -157,8 +155,12 @@ bool validUtf8(std::string_view text)
 {
     for (std::size_t i = 0; i < text.size();) {
         const auto first = static_cast<unsigned char>(text[i]);
-        const std::size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3
-            : first < 0xf5 ? 4 : 0;
+        const std::size_t length = first < 0x80 ? 1
+            : first < 0xc2                      ? 0
+            : first < 0xe0                      ? 2
+            : first < 0xf0                      ? 3
+            : first < 0xf5                      ? 4
+                                                : 0;
         if (length == 0 || length > text.size() - i)
             return false;
         for (std::size_t k = 1; k < length; ++k) {
@@ -167,8 +169,8 @@ bool validUtf8(std::string_view text)
         }
         if (length > 2) { // the second byte rules out overlong forms, surrogates and what is too large
             const auto second = static_cast<unsigned char>(text[i + 1]);
-            if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)
-                || (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
+            if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90)
+                || (first == 0xf4 && second > 0x8f))
                 return false;
         }
         i += length;

@@ -42,14 +42,8 @@ private:
     };
 
     int length() const { return m_chain.length(); }
-    const SaveOption& way(int stage) const
-    {
-        return m_chain.stages[std::size_t(stage)].options.front();
-    }
-    bool isThere(int i) const
-    {
-        return m_value[std::size_t(i)].isThere || m_saved[std::size_t(i)].isThere;
-    }
+    const SaveOption& way(int stage) const { return m_chain.stages[std::size_t(stage)].options.front(); }
+    bool isThere(int i) const { return m_value[std::size_t(i)].isThere || m_saved[std::size_t(i)].isThere; }
     double costOf(int i) const;
     Candidate cheapest();
     void evict(const Candidate& candidate);
@@ -98,8 +92,8 @@ Runtime::Candidate Runtime::cheapest()
     const auto consider = [&](const Thing& thing, int i, bool isSaved, std::int64_t size) {
         if (!thing.isThere || thing.isNeeded)
             return;
-        const double heuristic = costOf(i)
-            / (double(std::max<std::int64_t>(1, size)) * std::max(1e-300, m_now - thing.lastRead));
+        const double heuristic =
+            costOf(i) / (double(std::max<std::int64_t>(1, size)) * std::max(1e-300, m_now - thing.lastRead));
         if (best.index < 0 || heuristic < best.heuristic)
             best = {heuristic, i, isSaved};
     };
@@ -116,8 +110,7 @@ void Runtime::evict(const Candidate& candidate)
     (candidate.isSaved ? m_saved : m_value)[i].isThere = false;
     m_resident -= candidate.isSaved ? way(candidate.index - 1).saved : m_chain.values[i];
     m_schedule.push_back(
-        {candidate.isSaved ? OperationKind::DiscardSaved : OperationKind::DiscardValue,
-         candidate.index, 0});
+        {candidate.isSaved ? OperationKind::DiscardSaved : OperationKind::DiscardValue, candidate.index, 0});
 }
 
 Result<void> Runtime::makeRoom(std::int64_t bytes)
@@ -125,12 +118,10 @@ Result<void> Runtime::makeRoom(std::int64_t bytes)
     while (m_resident + bytes > m_budget) {
         const Candidate candidate = cheapest();
         if (candidate.index < 0)
-            return fail(
-                "checkpoint.budget",
-                fmt::format(
-                    "the adaptive heuristic needs {} at operation {}, more than the budget of {}",
-                    m_resident + bytes, m_schedule.size(), m_budget),
-                "give a larger budget, or take strategy=optimal, which plans ahead", "budget");
+            return fail("checkpoint.budget",
+                        fmt::format("the adaptive heuristic needs {} at operation {}, more than the budget of {}",
+                                    m_resident + bytes, m_schedule.size(), m_budget),
+                        "give a larger budget, or take strategy=optimal, which plans ahead", "budget");
         evict(candidate);
     }
     return {};
@@ -140,10 +131,9 @@ Result<void> Runtime::makeRoom(std::int64_t bytes)
 Result<void> Runtime::run(OperationKind kind, int stage)
 {
     if (m_schedule.size() > adaptiveOperationLimit || m_looked > adaptiveLookLimit)
-        return fail(
-            "chain.length",
-            fmt::format("the adaptive heuristic gave up after {} operations", m_schedule.size()),
-            "give a larger budget, or join neighbouring stages", "budget");
+        return fail("chain.length",
+                    fmt::format("the adaptive heuristic gave up after {} operations", m_schedule.size()),
+                    "give a larger budget, or join neighbouring stages", "budget");
     const auto next = std::size_t(stage + 1);
     const bool isSaving = kind == OperationKind::ForwardSave;
     const std::int64_t made = isSaving ? way(stage).saved : m_chain.values[next];
@@ -198,8 +188,7 @@ Result<void> Runtime::backward(int stage)
     MEMSCAPE_CHECK(makeRoom(m_chain.values[std::size_t(stage)] + way(stage).backwardOverhead));
     m_schedule.push_back({OperationKind::Backward, stage, 0});
     m_now += way(stage).backward;
-    m_resident += m_chain.values[std::size_t(stage)] - m_chain.values[std::size_t(stage + 1)]
-        - way(stage).saved;
+    m_resident += m_chain.values[std::size_t(stage)] - m_chain.values[std::size_t(stage + 1)] - way(stage).saved;
     saved = {};
     if (value.isThere)
         m_resident -= m_chain.values[std::size_t(stage)];

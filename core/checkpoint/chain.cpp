@@ -14,8 +14,7 @@ namespace {
 tl::unexpected<Error> outOfRange(std::string place, std::string_view found)
 {
     return fail("chain.range", fmt::format("{} is not a size or a time", found),
-                fmt::format("times are finite and not negative, sizes whole numbers from 0 to {}",
-                            chainSizeLimit),
+                fmt::format("times are finite and not negative, sizes whole numbers from 0 to {}", chainSizeLimit),
                 std::move(place));
 }
 
@@ -43,8 +42,7 @@ Result<void> checkOption(const Chain& chain, const SaveOption& option, int i)
     if (option.saved < chain.values[i + 1])
         return fail(
             "chain.range",
-            fmt::format("what stage {} saves ({}) is less than its result ({})", i, option.saved,
-                        chain.values[i + 1]),
+            fmt::format("what stage {} saves ({}) is less than its result ({})", i, option.saved, chain.values[i + 1]),
             "saved[i] counts everything that stage i − 1 saves, its result values[i] included",
             fmt::format("saved[{}]", i + 1));
     return {};
@@ -64,16 +62,13 @@ Result<void> checkChain(const Chain& chain)
 {
     const int length = chain.length();
     if (length < 1)
-        return fail("chain.length", "a chain has at least one stage",
-                    "give forward one element per stage", "forward");
+        return fail("chain.length", "a chain has at least one stage", "give forward one element per stage", "forward");
     if (length > chainLengthLimit)
-        return fail("chain.length",
-                    fmt::format("{} stages are more than {}", length, chainLengthLimit),
+        return fail("chain.length", fmt::format("{} stages are more than {}", length, chainLengthLimit),
                     "join neighbouring stages into one", "forward");
     if (int(chain.values.size()) != length + 1)
-        return fail(
-            "chain.length", fmt::format("{} values for {} stages", chain.values.size(), length),
-            fmt::format("values has one element more than forward: {}", length + 1), "values");
+        return fail("chain.length", fmt::format("{} values for {} stages", chain.values.size(), length),
+                    fmt::format("values has one element more than forward: {}", length + 1), "values");
     for (int i = 0; i <= length; ++i)
         MEMSCAPE_CHECK(checkSize(chain.values[i], "values", i));
     MEMSCAPE_CHECK(checkTime(chain.lossTime, "backward", length));
@@ -83,18 +78,15 @@ Result<void> checkChain(const Chain& chain)
         MEMSCAPE_CHECK(checkTime(stage.forward, "forward", i));
         MEMSCAPE_CHECK(checkSize(stage.forwardOverhead, "forward_overhead", i));
         if (stage.options.empty() || stage.options.size() > saveOptionLimit)
-            return fail("chain.option",
-                        fmt::format("stage {} has {} ways to be saved", i, stage.options.size()),
-                        fmt::format("give 1 to {}", saveOptionLimit),
-                        fmt::format("options[{}]", i));
+            return fail("chain.option", fmt::format("stage {} has {} ways to be saved", i, stage.options.size()),
+                        fmt::format("give 1 to {}", saveOptionLimit), fmt::format("options[{}]", i));
         for (const SaveOption& option : stage.options)
             MEMSCAPE_CHECK(checkOption(chain, option, i));
     }
     return {};
 }
 
-Chain uniformChain(int length, std::int64_t value, std::int64_t saved, double forward,
-                   double backward)
+Chain uniformChain(int length, std::int64_t value, std::int64_t saved, double forward, double backward)
 {
     Chain chain;
     chain.name = fmt::format("uniform:{}", length);

@@ -26,10 +26,10 @@ namespace memscape {
 struct SaveOption
 {
     std::string name = "all";
-    double forward = 0; ///< time of the stage's forward in this way
-    double backward = 0; ///< time of its backward
-    std::int64_t saved = 0; ///< x̄_{i+1}, x_{i+1} included
-    std::int64_t forwardOverhead = 0; ///< transient memory beside input and x̄_{i+1}
+    double forward = 0;                ///< time of the stage's forward in this way
+    double backward = 0;               ///< time of its backward
+    std::int64_t saved = 0;            ///< x̄_{i+1}, x_{i+1} included
+    std::int64_t forwardOverhead = 0;  ///< transient memory beside input and x̄_{i+1}
     std::int64_t backwardOverhead = 0; ///< transient memory beside y_{i+1}, x̄_{i+1}, x_i and y_i
     bool operator==(const SaveOption&) const = default;
 };
@@ -37,7 +37,7 @@ struct SaveOption
 struct Stage
 {
     std::string name;
-    double forward = 0; ///< fw[i]: time when nothing is saved
+    double forward = 0;               ///< fw[i]: time when nothing is saved
     std::int64_t forwardOverhead = 0; ///< ftmp[i]: transient memory when nothing is saved
     /// At least one; the first saves everything (fw[i], bw[i], cbw[i+1], ftmp[i], btmp[i]).
     std::vector<SaveOption> options;
@@ -47,7 +47,7 @@ struct Stage
 /// What the numbers of a chain are.
 struct ChainUnits
 {
-    bool isBytes = true; ///< memory in B; else abstract units, one slot each
+    bool isBytes = true;   ///< memory in B; else abstract units, one slot each
     bool isSeconds = true; ///< time in s; else abstract units
     bool operator==(const ChainUnits&) const = default;
 };
@@ -58,8 +58,8 @@ struct Chain
     ChainUnits units;
     std::vector<Stage> stages;
     std::vector<std::int64_t> values; ///< cw[i], i = 0 … L: size of x_i and of y_i
-    double lossTime = 0; ///< bw[L]
-    std::int64_t lossOverhead = 0; ///< btmp[L]
+    double lossTime = 0;              ///< bw[L]
+    std::int64_t lossOverhead = 0;    ///< btmp[L]
 
     int length() const { return int(stages.size()); } ///< L
     /// Σ forward + Σ backward of the first options + the loss: what a step takes when all is kept.
@@ -82,8 +82,7 @@ Result<void> checkChain(const Chain& chain);
 
 /// L equal stages in abstract units. The reference's homogeneous chain: forward 1, backward 2, no
 /// overheads.
-Chain uniformChain(int length, std::int64_t value = 1, std::int64_t saved = 1, double forward = 1,
-                   double backward = 2);
+Chain uniformChain(int length, std::int64_t value = 1, std::int64_t saved = 1, double forward = 1, double backward = 2);
 
 /// A chain document (format "memscape-chain", version 1): arrays forward[L] backward[L+1]
 /// values[L+1] saved[L+1] forward_overhead[L] backward_overhead[L+1]; the last backward is the loss

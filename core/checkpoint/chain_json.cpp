@@ -36,25 +36,22 @@ Result<ChainUnits> readUnits(const JsonReader& reader)
         return units.expected("a unit such as \"B\", or {\"memory\": \"B\", \"time\": \"s\"}");
     MEMSCAPE_TRY(memory, units.string("memory", ""));
     MEMSCAPE_TRY(time, units.string("time", ""));
-    return ChainUnits{isOneOf(memory, {"B", "byte", "bytes"}),
-                      isOneOf(time, {"s", "second", "seconds"})};
+    return ChainUnits{isOneOf(memory, {"B", "byte", "bytes"}), isOneOf(time, {"s", "second", "seconds"})};
 }
 
 /// An array of `length` numbers, or of one less when `mayLackLast` (then a 0 is put at its end). An
 /// array that may be missing is all zeros.
 template <typename Number>
-Result<std::vector<Number>> readArray(const JsonReader& reader, std::string_view key,
-                                      std::size_t length, bool mayLackLast, bool mayBeMissing)
+Result<std::vector<Number>> readArray(const JsonReader& reader, std::string_view key, std::size_t length,
+                                      bool mayLackLast, bool mayBeMissing)
 {
     if (mayBeMissing && !reader.has(key))
         return std::vector<Number>(length);
     MEMSCAPE_TRY(node, reader.at(key));
     MEMSCAPE_TRY(items, node.items());
     if (items.size() != length && !(mayLackLast && items.size() + 1 == length))
-        return fail(
-            "chain.length", fmt::format("{} elements, expected {}", items.size(), length),
-            "values, saved, backward and backward_overhead have one element more than forward",
-            node.path());
+        return fail("chain.length", fmt::format("{} elements, expected {}", items.size(), length),
+                    "values, saved, backward and backward_overhead have one element more than forward", node.path());
     std::vector<Number> numbers;
     numbers.reserve(length);
     for (const JsonReader& item : items) {
@@ -91,8 +88,7 @@ Result<void> readOptions(const JsonReader& reader, Chain& chain)
     MEMSCAPE_TRY(node, reader.at("options"));
     MEMSCAPE_TRY(stages, node.items());
     if (stages.size() != chain.stages.size())
-        return fail("chain.length",
-                    fmt::format("{} lists for {} stages", stages.size(), chain.stages.size()),
+        return fail("chain.length", fmt::format("{} lists for {} stages", stages.size(), chain.stages.size()),
                     "give a list per stage, empty where there is one way only", node.path());
     for (std::size_t i = 0; i < stages.size(); ++i) {
         MEMSCAPE_TRY(items, stages[i].items());
@@ -114,8 +110,7 @@ Result<void> readNames(const JsonReader& reader, Chain& chain)
     MEMSCAPE_TRY(node, reader.at("names"));
     MEMSCAPE_TRY(names, node.items());
     if (names.size() != chain.stages.size())
-        return fail("chain.length",
-                    fmt::format("{} names for {} stages", names.size(), chain.stages.size()),
+        return fail("chain.length", fmt::format("{} names for {} stages", names.size(), chain.stages.size()),
                     "give one per stage", node.path());
     for (std::size_t i = 0; i < names.size(); ++i) {
         MEMSCAPE_TRY(name, names[i].string());
@@ -128,13 +123,12 @@ Result<void> checkVersion(const JsonReader& reader)
 {
     MEMSCAPE_TRY(format, reader.string("format", "memscape-chain"));
     if (format != "memscape-chain")
-        return fail("document.format",
-                    fmt::format("\"{}\" is not a chain", quotedForMessage(format)),
+        return fail("document.format", fmt::format("\"{}\" is not a chain", quotedForMessage(format)),
                     "expected memscape-chain", "format");
     MEMSCAPE_TRY(version, reader.integer("version", chainVersion));
     if (version > chainVersion)
-        return fail("document.newer", "this chain was written by a newer Memscape",
-                    "update Memscape to read it", "version");
+        return fail("document.newer", "this chain was written by a newer Memscape", "update Memscape to read it",
+                    "version");
     return {};
 }
 
@@ -152,8 +146,7 @@ Json optionJson(const SaveOption& option)
 void writeStages(Json& json, const Chain& chain)
 {
     bool hasNames = false, hasOptions = false, savesAlike = true;
-    Json names = Json::array(), options = Json::array(), savingForward = Json::array(),
-         savingOverhead = Json::array();
+    Json names = Json::array(), options = Json::array(), savingForward = Json::array(), savingOverhead = Json::array();
     for (const Stage& stage : chain.stages) {
         const SaveOption& first = stage.options.front();
         json["forward"].push_back(stage.forward);
@@ -169,8 +162,7 @@ void writeStages(Json& json, const Chain& chain)
             further.push_back(optionJson(stage.options[k]));
         hasNames |= !stage.name.empty();
         hasOptions |= !further.empty();
-        savesAlike &=
-            first.forward == stage.forward && first.forwardOverhead == stage.forwardOverhead;
+        savesAlike &= first.forward == stage.forward && first.forwardOverhead == stage.forwardOverhead;
         options.push_back(std::move(further));
     }
     if (!savesAlike) {
@@ -204,26 +196,19 @@ Result<Chain> chainFromJson(const JsonReader& reader)
     MEMSCAPE_TRY(backward, readArray<double>(reader, "backward", length + 1, true, false));
     MEMSCAPE_TRY(values, readArray<std::int64_t>(reader, "values", length + 1, false, false));
     MEMSCAPE_TRY(saved, readArray<std::int64_t>(reader, "saved", length + 1, false, false));
-    MEMSCAPE_TRY(forwardOverhead,
-                 readArray<std::int64_t>(reader, "forward_overhead", length, false, true));
-    MEMSCAPE_TRY(backwardOverhead,
-                 readArray<std::int64_t>(reader, "backward_overhead", length + 1, true, true));
-    const bool savesAlike = !reader.has("saving_forward"),
-               needsAlike = !reader.has("saving_forward_overhead");
-    MEMSCAPE_TRY(savingForward,
-                 readArray<double>(reader, "saving_forward", length, false, savesAlike));
-    MEMSCAPE_TRY(
-        savingOverhead,
-        readArray<std::int64_t>(reader, "saving_forward_overhead", length, false, needsAlike));
+    MEMSCAPE_TRY(forwardOverhead, readArray<std::int64_t>(reader, "forward_overhead", length, false, true));
+    MEMSCAPE_TRY(backwardOverhead, readArray<std::int64_t>(reader, "backward_overhead", length + 1, true, true));
+    const bool savesAlike = !reader.has("saving_forward"), needsAlike = !reader.has("saving_forward_overhead");
+    MEMSCAPE_TRY(savingForward, readArray<double>(reader, "saving_forward", length, false, savesAlike));
+    MEMSCAPE_TRY(savingOverhead, readArray<std::int64_t>(reader, "saving_forward_overhead", length, false, needsAlike));
     chain.name = std::move(name);
     chain.units = units;
     chain.values = std::move(values);
     chain.lossTime = backward.back();
     chain.lossOverhead = backwardOverhead.back();
     for (std::size_t i = 0; i < length; ++i) {
-        SaveOption all{
-            "all",        savesAlike ? forward[i] : savingForward[i],          backward[i],
-            saved[i + 1], needsAlike ? forwardOverhead[i] : savingOverhead[i], backwardOverhead[i]};
+        SaveOption all{"all",        savesAlike ? forward[i] : savingForward[i],          backward[i],
+                       saved[i + 1], needsAlike ? forwardOverhead[i] : savingOverhead[i], backwardOverhead[i]};
         chain.stages.push_back({{}, forward[i], forwardOverhead[i], {std::move(all)}});
     }
     MEMSCAPE_CHECK(readNames(reader, chain));
@@ -235,8 +220,7 @@ Result<Chain> chainFromJson(const JsonReader& reader)
 Json chainToJson(const Chain& chain)
 {
     Json json{{"format", "memscape-chain"}, {"version", chainVersion}, {"name", chain.name}};
-    json["units"] = {{"memory", chain.units.isBytes ? "B" : "1"},
-                     {"time", chain.units.isSeconds ? "s" : "1"}};
+    json["units"] = {{"memory", chain.units.isBytes ? "B" : "1"}, {"time", chain.units.isSeconds ? "s" : "1"}};
     json["forward"] = Json::array();
     json["backward"] = Json::array();
     json["values"] = chain.values;

@@ -15,14 +15,13 @@ namespace {
 struct State
 {
     std::uint64_t values = 0; ///< bit i: x_i alone
-    std::uint64_t saved = 0; ///< 7 bits each, x̄_1 first
-    int due = 0; ///< y_due is there; length + 1: the loss has not run
+    std::uint64_t saved = 0;  ///< 7 bits each, x̄_1 first
+    int due = 0;              ///< y_due is there; length + 1: the loss has not run
 
     int way(int i) const { return int(saved >> (7 * (i - 1)) & 127) - 1; }
     void setWay(int i, int way)
     {
-        saved = (saved & ~(std::uint64_t(127) << (7 * (i - 1))))
-            | std::uint64_t(way + 1) << (7 * (i - 1));
+        saved = (saved & ~(std::uint64_t(127) << (7 * (i - 1)))) | std::uint64_t(way + 1) << (7 * (i - 1));
     }
     bool hasValue(int i) const { return values >> i & 1; }
     bool has(int i) const { return hasValue(i) || (i > 0 && way(i) >= 0); }
@@ -45,8 +44,7 @@ public:
     Search(const Chain& chain, std::int64_t budget)
         : m_chain(chain)
         , m_budget(budget)
-    {
-    }
+    { }
     Result<Schedule> run();
 
 private:
@@ -78,8 +76,7 @@ std::int64_t Search::resident(const State& state) const
     return sum;
 }
 
-void Search::reach(const SearchNode& from, const State& state, double time,
-                   const ChainOperation& operation)
+void Search::reach(const SearchNode& from, const State& state, double time, const ChainOperation& operation)
 {
     const double total = from.time + time;
     const auto [it, isNew] = m_nodes.try_emplace(state.key());
@@ -130,11 +127,9 @@ void Search::loss(const SearchNode& node, std::int64_t resident)
 void Search::backward(const SearchNode& node, std::int64_t resident)
 {
     const int stage = node.state.due - 1;
-    if (node.state.due > length() || stage < 0 || node.state.way(stage + 1) < 0
-        || !node.state.has(stage))
+    if (node.state.due > length() || stage < 0 || node.state.way(stage + 1) < 0 || !node.state.has(stage))
         return;
-    const SaveOption& option =
-        m_chain.stages[std::size_t(stage)].options[std::size_t(node.state.way(stage + 1))];
+    const SaveOption& option = m_chain.stages[std::size_t(stage)].options[std::size_t(node.state.way(stage + 1))];
     if (resident + m_chain.values[std::size_t(stage)] + option.backwardOverhead > m_budget)
         return;
     State next = node.state;
@@ -202,8 +197,7 @@ Result<Schedule> Search::run()
         backward(node, bytes);
         discards(node);
     }
-    return fail("checkpoint.budget",
-                fmt::format("no schedule at all fits in a budget of {}", m_budget),
+    return fail("checkpoint.budget", fmt::format("no schedule at all fits in a budget of {}", m_budget),
                 "give a larger budget", "budget");
 }
 
@@ -213,13 +207,13 @@ Result<Schedule> exhaustiveSchedule(const Chain& chain, std::int64_t budget)
 {
     MEMSCAPE_CHECK(checkChain(chain));
     if (chain.length() > exhaustiveLengthLimit)
-        return fail("chain.length",
-                    fmt::format("looking at everything takes 4^{} states for {} stages",
-                                chain.length(), chain.length()),
-                    fmt::format("at most {} stages; strategy=optimal finds the best persistent "
-                                "schedule of longer chains",
-                                exhaustiveLengthLimit),
-                    "chain");
+        return fail(
+            "chain.length",
+            fmt::format("looking at everything takes 4^{} states for {} stages", chain.length(), chain.length()),
+            fmt::format("at most {} stages; strategy=optimal finds the best persistent "
+                        "schedule of longer chains",
+                        exhaustiveLengthLimit),
+            "chain");
     return Search(chain, budget).run();
 }
 

@@ -19,17 +19,15 @@ void take(Selection& selection, const std::vector<KnapsackItem>& items, std::siz
 
 } // namespace
 
-Result<Knapsack> Knapsack::make(std::vector<KnapsackItem> items, std::int64_t capacity,
-                                std::int64_t slots)
+Result<Knapsack> Knapsack::make(std::vector<KnapsackItem> items, std::int64_t capacity, std::int64_t slots)
 {
-    const std::int64_t unit =
-        slots > 0 ? std::max<std::int64_t>(1, (capacity + slots - 1) / slots) : 1;
+    const std::int64_t unit = slots > 0 ? std::max<std::int64_t>(1, (capacity + slots - 1) / slots) : 1;
     const std::int64_t width = std::max<std::int64_t>(0, capacity) / unit;
     if (width > knapsackCellLimit / std::int64_t(std::max<std::size_t>(1, items.size())) - 1)
-        return fail("chain.length",
-                    fmt::format("a knapsack of {} items and {} slots passes {} cells", items.size(),
-                                width, knapsackCellLimit),
-                    "take fewer slots, or join neighbouring stages", "slots");
+        return fail(
+            "chain.length",
+            fmt::format("a knapsack of {} items and {} slots passes {} cells", items.size(), width, knapsackCellLimit),
+            "take fewer slots, or join neighbouring stages", "slots");
     return Knapsack(std::move(items), width, unit);
 }
 
@@ -70,8 +68,7 @@ Selection greedySelection(const std::vector<KnapsackItem>& items, std::int64_t c
     std::iota(order.begin(), order.end(), std::size_t(0));
     const auto isBetter = [&](std::size_t a,
                               std::size_t b) { // runtime a / memory a > runtime b / memory b
-        return items[a].runtime * double(items[b].memory)
-            > items[b].runtime * double(items[a].memory);
+        return items[a].runtime * double(items[b].memory) > items[b].runtime * double(items[a].memory);
     };
     std::stable_sort(order.begin(), order.end(), isBetter);
     Selection selection{std::vector<bool>(items.size()), 0, 0};
@@ -96,13 +93,11 @@ Schedule selectiveSchedule(const std::vector<bool>& kept, Borders borders)
     Schedule schedule;
     const auto isKept = [&](int stage) { return kept[std::size_t(stage)]; };
     for (int i = 0; i < length; ++i) {
-        const bool goes =
-            borders == Borders::Dropped && i > 0 && !isKept(i - 1); // x_i, which is there alone
+        const bool goes = borders == Borders::Dropped && i > 0 && !isKept(i - 1); // x_i, which is there alone
         if (isKept(i))
             schedule.push_back({OperationKind::ForwardSave, i, 0});
         else
-            schedule.push_back(
-                {goes ? OperationKind::ForwardDrop : OperationKind::ForwardKeep, i, 0});
+            schedule.push_back({goes ? OperationKind::ForwardDrop : OperationKind::ForwardKeep, i, 0});
         if (isKept(i) && goes)
             schedule.push_back({OperationKind::DiscardValue, i, 0}); // comes back with its run
     }

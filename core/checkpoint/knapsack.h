@@ -40,8 +40,7 @@ class Knapsack
 public:
     /// The table up to `capacity`, divided into `slotCount` (0: one slot a unit, exact). Errors:
     /// chain.length when the table passes knapsackCellLimit, with what would work.
-    static Result<Knapsack> make(std::vector<KnapsackItem> items, std::int64_t capacity,
-                                 std::int64_t slotCount = 0);
+    static Result<Knapsack> make(std::vector<KnapsackItem> items, std::int64_t capacity, std::int64_t slotCount = 0);
 
     std::int64_t slotCount() const { return m_slots; }
     std::int64_t unit() const { return m_unit; }
@@ -50,10 +49,7 @@ public:
 
 private:
     Knapsack(std::vector<KnapsackItem> items, std::int64_t slotCount, std::int64_t unit);
-    std::int64_t weight(std::size_t item) const
-    {
-        return (m_items[item].memory + m_unit - 1) / m_unit;
-    }
+    std::int64_t weight(std::size_t item) const { return (m_items[item].memory + m_unit - 1) / m_unit; }
 
     std::vector<KnapsackItem> m_items;
     std::int64_t m_slots, m_unit;

@@ -14,11 +14,9 @@ constexpr std::string_view prefix = "mlp:";
 
 Result<void> checkShape(const MlpShape& shape)
 {
-    const auto inside = [](std::int64_t value, std::int64_t limit,
-                           std::string_view what) -> Result<void> {
+    const auto inside = [](std::int64_t value, std::int64_t limit, std::string_view what) -> Result<void> {
         if (value < 1 || value > limit)
-            return fail("chain.range",
-                        fmt::format("{} {} of the MLP chain is not possible", what, value),
+            return fail("chain.range", fmt::format("{} {} of the MLP chain is not possible", what, value),
                         fmt::format("give 1 to {}", limit), "chain");
         return {};
     };
@@ -64,12 +62,10 @@ bool isMlpText(std::string_view text)
 
 Result<MlpShape> parseMlpShape(std::string_view text, std::int64_t batch)
 {
-    const std::string_view sizes =
-        isMlpText(text) ? text.substr(prefix.size()) : std::string_view();
+    const std::string_view sizes = isMlpText(text) ? text.substr(prefix.size()) : std::string_view();
     const std::size_t cross = sizes.find('x');
     const auto length = wholeNumber(sizes.substr(0, cross));
-    const auto width =
-        cross == std::string_view::npos ? std::nullopt : wholeNumber(sizes.substr(cross + 1));
+    const auto width = cross == std::string_view::npos ? std::nullopt : wholeNumber(sizes.substr(cross + 1));
     if (!length || !width)
         return fail("chain.syntax", fmt::format("\"{}\" is not an MLP chain", text),
                     "mlp:DEPTHxWIDTH, e.g. mlp:48x4096", "chain");
@@ -90,8 +86,7 @@ std::int64_t mlpArrayBytes(const MlpShape& shape)
 
 std::int64_t mlpParameterBytes(const MlpShape& shape)
 {
-    return 2 * shape.length * (shape.width * shape.width + shape.width)
-        * std::int64_t(sizeof(float));
+    return 2 * shape.length * (shape.width * shape.width + shape.width) * std::int64_t(sizeof(float));
 }
 
 Result<Chain> mlpChain(const MlpShape& shape)
@@ -99,8 +94,7 @@ Result<Chain> mlpChain(const MlpShape& shape)
     MEMSCAPE_CHECK(checkShape(shape));
     const std::int64_t array = mlpArrayBytes(shape);
     Stage stage;
-    stage.options = {SaveOption{"all", 0, 0, 2 * array, 0, 0},
-                     SaveOption{"result", 0, 0, array, 0, array}};
+    stage.options = {SaveOption{"all", 0, 0, 2 * array, 0, 0}, SaveOption{"result", 0, 0, array, 0, array}};
     Chain chain;
     chain.name = fmt::format("{}, batch {}", mlpText(shape), shape.batch);
     chain.values.assign(std::size_t(shape.length) + 1, array);

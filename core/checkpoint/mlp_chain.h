@@ -45,7 +45,7 @@ enum class MlpSave { All, Result };
 
 /// "mlp:48x4096" and a batch. Errors: chain.syntax, chain.range.
 Result<MlpShape> parseMlpShape(std::string_view text, std::int64_t batch);
-bool isMlpText(std::string_view text); ///< starts with "mlp:"
+bool isMlpText(std::string_view text);      ///< starts with "mlp:"
 std::string mlpText(const MlpShape& shape); ///< "mlp:48x4096"
 
 /// One array x, z or y as the pool counts it, B.

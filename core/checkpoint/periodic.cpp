@@ -14,8 +14,7 @@ namespace {
 void pass(Schedule& schedule, int first, int last)
 {
     for (int i = first; i < last; ++i)
-        schedule.push_back(
-            {i == first ? OperationKind::ForwardKeep : OperationKind::ForwardDrop, i, 0});
+        schedule.push_back({i == first ? OperationKind::ForwardKeep : OperationKind::ForwardDrop, i, 0});
 }
 
 void save(Schedule& schedule, int first, int last)
@@ -42,15 +41,10 @@ Schedule segmentSchedule(int length, const std::vector<int>& starts, LastSegment
     assert(!starts.empty() && starts.front() == 0 && starts.back() < length);
     Schedule schedule;
     const std::size_t count = starts.size();
-    const auto end = [&](std::size_t segment) {
-        return segment + 1 < count ? starts[segment + 1] : length;
-    };
-    const auto isKept = [&](std::size_t segment) {
-        return segment + 1 == count && last == LastSegment::Kept;
-    };
+    const auto end = [&](std::size_t segment) { return segment + 1 < count ? starts[segment + 1] : length; };
+    const auto isKept = [&](std::size_t segment) { return segment + 1 == count && last == LastSegment::Kept; };
     for (std::size_t segment = 0; segment < count; ++segment)
-        isKept(segment) ? save(schedule, starts[segment], end(segment))
-                        : pass(schedule, starts[segment], end(segment));
+        isKept(segment) ? save(schedule, starts[segment], end(segment)) : pass(schedule, starts[segment], end(segment));
     schedule.push_back({OperationKind::Loss, length, 0});
     for (std::size_t segment = count; segment-- > 0;) {
         if (!isKept(segment))
@@ -83,10 +77,8 @@ Result<Schedule> recomputeAll(int length)
     if (length > recomputeAllLimit)
         return fail(
             "chain.length",
-            fmt::format("keeping nothing runs {} forwards on {} stages",
-                        std::int64_t(length) * length / 2, length),
-            fmt::format("at most {} stages: join some, or take strategy=sqrt", recomputeAllLimit),
-            "chain");
+            fmt::format("keeping nothing runs {} forwards on {} stages", std::int64_t(length) * length / 2, length),
+            fmt::format("at most {} stages: join some, or take strategy=sqrt", recomputeAllLimit), "chain");
     Schedule schedule;
     pass(schedule, 0, length);
     schedule.push_back({OperationKind::Loss, length, 0});

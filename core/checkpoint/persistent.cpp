@@ -57,33 +57,28 @@ double extraLimit(const SlotChain& chain)
 tl::unexpected<Error> tooLarge(const Chain& chain, std::int64_t top, double fixed, double cells,
                                const PersistentSettings& settings)
 {
-    const double limit =
-        0.9 * double(settings.tableLimit); // windows grow a little faster than their slots
+    const double limit = 0.9 * double(settings.tableLimit); // windows grow a little faster than their slots
     const double fewer = std::max(0.0, limit - fixed) / cells;
-    std::string hint =
-        fmt::format("{} stages joined from neighbours would work",
-                    std::max(1, int(chain.length() * std::sqrt(limit / (fixed + cells)))));
+    std::string hint = fmt::format("{} stages joined from neighbours would work",
+                                   std::max(1, int(chain.length() * std::sqrt(limit / (fixed + cells)))));
     if (chain.units.isBytes && settings.slotCount * fewer >= 1)
         hint = fmt::format("{} slots would work, or {}", int(settings.slotCount * fewer), hint);
     if (!chain.units.isBytes && double(top) * fewer >= 1)
-        hint = fmt::format("a budget of {} would work, or larger units, or {}",
-                           std::int64_t(double(top) * fewer), hint);
+        hint =
+            fmt::format("a budget of {} would work, or larger units, or {}", std::int64_t(double(top) * fewer), hint);
     return fail("checkpoint.size",
-                fmt::format("{} stages in {} slots of memory take {} to solve, more than {}",
-                            chain.length(), top, quantityText(fixed + cells, Unit::Byte),
+                fmt::format("{} stages in {} slots of memory take {} to solve, more than {}", chain.length(), top,
+                            quantityText(fixed + cells, Unit::Byte),
                             quantityText(double(settings.tableLimit), Unit::Byte)),
                 std::move(hint));
 }
 
-tl::unexpected<Error> belowMinimum(const Chain& chain, std::int64_t budget, std::int64_t minimum,
-                                   std::string hint = {})
+tl::unexpected<Error> belowMinimum(const Chain& chain, std::int64_t budget, std::int64_t minimum, std::string hint = {})
 {
     return fail("checkpoint.budget",
-                fmt::format("no persistent schedule fits in {}: the least is {}",
-                            memoryText(chain, budget),
-                            chain.units.isBytes
-                                ? fmt::format("{} ({} B)", memoryText(chain, minimum), minimum)
-                                : memoryText(chain, minimum)),
+                fmt::format("no persistent schedule fits in {}: the least is {}", memoryText(chain, budget),
+                            chain.units.isBytes ? fmt::format("{} ({} B)", memoryText(chain, minimum), minimum)
+                                                : memoryText(chain, minimum)),
                 std::move(hint), "budget");
 }
 
@@ -92,8 +87,7 @@ tl::unexpected<Error> limitTooSmall(const Chain& chain, const PersistentSettings
 {
     if (chain.length() > exactMinimumLength)
         return fail("checkpoint.budget",
-                    fmt::format("no persistent schedule fits in {}",
-                                memoryText(chain, settings.memoryLimit)),
+                    fmt::format("no persistent schedule fits in {}", memoryText(chain, settings.memoryLimit)),
                     "give a larger budget", "budget");
     const std::int64_t minimum = minimumPersistentBudget(chain);
     if (minimum > settings.memoryLimit)
@@ -106,15 +100,12 @@ tl::unexpected<Error> limitTooSmall(const Chain& chain, const PersistentSettings
 }
 
 template <typename Cost>
-Result<void> solveAs(persistent::Table& table, const Chain& chain,
-                     const PersistentSettings& settings)
+Result<void> solveAs(persistent::Table& table, const Chain& chain, const PersistentSettings& settings)
 {
     const double segments = double(persistent::Segments(chain.length()).size());
     const double fixed = segments * double(persistent::fillBytesPerSegment<Cost>);
-    if (fixed > double(settings.tableLimit)
-        || table.top >= std::numeric_limits<std::int32_t>::max())
-        return tooLarge(chain, table.top, fixed, segments * double(table.top) * sizeof(Cost),
-                        settings);
+    if (fixed > double(settings.tableLimit) || table.top >= std::numeric_limits<std::int32_t>::max())
+        return tooLarge(chain, table.top, fixed, segments * double(table.top) * sizeof(Cost), settings);
     table.windows = persistent::segmentWindows(table.chain, table.top);
     double cells = 0;
     for (const persistent::Window& window : table.windows)
@@ -132,12 +123,11 @@ Result<void> solveAs(persistent::Table& table, const Chain& chain,
 Result<void> checkSettings(const PersistentSettings& settings)
 {
     if (settings.slotCount < 1 || settings.slotCount > slotsLimit)
-        return fail("checkpoint.slots",
-                    fmt::format("memory can't be divided into {} slots", settings.slotCount),
+        return fail("checkpoint.slots", fmt::format("memory can't be divided into {} slots", settings.slotCount),
                     fmt::format("give 1 to {}", slotsLimit), "slots");
     if (settings.memoryLimit < 0)
-        return fail("checkpoint.budget", fmt::format("{} is not a budget", settings.memoryLimit),
-                    "give a size above 0", "budget");
+        return fail("checkpoint.budget", fmt::format("{} is not a budget", settings.memoryLimit), "give a size above 0",
+                    "budget");
     return {};
 }
 
@@ -145,12 +135,10 @@ Result<void> checkSettings(const PersistentSettings& settings)
 std::shared_ptr<persistent::Table> tableOf(const Chain& chain, std::int64_t memoryLimit)
 {
     auto table = std::make_shared<persistent::Table>();
-    std::tie(table->withoutRecomputation, table->saveAll) =
-        withoutRecomputation(discretise(chain, 1));
+    std::tie(table->withoutRecomputation, table->saveAll) = withoutRecomputation(discretise(chain, 1));
     table->isBytes = chain.units.isBytes;
     table->isWhole = memoryLimit == 0 || memoryLimit >= table->withoutRecomputation;
-    table->limit =
-        std::max<std::int64_t>(1, table->isWhole ? table->withoutRecomputation : memoryLimit);
+    table->limit = std::max<std::int64_t>(1, table->isWhole ? table->withoutRecomputation : memoryLimit);
     return table;
 }
 
@@ -166,8 +154,7 @@ Result<double> checkedExtraLimit(const SlotChain& chain)
 {
     const double extra = extraLimit(chain);
     if (!std::isfinite(chain.base + extra))
-        return fail("chain.range", "these times are too long to be added",
-                    "give times in larger units", "forward");
+        return fail("chain.range", "these times are too long to be added", "give times in larger units", "forward");
     return extra;
 }
 
@@ -212,8 +199,7 @@ Result<PersistentSolution> solveExactly(const Chain& chain, const ExactSettings&
     };
     if (chain.length() > exactLengthLimit)
         return tooMuch();
-    auto exact = persistent::fillExact(table->chain, extra,
-                                       {table->top - 1, settings.work, settings.isCancelled});
+    auto exact = persistent::fillExact(table->chain, extra, {table->top - 1, settings.work, settings.isCancelled});
     if (!exact && settings.isCancelled && settings.isCancelled())
         return fail("checkpoint.cancelled", "the solve was cancelled");
     if (!exact)
@@ -226,8 +212,7 @@ Result<PersistentSolution> solveExactly(const Chain& chain, const ExactSettings&
 
 PersistentSolution::PersistentSolution(std::shared_ptr<const persistent::Table> table)
     : m_table(std::move(table))
-{
-}
+{ }
 
 std::int64_t PersistentSolution::minimumBudget() const
 {
@@ -250,8 +235,7 @@ std::vector<FrontPoint> PersistentSolution::front() const
             points.push_back({budget, chain.base + extra});
     };
     if (const auto* exact = std::get_if<persistent::ExactTable>(&m_table->costs)) {
-        for (const persistent::ExactStep& step :
-             exact->steps(persistent::Segments(chain.end)(0, chain.end))) {
+        for (const persistent::ExactStep& step : exact->steps(persistent::Segments(chain.end)(0, chain.end))) {
             if (!points.empty()) // the step before lasts until here
                 add(step.memory - 1, points.back().makespan - chain.base);
             add(step.memory, exact->seconds(step.extra));
@@ -293,10 +277,8 @@ bool PersistentSolution::isExact() const
 
 std::int64_t PersistentSolution::tableBytes() const
 {
-    const std::size_t cells =
-        std::visit([](const auto& costs) { return costs.bytes(); }, m_table->costs);
-    return std::int64_t(
-        cells + m_table->windows.size() * (sizeof(persistent::Window) + sizeof(std::size_t)));
+    const std::size_t cells = std::visit([](const auto& costs) { return costs.bytes(); }, m_table->costs);
+    return std::int64_t(cells + m_table->windows.size() * (sizeof(persistent::Window) + sizeof(std::size_t)));
 }
 
 std::int64_t PersistentSolution::solverBytes() const

@@ -32,12 +32,12 @@ namespace memscape {
 
 struct PersistentSettings
 {
-    int slotCount = 500; ///< the memory limit of a chain in bytes is divided into so many
-    std::int64_t memoryLimit = 0; ///< largest budget to solve for; 0: what no recomputation needs
+    int slotCount = 500;                             ///< the memory limit of a chain in bytes is divided into so many
+    std::int64_t memoryLimit = 0;                    ///< largest budget to solve for; 0: what no recomputation needs
     std::int64_t tableLimit = std::int64_t(4) << 30; ///< B that the solver may take itself
-    SlotRounding rounding = SlotRounding::Up; ///< Down: makespans are lower bounds, schedules may not fit
-    int vectorBytes = 64; ///< widest vectors to use, where the processor has them
-    std::function<bool()> isCancelled = {}; ///< asked every few milliseconds at most; may be empty
+    SlotRounding rounding = SlotRounding::Up;        ///< Down: makespans are lower bounds, schedules may not fit
+    int vectorBytes = 64;                            ///< widest vectors to use, where the processor has them
+    std::function<bool()> isCancelled = {};          ///< asked every few milliseconds at most; may be empty
 };
 
 /// Least makespan within a budget (of everything, x_0 included, in the chain's units of memory).
@@ -73,9 +73,9 @@ public:
     /// minimum, which is named.
     Result<Schedule> schedule(std::int64_t budget) const;
 
-    std::int64_t slot() const; ///< the size of a slot in the chain's units of memory
-    bool isExact() const; ///< no size was rounded
-    std::int64_t tableBytes() const; ///< what the table keeps
+    std::int64_t slot() const;        ///< the size of a slot in the chain's units of memory
+    bool isExact() const;             ///< no size was rounded
+    std::int64_t tableBytes() const;  ///< what the table keeps
     std::int64_t solverBytes() const; ///< the most that solving took
 
 private:
@@ -86,8 +86,7 @@ private:
 /// Errors: chain.* (see checkChain), checkpoint.budget (the limit is too small for any schedule;
 /// names the least), checkpoint.size (before anything is allocated), checkpoint.slots,
 /// checkpoint.cancelled.
-Result<PersistentSolution> solvePersistent(const Chain& chain,
-                                           const PersistentSettings& settings = {});
+Result<PersistentSolution> solvePersistent(const Chain& chain, const PersistentSettings& settings = {});
 
 struct ExactSettings
 {

@@ -30,11 +30,9 @@ double quantumOf(const SlotChain& chain, double extraLimit)
 double ExactTable::extra(std::size_t segment, std::int64_t memory) const
 {
     const auto known = steps(segment);
-    const auto above =
-        std::upper_bound(known.begin(), known.end(), memory,
-                         [](std::int64_t m, const ExactStep& step) { return m < step.memory; });
-    return above == known.begin() ? std::numeric_limits<double>::infinity()
-                                  : seconds(std::prev(above)->extra);
+    const auto above = std::upper_bound(known.begin(), known.end(), memory,
+                                        [](std::int64_t m, const ExactStep& step) { return m < step.memory; });
+    return above == known.begin() ? std::numeric_limits<double>::infinity() : seconds(std::prev(above)->extra);
 }
 
 class ExactFilling
@@ -51,10 +49,7 @@ private:
         std::int64_t beyond = 0; ///< quanta beyond the fastest way
         std::int64_t saved = 0;
     };
-    std::int64_t quanta(double time) const
-    {
-        return std::int64_t(std::nearbyint(time / m_table.m_quantum));
-    }
+    std::int64_t quanta(double time) const { return std::int64_t(std::nearbyint(time / m_table.m_quantum)); }
     void findTwins();
     void solve(int s, int t);
     void save(int s, int t);
@@ -118,8 +113,8 @@ void ExactFilling::findTwins()
     std::vector<int> kinds; // equal stages have one
     std::vector<int> examples;
     for (int i = 0; i < count; ++i) {
-        const auto known = std::find_if(examples.begin(), examples.end(),
-                                        [&](int example) { return isSame(i, example); });
+        const auto known =
+            std::find_if(examples.begin(), examples.end(), [&](int example) { return isSame(i, example); });
         kinds.push_back(int(known - examples.begin()));
         if (known == examples.end())
             examples.push_back(i);
@@ -185,8 +180,7 @@ void ExactFilling::save(int s, int t)
             m_found.push_back({needed, way.beyond});
         else {
             for (const ExactStep& after : m_table.steps(m_segments(s + 1, t))) {
-                const ExactStep step{std::max(needed, after.memory + way.saved),
-                                     after.extra + way.beyond};
+                const ExactStep step{std::max(needed, after.memory + way.saved), after.extra + way.beyond};
                 if (step.memory > m_limits.memory)
                     break;
                 if (!m_found.empty() && m_found.back().memory == step.memory)
@@ -209,14 +203,13 @@ void ExactFilling::cut(int s, int j, int t, std::int64_t passing)
     if (after.empty() || before.empty())
         return;
     const std::int64_t passed = m_passed[j] - m_passed[s], kept = m_chain.values[j];
-    const auto useless = std::partition_point(
-        m_best.begin(), m_best.end(), [&](const ExactStep& step) { return step.extra > passed; });
+    const auto useless =
+        std::partition_point(m_best.begin(), m_best.end(), [&](const ExactStep& step) { return step.extra > passed; });
     const std::int64_t end = useless == m_best.end() ? m_limits.memory + 1 : useless->memory;
     std::int64_t memory = std::max({passing, after[0].memory + kept, before[0].memory});
     const auto last = [](std::span<const ExactStep> steps, std::int64_t at) {
-        const auto above = std::upper_bound(
-            steps.begin(), steps.end(), at,
-            [](std::int64_t m, const ExactStep& step) { return m < step.memory; });
+        const auto above = std::upper_bound(steps.begin(), steps.end(), at,
+                                            [](std::int64_t m, const ExactStep& step) { return m < step.memory; });
         return std::size_t(above - steps.begin()) - 1;
     };
     if (memory >= end)
@@ -245,18 +238,16 @@ void ExactFilling::cut(int s, int j, int t, std::int64_t passing)
 void ExactFilling::merge()
 {
     const std::int64_t start = m_found.front().memory;
-    auto one = std::partition_point(m_best.begin(), m_best.end(),
-                                    [&](const ExactStep& step) { return step.memory < start; });
+    auto one =
+        std::partition_point(m_best.begin(), m_best.end(), [&](const ExactStep& step) { return step.memory < start; });
     const auto kept = one;
-    std::int64_t least = kept == m_best.begin() ? std::numeric_limits<std::int64_t>::max()
-                                                : std::prev(kept)->extra;
+    std::int64_t least = kept == m_best.begin() ? std::numeric_limits<std::int64_t>::max() : std::prev(kept)->extra;
     auto other = m_found.begin();
     m_merged.clear();
     while (one != m_best.end() || other != m_found.end()) {
         const bool isOne = other == m_found.end()
             || (one != m_best.end()
-                && (one->memory < other->memory
-                    || (one->memory == other->memory && one->extra <= other->extra)));
+                && (one->memory < other->memory || (one->memory == other->memory && one->extra <= other->extra)));
         const ExactStep& step = isOne ? *one++ : *other++;
         if (step.extra >= least)
             continue;
@@ -268,8 +259,7 @@ void ExactFilling::merge()
     m_best.insert(m_best.end(), m_merged.begin(), m_merged.end());
 }
 
-std::optional<ExactTable> fillExact(const SlotChain& chain, double extraLimit,
-                                    const ExactLimits& limits)
+std::optional<ExactTable> fillExact(const SlotChain& chain, double extraLimit, const ExactLimits& limits)
 {
     ExactFilling filling(chain, extraLimit, limits);
     if (!filling.run())

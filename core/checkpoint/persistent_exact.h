@@ -43,10 +43,7 @@ public:
     /// Infinite below the first step.
     double extra(std::size_t segment, std::int64_t memory) const;
     double seconds(std::int64_t extra) const { return double(extra) * m_quantum; }
-    std::size_t bytes() const
-    {
-        return m_steps.capacity() * sizeof(ExactStep) + m_ranges.size() * sizeof(Range);
-    }
+    std::size_t bytes() const { return m_steps.capacity() * sizeof(ExactStep) + m_ranges.size() * sizeof(Range); }
 
 private:
     friend class ExactFilling;
@@ -62,14 +59,13 @@ private:
 
 struct ExactLimits
 {
-    std::int64_t memory = 0; ///< beside x_0; what needs more is left out
-    std::int64_t work = 0; ///< steps that may be looked at, some nanoseconds each
+    std::int64_t memory = 0;                ///< beside x_0; what needs more is left out
+    std::int64_t work = 0;                  ///< steps that may be looked at, some nanoseconds each
     std::function<bool()> isCancelled = {}; ///< asked now and then
 };
 
 /// The table of a chain in units of one (discretise(chain, 1)), all of whose extra times are at most
 /// `extraLimit`; nothing when the limit of work is passed, or it was cancelled.
-std::optional<ExactTable> fillExact(const SlotChain& chain, double extraLimit,
-                                    const ExactLimits& limits);
+std::optional<ExactTable> fillExact(const SlotChain& chain, double extraLimit, const ExactLimits& limits);
 
 } // namespace memscape::persistent

@@ -33,11 +33,8 @@ Filling<Cost>::Filling(const SlotChain& chain, const std::vector<Window>& window
 
 template <typename Cost> void Filling<Cost>::makeWays(const SlotChain& chain)
 {
-    const std::int32_t most =
-        std::min(m_top, std::numeric_limits<std::int32_t>::max() / 2); // two can be added
-    const auto capped = [&](std::int64_t size) {
-        return std::int32_t(std::min<std::int64_t>(size, most));
-    };
+    const std::int32_t most = std::min(m_top, std::numeric_limits<std::int32_t>::max() / 2); // two can be added
+    const auto capped = [&](std::int64_t size) { return std::int32_t(std::min<std::int64_t>(size, most)); };
     for (std::int64_t value : chain.values)
         m_values.push_back(capped(value));
     for (double passed : chain.passed)
@@ -47,8 +44,7 @@ template <typename Cost> void Filling<Cost>::makeWays(const SlotChain& chain)
         m_passing.push_back(capped(chain.neededToPass(s, s)));
         for (const SaveOption& option : chain.stages[s].options)
             m_ways.push_back({capped(option.saved), capped(option.saved + option.forwardOverhead),
-                              capped(option.saved + chain.values[s] + chain.values[s + 1]
-                                     + option.backwardOverhead),
+                              capped(option.saved + chain.values[s] + chain.values[s + 1] + option.backwardOverhead),
                               Cost(option.forward + option.backward - chain.fastest[s])});
     }
     m_waysOf.push_back(std::int32_t(m_ways.size()));
@@ -112,9 +108,8 @@ template <typename Cost> void Filling<Cost>::makeTiles(const SlotChain& chain)
             const std::int64_t free = std::min<std::int64_t>(m_top, passing + chain.values[t + 1]);
             known.first = std::min(known.first, window.first);
             known.free = std::max(known.free, std::int32_t(free));
-            known.settled = std::max(
-                known.settled,
-                std::int32_t(std::min<std::int64_t>(m_top, window.last + chain.values[s])));
+            known.settled =
+                std::max(known.settled, std::int32_t(std::min<std::int64_t>(m_top, window.last + chain.values[s])));
             known.furthest = t;
             passing = std::max(passing, chain.neededToPass(s, t));
         }
@@ -125,21 +120,19 @@ namespace {
 
 #if defined(__x86_64__)
 template <typename Cost>
-[[gnu::flatten, gnu::target("avx512f,avx512vl,avx512dq")]] void
-fillGroupAvx512(Filling<Cost>& filling, int group, std::int32_t block)
+[[gnu::flatten, gnu::target("avx512f,avx512vl,avx512dq")]] void fillGroupAvx512(Filling<Cost>& filling, int group,
+                                                                                std::int32_t block)
 {
     filling.template fillGroup<64 / sizeof(Cost), 4>(group, block);
 }
 template <typename Cost>
-[[gnu::flatten, gnu::target("avx2")]] void fillGroupAvx2(Filling<Cost>& filling, int group,
-                                                         std::int32_t block)
+[[gnu::flatten, gnu::target("avx2")]] void fillGroupAvx2(Filling<Cost>& filling, int group, std::int32_t block)
 {
     filling.template fillGroup<32 / sizeof(Cost), 2>(group, block);
 }
 #endif
 
-template <typename Cost>
-[[gnu::flatten]] void fillGroupAnywhere(Filling<Cost>& filling, int group, std::int32_t block)
+template <typename Cost> [[gnu::flatten]] void fillGroupAnywhere(Filling<Cost>& filling, int group, std::int32_t block)
 {
     filling.template fillGroup<16 / sizeof(Cost), 2>(group, block);
 }
@@ -150,8 +143,8 @@ template <typename Cost> using FillGroup = void (*)(Filling<Cost>&, int, std::in
 template <typename Cost> FillGroup<Cost> fillGroupHere([[maybe_unused]] int vectorBytes)
 {
 #if defined(__x86_64__)
-    const bool hasAvx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")
-        && __builtin_cpu_supports("avx512dq");
+    const bool hasAvx512 =
+        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     if (vectorBytes >= 64 && hasAvx512)
         return fillGroupAvx512<Cost>;
     if (vectorBytes >= 32 && __builtin_cpu_supports("avx2"))
@@ -163,8 +156,8 @@ template <typename Cost> FillGroup<Cost> fillGroupHere([[maybe_unused]] int vect
 } // namespace
 
 template <typename Cost>
-std::optional<CostTable<Cost>> fillCosts(const SlotChain& chain, const std::vector<Window>& windows,
-                                         std::int64_t top, const PersistentSettings& settings)
+std::optional<CostTable<Cost>> fillCosts(const SlotChain& chain, const std::vector<Window>& windows, std::int64_t top,
+                                         const PersistentSettings& settings)
 {
     const FillGroup<Cost> fillGroup = fillGroupHere<Cost>(settings.vectorBytes);
     Filling<Cost> filling(chain, windows, top);
@@ -178,9 +171,9 @@ std::optional<CostTable<Cost>> fillCosts(const SlotChain& chain, const std::vect
     return filling.take();
 }
 
-template std::optional<CostTable<std::int32_t>>
-fillCosts(const SlotChain&, const std::vector<Window>&, std::int64_t, const PersistentSettings&);
-template std::optional<CostTable<double>> fillCosts(const SlotChain&, const std::vector<Window>&,
-                                                    std::int64_t, const PersistentSettings&);
+template std::optional<CostTable<std::int32_t>> fillCosts(const SlotChain&, const std::vector<Window>&, std::int64_t,
+                                                          const PersistentSettings&);
+template std::optional<CostTable<double>> fillCosts(const SlotChain&, const std::vector<Window>&, std::int64_t,
+                                                    const PersistentSettings&);
 
 } // namespace memscape::persistent

@@ -32,17 +32,17 @@ template <typename Cost> struct alignas(64) Lanes
 template <typename Cost> struct Way
 {
     std::int32_t saved = 0;
-    std::int32_t forward = 0; ///< x̄ + its forward's overhead; y_{t+1} comes on top
+    std::int32_t forward = 0;  ///< x̄ + its forward's overhead; y_{t+1} comes on top
     std::int32_t backward = 0; ///< all that its backward needs
-    Cost beyond = 0; ///< time beyond the fastest way
+    Cost beyond = 0;           ///< time beyond the fastest way
 };
 
 /// What is known of a tile's segments together.
 struct Tile
 {
-    std::int32_t first = 0; ///< below, none can run
-    std::int32_t free = 0; ///< from here on all may pass all their stages
-    std::int32_t settled = 0; ///< from here on nothing is recomputed, in shifted rows neither
+    std::int32_t first = 0;    ///< below, none can run
+    std::int32_t free = 0;     ///< from here on all may pass all their stages
+    std::int32_t settled = 0;  ///< from here on nothing is recomputed, in shifted rows neither
     std::int32_t furthest = 0; ///< no j above can be better for any
     bool isCopied = false;     ///< its stages are those of the tile groupStages further on
 };
@@ -76,8 +76,7 @@ public:
     CostTable<Cost> take() { return std::move(m_table); }
 
     /// Rows of four tiles by four, beginning with the last, and their columns.
-    template <int Width, int Columns>
-    [[gnu::always_inline]] inline void fillGroup(int group, std::int32_t block);
+    template <int Width, int Columns> [[gnu::always_inline]] inline void fillGroup(int group, std::int32_t block);
 
 private:
     /// Tiles of one group are not done in the order of their rows, those of the next one are done.
@@ -87,10 +86,7 @@ private:
     void findCopies(const SlotChain& chain);
     bool isSameWindow(int s, int t) const;
     void placeCells();
-    std::size_t leftOf(int s, int t) const
-    {
-        return (m_padded.rowStart(s) + std::size_t(t)) * laneCount;
-    }
+    std::size_t leftOf(int s, int t) const { return (m_padded.rowStart(s) + std::size_t(t)) * laneCount; }
     std::size_t belowOf(int j, int t) const
     {
         return (std::size_t(t) * std::size_t(t + 1) / 2 + std::size_t(j)) * laneCount;
@@ -99,33 +95,24 @@ private:
     {
         return m_table.cells.get() + (segment.start + std::size_t(m));
     }
-    Tile& tile(int i, int j)
-    {
-        return m_tiles[std::size_t(i) * std::size_t(m_tileCount) + std::size_t(j)];
-    }
+    Tile& tile(int i, int j) { return m_tiles[std::size_t(i) * std::size_t(m_tileCount) + std::size_t(j)]; }
 
     [[gnu::always_inline]] inline Place<Cost> placeOf(int i, int j);
     template <int Width, int Columns>
-    [[gnu::always_inline]] inline void fillTile(int i, int j, std::int32_t block,
-                                                Recent<Cost>* recent);
-    [[gnu::always_inline]] inline Cost begin(const Place<Cost>& place, std::int32_t block,
-                                             Cost* least);
+    [[gnu::always_inline]] inline void fillTile(int i, int j, std::int32_t block, Recent<Cost>* recent);
+    [[gnu::always_inline]] inline Cost begin(const Place<Cost>& place, std::int32_t block, Cost* least);
     template <int Width>
-    [[gnu::always_inline]] inline void combineEdges(const Place<Cost>& place, int r, int c,
-                                                    Cost* least);
-    [[gnu::always_inline]] inline void combineGuarded(const Place<Cost>& place, int r, int c,
-                                                      std::int32_t block, Cost* least);
+    [[gnu::always_inline]] inline void combineEdges(const Place<Cost>& place, int r, int c, Cost* least);
+    [[gnu::always_inline]] inline void combineGuarded(const Place<Cost>& place, int r, int c, std::int32_t block,
+                                                      Cost* least);
     template <int Width>
-    [[gnu::always_inline]] inline void save(const Place<Cost>& place, int r, int c,
-                                            std::int32_t block, const Recent<Cost>& next,
-                                            Cost* least);
+    [[gnu::always_inline]] inline void save(const Place<Cost>& place, int r, int c, std::int32_t block,
+                                            const Recent<Cost>& next, Cost* least);
     template <int Width>
-    [[gnu::always_inline]] inline void finish(const Place<Cost>& place, int r, int c,
-                                              std::int32_t block, Recent<Cost>& recent,
-                                              const Cost* least);
+    [[gnu::always_inline]] inline void finish(const Place<Cost>& place, int r, int c, std::int32_t block,
+                                              Recent<Cost>& recent, const Cost* least);
     [[gnu::always_inline]] inline void copyLanes(const Place<Cost>& place, int r, int c, Cost* least) const;
-    [[gnu::always_inline]] inline const Cost* read(const Segment& segment, std::int32_t from,
-                                                   Cost* edge) const;
+    [[gnu::always_inline]] inline const Cost* read(const Segment& segment, std::int32_t from, Cost* edge) const;
 
     const std::vector<Window>& m_windows;
     Segments m_segments;
@@ -134,9 +121,9 @@ private:
     int m_tileCount;
     std::int32_t m_top;
     CostTable<Cost> m_table;
-    std::vector<std::int32_t> m_values; ///< x_i, L + 2
+    std::vector<std::int32_t> m_values;  ///< x_i, L + 2
     std::vector<std::int32_t> m_passing; ///< per stage i: x_{i+1} + overhead of passing it
-    std::vector<Cost> m_passed; ///< p_j
+    std::vector<Cost> m_passed;          ///< p_j
     std::vector<Way<Cost>> m_ways;
     std::vector<std::int32_t> m_waysOf; ///< stage s has ways m_waysOf[s] … m_waysOf[s+1]−1
     std::vector<Tile> m_tiles;

@@ -11,16 +11,13 @@ namespace memscape::persistent {
 
 /// e(segment, from …) of a block's lanes, zero above the window: in the table, or, at its edges,
 /// put into `edge`.
-template <typename Cost>
-const Cost* Filling<Cost>::read(const Segment& segment, std::int32_t from, Cost* edge) const
+template <typename Cost> const Cost* Filling<Cost>::read(const Segment& segment, std::int32_t from, Cost* edge) const
 {
     if (from >= segment.first && from + laneCount <= segment.last)
         return cellsOf(segment, from);
     for (int lane = 0; lane < laneCount; ++lane) {
         const std::int32_t m = from + lane;
-        edge[lane] = m >= segment.last ? Cost(0)
-            : m >= segment.first       ? *cellsOf(segment, m)
-                                       : infeasible<Cost>;
+        edge[lane] = m >= segment.last ? Cost(0) : m >= segment.first ? *cellsOf(segment, m) : infeasible<Cost>;
     }
     return edge;
 }
@@ -37,14 +34,12 @@ template <typename Cost> Place<Cost> Filling<Cost>::placeOf(int i, int j)
         place.below[k] = m_below + belowOf(0, place.t + k);
     }
     for (int k = 0; k <= tileSize; ++k)
-        place.segments[k] =
-            m_segment.data() + m_segments.rowStart(std::min(place.s + k, m_stageCount - 1));
+        place.segments[k] = m_segment.data() + m_segments.rowStart(std::min(place.s + k, m_stageCount - 1));
     return place;
 }
 
 /// What the block below ends with holds for every lane. Answers the most of all.
-template <typename Cost>
-Cost Filling<Cost>::begin(const Place<Cost>& place, std::int32_t block, Cost* least)
+template <typename Cost> Cost Filling<Cost>::begin(const Place<Cost>& place, std::int32_t block, Cost* least)
 {
     Cost most = 0;
     for (int r = 0; r < tileSize; ++r) {
@@ -53,8 +48,7 @@ Cost Filling<Cost>::begin(const Place<Cost>& place, std::int32_t block, Cost* le
             Cost before = infeasible<Cost>;
             if (s <= t && c < place.columns) {
                 const Segment& segment = place.segments[r][t];
-                const Cost* cells =
-                    cellsOf(segment, std::clamp(block, segment.first, segment.last));
+                const Cost* cells = cellsOf(segment, std::clamp(block, segment.first, segment.last));
                 __builtin_prefetch(cells, 1);
                 __builtin_prefetch(cells + laneCount - 1, 1);
                 before = place.left[r][t * laneCount + laneCount - 1];
@@ -84,14 +78,12 @@ void Filling<Cost>::combineEdges(const Place<Cost>& place, int r, int c, Cost* l
 
 /// Every j of a segment, as far as the block's memory lets it pass that many stages.
 template <typename Cost>
-void Filling<Cost>::combineGuarded(const Place<Cost>& place, int r, int c, std::int32_t block,
-                                   Cost* least)
+void Filling<Cost>::combineGuarded(const Place<Cost>& place, int r, int c, std::int32_t block, Cost* least)
 {
     const int s = place.s + r, t = place.t + c;
     std::int64_t passing = 0;
     for (int j = s + 1; j <= t; ++j) {
-        passing =
-            std::max(passing, std::int64_t(m_passing[j - 1]) + (j - 1 == s ? 0 : m_values[j - 1]));
+        passing = std::max(passing, std::int64_t(m_passing[j - 1]) + (j - 1 == s ? 0 : m_values[j - 1]));
         const std::int64_t enough = passing + m_values[t + 1] - block;
         if (enough >= laneCount)
             return;
@@ -104,8 +96,8 @@ void Filling<Cost>::combineGuarded(const Place<Cost>& place, int r, int c, std::
 
 template <typename Cost>
 template <int Width>
-void Filling<Cost>::save(const Place<Cost>& place, int r, int c, std::int32_t block,
-                         const Recent<Cost>& next, Cost* least)
+void Filling<Cost>::save(const Place<Cost>& place, int r, int c, std::int32_t block, const Recent<Cost>& next,
+                         Cost* least)
 {
     const int s = place.s + r, t = place.t + c;
     alignas(64) Cost edge[laneCount] = {};
@@ -131,8 +123,8 @@ void Filling<Cost>::save(const Place<Cost>& place, int r, int c, std::int32_t bl
 
 template <typename Cost>
 template <int Width>
-void Filling<Cost>::finish(const Place<Cost>& place, int r, int c, std::int32_t block,
-                           Recent<Cost>& recent, const Cost* least)
+void Filling<Cost>::finish(const Place<Cost>& place, int r, int c, std::int32_t block, Recent<Cost>& recent,
+                           const Cost* least)
 {
     const int s = place.s + r, t = place.t + c;
     const Segment& segment = place.segments[r][t];
@@ -144,8 +136,8 @@ void Filling<Cost>::finish(const Place<Cost>& place, int r, int c, std::int32_t 
     if (block >= segment.first && block + laneCount <= segment.last) {
         copy<Cost, Width>(cellsOf(segment, block), recent.lanes + laneCount);
     } else {
-        for (std::int32_t lane = std::max(0, segment.first - block);
-             lane < std::min(laneCount, segment.last - block); ++lane)
+        for (std::int32_t lane = std::max(0, segment.first - block); lane < std::min(laneCount, segment.last - block);
+             ++lane)
             *cellsOf(segment, block + lane) = extra[lane];
     }
     recent.row = s;
@@ -160,8 +152,7 @@ void Filling<Cost>::finish(const Place<Cost>& place, int r, int c, std::int32_t 
 }
 
 /// What finish() made of the same segment further on.
-template <typename Cost>
-void Filling<Cost>::copyLanes(const Place<Cost>& place, int r, int c, Cost* least) const
+template <typename Cost> void Filling<Cost>::copyLanes(const Place<Cost>& place, int r, int c, Cost* least) const
 {
     const Cost* const extra = m_left + leftOf(place.s + r + groupStages, place.t + c + groupStages);
     const Cost passed = m_passed[place.s + r];
@@ -194,8 +185,7 @@ void Filling<Cost>::fillTile(int i, int j, std::int32_t block, Recent<Cost>* rec
     if (isFree && i < j) {
         const int end = std::min(place.t, known.furthest) + 1;
         for (int c = 0; c < tileSize; c += Columns)
-            combine<Cost, Width, Columns>(least + c * laneCount, place.left, place.below + c,
-                                          place.s + tileSize, end);
+            combine<Cost, Width, Columns>(least + c * laneCount, place.left, place.below + c, place.s + tileSize, end);
     }
     for (int r = place.rows - 1; r >= 0; --r) {
         for (int c = i == j ? r : 0; c < place.columns; ++c) {
@@ -210,9 +200,7 @@ void Filling<Cost>::fillTile(int i, int j, std::int32_t block, Recent<Cost>* rec
     }
 }
 
-template <typename Cost>
-template <int Width, int Columns>
-void Filling<Cost>::fillGroup(int group, std::int32_t block)
+template <typename Cost> template <int Width, int Columns> void Filling<Cost>::fillGroup(int group, std::int32_t block)
 {
     const int begin = group * tileSize, end = std::min(begin + tileSize, m_tileCount);
     for (int j = begin; j < m_tileCount; ++j) {

@@ -49,14 +49,11 @@ Result<std::int64_t> Table::slotsOf(std::int64_t budget) const
     const std::int64_t m = std::min(budget / chain.slot - chain.values[0], top - 1);
     if (budget > 0 && m >= first)
         return m;
-    const std::int64_t minimum =
-        std::min((first + chain.values[0]) * chain.slot, withoutRecomputation);
+    const std::int64_t minimum = std::min((first + chain.values[0]) * chain.slot, withoutRecomputation);
     return fail(
         "checkpoint.budget",
-        fmt::format("no persistent schedule fits in {}: the least is {}{}", budget, minimum,
-                    isBytes ? " B" : ""),
-        chain.slot > 1 ? fmt::format(
-            "sizes are rounded up to slots of {} B; more slots need a little less", chain.slot)
+        fmt::format("no persistent schedule fits in {}: the least is {}{}", budget, minimum, isBytes ? " B" : ""),
+        chain.slot > 1 ? fmt::format("sizes are rounded up to slots of {} B; more slots need a little less", chain.slot)
                        : "",
         "budget");
 }

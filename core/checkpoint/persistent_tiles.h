@@ -33,16 +33,14 @@ template <typename Cost, int Width> struct Vector
 
 template <typename Cost, int Width> struct Unaligned
 {
-    typedef Cost Type
-        __attribute__((vector_size(Width * sizeof(Cost)), aligned(sizeof(Cost)), may_alias));
+    typedef Cost Type __attribute__((vector_size(Width * sizeof(Cost)), aligned(sizeof(Cost)), may_alias));
     Type vector;
 };
 
 /// least[r][c][·] = min(least[r][c][·], left[r][(j−1)·laneCount + ·] + below[c][j·laneCount + ·])
 /// over begin ≤ j < end, for four r and `Columns` c.
 template <typename Cost, int Width, int Columns>
-[[gnu::always_inline]] inline void combine(Cost* least, Cost* const* left, Cost* const* below,
-                                           int begin, int end)
+[[gnu::always_inline]] inline void combine(Cost* least, Cost* const* left, Cost* const* below, int begin, int end)
 {
     using V = typename Vector<Cost, Width>::Type;
     for (int part = 0; part < laneCount; part += Width) {
@@ -51,18 +49,16 @@ template <typename Cost, int Width, int Columns>
         for (int r = 0; r < tileSize; ++r) {
 #pragma GCC unroll 4
             for (int c = 0; c < Columns; ++c)
-                sums[r][c] =
-                    *reinterpret_cast<const V*>(least + (r * tileSize + c) * laneCount + part);
+                sums[r][c] = *reinterpret_cast<const V*>(least + (r * tileSize + c) * laneCount + part);
         }
         const Cost* const l0 = left[0] + part - laneCount;
         const Cost* const l1 = left[1] + part - laneCount;
         const Cost* const l2 = left[2] + part - laneCount;
         const Cost* const l3 = left[3] + part - laneCount;
-        for (std::ptrdiff_t at = std::ptrdiff_t(begin) * laneCount;
-             at < std::ptrdiff_t(end) * laneCount; at += laneCount) {
-            const V rows[tileSize] = {
-                *reinterpret_cast<const V*>(l0 + at), *reinterpret_cast<const V*>(l1 + at),
-                *reinterpret_cast<const V*>(l2 + at), *reinterpret_cast<const V*>(l3 + at)};
+        for (std::ptrdiff_t at = std::ptrdiff_t(begin) * laneCount; at < std::ptrdiff_t(end) * laneCount;
+             at += laneCount) {
+            const V rows[tileSize] = {*reinterpret_cast<const V*>(l0 + at), *reinterpret_cast<const V*>(l1 + at),
+                                      *reinterpret_cast<const V*>(l2 + at), *reinterpret_cast<const V*>(l3 + at)};
 #pragma GCC unroll 4
             for (int c = 0; c < Columns; ++c) {
                 const V column = *reinterpret_cast<const V*>(below[c] + at + part);
@@ -84,8 +80,7 @@ template <typename Cost, int Width, int Columns>
 
 /// The same for one segment.
 template <typename Cost, int Width>
-[[gnu::always_inline]] inline void combineOne(Cost* least, const Cost* left, const Cost* below,
-                                              int begin, int end)
+[[gnu::always_inline]] inline void combineOne(Cost* least, const Cost* left, const Cost* below, int begin, int end)
 {
     using V = typename Vector<Cost, Width>::Type;
     for (int part = 0; part < laneCount; part += Width) {
@@ -100,8 +95,7 @@ template <typename Cost, int Width>
 }
 
 /// to[·] = from[·] + by, and infeasible where from[·] is.
-template <typename Cost, int Width>
-[[gnu::always_inline]] inline void shift(Cost* to, const Cost* from, Cost by)
+template <typename Cost, int Width> [[gnu::always_inline]] inline void shift(Cost* to, const Cost* from, Cost by)
 {
     using V = typename Vector<Cost, Width>::Type;
     for (int part = 0; part < laneCount; part += Width) {
@@ -111,8 +105,7 @@ template <typename Cost, int Width>
     }
 }
 
-template <typename Cost, int Width>
-[[gnu::always_inline]] inline void copy(Cost* to, const Cost* from)
+template <typename Cost, int Width> [[gnu::always_inline]] inline void copy(Cost* to, const Cost* from)
 {
     for (int part = 0; part < laneCount; part += Width)
         reinterpret_cast<Unaligned<Cost, Width>*>(to + part)->vector =
@@ -120,8 +113,7 @@ template <typename Cost, int Width>
 }
 
 /// least[·] = min(least[·], from[·] + by)
-template <typename Cost, int Width>
-[[gnu::always_inline]] inline void leastOf(Cost* least, const Cost* from, Cost by)
+template <typename Cost, int Width> [[gnu::always_inline]] inline void leastOf(Cost* least, const Cost* from, Cost by)
 {
     using V = typename Vector<Cost, Width>::Type;
     for (int part = 0; part < laneCount; part += Width) {
@@ -141,8 +133,7 @@ template <typename Cost> struct Recent
 };
 
 /// The lanes of m − back in `to`, 0 ≤ back ≤ laneCount.
-template <typename Cost, int Width>
-[[gnu::always_inline]] inline void readBack(Cost* to, const Cost* recent, int back)
+template <typename Cost, int Width> [[gnu::always_inline]] inline void readBack(Cost* to, const Cost* recent, int back)
 {
 #if defined(__clang__) // its shuffles need constants
     __builtin_memcpy(to, recent + laneCount - back, laneCount * sizeof(Cost));
@@ -154,8 +145,7 @@ template <typename Cost, int Width>
     for (int lane = 0; lane < Width; ++lane)
         indices[lane] = lane + (laneCount - back) % Width;
     for (int part = 0; part < laneCount; part += Width) {
-        const V* from =
-            reinterpret_cast<const V*>(recent + (laneCount - back) / Width * Width + part);
+        const V* from = reinterpret_cast<const V*>(recent + (laneCount - back) / Width * Width + part);
         *reinterpret_cast<V*>(to + part) = __builtin_shuffle(from[0], from[1], indices);
     }
 #endif

@@ -33,8 +33,7 @@ public:
     explicit TableWalk(const Table& table)
         : m_table(table)
         , m_chain(table.chain)
-    {
-    }
+    { }
 
     Schedule run(std::int64_t m)
     {
@@ -74,13 +73,11 @@ Choice TableWalk::choose(int s, int t, std::int64_t m) const
         if (extra < best.extra)
             best = {extra, k, -1};
     }
-    for (int j = s + 1; j <= t && m >= m_chain.values[t + 1] + m_chain.neededToPass(s, j - 1);
-         ++j) {
+    for (int j = s + 1; j <= t && m >= m_chain.values[t + 1] + m_chain.neededToPass(s, j - 1); ++j) {
         const double passed = m_chain.passed[j] - m_chain.passed[s];
         if (passed >= best.extra)
             break; // it only grows
-        const double extra =
-            passed + (m_table.extra(j, t, m - m_chain.values[j]) + m_table.extra(s, j - 1, m));
+        const double extra = passed + (m_table.extra(j, t, m - m_chain.values[j]) + m_table.extra(s, j - 1, m));
         if (extra < best.extra)
             best = {extra, 0, j};
     }
@@ -111,8 +108,7 @@ void TableWalk::save(int s, int t, std::int64_t m, int option)
 void TableWalk::cut(int s, int t, std::int64_t m, int kept)
 {
     for (int i = s; i < kept; ++i)
-        m_schedule.push_back(
-            {i == s ? OperationKind::ForwardKeep : OperationKind::ForwardDrop, i, 0});
+        m_schedule.push_back({i == s ? OperationKind::ForwardKeep : OperationKind::ForwardDrop, i, 0});
     m_tasks.push_back({true, {}, s, kept - 1, m});
     m_tasks.push_back({true, {}, kept, t, m - m_chain.values[kept]});
 }

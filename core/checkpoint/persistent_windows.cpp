@@ -15,8 +15,7 @@ std::int64_t leastBackward(const SlotChain& chain, int i)
 {
     std::int64_t least = unbounded;
     for (const SaveOption& option : chain.stages[i].options)
-        least = std::min(
-            least, chain.values[i] + chain.values[i + 1] + option.saved + option.backwardOverhead);
+        least = std::min(least, chain.values[i] + chain.values[i + 1] + option.saved + option.backwardOverhead);
     return least;
 }
 
@@ -25,8 +24,7 @@ std::int64_t leastForward(const SlotChain& chain, int s, int i)
 {
     std::int64_t least = chain.neededToPass(s, i);
     for (const SaveOption& option : chain.stages[i].options)
-        least =
-            std::min(least, (i == s ? 0 : chain.values[i]) + option.saved + option.forwardOverhead);
+        least = std::min(least, (i == s ? 0 : chain.values[i]) + option.saved + option.forwardOverhead);
     return least;
 }
 

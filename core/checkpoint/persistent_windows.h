@@ -20,15 +20,11 @@ class Segments
 public:
     explicit Segments(int end)
         : m_count(std::size_t(end) + 1)
-    {
-    }
+    { }
     std::size_t size() const { return m_count * (m_count + 1) / 2; }
     std::size_t operator()(int s, int t) const { return rowStart(s) + std::size_t(t); }
     /// `rowStart(s) + t` is segment s … t.
-    std::size_t rowStart(int s) const
-    {
-        return std::size_t(s) * m_count - std::size_t(s) * std::size_t(s + 1) / 2;
-    }
+    std::size_t rowStart(int s) const { return std::size_t(s) * m_count - std::size_t(s) * std::size_t(s + 1) / 2; }
 
 private:
     std::size_t m_count;

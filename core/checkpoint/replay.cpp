@@ -14,8 +14,12 @@ class Machine
 {
 public:
     explicit Machine(const Chain& chain)
-        : m_chain(chain), m_value(chain.values.size()), m_saved(chain.values.size(), -1),
-          m_ran(chain.stages.size()), m_next(chain.length()), m_resident(chain.values[0])
+        : m_chain(chain)
+        , m_value(chain.values.size())
+        , m_saved(chain.values.size(), -1)
+        , m_ran(chain.stages.size())
+        , m_next(chain.length())
+        , m_resident(chain.values[0])
     {
         m_value[0] = true;
     }
@@ -42,11 +46,11 @@ private:
     Result<void> discard(const ChainOperation& operation);
 
     const Chain& m_chain;
-    std::vector<bool> m_value;     ///< x_i alone, not inside x̄_i
-    std::vector<int> m_saved;      ///< x̄_i
-    std::vector<bool> m_ran;       ///< stage i has run forward
-    int m_next;                    ///< the next backward is of stage m_next - 1
-    bool m_hasGradient = false;    ///< the loss has run: y_{m_next} is there
+    std::vector<bool> m_value;  ///< x_i alone, not inside x̄_i
+    std::vector<int> m_saved;   ///< x̄_i
+    std::vector<bool> m_ran;    ///< stage i has run forward
+    int m_next;                 ///< the next backward is of stage m_next - 1
+    bool m_hasGradient = false; ///< the loss has run: y_{m_next} is there
     std::int64_t m_resident;
     Replay m_replay;
 };

@@ -16,9 +16,9 @@ namespace memscape {
 
 struct ReplayStep
 {
-    double begin = 0, end = 0;   ///< time
-    std::int64_t during = 0;     ///< memory while it runs, overhead included
-    std::int64_t after = 0;      ///< resident when it has ended
+    double begin = 0, end = 0;    ///< time
+    std::int64_t during = 0;      ///< memory while it runs, overhead included
+    std::int64_t after = 0;       ///< resident when it has ended
     bool isRecomputation = false; ///< a forward of a stage that ran before
 };
 
@@ -27,8 +27,8 @@ struct Replay
     std::vector<ReplayStep> steps; ///< one per operation
     std::int64_t peak = 0;
     double makespan = 0;
-    std::int64_t forwards = 0;     ///< forward executions of any kind
-    std::int64_t recomputed = 0;   ///< forwards − L
+    std::int64_t forwards = 0;   ///< forward executions of any kind
+    std::int64_t recomputed = 0; ///< forwards − L
 };
 
 /// Errors: schedule.invalid, place "operation N", when something an operation needs is not there, an option

@@ -25,15 +25,13 @@ class Writer
 public:
     explicit Writer(int length)
         : m_length(length)
-    {
-    }
+    { }
 
     /// x_first stays, x_{first + steps} appears.
     void advance(int first, int steps)
     {
         for (int i = first; i < first + steps; ++i)
-            m_schedule.push_back(
-                {i == first ? OperationKind::ForwardKeep : OperationKind::ForwardDrop, i, 0});
+            m_schedule.push_back({i == first ? OperationKind::ForwardKeep : OperationKind::ForwardDrop, i, 0});
     }
     void save(int stage)
     {
@@ -66,21 +64,15 @@ int split(std::int64_t steps, std::int64_t slots)
     const auto beta = [](std::int64_t s, std::int64_t repetitions) {
         return s < 0 || repetitions < 0 ? 0 : binomial(s + repetitions, s);
     };
-    const std::int64_t lowest =
-        std::max({beta(slots, r - 2), steps - beta(slots - 1, r), std::int64_t(1)});
-    const std::int64_t highest =
-        std::min({beta(slots, r - 1), steps - beta(slots - 1, r - 1), steps - 1});
-    return int(std::min(std::max(steps - beta(slots - 1, r - 1) - beta(slots - 2, r - 1), lowest),
-                        highest));
+    const std::int64_t lowest = std::max({beta(slots, r - 2), steps - beta(slots - 1, r), std::int64_t(1)});
+    const std::int64_t highest = std::min({beta(slots, r - 1), steps - beta(slots - 1, r - 1), steps - 1});
+    return int(std::min(std::max(steps - beta(slots - 1, r - 1) - beta(slots - 2, r - 1), lowest), highest));
 }
 
 Error tooLong(std::int64_t forwards)
 {
-    return {
-        "chain.length",
-        fmt::format("the schedule has {} forwards, more than {}", forwards, slotForwardLimit),
-        "budget",
-        "give more slots (they cut the forwards), join neighbouring stages, or take strategy=sqrt"};
+    return {"chain.length", fmt::format("the schedule has {} forwards, more than {}", forwards, slotForwardLimit),
+            "budget", "give more slots (they cut the forwards), join neighbouring stages, or take strategy=sqrt"};
 }
 
 } // namespace
@@ -165,8 +157,7 @@ int MixedTable::bestSplit(int steps, int slots) const
     std::int64_t least = 1 + total(steps - 1, slots - 1);
     for (int j = 1; j < steps; ++j) {
         const std::int64_t forwards = j + total(j, slots) + total(steps - j, slots - 1);
-        if (forwards < least
-            || (forwards == least && best == 0)) { // a state is smaller than all of a step
+        if (forwards < least || (forwards == least && best == 0)) { // a state is smaller than all of a step
             best = j;
             least = forwards;
         }
@@ -178,11 +169,10 @@ Result<MixedTable> MixedTable::make(int length, std::int64_t slots)
 {
     const std::int64_t used = std::min<std::int64_t>(slots, length);
     if (std::int64_t(length) * length > mixedWorkLimit / used)
-        return fail("chain.length",
-                    fmt::format("the table of {} steps × {} slots takes more than {} steps", length,
-                                used, mixedWorkLimit),
-                    "give fewer slots, join neighbouring stages, or take strategy=revolve",
-                    "chain");
+        return fail(
+            "chain.length",
+            fmt::format("the table of {} steps × {} slots takes more than {} steps", length, used, mixedWorkLimit),
+            "give fewer slots, join neighbouring stages, or take strategy=revolve", "chain");
     return MixedTable(length, int(used));
 }
 

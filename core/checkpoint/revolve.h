@@ -31,7 +31,7 @@ struct SlotPlan
 {
     Schedule schedule;
     std::int64_t forwards = 0; ///< executions of any kind
-    std::int64_t writes = 0; ///< states put into slots, x_0 included (Revolve)
+    std::int64_t writes = 0;   ///< states put into slots, x_0 included (Revolve)
 };
 
 /// r and p of the closed form. length ≥ 1, slotCount ≥ 1.

@@ -7,8 +7,8 @@ namespace memscape {
 
 std::string_view operationText(OperationKind kind)
 {
-    constexpr std::array<std::string_view, 7> texts{"forward-keep", "forward-drop", "forward-save", "loss", "backward",
-                                                    "discard-value", "discard-saved"};
+    constexpr std::array<std::string_view, 7> texts{"forward-keep", "forward-drop",  "forward-save", "loss",
+                                                    "backward",     "discard-value", "discard-saved"};
     return texts[std::size_t(kind)];
 }
 

@@ -32,9 +32,8 @@ std::int64_t commonDivisor(const Chain& chain)
     for (const Stage& stage : chain.stages) {
         divisor = std::gcd(divisor, stage.forwardOverhead);
         for (const SaveOption& option : stage.options)
-            divisor = std::gcd(
-                divisor,
-                std::gcd(option.saved, std::gcd(option.forwardOverhead, option.backwardOverhead)));
+            divisor =
+                std::gcd(divisor, std::gcd(option.saved, std::gcd(option.forwardOverhead, option.backwardOverhead)));
     }
     return std::max<std::int64_t>(1, divisor);
 }
@@ -44,8 +43,7 @@ std::int64_t commonDivisor(const Chain& chain)
 std::int64_t SlotChain::neededToSave(int s, int t, const SaveOption& option) const
 {
     return option.saved
-        + std::max(values[t + 1] + option.forwardOverhead,
-                   values[s] + values[s + 1] + option.backwardOverhead);
+        + std::max(values[t + 1] + option.forwardOverhead, values[s] + values[s + 1] + option.backwardOverhead);
 }
 
 std::int64_t SlotChain::neededToPass(int s, int i) const
@@ -58,8 +56,7 @@ SlotNeed SlotChain::neededToSaveFastest(int s, int t, std::int64_t after) const
     SlotNeed least{std::numeric_limits<std::int64_t>::max(), 0};
     const std::vector<SaveOption>& options = stages[s].options;
     for (int k = 0; k < int(options.size()); ++k) {
-        const std::int64_t needed =
-            std::max(neededToSave(s, t, options[k]), options[k].saved + after);
+        const std::int64_t needed = std::max(neededToSave(s, t, options[k]), options[k].saved + after);
         if (options[k].forward + options[k].backward == fastest[s] && needed < least.size)
             least = {needed, k};
     }
@@ -71,10 +68,9 @@ bool SlotChain::hasWholeTimes() const
     const auto isWhole = [](double time) { return time == std::floor(time); };
     return std::all_of(stages.begin(), stages.end(), [&](const Stage& stage) {
         return isWhole(stage.forward)
-            && std::all_of(stage.options.begin(), stage.options.end(),
-                           [&](const SaveOption& option) {
-                               return isWhole(option.forward) && isWhole(option.backward);
-                           });
+            && std::all_of(stage.options.begin(), stage.options.end(), [&](const SaveOption& option) {
+                   return isWhole(option.forward) && isWhole(option.backward);
+               });
     });
 }
 
@@ -91,8 +87,7 @@ SlotChain discretise(const Chain& chain, std::int64_t slot, SlotRounding roundin
     slots.values = chain.values;
     slots.values.push_back(0);
     slots.stages = chain.stages;
-    slots.stages.push_back(
-        Stage{"loss", 0, 0, {SaveOption{"loss", 0, chain.lossTime, 0, 0, chain.lossOverhead}}});
+    slots.stages.push_back(Stage{"loss", 0, 0, {SaveOption{"loss", 0, chain.lossTime, 0, 0, chain.lossOverhead}}});
     slots.passed.push_back(0);
     for (std::int64_t& value : slots.values)
         divide(value, slot, rounding);

@@ -16,13 +16,13 @@ struct SlotNeed
 
 struct SlotChain
 {
-    int end = 0; ///< L: the loss is stage `end`
-    std::int64_t slot = 1; ///< the chain's units of memory in a slot
+    int end = 0;                      ///< L: the loss is stage `end`
+    std::int64_t slot = 1;            ///< the chain's units of memory in a slot
     std::vector<std::int64_t> values; ///< L + 2: the size of x_i and y_i, 0 for i = L + 1
-    std::vector<Stage> stages; ///< L + 1
-    std::vector<double> fastest; ///< L + 1: min over the ways of forward + backward
-    std::vector<double> passed; ///< L + 2: Σ_{i<j} of plain forward times
-    double base = 0; ///< Σ fastest: nothing is recomputed
+    std::vector<Stage> stages;        ///< L + 1
+    std::vector<double> fastest;      ///< L + 1: min over the ways of forward + backward
+    std::vector<double> passed;       ///< L + 2: Σ_{i<j} of plain forward times
+    double base = 0;                  ///< Σ fastest: nothing is recomputed
 
     /// Every time is a whole number.
     bool hasWholeTimes() const;

@@ -60,22 +60,18 @@ bool sameMemory(const Device& device, const GpuAttributes& attributes)
     const MemoryLevel* dram = device.dram();
     if (!dram)
         return true;
-    const double reported =
-        device.sharesHostMemory ? attributes.memoryBytes : reportedBandwidth(attributes);
-    const double listed =
-        device.sharesHostMemory ? dram->capacity.value : dram->bandwidth.value;
+    const double reported = device.sharesHostMemory ? attributes.memoryBytes : reportedBandwidth(attributes);
+    const double listed = device.sharesHostMemory ? dram->capacity.value : dram->bandwidth.value;
     return !(reported > 0) || std::abs(reported / listed - 1) < 0.2;
 }
 
 bool sameProduct(const Device& device, const GpuAttributes& attributes)
 {
     const std::string wanted = lowered(trimmed(attributes.name));
-    return std::any_of(device.productNames.begin(), device.productNames.end(),
-                       [&](const std::string& product) {
-                           const std::string known = lowered(product);
-                           return (wanted == known && sameMemory(device, attributes))
-                               || wanted.rfind(known + " mig ", 0) == 0;
-                       });
+    return std::any_of(device.productNames.begin(), device.productNames.end(), [&](const std::string& product) {
+        const std::string known = lowered(product);
+        return (wanted == known && sameMemory(device, attributes)) || wanted.rfind(known + " mig ", 0) == 0;
+    });
 }
 
 void derive(Sourced& value, double factor, const std::string& why)
@@ -97,8 +93,7 @@ void derive(std::optional<Sourced>& value, double factor, const std::string& why
 
 bool ownedByUnit(const MemoryLevel& level)
 {
-    return level.kind == LevelKind::Registers || level.kind == LevelKind::Scratchpad
-        || level.id == "L1";
+    return level.kind == LevelKind::Registers || level.kind == LevelKind::Scratchpad || level.id == "L1";
 }
 
 void scaleBandwidths(MemoryLevel& level, double factor, const std::string& why)
@@ -233,10 +228,9 @@ void deriveRates(Device& device, const Architecture& architecture, bool known, b
 {
     if (!known) {
         std::erase_if(device.rates, [](const auto& entry) { return entry.first != "fp32"; });
-        device.notes.push_back(
-            fmt::format("compute capability {} is not in the table: tensor rates "
-                        "are unknown, the rest is as for {}.{}",
-                        device.computeCapability, architecture.major, architecture.minor));
+        device.notes.push_back(fmt::format("compute capability {} is not in the table: tensor rates "
+                                           "are unknown, the rest is as for {}.{}",
+                                           device.computeCapability, architecture.major, architecture.minor));
     }
     for (auto& [name, rate] : device.rates) {
         rate.exception.clear();
@@ -246,8 +240,7 @@ void deriveRates(Device& device, const Architecture& architecture, bool known, b
         rate.flops = {device.units * rate.fmaPerClockPerUnit * 2 * device.clock.value,
                       known ? Evidence::Derived : Evidence::Unverified,
                       fmt::format("{} SMs × {} FMA per clock × 2 × {}", device.units,
-                                  numberText(rate.fmaPerClockPerUnit),
-                                  quantityText(device.clock.value, Unit::Hertz)),
+                                  numberText(rate.fmaPerClockPerUnit), quantityText(device.clock.value, Unit::Hertz)),
                       {}};
     }
     device.tensorClock = {};
@@ -257,15 +250,14 @@ void markDerived(Device& device)
 {
     const std::string why = "as " + device.name;
     for (MemoryLevel& level : device.levels) {
-        for (Sourced* value :
-             {&level.capacity, &level.line, &level.ways, &level.latency, &level.bandwidth})
+        for (Sourced* value : {&level.capacity, &level.line, &level.ways, &level.latency, &level.bandwidth})
             derive(*value, 1, why);
         derive(level.oneCoreBandwidth, 1, why);
     }
     for (Link& link : device.links)
         derive(link.bandwidth, 1, why);
-    for (Sourced* value : {&device.derating.read, &device.derating.write, &device.derating.copy,
-                           &device.launch, &device.clock})
+    for (Sourced* value :
+         {&device.derating.read, &device.derating.write, &device.derating.copy, &device.launch, &device.clock})
         derive(*value, 1, why);
 }
 
@@ -288,8 +280,7 @@ Device withoutCatalogue(const GpuAttributes& attributes)
 Device fromArchitecture(const GpuAttributes& attributes)
 {
     const Architecture& architecture = nearestArchitecture(attributes.major, attributes.minor);
-    const bool known =
-        architecture.major == attributes.major && architecture.minor == attributes.minor;
+    const bool known = architecture.major == attributes.major && architecture.minor == attributes.minor;
     const bool gamer = lowered(attributes.name).find("geforce") != std::string::npos;
     auto reference = findDevice(std::string(gamer ? architecture.gamer : architecture.reference));
     Device device = reference ? std::move(*reference) : withoutCatalogue(attributes);
@@ -317,12 +308,10 @@ Device fromArchitecture(const GpuAttributes& attributes)
 Device deviceFromAttributes(const GpuAttributes& attributes, const std::string& id)
 {
     std::vector<Device> known = catalogue();
-    const auto product = std::find_if(known.begin(), known.end(), [&](const Device& device) {
-        return sameProduct(device, attributes);
-    });
+    const auto product =
+        std::find_if(known.begin(), known.end(), [&](const Device& device) { return sameProduct(device, attributes); });
     const bool listed = product != known.end();
-    Device device =
-        listed ? fromProduct(std::move(*product), attributes) : fromArchitecture(attributes);
+    Device device = listed ? fromProduct(std::move(*product), attributes) : fromArchitecture(attributes);
     device.id = id;
     device.basis = listed ? "catalogue" : "derived";
     if (!listed)

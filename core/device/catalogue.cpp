@@ -100,22 +100,19 @@ Result<Device> findDevice(const std::string& id)
     if (namesFile(id))
         return readDevice(id);
     if (id.rfind("cuda:", 0) == 0) {
-        return fail(
-            "device.missing", fmt::format("{} is not here", quotedForMessage(id)),
-            "a live GPU is described by the CUDA module; to predict for a GPU that is not in "
-            "this machine name one of the catalogue, for example nvidia-h200");
+        return fail("device.missing", fmt::format("{} is not here", quotedForMessage(id)),
+                    "a live GPU is described by the CUDA module; to predict for a GPU that is not in "
+                    "this machine name one of the catalogue, for example nvidia-h200");
     }
     std::vector<std::string> ids = catalogueIds();
     if (std::find(ids.begin(), ids.end(), id) != ids.end())
         return readDevice(resourcesFolder() / "devices" / (id + ".json"));
     if (ids.empty()) {
-        return fail("device.missing",
-                    fmt::format("no catalogue of devices in {}", resourcesFolder().string()),
+        return fail("device.missing", fmt::format("no catalogue of devices in {}", resourcesFolder().string()),
                     "set MEMSCAPE_RESOURCES to the folder that holds devices/");
     }
     ids.insert(ids.begin(), "cpu");
-    return fail("device.unknown", fmt::format("there is no device \"{}\"", quotedForMessage(id)),
-                didYouMean(id, ids));
+    return fail("device.unknown", fmt::format("there is no device \"{}\"", quotedForMessage(id)), didYouMean(id, ids));
 }
 
 fs::path calibrationPath(const std::string& id)
@@ -133,7 +130,8 @@ bool isSameProcessor(const Device& device, const Device& other)
 {
     const auto holdsTheSame = [&](const MemoryLevel& level) {
         const MemoryLevel* twin = level.kind == LevelKind::Cache ? other.level(level.id) : nullptr;
-        return !twin || !twin->capacity.known() || !level.capacity.known() || twin->capacity.value == level.capacity.value;
+        return !twin || !twin->capacity.known() || !level.capacity.known()
+            || twin->capacity.value == level.capacity.value;
     };
     return device.name == other.name && device.units == other.units
         && std::all_of(device.levels.begin(), device.levels.end(), holdsTheSame);
@@ -152,10 +150,10 @@ Device withCalibration(Device device)
     }
     if (!isSameProcessor(*calibrated, device)) {
         const MemoryLevel* cache = calibrated->lastCache();
-        device.notes.push_back(
-            fmt::format("the calibration {} is not used: it was made on {} with {} cores{}",
-                        path.string(), quotedForMessage(calibrated->name), calibrated->units,
-                        cache ? fmt::format(" and {} of {}", quantityText(cache->capacity.value, Unit::Byte), cache->id) : ""));
+        device.notes.push_back(fmt::format(
+            "the calibration {} is not used: it was made on {} with {} cores{}", path.string(),
+            quotedForMessage(calibrated->name), calibrated->units,
+            cache ? fmt::format(" and {} of {}", quantityText(cache->capacity.value, Unit::Byte), cache->id) : ""));
         return device;
     }
     calibrated->id = device.id;

@@ -20,12 +20,9 @@ namespace {
 const Sourced& shareFor(const Derating& derating, Operation operation)
 {
     switch (operation) {
-    case Operation::Read:
-        return derating.read;
-    case Operation::Write:
-        return derating.write;
-    case Operation::Copy:
-        break;
+    case Operation::Read: return derating.read;
+    case Operation::Write: return derating.write;
+    case Operation::Copy: break;
     }
     return derating.copy;
 }
@@ -64,16 +61,15 @@ std::string Device::unitWord() const
 
 const MemoryLevel* Device::level(std::string_view wanted) const
 {
-    const auto found = std::find_if(levels.begin(), levels.end(),
-                                    [&](const MemoryLevel& level) { return level.id == wanted; });
+    const auto found =
+        std::find_if(levels.begin(), levels.end(), [&](const MemoryLevel& level) { return level.id == wanted; });
     return found == levels.end() ? nullptr : &*found;
 }
 
 const MemoryLevel* Device::dram() const
 {
-    const auto found = std::find_if(levels.begin(), levels.end(), [](const MemoryLevel& level) {
-        return level.kind == LevelKind::Dram;
-    });
+    const auto found = std::find_if(levels.begin(), levels.end(),
+                                    [](const MemoryLevel& level) { return level.kind == LevelKind::Dram; });
     return found == levels.end() ? nullptr : &*found;
 }
 
@@ -85,9 +81,8 @@ double Device::flopRate(const std::string& format) const
 
 const MemoryLevel* Device::lastCache() const
 {
-    const auto found = std::find_if(levels.rbegin(), levels.rend(), [](const MemoryLevel& level) {
-        return level.kind == LevelKind::Cache;
-    });
+    const auto found = std::find_if(levels.rbegin(), levels.rend(),
+                                    [](const MemoryLevel& level) { return level.kind == LevelKind::Cache; });
     return found == levels.rend() ? nullptr : &*found;
 }
 
@@ -113,12 +108,9 @@ Sourced levelBandwidth(const Device& device, const MemoryLevel& level, Operation
 std::string_view operationText(Operation operation)
 {
     switch (operation) {
-    case Operation::Read:
-        return "read";
-    case Operation::Write:
-        return "write";
-    case Operation::Copy:
-        break;
+    case Operation::Read: return "read";
+    case Operation::Write: return "write";
+    case Operation::Copy: break;
     }
     return "copy";
 }
@@ -135,14 +127,10 @@ Operation operationOf(std::string_view text)
 std::string_view evidenceText(Evidence evidence)
 {
     switch (evidence) {
-    case Evidence::Specified:
-        return "specified";
-    case Evidence::Measured:
-        return "measured";
-    case Evidence::Derived:
-        return "derived";
-    case Evidence::Unverified:
-        break;
+    case Evidence::Specified: return "specified";
+    case Evidence::Measured: return "measured";
+    case Evidence::Derived: return "derived";
+    case Evidence::Unverified: break;
     }
     return "unverified";
 }
@@ -150,16 +138,11 @@ std::string_view evidenceText(Evidence evidence)
 std::string_view levelKindText(LevelKind kind)
 {
     switch (kind) {
-    case LevelKind::Registers:
-        return "registers";
-    case LevelKind::Scratchpad:
-        return "scratchpad";
-    case LevelKind::Cache:
-        return "cache";
-    case LevelKind::Dram:
-        return "dram";
-    case LevelKind::Storage:
-        break;
+    case LevelKind::Registers: return "registers";
+    case LevelKind::Scratchpad: return "scratchpad";
+    case LevelKind::Cache: return "cache";
+    case LevelKind::Dram: return "dram";
+    case LevelKind::Storage: break;
     }
     return "storage";
 }

@@ -60,17 +60,17 @@ struct MemoryLevel
     std::string id;    ///< "registers", "L1", "shared", "L2", "L3", "DRAM", "SSD"
     std::string label; ///< "L1 data cache"
     LevelKind kind = LevelKind::Cache;
-    int instances = 1; ///< how many of it the device has (one L1 per core or SM)
-    Sourced capacity;  ///< B, one instance, as one core (SM) sees it
-    Sourced line;      ///< B moved at a time into this level
-    Sourced ways;      ///< associativity
-    Sourced latency;   ///< s, dependent random read served by this level
-    Sourced bandwidth; ///< B/s, reads by the whole device served by this level
-    std::optional<Sourced> writeBandwidth; ///< B/s of useful bytes stored
-    std::optional<Sourced> copyBandwidth;  ///< B/s, bytes read + bytes written
+    int instances = 1;                       ///< how many of it the device has (one L1 per core or SM)
+    Sourced capacity;                        ///< B, one instance, as one core (SM) sees it
+    Sourced line;                            ///< B moved at a time into this level
+    Sourced ways;                            ///< associativity
+    Sourced latency;                         ///< s, dependent random read served by this level
+    Sourced bandwidth;                       ///< B/s, reads by the whole device served by this level
+    std::optional<Sourced> writeBandwidth;   ///< B/s of useful bytes stored
+    std::optional<Sourced> copyBandwidth;    ///< B/s, bytes read + bytes written
     std::optional<Sourced> oneCoreBandwidth; ///< B/s, reads by one core or SM
-    Knee knee;                         ///< of latencies, and of bandwidths without one of their own
-    std::optional<Knee> bandwidthKnee; ///< of streams: where a shared cache keeps more of them
+    Knee knee;                               ///< of latencies, and of bandwidths without one of their own
+    std::optional<Knee> bandwidthKnee;       ///< of streams: where a shared cache keeps more of them
 
     bool onChip() const { return kind != LevelKind::Dram && kind != LevelKind::Storage; }
 };
@@ -86,7 +86,7 @@ struct TlbLevel
 
 struct Rate
 {
-    Sourced flops;              ///< FLOP/s dense, the whole device
+    Sourced flops;                 ///< FLOP/s dense, the whole device
     double fmaPerClockPerUnit = 0; ///< for the check: units × fma × 2 × clock
     bool atTensorClock = false;
     std::string exception = {}; ///< why the formula does not reproduce it, when it does not
@@ -94,7 +94,7 @@ struct Rate
 
 struct Link
 {
-    std::string id; ///< "host", "peer"
+    std::string id;    ///< "host", "peer"
     std::string label; ///< "PCIe 5.0 x16"
     Sourced bandwidth; ///< B/s, one direction
     Sourced latency;   ///< s
@@ -137,10 +137,10 @@ struct IssueRate
 /// Calibrated: what one core needs for its walks over tensors; core/timing/walk_rates.h says which and why.
 struct WalkRate
 {
-    std::string kind;        ///< "read neighbours", "tiles 3", "column L2" …
+    std::string kind; ///< "read neighbours", "tiles 3", "column L2" …
     double elementBytes = 4;
-    double at = 0;           ///< elements of a run, or bytes of a footprint or a distance
-    double seconds = 0;      ///< of a run, an element or a visit
+    double at = 0;      ///< elements of a run, or bytes of a footprint or a distance
+    double seconds = 0; ///< of a run, an element or a visit
 };
 
 struct Calibration
@@ -153,13 +153,13 @@ struct Calibration
     std::vector<LineRate> randomRates; ///< strideBytes holds the footprint instead
     std::vector<IssueRate> issueRates;
     std::vector<WalkRate> walkRates; ///< hosts
-    Json raw; ///< the measurements the fits were made from
+    Json raw;                        ///< the measurements the fits were made from
 };
 
 struct Device
 {
-    std::string id;   ///< "cpu", "cuda:0", "nvidia-h200"
-    std::string name; ///< "NVIDIA H200 SXM"
+    std::string id;                        ///< "cpu", "cuda:0", "nvidia-h200"
+    std::string name;                      ///< "NVIDIA H200 SXM"
     std::vector<std::string> productNames; ///< what drivers and /proc/cpuinfo call it: "NVIDIA H200"
     DeviceKind kind = DeviceKind::Host;
     std::string vendor;
@@ -177,8 +177,8 @@ struct Device
     std::vector<MemoryLevel> levels;   ///< nearest first
     std::vector<TlbLevel> tlbs;
     std::vector<Link> links;
-    bool sharesHostMemory = false;     ///< one DRAM for CPU and GPU (Jetson, Apple): offloading to the host frees nothing
-    Sourced gpuMemory;                 ///< B of a shared DRAM that the system lets the GPU have; unknown: all of it
+    bool sharesHostMemory = false; ///< one DRAM for CPU and GPU (Jetson, Apple): offloading to the host frees nothing
+    Sourced gpuMemory;             ///< B of a shared DRAM that the system lets the GPU have; unknown: all of it
     Derating derating;
     Sourced launch; ///< s between back-to-back kernel starts; 0 on hosts
     Concurrency concurrency;

@@ -36,8 +36,8 @@ double Fields::inRange(double value, const JsonReader& at, Range range) const
         return value;
     refuse(Error{"json.range",
                  fmt::format("{} is not {} between 0{} and {}", numberText(value),
-                             range.whole ? "a whole number" : "a number",
-                             range.zeroAllowed ? "" : " (excluded)", numberText(range.high)),
+                             range.whole ? "a whole number" : "a number", range.zeroAllowed ? "" : " (excluded)",
+                             numberText(range.high)),
                  at.path(),
                  {}});
     return std::numeric_limits<double>::quiet_NaN();
@@ -110,18 +110,16 @@ Sourced Fields::sourced(std::string_view key, Range range) const
         return result;
     }
     const auto value = at->at("value");
-    const auto number =
-        value ? value->numberOrNan() : Result<double>(tl::unexpected<Error>(value.error()));
+    const auto number = value ? value->numberOrNan() : Result<double>(tl::unexpected<Error>(value.error()));
     if (!number) {
         refuse(number.error());
         return result;
     }
     if (std::isfinite(*number))
         result.value = inRange(*number, *value, range);
-    static const std::vector<std::string_view> kinds = {"specified", "measured", "derived",
-                                                        "unverified"};
-    result.evidence = static_cast<Evidence>(
-        inner.choice("kind", kinds, static_cast<std::size_t>(Evidence::Unverified)));
+    static const std::vector<std::string_view> kinds = {"specified", "measured", "derived", "unverified"};
+    result.evidence =
+        static_cast<Evidence>(inner.choice("kind", kinds, static_cast<std::size_t>(Evidence::Unverified)));
     result.source = inner.text("source");
     result.method = inner.text("method");
     return result;
@@ -134,8 +132,7 @@ std::optional<Sourced> Fields::optionalSourced(std::string_view key, Range range
     return sourced(key, range);
 }
 
-std::size_t Fields::choice(std::string_view key, const std::vector<std::string_view>& words,
-                           std::size_t fallback) const
+std::size_t Fields::choice(std::string_view key, const std::vector<std::string_view>& words, std::size_t fallback) const
 {
     if (!has(key))
         return fallback;
@@ -143,8 +140,7 @@ std::size_t Fields::choice(std::string_view key, const std::vector<std::string_v
     const auto found = std::find(words.begin(), words.end(), word);
     if (found != words.end())
         return static_cast<std::size_t>(found - words.begin());
-    refuse(key,
-           fmt::format("\"{}\" is not one of {}", quotedForMessage(word), fmt::join(words, ", ")));
+    refuse(key, fmt::format("\"{}\" is not one of {}", quotedForMessage(word), fmt::join(words, ", ")));
     return fallback;
 }
 
@@ -161,14 +157,12 @@ void Fields::inside(std::string_view key, const std::function<void(const Fields&
         read(Fields(*at, m_error));
 }
 
-void Fields::each(std::string_view key, std::size_t limit,
-                  const std::function<void(const Fields&)>& read) const
+void Fields::each(std::string_view key, std::size_t limit, const std::function<void(const Fields&)>& read) const
 {
     if (!has(key))
         return;
     const auto at = m_node.at(key);
-    const auto items =
-        at ? at->items() : Result<std::vector<JsonReader>>(tl::unexpected<Error>(at.error()));
+    const auto items = at ? at->items() : Result<std::vector<JsonReader>>(tl::unexpected<Error>(at.error()));
     if (!items)
         return refuse(items.error());
     if (items->size() > limit)
@@ -210,8 +204,7 @@ std::vector<std::string> Fields::texts(std::string_view key, std::size_t limit) 
     if (!has(key))
         return result;
     const auto at = m_node.at(key);
-    const auto items =
-        at ? at->items() : Result<std::vector<JsonReader>>(tl::unexpected<Error>(at.error()));
+    const auto items = at ? at->items() : Result<std::vector<JsonReader>>(tl::unexpected<Error>(at.error()));
     if (!items) {
         refuse(items.error());
         return result;

@@ -28,8 +28,7 @@ public:
     explicit Fields(JsonReader node)
         : m_node(std::move(node))
         , m_error(std::make_shared<std::optional<Error>>())
-    {
-    }
+    { }
 
     bool has(std::string_view key) const;
     bool failed() const { return m_error->has_value(); }
@@ -46,12 +45,10 @@ public:
     /// As sourced(), but nothing when the key is missing.
     std::optional<Sourced> optionalSourced(std::string_view key, Range range) const;
     /// The index of the word at `key` in `words`.
-    std::size_t choice(std::string_view key, const std::vector<std::string_view>& words,
-                       std::size_t fallback) const;
+    std::size_t choice(std::string_view key, const std::vector<std::string_view>& words, std::size_t fallback) const;
 
     /// `read` for each object of the array at `key`; nothing when it is missing.
-    void each(std::string_view key, std::size_t limit,
-              const std::function<void(const Fields&)>& read) const;
+    void each(std::string_view key, std::size_t limit, const std::function<void(const Fields&)>& read) const;
     void eachMember(std::string_view key, std::size_t limit,
                     const std::function<void(const std::string&, const Fields&)>& read) const;
     std::vector<std::string> texts(std::string_view key, std::size_t limit) const;
@@ -66,8 +63,7 @@ private:
     Fields(JsonReader node, std::shared_ptr<std::optional<Error>> error)
         : m_node(std::move(node))
         , m_error(std::move(error))
-    {
-    }
+    { }
     double inRange(double value, const JsonReader& at, Range range) const;
 
     JsonReader m_node;

@@ -49,9 +49,8 @@ MemoryLevel readLevel(const Fields& fields)
     MemoryLevel level;
     level.id = fields.requiredText("id");
     level.label = fields.text("label", level.id);
-    level.kind = static_cast<LevelKind>(
-        fields.choice("kind", {"registers", "scratchpad", "cache", "dram", "storage"},
-                      static_cast<std::size_t>(LevelKind::Cache)));
+    level.kind = static_cast<LevelKind>(fields.choice("kind", {"registers", "scratchpad", "cache", "dram", "storage"},
+                                                      static_cast<std::size_t>(LevelKind::Cache)));
     level.instances = fields.integer("instances", countRange, 1);
     level.capacity = fields.sourced("capacity", bytesRange);
     level.line = fields.sourced("line", {1e9});
@@ -77,8 +76,7 @@ void readLevels(const Fields& fields, Device& device)
             inner.refuse("id", fmt::format("two levels are called \"{}\"", level.id));
         if (level.kind == LevelKind::Cache && level.capacity.known()) {
             if (level.capacity.value < innerCapacity)
-                inner.refuse("capacity",
-                             "a cache must not be smaller than the one nearer to the core");
+                inner.refuse("capacity", "a cache must not be smaller than the one nearer to the core");
             innerCapacity = level.capacity.value;
         }
         device.levels.push_back(std::move(level));
@@ -199,16 +197,14 @@ void readCalibration(const Fields& fields, Device& device)
 
 void checkFormat(const Fields& fields)
 {
-    if (const std::string format = fields.requiredText("format");
-        !fields.failed() && format != "memscape-device") {
+    if (const std::string format = fields.requiredText("format"); !fields.failed() && format != "memscape-device") {
         fields.refuse(Error{"json.format", "not a device: the format is \"" + format + "\"",
                             fields.node().path() + ".format",
                             "a device file begins with \"format\": \"memscape-device\""});
     }
     const int version = fields.integer("version", {1e9}, 1);
     if (!fields.failed() && version > 1) {
-        fields.refuse(Error{"json.version",
-                            fmt::format("version {} is newer than this program reads (1)", version),
+        fields.refuse(Error{"json.version", fmt::format("version {} is newer than this program reads (1)", version),
                             fields.node().path() + ".version", "update Memscape"});
     }
 }

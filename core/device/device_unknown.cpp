@@ -13,8 +13,7 @@ namespace memscape {
 namespace {
 
 /// The members of an object by key. A foreign document may have a hundred thousand of them.
-template<typename Value>
-std::map<std::string, Value*, std::less<>> membersOf(Value& object)
+template <typename Value> std::map<std::string, Value*, std::less<>> membersOf(Value& object)
 {
     std::map<std::string, Value*, std::less<>> members;
     for (auto member = object.begin(); member != object.end(); ++member)

@@ -14,8 +14,7 @@ Json sourcedJson(const Sourced& sourced)
 {
     if (!sourced.known() && sourced.source.empty())
         return Json();
-    Json json = {{"value", jsonNumber(sourced.value)},
-                 {"kind", std::string(evidenceText(sourced.evidence))}};
+    Json json = {{"value", jsonNumber(sourced.value)}, {"kind", std::string(evidenceText(sourced.evidence))}};
     if (!sourced.source.empty())
         json["source"] = sourced.source;
     if (!sourced.method.empty())

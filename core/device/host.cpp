@@ -37,13 +37,11 @@ Sourced taken(const Sourced& value, double factor, const HostReference& referenc
 {
     if (!value.known())
         return {};
-    const Evidence evidence =
-        value.evidence == Evidence::Unverified ? Evidence::Unverified : Evidence::Derived;
+    const Evidence evidence = value.evidence == Evidence::Unverified ? Evidence::Unverified : Evidence::Derived;
     return {value.value * factor, evidence, reference.name + ": " + value.source, value.method};
 }
 
-std::optional<Sourced> taken(const std::optional<Sourced>& value, double factor,
-                             const HostReference& reference)
+std::optional<Sourced> taken(const std::optional<Sourced>& value, double factor, const HostReference& reference)
 {
     if (!value)
         return std::nullopt;
@@ -61,18 +59,14 @@ Sourced clockOf(const HostFacts& facts, const HostReference& reference)
         ? quantityText(facts.infoHz, Unit::Hertz) + " in /proc/cpuinfo, which may be nominal"
         : "no clock in /proc/cpuinfo";
     if (std::isfinite(facts.infoHz) && (!reference.sameCore || facts.infoHz >= known.value))
-        return {facts.infoHz,
-                Evidence::Derived,
-                "/proc/cpuinfo, cpu MHz: may be the nominal clock",
-                {}};
+        return {facts.infoHz, Evidence::Derived, "/proc/cpuinfo, cpu MHz: may be the nominal clock", {}};
     Sourced clock = taken(known, 1, reference);
     clock.source += "; " + nominal;
     return clock;
 }
 
 /// Reads, writes and copies scale alike.
-void scaleBandwidths(MemoryLevel& level, const MemoryLevel& from, double factor,
-                     const HostReference& reference)
+void scaleBandwidths(MemoryLevel& level, const MemoryLevel& from, double factor, const HostReference& reference)
 {
     level.bandwidth = taken(from.bandwidth, factor, reference);
     level.writeBandwidth = taken(from.writeBandwidth, factor, reference);
@@ -103,8 +97,7 @@ MemoryLevel dramLevel(const MemoryLevel& from, const HostFacts& facts, const Dev
     level.instances = 1;
     level.latency = taken(from.latency, 1, reference);
     level.oneCoreBandwidth = taken(from.oneCoreBandwidth, 1, reference);
-    double whole = from.bandwidth.value
-        * std::max(1.0, static_cast<double>(host.units) / reference.device.units);
+    double whole = from.bandwidth.value * std::max(1.0, static_cast<double>(host.units) / reference.device.units);
     if (level.oneCoreBandwidth && level.oneCoreBandwidth->known())
         whole = std::min(whole, level.oneCoreBandwidth->value * host.units);
     if (reference.dramLimit > 0)
@@ -160,10 +153,9 @@ void addLevels(const HostFacts& facts, const HostReference& reference, Device& h
         } else if (from.kind != LevelKind::Cache) {
             host.levels.push_back(cacheLevel(from, host, reference));
         } else {
-            const auto found =
-                std::find_if(facts.caches.begin(), facts.caches.end(), [&](const CacheFacts& f) {
-                    return from.id == fmt::format("L{}", f.level);
-                });
+            const auto found = std::find_if(facts.caches.begin(), facts.caches.end(), [&](const CacheFacts& f) {
+                return from.id == fmt::format("L{}", f.level);
+            });
             if (found == facts.caches.end() && !facts.caches.empty())
                 continue; // the system lists its caches and this one is not among them
             host.levels.push_back(cacheLevel(from, host, reference));
@@ -172,8 +164,7 @@ void addLevels(const HostFacts& facts, const HostReference& reference, Device& h
         }
     }
     if (facts.caches.empty()) {
-        host.notes.push_back("the system does not list its caches: their sizes are those of "
-                             + reference.name);
+        host.notes.push_back("the system does not list its caches: their sizes are those of " + reference.name);
     }
     keepAscending(host);
 }
@@ -189,9 +180,9 @@ void addRates(const HostReference& reference, Device& host)
         rate.atTensorClock = allCore;
         rate.flops.value = host.units * from.fmaPerClockPerUnit * 2 * clock;
         rate.flops.evidence = reference.sameCore ? Evidence::Derived : Evidence::Unverified;
-        rate.flops.source = fmt::format("{} cores × {} FMA per clock × 2 × {}, as {}", host.units,
-                                        numberText(from.fmaPerClockPerUnit),
-                                        quantityText(clock, Unit::Hertz), reference.name);
+        rate.flops.source =
+            fmt::format("{} cores × {} FMA per clock × 2 × {}, as {}", host.units, numberText(from.fmaPerClockPerUnit),
+                        quantityText(clock, Unit::Hertz), reference.name);
         if (!reference.sameCore)
             rate.flops.source += ": " + from.flops.source;
         host.rates.emplace(name, std::move(rate));
@@ -201,17 +192,15 @@ void addRates(const HostReference& reference, Device& host)
 void addNotes(const HostFacts& facts, const HostReference& reference, Device& host)
 {
     if (!reference.sameCore) {
-        host.notes.push_back(
-            "this core is not in the catalogue: latencies, bandwidths and TLBs are "
-            "typical values, unverified. Calibrate this device.");
+        host.notes.push_back("this core is not in the catalogue: latencies, bandwidths and TLBs are "
+                             "typical values, unverified. Calibrate this device.");
     } else {
         host.notes.push_back("latencies, bandwidths and TLBs are those of " + reference.name
                              + " until this device is calibrated");
     }
     if (facts.virtualMachine) {
-        host.notes.push_back(
-            "a virtual machine: L3 and DRAM are shared with other tenants, and what "
-            "is reported may not be what is there");
+        host.notes.push_back("a virtual machine: L3 and DRAM are shared with other tenants, and what "
+                             "is reported may not be what is there");
     }
     if (!facts.hugePages.empty())
         host.notes.push_back("transparent huge pages: " + facts.hugePages);

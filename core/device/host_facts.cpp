@@ -94,8 +94,8 @@ double cacheNumber(const fs::path& path, const std::string& place, HostFacts& fa
     if (value && *value > 0 && *value <= 1e9 && *value == std::floor(*value))
         return *value;
     if (!value || *value != 0) { // 0 ways is the kernel's "unknown"
-        facts.notes.push_back(fmt::format("{}/{} reads \"{}\" and is ignored", place,
-                                          path.filename().string(), quotedForMessage(*text)));
+        facts.notes.push_back(
+            fmt::format("{}/{} reads \"{}\" and is ignored", place, path.filename().string(), quotedForMessage(*text)));
     }
     return std::numeric_limits<double>::quiet_NaN();
 }
@@ -111,8 +111,7 @@ CacheFacts readCache(const fs::path& folder, int level, const std::string& place
     if (const auto bytes = sizeFrom(text.value_or(""))) {
         cache.bytes = *bytes;
     } else if (text) {
-        facts.notes.push_back(
-            fmt::format("{}/size reads \"{}\" and is ignored", place, quotedForMessage(*text)));
+        facts.notes.push_back(fmt::format("{}/size reads \"{}\" and is ignored", place, quotedForMessage(*text)));
     }
     const double sets = cacheNumber(folder / "number_of_sets", place, facts);
     if (!std::isfinite(cache.ways))
@@ -128,8 +127,7 @@ class CacheScan
 public:
     explicit CacheScan(HostFacts& facts)
         : m_facts(facts)
-    {
-    }
+    { }
 
     void visit(const fs::path& cpuFolder, int cpu)
     {
@@ -147,9 +145,8 @@ public:
         for (auto& [level, cache] : m_levels)
             m_facts.caches.push_back(cache);
         if (!m_otherSizes.empty()) {
-            m_facts.notes.push_back(
-                fmt::format("cores differ: the caches are those of the first core; others have {}",
-                            fmt::join(m_otherSizes, ", ")));
+            m_facts.notes.push_back(fmt::format("cores differ: the caches are those of the first core; others have {}",
+                                                fmt::join(m_otherSizes, ", ")));
         }
     }
 
@@ -183,8 +180,7 @@ private:
         const auto [known, isNew] = m_levels.try_emplace(cache.level, cache);
         ++known->second.instances;
         if (!isNew && std::isfinite(cache.bytes) && cache.bytes != known->second.bytes) {
-            m_otherSizes.insert(
-                fmt::format("L{} {}", cache.level, quantityText(cache.bytes, Unit::Byte)));
+            m_otherSizes.insert(fmt::format("L{} {}", cache.level, quantityText(cache.bytes, Unit::Byte)));
         }
     }
 
@@ -297,8 +293,7 @@ HostFacts readHostFacts(const fs::path& root)
         scan.visit(cpuFolder, cpu);
     scan.finish();
     const int first = cpus.empty() ? 0 : cpus.front();
-    const auto kilohertz =
-        numberIn(cpuFolder / fmt::format("cpu{}", first) / "cpufreq/cpuinfo_max_freq");
+    const auto kilohertz = numberIn(cpuFolder / fmt::format("cpu{}", first) / "cpufreq/cpuinfo_max_freq");
     if (kilohertz && *kilohertz > 1e3 && *kilohertz < 1e8)
         facts.boostHz = *kilohertz * 1e3;
     readMemory(root, facts);

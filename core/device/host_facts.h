@@ -27,17 +27,17 @@ struct CacheFacts
 struct HostFacts
 {
     std::string vendor; ///< "AuthenticAMD", "GenuineIntel"; empty on other architectures
-    std::string name; ///< "AMD EPYC 9654 96-Core Processor"
+    std::string name;   ///< "AMD EPYC 9654 96-Core Processor"
     int family = -1;
     int model = -1;
     bool virtualMachine = false;
     std::set<std::string, std::less<>> extensions; ///< of the instruction set: "avx2", "asimd"
-    int threads = 1; ///< online
+    int threads = 1;                               ///< online
     int cores = 1;
-    double infoHz = std::numeric_limits<double>::quiet_NaN(); ///< /proc/cpuinfo: nominal or current
+    double infoHz = std::numeric_limits<double>::quiet_NaN();  ///< /proc/cpuinfo: nominal or current
     double boostHz = std::numeric_limits<double>::quiet_NaN(); ///< cpufreq: the highest
     double memoryBytes = std::numeric_limits<double>::quiet_NaN();
-    std::string hugePages; ///< "always", "madvise", "never"
+    std::string hugePages;          ///< "always", "madvise", "never"
     std::vector<CacheFacts> caches; ///< data and unified, of the first core, nearest first
     std::vector<std::string> notes;
 };

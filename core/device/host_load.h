@@ -15,8 +15,8 @@ namespace memscape {
 struct HostLoad
 {
     double load = std::numeric_limits<double>::quiet_NaN(); ///< mean of the last minute
-    int running = 0; ///< tasks at this moment, without the one that asks
-    int threads = 0; ///< hardware threads that are online
+    int running = 0;                                        ///< tasks at this moment, without the one that asks
+    int threads = 0;                                        ///< hardware threads that are online
 
     bool isBusy() const;
 };

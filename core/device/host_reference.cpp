@@ -52,8 +52,8 @@ Sourced typical(double value)
     return {value, Evidence::Unverified, "of a server or desktop core of the 2020s", {}};
 }
 
-MemoryLevel typicalCache(const char* id, const char* label, double bytes, double ways,
-                         double clocks, double bytesPerClock, double clock)
+MemoryLevel typicalCache(const char* id, const char* label, double bytes, double ways, double clocks,
+                         double bytesPerClock, double clock)
 {
     MemoryLevel level;
     level.id = id;
@@ -67,8 +67,8 @@ MemoryLevel typicalCache(const char* id, const char* label, double bytes, double
     return level;
 }
 
-MemoryLevel typicalStore(const char* id, const char* label, LevelKind kind, double bytes,
-                         double latency, double bandwidth)
+MemoryLevel typicalStore(const char* id, const char* label, LevelKind kind, double bytes, double latency,
+                         double bandwidth)
 {
     MemoryLevel level;
     level.id = id;
@@ -83,9 +83,8 @@ MemoryLevel typicalStore(const char* id, const char* label, LevelKind kind, doub
 
 bool hasAny(const HostFacts& facts, std::initializer_list<std::string_view> extensions)
 {
-    return std::any_of(extensions.begin(), extensions.end(), [&](std::string_view name) {
-        return facts.extensions.find(name) != facts.extensions.end();
-    });
+    return std::any_of(extensions.begin(), extensions.end(),
+                       [&](std::string_view name) { return facts.extensions.find(name) != facts.extensions.end(); });
 }
 
 /// Fused multiply-adds per clock of one core.
@@ -147,14 +146,13 @@ Device typicalHost(const HostFacts& facts)
 HostReference hostReference(const HostFacts& facts)
 {
     for (const Family& family : families) {
-        if (facts.vendor != family.vendor || facts.family != family.family
-            || facts.model < family.firstModel || facts.model > family.lastModel)
+        if (facts.vendor != family.vendor || facts.family != family.family || facts.model < family.firstModel
+            || facts.model > family.lastModel)
             continue;
         const bool inVirtual = facts.virtualMachine && !family.virtualId.empty();
         const std::string id(inVirtual ? family.virtualId : family.catalogueId);
         if (auto device = findDevice(id)) {
-            return {std::move(*device), id + " (catalogue)", std::string(family.shortVendor), true,
-                    family.dramLimit};
+            return {std::move(*device), id + " (catalogue)", std::string(family.shortVendor), true, family.dramLimit};
         }
     }
     return {typicalHost(facts), "typical value", {}, false, 2 * twoChannels};

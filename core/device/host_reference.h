@@ -9,11 +9,11 @@ namespace memscape {
 
 struct HostReference
 {
-    Device device; ///< of the catalogue, or typical values
-    std::string name; ///< "amd-epyc-9654 (catalogue)", "typical value"
-    std::string vendor; ///< "AMD"; empty when unknown
+    Device device;         ///< of the catalogue, or typical values
+    std::string name;      ///< "amd-epyc-9654 (catalogue)", "typical value"
+    std::string vendor;    ///< "AMD"; empty when unknown
     bool sameCore = false; ///< the catalogue has this core
-    double dramLimit = 0; ///< B/s that this kind of socket cannot exceed; 0: no other limit known
+    double dramLimit = 0;  ///< B/s that this kind of socket cannot exceed; 0: no other limit known
 };
 
 /// By vendor, family and model as CPUID reports them; a virtual machine prefers a reference that

@@ -86,10 +86,11 @@ std::vector<Improvement> improvements(const Experiment& experiment, const Device
             const Parameters changed = parameters.at(key, value);
             const auto figures = experiment.predictPoint(device, changed);
             const Figure* after = figures ? findFigure(*figures, answer.figure) : nullptr;
-            if (!after || !(after->number() > 0) || gain(before->number(), after->number(), answer.wantsMore) <= best.factor)
+            if (!after || !(after->number() > 0)
+                || gain(before->number(), after->number(), answer.wantsMore) <= best.factor)
                 continue;
-            best = {key, valueText(value), fmt::format("{} {}", spec->label, valueLabel(*spec, value, bytes)), after->text(bytes),
-                    gain(before->number(), after->number(), answer.wantsMore)};
+            best = {key, valueText(value), fmt::format("{} {}", spec->label, valueLabel(*spec, value, bytes)),
+                    after->text(bytes), gain(before->number(), after->number(), answer.wantsMore)};
         }
         if (best.factor >= leastGain)
             found.push_back(std::move(best));

@@ -12,8 +12,7 @@
 namespace memscape {
 
 /// Which of `all` stands first under each key. Points into `all`, keys included.
-template<typename Keyed>
-class ByKey
+template <typename Keyed> class ByKey
 {
 public:
     ByKey() = default;

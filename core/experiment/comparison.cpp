@@ -80,8 +80,7 @@ SeriesComparison compareOne(const Series& predicted, const Series& measured)
     if (!errors.empty()) {
         std::sort(errors.begin(), errors.end());
         const std::size_t middle = errors.size() / 2;
-        result.medianError
-            = errors.size() % 2 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
+        result.medianError = errors.size() % 2 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
     }
     return result;
 }
@@ -128,10 +127,11 @@ Json comparisonToJson(const Comparison& comparison)
     std::set<std::string_view> seen; // an outcome may hold several curves of one key
     for (const SeriesComparison& one : comparison.series) {
         if (seen.insert(one.key).second)
-            addMember(series, one.key, {{"median_error", jsonNumber(one.medianError)},
-                                        {"largest_error", jsonNumber(one.largestError)},
-                                        {"worst_x", jsonNumber(one.worstX)},
-                                        {"points", one.points}});
+            addMember(series, one.key,
+                      {{"median_error", jsonNumber(one.medianError)},
+                       {"largest_error", jsonNumber(one.largestError)},
+                       {"worst_x", jsonNumber(one.worstX)},
+                       {"points", one.points}});
     }
     return {{"figures", std::move(figures)}, {"series", std::move(series)}};
 }
@@ -151,8 +151,8 @@ Verdict compareFigures(const Figure& a, const Figure& b)
 {
     if (a.unit != b.unit || !a.isNumber() || !b.isNumber())
         return Verdict::Unknown;
-    return verdictOf(a.low.value_or(a.number()), a.high.value_or(a.number()),
-                     b.low.value_or(b.number()), b.high.value_or(b.number()), lessIsFaster(a.unit));
+    return verdictOf(a.low.value_or(a.number()), a.high.value_or(a.number()), b.low.value_or(b.number()),
+                     b.high.value_or(b.number()), lessIsFaster(a.unit));
 }
 
 Verdict compareSeries(const Series& a, const Series& b)

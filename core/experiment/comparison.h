@@ -13,8 +13,8 @@ namespace memscape {
 struct FigureComparison
 {
     std::string key;
-    double error = 0;      ///< NaN when either is a word, missing or counted
-    bool agree = false;    ///< words equal, or the prediction lies within the measured band
+    double error = 0;   ///< NaN when either is a word, missing or counted
+    bool agree = false; ///< words equal, or the prediction lies within the measured band
 };
 
 struct SeriesComparison

@@ -77,8 +77,8 @@ SeriesAxis axisOf(const Experiment& experiment, const Sweep& sweep)
     return axis;
 }
 
-Outcome outcomeFromPoints(const Experiment& experiment, const Device& device,
-                          const Parameters& parameters, std::vector<Point> points)
+Outcome outcomeFromPoints(const Experiment& experiment, const Device& device, const Parameters& parameters,
+                          std::vector<Point> points)
 {
     const Sweep sweep = sweepOf(experiment, device, parameters);
     const SeriesAxis axis = axisOf(experiment, sweep);
@@ -168,8 +168,7 @@ std::vector<const Figure*> headlineFigures(const Experiment& experiment, const F
     std::vector<const Figure*> chosen;
     const auto add = [&](const Figure* figure) {
         const bool says = figure && (!figure->isNumber() || !std::isnan(figure->number()));
-        if (says && chosen.size() < most
-            && std::find(chosen.begin(), chosen.end(), figure) == chosen.end())
+        if (says && chosen.size() < most && std::find(chosen.begin(), chosen.end(), figure) == chosen.end())
             chosen.push_back(figure);
     };
     for (const std::string& key : experiment.headlines())
@@ -183,10 +182,8 @@ Json claimsJson(const std::vector<Claim>& claims)
 {
     Json json = Json::array();
     for (const Claim& claim : claims) {
-        json.push_back({{"quote", claim.quote},
-                        {"source", claim.source},
-                        {"verdict", claim.verdict},
-                        {"ours", claim.ours}});
+        json.push_back(
+            {{"quote", claim.quote}, {"source", claim.source}, {"verdict", claim.verdict}, {"ours", claim.ours}});
     }
     return json;
 }
@@ -199,8 +196,7 @@ Result<const Experiment*> findExperiment(std::string_view id)
             return experiment;
         ids.push_back(experiment->id());
     }
-    return fail("experiment.unknown", fmt::format("no experiment \"{}\"", quotedForMessage(id)),
-                didYouMean(id, ids));
+    return fail("experiment.unknown", fmt::format("no experiment \"{}\"", quotedForMessage(id)), didYouMean(id, ids));
 }
 
 } // namespace memscape

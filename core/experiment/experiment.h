@@ -34,9 +34,9 @@ Json claimsJson(const std::vector<Claim>& claims);
 /// Lines for another program that do what the parameters say: PyTorch, a configuration of DeepSpeed.
 struct Snippet
 {
-    std::string key;   ///< "pytorch", "deepspeed"
-    std::string label; ///< "PyTorch lines"
-    std::string text;  ///< whole lines
+    std::string key;                     ///< "pytorch", "deepspeed"
+    std::string label;                   ///< "PyTorch lines"
+    std::string text;                    ///< whole lines
     std::vector<std::string> notes = {}; ///< what its language has no words for, a sentence each
 };
 
@@ -66,8 +66,7 @@ public:
     virtual const Schema& schema() const = 0;
     /// Parameters of which no other value changes a figure or a curve on that device while the rest
     /// stays as it is: it means nothing there, or would be refused. A form leaves them out.
-    virtual std::vector<std::string> idleParameters(const Device& device,
-                                                    const Parameters& parameters) const;
+    virtual std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const;
     /// What differs from the schema's defaults where a page of that device is opened; see
     /// standardParameters().
     virtual ParameterTexts standardOn(const Device&) const { return {}; }
@@ -124,8 +123,8 @@ SeriesAxis axisOf(const Experiment& experiment, const Sweep& sweep);
 
 /// An outcome from the points of the sweep: what predict() and every backend end with. The figures
 /// are those of the point whose value is the parameters' own.
-Outcome outcomeFromPoints(const Experiment& experiment, const Device& device,
-                          const Parameters& parameters, std::vector<Point> points);
+Outcome outcomeFromPoints(const Experiment& experiment, const Device& device, const Parameters& parameters,
+                          std::vector<Point> points);
 
 // core/experiments/common/registry.cpp: an explicit list, in the order of the rail.
 const std::vector<const Experiment*>& experiments();

@@ -89,8 +89,7 @@ Result<Figure> figureFromJson(const std::string& key, const JsonReader& reader)
     MEMSCAPE_TRY(unit, readUnit(reader));
     figure.unit = unit;
     // Words are figures without a unit, such as the level a working set lives in.
-    if (value.node().is_string() && unit == Unit::One
-        && !value.node().get_ref<const std::string&>().empty()
+    if (value.node().is_string() && unit == Unit::One && !value.node().get_ref<const std::string&>().empty()
         && std::string_view("0123456789+-.").find(value.node().get_ref<const std::string&>()[0])
             == std::string_view::npos) {
         figure.value = value.node().get<std::string>();
@@ -100,8 +99,7 @@ Result<Figure> figureFromJson(const std::string& key, const JsonReader& reader)
     }
     MEMSCAPE_TRY(label, reader.string("label", key));
     figure.label = label;
-    for (const auto& [name, target] :
-         {std::pair{"low", &figure.low}, std::pair{"high", &figure.high}}) {
+    for (const auto& [name, target] : {std::pair{"low", &figure.low}, std::pair{"high", &figure.high}}) {
         if (reader.has(name)) {
             MEMSCAPE_TRY(bound, reader.number(name));
             *target = bound;
@@ -203,12 +201,11 @@ std::vector<Series> seriesFromPoints(const std::vector<SeriesSpec>& specs, const
 {
     std::vector<Series> all;
     const auto has = [&](const std::string& key) {
-        return std::any_of(points.begin(), points.end(), [&](const Point& point) {
-            return findFigure(point.figures, key) != nullptr;
-        });
+        return std::any_of(points.begin(), points.end(),
+                           [&](const Point& point) { return findFigure(point.figures, key) != nullptr; });
     };
-    const bool any = std::any_of(points.begin(), points.end(),
-                                 [](const Point& point) { return !point.figures.empty(); });
+    const bool any =
+        std::any_of(points.begin(), points.end(), [](const Point& point) { return !point.figures.empty(); });
     for (const SeriesSpec& spec : specs) {
         if (any && !has(spec.key)) // figures of another operation of the experiment
             continue;

@@ -45,8 +45,8 @@ std::vector<std::string> groupsOf(const Schema& schema)
 void setGroup(Schema& schema, const std::string& group, std::initializer_list<std::string_view> keys)
 {
     for (const std::string_view key : keys) {
-        const auto spec = std::find_if(schema.begin(), schema.end(),
-                                       [key](const ParameterSpec& one) { return one.key == key; });
+        const auto spec =
+            std::find_if(schema.begin(), schema.end(), [key](const ParameterSpec& one) { return one.key == key; });
         assert(spec != schema.end());
         spec->group = group;
     }
@@ -70,8 +70,7 @@ bool Parameters::operator==(const Parameters&) const = default;
 
 bool Parameters::has(std::string_view key) const
 {
-    return std::any_of(m_values.begin(), m_values.end(),
-                       [&](const auto& entry) { return entry.first == key; });
+    return std::any_of(m_values.begin(), m_values.end(), [&](const auto& entry) { return entry.first == key; });
 }
 
 namespace {

@@ -82,7 +82,7 @@ public:
     const std::optional<Sweep>& sweep() const { return m_sweep; }
 
     bool has(std::string_view key) const;
-    double number(std::string_view key) const;             ///< asserts that the key is a number
+    double number(std::string_view key) const; ///< asserts that the key is a number
     std::int64_t integer(std::string_view key) const;
     const std::string& choice(std::string_view key) const; ///< asserts that the key is a choice
     const std::string& text(std::string_view key) const;   ///< asserts that the key is a text
@@ -108,12 +108,11 @@ inline constexpr std::size_t sweepLimit = 4096;
 using ParameterTexts = std::vector<std::pair<std::string, std::string>>;
 
 /// Text assignments ("stride=4", "bytes=1GiB", "stride=1:128:x2") onto a schema; what is not named
-/// takes its default. The first '=' ends the key. Errors name the parameter as place: parameter.unknown (with near names),
-/// parameter.syntax, parameter.type, parameter.range (the hint holds the range), parameter.choice
-/// (near choices), parameter.twice, sweep.syntax, sweep.limit, sweep.step (it does not move the value), sweep.several.
+/// takes its default. The first '=' ends the key. Errors name the parameter as place: parameter.unknown (with near
+/// names), parameter.syntax, parameter.type, parameter.range (the hint holds the range), parameter.choice (near
+/// choices), parameter.twice, sweep.syntax, sweep.limit, sweep.step (it does not move the value), sweep.several.
 Result<Parameters> resolve(const Schema& schema, const std::vector<std::string>& assignments);
-Result<Parameters> resolve(const Schema& schema,
-                           const std::vector<std::pair<std::string, std::string>>& assignments);
+Result<Parameters> resolve(const Schema& schema, const std::vector<std::pair<std::string, std::string>>& assignments);
 
 /// One value of one parameter from text, checked against its spec.
 Result<ParameterValue> parseValue(const ParameterSpec& spec, std::string_view text);
@@ -124,8 +123,7 @@ Result<std::vector<ParameterValue>> parseSweep(const ParameterSpec& spec, std::s
 /// Text that parses back to the same value ("268435456", "float32", "true").
 std::string valueText(const ParameterValue& value);
 /// For people: "256 MiB", "float32 (4 B)", "4 elements".
-std::string valueLabel(const ParameterSpec& spec, const ParameterValue& value,
-                       ByteStyle bytes = ByteStyle::Binary);
+std::string valueLabel(const ParameterSpec& spec, const ParameterValue& value, ByteStyle bytes = ByteStyle::Binary);
 
 /// {"stride": 4, "element": "float32", …}; a swept parameter is an array of its values.
 Json parametersToJson(const Parameters& parameters);

@@ -68,8 +68,7 @@ Result<Parameters> parametersFromJson(const Schema& schema, const JsonReader& re
     for (const auto& [key, node] : members) {
         const ParameterSpec* spec = findParameter(schema, key);
         if (!spec) {
-            return fail("parameter.unknown", "no such parameter", didYouMean(key, keysOf(schema)),
-                        node.path());
+            return fail("parameter.unknown", "no such parameter", didYouMean(key, keysOf(schema)), node.path());
         }
         if (!node.node().is_array()) {
             MEMSCAPE_TRY(value, valueFromJson(*spec, node));

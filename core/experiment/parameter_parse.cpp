@@ -94,8 +94,8 @@ Result<ParameterValue> parseFlag(const ParameterSpec& spec, std::string_view tex
         return ParameterValue(true);
     if (text == "false" || text == "no" || text == "off" || text == "0")
         return ParameterValue(false);
-    return fail("parameter.type",
-                fmt::format("expected true or false, found \"{}\"", quotedForMessage(text)), {}, spec.key);
+    return fail("parameter.type", fmt::format("expected true or false, found \"{}\"", quotedForMessage(text)), {},
+                spec.key);
 }
 
 Result<ParameterValue> parseText(const ParameterSpec& spec, std::string_view text)
@@ -108,9 +108,8 @@ Result<ParameterValue> parseText(const ParameterSpec& spec, std::string_view tex
     }
     if (!validUtf8(text))
         return fail("parameter.type", "the text is not UTF-8", {}, spec.key);
-    const bool control = std::any_of(text.begin(), text.end(), [](char c) {
-        return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    });
+    const bool control =
+        std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
     if (control)
         return fail("parameter.type", fmt::format("\"{}\" holds a control character", quotedForMessage(text)),
                     "write it on one line, without tabs", spec.key);
@@ -140,7 +139,8 @@ std::optional<std::string> withDecimalPoint(std::string_view text)
 {
     constexpr std::size_t longest = 3; // digits of a fraction that a person writes before a unit
     const auto parts = commaNumber(text);
-    const bool isUnit = parts && !parts->unit.empty() && parts->unit.find_first_of(",:.0123456789") == std::string_view::npos;
+    const bool isUnit =
+        parts && !parts->unit.empty() && parts->unit.find_first_of(",:.0123456789") == std::string_view::npos;
     if (!isUnit || parts->fraction.size() > longest)
         return std::nullopt;
     return fmt::format("{}.{} {}", parts->whole, parts->fraction, parts->unit);
@@ -159,8 +159,7 @@ Result<std::vector<ParameterValue>> sweepList(const ParameterSpec& spec, std::st
         if (trimmed(part).empty())
             return sweepSyntax(spec, text, "a value is empty");
         if (values.size() == sweepLimit)
-            return fail("sweep.limit", fmt::format("more than {} points", sweepLimit),
-                        "take fewer points", spec.key);
+            return fail("sweep.limit", fmt::format("more than {} points", sweepLimit), "take fewer points", spec.key);
         MEMSCAPE_TRY(value, parseValue(spec, part));
         values.push_back(value);
     }
@@ -171,8 +170,8 @@ Result<std::vector<ParameterValue>> sweepList(const ParameterSpec& spec, std::st
 Result<std::vector<ParameterValue>> sweepTexts(const ParameterSpec& spec, std::string_view text)
 {
     const auto wrong = [&] {
-        return fail("sweep.syntax", fmt::format("\"{}\": each text needs its own double quotes",
-                                                quotedForMessage(text)),
+        return fail("sweep.syntax",
+                    fmt::format("\"{}\": each text needs its own double quotes", quotedForMessage(text)),
                     "several texts are written \"one\",\"two\"", spec.key);
     };
     std::vector<ParameterValue> values;
@@ -181,8 +180,7 @@ Result<std::vector<ParameterValue>> sweepTexts(const ParameterSpec& spec, std::s
         if (end == std::string_view::npos)
             return wrong();
         if (values.size() == sweepLimit)
-            return fail("sweep.limit", fmt::format("more than {} points", sweepLimit),
-                        "take fewer points", spec.key);
+            return fail("sweep.limit", fmt::format("more than {} points", sweepLimit), "take fewer points", spec.key);
         MEMSCAPE_TRY(value, parseValue(spec, rest.substr(1, end - 1)));
         values.push_back(value);
         rest = trimmed(rest.substr(end + 1));
@@ -207,7 +205,7 @@ struct SweepRange
     double first = 0, last = 0, step = 1;
     bool isGeometric = false;
 
-    template<typename Number> Number at(Number i) const
+    template <typename Number> Number at(Number i) const
     {
         const Number by = step;
         return isGeometric ? first * std::pow(by, i) : first + i * by;
@@ -215,7 +213,8 @@ struct SweepRange
     double at(std::size_t i) const
     {
         const double value = at(double(i));
-        return std::isfinite(value) ? value : double(at(static_cast<long double>(i))); // a product on the way overflowed
+        return std::isfinite(value) ? value
+                                    : double(at(static_cast<long double>(i))); // a product on the way overflowed
     }
     /// How often the step fits between the ends, a fraction included; wider than a double, which overflows.
     long double steps() const
@@ -275,7 +274,8 @@ Result<std::vector<ParameterValue>> sweepRange(const ParameterSpec& spec, std::s
     for (std::size_t i = 0; i <= static_cast<std::size_t>(steps); ++i) {
         double value = range.at(i);
         if (i > 0 && value == range.at(i - 1))
-            return fail("sweep.step", fmt::format("\"{}\": the step does not move {}", quotedForMessage(text), numberText(value)),
+            return fail("sweep.step",
+                        fmt::format("\"{}\": the step does not move {}", quotedForMessage(text), numberText(value)),
                         "take a larger step, or list the values: 1,2,5", spec.key);
         if (spec.kind == ParameterKind::Integer)
             value = std::round(value);
@@ -328,8 +328,8 @@ Result<std::vector<ParameterValue>> parseSweep(const ParameterSpec& spec, std::s
     }
     if (const auto parts = commaNumber(text); parts && parts->unit.empty() && spec.kind == ParameterKind::Real)
         return fail("sweep.syntax", fmt::format("\"{}\" may be one number or two", text),
-                    fmt::format("write {0}.{1} for the number, {0}, {1} with a blank for a sweep over both", parts->whole,
-                                parts->fraction),
+                    fmt::format("write {0}.{1} for the number, {0}, {1} with a blank for a sweep over both",
+                                parts->whole, parts->fraction),
                     spec.key);
     if (text.find(',') != std::string_view::npos)
         return sweepList(spec, text);
@@ -339,8 +339,7 @@ Result<std::vector<ParameterValue>> parseSweep(const ParameterSpec& spec, std::s
     return std::vector<ParameterValue>{value};
 }
 
-Result<Parameters> resolve(const Schema& schema,
-                           const std::vector<std::pair<std::string, std::string>>& assignments)
+Result<Parameters> resolve(const Schema& schema, const std::vector<std::pair<std::string, std::string>>& assignments)
 {
     Parameters parameters;
     for (const ParameterSpec& spec : schema) {
@@ -365,8 +364,7 @@ Result<Parameters> resolve(const Schema& schema,
             parameters.set(key, values.front());
         } else if (parameters.sweep()) {
             return fail("sweep.several",
-                        fmt::format("only one parameter may be swept, and {} already is",
-                                    parameters.sweep()->key),
+                        fmt::format("only one parameter may be swept, and {} already is", parameters.sweep()->key),
                         "run the command once per value of the other", key);
         } else {
             parameters.setSweep(Sweep{key, values});

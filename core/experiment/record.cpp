@@ -28,8 +28,7 @@ std::string under(const std::string& place, std::string_view key)
 }
 
 /// Everything in `json` whose key is not one of ours.
-template<std::size_t Size>
-Json unknownKeys(const Json& json, const std::array<std::string_view, Size>& known)
+template <std::size_t Size> Json unknownKeys(const Json& json, const std::array<std::string_view, Size>& known)
 {
     Json::object_t extra;
     for (const auto& [key, value] : json.get_ref<const Json::object_t&>()) {
@@ -54,9 +53,9 @@ void putBack(Json& json, const Json& extra)
     }
 }
 
-constexpr std::array<std::string_view, 13> recordKeys{
-    "format", "version", "name", "note", "pinned", "baseline", "experiment", "parameters", "device",
-    "predicted", "measured", "comparison", "provenance"};
+constexpr std::array<std::string_view, 13> recordKeys{"format",   "version",    "name",       "note",   "pinned",
+                                                      "baseline", "experiment", "parameters", "device", "predicted",
+                                                      "measured", "comparison", "provenance"};
 constexpr std::array<std::string_view, 5> studyKeys{"format", "version", "title", "records", "view"};
 
 /// The version of a document, after checking its format word.
@@ -75,7 +74,7 @@ Result<int> checkedVersion(const JsonReader& reader, std::string_view format)
 }
 
 /// The document in our version: itself, or what `copy` then holds.
-template<std::size_t Size>
+template <std::size_t Size>
 const Json& migrated(const Json& json, int version, const std::array<Migration, Size>& migrations, Json& copy)
 {
     if (static_cast<std::size_t>(version) > Size)
@@ -216,8 +215,7 @@ Result<void> writeReadable(const std::filesystem::path& path, const std::string&
 }
 
 /// The file's name in front of the place inside it.
-template<typename T>
-Result<T> inFile(Result<T> result, const std::filesystem::path& path)
+template <typename T> Result<T> inFile(Result<T> result, const std::filesystem::path& path)
 {
     if (!result) {
         Error& error = result.error();
@@ -260,19 +258,19 @@ Json programProvenance()
     gmtime_r(&now, &utc);
     return {{"program", "memscape"},
             {"version", programVersion()},
-            {"time", fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900,
-                                 utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec)}};
+            {"time",
+             fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
+                         utc.tm_hour, utc.tm_min, utc.tm_sec)}};
 }
 
-Result<Record> predictRecord(const Experiment& experiment, const Device& device,
-                             const Parameters& parameters)
+Result<Record> predictRecord(const Experiment& experiment, const Device& device, const Parameters& parameters)
 {
     PredictionContext once;
     return predictRecord(experiment, device, parameters, once);
 }
 
-Result<Record> predictRecord(const Experiment& experiment, const Device& device,
-                             const Parameters& parameters, PredictionContext& context)
+Result<Record> predictRecord(const Experiment& experiment, const Device& device, const Parameters& parameters,
+                             PredictionContext& context)
 {
     MEMSCAPE_TRY(prediction, experiment.predictAgain(device, parameters, context));
     Record record;
@@ -312,8 +310,8 @@ Json recordToJson(const Record& record)
     if (record.baseline)
         json["baseline"] = true;
     json["experiment"] = record.experiment;
-    json["parameters"] = record.foreignParameters.is_object() ? record.foreignParameters
-                                                              : parametersToJson(record.parameters);
+    json["parameters"] =
+        record.foreignParameters.is_object() ? record.foreignParameters : parametersToJson(record.parameters);
     json["device"] = deviceToJson(record.device);
     json["predicted"] = record.predicted ? outcomeToJson(*record.predicted) : Json();
     json["measured"] = record.measured ? outcomeToJson(*record.measured) : Json();
@@ -374,8 +372,8 @@ Result<Study> studyFromJson(const Json& json)
 
 Result<std::string> documentFormat(const Json& json)
 {
-    constexpr std::array<std::string_view, 4> formats{"memscape-record", "memscape-study",
-                                                      "memscape-device", "memscape-chain"};
+    constexpr std::array<std::string_view, 4> formats{"memscape-record", "memscape-study", "memscape-device",
+                                                      "memscape-chain"};
     const std::string hint = "Memscape documents begin with {\"format\": \"memscape-…\"";
     if (!json.is_object())
         return fail("document.format", "not a Memscape document", hint + "}");
@@ -393,8 +391,7 @@ Result<std::string> documentFormat(const Json& json)
         return JsonReader(*it, "format").expected("a format name");
     const auto& format = it->get_ref<const std::string&>();
     if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
-        return fail("document.format",
-                    fmt::format("unknown format \"{}\"", quotedForMessage(format)),
+        return fail("document.format", fmt::format("unknown format \"{}\"", quotedForMessage(format)),
                     didYouMean(format, {formats.begin(), formats.end()}), "format");
     }
     return format;

@@ -41,15 +41,15 @@ struct Record
 
 /// The baseline of an experiment; nothing without one.
 std::optional<std::size_t> baselineOf(const std::vector<Record>& records, std::string_view experiment);
-/// The one of `records` that `record`, one of them, is compared with; null when there is none or it is the baseline itself.
+/// The one of `records` that `record`, one of them, is compared with; null when there is none or it is the baseline
+/// itself.
 const Record* baselineFor(const Record& record, const std::vector<Record>& records);
 
 /// Predict and wrap: device, parameters resolved, provenance with program and version.
-Result<Record> predictRecord(const Experiment& experiment, const Device& device,
-                             const Parameters& parameters);
+Result<Record> predictRecord(const Experiment& experiment, const Device& device, const Parameters& parameters);
 /// The same, sooner for who asks again and again.
-Result<Record> predictRecord(const Experiment& experiment, const Device& device,
-                             const Parameters& parameters, PredictionContext& context);
+Result<Record> predictRecord(const Experiment& experiment, const Device& device, const Parameters& parameters,
+                             PredictionContext& context);
 /// The textbook's claims about the record's experiment, judged by measured numbers where it has them. None of an
 /// experiment that this program does not know.
 std::vector<Claim> claimsOf(const Record& record);
@@ -65,8 +65,8 @@ struct Study
 {
     std::string title;
     std::vector<Record> records;
-    Json view;  ///< page, parameters per page, devices, zoom: the window's, opaque to core
-    Json extra; ///< unknown keys
+    Json view;          ///< page, parameters per page, devices, zoom: the window's, opaque to core
+    Json extra;         ///< unknown keys
     bool newer = false; ///< written by a newer program: open read-only
 };
 

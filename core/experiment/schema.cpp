@@ -35,8 +35,9 @@ ParameterSpec within(ParameterSpec spec, NumberRange range)
 ParameterSpec integerSpec(std::string key, std::string label, std::string help, NumberRange range)
 {
     std::string standard = range.standard;
-    return within(specOf(ParameterKind::Integer, std::move(key), std::move(label), std::move(help), std::move(standard)),
-                  std::move(range));
+    return within(
+        specOf(ParameterKind::Integer, std::move(key), std::move(label), std::move(help), std::move(standard)),
+        std::move(range));
 }
 
 ParameterSpec realSpec(std::string key, std::string label, std::string help, NumberRange range)
@@ -54,7 +55,8 @@ ParameterSpec flagSpec(std::string key, std::string label, std::string help, boo
 ParameterSpec textSpec(std::string key, std::string label, std::string help, std::string standard, std::size_t least,
                        std::size_t most)
 {
-    ParameterSpec spec = specOf(ParameterKind::Text, std::move(key), std::move(label), std::move(help), std::move(standard));
+    ParameterSpec spec =
+        specOf(ParameterKind::Text, std::move(key), std::move(label), std::move(help), std::move(standard));
     spec.minimum = static_cast<double>(least);
     spec.maximum = static_cast<double>(most);
     return spec;
@@ -65,7 +67,8 @@ ParameterSpec choiceSpec(std::string key, std::string label, std::string help, s
 {
     if (standard.empty())
         standard = choices.front().key;
-    ParameterSpec spec = specOf(ParameterKind::Choice, std::move(key), std::move(label), std::move(help), std::move(standard));
+    ParameterSpec spec =
+        specOf(ParameterKind::Choice, std::move(key), std::move(label), std::move(help), std::move(standard));
     spec.choices = std::move(choices);
     return spec;
 }

@@ -16,8 +16,8 @@ struct NumberRange
     double least = 0, most = 0;
     std::string standard = "0";
     Unit unit = Unit::One;
-    Scale scale = Scale::Linear; ///< how a slider moves
-    std::string suffix = {}; ///< shown after a number without unit: "elements"
+    Scale scale = Scale::Linear;         ///< how a slider moves
+    std::string suffix = {};             ///< shown after a number without unit: "elements"
     std::vector<ChoiceValue> words = {}; ///< of an Integer, its values that are words: {"0", "all"}
     AppliesTo appliesTo = AppliesTo::Everywhere;
 };
@@ -26,8 +26,8 @@ ParameterSpec integerSpec(std::string key, std::string label, std::string help, 
 ParameterSpec realSpec(std::string key, std::string label, std::string help, NumberRange range);
 ParameterSpec flagSpec(std::string key, std::string label, std::string help, bool standard = false);
 /// A text of `least` to `most` bytes.
-ParameterSpec textSpec(std::string key, std::string label, std::string help, std::string standard, std::size_t least = 0,
-                       std::size_t most = textLimit);
+ParameterSpec textSpec(std::string key, std::string label, std::string help, std::string standard,
+                       std::size_t least = 0, std::size_t most = textLimit);
 /// One of the choices; without `standard` the first is.
 ParameterSpec choiceSpec(std::string key, std::string label, std::string help, std::vector<ChoiceValue> choices,
                          std::string standard = {});
@@ -44,8 +44,7 @@ public:
     };
     ChoiceTable(std::initializer_list<Row> rows)
         : m_rows(rows)
-    {
-    }
+    { }
 
     std::vector<ChoiceValue> choices() const
     {
@@ -57,7 +56,8 @@ public:
     /// Asserts that `key` is one of the choices; resolve() refuses every other.
     Value of(const std::string& key) const
     {
-        const auto row = std::find_if(m_rows.begin(), m_rows.end(), [&](const Row& one) { return one.choice.key == key; });
+        const auto row =
+            std::find_if(m_rows.begin(), m_rows.end(), [&](const Row& one) { return one.choice.key == key; });
         assert(row != m_rows.end());
         return row->value;
     }

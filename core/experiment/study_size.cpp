@@ -18,7 +18,8 @@ constexpr std::size_t namedRecords = 3; // of the largest
 
 std::string nameOf(const Record& record)
 {
-    const std::string name = record.name.empty() ? fmt::format("{} on {}", record.experiment, record.device.name) : record.name;
+    const std::string name =
+        record.name.empty() ? fmt::format("{} on {}", record.experiment, record.device.name) : record.name;
     return quotedForMessage(name, 40);
 }
 
@@ -67,17 +68,19 @@ std::optional<Error> heavyStudyNote(std::string_view text, const Study& study, s
     std::vector<std::size_t> order(std::min(bytes.size(), study.records.size()));
     std::iota(order.begin(), order.end(), std::size_t(0));
     const auto shown = order.begin() + std::ptrdiff_t(std::min(order.size(), namedRecords));
-    std::partial_sort(order.begin(), shown, order.end(), [&](std::size_t a, std::size_t b) { return bytes[a] != bytes[b] ? bytes[a] > bytes[b] : a < b; });
+    std::partial_sort(order.begin(), shown, order.end(),
+                      [&](std::size_t a, std::size_t b) { return bytes[a] != bytes[b] ? bytes[a] > bytes[b] : a < b; });
     std::vector<std::string> largest;
     for (auto index = order.begin(); index != shown; ++index)
         largest.push_back(fmt::format("“{}” ({})", nameOf(study.records[*index]), bytesText(double(bytes[*index]), 3)));
-    std::string message = fmt::format("this study takes {}; one of more than {} cannot be opened", bytesText(double(text.size()), 3),
-                                      bytesText(double(JsonLimits{}.bytes), 3));
+    std::string message = fmt::format("this study takes {}; one of more than {} cannot be opened",
+                                      bytesText(double(text.size()), 3), bytesText(double(JsonLimits{}.bytes), 3));
     if (largest.size() == 1)
         message += ". Its record: " + largest.front();
     else if (!largest.empty())
         message += fmt::format(". The largest of its {} records: {}", bytes.size(), join(largest, ", "));
-    return Error{"study.heavy", message, {}, "remove records that are no longer needed, or divide it among several studies"};
+    return Error{
+        "study.heavy", message, {}, "remove records that are no longer needed, or divide it among several studies"};
 }
 
 } // namespace memscape

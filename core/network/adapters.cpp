@@ -39,8 +39,8 @@ Variable NetworkBuilder::adapted(std::string_view name, Variable x, Variable res
     const std::int64_t rank = m_options.adapters->rank;
     const std::int64_t inputs = x.size(-1), outputs = result.size(-1);
     if (rank < 1 || rank > std::min(inputs, outputs)) {
-        refuse("plan.range", fmt::format("rank {} exceeds the smaller side of {} ({} x {})", rank, name,
-                                         outputs, inputs));
+        refuse("plan.range",
+               fmt::format("rank {} exceeds the smaller side of {} ({} x {})", rank, name, outputs, inputs));
         return {};
     }
     const auto matrix = [&](std::string_view part, const Shape& shape) {
@@ -75,8 +75,7 @@ Variable NetworkBuilder::quantizedLinear(Variable x, Variable weight, Variable b
     const Shape rows{x.layout().elements() / std::max<std::int64_t>(x.size(-1), 1), x.size(-1)};
     if (!x.layout().viewed(rows))
         x = contiguous(std::move(x));
-    const Variable whole
-        = record(OperatorKind::Dequantize, {weight.id()}, {Layout(weight.shape()), x.dtype()});
+    const Variable whole = record(OperatorKind::Dequantize, {weight.id()}, {Layout(weight.shape()), x.dtype()});
     m_graph.storages[m_graph.tensors[whole.id()].storage].role = Role::WeightCast;
     Variable result = product(x, whole, x, weight, bias);
     return settled(std::move(result), x, weight, bias);

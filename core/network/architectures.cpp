@@ -45,8 +45,7 @@ ModelDescription gemma(const Sizes& sizes, NormPlacement placement)
 
 ModelDescription phi2()
 {
-    ModelDescription model =
-        classic({51200, 8192, 32, 0, 0, 2048}, PositionKind::Rotary, ActivationKind::GeluNew);
+    ModelDescription model = classic({51200, 8192, 32, 0, 0, 2048}, PositionKind::Rotary, ActivationKind::GeluNew);
     model.parallelResidual = model.sharedNorm = true;
     model.biases.head = true;
     model.rotaryShare = 0.5;
@@ -55,8 +54,7 @@ ModelDescription phi2()
 
 ModelDescription gptNeoX()
 {
-    ModelDescription model =
-        classic({50432, 24576, 64, 0, 0, 2048}, PositionKind::Rotary, ActivationKind::Gelu);
+    ModelDescription model = classic({50432, 24576, 64, 0, 0, 2048}, PositionKind::Rotary, ActivationKind::Gelu);
     model.parallelResidual = true;
     model.rotaryShare = 0.25;
     return model;
@@ -78,8 +76,8 @@ ModelDescription qwen2()
 
 ModelDescription qwen3(bool mixture)
 {
-    ModelDescription model = decoder(mixture ? Sizes{151936, 6144, 32, 4, 128, 32768}
-                                             : Sizes{151936, 22016, 32, 32, 128, 32768});
+    ModelDescription model =
+        decoder(mixture ? Sizes{151936, 6144, 32, 4, 128, 32768} : Sizes{151936, 22016, 32, 32, 128, 32768});
     model.queryKeyNorm = true;
     if (mixture) {
         model.experts.count = 128;
@@ -122,8 +120,7 @@ ModelDescription olmoe()
 ModelDescription gptOss()
 {
     ModelDescription model = decoder({201088, 2880, 64, 8, 64, 131072});
-    model.biases.query = model.biases.key = model.biases.value = model.biases.attentionOutput =
-        true;
+    model.biases.query = model.biases.key = model.biases.value = model.biases.attentionOutput = true;
     model.attentionSinks = true;
     model.slidingWindow = 128;
     model.experts.count = 128;
@@ -134,8 +131,8 @@ ModelDescription gptOss()
 
 ModelDescription deepseek(bool third)
 {
-    ModelDescription model = third ? decoder({129280, 18432, 128, 128, 0, 4096})
-                                   : decoder({32000, 11008, 32, 32, 0, 2048});
+    ModelDescription model =
+        third ? decoder({129280, 18432, 128, 128, 0, 4096}) : decoder({32000, 11008, 32, 32, 0, 2048});
     model.latent = {1536, 512, 64, 128, 128};
     model.experts.count = third ? 256 : 64;
     model.experts.active = third ? 8 : 6;
@@ -168,8 +165,7 @@ ModelDescription t5()
 
 ModelDescription vit()
 {
-    ModelDescription model =
-        classic({0, 3072, 12, 0, 0, 0}, PositionKind::Learned, ActivationKind::Gelu);
+    ModelDescription model = classic({0, 3072, 12, 0, 0, 0}, PositionKind::Learned, ActivationKind::Gelu);
     model.family = Family::VisionTransformer;
     model.head = HeadKind::Classifier;
     return model;

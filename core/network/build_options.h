@@ -29,7 +29,7 @@ struct WrittenOut
 struct EagerRules
 {
     bool meanSavesInput = false;        ///< before 2.0, for its number of elements
-    bool meanIsSumAndQuotient = false; ///< a model that writes x.sum(-1) / n itself
+    bool meanIsSumAndQuotient = false;  ///< a model that writes x.sum(-1) / n itself
     bool normStatisticsInFloat = true;  ///< the CPU keeps mean and deviation in the input's dtype
     bool dropoutSavesNoise = false;     ///< F.dropout on a CPU: a factor per element, not a Bool
     bool accumulatesInPlace = true;     ///< since 2.0 a second gradient is added into the first
@@ -37,10 +37,7 @@ struct EagerRules
     /// Autocast written out in Python after its documentation, not CUDA's: operands are cast in
     /// their order, and all of cross_entropy runs in float.
     bool emulatedAutocast = false;
-    static constexpr EagerRules torch113OnCpu()
-    {
-        return {true, false, false, true, false, true, true};
-    }
+    static constexpr EagerRules torch113OnCpu() { return {true, false, false, true, false, true, true}; }
     bool operator==(const EagerRules&) const = default;
 };
 
@@ -70,9 +67,9 @@ struct BuildOptions
     /// (nanoGPT), `outputs = model(**batch)`. Not so in transformers' Trainer, whose compute_loss()
     /// returns the loss alone.
     bool keepsLogits = false;
-    int tensorParallel = 1;        ///< this is one of so many devices (tensor_parallel.h)
+    int tensorParallel = 1; ///< this is one of so many devices (tensor_parallel.h)
     bool sequenceParallel = false;
-    bool isProductInFp8 = false;   ///< layers' linear operators keep FP8 copies of their inputs
+    bool isProductInFp8 = false; ///< layers' linear operators keep FP8 copies of their inputs
     std::optional<AdapterOptions> adapters = {};
     EagerRules rules = {};
     bool recordsEveryIteration = false; ///< the long way: copies nothing of loops over layers and experts

@@ -9,7 +9,10 @@ namespace {
 
 constexpr Layout emptyLayout{};
 
-bool diesWithItsName(Role role) { return role == Role::Activation || role == Role::WeightCast; }
+bool diesWithItsName(Role role)
+{
+    return role == Role::Activation || role == Role::WeightCast;
+}
 
 } // namespace
 
@@ -33,8 +36,7 @@ Variable::Variable(const Variable& other)
 Variable::Variable(Variable&& other) noexcept
     : m_builder(std::exchange(other.m_builder, nullptr))
     , m_tensor(std::exchange(other.m_tensor, noTensor))
-{
-}
+{ }
 
 Variable& Variable::operator=(Variable other) noexcept
 {
@@ -121,11 +123,9 @@ StorageId NetworkBuilder::newStorage(const Shape& shape, DType dtype, OperatorKi
 {
     const auto elements = shape.elements();
     std::int64_t bytes = 0;
-    if (shape.rank > maxRank || !elements
-        || __builtin_mul_overflow(*elements, elementBytes(dtype), &bytes)
+    if (shape.rank > maxRank || !elements || __builtin_mul_overflow(*elements, elementBytes(dtype), &bytes)
         || bytes > (std::int64_t(1) << 62)) {
-        refuse("network.size", fmt::format("a tensor of {} would be larger than 4 EiB",
-                                           operatorText(source)),
+        refuse("network.size", fmt::format("a tensor of {} would be larger than 4 EiB", operatorText(source)),
                "make the model, the batch or the sequence smaller");
         bytes = 0;
     }
@@ -150,8 +150,7 @@ TensorId NetworkBuilder::newTensor(const Layout& layout, DType dtype, StorageId 
     return TensorId(m_graph.tensors.size() - 1);
 }
 
-Variable NetworkBuilder::made(std::string_view, const Shape& shape, DType dtype, Role role,
-                              bool gradient)
+Variable NetworkBuilder::made(std::string_view, const Shape& shape, DType dtype, Role role, bool gradient)
 {
     if (!ok())
         return {};
@@ -176,8 +175,7 @@ Variable NetworkBuilder::buffer(std::string_view name, const Shape& shape, DType
     return result;
 }
 
-Variable NetworkBuilder::input(std::string_view name, const Shape& shape, DType dtype,
-                               bool wantsGradient)
+Variable NetworkBuilder::input(std::string_view name, const Shape& shape, DType dtype, bool wantsGradient)
 {
     return made(name, shape, dtype, Role::Input, wantsGradient);
 }
@@ -281,11 +279,9 @@ Operator& NetworkBuilder::begin(OperatorKind kind, std::span<const TensorId> inp
 TensorId NetworkBuilder::addOutput(const Output& output, bool hasGradient)
 {
     Operator& op = m_graph.operators.back();
-    const StorageId storage = output.isFresh
-        ? newStorage(output.layout.shape, output.dtype, op.kind, Role::Activation)
-        : m_graph.tensors[m_graph.operands[op.first]].storage;
-    const TensorId tensor = newTensor(output.layout, output.dtype, storage,
-                                      hasGradient && op.hasGradient);
+    const StorageId storage = output.isFresh ? newStorage(output.layout.shape, output.dtype, op.kind, Role::Activation)
+                                             : m_graph.tensors[m_graph.operands[op.first]].storage;
+    const TensorId tensor = newTensor(output.layout, output.dtype, storage, hasGradient && op.hasGradient);
     ++op.outputs;
     m_graph.operands.push_back(tensor);
     return tensor;
@@ -301,9 +297,8 @@ void NetworkBuilder::save(TensorId tensor)
     m_graph.operands.push_back(part == noTensor ? tensor : part);
 }
 
-Variable NetworkBuilder::record(OperatorKind kind, std::initializer_list<TensorId> inputs,
-                                const Output& output, std::initializer_list<TensorId> saved,
-                                std::int64_t attribute)
+Variable NetworkBuilder::record(OperatorKind kind, std::initializer_list<TensorId> inputs, const Output& output,
+                                std::initializer_list<TensorId> saved, std::int64_t attribute)
 {
     begin(kind, {inputs.begin(), inputs.size()}).attribute = attribute;
     const TensorId result = addOutput(output, isFloating(output.dtype));

@@ -66,7 +66,7 @@ public:
     TensorId id() const { return m_tensor; }
     const Layout& layout() const;
     Shape shape() const { return layout().shape; } ///< a copy
-    std::int64_t size(int dimension) const; ///< −1 is the last
+    std::int64_t size(int dimension) const;        ///< −1 is the last
     DType dtype() const;
 
 private:
@@ -109,15 +109,12 @@ public:
     Variable target(std::string_view name, const Shape& shape, DType dtype);
 
     // --- modules and blocks ---------------------------------------------------------------------
-    template<typename Body> Variable layer(Body body) { return block(Block::Kind::Layer, body); }
-    template<typename Body> Variable attentionCore(Body body)
-    {
-        return block(Block::Kind::AttentionCore, body);
-    }
+    template <typename Body> Variable layer(Body body) { return block(Block::Kind::Layer, body); }
+    template <typename Body> Variable attentionCore(Body body) { return block(Block::Kind::AttentionCore, body); }
     /// for (i = first; i < first + count; ++i) body(i, x), where `body` opens a module "prefix.i" and gives x
     /// a new value; it does the same for each i. Iterations from the fourth on are copies of the third where that is
     /// one of the second: Graph::copies says so.
-    template<typename Body>
+    template <typename Body>
     void repeat(Variable& x, std::string_view prefix, std::int64_t first, std::int64_t count, Body body)
     {
         std::array<Mark, recordedIterations + 1> marks{mark()};
@@ -130,7 +127,7 @@ public:
         }
     }
     /// body(argument), and the argument dies when it returns.
-    template<typename Body> static Variable call(Variable argument, Body body)
+    template <typename Body> static Variable call(Variable argument, Body body)
     {
         Variable result = body(std::as_const(argument));
         argument.reset();
@@ -143,8 +140,7 @@ public:
     Variable adapted(std::string_view name, Variable x, Variable result);
     Variable layerNorm(std::string_view name, Variable x, bool hasBias = true);
     Variable rmsNorm(std::string_view name, Variable x);
-    Variable embedding(std::string_view name, Variable indices, std::int64_t count,
-                       std::int64_t width);
+    Variable embedding(std::string_view name, Variable indices, std::int64_t count, std::int64_t width);
     Variable convolution(std::string_view name, Variable x, std::int64_t channels, ConvolutionShape shape);
     Variable batchNorm(std::string_view name, Variable x);
 
@@ -169,9 +165,9 @@ public:
     Variable cat(std::vector<Variable> parts, int dimension);
     Variable stack(std::vector<Variable> parts, int dimension);
     Variable pad(Variable x, std::int64_t before, std::int64_t after);
-    Variable fill(const Shape& shape, DType dtype);      ///< torch.ones(…), torch.arange(…)
+    Variable fill(const Shape& shape, DType dtype);          ///< torch.ones(…), torch.arange(…)
     Variable compare(Variable x, DType dtype = DType::Bool); ///< ~x, x == 0
-    Variable compare(Variable x, Variable y);            ///< x >= y, broadcast
+    Variable compare(Variable x, Variable y);                ///< x >= y, broadcast
 
     // --- elementwise ------------------------------------------------------------------------------
     Variable add(Variable x, Variable y);
@@ -207,8 +203,7 @@ public:
     Variable fusedRmsNorm(Variable x, Variable weight);
     Variable groupNorm(Variable x, std::int64_t groups, Variable weight, Variable bias);
     /// `mean` and `variance` are the running statistics.
-    Variable batchNorm(Variable x, Variable weight, Variable bias, Variable mean,
-                       Variable variance);
+    Variable batchNorm(Variable x, Variable weight, Variable bias, Variable mean, Variable variance);
 
     // --- between devices (operators_parallel.cpp) -------------------------------------------------
     /// What matrices that are divided by columns read: x (B, S, …) whole along the sequence.
@@ -255,9 +250,10 @@ private:
     using Marks = std::array<Mark, recordedIterations + 1>;
     Mark mark() const;
     bool isCopy(const Marks& marks) const;
-    void copyIterations(const Marks& marks, std::string_view prefix, std::int64_t first, std::int64_t count, Variable& x);
+    void copyIterations(const Marks& marks, std::string_view prefix, std::int64_t first, std::int64_t count,
+                        Variable& x);
     void copyIteration(const Marks& marks, std::string name, std::uint32_t number);
-    template<typename Map> void copyBesides(const Marks& marks, Map tensor, Map storage);
+    template <typename Map> void copyBesides(const Marks& marks, Map tensor, Map storage);
     void refuseTensors();
     static constexpr std::size_t tensorLimit = 20'000'000;
 
@@ -279,7 +275,7 @@ private:
 
     /// A result whose operands are dropped first: parameters of a C++ function would otherwise live
     /// until the end of the caller's statement.
-    template<typename... Used> static Variable settled(Variable result, Used&... used)
+    template <typename... Used> static Variable settled(Variable result, Used&... used)
     {
         (used.reset(), ...);
         return result;
@@ -287,25 +283,24 @@ private:
     Variable viewOf(OperatorKind kind, Variable& x, const Layout& layout, std::int64_t attribute = 0);
     Variable elementwise(OperatorKind kind, Variable& x, Variable& y, bool savesOther);
     Variable reduction(OperatorKind kind, Variable& x, int dimension, bool keep, bool savesInput);
-    Variable pooled(OperatorKind kind, Variable& x, std::int64_t height, std::int64_t width,
-                    bool savesInput);
+    Variable pooled(OperatorKind kind, Variable& x, std::int64_t height, std::int64_t width, bool savesInput);
     Variable lowPrecision(Variable x); ///< autocast's cast, cached for parameters
     Variable highPrecision(Variable x);
     Variable logSoftmaxOf(Variable x); ///< in the type of x, under autocast too
-    void sumInFloat(); ///< the sum recorded last, under autocast
+    void sumInFloat();                 ///< the sum recorded last, under autocast
     bool isInLayer() const { return m_layers > 0; }
     bool hasAdapter(std::string_view name) const;
     Variable storedLinear(Variable x, Variable weight, Variable bias);
     Variable quantizedLinear(Variable x, Variable weight, Variable bias);
     Variable fp8Copy(const Variable& x);
-    Variable product(Variable& x, const Variable& operand, const Variable& kept,
-                     const Variable& weight, const Variable& bias);
+    Variable product(Variable& x, const Variable& operand, const Variable& kept, const Variable& weight,
+                     const Variable& bias);
     Variable bmm(Variable x, Variable y);
     Variable made(std::string_view name, const Shape& shape, DType dtype, Role role, bool gradient);
     TensorId newTensor(const Layout& layout, DType dtype, StorageId storage, bool gradient);
     StorageId newStorage(const Shape& shape, DType dtype, OperatorKind source, Role role);
 
-    template<typename Body> Variable block(Block::Kind kind, Body body)
+    template <typename Body> Variable block(Block::Kind kind, Body body)
     {
         const std::size_t index = beginBlock(kind);
         m_layers += kind == Block::Kind::Layer;
@@ -331,8 +326,8 @@ private:
 
     Graph m_graph;
     std::unordered_map<Layout, LayoutId, LayoutHash> m_layouts; ///< of m_graph
-    std::vector<std::uint32_t> m_names; ///< variables per tensor
-    std::vector<TensorId> m_castOf;     ///< autocast's cache, by parameter
+    std::vector<std::uint32_t> m_names;                         ///< variables per tensor
+    std::vector<TensorId> m_castOf;                             ///< autocast's cache, by parameter
     std::vector<Variable> m_casts;
     struct Gathered
     {
@@ -340,8 +335,8 @@ private:
     };
     Gathered gatheredIn(TensorId tensor) const;
     std::vector<Gathered> m_gathered; ///< by storage: which tensor was gathered there, from what
-    int m_layers = 0;               ///< Layer blocks that are being recorded
-    bool m_isAdapter = false;       ///< parameters are trained although adapters are there
+    int m_layers = 0;                 ///< Layer blocks that are being recorded
+    bool m_isAdapter = false;         ///< parameters are trained although adapters are there
     ModuleIndex m_module = 0;
 };
 

@@ -23,7 +23,7 @@ struct Shift
 };
 
 /// `same(i, i + period)` for all i of [first, first + period).
-template<typename Same> bool allSame(std::uint32_t first, std::uint32_t last, std::uint32_t period, Same same)
+template <typename Same> bool allSame(std::uint32_t first, std::uint32_t last, std::uint32_t period, Same same)
 {
     for (std::uint32_t i = first; i < last; ++i)
         if (!same(i, i + period))
@@ -36,9 +36,9 @@ template<typename Same> bool allSame(std::uint32_t first, std::uint32_t last, st
 NetworkBuilder::Mark NetworkBuilder::mark() const
 {
     const auto size = [](const auto& list) { return std::uint32_t(list.size()); };
-    return {size(m_graph.operators),  size(m_graph.operands), size(m_graph.tensors),
-            size(m_graph.storages),   size(m_graph.modules),  size(m_graph.parameters),
-            size(m_graph.buffers),    size(m_graph.blocks),   size(m_casts)};
+    return {size(m_graph.operators), size(m_graph.operands), size(m_graph.tensors),
+            size(m_graph.storages),  size(m_graph.modules),  size(m_graph.parameters),
+            size(m_graph.buffers),   size(m_graph.blocks),   size(m_casts)};
 }
 
 bool NetworkBuilder::isCopy(const Marks& marks) const
@@ -48,40 +48,48 @@ bool NetworkBuilder::isCopy(const Marks& marks) const
                             &Mark::parameters, &Mark::buffers, &Mark::blocks, &Mark::casts})
         if (second.*part - first.*part != end.*part - second.*part)
             return false;
-    const Shift tensor{before.tensors, end.tensors - second.tensors}, storage{before.storages, end.storages - second.storages},
-        module{before.modules, end.modules - second.modules};
+    const Shift tensor{before.tensors, end.tensors - second.tensors},
+        storage{before.storages, end.storages - second.storages}, module{before.modules, end.modules - second.modules};
     const Graph& g = m_graph;
     const auto isSameName = [&](const NamedTensor& a, const NamedTensor& b) {
-        return a.name == b.name && tensor(a.tensor) == b.tensor && module(a.module) == b.module && a.isTrained == b.isTrained;
+        return a.name == b.name && tensor(a.tensor) == b.tensor && module(a.module) == b.module
+            && a.isTrained == b.isTrained;
     };
-    return allSame(first.operators, second.operators, end.operators - second.operators, [&](auto i, auto j) {
-               const Operator &a = g.operators[i], &b = g.operators[j];
-               return a.kind == b.kind && a.inputs == b.inputs && a.outputs == b.outputs && a.saved == b.saved
-                   && a.hasGradient == b.hasGradient && a.inPlace == b.inPlace && a.attribute == b.attribute
-                   && module(a.module) == b.module;
-           })
+    return allSame(first.operators, second.operators, end.operators - second.operators,
+                   [&](auto i, auto j) {
+                       const Operator &a = g.operators[i], &b = g.operators[j];
+                       return a.kind == b.kind && a.inputs == b.inputs && a.outputs == b.outputs && a.saved == b.saved
+                           && a.hasGradient == b.hasGradient && a.inPlace == b.inPlace && a.attribute == b.attribute
+                           && module(a.module) == b.module;
+                   })
         && allSame(first.operands, second.operands, end.operands - second.operands,
                    [&](auto i, auto j) { return tensor(g.operands[i]) == g.operands[j]; })
-        && allSame(first.tensors, second.tensors, tensor.by, [&](auto i, auto j) {
-               const Tensor &a = g.tensors[i], &b = g.tensors[j];
-               return a.layout == b.layout && a.dtype == b.dtype && a.needsGradient == b.needsGradient
-                   && storage(a.storage) == b.storage;
-           })
-        && allSame(first.storages, second.storages, storage.by, [&](auto i, auto j) {
-               const Storage &a = g.storages[i], &b = g.storages[j];
-               return a.bytes == b.bytes && a.source == b.source && a.role == b.role && module(a.module) == b.module;
-           })
-        && allSame(first.modules, second.modules, module.by, [&](auto i, auto j) {
-               const ModuleCall &a = g.modules[i], &b = g.modules[j];
-               return a.type == b.type && module(a.parent) == b.parent && (a.name == b.name || a.parent == m_module);
-           })
+        && allSame(first.tensors, second.tensors, tensor.by,
+                   [&](auto i, auto j) {
+                       const Tensor &a = g.tensors[i], &b = g.tensors[j];
+                       return a.layout == b.layout && a.dtype == b.dtype && a.needsGradient == b.needsGradient
+                           && storage(a.storage) == b.storage;
+                   })
+        && allSame(first.storages, second.storages, storage.by,
+                   [&](auto i, auto j) {
+                       const Storage &a = g.storages[i], &b = g.storages[j];
+                       return a.bytes == b.bytes && a.source == b.source && a.role == b.role
+                           && module(a.module) == b.module;
+                   })
+        && allSame(first.modules, second.modules, module.by,
+                   [&](auto i, auto j) {
+                       const ModuleCall &a = g.modules[i], &b = g.modules[j];
+                       return a.type == b.type && module(a.parent) == b.parent
+                           && (a.name == b.name || a.parent == m_module);
+                   })
         && allSame(first.parameters, second.parameters, end.parameters - second.parameters,
                    [&](auto i, auto j) { return isSameName(g.parameters[i], g.parameters[j]); })
         && allSame(first.buffers, second.buffers, end.buffers - second.buffers,
                    [&](auto i, auto j) { return isSameName(g.buffers[i], g.buffers[j]); })
-        && allSame(first.blocks, second.blocks, end.blocks - second.blocks, [&](auto i, auto j) {
-               return g.blocks[i].kind == g.blocks[j].kind && tensor(g.blocks[i].output) == g.blocks[j].output;
-           })
+        && allSame(first.blocks, second.blocks, end.blocks - second.blocks,
+                   [&](auto i, auto j) {
+                       return g.blocks[i].kind == g.blocks[j].kind && tensor(g.blocks[i].output) == g.blocks[j].output;
+                   })
         && allSame(first.casts, second.casts, end.casts - second.casts,
                    [&](auto i, auto j) { return tensor(m_casts[i].id()) == m_casts[j].id(); });
 }
@@ -104,7 +112,8 @@ void NetworkBuilder::copyIterations(const Marks& marks, std::string_view prefix,
     // Only what the last iteration leaves is still named as the third left it.
     std::copy(inner.begin(), inner.end(), m_names.begin() + from.tensors);
     for (std::int64_t i = 0; i < count; ++i)
-        m_names.insert(m_names.end(), i + 1 < count ? inner.begin() : last.begin(), i + 1 < count ? inner.end() : last.end());
+        m_names.insert(m_names.end(), i + 1 < count ? inner.begin() : last.begin(),
+                       i + 1 < count ? inner.end() : last.end());
     const std::uint32_t shift = tensors * std::uint32_t(count);
     if (x && x.m_tensor >= from.tensors)
         x.m_tensor += shift;
@@ -114,7 +123,9 @@ void NetworkBuilder::copyIterations(const Marks& marks, std::string_view prefix,
 void NetworkBuilder::copyIteration(const Marks& marks, std::string name, std::uint32_t number)
 {
     const Mark &before = marks[1], &from = marks[2], &to = marks[3];
-    const auto shiftOf = [&](std::uint32_t Mark::*part) { return Shift{before.*part, (to.*part - from.*part) * number}; };
+    const auto shiftOf = [&](std::uint32_t Mark::*part) {
+        return Shift{before.*part, (to.*part - from.*part) * number};
+    };
     const Shift tensor = shiftOf(&Mark::tensors), storage = shiftOf(&Mark::storages), module = shiftOf(&Mark::modules);
     const Shift op{0, (to.operators - from.operators) * number}, operand{0, (to.operands - from.operands) * number};
     Graph& g = m_graph;
@@ -166,7 +177,7 @@ void NetworkBuilder::copyIteration(const Marks& marks, std::string name, std::ui
 }
 
 /// Autocast's casts, whose names last until finish(), and what was gathered.
-template<typename Map> void NetworkBuilder::copyBesides(const Marks& marks, Map tensor, Map storage)
+template <typename Map> void NetworkBuilder::copyBesides(const Marks& marks, Map tensor, Map storage)
 {
     const Mark &from = marks[2], &to = marks[3];
     for (std::uint32_t i = from.casts; i < to.casts; ++i) {

@@ -20,15 +20,13 @@ public:
     CnnWriter(std::int64_t channels, std::int64_t size)
         : m_channels(channels)
         , m_size(size)
-    {
-    }
+    { }
 
     std::int64_t channels() const { return m_channels; }
     std::int64_t size() const { return m_size; }
 
-    void convolution(std::string name, std::int64_t outputs, std::int64_t kernel,
-                     std::int64_t stride, std::int64_t padding, bool hasBias,
-                     std::int64_t groups = 1)
+    void convolution(std::string name, std::int64_t outputs, std::int64_t kernel, std::int64_t stride,
+                     std::int64_t padding, bool hasBias, std::int64_t groups = 1)
     {
         CnnLayer layer{CnnLayerKind::Convolution,
                        std::move(name),
@@ -45,22 +43,12 @@ public:
     }
     void maxPool(std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0)
     {
-        CnnLayer layer{CnnLayerKind::MaxPool,
-                       "",
-                       m_channels,
-                       m_channels,
-                       kernel,
-                       stride,
-                       padding,
-                       1,
-                       false,
-                       0};
+        CnnLayer layer{CnnLayerKind::MaxPool, "", m_channels, m_channels, kernel, stride, padding, 1, false, 0};
         shrink(layer);
     }
     void plain(CnnLayerKind kind, std::string name = {})
     {
-        m_layers.push_back(
-            {kind, std::move(name), m_channels, m_channels, 1, 1, 0, 1, false, m_size});
+        m_layers.push_back({kind, std::move(name), m_channels, m_channels, 1, 1, 0, 1, false, m_size});
     }
     void batchNorm(std::string name) { plain(CnnLayerKind::BatchNorm, std::move(name)); }
     void averagePool(std::int64_t side)
@@ -76,8 +64,7 @@ public:
     }
     void linear(std::string name, std::int64_t outputs)
     {
-        m_layers.push_back(
-            {CnnLayerKind::Linear, std::move(name), m_channels, outputs, 1, 1, 0, 1, true, 1});
+        m_layers.push_back({CnnLayerKind::Linear, std::move(name), m_channels, outputs, 1, 1, 0, 1, true, 1});
         m_channels = outputs;
     }
     void blockBegin(std::string name)
@@ -96,8 +83,8 @@ public:
     Result<std::vector<CnnLayer>> finish()
     {
         if (m_vanished)
-            return fail("model.contradiction", "the picture is too small for this network",
-                        "take a larger picture", "image size");
+            return fail("model.contradiction", "the picture is too small for this network", "take a larger picture",
+                        "image size");
         return std::move(m_layers);
     }
 
@@ -117,8 +104,8 @@ private:
     bool m_vanished = false;
 };
 
-void writeClassifier(const ModelDescription& model, CnnWriter& out,
-                     std::initializer_list<const char*> names, bool dropoutFirst)
+void writeClassifier(const ModelDescription& model, CnnWriter& out, std::initializer_list<const char*> names,
+                     bool dropoutFirst)
 {
     std::size_t left = names.size();
     for (const char* name : names) {
@@ -135,8 +122,8 @@ void writeClassifier(const ModelDescription& model, CnnWriter& out,
 
 void writeAlexNet(const ModelDescription& model, CnnWriter& out)
 {
-    const auto convolution = [&](const char* name, std::int64_t outputs, std::int64_t kernel,
-                                 std::int64_t stride, std::int64_t padding) {
+    const auto convolution = [&](const char* name, std::int64_t outputs, std::int64_t kernel, std::int64_t stride,
+                                 std::int64_t padding) {
         out.convolution(name, outputs, kernel, stride, padding, true);
         out.plain(CnnLayerKind::Relu);
     };
@@ -173,15 +160,13 @@ void writeVgg(const ModelDescription& model, CnnWriter& out)
     writeClassifier(model, out, {"classifier.0", "classifier.3", "classifier.6"}, false);
 }
 
-void writeResidualBlock(const CnnDescription& cnn, const std::string& name, std::int64_t width,
-                        std::int64_t stride, CnnWriter& out)
+void writeResidualBlock(const CnnDescription& cnn, const std::string& name, std::int64_t width, std::int64_t stride,
+                        CnnWriter& out)
 {
     const bool resized = stride != 1 || out.channels() != width;
     out.blockBegin(name);
-    const auto step = [&](int index, std::int64_t outputs, std::int64_t kernel, std::int64_t by,
-                          bool last) {
-        out.convolution(fmt::format("{}.conv{}", name, index), outputs, kernel, by, kernel / 2,
-                        false);
+    const auto step = [&](int index, std::int64_t outputs, std::int64_t kernel, std::int64_t by, bool last) {
+        out.convolution(fmt::format("{}.conv{}", name, index), outputs, kernel, by, kernel / 2, false);
         out.batchNorm(fmt::format("{}.bn{}", name, index));
         if (!last)
             out.plain(CnnLayerKind::Relu);
@@ -226,21 +211,19 @@ void writeMobileNetV1(const ModelDescription& model, CnnWriter& out)
     const auto width = [&](double channels) {
         return std::max<std::int64_t>(1, std::llround(channels * cnn.widthMultiplier));
     };
-    const auto step = [&](const std::string& name, std::int64_t outputs, std::int64_t kernel,
-                          std::int64_t stride, std::int64_t groups) {
+    const auto step = [&](const std::string& name, std::int64_t outputs, std::int64_t kernel, std::int64_t stride,
+                          std::int64_t groups) {
         out.convolution(name + ".convolution", outputs, kernel, stride, kernel / 2, false, groups);
         out.batchNorm(name + ".normalization");
         out.plain(CnnLayerKind::Relu6);
     };
     step("mobilenet_v1.conv_stem", width(32), 3, 2, 1);
-    constexpr std::int64_t widths[] = {64,  128, 128, 256, 256,  512, 512,
-                                       512, 512, 512, 512, 1024, 1024};
+    constexpr std::int64_t widths[] = {64, 128, 128, 256, 256, 512, 512, 512, 512, 512, 512, 1024, 1024};
     constexpr std::int64_t strides[] = {1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1};
     for (std::size_t i = 0; i < std::size(widths); ++i) {
         const std::int64_t outputs = width(static_cast<double>(widths[i]));
         if (cnn.separable) {
-            step(fmt::format("mobilenet_v1.layer.{}", 2 * i), out.channels(), 3, strides[i],
-                 out.channels());
+            step(fmt::format("mobilenet_v1.layer.{}", 2 * i), out.channels(), 3, strides[i], out.channels());
             step(fmt::format("mobilenet_v1.layer.{}", 2 * i + 1), outputs, 1, 1, 1);
         } else {
             step(fmt::format("mobilenet_v1.layer.{}", i), outputs, 3, strides[i], 1);
@@ -258,8 +241,7 @@ std::int64_t divisibleByEight(double value)
     return static_cast<double>(rounded) < 0.9 * value ? rounded + 8 : rounded;
 }
 
-void writeInvertedResidual(int index, std::int64_t outputs, std::int64_t stride,
-                           std::int64_t expansion, CnnWriter& out)
+void writeInvertedResidual(int index, std::int64_t outputs, std::int64_t stride, std::int64_t expansion, CnnWriter& out)
 {
     const std::string name = fmt::format("features.{}", index);
     const std::int64_t inputs = out.channels(), inner = inputs * expansion;
@@ -267,10 +249,8 @@ void writeInvertedResidual(int index, std::int64_t outputs, std::int64_t stride,
     if (residual)
         out.blockBegin(name);
     int part = 0;
-    const auto step = [&](std::int64_t width, std::int64_t kernel, std::int64_t by,
-                          std::int64_t groups) {
-        out.convolution(fmt::format("{}.conv.{}.0", name, part), width, kernel, by, kernel / 2,
-                        false, groups);
+    const auto step = [&](std::int64_t width, std::int64_t kernel, std::int64_t by, std::int64_t groups) {
+        out.convolution(fmt::format("{}.conv.{}.0", name, part), width, kernel, by, kernel / 2, false, groups);
         out.batchNorm(fmt::format("{}.conv.{}.1", name, part++));
         out.plain(CnnLayerKind::Relu6);
     };
@@ -293,8 +273,7 @@ void writeMobileNetV2(const ModelDescription& model, CnnWriter& out)
                                 {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
     const double by = model.cnn.widthMultiplier;
     const auto step = [&](int index, std::int64_t width, std::int64_t kernel, std::int64_t stride) {
-        out.convolution(fmt::format("features.{}.0", index), width, kernel, stride, kernel / 2,
-                        false);
+        out.convolution(fmt::format("features.{}.0", index), width, kernel, stride, kernel / 2, false);
         out.batchNorm(fmt::format("features.{}.1", index));
         out.plain(CnnLayerKind::Relu6);
     };
@@ -302,8 +281,7 @@ void writeMobileNetV2(const ModelDescription& model, CnnWriter& out)
     int index = 1;
     for (const Stage& stage : stages) {
         for (std::int64_t i = 0; i < stage.blocks; ++i)
-            writeInvertedResidual(index++,
-                                  divisibleByEight(static_cast<double>(stage.channels) * by),
+            writeInvertedResidual(index++, divisibleByEight(static_cast<double>(stage.channels) * by),
                                   i == 0 ? stage.stride : 1, stage.expansion, out);
     }
     step(index, divisibleByEight(1280 * std::max(1.0, by)), 1, 1);
@@ -334,21 +312,11 @@ Result<std::vector<CnnLayer>> cnnLayers(const ModelDescription& model)
     MEMSCAPE_CHECK(checkModel(model));
     CnnWriter out(model.picture.channels, model.picture.size);
     switch (model.cnn.kind) {
-    case CnnKind::AlexNet:
-        writeAlexNet(model, out);
-        break;
-    case CnnKind::Vgg:
-        writeVgg(model, out);
-        break;
-    case CnnKind::ResNet:
-        writeResNet(model, out);
-        break;
-    case CnnKind::MobileNetV1:
-        writeMobileNetV1(model, out);
-        break;
-    case CnnKind::MobileNetV2:
-        writeMobileNetV2(model, out);
-        break;
+    case CnnKind::AlexNet: writeAlexNet(model, out); break;
+    case CnnKind::Vgg: writeVgg(model, out); break;
+    case CnnKind::ResNet: writeResNet(model, out); break;
+    case CnnKind::MobileNetV1: writeMobileNetV1(model, out); break;
+    case CnnKind::MobileNetV2: writeMobileNetV2(model, out); break;
     }
     return out.finish();
 }
@@ -365,8 +333,7 @@ void writeCnn(const ModelDescription& model, InventoryWriter& out)
         } else if (layer.kind == CnnLayerKind::BatchNorm) {
             out.norm(layer.name, layer.outputs, true);
         } else if (layer.kind == CnnLayerKind::Convolution) {
-            out.add(layer.name + ".weight",
-                    {layer.outputs, layer.inputs / layer.groups, layer.kernel, layer.kernel},
+            out.add(layer.name + ".weight", {layer.outputs, layer.inputs / layer.groups, layer.kernel, layer.kernel},
                     TensorRole::Convolution);
             if (layer.hasBias)
                 out.add(layer.name + ".bias", {layer.outputs}, TensorRole::Bias);

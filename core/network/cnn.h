@@ -37,7 +37,7 @@ enum class CnnLayerKind : std::uint8_t {
 struct CnnLayer
 {
     CnnLayerKind kind = CnnLayerKind::Relu;
-    std::string name; ///< "layer1.0.conv1"; of a block: "layer1.0"
+    std::string name;                     ///< "layer1.0.conv1"; of a block: "layer1.0"
     std::int64_t inputs = 0, outputs = 0; ///< channels, or features of a Linear
     std::int64_t kernel = 1, stride = 1, padding = 0, groups = 1;
     bool hasBias = false;

@@ -14,12 +14,10 @@ namespace memscape {
 namespace {
 
 /// 1 for each layer that has experts; empty when all have.
-std::vector<std::uint8_t> sparseLayers(ConfigFields& fields, std::int64_t layers,
-                                       std::int64_t firstDense)
+std::vector<std::uint8_t> sparseLayers(ConfigFields& fields, std::int64_t layers, std::int64_t firstDense)
 {
     const std::int64_t step =
-        fields.count({"decoder_sparse_step", "moe_layer_freq", "interleave_moe_layer_step"})
-            .value_or(1);
+        fields.count({"decoder_sparse_step", "moe_layer_freq", "interleave_moe_layer_step"}).value_or(1);
     const std::vector<std::int64_t> dense = fields.counts({"mlp_only_layers"});
     if (firstDense == 0 && step == 1 && dense.empty())
         return {};
@@ -40,8 +38,8 @@ void readLayerTypes(ConfigFields& fields, ModelDescription& model)
     if (types.empty())
         return;
     if (static_cast<std::int64_t>(types.size()) != model.layers)
-        return fields.contradict(
-            "layer_types", fmt::format("{} layers and {} layer types", model.layers, types.size()));
+        return fields.contradict("layer_types",
+                                 fmt::format("{} layers and {} layer types", model.layers, types.size()));
     model.slidingLayers.clear();
     std::size_t others = 0;
     for (const std::string& type : types) {
@@ -50,12 +48,10 @@ void readLayerTypes(ConfigFields& fields, ModelDescription& model)
         others += !sliding && type != "full_attention";
     }
     if (others > 0)
-        fields.assume(fmt::format(
-            "{} layers are neither full nor sliding attention (\"{}\"…); they are counted as "
-            "full attention",
-            others, quotedForMessage(types.front())));
-    if (std::find(model.slidingLayers.begin(), model.slidingLayers.end(), 1)
-        == model.slidingLayers.end()) {
+        fields.assume(fmt::format("{} layers are neither full nor sliding attention (\"{}\"…); they are counted as "
+                                  "full attention",
+                                  others, quotedForMessage(types.front())));
+    if (std::find(model.slidingLayers.begin(), model.slidingLayers.end(), 1) == model.slidingLayers.end()) {
         model.slidingWindow = 0;
         model.slidingLayers.clear();
     }
@@ -82,8 +78,7 @@ void readExperts(ConfigFields& fields, ModelDescription& model)
         experts = {};
         return;
     }
-    experts.active = fields.countOr(config_keys::activeExperts,
-                                    experts.active);
+    experts.active = fields.countOr(config_keys::activeExperts, experts.active);
     const auto width = fields.count(config_keys::expertFeedForward);
     experts.ffn = width.value_or(experts.ffn > 0 ? experts.ffn : model.ffn);
     const auto shared = fields.count(config_keys::sharedExperts, 0);
@@ -92,15 +87,13 @@ void readExperts(ConfigFields& fields, ModelDescription& model)
     else if (const auto sharedWidth = fields.count(config_keys::sharedFeedForward, 0))
         experts.sharedFfn = *sharedWidth;
     if (!fields.failed() && experts.active > experts.count)
-        return fields.contradict("num_experts_per_tok",
-                                 fmt::format("{} of {} experts", experts.active, experts.count));
+        return fields.contradict("num_experts_per_tok", fmt::format("{} of {} experts", experts.active, experts.count));
     if (!known)
-        fields.assume(fmt::format(
-            "{} experts, {} for each token, in every layer unless the configuration says otherwise",
-            experts.count, experts.active));
+        fields.assume(
+            fmt::format("{} experts, {} for each token, in every layer unless the configuration says otherwise",
+                        experts.count, experts.active));
     if (model.layers <= 100'000) // what is larger is refused later
-        model.sparseLayers = sparseLayers(fields, model.layers,
-                                          fields.count({"first_k_dense_replace"}, 0).value_or(0));
+        model.sparseLayers = sparseLayers(fields, model.layers, fields.count({"first_k_dense_replace"}, 0).value_or(0));
 }
 
 void readLatentAttention(ConfigFields& fields, ModelDescription& model)
@@ -132,8 +125,8 @@ void readSlidingWindow(ConfigFields& fields, ModelDescription& model)
     model.slidingWindow = saysNone ? 0 : window.value_or(standard);
     if (model.slidingWindow == 0)
         return;
-    const std::int64_t pattern = fields.count({"sliding_window_pattern", "_sliding_window_pattern"})
-                                     .value_or(kind == "gemma3_text" ? 6 : 2);
+    const std::int64_t pattern =
+        fields.count({"sliding_window_pattern", "_sliding_window_pattern"}).value_or(kind == "gemma3_text" ? 6 : 2);
     if (kind == "gemma2" || kind == "gpt_oss" || kind == "gemma3_text") {
         model.slidingLayers = everyNthFull(model.layers, pattern);
     } else if (kind.starts_with("qwen")) {
@@ -155,11 +148,10 @@ void readCnn(ConfigFields& fields, ModelDescription& model)
     cnn.widths = fields.counts(config_keys::widths);
     const bool staged = cnn.kind == CnnKind::ResNet || cnn.kind == CnnKind::Vgg;
     if (staged && cnn.depths.empty() && !fields.failed())
-        fields.refuse(Error{"config.missing", "is missing", "depths",
-                            "a list: how many blocks each stage has"});
+        fields.refuse(Error{"config.missing", "is missing", "depths", "a list: how many blocks each stage has"});
     if (staged && cnn.widths.empty() && !fields.failed())
-        fields.refuse(Error{"config.missing", "is missing", "hidden_sizes",
-                            "a list: how many channels each stage has"});
+        fields.refuse(
+            Error{"config.missing", "is missing", "hidden_sizes", "a list: how many channels each stage has"});
     cnn.bottleneck = fields.word({"layer_type"}, "bottleneck") == "bottleneck";
     cnn.batchNorm = fields.flag({"batch_norm"}, false);
     cnn.separable = fields.flag({"separable"}, true);
@@ -170,9 +162,8 @@ void readCnn(ConfigFields& fields, ModelDescription& model)
     picture.classes = fields.count(config_keys::classes).value_or(picture.classes);
     for (const std::int64_t width : cnn.widths) {
         if (cnn.kind == CnnKind::ResNet && cnn.bottleneck && width % 4 != 0)
-            return fields.contradict(
-                "hidden_sizes",
-                fmt::format("{} is not divisible by 4, as a bottleneck needs", width));
+            return fields.contradict("hidden_sizes",
+                                     fmt::format("{} is not divisible by 4, as a bottleneck needs", width));
     }
 }
 

@@ -33,8 +33,7 @@ void ConfigFields::refuse(Error error)
 
 void ConfigFields::contradict(std::string_view key, std::string message)
 {
-    refuse(Error{"model.contradiction", std::move(message), within(key),
-                 "check the configuration"});
+    refuse(Error{"model.contradiction", std::move(message), within(key), "check the configuration"});
 }
 
 std::optional<JsonReader> ConfigFields::find(Keys keys) const
@@ -65,8 +64,8 @@ std::optional<std::int64_t> ConfigFields::count(Keys keys, std::int64_t low)
         return std::nullopt;
     }
     if (!value || *value < low || *value > sizeLimit) {
-        refuse(Error{"model.range", fmt::format("{} is out of range", node->node().dump()),
-                     node->path(), fmt::format("allowed: {} to {}", low, sizeLimit)});
+        refuse(Error{"model.range", fmt::format("{} is out of range", node->node().dump()), node->path(),
+                     fmt::format("allowed: {} to {}", low, sizeLimit)});
         return std::nullopt;
     }
     return *value;
@@ -91,8 +90,7 @@ std::int64_t ConfigFields::countOr(Keys keys, std::int64_t standard, std::int64_
     return value.value_or(standard);
 }
 
-template<typename Value>
-Value ConfigFields::one(Keys keys, Value standard, Result<Value> (JsonReader::*read)() const)
+template <typename Value> Value ConfigFields::one(Keys keys, Value standard, Result<Value> (JsonReader::*read)() const)
 {
     const auto node = find(keys);
     if (failed() || !node)
@@ -118,8 +116,7 @@ std::string ConfigFields::word(Keys keys, std::string standard)
     return one(keys, std::move(standard), &JsonReader::string);
 }
 
-template<typename Value>
-std::vector<Value> ConfigFields::list(Keys keys, Result<Value> (JsonReader::*read)() const)
+template <typename Value> std::vector<Value> ConfigFields::list(Keys keys, Result<Value> (JsonReader::*read)() const)
 {
     std::vector<Value> values;
     const auto node = find(keys);
@@ -150,8 +147,7 @@ std::vector<std::int64_t> ConfigFields::counts(Keys keys)
         if (values[i] >= 0 && values[i] <= sizeLimit)
             continue;
         refuse(Error{"model.range", fmt::format("{} is out of range", values[i]),
-                     fmt::format("{}[{}]", find(keys)->path(), i),
-                     fmt::format("allowed: 0 to {}", sizeLimit)});
+                     fmt::format("{}[{}]", find(keys)->path(), i), fmt::format("allowed: 0 to {}", sizeLimit)});
         return {};
     }
     return values;

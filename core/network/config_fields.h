@@ -22,8 +22,7 @@ public:
     ConfigFields(JsonReader node, std::optional<JsonReader> outer = std::nullopt)
         : m_node(std::move(node))
         , m_outer(std::move(outer))
-    {
-    }
+    { }
 
     const JsonReader& node() const { return m_node; }
     bool failed() const { return m_error.has_value(); }
@@ -58,10 +57,8 @@ public:
     std::vector<std::string> takeAssumptions() { return std::move(m_assumptions); }
 
 private:
-    template<typename Value>
-    Value one(Keys keys, Value standard, Result<Value> (JsonReader::*read)() const);
-    template<typename Value>
-    std::vector<Value> list(Keys keys, Result<Value> (JsonReader::*read)() const);
+    template <typename Value> Value one(Keys keys, Value standard, Result<Value> (JsonReader::*read)() const);
+    template <typename Value> std::vector<Value> list(Keys keys, Result<Value> (JsonReader::*read)() const);
 
     JsonReader m_node;
     std::optional<JsonReader> m_outer;

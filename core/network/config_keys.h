@@ -10,31 +10,26 @@
 namespace memscape::config_keys {
 
 inline constexpr ConfigFields::Keys hidden = {"hidden_size", "n_embd", "d_model", "dim"};
-inline constexpr ConfigFields::Keys layers = {"num_hidden_layers", "n_layer", "num_layers",
-                                              "n_layers"};
+inline constexpr ConfigFields::Keys layers = {"num_hidden_layers", "n_layer", "num_layers", "n_layers"};
 inline constexpr ConfigFields::Keys decoderLayers = {"num_decoder_layers"};
 inline constexpr ConfigFields::Keys vocab = {"vocab_size"};
-inline constexpr ConfigFields::Keys maxPositions = {"max_position_embeddings", "n_positions",
-                                                    "n_ctx", "max_seq_len"};
+inline constexpr ConfigFields::Keys maxPositions = {"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"};
 inline constexpr ConfigFields::Keys tokenTypes = {"type_vocab_size"};
 inline constexpr ConfigFields::Keys embeddingWidth = {"word_embed_proj_dim"};
 inline constexpr ConfigFields::Keys relativeBuckets = {"relative_attention_num_buckets"};
-inline constexpr ConfigFields::Keys heads = {"num_attention_heads", "n_head", "num_heads",
-                                             "n_heads"};
-inline constexpr ConfigFields::Keys keyValueHeads = {"num_key_value_heads", "num_kv_heads",
-                                                     "n_head_kv", "n_kv_heads"};
+inline constexpr ConfigFields::Keys heads = {"num_attention_heads", "n_head", "num_heads", "n_heads"};
+inline constexpr ConfigFields::Keys keyValueHeads = {"num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads"};
 inline constexpr ConfigFields::Keys headDim = {"head_dim", "d_kv", "attention_head_dim"};
-inline constexpr ConfigFields::Keys feedForward = {"intermediate_size", "n_inner", "d_ff",
-                                                   "ffn_dim", "ffn_hidden_size"};
+inline constexpr ConfigFields::Keys feedForward = {"intermediate_size", "n_inner", "d_ff", "ffn_dim",
+                                                   "ffn_hidden_size"};
 inline constexpr ConfigFields::Keys rotaryShare = {"partial_rotary_factor", "rotary_pct"};
-inline constexpr ConfigFields::Keys slidingWindow = {"sliding_window", "sliding_window_size",
-                                                     "attention_chunk_size"};
-inline constexpr ConfigFields::Keys experts = {"num_local_experts", "n_routed_experts",
-                                               "num_experts", "moe_num_experts"};
+inline constexpr ConfigFields::Keys slidingWindow = {"sliding_window", "sliding_window_size", "attention_chunk_size"};
+inline constexpr ConfigFields::Keys experts = {"num_local_experts", "n_routed_experts", "num_experts",
+                                               "moe_num_experts"};
 inline constexpr ConfigFields::Keys activeExperts = {"num_experts_per_tok", "num_experts_per_token",
                                                      "experts_per_token", "moe_topk", "moe_top_k"};
-inline constexpr ConfigFields::Keys expertFeedForward = {
-    "moe_intermediate_size", "expert_ffn_size", "intermediate_size", "ffn_dim"};
+inline constexpr ConfigFields::Keys expertFeedForward = {"moe_intermediate_size", "expert_ffn_size",
+                                                         "intermediate_size", "ffn_dim"};
 inline constexpr ConfigFields::Keys sharedExperts = {"n_shared_experts", "num_shared_experts"};
 inline constexpr ConfigFields::Keys sharedFeedForward = {"shared_expert_intermediate_size"};
 inline constexpr ConfigFields::Keys queryRank = {"q_lora_rank"};

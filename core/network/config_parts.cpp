@@ -12,8 +12,7 @@ namespace {
 
 ActivationKind activationFrom(ConfigFields& fields, ActivationKind standard)
 {
-    const std::string word =
-        fields.word({"hidden_activation", "hidden_act", "activation_function", "dense_act_fn"});
+    const std::string word = fields.word({"hidden_activation", "hidden_act", "activation_function", "dense_act_fn"});
     if (word.empty())
         return standard;
     if (word == "silu" || word == "swish")
@@ -28,8 +27,7 @@ ActivationKind activationFrom(ConfigFields& fields, ActivationKind standard)
         return ActivationKind::GeluTanh;
     if (word == "tanh")
         return ActivationKind::Tanh;
-    fields.assume(
-        fmt::format("the activation \"{}\" is not known: SiLU is assumed", quotedForMessage(word)));
+    fields.assume(fmt::format("the activation \"{}\" is not known: SiLU is assumed", quotedForMessage(word)));
     return ActivationKind::Silu;
 }
 
@@ -48,24 +46,21 @@ void readHeads(ConfigFields& fields, ModelDescription& model)
     if (model.heads % model.kvHeads != 0)
         return fields.contradict(
             "num_key_value_heads",
-            fmt::format("{} query heads cannot share {} key/value heads evenly", model.heads,
-                        model.kvHeads));
-    if (!headDim && model.headDim == 0 && model.latent.keyValueRank == 0
-        && model.hidden % model.heads != 0)
-        return fields.contradict(
-            "num_attention_heads",
-            fmt::format("hidden size {} is not divisible by {} heads, and head_dim is not given",
-                        model.hidden, model.heads));
+            fmt::format("{} query heads cannot share {} key/value heads evenly", model.heads, model.kvHeads));
+    if (!headDim && model.headDim == 0 && model.latent.keyValueRank == 0 && model.hidden % model.heads != 0)
+        return fields.contradict("num_attention_heads",
+                                 fmt::format("hidden size {} is not divisible by {} heads, and head_dim is not given",
+                                             model.hidden, model.heads));
     if (!headDim && model.headDim > 0)
         fields.assume(fmt::format("head_dim is not given: {} is assumed", model.headDim));
-    model.headDim = headDim.value_or(
-        model.headDim > 0 ? model.headDim : std::max<std::int64_t>(1, model.hidden / model.heads));
+    model.headDim =
+        headDim.value_or(model.headDim > 0 ? model.headDim : std::max<std::int64_t>(1, model.hidden / model.heads));
 }
 
 void readFeedForward(ConfigFields& fields, ModelDescription& model)
 {
-    const bool expertsOnly = model.experts.count > 0 && !fields.has({"intermediate_size"})
-        && fields.has({"moe_intermediate_size"});
+    const bool expertsOnly =
+        model.experts.count > 0 && !fields.has({"intermediate_size"}) && fields.has({"moe_intermediate_size"});
     if (expertsOnly && model.ffn == 0) {
         model.ffn = fields.required({"moe_intermediate_size"});
     } else if (model.ffn > 0) {
@@ -73,16 +68,14 @@ void readFeedForward(ConfigFields& fields, ModelDescription& model)
     } else {
         const auto ffn = fields.count(config_keys::feedForward);
         if (!ffn && model.architecture != "gpt2") // null there means four times, by definition
-            fields.assume(fmt::format(
-                "intermediate_size is not given: four times the hidden size, {}, is assumed",
-                4 * model.hidden));
+            fields.assume(fmt::format("intermediate_size is not given: four times the hidden size, {}, is assumed",
+                                      4 * model.hidden));
         model.ffn = ffn.value_or(4 * model.hidden);
     }
     const std::string projection = fields.word({"feed_forward_proj"});
     if (projection.starts_with("gated")) {
         model.gated = true;
-        model.activation =
-            projection == "gated-silu" ? ActivationKind::Silu : ActivationKind::GeluTanh;
+        model.activation = projection == "gated-silu" ? ActivationKind::Silu : ActivationKind::GeluTanh;
     }
 }
 
@@ -97,8 +90,7 @@ void readBiases(ConfigFields& fields, ModelDescription& model)
         biases.query = biases.key = biases.value = fields.flag({"qkv_bias"}, true);
     biases.feedForward = fields.flag({"mlp_bias"}, biases.feedForward);
     if (model.architecture == "opt" && !fields.flag({"enable_bias"}, true))
-        biases.query = biases.key = biases.value = biases.attentionOutput = biases.feedForward =
-            false;
+        biases.query = biases.key = biases.value = biases.attentionOutput = biases.feedForward = false;
 }
 
 /// What the class name of the checkpoint says about the head.
@@ -108,8 +100,7 @@ void readHead(ConfigFields& fields, ModelDescription& model)
     const std::string name = classes.empty() ? "" : classes.front();
     const bool bare = name.ends_with("Model") && name.find("LMHead") == std::string::npos;
     if (model.family == Family::Encoder) {
-        if (name.find("MaskedLM") != std::string::npos
-            || name.find("PreTraining") != std::string::npos)
+        if (name.find("MaskedLM") != std::string::npos || name.find("PreTraining") != std::string::npos)
             model.head = HeadKind::MaskedLanguageModel;
         else if (name.find("Classification") != std::string::npos)
             model.head = HeadKind::Classifier;
@@ -137,10 +128,8 @@ void readNorms(ConfigFields& fields, ModelDescription& model)
     if (fields.flag({"_remove_final_layer_norm"}, false))
         model.finalNorm = false;
     model.parallelResidual = fields.flag({"use_parallel_residual"}, model.parallelResidual);
-    model.attentionSoftcap =
-        fields.number({"attn_logit_softcapping"}, model.architecture == "gemma2" ? 50 : 0);
-    model.logitSoftcap =
-        fields.number({"final_logit_softcapping"}, model.architecture == "gemma2" ? 30 : 0);
+    model.attentionSoftcap = fields.number({"attn_logit_softcapping"}, model.architecture == "gemma2" ? 50 : 0);
+    model.logitSoftcap = fields.number({"final_logit_softcapping"}, model.architecture == "gemma2" ? 30 : 0);
     model.rotaryShare = fields.number(config_keys::rotaryShare, model.rotaryShare);
 }
 
@@ -160,8 +149,7 @@ void readTransformer(ConfigFields& fields, ModelDescription& model)
         model.vocab = fields.countOr(config_keys::vocab, model.vocab);
         const bool matters = model.positions == PositionKind::Learned;
         model.maxPositions = matters
-            ? fields.countOr({"max_position_embeddings", "n_positions", "n_ctx"},
-                             model.maxPositions)
+            ? fields.countOr({"max_position_embeddings", "n_positions", "n_ctx"}, model.maxPositions)
             : fields.count(config_keys::maxPositions).value_or(model.maxPositions);
     } else {
         readPicture(fields, model.picture);
@@ -190,8 +178,7 @@ void readConfig(ConfigFields& fields, ModelDescription& model)
         model.tokenTypes = fields.count(config_keys::tokenTypes, 0).value_or(model.tokenTypes);
     if (model.family == Family::EncoderDecoder) {
         model.decoderLayers = fields.count(config_keys::decoderLayers).value_or(model.layers);
-        model.relativeBuckets =
-            fields.count(config_keys::relativeBuckets).value_or(model.relativeBuckets);
+        model.relativeBuckets = fields.count(config_keys::relativeBuckets).value_or(model.relativeBuckets);
     }
     const auto projected = fields.count(config_keys::embeddingWidth);
     if (projected && *projected != model.hidden)

@@ -7,9 +7,8 @@ DecoderNames decoderNames(const std::string& architecture)
 {
     DecoderNames names;
     if (architecture == "gpt2")
-        return {"transformer", "wte",    "wpe",    "h",       "ln_1", "ln_2",
-                "attn",        "c_attn", "c_proj", "mlp",     "",     "",
-                "c_fc",        "c_proj", "ln_f",   "lm_head", true};
+        return {"transformer", "wte", "wpe", "h",    "ln_1",   "ln_2", "attn",    "c_attn", "c_proj",
+                "mlp",         "",    "",    "c_fc", "c_proj", "ln_f", "lm_head", true};
     if (architecture == "gpt_neox")
         return {"gpt_neox",
                 "embed_in",

@@ -33,7 +33,10 @@ constexpr std::array<Spelling, 12> spellings{{
 
 } // namespace
 
-std::string_view dtypeText(DType type) { return spellings[std::size_t(type)].name; }
+std::string_view dtypeText(DType type)
+{
+    return spellings[std::size_t(type)].name;
+}
 
 std::optional<DType> dtypeFromText(std::string_view text)
 {

@@ -7,16 +7,79 @@ namespace memscape {
 
 std::string_view operatorText(OperatorKind kind)
 {
-    static constexpr std::array<std::string_view, std::size_t(OperatorKind::Count)> texts{
-        "release", "view", "permute", "expand", "slice", "select", "split", "detach", "clone", "to",
-        "dequantize", "cat", "stack", "pad", "fill", "compare", "add", "sub", "mul", "div", "mul", "add", "neg",
-        "pow", "square", "sqrt", "rsqrt", "exp", "log", "sigmoid", "tanh", "relu", "gelu", "silu",
-        "hardswish", "hardtanh", "leaky_relu", "elu", "mish", "softplus", "masked_fill", "where",
-        "dropout", "sum", "mean", "max", "var", "softmax", "log_softmax", "layer_norm", "rms_norm",
-        "group_norm", "batch_norm", "addmm", "mm", "bmm", "convolution", "flash_attention",
-        "efficient_attention", "embedding", "index", "index_select", "gather", "max_pool2d",
-        "avg_pool2d", "adaptive_avg_pool2d", "upsample_nearest2d", "upsample_bilinear2d",
-        "nll_loss", "mse_loss", "all_reduce", "all_gather", "reduce_scatter"};
+    static constexpr std::array<std::string_view, std::size_t(OperatorKind::Count)> texts{"release",
+                                                                                          "view",
+                                                                                          "permute",
+                                                                                          "expand",
+                                                                                          "slice",
+                                                                                          "select",
+                                                                                          "split",
+                                                                                          "detach",
+                                                                                          "clone",
+                                                                                          "to",
+                                                                                          "dequantize",
+                                                                                          "cat",
+                                                                                          "stack",
+                                                                                          "pad",
+                                                                                          "fill",
+                                                                                          "compare",
+                                                                                          "add",
+                                                                                          "sub",
+                                                                                          "mul",
+                                                                                          "div",
+                                                                                          "mul",
+                                                                                          "add",
+                                                                                          "neg",
+                                                                                          "pow",
+                                                                                          "square",
+                                                                                          "sqrt",
+                                                                                          "rsqrt",
+                                                                                          "exp",
+                                                                                          "log",
+                                                                                          "sigmoid",
+                                                                                          "tanh",
+                                                                                          "relu",
+                                                                                          "gelu",
+                                                                                          "silu",
+                                                                                          "hardswish",
+                                                                                          "hardtanh",
+                                                                                          "leaky_relu",
+                                                                                          "elu",
+                                                                                          "mish",
+                                                                                          "softplus",
+                                                                                          "masked_fill",
+                                                                                          "where",
+                                                                                          "dropout",
+                                                                                          "sum",
+                                                                                          "mean",
+                                                                                          "max",
+                                                                                          "var",
+                                                                                          "softmax",
+                                                                                          "log_softmax",
+                                                                                          "layer_norm",
+                                                                                          "rms_norm",
+                                                                                          "group_norm",
+                                                                                          "batch_norm",
+                                                                                          "addmm",
+                                                                                          "mm",
+                                                                                          "bmm",
+                                                                                          "convolution",
+                                                                                          "flash_attention",
+                                                                                          "efficient_attention",
+                                                                                          "embedding",
+                                                                                          "index",
+                                                                                          "index_select",
+                                                                                          "gather",
+                                                                                          "max_pool2d",
+                                                                                          "avg_pool2d",
+                                                                                          "adaptive_avg_pool2d",
+                                                                                          "upsample_nearest2d",
+                                                                                          "upsample_bilinear2d",
+                                                                                          "nll_loss",
+                                                                                          "mse_loss",
+                                                                                          "all_reduce",
+                                                                                          "all_gather",
+                                                                                          "reduce_scatter"};
     return texts[std::size_t(kind)];
 }
 
@@ -32,8 +95,7 @@ std::span<const TensorId> Graph::outputs(const Operator& op) const
 
 std::span<const TensorId> Graph::saved(const Operator& op) const
 {
-    return {operands.data() + op.first + op.inputs + op.outputs,
-            op.saved};
+    return {operands.data() + op.first + op.inputs + op.outputs, op.saved};
 }
 
 std::string Graph::path(ModuleIndex module) const
@@ -71,8 +133,7 @@ public:
     explicit SavedSum(const Graph& graph)
         : m_graph(graph)
         , m_seen(graph.storages.size(), false)
-    {
-    }
+    { }
 
     void add(TensorId tensor)
     {
@@ -129,8 +190,7 @@ SavedBytes savedBytesOfLayers(const Graph& graph)
         const Block& block = graph.blocks[next++];
         for (; i < block.last; ++i)
             for (const TensorId tensor : graph.inputs(graph.operators[i]))
-                if (tensor < block.firstTensor
-                    && graph.operators[i].kind != OperatorKind::Release
+                if (tensor < block.firstTensor && graph.operators[i].kind != OperatorKind::Release
                     && graph.storageOf(tensor).role == Role::Activation)
                     sum.add(tensor);
         --i;

@@ -22,9 +22,9 @@ namespace memscape {
 
 enum class Role : std::uint8_t {
     Parameter,
-    Buffer,     ///< a constant of the model: rotary tables, running statistics
-    Input,      ///< of the batch
-    Target,     ///< of the batch
+    Buffer, ///< a constant of the model: rotary tables, running statistics
+    Input,  ///< of the batch
+    Target, ///< of the batch
     Activation,
     WeightCast, ///< autocast's copy of a parameter
 };
@@ -94,10 +94,10 @@ struct Graph
     std::vector<NamedTensor> parameters; ///< in creation order
     std::vector<NamedTensor> buffers;
     std::vector<ModuleCall> modules;
-    std::vector<Block> blocks; ///< by `first`; an attention core lies within its layer
+    std::vector<Block> blocks;           ///< by `first`; an attention core lies within its layer
     std::vector<CopiedOperators> copies; ///< in program order, disjoint
-    TensorId loss = noTensor;   ///< what backward starts from; noTensor when there is none
-    TensorId output = noTensor; ///< logits, or the last activation
+    TensorId loss = noTensor;            ///< what backward starts from; noTensor when there is none
+    TensorId output = noTensor;          ///< logits, or the last activation
     /// The model returns both at once, `logits, loss = model(x)`; else the loop computes the loss.
     bool returnsLoss = false;
 

@@ -46,27 +46,23 @@ void InventoryWriter::add(std::string_view name, std::vector<std::int64_t> shape
     for (const std::int64_t size : shape)
         tooLarge = tooLarge || __builtin_mul_overflow(all, size, &all);
     if (tooLarge || all > limit - m_inventory.total)
-        return refuse(
-            Error{"model.size",
-                  fmt::format("{}{} makes the model larger than can be counted", m_prefix, name),
-                  {},
-                  "take smaller sizes"});
+        return refuse(Error{"model.size",
+                            fmt::format("{}{} makes the model larger than can be counted", m_prefix, name),
+                            {},
+                            "take smaller sizes"});
     m_inventory.total += all;
     m_inventory.active += all / m_copies * m_active;
-    m_inventory.tensors.push_back(
-        {m_prefix + std::string(name), std::move(shape), role, m_copies, m_active, m_layer});
+    m_inventory.tensors.push_back({m_prefix + std::string(name), std::move(shape), role, m_copies, m_active, m_layer});
 }
 
-void InventoryWriter::linear(std::string_view name, std::int64_t outputs, std::int64_t inputs,
-                             bool hasBias)
+void InventoryWriter::linear(std::string_view name, std::int64_t outputs, std::int64_t inputs, bool hasBias)
 {
     add(fmt::format("{}.weight", name), {outputs, inputs}, TensorRole::Matrix);
     if (hasBias)
         add(fmt::format("{}.bias", name), {outputs}, TensorRole::Bias);
 }
 
-void InventoryWriter::transposedLinear(std::string_view name, std::int64_t outputs,
-                                       std::int64_t inputs)
+void InventoryWriter::transposedLinear(std::string_view name, std::int64_t outputs, std::int64_t inputs)
 {
     add(fmt::format("{}.weight", name), {inputs, outputs}, TensorRole::Matrix);
     add(fmt::format("{}.bias", name), {outputs}, TensorRole::Bias);
@@ -101,8 +97,7 @@ void writeMlp(const ModelDescription& model, InventoryWriter& out)
 {
     for (std::size_t i = 0; i + 1 < model.mlpSizes.size(); ++i) {
         out.enter("", static_cast<std::int64_t>(i));
-        out.linear(fmt::format("layers.{}", i), model.mlpSizes[i + 1], model.mlpSizes[i],
-                   model.biases.feedForward);
+        out.linear(fmt::format("layers.{}", i), model.mlpSizes[i + 1], model.mlpSizes[i], model.biases.feedForward);
     }
 }
 
@@ -111,24 +106,12 @@ Result<Inventory> inventory(const ModelDescription& model)
     MEMSCAPE_CHECK(checkModel(model));
     InventoryWriter out;
     switch (model.family) {
-    case Family::Decoder:
-        writeDecoder(model, out);
-        break;
-    case Family::Encoder:
-        writeEncoder(model, out);
-        break;
-    case Family::EncoderDecoder:
-        writeEncoderDecoder(model, out);
-        break;
-    case Family::VisionTransformer:
-        writeVisionTransformer(model, out);
-        break;
-    case Family::Cnn:
-        writeCnn(model, out);
-        break;
-    case Family::Mlp:
-        writeMlp(model, out);
-        break;
+    case Family::Decoder: writeDecoder(model, out); break;
+    case Family::Encoder: writeEncoder(model, out); break;
+    case Family::EncoderDecoder: writeEncoderDecoder(model, out); break;
+    case Family::VisionTransformer: writeVisionTransformer(model, out); break;
+    case Family::Cnn: writeCnn(model, out); break;
+    case Family::Mlp: writeMlp(model, out); break;
     }
     return out.finish();
 }

@@ -21,12 +21,12 @@ enum class TensorRole : std::uint8_t { Matrix, Convolution, Embedding, Norm, Bia
 
 struct ModelTensor
 {
-    std::string name; ///< "model.layers.0.self_attn.q_proj.weight"
+    std::string name;                ///< "model.layers.0.self_attn.q_proj.weight"
     std::vector<std::int64_t> shape; ///< as stored
     TensorRole role = TensorRole::Matrix;
-    std::int64_t copies = 1; ///< experts of the same shape
+    std::int64_t copies = 1;       ///< experts of the same shape
     std::int64_t activeCopies = 1; ///< of these, used for one token
-    std::int64_t layer = -1; ///< index in its stack; −1: outside the layers
+    std::int64_t layer = -1;       ///< index in its stack; −1: outside the layers
 
     /// Of one copy; checked when the inventory was made.
     std::int64_t elements() const;
@@ -35,7 +35,7 @@ struct ModelTensor
 struct Inventory
 {
     std::vector<ModelTensor> tensors; ///< in the order of the model
-    std::int64_t total = 0; ///< parameters
+    std::int64_t total = 0;           ///< parameters
     std::int64_t active = 0;
 
     /// Number of tensors, each copy counted.

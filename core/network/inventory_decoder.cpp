@@ -24,8 +24,7 @@ public:
         : m_model(model)
         , m_names(decoderNames(model.architecture))
         , m_out(out)
-    {
-    }
+    { }
 
     void write(std::int64_t layer)
     {
@@ -60,8 +59,7 @@ private:
     void attention()
     {
         const ModelDescription& model = m_model;
-        const std::int64_t queries = model.heads * model.headDim,
-                           keys = model.kvHeads * model.headDim;
+        const std::int64_t queries = model.heads * model.headDim, keys = model.kvHeads * model.headDim;
         enter(prefixed(m_names.attention));
         if (*m_names.fusedQkv) {
             linear(m_names.fusedQkv, queries + 2 * keys, model.hidden, model.biases.query);
@@ -95,8 +93,7 @@ private:
         }
         linear("kv_a_proj_with_mqa", latent.keyValueRank + latent.ropeHeadDim, model.hidden, bias);
         m_out.norm("kv_a_layernorm", latent.keyValueRank, false);
-        linear("kv_b_proj", model.heads * (latent.plainHeadDim + latent.valueHeadDim),
-               latent.keyValueRank, false);
+        linear("kv_b_proj", model.heads * (latent.plainHeadDim + latent.valueHeadDim), latent.keyValueRank, false);
         linear(m_names.output, model.hidden, model.heads * latent.valueHeadDim, bias);
     }
 
@@ -160,8 +157,7 @@ void writeDecoder(const ModelDescription& model, InventoryWriter& out)
     out.enter(prefixed(names.root));
     out.embedding(names.embedding, model.vocab, width);
     if (model.positions == PositionKind::Learned) // OPT keeps two rows before the first position
-        out.embedding(names.positions, model.maxPositions + (model.architecture == "opt" ? 2 : 0),
-                      model.hidden);
+        out.embedding(names.positions, model.maxPositions + (model.architecture == "opt" ? 2 : 0), model.hidden);
     if (width != model.hidden) {
         out.linear("project_out", width, model.hidden, false);
         out.linear("project_in", model.hidden, width, false);

@@ -19,8 +19,7 @@ struct LayerNames
     const char* last;
 };
 
-void writeEncoderLayer(const ModelDescription& model, const LayerNames& names, std::int64_t layer,
-                       InventoryWriter& out)
+void writeEncoderLayer(const ModelDescription& model, const LayerNames& names, std::int64_t layer, InventoryWriter& out)
 {
     const std::int64_t hidden = model.hidden, inner = model.heads * model.headDim;
     const auto norm = [&](const char* name) {
@@ -60,14 +59,12 @@ void writeBertHead(const ModelDescription& model, const std::string& root, Inven
 class T5Inventory
 {
 public:
-    T5Inventory(const ModelDescription& model, const char* name, bool crossAttention,
-            InventoryWriter& out)
+    T5Inventory(const ModelDescription& model, const char* name, bool crossAttention, InventoryWriter& out)
         : m_model(model)
         , m_name(name)
         , m_crossAttention(crossAttention)
         , m_out(out)
-    {
-    }
+    { }
 
     void write(std::int64_t layers)
     {
@@ -98,8 +95,7 @@ private:
             m_out.linear(fmt::format("{}.{}", name, part), inner, m_model.hidden, false);
         m_out.linear(fmt::format("{}.o", name), m_model.hidden, inner, false);
         if (hasRelativeBias)
-            m_out.embedding(fmt::format("{}.relative_attention_bias", name),
-                            m_model.relativeBuckets, m_model.heads);
+            m_out.embedding(fmt::format("{}.relative_attention_bias", name), m_model.relativeBuckets, m_model.heads);
         m_out.norm("layer_norm", m_model.hidden, false);
     }
 
@@ -107,8 +103,7 @@ private:
     {
         for (const char* part : {"wi_0", "wi_1"}) {
             if (m_model.gated)
-                m_out.linear(fmt::format("DenseReluDense.{}", part), m_model.ffn, m_model.hidden,
-                             false);
+                m_out.linear(fmt::format("DenseReluDense.{}", part), m_model.ffn, m_model.hidden, false);
         }
         if (!m_model.gated)
             m_out.linear("DenseReluDense.wi", m_model.ffn, m_model.hidden, false);
@@ -149,13 +144,13 @@ void writeVisionTransformer(const ModelDescription& model, InventoryWriter& out)
     out.enter("vit.embeddings.");
     out.add("cls_token", {1, 1, hidden}, TensorRole::Other);
     out.add("position_embeddings", {1, side * side + 1, hidden}, TensorRole::Other);
-    out.add("patch_embeddings.projection.weight",
-            {hidden, picture.channels, picture.patch, picture.patch}, TensorRole::Convolution);
+    out.add("patch_embeddings.projection.weight", {hidden, picture.channels, picture.patch, picture.patch},
+            TensorRole::Convolution);
     out.add("patch_embeddings.projection.bias", {hidden}, TensorRole::Bias);
     for (std::int64_t layer = 0; layer < model.layers && !out.failed(); ++layer)
         writeEncoderLayer(model,
-                          {fmt::format("vit.encoder.layer.{}.", layer), "attention.attention",
-                           "layernorm_before", "layernorm_after", ""},
+                          {fmt::format("vit.encoder.layer.{}.", layer), "attention.attention", "layernorm_before",
+                           "layernorm_after", ""},
                           layer, out);
     out.enter("vit.");
     out.norm("layernorm", hidden, true);

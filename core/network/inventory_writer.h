@@ -41,7 +41,7 @@ private:
 };
 
 void writeDecoder(const ModelDescription& model, InventoryWriter& out);
-void writeEncoder(const ModelDescription& model, InventoryWriter& out); ///< BERT
+void writeEncoder(const ModelDescription& model, InventoryWriter& out);        ///< BERT
 void writeEncoderDecoder(const ModelDescription& model, InventoryWriter& out); ///< T5
 void writeVisionTransformer(const ModelDescription& model, InventoryWriter& out);
 void writeCnn(const ModelDescription& model, InventoryWriter& out);

@@ -37,15 +37,13 @@ Variable NetworkBuilder::rmsNorm(std::string_view name, Variable argument)
     return settled(std::move(result), x, variance, argument);
 }
 
-Variable NetworkBuilder::embedding(std::string_view name, Variable indices, std::int64_t count,
-                                   std::int64_t width)
+Variable NetworkBuilder::embedding(std::string_view name, Variable indices, std::int64_t count, std::int64_t width)
 {
     const ModuleScope scope(*this, name, "Embedding");
     return embedding(std::move(indices), parameter("weight", {count, width}));
 }
 
-Variable NetworkBuilder::convolution(std::string_view name, Variable x, std::int64_t channels,
-                                     ConvolutionShape shape)
+Variable NetworkBuilder::convolution(std::string_view name, Variable x, std::int64_t channels, ConvolutionShape shape)
 {
     const ModuleScope scope(*this, name, "Conv2d");
     if (ok() && (shape.groups < 1 || x.size(1) % shape.groups != 0))
@@ -65,8 +63,7 @@ Variable NetworkBuilder::batchNorm(std::string_view name, Variable x)
     Variable mean = buffer("running_mean", channels, DType::Float32);
     Variable variance = buffer("running_var", channels, DType::Float32);
     buffer("num_batches_tracked", {}, DType::Int64);
-    return batchNorm(std::move(x), std::move(weight), std::move(bias), std::move(mean),
-                     std::move(variance));
+    return batchNorm(std::move(x), std::move(weight), std::move(bias), std::move(mean), std::move(variance));
 }
 
 } // namespace memscape

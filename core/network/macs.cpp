@@ -21,8 +21,7 @@ public:
     Result<std::int64_t> result() const
     {
         if (m_overflow || m_total > (std::int64_t(1) << 62))
-            return fail("model.size", "more multiply-adds than can be counted",
-                        "take smaller sizes");
+            return fail("model.size", "more multiply-adds than can be counted", "take smaller sizes");
         return m_total;
     }
 
@@ -32,11 +31,9 @@ private:
 };
 
 /// Tokens that pass through a matrix: all of them, or one per picture or sequence for a classifier.
-std::int64_t tokensThrough(const ModelDescription& model, const ModelTensor& tensor,
-                           std::int64_t tokens)
+std::int64_t tokensThrough(const ModelDescription& model, const ModelTensor& tensor, std::int64_t tokens)
 {
-    const bool once =
-        tensor.name.starts_with("classifier") || tensor.name.find("pooler") != std::string::npos;
+    const bool once = tensor.name.starts_with("classifier") || tensor.name.find("pooler") != std::string::npos;
     return once && model.head != HeadKind::LanguageModel ? 1 : tokens;
 }
 
@@ -45,14 +42,12 @@ void addAttention(const ModelDescription& model, std::int64_t batch, std::int64_
     std::int64_t products = model.layers; // self-attention, and across in an encoder-decoder
     if (model.family == Family::EncoderDecoder)
         products += 2 * model.decoderLayers;
-    sum.add({products, batch, model.heads, tokens, tokens,
-             model.queryHeadDim() + model.valueHeadDim()});
+    sum.add({products, batch, model.heads, tokens, tokens, model.queryHeadDim() + model.valueHeadDim()});
 }
 
 } // namespace
 
-Result<std::int64_t> forwardMacs(const ModelDescription& model, std::int64_t batch,
-                                 std::int64_t sequence)
+Result<std::int64_t> forwardMacs(const ModelDescription& model, std::int64_t batch, std::int64_t sequence)
 {
     if (batch < 1 || sequence < 1)
         return fail("model.range", "batch and sequence must be at least 1");
@@ -70,16 +65,14 @@ Result<std::int64_t> forwardMacs(const ModelDescription& model, std::int64_t bat
         tokens = side * side + 1;
     for (const ModelTensor& tensor : parameters.tensors) {
         if (tensor.role == TensorRole::Matrix)
-            sum.add({batch, tokensThrough(model, tensor, tokens), tensor.elements(),
-                     tensor.activeCopies});
+            sum.add({batch, tokensThrough(model, tensor, tokens), tensor.elements(), tensor.activeCopies});
         else if (tensor.role == TensorRole::Convolution)
             sum.add({batch, side * side, tensor.elements()});
     }
-    const bool tiedHead = model.tied
-        && (model.head == HeadKind::LanguageModel || model.head == HeadKind::MaskedLanguageModel);
+    const bool tiedHead =
+        model.tied && (model.head == HeadKind::LanguageModel || model.head == HeadKind::MaskedLanguageModel);
     if (tiedHead)
-        sum.add({batch, tokens, model.vocab,
-                 model.embeddingWidth > 0 ? model.embeddingWidth : model.hidden});
+        sum.add({batch, tokens, model.vocab, model.embeddingWidth > 0 ? model.embeddingWidth : model.hidden});
     if (model.family != Family::Mlp)
         addAttention(model, batch, tokens, sum);
     return sum.result();

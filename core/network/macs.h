@@ -14,7 +14,6 @@ namespace memscape {
 /// `sequence` counts tokens (of each stack of an encoder-decoder); pictures and MLP chains have
 /// their own size and ignore it. Errors: those of inventory(), model.size beyond 2^62, model.range
 /// for a batch or sequence below 1.
-Result<std::int64_t> forwardMacs(const ModelDescription& model, std::int64_t batch,
-                                 std::int64_t sequence);
+Result<std::int64_t> forwardMacs(const ModelDescription& model, std::int64_t batch, std::int64_t sequence);
 
 } // namespace memscape

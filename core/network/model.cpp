@@ -39,27 +39,26 @@ tl::unexpected<Error> contradiction(const char* field, std::string message)
 Result<void> checkTransformer(const ModelDescription& model)
 {
     const bool text = model.family != Family::VisionTransformer;
-    MEMSCAPE_CHECK(
-        checkBounds({{"layers", model.layers, 1, layerLimit},
-                     {"decoder layers", model.decoderLayers, 0, layerLimit},
-                     {"hidden", model.hidden, 1, widthLimit},
-                     {"heads", model.heads, 1, headLimit},
-                     {"kv heads", model.kvHeads, 1, headLimit},
-                     {"head dim", model.headDim, 1, widthLimit},
-                     {"ffn", model.ffn, 1, widthLimit},
-                     {"vocab", model.vocab, text ? 1 : 0, vocabLimit},
-                     {"max positions", model.maxPositions, 0, vocabLimit},
-                     {"token types", model.tokenTypes, 0, vocabLimit},
-                     {"embedding width", model.embeddingWidth, 0, widthLimit},
-                     {"relative buckets", model.relativeBuckets, 0, widthLimit},
-                     {"sliding window", model.slidingWindow, 0, std::int64_t(1) << 40}}));
+    MEMSCAPE_CHECK(checkBounds({{"layers", model.layers, 1, layerLimit},
+                                {"decoder layers", model.decoderLayers, 0, layerLimit},
+                                {"hidden", model.hidden, 1, widthLimit},
+                                {"heads", model.heads, 1, headLimit},
+                                {"kv heads", model.kvHeads, 1, headLimit},
+                                {"head dim", model.headDim, 1, widthLimit},
+                                {"ffn", model.ffn, 1, widthLimit},
+                                {"vocab", model.vocab, text ? 1 : 0, vocabLimit},
+                                {"max positions", model.maxPositions, 0, vocabLimit},
+                                {"token types", model.tokenTypes, 0, vocabLimit},
+                                {"embedding width", model.embeddingWidth, 0, widthLimit},
+                                {"relative buckets", model.relativeBuckets, 0, widthLimit},
+                                {"sliding window", model.slidingWindow, 0, std::int64_t(1) << 40}}));
     if (model.heads % model.kvHeads != 0)
-        return contradiction("kv heads",
-                             fmt::format("{} query heads cannot share {} key/value heads evenly",
-                                         model.heads, model.kvHeads));
+        return contradiction(
+            "kv heads",
+            fmt::format("{} query heads cannot share {} key/value heads evenly", model.heads, model.kvHeads));
     if (!(model.rotaryShare > 0 && model.rotaryShare <= 1))
-        return fail("model.range", fmt::format("{} is out of range", model.rotaryShare),
-                    "allowed: above 0, at most 1", "rotary share");
+        return fail("model.range", fmt::format("{} is out of range", model.rotaryShare), "allowed: above 0, at most 1",
+                    "rotary share");
     if (model.positions == PositionKind::Learned && text && model.maxPositions == 0)
         return contradiction("max positions", "learned positions need their number");
     const auto perLayer = [&](const std::vector<std::uint8_t>& flags) {
@@ -73,14 +72,14 @@ Result<void> checkTransformer(const ModelDescription& model)
 Result<void> checkExperts(const ModelDescription& model)
 {
     const Experts& experts = model.experts;
-    MEMSCAPE_CHECK(checkBounds({{"experts", experts.count, 0, expertLimit},
-                                {"shared expert ffn", experts.sharedFfn, 0, widthLimit}}));
+    MEMSCAPE_CHECK(checkBounds(
+        {{"experts", experts.count, 0, expertLimit}, {"shared expert ffn", experts.sharedFfn, 0, widthLimit}}));
     if (experts.count > 0)
-        MEMSCAPE_CHECK(checkBounds({{"experts per token", experts.active, 1, experts.count},
-                                    {"expert ffn", experts.ffn, 1, widthLimit}}));
+        MEMSCAPE_CHECK(checkBounds(
+            {{"experts per token", experts.active, 1, experts.count}, {"expert ffn", experts.ffn, 1, widthLimit}}));
     const LatentAttention& latent = model.latent;
-    MEMSCAPE_CHECK(checkBounds({{"query rank", latent.queryRank, 0, widthLimit},
-                                {"key/value rank", latent.keyValueRank, 0, widthLimit}}));
+    MEMSCAPE_CHECK(checkBounds(
+        {{"query rank", latent.queryRank, 0, widthLimit}, {"key/value rank", latent.keyValueRank, 0, widthLimit}}));
     if (latent.keyValueRank > 0)
         MEMSCAPE_CHECK(checkBounds({{"rope head dim", latent.ropeHeadDim, 1, widthLimit},
                                     {"plain head dim", latent.plainHeadDim, 1, widthLimit},
@@ -96,14 +95,12 @@ Result<void> checkPicture(const ModelDescription& model)
                                 {"channels", picture.channels, 1, 1 << 16},
                                 {"classes", picture.classes, 0, 1 << 28}}));
     if (model.family == Family::VisionTransformer && picture.size % picture.patch != 0)
-        return contradiction("patch",
-                             fmt::format("an image of {} cannot be cut into patches of {}",
-                                         picture.size, picture.patch));
+        return contradiction(
+            "patch", fmt::format("an image of {} cannot be cut into patches of {}", picture.size, picture.patch));
     return {};
 }
 
-Result<void> checkSizes(const char* field, const std::vector<std::int64_t>& sizes,
-                        std::size_t least)
+Result<void> checkSizes(const char* field, const std::vector<std::int64_t>& sizes, std::size_t least)
 {
     if (sizes.size() < least || sizes.size() > static_cast<std::size_t>(layerLimit))
         return fail("model.range", fmt::format("{} sizes are out of range", sizes.size()),
@@ -125,9 +122,8 @@ Result<void> checkCnn(const ModelDescription& model)
     MEMSCAPE_CHECK(checkSizes("depths", cnn.depths, 1));
     MEMSCAPE_CHECK(checkSizes("widths", cnn.widths, 1));
     if (cnn.depths.size() != cnn.widths.size())
-        return contradiction("depths",
-                             fmt::format("{} stages have a depth and {} a width", cnn.depths.size(),
-                                         cnn.widths.size()));
+        return contradiction(
+            "depths", fmt::format("{} stages have a depth and {} a width", cnn.depths.size(), cnn.widths.size()));
     std::int64_t layers = 0;
     for (const std::int64_t depth : cnn.depths)
         layers += depth;
@@ -139,18 +135,12 @@ Result<void> checkCnn(const ModelDescription& model)
 std::string_view familyText(Family family)
 {
     switch (family) {
-    case Family::Decoder:
-        return "decoder";
-    case Family::Encoder:
-        return "encoder";
-    case Family::EncoderDecoder:
-        return "encoder-decoder";
-    case Family::VisionTransformer:
-        return "vision transformer";
-    case Family::Cnn:
-        return "convolutional network";
-    case Family::Mlp:
-        break;
+    case Family::Decoder: return "decoder";
+    case Family::Encoder: return "encoder";
+    case Family::EncoderDecoder: return "encoder-decoder";
+    case Family::VisionTransformer: return "vision transformer";
+    case Family::Cnn: return "convolutional network";
+    case Family::Mlp: break;
     }
     return "MLP chain";
 }
@@ -182,15 +172,10 @@ std::int64_t ModelDescription::valueHeadDim() const
 Result<void> checkModel(const ModelDescription& model)
 {
     switch (model.family) {
-    case Family::Mlp:
-        return checkSizes("sizes", model.mlpSizes, 2);
-    case Family::Cnn:
-        return checkCnn(model);
-    case Family::VisionTransformer:
-        MEMSCAPE_CHECK(checkPicture(model));
-        break;
-    default:
-        break;
+    case Family::Mlp: return checkSizes("sizes", model.mlpSizes, 2);
+    case Family::Cnn: return checkCnn(model);
+    case Family::VisionTransformer: MEMSCAPE_CHECK(checkPicture(model)); break;
+    default: break;
     }
     MEMSCAPE_CHECK(checkTransformer(model));
     return checkExperts(model);

@@ -37,18 +37,17 @@ struct Experts
 {
     std::int64_t count = 0; ///< routed ones; 0: a dense model
     std::int64_t active = 0;
-    std::int64_t ffn = 0; ///< width of one expert
-    std::int64_t sharedFfn =
-        0; ///< width of the part that every token uses (all shared experts together)
-    bool sharedGate = false; ///< the shared part is scaled by a gate of its own (Qwen2-MoE)
-    bool routerBias = false; ///< one correction per expert (DeepSeek-V3) or a bias of the router
-    bool expertBiases = false; ///< (GPT-OSS)
+    std::int64_t ffn = 0;       ///< width of one expert
+    std::int64_t sharedFfn = 0; ///< width of the part that every token uses (all shared experts together)
+    bool sharedGate = false;    ///< the shared part is scaled by a gate of its own (Qwen2-MoE)
+    bool routerBias = false;    ///< one correction per expert (DeepSeek-V3) or a bias of the router
+    bool expertBiases = false;  ///< (GPT-OSS)
 };
 
 /// Multi-head latent attention (DeepSeek): keys and values come out of a small common vector.
 struct LatentAttention
 {
-    std::int64_t queryRank = 0; ///< 0: queries are made directly
+    std::int64_t queryRank = 0;    ///< 0: queries are made directly
     std::int64_t keyValueRank = 0; ///< 0: ordinary attention
     std::int64_t ropeHeadDim = 0, plainHeadDim = 0, valueHeadDim = 0;
 };
@@ -74,10 +73,10 @@ struct CnnDescription
     CnnKind kind = CnnKind::ResNet;
     std::vector<std::int64_t> depths; ///< ResNet: blocks a stage; VGG: convolutions a stage
     std::vector<std::int64_t> widths; ///< ResNet: hidden_sizes; VGG: channels a stage
-    bool bottleneck = true; ///< ResNet: 1×1, 3×3, 1×1 instead of two 3×3
-    bool batchNorm = false; ///< VGG
-    bool separable = true; ///< MobileNet v1: depthwise + pointwise; false: standard
-    double widthMultiplier = 1; ///< MobileNet
+    bool bottleneck = true;           ///< ResNet: 1×1, 3×3, 1×1 instead of two 3×3
+    bool batchNorm = false;           ///< VGG
+    bool separable = true;            ///< MobileNet v1: depthwise + pointwise; false: standard
+    double widthMultiplier = 1;       ///< MobileNet
 };
 
 /// What a safetensors file really holds.
@@ -90,20 +89,20 @@ struct StoredWeights
 
 struct ModelDescription
 {
-    std::string name; ///< "gpt2", or what the user gave
-    std::string title; ///< "GPT-2 small (124M)"; may be empty
+    std::string name;         ///< "gpt2", or what the user gave
+    std::string title;        ///< "GPT-2 small (124M)"; may be empty
     std::string architecture; ///< Hugging Face's model_type: "llama"; "from-scratch", "mlp"
     Family family = Family::Decoder;
 
-    std::int64_t layers = 0; ///< of the encoder, where there are two stacks
+    std::int64_t layers = 0;        ///< of the encoder, where there are two stacks
     std::int64_t decoderLayers = 0; ///< of an encoder-decoder
     std::int64_t hidden = 0;
     std::int64_t heads = 0, kvHeads = 0, headDim = 0;
     std::int64_t ffn = 0;
     std::int64_t vocab = 0;
     std::int64_t maxPositions = 0;
-    std::int64_t tokenTypes = 0; ///< BERT's segments
-    std::int64_t embeddingWidth = 0; ///< where it differs from hidden (OPT-350M), else 0
+    std::int64_t tokenTypes = 0;      ///< BERT's segments
+    std::int64_t embeddingWidth = 0;  ///< where it differs from hidden (OPT-350M), else 0
     std::int64_t relativeBuckets = 0; ///< T5
 
     NormKind norm = NormKind::RmsNorm;
@@ -112,20 +111,19 @@ struct ModelDescription
     ActivationKind activation = ActivationKind::Silu;
     HeadKind head = HeadKind::LanguageModel;
     Biases biases;
-    bool gated = true; ///< feed-forward: down(act(gate(x)) · up(x))
-    bool tied = false; ///< the head is the embedding
-    bool parallelResidual = false; ///< attention and feed-forward read the same input (NeoX, Phi)
-    bool sharedNorm = false; ///< …and the same norm (Phi): one norm a layer
-    bool queryKeyNorm = false; ///< RMSNorm over each head of q and k (Qwen3, Gemma 3)
+    bool gated = true;              ///< feed-forward: down(act(gate(x)) · up(x))
+    bool tied = false;              ///< the head is the embedding
+    bool parallelResidual = false;  ///< attention and feed-forward read the same input (NeoX, Phi)
+    bool sharedNorm = false;        ///< …and the same norm (Phi): one norm a layer
+    bool queryKeyNorm = false;      ///< RMSNorm over each head of q and k (Qwen3, Gemma 3)
     bool queryKeyNormWhole = false; ///< …over all heads at once (OLMoE)
     bool finalNorm = true;
-    bool attentionSinks = false; ///< one learned logit a head (GPT-OSS)
+    bool attentionSinks = false;                   ///< one learned logit a head (GPT-OSS)
     double attentionSoftcap = 0, logitSoftcap = 0; ///< Gemma 2; 0: none
-    double rotaryShare = 1; ///< of a head's dimensions (NeoX 0.25, Phi-2 0.4)
+    double rotaryShare = 1;                        ///< of a head's dimensions (NeoX 0.25, Phi-2 0.4)
 
-    std::int64_t slidingWindow = 0; ///< tokens that a sliding layer sees; 0: no such layers
-    std::vector<std::uint8_t>
-        slidingLayers; ///< 1: sliding, by layer; empty: all or none, see above
+    std::int64_t slidingWindow = 0;          ///< tokens that a sliding layer sees; 0: no such layers
+    std::vector<std::uint8_t> slidingLayers; ///< 1: sliding, by layer; empty: all or none, see above
     Experts experts;
     std::vector<std::uint8_t> sparseLayers; ///< 1: experts, by layer; empty: all
     LatentAttention latent;
@@ -133,13 +131,13 @@ struct ModelDescription
     CnnDescription cnn;
     std::vector<std::int64_t> mlpSizes; ///< of an MLP chain: input, hidden…, output
 
-    std::optional<StoredWeights> stored; ///< when it was read from its weights
-    std::string storedDtype; ///< of the published weights, "bfloat16"; empty: not said
-    std::string source; ///< where the sizes are from
+    std::optional<StoredWeights> stored;  ///< when it was read from its weights
+    std::string storedDtype;              ///< of the published weights, "bfloat16"; empty: not said
+    std::string source;                   ///< where the sizes are from
     std::vector<std::string> assumptions; ///< a sentence each: what was not said and what was taken
-    std::string caution; ///< one that may make every number wrong: an architecture that is not known
+    std::string caution;                  ///< one that may make every number wrong: an architecture that is not known
 
-    bool isSparse(std::int64_t layer) const; ///< this layer has experts
+    bool isSparse(std::int64_t layer) const;  ///< this layer has experts
     bool isSliding(std::int64_t layer) const; ///< this layer sees only slidingWindow tokens
     /// The key/value width of one head that attention multiplies: headDim, or MLA's.
     std::int64_t queryHeadDim() const;

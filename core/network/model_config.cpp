@@ -15,8 +15,7 @@ namespace memscape {
 
 namespace {
 
-constexpr const char* nestedParts[] = {"text_config", "llm_config", "language_config",
-                                       "language_model_config"};
+constexpr const char* nestedParts[] = {"text_config", "llm_config", "language_config", "language_model_config"};
 
 /// The object that describes the language model: the document, or an object inside it.
 JsonReader languagePart(const JsonReader& document)
@@ -63,10 +62,9 @@ ModelDescription startingPoint(ConfigFields& fields, const std::string& type)
 {
     if (auto known = architectureStandard(sameShapeAs(type)))
         return *known;
-    fields.caution(fmt::format(
-        "the architecture \"{}\" is not known (known: {}); it is taken for a decoder like "
-        "LLaMA: RMSNorm, rotary positions, a gated feed-forward layer, no biases",
-        quotedForMessage(type), join(knownArchitectures(), ", ")));
+    fields.caution(fmt::format("the architecture \"{}\" is not known (known: {}); it is taken for a decoder like "
+                               "LLaMA: RMSNorm, rotary positions, a gated feed-forward layer, no biases",
+                               quotedForMessage(type), join(knownArchitectures(), ", ")));
     return decoderLikeLlama();
 }
 
@@ -78,10 +76,9 @@ void noteWhatIsLeftOut(ConfigFields& fields, const JsonReader& document)
     }
     const auto quantization = fields.find({"quantization_config"});
     if (quantization && quantization->node().is_object())
-        fields.assume(fmt::format(
-            "the stored weights are quantized ({}); the parameters are counted as they were before",
-            quotedForMessage(
-                quantization->string("quant_method", "method not said").value_or("?"))));
+        fields.assume(
+            fmt::format("the stored weights are quantized ({}); the parameters are counted as they were before",
+                        quotedForMessage(quantization->string("quant_method", "method not said").value_or("?"))));
 }
 
 } // namespace

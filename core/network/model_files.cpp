@@ -21,16 +21,15 @@ Result<ModelDescription> readConfigFile(const fs::path& path)
     MEMSCAPE_TRY(size, regularFileSize(path));
     if (size > configLimit)
         return fail("file.limit",
-                    fmt::format("{} is {} MiB; a configuration of a model is at most {} MiB",
-                                path.string(), size >> 20, configLimit >> 20),
+                    fmt::format("{} is {} MiB; a configuration of a model is at most {} MiB", path.string(), size >> 20,
+                                configLimit >> 20),
                     "name a config.json");
     MEMSCAPE_TRY(text, readFile(path, configLimit));
     if (!validUtf8(text))
-        return fail("json.encoding", "is not UTF-8 text",
-                    "this is not a JSON document, or it was damaged", path.string());
+        return fail("json.encoding", "is not UTF-8 text", "this is not a JSON document, or it was damaged",
+                    path.string());
     auto json = parseJson(text);
-    auto model =
-        json ? modelFromConfig(JsonReader(*json), path.string()) : tl::unexpected(json.error());
+    auto model = json ? modelFromConfig(JsonReader(*json), path.string()) : tl::unexpected(json.error());
     if (!model) {
         Error error = model.error();
         error.place = path.string() + (error.place.empty() ? "" : ", " + error.place);
@@ -70,15 +69,13 @@ Result<ModelDescription> modelFromWeights(const fs::path& path, bool index)
     const fs::path config = path.parent_path() / "config.json";
     std::error_code error;
     if (!fs::exists(config, error))
-        return fail(
-            "config.missing",
-            fmt::format("{} holds {} parameters in {} tensors, but there is no config.json beside "
-                        "it that says "
-                        "how they are connected",
-                        path.filename().string(), stored->elements, stored->tensors.size()),
-            fmt::format("put the model's config.json into the same folder, or use params:{}",
-                        stored->elements),
-            path.string());
+        return fail("config.missing",
+                    fmt::format("{} holds {} parameters in {} tensors, but there is no config.json beside "
+                                "it that says "
+                                "how they are connected",
+                                path.filename().string(), stored->elements, stored->tensors.size()),
+                    fmt::format("put the model's config.json into the same folder, or use params:{}", stored->elements),
+                    path.string());
     MEMSCAPE_TRY(model, readConfigFile(config));
     model.name = path.string();
     compareWithStored(model, *stored, path);
@@ -91,8 +88,7 @@ Result<ModelDescription> modelFromFile(const fs::path& path)
 {
     std::error_code error;
     if (fs::is_directory(path, error)) {
-        for (const char* name :
-             {"model.safetensors.index.json", "model.safetensors", "config.json"}) {
+        for (const char* name : {"model.safetensors.index.json", "model.safetensors", "config.json"}) {
             if (fs::exists(path / name, error))
                 return modelFromFile(path / name);
         }

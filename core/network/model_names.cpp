@@ -43,8 +43,8 @@ Result<Json> parsedFamily(const std::string& text, const fs::path& path)
         return fail(std::move(error));
     }
     if (JsonReader(*json).string("format", "").value_or("") != "memscape-models")
-        return fail("json.format", "not a file of models",
-                    "it begins with \"format\": \"memscape-models\"", path.string());
+        return fail("json.format", "not a file of models", "it begins with \"format\": \"memscape-models\"",
+                    path.string());
     return json;
 }
 
@@ -53,8 +53,7 @@ bool isCalled(const JsonReader& entry, const std::string& wanted)
     if (lowered(entry.string("name", "").value_or("")) == wanted)
         return true;
     const auto aliases = entry.at("aliases");
-    const auto items =
-        aliases ? aliases->items() : Result<std::vector<JsonReader>>(std::vector<JsonReader>());
+    const auto items = aliases ? aliases->items() : Result<std::vector<JsonReader>>(std::vector<JsonReader>());
     return items && std::any_of(items->begin(), items->end(), [&](const JsonReader& item) {
                return lowered(item.string().value_or("")) == wanted;
            });
@@ -100,8 +99,7 @@ std::optional<Result<ModelDescription>> knownModel(const std::string& wanted)
 
 bool looksLikePath(std::string_view text)
 {
-    return text.find('/') != std::string_view::npos || text.ends_with(".json")
-        || text.ends_with(".safetensors");
+    return text.find('/') != std::string_view::npos || text.ends_with(".json") || text.ends_with(".safetensors");
 }
 
 /// What a publisher adds to the name of a model without changing its sizes or the form of its weights.
@@ -124,8 +122,9 @@ std::optional<Result<ModelDescription>> publishedModel(std::string_view text)
     for (const std::string& name : {last, plainName(text)}) {
         auto model = name.empty() ? std::nullopt : knownModel(name);
         if (model && *model && name != lowered(text))
-            (*model)->assumptions.insert((*model)->assumptions.begin(),
-                                         fmt::format("\"{}\" is read as {}: the same sizes", quotedForMessage(text), (*model)->name));
+            (*model)->assumptions.insert(
+                (*model)->assumptions.begin(),
+                fmt::format("\"{}\" is read as {}: the same sizes", quotedForMessage(text), (*model)->name));
         if (model)
             return model;
     }
@@ -179,8 +178,7 @@ Result<ModelDescription> readModel(std::string_view text)
 {
     text = trimmed(text);
     if (text.empty())
-        return fail("model.unknown", "no model is named",
-                    "for example gpt2, params:7e9 or a path to config.json");
+        return fail("model.unknown", "no model is named", "for example gpt2, params:7e9 or a path to config.json");
     if (isRecipe(text))
         return modelFromRecipe(text);
     if (auto model = knownModel(lowered(text)))

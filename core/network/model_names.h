@@ -26,7 +26,7 @@ Result<ModelDescription> readModel(std::string_view text);
 
 struct KnownModel
 {
-    std::string name; ///< what readModel() takes: "gpt2-medium"
+    std::string name;  ///< what readModel() takes: "gpt2-medium"
     std::string title; ///< "GPT-2 medium (355M)"
 };
 

@@ -43,9 +43,8 @@ Result<std::int64_t> wholeNumber(std::string_view text, const std::string& key)
 {
     const auto number = parseNumber(trimmed(text));
     if (!number || *number != std::floor(*number))
-        return fail("model.recipe",
-                    fmt::format("expected a whole number, found \"{}\"", quotedForMessage(text)),
-                    {}, key);
+        return fail("model.recipe", fmt::format("expected a whole number, found \"{}\"", quotedForMessage(text)), {},
+                    key);
     if (*number < 1 || *number > 0x1p31)
         return fail("model.range", fmt::format("{} is out of range", quotedForMessage(text)),
                     fmt::format("allowed: 1 to {}", std::int64_t(1) << 31), key);
@@ -72,10 +71,8 @@ Result<void> readKeys(std::string_view text, std::initializer_list<Key> keys)
         for (const Key& key : keys)
             found = key.name == name ? &key : found;
         if (!found || equals == std::string::npos)
-            return fail("model.recipe",
-                        fmt::format("expected KEY=NUMBER, found \"{}\"", quotedForMessage(part)),
-                        found ? "the keys are " + join(names, ", ") : didYouMean(name, names),
-                        "from-scratch");
+            return fail("model.recipe", fmt::format("expected KEY=NUMBER, found \"{}\"", quotedForMessage(part)),
+                        found ? "the keys are " + join(names, ", ") : didYouMean(name, names), "from-scratch");
         if (*found->value != 0)
             return fail("model.recipe", "is given twice", "give it once", name);
         MEMSCAPE_TRY(value, wholeNumber(std::string_view(part).substr(equals + 1), name));
@@ -111,16 +108,14 @@ Result<ModelDescription> fromScratch(std::string_view text, std::string_view res
                              {"context", &context}}));
     settle(model, "hidden", model.hidden, 512, "the size of a first exercise");
     settle(model, "layers", model.layers, 4, "the size of a first exercise");
-    settle(model, "heads", model.heads, std::max<std::int64_t>(1, model.hidden / 64),
-           "64 dimensions a head");
+    settle(model, "heads", model.heads, std::max<std::int64_t>(1, model.hidden / 64), "64 dimensions a head");
     settle(model, "ffn", model.ffn, std::max<std::int64_t>(64, model.hidden * 8 / 3 / 64 * 64),
            "8/3 of hidden, to a multiple of 64 below");
     settle(model, "vocab", model.vocab, 10000, "a small byte-pair vocabulary");
     if (model.hidden % model.heads != 0)
-        return fail(
-            "model.contradiction",
-            fmt::format("hidden {} is not divisible by {} heads", model.hidden, model.heads),
-            "choose heads that divide hidden", "heads");
+        return fail("model.contradiction",
+                    fmt::format("hidden {} is not divisible by {} heads", model.hidden, model.heads),
+                    "choose heads that divide hidden", "heads");
     model.kvHeads = kvHeads > 0 ? kvHeads : model.heads;
     model.headDim = model.hidden / model.heads;
     model.maxPositions = context;
@@ -141,8 +136,7 @@ Result<ModelDescription> mlp(std::string_view text, std::string_view rest)
     model.biases.feedForward = true;
     if (rest.empty()) {
         rest = "784,512,512,10";
-        model.assumptions.push_back(
-            "no sizes are given: 784,512,512,10 (a digit's pixels to ten classes)");
+        model.assumptions.push_back("no sizes are given: 784,512,512,10 (a digit's pixels to ten classes)");
     }
     for (const std::string& part : split(rest, ',')) {
         MEMSCAPE_TRY(size, wholeNumber(part, "mlp"));
@@ -163,10 +157,9 @@ ModelDescription decoderOfWidth(std::int64_t hidden, double parameters)
     model.heads = model.kvHeads = hidden / model.headDim;
     const auto width = static_cast<double>(hidden), layers = static_cast<double>(model.layers);
     model.vocab = static_cast<std::int64_t>(std::clamp(parameters / 8 / width, 16.0, 32000.0));
-    const double rest = parameters - 2 * static_cast<double>(model.vocab) * width
-        - layers * (4 * width * width + 2 * width) - width;
-    const double ffn =
-        rest / (3 * layers * width); // a multiple of 8 where that is still near enough
+    const double rest =
+        parameters - 2 * static_cast<double>(model.vocab) * width - layers * (4 * width * width + 2 * width) - width;
+    const double ffn = rest / (3 * layers * width); // a multiple of 8 where that is still near enough
     const double step = parameters > 1e9 ? 8 : 1;
     model.ffn = static_cast<std::int64_t>(std::max(1.0, std::round(ffn / step) * step));
     return model;
@@ -184,15 +177,13 @@ bool isRecipe(std::string_view text)
 Result<ModelDescription> modelOfSize(double parameters)
 {
     if (!(parameters >= 1e5 && parameters <= 1e15))
-        return fail("model.range",
-                    fmt::format("{} parameters are out of range", numberText(parameters)),
+        return fail("model.range", fmt::format("{} parameters are out of range", numberText(parameters)),
                     "allowed: 1e5 to 1e15", "params");
     ModelDescription best;
     double nearest = 1e300;
     for (std::int64_t hidden = 64; hidden <= 1 << 19; hidden += 64) {
         ModelDescription model = decoderOfWidth(hidden, parameters);
-        const double shape = std::fabs(
-            std::log(static_cast<double>(model.ffn) / static_cast<double>(hidden) * 3 / 8));
+        const double shape = std::fabs(std::log(static_cast<double>(model.ffn) / static_cast<double>(hidden) * 3 / 8));
         if (shape < nearest) {
             nearest = shape;
             best = std::move(model);
@@ -203,8 +194,7 @@ Result<ModelDescription> modelOfSize(double parameters)
     best.assumptions.push_back(fmt::format("only the size is known: a decoder like LLaMA with {} "
                                            "layers, hidden size {}, {} heads, feed-forward {} and "
                                            "a vocabulary of {} is assumed; it has {} parameters",
-                                           best.layers, best.hidden, best.heads, best.ffn,
-                                           best.vocab, list.total));
+                                           best.layers, best.hidden, best.heads, best.ffn, best.vocab, list.total));
     return best;
 }
 
@@ -217,8 +207,7 @@ Result<ModelDescription> modelFromRecipe(std::string_view text)
         return mlp(text, rest);
     const auto number = parseNumber(rest);
     if (!number)
-        return fail("model.recipe",
-                    fmt::format("expected a number, found \"{}\"", quotedForMessage(rest)),
+        return fail("model.recipe", fmt::format("expected a number, found \"{}\"", quotedForMessage(rest)),
                     "for example params:7.5e9", "params");
     MEMSCAPE_TRY(model, modelOfSize(*number));
     model.name = std::string(text);

@@ -31,8 +31,7 @@ Gpt2Shape gpt2Shape(const ModelDescription& model, const BuildOptions& options)
     shape.vocabulary = model.vocab;
     shape.positions = model.maxPositions;
     shape.isTied = model.tied;
-    shape.isActivationComposite =
-        model.activation == ActivationKind::GeluNew && options.writtenOut.activation;
+    shape.isActivationComposite = model.activation == ActivationKind::GeluNew && options.writtenOut.activation;
     if (model.activation == ActivationKind::Relu)
         shape.activation = OperatorKind::Relu;
     return shape;
@@ -41,18 +40,12 @@ Gpt2Shape gpt2Shape(const ModelDescription& model, const BuildOptions& options)
 Result<Graph> recorded(const ModelDescription& model, const BuildOptions& options)
 {
     switch (model.family) {
-    case Family::Cnn:
-        return cnnNetwork(model, options);
-    case Family::Mlp:
-        return mlpChain(model, options);
-    case Family::Encoder:
-        return bert(model, options);
-    case Family::VisionTransformer:
-        return visionTransformer(model, options);
-    case Family::EncoderDecoder:
-        return t5(model, options);
-    case Family::Decoder:
-        break;
+    case Family::Cnn: return cnnNetwork(model, options);
+    case Family::Mlp: return mlpChain(model, options);
+    case Family::Encoder: return bert(model, options);
+    case Family::VisionTransformer: return visionTransformer(model, options);
+    case Family::EncoderDecoder: return t5(model, options);
+    case Family::Decoder: break;
     }
     if (model.architecture == "gpt2")
         return gpt2(gpt2Shape(model, options), options);

@@ -24,42 +24,79 @@ enum class OperatorKind : std::uint8_t {
     Split,  ///< attribute: dimension; several outputs
     Detach, ///< no gradient behind it
     // Copies.
-    Clone,    ///< dense row-major copy
-    Cast,     ///< to another dtype
+    Clone,      ///< dense row-major copy
+    Cast,       ///< to another dtype
     Dequantize, ///< of a weight that is stored in fewer bits
-    Cat,      ///< attribute: dimension
-    Stack,    ///< attribute: dimension, which is new
+    Cat,        ///< attribute: dimension
+    Stack,      ///< attribute: dimension, which is new
     Pad,
-    Fill,     ///< a tensor out of nothing: a mask, positions
-    Compare,  ///< Bool or integer result without a gradient
+    Fill,    ///< a tensor out of nothing: a mask, positions
+    Compare, ///< Bool or integer result without a gradient
     // Elementwise.
-    Add, Subtract, Multiply, Divide,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
     Scale, ///< by a number
     Shift, ///< plus a number
-    Negate, Power, Square, SquareRoot, ReciprocalRoot, Exponential, Logarithm,
-    Sigmoid, Tanh, Relu, Gelu, Silu, HardSwish, HardTanh, LeakyRelu, Elu, Mish, Softplus,
-    MaskedFill, Where, Dropout,
+    Negate,
+    Power,
+    Square,
+    SquareRoot,
+    ReciprocalRoot,
+    Exponential,
+    Logarithm,
+    Sigmoid,
+    Tanh,
+    Relu,
+    Gelu,
+    Silu,
+    HardSwish,
+    HardTanh,
+    LeakyRelu,
+    Elu,
+    Mish,
+    Softplus,
+    MaskedFill,
+    Where,
+    Dropout,
     // Reductions; attribute: dimension, or −1 for all.
-    Sum, Mean, Maximum, Variance,
-    Softmax, LogSoftmax,
+    Sum,
+    Mean,
+    Maximum,
+    Variance,
+    Softmax,
+    LogSoftmax,
     // Norms: outputs are result, mean, reciprocal deviation.
-    LayerNorm, RmsNorm, GroupNorm, BatchNorm,
+    LayerNorm,
+    RmsNorm,
+    GroupNorm,
+    BatchNorm,
     // Products.
     Addmm, ///< inputs bias, a, b
-    Mm, Bmm,
+    Mm,
+    Bmm,
     Convolution, ///< inputs x, weight, bias
-    FlashAttention, EfficientAttention, ///< inputs q, k, v
+    FlashAttention,
+    EfficientAttention, ///< inputs q, k, v
     // Lookups.
     Embedding,   ///< inputs weight, indices
     Index,       ///< tensor[indices]
     IndexSelect, ///< attribute: dimension
     Gather,
     // Pictures.
-    MaxPool, AveragePool, AdaptiveAveragePool, InterpolateNearest, InterpolateBilinear,
+    MaxPool,
+    AveragePool,
+    AdaptiveAveragePool,
+    InterpolateNearest,
+    InterpolateBilinear,
     // Losses.
-    NllLoss, MseLoss,
+    NllLoss,
+    MseLoss,
     // Between devices.
-    AllReduce, AllGather, ReduceScatter,
+    AllReduce,
+    AllGather,
+    ReduceScatter,
     Count
 };
 

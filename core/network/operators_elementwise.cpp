@@ -28,8 +28,7 @@ bool savesResult(OperatorKind kind)
 
 bool savesNothing(OperatorKind kind)
 {
-    return kind == OperatorKind::Scale || kind == OperatorKind::Shift
-        || kind == OperatorKind::Negate;
+    return kind == OperatorKind::Scale || kind == OperatorKind::Shift || kind == OperatorKind::Negate;
 }
 
 /// Their in-place forms read the result: the sign, or the value, is still there.
@@ -88,9 +87,18 @@ Variable NetworkBuilder::unary(OperatorKind kind, Variable x, bool inPlace)
     return settled(Variable(*this, result), kept, x);
 }
 
-Variable NetworkBuilder::scale(Variable x) { return unary(OperatorKind::Scale, std::move(x)); }
-Variable NetworkBuilder::shift(Variable x) { return unary(OperatorKind::Shift, std::move(x)); }
-Variable NetworkBuilder::negate(Variable x) { return unary(OperatorKind::Negate, std::move(x)); }
+Variable NetworkBuilder::scale(Variable x)
+{
+    return unary(OperatorKind::Scale, std::move(x));
+}
+Variable NetworkBuilder::shift(Variable x)
+{
+    return unary(OperatorKind::Shift, std::move(x));
+}
+Variable NetworkBuilder::negate(Variable x)
+{
+    return unary(OperatorKind::Negate, std::move(x));
+}
 
 Variable NetworkBuilder::elementwise(OperatorKind kind, Variable& x, Variable& y, bool savesOther)
 {
@@ -98,15 +106,16 @@ Variable NetworkBuilder::elementwise(OperatorKind kind, Variable& x, Variable& y
         return {};
     const auto shape = Shape::broadcast(x.shape(), y.shape());
     if (!shape) {
-        refuse("network.shape", fmt::format("operands of {} do not fit: last sizes {} and {}",
-                                            operatorText(kind), x.size(-1), y.size(-1)));
+        refuse(
+            "network.shape",
+            fmt::format("operands of {} do not fit: last sizes {} and {}", operatorText(kind), x.size(-1), y.size(-1)));
         return {};
     }
     const std::array<const Layout*, 2> like{&x.layout(), &y.layout()};
     const Layout layout = elementwiseLayout(*shape, like);
     // Type promotion: float beats bfloat16, a 0-dimensional operand does not count.
-    const bool xWins = y.shape().rank == 0
-        || (x.shape().rank > 0 && elementBytes(x.dtype()) >= elementBytes(y.dtype()));
+    const bool xWins =
+        y.shape().rank == 0 || (x.shape().rank > 0 && elementBytes(x.dtype()) >= elementBytes(y.dtype()));
     const DType dtype = xWins ? x.dtype() : y.dtype();
     const bool xGradient = needsGradient(x);
     const bool yGradient = needsGradient(y);
@@ -155,8 +164,7 @@ Variable NetworkBuilder::maskedFill(Variable x, Variable mask)
         return {};
     const Layout* const like = &x.layout();
     const Layout layout = elementwiseLayout(x.shape(), {&like, 1});
-    Variable result = record(OperatorKind::MaskedFill, {x.id(), mask.id()}, {layout, x.dtype()},
-                             {mask.id()});
+    Variable result = record(OperatorKind::MaskedFill, {x.id(), mask.id()}, {layout, x.dtype()}, {mask.id()});
     return settled(std::move(result), x, mask);
 }
 
@@ -190,16 +198,14 @@ Variable NetworkBuilder::dropout(Variable x, double probability)
 
 // --- reductions -----------------------------------------------------------------------------------
 
-Variable NetworkBuilder::reduction(OperatorKind kind, Variable& x, int dimension, bool keep,
-                                   bool savesInput)
+Variable NetworkBuilder::reduction(OperatorKind kind, Variable& x, int dimension, bool keep, bool savesInput)
 {
     if (!ok())
         return {};
     const int at = x.shape().at(dimension);
     const Layout layout = reducedLayout(x.layout(), at, keep);
-    Variable result = savesInput
-        ? record(kind, {x.id()}, {layout, x.dtype()}, {x.id()}, at)
-        : record(kind, {x.id()}, {layout, x.dtype()}, {}, at);
+    Variable result = savesInput ? record(kind, {x.id()}, {layout, x.dtype()}, {x.id()}, at)
+                                 : record(kind, {x.id()}, {layout, x.dtype()}, {}, at);
     return settled(std::move(result), x);
 }
 

@@ -47,9 +47,7 @@ Variable NetworkBuilder::logSoftmaxOf(Variable x)
     x = contiguous(std::move(x));
     if (!ok())
         return {};
-    return settled(record(OperatorKind::LogSoftmax, {x.id()}, {Layout(x.shape()), x.dtype()},
-                          {noTensor}),
-                   x);
+    return settled(record(OperatorKind::LogSoftmax, {x.id()}, {Layout(x.shape()), x.dtype()}, {noTensor}), x);
 }
 
 Variable NetworkBuilder::layerNorm(Variable x, Variable weight, Variable bias)
@@ -120,13 +118,11 @@ Variable NetworkBuilder::batchNorm(Variable x, Variable weight, Variable bias, V
     const Layout layout = x.layout();
     const Layout channels(Shape{x.size(1)});
     const DType dtype = x.dtype();
-    begin(OperatorKind::BatchNorm, std::array{x.id(), weight.id(), bias.id(), runningMean.id(),
-                                              runningVariance.id()});
+    begin(OperatorKind::BatchNorm, std::array{x.id(), weight.id(), bias.id(), runningMean.id(), runningVariance.id()});
     const TensorId result = addOutput({layout, dtype}, true);
     const TensorId mean = addOutput({channels, DType::Float32}, false);
     const TensorId deviation = addOutput({channels, DType::Float32}, false);
-    for (const TensorId tensor :
-         {x.id(), weight.id(), runningMean.id(), runningVariance.id(), mean, deviation})
+    for (const TensorId tensor : {x.id(), weight.id(), runningMean.id(), runningVariance.id(), mean, deviation})
         save(tensor);
     return settled(Variable(*this, result), x, weight, bias, runningMean, runningVariance);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lookups, pictures and losses. Lookups keep their indices, max pooling eight bytes of index per
-// output beside its input, the loss its log-probabilities and the targets. gather() keeps its input too, for its sizes only.
+// output beside its input, the loss its log-probabilities and the targets. gather() keeps its input too, for its sizes
+// only.
 #include "core/network/builder.h"
 
 #include <array>
@@ -16,8 +17,8 @@ Variable NetworkBuilder::embedding(Variable indices, Variable weight)
     Shape shape = indices.shape();
     shape.append(weight.size(1));
     const DType dtype = weight.dtype();
-    Variable result = record(OperatorKind::Embedding, {weight.id(), indices.id()},
-                             {Layout(shape), dtype}, {indices.id(), weight.id()});
+    Variable result = record(OperatorKind::Embedding, {weight.id(), indices.id()}, {Layout(shape), dtype},
+                             {indices.id(), weight.id()});
     return settled(std::move(result), indices, weight);
 }
 
@@ -28,8 +29,7 @@ Variable NetworkBuilder::index(Variable x, Variable indices)
     Shape shape = indices.shape();
     for (int i = 1; i < x.shape().rank; ++i)
         shape.append(x.shape()[i]);
-    Variable result = record(OperatorKind::Index, {x.id(), indices.id()},
-                             {Layout(shape), x.dtype()}, {indices.id()});
+    Variable result = record(OperatorKind::Index, {x.id(), indices.id()}, {Layout(shape), x.dtype()}, {indices.id()});
     return settled(std::move(result), x, indices);
 }
 
@@ -39,8 +39,8 @@ Variable NetworkBuilder::indexSelect(Variable x, int dimension, Variable indices
         return {};
     Shape shape = x.shape();
     shape[shape.at(dimension)] = indices.size(0);
-    Variable result = record(OperatorKind::IndexSelect, {x.id(), indices.id()},
-                             {Layout(shape), x.dtype()}, {indices.id()}, shape.at(dimension));
+    Variable result = record(OperatorKind::IndexSelect, {x.id(), indices.id()}, {Layout(shape), x.dtype()},
+                             {indices.id()}, shape.at(dimension));
     return settled(std::move(result), x, indices);
 }
 
@@ -48,8 +48,8 @@ Variable NetworkBuilder::gather(Variable x, Variable indices)
 {
     if (!ok())
         return {};
-    Variable result = record(OperatorKind::Gather, {x.id(), indices.id()},
-                             {Layout(indices.shape()), x.dtype()}, {x.id(), indices.id()});
+    Variable result = record(OperatorKind::Gather, {x.id(), indices.id()}, {Layout(indices.shape()), x.dtype()},
+                             {x.id(), indices.id()});
     return settled(std::move(result), x, indices);
 }
 
@@ -64,8 +64,7 @@ std::int64_t windows(std::int64_t size, std::int64_t kernel, std::int64_t stride
 
 } // namespace
 
-Variable NetworkBuilder::convolution(Variable x, Variable weight, Variable bias,
-                                     const ConvolutionShape& shape)
+Variable NetworkBuilder::convolution(Variable x, Variable weight, Variable bias, const ConvolutionShape& shape)
 {
     const Variable held = x;
     x = lowPrecision(std::move(x));
@@ -76,8 +75,8 @@ Variable NetworkBuilder::convolution(Variable x, Variable weight, Variable bias,
     const std::int64_t height = windows(x.size(2), shape.kernel, shape.stride, shape.padding);
     const std::int64_t width = windows(x.size(3), shape.kernel, shape.stride, shape.padding);
     if (height == 0 || width == 0) {
-        refuse("network.shape", fmt::format("a {0} x {0} kernel does not fit on {1} x {2}",
-                                            shape.kernel, x.size(2), x.size(3)),
+        refuse("network.shape",
+               fmt::format("a {0} x {0} kernel does not fit on {1} x {2}", shape.kernel, x.size(2), x.size(3)),
                "the picture is too small for this network");
         return {};
     }
@@ -91,8 +90,7 @@ Variable NetworkBuilder::convolution(Variable x, Variable weight, Variable bias,
     return settled(Variable(*this, result), x, weight, bias);
 }
 
-Variable NetworkBuilder::maxPool(Variable x, std::int64_t kernel, std::int64_t stride,
-                                 std::int64_t padding)
+Variable NetworkBuilder::maxPool(Variable x, std::int64_t kernel, std::int64_t stride, std::int64_t padding)
 {
     if (!ok())
         return {};
@@ -107,8 +105,8 @@ Variable NetworkBuilder::maxPool(Variable x, std::int64_t kernel, std::int64_t s
     return settled(Variable(*this, result), x);
 }
 
-Variable NetworkBuilder::pooled(OperatorKind kind, Variable& x, std::int64_t height,
-                                std::int64_t width, bool savesInput)
+Variable NetworkBuilder::pooled(OperatorKind kind, Variable& x, std::int64_t height, std::int64_t width,
+                                bool savesInput)
 {
     const Layout layout(Shape{x.size(0), x.size(1), height, width});
     Variable result = savesInput ? record(kind, {x.id()}, {layout, x.dtype()}, {x.id()})
@@ -139,8 +137,8 @@ Variable NetworkBuilder::interpolate(Variable x, std::int64_t factor, bool bilin
 {
     if (!ok())
         return {};
-    return pooled(bilinear ? OperatorKind::InterpolateBilinear : OperatorKind::InterpolateNearest,
-                  x, x.size(2) * factor, x.size(3) * factor, false);
+    return pooled(bilinear ? OperatorKind::InterpolateBilinear : OperatorKind::InterpolateNearest, x,
+                  x.size(2) * factor, x.size(3) * factor, false);
 }
 
 // --- losses ---------------------------------------------------------------------------------------
@@ -171,8 +169,8 @@ Variable NetworkBuilder::mseLoss(Variable x, Variable target)
     target = highPrecision(std::move(target));
     if (!ok())
         return {};
-    Variable result = record(OperatorKind::MseLoss, {x.id(), target.id()},
-                             {Layout(Shape{}), x.dtype()}, {x.id(), target.id()});
+    Variable result =
+        record(OperatorKind::MseLoss, {x.id(), target.id()}, {Layout(Shape{}), x.dtype()}, {x.id(), target.id()});
     return settled(std::move(result), x, target);
 }
 

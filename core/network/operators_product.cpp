@@ -21,8 +21,7 @@ namespace {
 
 /// Autocast casts the arguments of a C++ call, which gcc evaluates from the last; where it is written
 /// out in Python, they come in their order.
-template<typename Cast, typename... Operands>
-void castEach(const EagerRules& rules, Cast cast, Operands&... operands)
+template <typename Cast, typename... Operands> void castEach(const EagerRules& rules, Cast cast, Operands&... operands)
 {
     std::array<Variable*, sizeof...(Operands)> all{&operands...};
     if (!rules.emulatedAutocast)
@@ -58,13 +57,13 @@ Variable NetworkBuilder::lowPrecision(Variable x)
 Variable NetworkBuilder::linear(Variable x, Variable weight, Variable bias)
 {
     const Variable held = x; // named by the caller until the operator is done, beside its cast
-    castEach(m_options.rules, [this](Variable v) { return lowPrecision(std::move(v)); }, x, weight, bias);
+    castEach(
+        m_options.rules, [this](Variable v) { return lowPrecision(std::move(v)); }, x, weight, bias);
     if (ok() && x.size(-1) != weight.size(1))
-        refuse("network.shape", fmt::format("a linear layer for {} inputs was given {}",
-                                            weight.size(1), x.size(-1)));
+        refuse("network.shape", fmt::format("a linear layer for {} inputs was given {}", weight.size(1), x.size(-1)));
     if (ok() && weight.dtype() != x.dtype())
-        refuse("network.dtype", fmt::format("a linear layer in {} was given {}",
-                                            dtypeText(weight.dtype()), dtypeText(x.dtype())));
+        refuse("network.dtype",
+               fmt::format("a linear layer in {} was given {}", dtypeText(weight.dtype()), dtypeText(x.dtype())));
     if (!ok())
         return {};
     Shape rows{x.layout().elements() / std::max<std::int64_t>(x.size(-1), 1), x.size(-1)};
@@ -76,8 +75,8 @@ Variable NetworkBuilder::linear(Variable x, Variable weight, Variable bias)
 }
 
 // The product with `operand`; what is packed for backward are `kept` and `weight`.
-Variable NetworkBuilder::product(Variable& x, const Variable& operand, const Variable& kept,
-                                 const Variable& weight, const Variable& bias)
+Variable NetworkBuilder::product(Variable& x, const Variable& operand, const Variable& kept, const Variable& weight,
+                                 const Variable& bias)
 {
     Shape shape = x.shape();
     shape[shape.rank - 1] = operand.size(0);
@@ -110,14 +109,14 @@ Variable NetworkBuilder::bmm(Variable x, Variable y)
 Variable NetworkBuilder::matmul(Variable x, Variable y)
 {
     const Variable heldX = x, heldY = y;
-    castEach(m_options.rules, [this](Variable v) { return lowPrecision(std::move(v)); }, x, y);
+    castEach(
+        m_options.rules, [this](Variable v) { return lowPrecision(std::move(v)); }, x, y);
     const Variable castX = x, castY = y; // arguments of the function that autocast wraps
     if (!ok())
         return {};
     const int rank = x.shape().rank;
     if (rank < 3 || y.shape().rank != rank || x.size(-1) != y.size(-2)) {
-        refuse("network.shape", fmt::format("matmul of {} columns with {} rows", x.size(-1),
-                                            y.size(-2)));
+        refuse("network.shape", fmt::format("matmul of {} columns with {} rows", x.size(-1), y.size(-2)));
         return {};
     }
     Shape left, right, result;
@@ -189,8 +188,8 @@ Variable NetworkBuilder::einsum(std::string_view equation, Variable x, Variable 
     const std::string_view rs = equation.substr(arrow + 2);
     const Variable castX = x, castY = y; // arguments of the function that autocast wraps
     if (ok() && (int(xs.size()) != x.shape().rank || int(ys.size()) != y.shape().rank))
-        refuse("network.shape", fmt::format("einsum {} of {} and {} dimensions", equation,
-                                            x.shape().rank, y.shape().rank));
+        refuse("network.shape",
+               fmt::format("einsum {} of {} and {} dimensions", equation, x.shape().rank, y.shape().rank));
     if (!ok())
         return {};
     const EinsumPlan plan = planned(xs, ys, rs);
@@ -204,8 +203,8 @@ Variable NetworkBuilder::einsum(std::string_view equation, Variable x, Variable 
             sum *= sizeOf(letter);
         return sum;
     };
-    const std::int64_t batch = product(plan.both), rows = product(plan.left),
-                       inner = product(plan.summed), columns = product(plan.right);
+    const std::int64_t batch = product(plan.both), rows = product(plan.left), inner = product(plan.summed),
+                       columns = product(plan.right);
     const std::string order = plan.both + plan.left + plan.right;
     Shape shape;
     for (const char letter : order)
@@ -213,17 +212,14 @@ Variable NetworkBuilder::einsum(std::string_view equation, Variable x, Variable 
     const std::string xOrder = plan.both + plan.left + plan.summed;
     const std::string yOrder = plan.both + plan.summed + plan.right;
     if (xOrder != xs)
-        x = viewOf(OperatorKind::Permute, x, permutedAs(x.layout(), xs, xOrder),
-                   attributeOf(xs, xOrder));
+        x = viewOf(OperatorKind::Permute, x, permutedAs(x.layout(), xs, xOrder), attributeOf(xs, xOrder));
     x = reshape(std::move(x), {batch, rows, inner}); // its last node runs after those of y
     if (yOrder != ys)
-        y = viewOf(OperatorKind::Permute, y, permutedAs(y.layout(), ys, yOrder),
-                   attributeOf(ys, yOrder));
+        y = viewOf(OperatorKind::Permute, y, permutedAs(y.layout(), ys, yOrder), attributeOf(ys, yOrder));
     y = reshape(std::move(y), {batch, inner, columns});
     Variable result = view(bmm(std::move(x), std::move(y)), shape);
     if (order != rs && ok())
-        result = viewOf(OperatorKind::Permute, result, permutedAs(result.layout(), order, rs),
-                        attributeOf(order, rs));
+        result = viewOf(OperatorKind::Permute, result, permutedAs(result.layout(), order, rs), attributeOf(order, rs));
     return result;
 }
 
@@ -240,7 +236,8 @@ Variable NetworkBuilder::repeatedHeads(Variable x, std::int64_t heads)
 Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v)
 {
     const Variable heldQ = q, heldK = k, heldV = v;
-    castEach(m_options.rules, [this](Variable x) { return lowPrecision(std::move(x)); }, q, k, v);
+    castEach(
+        m_options.rules, [this](Variable x) { return lowPrecision(std::move(x)); }, q, k, v);
     const Variable castK = k, castV = v; // arguments of the function that autocast wraps
     if (!ok())
         return {};

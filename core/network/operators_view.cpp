@@ -19,8 +19,7 @@ std::string text(const Shape& shape)
 
 } // namespace
 
-Variable NetworkBuilder::viewOf(OperatorKind kind, Variable& x, const Layout& layout,
-                                std::int64_t attribute)
+Variable NetworkBuilder::viewOf(OperatorKind kind, Variable& x, const Layout& layout, std::int64_t attribute)
 {
     Variable result = record(kind, {x.id()}, {layout, x.dtype(), false}, {}, attribute);
     x.reset();
@@ -31,8 +30,7 @@ Variable NetworkBuilder::view(Variable x, const Shape& shape)
 {
     if (!ok())
         return {};
-    const auto layout = x.layout().elements() == shape.elements() ? x.layout().viewed(shape)
-                                                                  : std::nullopt;
+    const auto layout = x.layout().elements() == shape.elements() ? x.layout().viewed(shape) : std::nullopt;
     if (!layout) {
         refuse("network.shape", fmt::format("{} cannot be seen as {}", text(x.shape()), text(shape)));
         return {};
@@ -69,8 +67,7 @@ Variable NetworkBuilder::permute(Variable x, std::initializer_list<int> order)
     int i = 0;
     for (const int from : order)
         attribute |= std::int64_t(from) << (4 * i++);
-    return viewOf(OperatorKind::Permute, x, x.layout().permuted({order.begin(), order.size()}),
-                  attribute);
+    return viewOf(OperatorKind::Permute, x, x.layout().permuted({order.begin(), order.size()}), attribute);
 }
 
 Variable NetworkBuilder::expand(Variable x, const Shape& shape)
@@ -95,8 +92,7 @@ Variable NetworkBuilder::narrow(Variable x, int dimension, std::int64_t length)
         refuse("network.shape", fmt::format("{} has no {} elements in a row", text(x.shape()), length));
         return {};
     }
-    return viewOf(OperatorKind::Narrow, x, x.layout().narrowed(dimension, length),
-                  x.shape().at(dimension));
+    return viewOf(OperatorKind::Narrow, x, x.layout().narrowed(dimension, length), x.shape().at(dimension));
 }
 
 Variable NetworkBuilder::select(Variable x, int dimension)
@@ -139,16 +135,15 @@ Variable NetworkBuilder::detach(Variable x)
     return result;
 }
 
-std::vector<Variable> NetworkBuilder::split(Variable x, const std::vector<std::int64_t>& sizes,
-                                            int dimension)
+std::vector<Variable> NetworkBuilder::split(Variable x, const std::vector<std::int64_t>& sizes, int dimension)
 {
     std::vector<Variable> parts(sizes.size());
     std::int64_t sum = 0;
     for (const std::int64_t size : sizes)
         sum += size;
     if (ok() && (sum != x.size(dimension) || sizes.size() > 255))
-        refuse("network.shape", fmt::format("{} cannot be split into {} parts of {} in all",
-                                            text(x.shape()), sizes.size(), sum));
+        refuse("network.shape",
+               fmt::format("{} cannot be split into {} parts of {} in all", text(x.shape()), sizes.size(), sum));
     if (!ok())
         return parts;
     const TensorId source = x.id();
@@ -269,8 +264,7 @@ Variable NetworkBuilder::compare(Variable x, Variable y)
         refuse("network.shape", fmt::format("{} and {} do not fit", text(x.shape()), text(y.shape())));
         return {};
     }
-    return settled(record(OperatorKind::Compare, {x.id(), y.id()}, {Layout(*shape), DType::Bool}),
-                   x, y);
+    return settled(record(OperatorKind::Compare, {x.id(), y.id()}, {Layout(*shape), DType::Bool}), x, y);
 }
 
 } // namespace memscape

@@ -20,14 +20,13 @@ std::size_t sizeOf(const Graph& graph)
 
 RecordedNetworks::RecordedNetworks(ModelDescription model)
     : m_model(std::move(model))
-{
-}
+{ }
 
 Result<std::shared_ptr<const Graph>> RecordedNetworks::network(const BuildOptions& options)
 {
     const std::lock_guard lock(m_mutex);
-    const auto known = std::find_if(m_kept.begin(), m_kept.end(),
-                                    [&](const Kept& kept) { return kept.options == options; });
+    const auto known =
+        std::find_if(m_kept.begin(), m_kept.end(), [&](const Kept& kept) { return kept.options == options; });
     if (known != m_kept.end()) {
         auto used = std::move(*known);
         m_kept.erase(known);
@@ -46,8 +45,8 @@ Result<std::shared_ptr<const Graph>> RecordedNetworks::network(const BuildOption
 std::any RecordedNetworks::beside(const Graph& graph, const std::function<std::any()>& make)
 {
     const std::lock_guard lock(m_mutex);
-    const auto known = std::find_if(m_kept.begin(), m_kept.end(),
-                                    [&](const Kept& kept) { return kept.graph.get() == &graph; });
+    const auto known =
+        std::find_if(m_kept.begin(), m_kept.end(), [&](const Kept& kept) { return kept.graph.get() == &graph; });
     if (known == m_kept.end())
         return make();
     if (!known->beside.has_value())

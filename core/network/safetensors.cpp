@@ -30,8 +30,8 @@ struct Placed
 
 tl::unexpected<Error> notOne(const fs::path& path, std::string why)
 {
-    return fail("safetensors.header", std::move(why),
-                "this is not a safetensors file, or it was cut off", path.string());
+    return fail("safetensors.header", std::move(why), "this is not a safetensors file, or it was cut off",
+                path.string());
 }
 
 /// The JSON text of the header, and the number of bytes after it.
@@ -47,13 +47,9 @@ Result<std::pair<std::string, std::int64_t>> headerOf(const fs::path& path)
         length |= std::uint64_t(raw[i]) << (8 * i);
     if (length > headerLimit)
         return notOne(
-            path,
-            fmt::format("the header says that it is {} bytes long, at most {} are allowed", length,
-                        headerLimit));
+            path, fmt::format("the header says that it is {} bytes long, at most {} are allowed", length, headerLimit));
     if (length > size - 8)
-        return notOne(
-            path,
-            fmt::format("the header says that it is {} bytes long, the file has {}", length, size));
+        return notOne(path, fmt::format("the header says that it is {} bytes long, the file has {}", length, size));
     std::string text(static_cast<std::size_t>(length), '\0');
     if (!file.read(text.data(), static_cast<std::streamsize>(length)))
         return notOne(path, "the header cannot be read");
@@ -82,8 +78,7 @@ Result<Placed> readTensor(const std::string& name, const JsonReader& node, std::
     if (bits == 0)
         return wrong(node, fmt::format("the dtype \"{}\" is not known", quotedForMessage(dtype)));
     if (sizes.size() > rankLimit || offsets.size() != 2)
-        return wrong(
-            node, sizes.size() > rankLimit ? "has too many dimensions" : "needs two data_offsets");
+        return wrong(node, sizes.size() > rankLimit ? "has too many dimensions" : "needs two data_offsets");
     tensor.elements = 1;
     bool overflow = false;
     for (const JsonReader& item : sizes) {
@@ -100,13 +95,10 @@ Result<Placed> readTensor(const std::string& name, const JsonReader& node, std::
     MEMSCAPE_TRY(begin, offsets[0].integer());
     MEMSCAPE_TRY(end, offsets[1].integer());
     if (begin < 0 || end < begin || end > dataBytes)
-        return wrong(
-            offsetsNode,
-            fmt::format("bytes {} to {} are outside the file's {}", begin, end, dataBytes));
+        return wrong(offsetsNode, fmt::format("bytes {} to {} are outside the file's {}", begin, end, dataBytes));
     if (end - begin != tensor.bytes)
-        return wrong(
-            offsetsNode,
-            fmt::format("holds {} bytes, its shape and dtype need {}", end - begin, tensor.bytes));
+        return wrong(offsetsNode,
+                     fmt::format("holds {} bytes, its shape and dtype need {}", end - begin, tensor.bytes));
     placed.begin = begin;
     placed.end = end;
     return placed;
@@ -148,11 +140,10 @@ Result<Json> jsonAt(const fs::path& path, std::string_view text)
 int storedBits(std::string_view dtype)
 {
     static constexpr std::pair<std::string_view, int> all[] = {
-        {"F64", 64},    {"I64", 64},    {"U64", 64},        {"C64", 64},        {"F32", 32},
-        {"I32", 32},    {"U32", 32},    {"F16", 16},        {"BF16", 16},       {"I16", 16},
-        {"U16", 16},    {"I8", 8},      {"U8", 8},          {"BOOL", 8},        {"F8_E4M3", 8},
-        {"F8_E5M2", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6},
-        {"F6_E3M2", 6}, {"F4", 4}};
+        {"F64", 64},        {"I64", 64},    {"U64", 64},    {"C64", 64},    {"F32", 32},    {"I32", 32},
+        {"U32", 32},        {"F16", 16},    {"BF16", 16},   {"I16", 16},    {"U16", 16},    {"I8", 8},
+        {"U8", 8},          {"BOOL", 8},    {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8},
+        {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4}};
     for (const auto& [name, bits] : all) {
         if (name == dtype)
             return bits;
@@ -172,8 +163,7 @@ Result<StoredModel> readSafetensors(const fs::path& path)
             continue;
         MEMSCAPE_TRY(
             placed,
-            readTensor(name, JsonReader(node.node(), path.string() + ", " + quotedForMessage(name)),
-                       header.second));
+            readTensor(name, JsonReader(node.node(), path.string() + ", " + quotedForMessage(name)), header.second));
         tensors.push_back(std::move(placed));
     }
     std::stable_sort(tensors.begin(), tensors.end(), [](const Placed& a, const Placed& b) {
@@ -195,17 +185,16 @@ Result<StoredModel> readSafetensorsIndex(const fs::path& path)
     const JsonReader root(json, path.string() + ", ");
     const auto map = root.at("weight_map");
     if (!map)
-        return fail("safetensors.index", "weight_map is missing",
-                    "this is not an index of safetensors files", path.string());
+        return fail("safetensors.index", "weight_map is missing", "this is not an index of safetensors files",
+                    path.string());
     MEMSCAPE_TRY(members, map->members());
     std::set<std::string> parts, names;
     for (const auto& [name, node] : members) {
         MEMSCAPE_TRY(part, node.string());
         if (part.empty() || part != fs::path(part).filename().string() || part == "..")
-            return fail(
-                "safetensors.index",
-                fmt::format("\"{}\" is not the name of a file beside it", quotedForMessage(part)),
-                "the parts lie in the folder of the index", node.path());
+            return fail("safetensors.index",
+                        fmt::format("\"{}\" is not the name of a file beside it", quotedForMessage(part)),
+                        "the parts lie in the folder of the index", node.path());
         parts.insert(part);
         names.insert(name);
     }

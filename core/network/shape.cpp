@@ -15,8 +15,7 @@ std::optional<std::int64_t> Shape::elements() const
 {
     std::int64_t product = 1;
     for (int i = 0; i < rank; ++i) {
-        if (sizes[std::size_t(i)] < 0
-            || __builtin_mul_overflow(product, sizes[std::size_t(i)], &product)
+        if (sizes[std::size_t(i)] < 0 || __builtin_mul_overflow(product, sizes[std::size_t(i)], &product)
             || product > (std::int64_t(1) << 62))
             return std::nullopt;
     }
@@ -79,9 +78,8 @@ bool Layout::isDense() const
     for (int i = 0; i < shape.rank; ++i)
         if (shape[i] != 1)
             order[std::size_t(count++)] = i;
-    std::sort(order.begin(), order.begin() + count, [&](int a, int b) {
-        return strides[std::size_t(a)] < strides[std::size_t(b)];
-    });
+    std::sort(order.begin(), order.begin() + count,
+              [&](int a, int b) { return strides[std::size_t(a)] < strides[std::size_t(b)]; });
     std::int64_t expected = 1;
     for (int i = 0; i < count; ++i) {
         const int dimension = order[std::size_t(i)];
@@ -95,8 +93,7 @@ bool Layout::isDense() const
 bool Layout::operator==(const Layout& other) const
 {
     return shape == other.shape
-        && std::equal(strides.begin(), strides.begin() + std::min(rank(), maxRank),
-                      other.strides.begin());
+        && std::equal(strides.begin(), strides.begin() + std::min(rank(), maxRank), other.strides.begin());
 }
 
 std::size_t Layout::hash() const
@@ -169,8 +166,7 @@ Layout Layout::unsqueezed(int dimension) const
     for (int i = 0, j = 0; i < shape.rank + 1; ++i) {
         if (i == at) {
             result.shape[i] = 1;
-            result.strides[std::size_t(i)]
-                = j < shape.rank ? shape[j] * strides[std::size_t(j)] : 1;
+            result.strides[std::size_t(i)] = j < shape.rank ? shape[j] * strides[std::size_t(j)] : 1;
             continue;
         }
         result.shape[i] = shape[j];
@@ -193,8 +189,7 @@ std::optional<Layout> Layout::viewed(const Shape& sizes) const
     std::int64_t covered = 1;
     for (int i = shape.rank - 1; i >= 0; --i) {
         chunk *= shape[i];
-        const bool ends = i == 0
-            || (shape[i - 1] != 1 && strides[std::size_t(i - 1)] != chunk * base);
+        const bool ends = i == 0 || (shape[i - 1] != 1 && strides[std::size_t(i - 1)] != chunk * base);
         if (!ends)
             continue;
         while (view >= 0 && (covered < chunk || sizes[view] == 1)) {
@@ -250,8 +245,7 @@ Layout elementwiseLayout(const Shape& shape, std::span<const Layout* const> inpu
     for (int i = 1; i < shape.rank; ++i) {
         int moving = i;
         for (int j = i - 1; j >= 0; --j) {
-            const int compared = comparison(shape, inputs, order[std::size_t(j)],
-                                            order[std::size_t(moving)]);
+            const int compared = comparison(shape, inputs, order[std::size_t(j)], order[std::size_t(moving)]);
             if (compared < 0)
                 break;
             if (compared > 0) {

@@ -12,8 +12,7 @@ Result<void> divide(std::int64_t& size, const char* field, int devices)
     if (size % devices != 0)
         return fail("network.parallel",
                     fmt::format("{} {} cannot be shared evenly by {} devices", size, field, devices),
-                    fmt::format("choose tensor_parallel so that it divides {}", size),
-                    "tensor_parallel");
+                    fmt::format("choose tensor_parallel so that it divides {}", size), "tensor_parallel");
     size /= devices;
     return {};
 }
@@ -24,8 +23,7 @@ Result<void> divideKeys(ModelDescription& model, int devices)
         return divide(model.kvHeads, "key/value heads", devices);
     if (devices % model.kvHeads != 0)
         return fail("network.parallel",
-                    fmt::format("{} devices cannot repeat {} key/value heads evenly", devices,
-                                model.kvHeads),
+                    fmt::format("{} devices cannot repeat {} key/value heads evenly", devices, model.kvHeads),
                     "choose a multiple of the key/value heads", "tensor_parallel");
     model.kvHeads = 1;
     return {};
@@ -39,10 +37,10 @@ Result<ModelDescription> tensorParallelPart(const ModelDescription& model, int d
     if (devices == 1)
         return part;
     if (model.family == Family::Cnn || model.family == Family::Mlp)
-        return fail("network.parallel",
-                    fmt::format("tensor parallelism divides transformers; {} is a {}", model.name,
-                                familyText(model.family)),
-                    "choose tensor_parallel 1", "tensor_parallel");
+        return fail(
+            "network.parallel",
+            fmt::format("tensor parallelism divides transformers; {} is a {}", model.name, familyText(model.family)),
+            "choose tensor_parallel 1", "tensor_parallel");
     MEMSCAPE_CHECK(divide(part.heads, "heads", devices));
     MEMSCAPE_CHECK(divideKeys(part, devices));
     MEMSCAPE_CHECK(divide(part.ffn, "feed-forward columns", devices));

@@ -8,8 +8,7 @@ namespace memscape {
 LossScaler::LossScaler(const LossScalerOptions& options)
     : m_options(options)
     , m_scale(options.initialScale)
-{
-}
+{ }
 
 bool LossScaler::update(bool foundInfinite)
 {

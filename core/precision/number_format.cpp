@@ -35,14 +35,10 @@ double roundedUnits(double units, const Conversion& how)
     const double below = std::floor(units);
     const double rest = units - below;
     switch (how.rounding) {
-    case Rounding::NearestEven:
-        return below + (rest > 0.5 || (rest == 0.5 && std::fmod(below, 2) == 1));
-    case Rounding::NearestAway:
-        return below + (rest >= 0.5);
-    case Rounding::Stochastic:
-        return below + (how.draw < rest);
-    case Rounding::TowardZero:
-        break;
+    case Rounding::NearestEven: return below + (rest > 0.5 || (rest == 0.5 && std::fmod(below, 2) == 1));
+    case Rounding::NearestAway: return below + (rest >= 0.5);
+    case Rounding::Stochastic: return below + (how.draw < rest);
+    case Rounding::TowardZero: break;
     }
     return below;
 }
@@ -169,14 +165,12 @@ std::uint64_t encode(const NumberFormat& format, double value, const Conversion&
 {
     if (format.isInteger())
         return encodeInteger(value, how);
-    const std::uint64_t sign = std::uint64_t(std::signbit(value))
-        << (format.exponentBits + format.mantissaBits);
+    const std::uint64_t sign = std::uint64_t(std::signbit(value)) << (format.exponentBits + format.mantissaBits);
     if (std::isnan(value))
         return sign | specialBits(format, true);
     const std::uint64_t special = specialBits(format, false);
-    const std::uint64_t bits = std::isinf(value)
-        ? special
-        : std::min(encodeMagnitude(format, std::fabs(value), how), special);
+    const std::uint64_t bits =
+        std::isinf(value) ? special : std::min(encodeMagnitude(format, std::fabs(value), how), special);
     const bool isCut = how.rounding == Rounding::TowardZero && !std::isinf(value);
     if (bits == special && (how.overflow == Overflow::Saturate || isCut))
         return sign | largestBits(format);
@@ -192,16 +186,13 @@ double decode(const NumberFormat& format, std::uint64_t bits)
     const std::uint64_t special = specialBits(format, false);
     double value = 0;
     if (magnitude >= special) {
-        value = magnitude == special && format.hasInfinity
-            ? std::numeric_limits<double>::infinity()
-            : std::numeric_limits<double>::quiet_NaN();
+        value = magnitude == special && format.hasInfinity ? std::numeric_limits<double>::infinity()
+                                                           : std::numeric_limits<double>::quiet_NaN();
     } else {
         const auto field = int(magnitude >> format.mantissaBits);
         const std::uint64_t mantissa = magnitude & ones(format.mantissaBits);
-        const std::uint64_t whole =
-            field == 0 ? mantissa : mantissa | std::uint64_t(1) << format.mantissaBits;
-        value = std::ldexp(double(whole),
-                           std::max(field, 1) - format.bias() - format.mantissaBits);
+        const std::uint64_t whole = field == 0 ? mantissa : mantissa | std::uint64_t(1) << format.mantissaBits;
+        value = std::ldexp(double(whole), std::max(field, 1) - format.bias() - format.mantissaBits);
     }
     return isNegative ? -value : value;
 }

@@ -10,8 +10,8 @@
 //
 // Converting a number rounds it once, to nearest with ties to even unless asked otherwise. What is
 // rounded beyond the largest number becomes infinity, or a not-a-number where there is none, or with
-// Overflow::Saturate the largest number (CUDA's __NV_SATFINITE, and PyTorch for E4M3). Not-a-numbers stay what they are; their sign is kept, their
-// payload is not. INT8 saturates always and turns a not-a-number into 0.
+// Overflow::Saturate the largest number (CUDA's __NV_SATFINITE, and PyTorch for E4M3). Not-a-numbers stay what they
+// are; their sign is kept, their payload is not. INT8 saturates always and turns a not-a-number into 0.
 //
 // TF32 is what tensor cores take of an FP32 number: 19 of its bits, kept in a word of 32. Left out:
 // scales of a tensor or block (FP8 and INT8 training multiply by one first), signalling NaNs, and
@@ -45,7 +45,7 @@ struct NumberFormat
     int bits() const { return 1 + exponentBits + mantissaBits; } ///< that mean something
     int bias() const { return (1 << (exponentBits - 1)) - 1; }
     int leastExponent() const { return 1 - bias(); } ///< of normal numbers
-    int largestExponent() const; ///< of finite numbers
+    int largestExponent() const;                     ///< of finite numbers
 
     double largest() const;           ///< finite
     double smallestNormal() const;    ///< 1 of an integer

@@ -39,7 +39,10 @@ Json toJson(const Hello& hello)
             {"devices", std::move(devices)}};
 }
 
-Json toJson(const Started& started) { return {{"type", "started"}, {"id", started.id}}; }
+Json toJson(const Started& started)
+{
+    return {{"type", "started"}, {"id", started.id}};
+}
 
 Json toJson(const Progress& progress)
 {
@@ -77,7 +80,10 @@ Json toJson(const Done& done)
             {"provenance", done.provenance}};
 }
 
-Json toJson(const UnknownMessage& message) { return {{"type", message.type}}; }
+Json toJson(const UnknownMessage& message)
+{
+    return {{"type", message.type}};
+}
 
 Json toJson(const Run& run)
 {
@@ -91,8 +97,14 @@ Json toJson(const Run& run)
     return json;
 }
 
-Json toJson(const Cancel& cancel) { return {{"cmd", "cancel"}, {"id", cancel.id}}; }
-Json toJson(const Quit&) { return {{"cmd", "quit"}}; }
+Json toJson(const Cancel& cancel)
+{
+    return {{"cmd", "cancel"}, {"id", cancel.id}};
+}
+Json toJson(const Quit&)
+{
+    return {{"cmd", "quit"}};
+}
 
 Result<std::int64_t> idOf(const JsonReader& reader)
 {
@@ -118,8 +130,7 @@ Result<Event> readHello(const JsonReader& reader)
         MEMSCAPE_TRY(id, item.string("id"));
         MEMSCAPE_TRY(name, item.string("name", id));
         MEMSCAPE_TRY(missing, item.string("missing", ""));
-        hello.devices.push_back(
-            {id, name, missing, item.has("description") ? item.node()["description"] : Json()});
+        hello.devices.push_back({id, name, missing, item.has("description") ? item.node()["description"] : Json()});
     }
     return Event(std::move(hello));
 }
@@ -179,10 +190,10 @@ Result<Json> parsedLine(std::string_view line)
         return fail("protocol.limit", fmt::format("a line of more than {} MiB", lineLimit >> 20));
     auto json = parseJson(line);
     if (!json && json.error().code == "json.limit")
-        return fail("protocol.limit", json.error().message, "what a worker sends is smaller: restart the workers", json.error().place);
+        return fail("protocol.limit", json.error().message, "what a worker sends is smaller: restart the workers",
+                    json.error().place);
     if (!json || !json->is_object()) {
-        return fail("protocol.syntax",
-                    fmt::format("not a message: \"{}\"", quotedForMessage(line)),
+        return fail("protocol.syntax", fmt::format("not a message: \"{}\"", quotedForMessage(line)),
                     "stdout of a worker may carry only its messages");
     }
     return json;

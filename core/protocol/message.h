@@ -21,7 +21,7 @@ inline constexpr std::size_t lineLimit = 64u << 20;
 // worker → window
 struct WorkerDevice
 {
-    std::string id;   ///< "cpu", "cuda:0"
+    std::string id; ///< "cpu", "cuda:0"
     std::string name;
     std::string missing; ///< why it cannot be used here; empty when it can
     Json description;    ///< a device document, or null
@@ -33,11 +33,28 @@ struct Hello
     std::int64_t pid = 0;
     std::vector<WorkerDevice> devices;
 };
-struct Started { std::int64_t id = 0; };
-struct Progress { std::int64_t id = 0; int done = 0, total = 0; std::string label; };
+struct Started
+{
+    std::int64_t id = 0;
+};
+struct Progress
+{
+    std::int64_t id = 0;
+    int done = 0, total = 0;
+    std::string label;
+};
 /// A measured point as it arrives. It may come again with more samples in it: the newest counts.
-struct Sample { std::int64_t id = 0; std::string key; Point point; };
-struct Note { std::int64_t id = 0; std::string level, code, text; }; ///< level: info, warning
+struct Sample
+{
+    std::int64_t id = 0;
+    std::string key;
+    Point point;
+};
+struct Note
+{
+    std::int64_t id = 0;
+    std::string level, code, text;
+}; ///< level: info, warning
 /// status: ok, cancelled, skipped (cannot run here: `error` says why), failed.
 struct Done
 {
@@ -49,7 +66,10 @@ struct Done
                      ///< a calibration, or a selftest report; null without
     Json provenance; ///< object or null
 };
-struct UnknownMessage { std::string type; };
+struct UnknownMessage
+{
+    std::string type;
+};
 using Event = std::variant<Hello, Started, Progress, Sample, Note, Done, UnknownMessage>;
 
 // window → worker
@@ -58,11 +78,15 @@ struct Run
     std::int64_t id = 0;
     std::string experiment; ///< or "calibrate", "selftest"
     std::string device;
-    Json parameters; ///< object: as in a record
+    Json parameters;      ///< object: as in a record
     bool insists = false; ///< run also what is predicted not to fit
 };
-struct Cancel { std::int64_t id = 0; };
-struct Quit { };
+struct Cancel
+{
+    std::int64_t id = 0;
+};
+struct Quit
+{ };
 using Command = std::variant<Run, Cancel, Quit>;
 
 std::string encode(const Event& event);     ///< one line with its newline

@@ -103,8 +103,7 @@ private:
     {
         const auto [place, added] = m_index.try_emplace({axis.key, axis.values[i]}, m_rows.size());
         if (added)
-            m_rows.push_back({{axis.key, i < axis.names.size() ? axis.names[i]
-                                                               : csvNumber(axis.values[i])}});
+            m_rows.push_back({{axis.key, i < axis.names.size() ? axis.names[i] : csvNumber(axis.values[i])}});
         return m_rows[place->second];
     }
 
@@ -136,8 +135,7 @@ PointRow figureRow(Table& table, const Record& record)
             return;
         for (const Figure& figure : side->figures) {
             table.addColumn(figure.key + suffix, figure.unit);
-            row[figure.key + suffix]
-                = figure.isNumber() ? csvNumber(figure.number()) : figure.text();
+            row[figure.key + suffix] = figure.isNumber() ? csvNumber(figure.number()) : figure.text();
         }
     };
     add(record.predicted, "_predicted");

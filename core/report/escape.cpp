@@ -34,18 +34,12 @@ std::size_t sequenceLength(std::string_view text)
 std::string_view escapedCharacter(char c)
 {
     switch (c) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    case '\'':
-        return "&#39;";
-    default:
-        return {};
+    case '&': return "&amp;";
+    case '<': return "&lt;";
+    case '>': return "&gt;";
+    case '"': return "&quot;";
+    case '\'': return "&#39;";
+    default: return {};
     }
 }
 
@@ -65,8 +59,7 @@ std::string escapedForXml(std::string_view text)
         }
         const std::string_view sequence = text.substr(0, length);
         text.remove_prefix(length);
-        const bool control = length == 1 && static_cast<unsigned char>(c) < 0x20 && c != '\n'
-            && c != '\t';
+        const bool control = length == 1 && static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t';
         if (control || c == 0x7F || sequence == "\xEF\xBF\xBE" || sequence == "\xEF\xBF\xBF")
             continue; // not allowed in XML 1.0, even escaped (U+007F only discouraged)
         const std::string_view escaped = length == 1 ? escapedCharacter(c) : std::string_view();

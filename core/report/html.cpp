@@ -68,8 +68,7 @@ std::string tableHtml(const TextTable& table)
 {
     std::string out = "<div class=\"scroll\"><table><thead><tr>";
     for (const TextColumn& column : table.columns)
-        out += fmt::format("<th{} scope=\"col\">{}</th>", classesOf(column),
-                           escapedForXml(column.title));
+        out += fmt::format("<th{} scope=\"col\">{}</th>", classesOf(column), escapedForXml(column.title));
     out += "</tr></thead><tbody>\n";
     for (const auto& row : table.rows) {
         out += "<tr>";
@@ -90,8 +89,8 @@ std::string pairsHtml(const TextPairs& pairs)
 
 std::string details(std::string_view summary, std::string_view inner, bool open = false)
 {
-    return fmt::format("<details{}><summary>{}</summary>\n{}</details>\n", open ? " open" : "",
-                       escapedForXml(summary), inner);
+    return fmt::format("<details{}><summary>{}</summary>\n{}</details>\n", open ? " open" : "", escapedForXml(summary),
+                       inner);
 }
 
 std::string whyHtml(const Figure& figure, bool open)
@@ -167,9 +166,9 @@ std::string claimsHtml(const std::vector<Claim>& claims)
 {
     std::string out;
     for (const Claim& claim : claims)
-        out += fmt::format("<li>“{}” <span class=\"dim\">({})</span><br><b>{}</b>: {}</li>\n",
-                           escapedForXml(claim.quote), escapedForXml(claim.source),
-                           escapedForXml(claim.verdict), escapedForXml(claim.ours));
+        out +=
+            fmt::format("<li>“{}” <span class=\"dim\">({})</span><br><b>{}</b>: {}</li>\n", escapedForXml(claim.quote),
+                        escapedForXml(claim.source), escapedForXml(claim.verdict), escapedForXml(claim.ours));
     return out.empty() ? out : "<h3>What textbooks say</h3>\n<ul>\n" + out + "</ul>\n";
 }
 
@@ -196,9 +195,11 @@ std::string overviewHtml(const std::vector<Record>& records)
         if (predicted || measured)
             charts += figureHtml(predicted, measured, "<figcaption>" + linkHtml(i, one.title) + "</figcaption>\n");
     }
-    return "<nav id=\"summary\">\n<h2>Summary</h2>\n<div class=\"scroll\"><table><thead><tr><th scope=\"col\">record</th>"
+    return "<nav id=\"summary\">\n<h2>Summary</h2>\n<div class=\"scroll\"><table><thead><tr><th "
+           "scope=\"col\">record</th>"
            "<th scope=\"col\">verdict</th><th scope=\"col\">median error</th><th scope=\"col\">measurement</th></tr>"
-           "</thead><tbody>\n" + rows + "</tbody></table></div>\n" + sideBySide(charts) + "</nav>\n";
+           "</thead><tbody>\n"
+        + rows + "</tbody></table></div>\n" + sideBySide(charts) + "</nav>\n";
 }
 
 std::string recordHtml(const std::vector<Record>& records, std::size_t index)
@@ -234,16 +235,16 @@ std::string recordHtml(const std::vector<Record>& records, std::size_t index)
 
 std::string reportHtml(const std::vector<Record>& records, const std::string& title)
 {
-    std::string out = fmt::format(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-        "<meta http-equiv=\"Content-Security-Policy\" "
-        "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-        "<meta name=\"generator\" content=\"memscape {0}\">\n<title>{1}</title>\n"
-        "<style>{2}</style>\n</head>\n<body>\n<h1>{1}</h1>\n"
-        "<p class=\"dim\">Predicted is blue and dashed, measured is orange dots with their band. "
-        "Errors are (predicted − measured) / measured.</p>\n",
-        programVersion(), escapedForXml(title), styleSheet);
+    std::string out =
+        fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                    "<meta http-equiv=\"Content-Security-Policy\" "
+                    "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+                    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                    "<meta name=\"generator\" content=\"memscape {0}\">\n<title>{1}</title>\n"
+                    "<style>{2}</style>\n</head>\n<body>\n<h1>{1}</h1>\n"
+                    "<p class=\"dim\">Predicted is blue and dashed, measured is orange dots with their band. "
+                    "Errors are (predicted − measured) / measured.</p>\n",
+                    programVersion(), escapedForXml(title), styleSheet);
     if (!records.empty())
         out += overviewHtml(records);
     for (std::size_t i = 0; i < records.size(); ++i)

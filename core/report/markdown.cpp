@@ -25,8 +25,8 @@ std::string pairsText(const TextPairs& pairs)
 std::string whyText(const Figure& figure)
 {
     const Why& why = *figure.why;
-    std::string out = fmt::format("### Why {} is {}\n\n", escapedForMarkdown(figure.label),
-                                  escapedForMarkdown(figure.text()));
+    std::string out =
+        fmt::format("### Why {} is {}\n\n", escapedForMarkdown(figure.label), escapedForMarkdown(figure.text()));
     out += escapedForMarkdown(why.formula) + "  \n" + escapedForMarkdown(why.with) + "\n\n";
     if (!why.terms.empty())
         out += markdownTable(termsTable(why)) + "\n";
@@ -45,9 +45,9 @@ std::string claimsText(const std::vector<Claim>& claims)
 {
     std::string out;
     for (const Claim& claim : claims)
-        out += fmt::format("- “{}” ({}): **{}** {}\n", escapedForMarkdown(claim.quote),
-                           escapedForMarkdown(claim.source), escapedForMarkdown(claim.verdict),
-                           escapedForMarkdown(claim.ours));
+        out +=
+            fmt::format("- “{}” ({}): **{}** {}\n", escapedForMarkdown(claim.quote), escapedForMarkdown(claim.source),
+                        escapedForMarkdown(claim.verdict), escapedForMarkdown(claim.ours));
     return out.empty() ? out : "### What textbooks say\n\n" + out + "\n";
 }
 

@@ -54,7 +54,8 @@ TextTable partsTable(const Json& detail, ByteStyle style)
 
 TextTable leversTable(const Json& detail, ByteStyle style)
 {
-    TextTable table{{{"change", false}, {"saves", true}, {"step time", true}, {"fits", false}, {"what it does", false}}, {}};
+    TextTable table{{{"change", false}, {"saves", true}, {"step time", true}, {"fits", false}, {"what it does", false}},
+                    {}};
     for (const Json& lever : listOf(detail, "levers")) {
         if (table.rows.size() == most)
             break;
@@ -72,9 +73,10 @@ TextTable fitTable(const Json& detail, ByteStyle style)
         return table;
     for (const char* list : {"combinations", "changing_training"}) {
         for (const Json& one : listOf(detail["make_it_fit"], list)) {
-            table.rows.push_back({wordOf(one, "label") + (isTrue(one, "keeps_training") ? "" : " (changes what is trained)"),
-                                  bytesText(numberOf(one, "device_total"), style),
-                                  quantityText(numberOf(one, "step_time"), Unit::Second)});
+            table.rows.push_back(
+                {wordOf(one, "label") + (isTrue(one, "keeps_training") ? "" : " (changes what is trained)"),
+                 bytesText(numberOf(one, "device_total"), style),
+                 quantityText(numberOf(one, "step_time"), Unit::Second)});
         }
     }
     return table;
@@ -96,10 +98,12 @@ TextTable liveTable(const Json& detail, ByteStyle style)
 
 TextTable textbookTable(const Json& detail, ByteStyle style)
 {
-    TextTable table{{{"formula", false}, {"says", true}, {"simulated", true}, {"the difference", false}, {"source", false}}, {}};
+    TextTable table{
+        {{"formula", false}, {"says", true}, {"simulated", true}, {"the difference", false}, {"source", false}}, {}};
     for (const Json& line : listOf(detail, "textbook")) {
         table.rows.push_back({wordOf(line, "formula"), bytesText(numberOf(line, "value"), style),
-                              bytesText(numberOf(line, "ours"), style), wordOf(line, "difference"), wordOf(line, "source")});
+                              bytesText(numberOf(line, "ours"), style), wordOf(line, "difference"),
+                              wordOf(line, "source")});
     }
     return table;
 }
@@ -118,7 +122,8 @@ TextTable stepsTable(const Json& detail, ByteStyle style)
 {
     TextTable table{{{"operation", false}, {"size", false}, {"stride", false}, {"what it is", false}}, {}};
     for (const Json& step : listOf(detail, "steps")) {
-        std::string verdict = isTrue(step, "copied") ? "copy of " + bytesText(numberOf(step, "copied_bytes"), style) : "view";
+        std::string verdict =
+            isTrue(step, "copied") ? "copy of " + bytesText(numberOf(step, "copied_bytes"), style) : "view";
         if (!isTrue(step, "ok"))
             verdict = "refused: " + wordOf(step, "message");
         else if (isTrue(step, "contiguous"))
@@ -134,8 +139,9 @@ TextTable copiesTable(const Json& detail)
     TextTable table{{{"version of the copy", true}, {"time", true}, {"bandwidth", true}, {"what it does", false}}, {}};
     for (const Json& one : listOf(detail, "versions")) {
         if (!wordOf(one, "lesson").empty())
-            table.rows.push_back({numberText(numberOf(one, "version")), quantityText(numberOf(one, "time"), Unit::Second),
-                                  quantityText(numberOf(one, "bandwidth"), Unit::BytePerSecond), wordOf(one, "lesson")});
+            table.rows.push_back(
+                {numberText(numberOf(one, "version")), quantityText(numberOf(one, "time"), Unit::Second),
+                 quantityText(numberOf(one, "bandwidth"), Unit::BytePerSecond), wordOf(one, "lesson")});
     }
     return table;
 }
@@ -148,13 +154,14 @@ std::vector<NamedTable> memoryTables(const Record& record, ByteStyle style)
     if (!record.predicted)
         return tables;
     const Json& detail = record.predicted->detail;
-    for (NamedTable one : {NamedTable{"What takes the space", partsTable(detail, style)},
-                           NamedTable{"What would help most", leversTable(detail, style)},
-                           NamedTable{"Make it fit", fitTable(detail, style)},
-                           NamedTable{"Who is alive at the peak", liveTable(detail, style)},
-                           NamedTable{"Formulas of textbooks", textbookTable(detail, style)},
-                           NamedTable{"Step by step", record.experiment == "layout" ? stepsTable(detail, style) : TextTable{}},
-                           NamedTable{"The copy, predicted", record.experiment == "layout" ? copiesTable(detail) : TextTable{}}}) {
+    for (NamedTable one :
+         {NamedTable{"What takes the space", partsTable(detail, style)},
+          NamedTable{"What would help most", leversTable(detail, style)},
+          NamedTable{"Make it fit", fitTable(detail, style)},
+          NamedTable{"Who is alive at the peak", liveTable(detail, style)},
+          NamedTable{"Formulas of textbooks", textbookTable(detail, style)},
+          NamedTable{"Step by step", record.experiment == "layout" ? stepsTable(detail, style) : TextTable{}},
+          NamedTable{"The copy, predicted", record.experiment == "layout" ? copiesTable(detail) : TextTable{}}}) {
         if (!one.table.empty())
             tables.push_back(std::move(one));
     }
@@ -174,8 +181,9 @@ std::string fitSentence(const Record& record, ByteStyle style)
     if (!isTrue(detail, "fits")) {
         const auto doctor = detail.find("doctor");
         const std::string place = doctor != detail.end() ? wordOf(*doctor, "summary") : std::string();
-        return fmt::format("Does not fit into {} of {}: {} too many{}{}", bytesText(bytes, style), wordOf(*capacity, "label"),
-                           bytesText(numberOf(detail, "over"), style), place.empty() ? "" : ". Out of memory at ", place);
+        return fmt::format("Does not fit into {} of {}: {} too many{}{}", bytesText(bytes, style),
+                           wordOf(*capacity, "label"), bytesText(numberOf(detail, "over"), style),
+                           place.empty() ? "" : ". Out of memory at ", place);
     }
     const Figure* total = findFigure(record.predicted->figures, "device_total");
     if (!total || !total->isNumber())

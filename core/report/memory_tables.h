@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `detail` of a prediction as tables: of memory what takes the space, what would help, who is alive at the
-// peak, what formulas say; of a layout its operations and the versions of the copy. A record of anything else, and a detail of another shape, gives none.
+// peak, what formulas say; of a layout its operations and the versions of the copy. A record of anything else, and a
+// detail of another shape, gives none.
 #pragma once
 
 #include "core/experiment/record.h"

@@ -69,8 +69,7 @@ std::string claimsText(const Record& record)
     const std::vector<Claim> claims = claimsOf(record);
     const auto holding = std::count_if(claims.begin(), claims.end(),
                                        [](const Claim& claim) { return claim.verdict.starts_with("holds"); });
-    return claims.empty() ? std::string()
-                          : fmt::format("{} of {} textbook claims hold here", holding, claims.size());
+    return claims.empty() ? std::string() : fmt::format("{} of {} textbook claims hold here", holding, claims.size());
 }
 
 } // namespace

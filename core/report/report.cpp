@@ -22,8 +22,7 @@ Result<ReportFormat> reportFormatFromText(std::string_view text)
         return ReportFormat::Csv;
     if (word == "json")
         return ReportFormat::JsonText;
-    return fail("report.format",
-                fmt::format("\"{}\" is not a report format", quotedForMessage(text)),
+    return fail("report.format", fmt::format("\"{}\" is not a report format", quotedForMessage(text)),
                 didYouMean(text, {"html", "md", "text", "csv", "json"}));
 }
 
@@ -45,8 +44,10 @@ std::string reportText(const std::vector<Record>& records, const std::string& ti
     for (const Record& record : records) {
         const RecordOverview one = overviewOf(record);
         out += "\n" + printable(one.title) + "\n";
-        for (const auto& [name, text] : {std::pair("asked", one.question), {"verdict", one.verdict},
-                                         {"error", one.medianError}, {"grade", one.grade},
+        for (const auto& [name, text] : {std::pair("asked", one.question),
+                                         {"verdict", one.verdict},
+                                         {"error", one.medianError},
+                                         {"grade", one.grade},
                                          {"claims", one.claims}}) {
             if (!text.empty())
                 out += fmt::format("  {:8} {}\n", name, printable(text));

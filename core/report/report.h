@@ -18,12 +18,12 @@ enum class ReportFormat { Html, Markdown, Text, Csv, JsonText };
 Result<ReportFormat> reportFormatFromText(std::string_view text);
 
 /// Any of the five below.
-std::string report(ReportFormat format, const std::vector<Record>& records,
-                   const std::string& title);
+std::string report(ReportFormat format, const std::vector<Record>& records, const std::string& title);
 
 /// One self-contained page: a summary with links (what was asked, the verdict, the median error, the
-/// grade and the curve that each record is about), then of each record figures with their error, why, charts as inline SVG, the points as a
-/// table, claims, provenance. Light and dark by the reader's preference; no script, nothing fetched.
+/// grade and the curve that each record is about), then of each record figures with their error, why, charts as inline
+/// SVG, the points as a table, claims, provenance. Light and dark by the reader's preference; no script, nothing
+/// fetched.
 std::string reportHtml(const std::vector<Record>& records, const std::string& title);
 
 /// The same as GitHub-flavoured Markdown, without the charts.

@@ -44,8 +44,8 @@ std::string errorText(const FigureComparison* line, const Figure* predicted, con
 }
 
 /// The baseline's value and how far the shown one is from it.
-void appendBaseline(std::vector<std::string>& row, const Figure* predicted, const Figure* measured, const Record& baseline,
-                    ByteStyle style)
+void appendBaseline(std::vector<std::string>& row, const Figure* predicted, const Figure* measured,
+                    const Record& baseline, ByteStyle style)
 {
     const auto of = [](const auto& side, const Figure* like) {
         return side && like ? findFigure(side->figures, like->key) : nullptr;
@@ -62,7 +62,8 @@ void appendBaseline(std::vector<std::string>& row, const Figure* predicted, cons
     else if (from->number() == to->number())
         row.push_back("same");
     else
-        row.push_back(from->number() != 0 ? signedPercentText((to->number() - from->number()) / std::fabs(from->number())) : "–");
+        row.push_back(
+            from->number() != 0 ? signedPercentText((to->number() - from->number()) / std::fabs(from->number())) : "–");
 }
 
 std::string xText(const SeriesAxis& axis, std::size_t i, ByteStyle style)
@@ -75,9 +76,7 @@ std::string xText(const SeriesAxis& axis, std::size_t i, ByteStyle style)
 
 bool anyValue(const Series* series)
 {
-    return series && std::any_of(series->y.begin(), series->y.end(), [](double y) {
-        return std::isfinite(y);
-    });
+    return series && std::any_of(series->y.begin(), series->y.end(), [](double y) { return std::isfinite(y); });
 }
 
 /// The value of `series` where its x is `x`; sweeps of both sides are the same values as a rule.
@@ -117,8 +116,8 @@ TextTable seriesTable(const std::vector<Pair>& pairs, ByteStyle style)
     TextTable table;
     table.columns.push_back({axis.label, true});
     std::vector<std::pair<const Series*, Unit>> curves;
-    const bool sides = std::any_of(pairs.begin(), pairs.end(),
-                                   [](const Pair& pair) { return anyValue(pair.measured); });
+    const bool sides =
+        std::any_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return anyValue(pair.measured); });
     for (const Pair& pair : pairs) {
         for (const Series* series : {pair.predicted, pair.measured}) {
             if (!anyValue(series))
@@ -147,9 +146,7 @@ void flatten(const Json& node, const std::string& path, TextPairs& rows)
         for (const auto& [key, value] : node.items())
             flatten(value, path.empty() ? key : path + "." + key, rows);
     } else if (node.is_array()) {
-        const bool words = std::all_of(node.begin(), node.end(), [](const Json& item) {
-            return item.is_string();
-        });
+        const bool words = std::all_of(node.begin(), node.end(), [](const Json& item) { return item.is_string(); });
         if (words && !node.empty() && node.size() <= 8) {
             std::string all;
             for (const Json& item : node)
@@ -254,8 +251,7 @@ std::vector<TextTable> seriesTables(const Record& record, ByteStyle style)
     std::vector<std::vector<Pair>> groups;
     for (const Pair& pair : seriesPairs(record)) {
         const auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& other) {
-            return other.front().any().x.key == pair.any().x.key
-                && other.front().any().x.values == pair.any().x.values;
+            return other.front().any().x.key == pair.any().x.key && other.front().any().x.values == pair.any().x.values;
         });
         if (group != groups.end())
             group->push_back(pair);
@@ -276,8 +272,7 @@ std::vector<TextTable> seriesTables(const Record& record, ByteStyle style)
 
 TextTable errorsTable(const Record& record)
 {
-    TextTable table{{{"curve", false}, {"points", true}, {"median error", true},
-                     {"largest error", true}, {"at", true}},
+    TextTable table{{{"curve", false}, {"points", true}, {"median error", true}, {"largest error", true}, {"at", true}},
                     {}};
     const auto predicted = curvesOf(record.predicted);
     for (const SeriesComparison& line : record.comparison().series) {
@@ -286,12 +281,11 @@ TextTable errorsTable(const Record& record)
             continue;
         const auto& values = series->x.values;
         const auto worst = std::find(values.begin(), values.end(), line.worstX) - values.begin();
-        table.rows.push_back(
-            {series->label, numberText(static_cast<double>(line.points)),
-             percentText(line.medianError), percentText(line.largestError),
-             static_cast<std::size_t>(worst) < values.size()
-                 ? xText(series->x, static_cast<std::size_t>(worst), ByteStyle::Binary)
-                 : std::string("–")});
+        table.rows.push_back({series->label, numberText(static_cast<double>(line.points)),
+                              percentText(line.medianError), percentText(line.largestError),
+                              static_cast<std::size_t>(worst) < values.size()
+                                  ? xText(series->x, static_cast<std::size_t>(worst), ByteStyle::Binary)
+                                  : std::string("–")});
     }
     return table;
 }
@@ -316,8 +310,7 @@ TextTable termsTable(const Why& why, ByteStyle style)
 {
     TextTable table{{{"term", false}, {"value", true}, {"what it is", false}, {"from", false}}, {}};
     for (const Term& term : why.terms)
-        table.rows.push_back(
-            {term.symbol, quantityText(term.value, term.unit, style), term.meaning, term.source});
+        table.rows.push_back({term.symbol, quantityText(term.value, term.unit, style), term.meaning, term.source});
     return table;
 }
 
@@ -328,8 +321,7 @@ std::string basisText(const Device& device)
         return name + ", from the catalogue";
     if (device.basis == "calibrated") {
         const auto& calibration = device.calibration;
-        return calibration ? fmt::format("{}, calibrated {} (grade {})", name, calibration->time,
-                                         calibration->grade)
+        return calibration ? fmt::format("{}, calibrated {} (grade {})", name, calibration->time, calibration->grade)
                            : name + ", calibrated";
     }
     if (device.basis == "described")

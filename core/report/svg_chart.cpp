@@ -47,8 +47,7 @@ struct ValueRange
 ValueRange widened(ChartScale scale, ValueRange range, bool fromZero)
 {
     if (range.empty())
-        return scale == ChartScale::Linear || scale == ChartScale::Category ? ValueRange{0, 1}
-                                                                            : ValueRange{1, 10};
+        return scale == ChartScale::Linear || scale == ChartScale::Category ? ValueRange{0, 1} : ValueRange{1, 10};
     if (scale == ChartScale::Category)
         return {range.low - 0.5, range.high + 0.5};
     if (scale == ChartScale::Log2 || scale == ChartScale::Log10) {
@@ -61,8 +60,8 @@ ValueRange widened(ChartScale scale, ValueRange range, bool fromZero)
             range.high = 1;
         return {range.low * 1.05, range.high * 1.05};
     }
-    const double margin = range.high > range.low ? (range.high - range.low) * 0.03
-                                                 : std::max(std::abs(range.high) * 0.5, 0.5);
+    const double margin =
+        range.high > range.low ? (range.high - range.low) * 0.03 : std::max(std::abs(range.high) * 0.5, 0.5);
     return {range.low - margin, range.high + margin};
 }
 
@@ -156,16 +155,18 @@ ChartLayout layoutOf(const Chart& chart)
         }
     }
     const double left = 84, right = chart.width - 20.0, top = 52, bottom = chart.height - 48.0;
-    return {left, right, top, bottom,
+    return {left,
+            right,
+            top,
+            bottom,
             {chart.x.scale, widened(chart.x.scale, xs, false), left, right},
             {chart.y.scale, widened(chart.y.scale, ys, true), bottom, top}};
 }
 
-std::string textAt(double x, double y, std::string_view anchor, std::string_view text,
-                   std::string_view more = {})
+std::string textAt(double x, double y, std::string_view anchor, std::string_view text, std::string_view more = {})
 {
-    return fmt::format("<text x=\"{:.2f}\" y=\"{:.2f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
-                       anchor, more, escapedForXml(text));
+    return fmt::format("<text x=\"{:.2f}\" y=\"{:.2f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y, anchor, more,
+                       escapedForXml(text));
 }
 
 std::string axesText(const Chart& chart, const ChartLayout& layout)
@@ -178,18 +179,16 @@ std::string axesText(const Chart& chart, const ChartLayout& layout)
         out += fmt::format("<path d=\"M{0:.2f} {1:.2f}V{2:.2f}\"/>\n", x, layout.top, layout.bottom);
         labels += textAt(x, layout.bottom + 16, "middle", tickText(chart.x, tick));
     }
-    for (const double tick :
-         chartTicks(chart.y.scale, layout.y.range.low, layout.y.range.high, 6)) {
+    for (const double tick : chartTicks(chart.y.scale, layout.y.range.low, layout.y.range.high, 6)) {
         const double y = layout.y(tick);
         out += fmt::format("<path d=\"M{0:.2f} {1:.2f}H{2:.2f}\"/>\n", layout.left, y, layout.right);
         labels += textAt(layout.left - 6, y + 4, "end", tickText(chart.y, tick));
     }
-    out += fmt::format("<path d=\"M{:.2f} {:.2f}V{:.2f}H{:.2f}\" stroke=\"{}\" class=\"frame\"/>\n",
-                       layout.left, layout.top, layout.bottom, layout.right, inkColour);
+    out += fmt::format("<path d=\"M{:.2f} {:.2f}V{:.2f}H{:.2f}\" stroke=\"{}\" class=\"frame\"/>\n", layout.left,
+                       layout.top, layout.bottom, layout.right, inkColour);
     labels += textAt((layout.left + layout.right) / 2, layout.bottom + 36, "middle", chart.x.label);
     const double middle = (layout.top + layout.bottom) / 2;
-    labels += textAt(14, middle, "middle", chart.y.label,
-                     fmt::format(" transform=\"rotate(-90 14 {:.2f})\"", middle));
+    labels += textAt(14, middle, "middle", chart.y.label, fmt::format(" transform=\"rotate(-90 14 {:.2f})\"", middle));
     return out + "</g>\n" + labels + "</g>\n";
 }
 
@@ -200,8 +199,8 @@ std::vector<std::vector<std::size_t>> runsOf(const Chart& chart, const ChartCurv
     for (std::size_t i = 0; i < std::min(curve.x.size(), curve.y.size()); ++i) {
         bool has = plottable(chart.x.scale, curve.x[i]) && plottable(chart.y.scale, curve.y[i]);
         if (band)
-            has = has && i < curve.low.size() && i < curve.high.size()
-                && plottable(chart.y.scale, curve.low[i]) && plottable(chart.y.scale, curve.high[i]);
+            has = has && i < curve.low.size() && i < curve.high.size() && plottable(chart.y.scale, curve.low[i])
+                && plottable(chart.y.scale, curve.high[i]);
         if (has)
             runs.back().push_back(i);
         else if (!runs.back().empty())
@@ -217,8 +216,8 @@ std::string predictedText(const Chart& chart, const ChartLayout& layout, const C
     std::string path;
     for (const auto& run : runsOf(chart, curve, false))
         for (const std::size_t i : run)
-            path += fmt::format("{}{:.2f} {:.2f}", i == run.front() ? "M" : "L",
-                                layout.x(curve.x[i]), layout.y(curve.y[i]));
+            path += fmt::format("{}{:.2f} {:.2f}", i == run.front() ? "M" : "L", layout.x(curve.x[i]),
+                                layout.y(curve.y[i]));
     return fmt::format("<path class=\"predicted\" d=\"{}\" fill=\"none\" stroke=\"{}\" "
                        "stroke-width=\"2\" stroke-dasharray=\"7 4\"/>\n",
                        path, predictedColour);
@@ -230,8 +229,8 @@ std::string measuredText(const Chart& chart, const ChartLayout& layout, const Ch
     for (const auto& run : runsOf(chart, curve, true)) {
         std::string path;
         for (const std::size_t i : run)
-            path += fmt::format("{}{:.2f} {:.2f}", path.empty() ? "M" : "L", layout.x(curve.x[i]),
-                                layout.y(curve.high[i]));
+            path +=
+                fmt::format("{}{:.2f} {:.2f}", path.empty() ? "M" : "L", layout.x(curve.x[i]), layout.y(curve.high[i]));
         for (auto i = run.rbegin(); i != run.rend(); ++i)
             path += fmt::format("L{:.2f} {:.2f}", layout.x(curve.x[*i]), layout.y(curve.low[*i]));
         // A lone point's band has no area; the outline keeps it visible.
@@ -273,10 +272,8 @@ std::vector<double> chartTicks(ChartScale scale, double low, double high, int at
     if (!(low < high) || atMost < 1 || !std::isfinite(high - low))
         return {};
     switch (scale) {
-    case ChartScale::Log2:
-        return low > 0 ? powerTicks(2, low, high, atMost) : std::vector<double>();
-    case ChartScale::Log10:
-        return low > 0 ? log10Ticks(low, high, atMost) : std::vector<double>();
+    case ChartScale::Log2: return low > 0 ? powerTicks(2, low, high, atMost) : std::vector<double>();
+    case ChartScale::Log10: return low > 0 ? log10Ticks(low, high, atMost) : std::vector<double>();
     case ChartScale::Category: {
         std::vector<double> ticks;
         const double step = std::max(1.0, std::ceil((high - low) / (4.0 * atMost)));
@@ -284,8 +281,7 @@ std::vector<double> chartTicks(ChartScale scale, double low, double high, int at
             ticks.push_back(i);
         return ticks;
     }
-    case ChartScale::Linear:
-        break;
+    case ChartScale::Linear: break;
     }
     return linearTicks(low, high, atMost);
 }
@@ -307,8 +303,8 @@ Chart chartOf(const Series* predicted, const Series* measured)
         if (!series)
             continue;
         chart.curves.push_back({series == predicted ? "predicted" : "measured",
-                                series == predicted ? ChartRole::Predicted : ChartRole::Measured,
-                                series->x.values, series->y, series->low, series->high});
+                                series == predicted ? ChartRole::Predicted : ChartRole::Measured, series->x.values,
+                                series->y, series->low, series->high});
         for (const double y : series->y) {
             if (plottable(ChartScale::Log10, y))
                 positive.include(y);
@@ -325,11 +321,11 @@ std::string svgChart(const Chart& chart)
 {
     const ChartLayout layout = layoutOf(chart);
     const std::string title = escapedForXml(chart.title);
-    std::string out = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
-        "height=\"{1}\" role=\"img\" aria-label=\"{2}\" font-family=\"'DejaVu Sans', Verdana, "
-        "sans-serif\" font-size=\"12\">\n<title>{2}</title>\n",
-        chart.width, chart.height, title);
+    std::string out =
+        fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
+                    "height=\"{1}\" role=\"img\" aria-label=\"{2}\" font-family=\"'DejaVu Sans', Verdana, "
+                    "sans-serif\" font-size=\"12\">\n<title>{2}</title>\n",
+                    chart.width, chart.height, title);
     out += textAt(layout.left, 20, "start", chart.title,
                   fmt::format(" class=\"title\" font-weight=\"bold\" fill=\"{}\"", inkColour));
     out += legendText(chart, layout) + axesText(chart, layout);

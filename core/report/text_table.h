@@ -12,7 +12,7 @@ namespace memscape {
 
 struct TextColumn
 {
-    std::string title; ///< may hold newlines: a header of several lines
+    std::string title;   ///< may hold newlines: a header of several lines
     bool number = false; ///< aligned to the right
 };
 

@@ -26,8 +26,8 @@ bool setBytes(AttentionArray& array)
 tl::unexpected<Error> tooLarge(const AttentionShape& shape)
 {
     return fail("attention.bytes",
-                fmt::format("{} × {} × {} × {} scores are more bytes than 2^63", shape.batch,
-                            shape.heads, shape.queries, shape.keys),
+                fmt::format("{} × {} × {} × {} scores are more bytes than 2^63", shape.batch, shape.heads,
+                            shape.queries, shape.keys),
                 "choose a shorter sequence or a smaller batch", "sequence");
 }
 
@@ -44,8 +44,8 @@ std::vector<AttentionArray> standardArrays(const AttentionVersion& version, std:
     return arrays;
 }
 
-std::vector<AttentionArray> flashArrays(const AttentionVersion& version, const AttentionShape& shape,
-                                        DType dtype, int workers)
+std::vector<AttentionArray> flashArrays(const AttentionVersion& version, const AttentionShape& shape, DType dtype,
+                                        int workers)
 {
     constexpr std::int64_t floatBytes = 4;
     const std::int64_t rows = shape.queryRows();
@@ -65,27 +65,23 @@ std::vector<AttentionArray> flashArrays(const AttentionVersion& version, const A
     if (sums > 0)
         arrays.push_back({"dQ in floats", elements, floatBytes, 0, false, false, true});
     if (version.expandsKeyGradients && shape.kvHeads < shape.heads)
-        arrays.push_back({"dK and dV of every query head",
-                          2 * shape.batch * shape.heads * shape.keys * shape.headDim,
+        arrays.push_back({"dK and dV of every query head", 2 * shape.batch * shape.heads * shape.keys * shape.headDim,
                           elementBytes(dtype), 0, false, false, true});
     return arrays;
 }
 
 } // namespace
 
-std::int64_t attentionSplits(const AttentionVersion& version, const AttentionShape& shape,
-                             int workers)
+std::int64_t attentionSplits(const AttentionVersion& version, const AttentionShape& shape, int workers)
 {
     const std::int64_t heads = shape.batch * shape.kvHeads;
     const std::int64_t wanted = (workers + heads - 1) / heads;
-    const std::int64_t tile =
-        std::max<std::int64_t>(version.tile(shape.headDim, AttentionPass::Backward).keys, 1);
+    const std::int64_t tile = std::max<std::int64_t>(version.tile(shape.headDim, AttentionPass::Backward).keys, 1);
     return std::clamp<std::int64_t>(wanted, 1, (shape.keys + tile - 1) / tile);
 }
 
-Result<std::vector<AttentionArray>> attentionArrays(const AttentionVersion& version,
-                                                    const AttentionShape& shape, DType dtype,
-                                                    int workers)
+Result<std::vector<AttentionArray>> attentionArrays(const AttentionVersion& version, const AttentionShape& shape,
+                                                    DType dtype, int workers)
 {
     std::int64_t scores = 0;
     if (__builtin_mul_overflow(shape.queryRows(), shape.keys, &scores))
@@ -103,8 +99,8 @@ Result<std::vector<AttentionArray>> attentionArrays(const AttentionVersion& vers
     return arrays;
 }
 
-Result<AttentionMemory> attentionMemory(const AttentionVersion& version, const AttentionShape& shape,
-                                        DType dtype, AttentionPass pass, int workers)
+Result<AttentionMemory> attentionMemory(const AttentionVersion& version, const AttentionShape& shape, DType dtype,
+                                        AttentionPass pass, int workers)
 {
     MEMSCAPE_TRY(arrays, attentionArrays(version, shape, dtype, workers));
     AttentionMemory memory;

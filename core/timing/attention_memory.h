@@ -26,15 +26,14 @@ struct AttentionArray
 
 /// `workers`: threads of a host (a GPU's blocks do not matter). Errors: attention.bytes when a sum
 /// passes 2^63.
-Result<std::vector<AttentionArray>> attentionArrays(const AttentionVersion& version,
-                                                    const AttentionShape& shape, DType dtype,
-                                                    int workers);
+Result<std::vector<AttentionArray>> attentionArrays(const AttentionVersion& version, const AttentionShape& shape,
+                                                    DType dtype, int workers);
 
 struct AttentionMemory
 {
-    std::int64_t tensors = 0; ///< Q, K, V, O and, for a backward, dO, dQ, dK, dV: not extra
+    std::int64_t tensors = 0;               ///< Q, K, V, O and, for a backward, dO, dQ, dK, dV: not extra
     std::int64_t forward = 0, backward = 0; ///< extra bytes alive during a pass
-    std::int64_t saved = 0; ///< of these, what waits between the passes (Q, K, V and O aside)
+    std::int64_t saved = 0;                 ///< of these, what waits between the passes (Q, K, V and O aside)
 
     /// The most extra bytes alive at once in a pass.
     std::int64_t peak(AttentionPass pass) const
@@ -44,12 +43,11 @@ struct AttentionMemory
         return pass == AttentionPass::Forward ? forward : backward;
     }
 };
-Result<AttentionMemory> attentionMemory(const AttentionVersion& version, const AttentionShape& shape,
-                                        DType dtype, AttentionPass pass, int workers);
+Result<AttentionMemory> attentionMemory(const AttentionVersion& version, const AttentionShape& shape, DType dtype,
+                                        AttentionPass pass, int workers);
 
 /// On how many ranges of keys a host's backward works at the same time within one kv head: as many
 /// as keep all threads busy, at most one per tile.
-std::int64_t attentionSplits(const AttentionVersion& version, const AttentionShape& shape,
-                             int workers);
+std::int64_t attentionSplits(const AttentionVersion& version, const AttentionShape& shape, int workers);
 
 } // namespace memscape

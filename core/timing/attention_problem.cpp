@@ -17,8 +17,8 @@ Result<void> inRange(std::string_view place, std::int64_t value, std::int64_t mo
 {
     if (value >= 1 && value <= most)
         return {};
-    return fail("attention.range", fmt::format("{} is {}", place, value),
-                fmt::format("choose 1 to {}", most), std::string(place));
+    return fail("attention.range", fmt::format("{} is {}", place, value), fmt::format("choose 1 to {}", most),
+                std::string(place));
 }
 
 /// The value of `all` nearest to `wanted`, the smaller of two as near.
@@ -45,8 +45,7 @@ std::string nameOf(const AttentionVersion& version)
 }
 
 /// "; v1 and v2 do" when other versions of the kind have no such limit.
-template <typename Test>
-std::string othersThat(const AttentionVersion& version, bool gpu, const Test& test)
+template <typename Test> std::string othersThat(const AttentionVersion& version, bool gpu, const Test& test)
 {
     std::vector<std::string> names;
     for (const AttentionVersion& other : attentionVersions(version.kind, gpu)) {
@@ -63,8 +62,7 @@ bool takes(const AttentionVersion& version, DType dtype)
 
 bool takes(const AttentionVersion& version, std::int64_t headDim)
 {
-    return version.headDims.empty()
-        || std::binary_search(version.headDims.begin(), version.headDims.end(), headDim);
+    return version.headDims.empty() || std::binary_search(version.headDims.begin(), version.headDims.end(), headDim);
 }
 
 } // namespace
@@ -103,14 +101,11 @@ Result<void> checkShape(const AttentionShape& shape)
     MEMSCAPE_CHECK(inRange("head_dim", shape.headDim, attentionHeadDimLimit));
     if (shape.heads % shape.kvHeads != 0)
         return fail("attention.heads",
-                    fmt::format("{} query heads cannot share {} kv heads evenly", shape.heads,
-                                shape.kvHeads),
-                    fmt::format("choose kv_heads={}", nearestDivisor(shape.heads, shape.kvHeads)),
-                    "kv_heads");
+                    fmt::format("{} query heads cannot share {} kv heads evenly", shape.heads, shape.kvHeads),
+                    fmt::format("choose kv_heads={}", nearestDivisor(shape.heads, shape.kvHeads)), "kv_heads");
     if (shape.causal && shape.keys < shape.queries)
         return fail("attention.causal",
-                    fmt::format("{} queries over {} keys: the first would see no key",
-                                shape.queries, shape.keys),
+                    fmt::format("{} queries over {} keys: the first would see no key", shape.queries, shape.keys),
                     "choose at least as many keys as queries, or causal=false", "causal");
     return {};
 }
@@ -161,41 +156,33 @@ Result<void> supports(const AttentionVersion& version, const AttentionProblem& p
 {
     const std::int64_t headDim = problem.shape.headDim;
     if (!takes(version, headDim))
-        return fail("attention.unsupported",
-                    fmt::format("{} has no head dimension {}", nameOf(version), headDim),
+        return fail("attention.unsupported", fmt::format("{} has no head dimension {}", nameOf(version), headDim),
                     fmt::format("choose head_dim={}{}", nearestOf(version.headDims, headDim),
-                                othersThat(version, gpu,
-                                           [&](const auto& other) { return takes(other, headDim); })),
+                                othersThat(version, gpu, [&](const auto& other) { return takes(other, headDim); })),
                     "head_dim");
     if (!takes(version, problem.dtype)) {
         std::vector<std::string> names;
         for (const DType dtype : version.dtypes)
             names.emplace_back(dtypeText(dtype));
-        return fail("attention.unsupported",
-                    fmt::format("{} does not compute in {}", nameOf(version),
-                                dtypeText(problem.dtype)),
-                    fmt::format("choose dtype={}{}", join(names, " or dtype="),
-                                othersThat(version, gpu,
-                                           [&](const auto& other) {
-                                               return takes(other, problem.dtype);
-                                           })),
-                    "dtype");
+        return fail(
+            "attention.unsupported",
+            fmt::format("{} does not compute in {}", nameOf(version), dtypeText(problem.dtype)),
+            fmt::format("choose dtype={}{}", join(names, " or dtype="),
+                        othersThat(version, gpu, [&](const auto& other) { return takes(other, problem.dtype); })),
+            "dtype");
     }
     if (!version.hasBackward && problem.pass != AttentionPass::Forward)
-        return fail("attention.unsupported",
-                    fmt::format("{} has no backward", nameOf(version)),
+        return fail("attention.unsupported", fmt::format("{} has no backward", nameOf(version)),
                     "choose pass=forward"
-                        + othersThat(version, gpu,
-                                     [](const auto& other) { return other.hasBackward; }),
+                        + othersThat(version, gpu, [](const auto& other) { return other.hasBackward; }),
                     "pass");
     if (gpu && !version.runsOn(computeCapability))
         return fail("attention.unsupported",
                     fmt::format("{} needs compute capability {:.1f}{}, this GPU has {:.1f}", nameOf(version),
-                                version.computeCapability,
-                                version.onlyThatCapability ? " and no other" : "", computeCapability),
+                                version.computeCapability, version.onlyThatCapability ? " and no other" : "",
+                                computeCapability),
                     "choose an earlier version"
-                        + othersThat(version, gpu,
-                                     [&](const auto& other) { return other.runsOn(computeCapability); }),
+                        + othersThat(version, gpu, [&](const auto& other) { return other.runsOn(computeCapability); }),
                     "version");
     return {};
 }
@@ -214,11 +201,11 @@ std::optional<Error> nearestQuestion(const AttentionProblem& problem, bool gpu, 
             return supports(version, other, gpu, computeCapability).has_value();
         });
     };
-    Error error{"attention.unsupported",
-                fmt::format("no version of {} attention does {} in {} on this {}", attentionKindText(problem.kind),
-                            problem.pass == AttentionPass::Both ? "forward and backward"
-                                                                : attentionPassText(problem.pass),
-                            dtypeText(problem.dtype), gpu ? "GPU" : "host")};
+    Error error{
+        "attention.unsupported",
+        fmt::format("no version of {} attention does {} in {} on this {}", attentionKindText(problem.kind),
+                    problem.pass == AttentionPass::Both ? "forward and backward" : attentionPassText(problem.pass),
+                    dtypeText(problem.dtype), gpu ? "GPU" : "host")};
     for (const AttentionPass pass : {problem.pass, AttentionPass::Forward}) {
         for (const DType dtype : {problem.dtype, DType::Float16, DType::BFloat16, DType::Float32}) {
             if (!answers(dtype, pass))
@@ -233,9 +220,8 @@ std::optional<Error> nearestQuestion(const AttentionProblem& problem, bool gpu, 
             return error;
         }
     }
-    const auto oldest = std::min_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
-        return a.computeCapability < b.computeCapability;
-    });
+    const auto oldest = std::min_element(
+        all.begin(), all.end(), [](const auto& a, const auto& b) { return a.computeCapability < b.computeCapability; });
     if (!gpu || computeCapability <= 0 || computeCapability >= oldest->computeCapability)
         return std::nullopt; // it is not the format or the pass
     error.message = fmt::format("{} attention needs compute capability {}, this GPU has {}",
@@ -258,8 +244,8 @@ Result<AttentionVersion> attentionVersion(int number, const AttentionProblem& pr
             return version;
         }
         return fail("attention.version",
-                    fmt::format("there is no version {} of {} attention on {}", number,
-                                attentionKindText(problem.kind), gpu ? "a GPU" : "a host"),
+                    fmt::format("there is no version {} of {} attention on {}", number, attentionKindText(problem.kind),
+                                gpu ? "a GPU" : "a host"),
                     fmt::format("choose 1 to {}, or 0 for the best", all.size()), "version");
     }
     const auto solves = [&](const AttentionVersion& version) {
@@ -275,15 +261,14 @@ Result<AttentionVersion> attentionVersion(int number, const AttentionProblem& pr
     }
     if (auto error = nearestQuestion(problem, gpu, computeCapability))
         return fail(std::move(*error));
-    const auto last = std::find_if(all.rbegin(), all.rend(),
-                                   [](const AttentionVersion& version) { return !version.needsRecord; });
+    const auto last =
+        std::find_if(all.rbegin(), all.rend(), [](const AttentionVersion& version) { return !version.needsRecord; });
     MEMSCAPE_CHECK(supports(*last, problem, gpu, computeCapability)); // its reason
     return *last;
 }
 
-std::optional<AttentionVersion> olderAttentionVersion(const AttentionVersion& failed,
-                                                      const AttentionProblem& problem, bool gpu,
-                                                      double computeCapability)
+std::optional<AttentionVersion> olderAttentionVersion(const AttentionVersion& failed, const AttentionProblem& problem,
+                                                      bool gpu, double computeCapability)
 {
     const auto& all = attentionVersions(problem.kind, gpu);
     for (auto version = all.rbegin(); version != all.rend(); ++version) {

@@ -75,12 +75,11 @@ struct AttentionTileRule
 };
 
 /// How a backward adds up dQ, to which every tile of keys contributes.
-enum class QueryGradient
-{
-    Direct,        ///< in dQ itself
-    Atomic,        ///< in dQ when it is float, else in one array of floats that is converted; by atomic
-                   ///< additions in any order, so that the last bits change from run to run
-    PerSplit,      ///< in arrays of floats, one per range of keys that is worked on at the same time
+enum class QueryGradient {
+    Direct,   ///< in dQ itself
+    Atomic,   ///< in dQ when it is float, else in one array of floats that is converted; by atomic
+              ///< additions in any order, so that the last bits change from run to run
+    PerSplit, ///< in arrays of floats, one per range of keys that is worked on at the same time
 };
 
 /// One program: the numbers of a machine's versions of a kind start at 1, naive first, best last.
@@ -93,11 +92,11 @@ struct AttentionVersion
     std::vector<DType> dtypes;
     std::vector<std::int64_t> headDims; ///< ascending; empty: every one up to the limit
     bool hasBackward = true;
-    double computeCapability = 0; ///< of a GPU at least
-    bool onlyThatCapability = false; ///< and at most: its instructions are no other GPU's
-    bool needsRecord = false; ///< not chosen unasked before a measurement has named it the best
+    double computeCapability = 0;              ///< of a GPU at least
+    bool onlyThatCapability = false;           ///< and at most: its instructions are no other GPU's
+    bool needsRecord = false;                  ///< not chosen unasked before a measurement has named it the best
     std::vector<AttentionTileRule> tiles = {}; ///< ascending in headDim
-    bool inPlace = false; ///< standard: softmax over S itself, dS over dP
+    bool inPlace = false;                      ///< standard: softmax over S itself, dS over dP
     QueryGradient queryGradient = QueryGradient::Direct;
     bool expandsKeyGradients = false; ///< grouped queries: dK and dV per query head first, then summed
     std::int64_t workspace = 0;       ///< B of a library, taken once
@@ -132,8 +131,7 @@ Result<AttentionVersion> attentionVersion(int number, const AttentionProblem& pr
 
 /// The newest version before `failed` that solves the problem and needs no record; nothing where there
 /// is none.
-std::optional<AttentionVersion> olderAttentionVersion(const AttentionVersion& failed,
-                                                      const AttentionProblem& problem, bool gpu,
-                                                      double computeCapability = 0);
+std::optional<AttentionVersion> olderAttentionVersion(const AttentionVersion& failed, const AttentionProblem& problem,
+                                                      bool gpu, double computeCapability = 0);
 
 } // namespace memscape

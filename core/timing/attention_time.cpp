@@ -38,8 +38,8 @@ struct FlashShares
     const char* source;
 };
 constexpr FlashShares hopperShares{0.436, 0.758, 0.3645, 1.64,
-                             "FlashAttention-2 on H100: 324 and 370 TFLOP/s forward, 291 and 322 "
-                             "backward (arXiv:2407.08608, figures 5 and 6)"};
+                                   "FlashAttention-2 on H100: 324 and 370 TFLOP/s forward, 291 and 322 "
+                                   "backward (arXiv:2407.08608, figures 5 and 6)"};
 constexpr FlashShares older{0.876, 1.04, 0.733, 2.25,
                             "FlashAttention-2 on A100: 176 and 203 TFLOP/s forward and backward "
                             "(arXiv:2307.08691, figure 4)"};
@@ -81,16 +81,12 @@ public:
         , m_scores(double(problem.shape.queryRows()) * double(problem.shape.keys))
         , m_queryRows(double(problem.shape.queryRows()) * double(problem.shape.headDim))
         , m_keyRows(double(problem.shape.keyRows()) * double(problem.shape.headDim))
-    {
-    }
+    { }
     Result<AttentionCost> compute();
 
 private:
     Result<void> open();
-    bool has(AttentionPass pass) const
-    {
-        return m_problem.pass == pass || m_problem.pass == AttentionPass::Both;
-    }
+    bool has(AttentionPass pass) const { return m_problem.pass == pass || m_problem.pass == AttentionPass::Both; }
     void standardForward();
     void standardBackward();
     void flashForward();
@@ -128,22 +124,17 @@ Result<void> Cost::open()
         m_bandwidth = dram ? levelBandwidth(m_device, *dram, Operation::Copy).valueOr(0) : 0;
     } else {
         const double workingSet = 2 * m_e * m_scores;
-        m_bandwidth =
-            bandwidthOf(m_device, workingSet, Operation::Copy, std::max(m_device.units, 1))
-                .bytesPerSecond;
+        m_bandwidth = bandwidthOf(m_device, workingSet, Operation::Copy, std::max(m_device.units, 1)).bytesPerSecond;
     }
     if (m_rate <= 0)
-        return fail("predict.device",
-                    fmt::format("the {} rate of {} is not known", name, m_device.name),
+        return fail("predict.device", fmt::format("the {} rate of {} is not known", name, m_device.name),
                     m_problem.dtype == DType::BFloat16
                         ? "choose dtype=float16, or another device: older GPUs have no bfloat16"
                         : "choose a device of the catalogue, or calibrate this one",
                     "dtype");
     if (!(m_bandwidth > 0) || m_clock <= 0)
-        return fail(
-            "predict.device",
-            fmt::format("the DRAM bandwidth or the clock of {} is not known", m_device.name),
-            "choose a device of the catalogue, or calibrate this one");
+        return fail("predict.device", fmt::format("the DRAM bandwidth or the clock of {} is not known", m_device.name),
+                    "choose a device of the catalogue, or calibrate this one");
     return {};
 }
 
@@ -151,12 +142,10 @@ double Cost::standardSeconds(const AttentionStep& step, double products, double 
 {
     const double memory = step.bytes / m_bandwidth;
     if (m_device.isGpu())
-        return (step.flops / (batchedProducts * m_rate) + memory)
-            * (1 + standardShort / double(m_shape.keys))
+        return (step.flops / (batchedProducts * m_rate) + memory) * (1 + standardShort / double(m_shape.keys))
             + m_device.launch.valueOr(0);
     const double cores = std::max(m_device.units, 1);
-    const double conversion =
-        m_problem.dtype == DType::Float32 ? 0 : step.bytes / m_e * hostConversionClocks;
+    const double conversion = m_problem.dtype == DType::Float32 ? 0 : step.bytes / m_e * hostConversionClocks;
     return products / (share * m_rate) + memory
         + (step.exponentials * hostSoftmaxClocks + conversion) / (cores * m_clock);
 }
@@ -198,8 +187,8 @@ double Cost::missShare() const
     if (cache == nullptr || !cache->capacity.known() || tile.queries == 0)
         return 0;
     const double perHead = std::ceil(double(m_shape.queries) / double(tile.queries));
-    const double heads = std::min(double(m_shape.batch * m_shape.heads),
-                                  std::ceil(std::max(m_device.units, 1) / perHead));
+    const double heads =
+        std::min(double(m_shape.batch * m_shape.heads), std::ceil(std::max(m_device.units, 1) / perHead));
     const double kvHeads = std::max(1.0, heads * double(m_shape.kvHeads) / double(m_shape.heads));
     const double workingSet = kvHeads * 2 * double(m_shape.keys * m_shape.headDim) * m_e;
     return 1 - hitShare(workingSet, cache->capacity.value, cache->knee);
@@ -219,27 +208,24 @@ void Cost::flashForward()
     const double rows = double(m_shape.queryRows()), d = double(m_shape.headDim);
     const double executed = tile.queries > 0 ? tiledScores(tile) : m_shape.visibleScores();
     const double share = executed / m_scores;
-    const double tiles = tile.queries > 0
-        ? std::ceil(double(m_shape.queries) / double(tile.queries))
-        : double(m_shape.queries);
+    const double tiles =
+        tile.queries > 0 ? std::ceil(double(m_shape.queries) / double(tile.queries)) : double(m_shape.queries);
     const double heads = double(m_shape.batch * m_shape.heads);
     const double again = 2 * heads * double(m_shape.keys) * d * m_e * tiles * share;
     const double missed = std::max(0.0, again - 2 * m_keyRows * m_e) * missShare();
-    AttentionStep step{"tiles", 4 * executed * d,
-                       m_e * (2 * m_queryRows + 2 * m_keyRows) + 4 * rows + missed, executed, 0};
+    AttentionStep step{"tiles", 4 * executed * d, m_e * (2 * m_queryRows + 2 * m_keyRows) + 4 * rows + missed, executed,
+                       0};
     m_cost.tileBytes += again + m_e * m_queryRows;
     if (m_device.isGpu()) {
         const double powers = powersPerUnitClock * std::max(m_device.units, 1) * m_clock;
-        const double causal =
-            m_shape.causal ? (1 + causalShort / double(m_shape.keys)) / causalShare : 1;
+        const double causal = m_shape.causal ? (1 + causalShort / double(m_shape.keys)) / causalShare : 1;
         step.seconds = m_shape.visibleScores()
-                * (4 * d / (m_shares.forwardProducts * m_rate) + m_shares.forwardPowers / powers)
-                * causal * (1 + forwardShort / double(m_shape.keys))
+                * (4 * d / (m_shares.forwardProducts * m_rate) + m_shares.forwardPowers / powers) * causal
+                * (1 + forwardShort / double(m_shape.keys))
             + m_device.launch.valueOr(0);
     } else {
         const double clocks = std::max(m_device.units, 1) * m_clock;
-        const double padded =
-            std::ceil(double(m_shape.queries) / hostPanel) * hostPanel / double(m_shape.queries);
+        const double padded = std::ceil(double(m_shape.queries) / hostPanel) * hostPanel / double(m_shape.queries);
         step.seconds = tile.queries == 0
             ? (step.flops / hostRowFlops + executed * hostRowClocks) / clocks
             : padded * (step.flops / (hostTiles * m_rate) + executed * hostTileClocks / clocks);
@@ -266,18 +252,16 @@ void Cost::flashBackward()
     AttentionStep rounding{"dQ from floats", 0, (4 + m_e) * m_queryRows, 0, 0};
     if (m_device.isGpu()) {
         const double powers = powersPerUnitClock * std::max(m_device.units, 1) * m_clock;
-        const double causal =
-            m_shape.causal ? (1 + causalShort / double(m_shape.keys)) / causalShare : 1;
+        const double causal = m_shape.causal ? (1 + causalShort / double(m_shape.keys)) / causalShare : 1;
         sums.seconds = (sums.bytes - cleared) / m_bandwidth + m_device.launch.valueOr(0);
         step.seconds = m_shape.visibleScores()
-                * (10 * d / (m_shares.backwardProducts * m_rate) + m_shares.backwardPowers / powers)
-                * causal * (1 + backwardShort / double(m_shape.keys))
+                * (10 * d / (m_shares.backwardProducts * m_rate) + m_shares.backwardPowers / powers) * causal
+                * (1 + backwardShort / double(m_shape.keys))
             + m_device.launch.valueOr(0);
     } else {
         sums.seconds = sums.bytes / m_bandwidth;
-        step.seconds = tile.queries == 0
-            ? step.flops / (hostRowFlops * std::max(m_device.units, 1) * m_clock)
-            : step.flops / (hostTilesBackward(d) * m_rate);
+        step.seconds = tile.queries == 0 ? step.flops / (hostRowFlops * std::max(m_device.units, 1) * m_clock)
+                                         : step.flops / (hostTilesBackward(d) * m_rate);
     }
     add(sums);
     add(step, step.flops);
@@ -308,40 +292,34 @@ void Cost::sayTime()
     const bool isStandard = m_problem.kind == AttentionKind::Standard;
     const bool isGpu = m_device.isGpu();
     const std::string from = m_device.name;
-    m_cost.terms = {{"P", m_rate, Unit::FlopPerSecond,
-                     fmt::format("{} rate", rateName(m_device, m_problem.dtype)), from}};
+    m_cost.terms = {
+        {"P", m_rate, Unit::FlopPerSecond, fmt::format("{} rate", rateName(m_device, m_problem.dtype)), from}};
     if (isStandard) {
-        m_cost.terms.push_back(
-            {"BW", m_bandwidth, Unit::BytePerSecond, "what a copy of S reaches", from});
-        m_cost.terms.push_back(
-            {"a", isGpu ? batchedProducts : hostProducts, Unit::One,
-             "share of P that the products reach",
-             isGpu ? "fitted to PyTorch's bars on H100 (arXiv:2407.08608, figure 5)"
-                   : "measured with our product on a Zen 4"});
-        m_cost.timeFormula = isGpu
-            ? "time = Σ passes (F / (a P) + B / BW) · (1 + 250 / keys) + launch"
-            : "time = Σ passes F / (a P) + B / BW + scores · clocks / (cores · clock)";
-        m_cost.timeSource =
-            "products and memory one after the other; FlashAttention's own benchmark as anchor";
+        m_cost.terms.push_back({"BW", m_bandwidth, Unit::BytePerSecond, "what a copy of S reaches", from});
+        m_cost.terms.push_back({"a", isGpu ? batchedProducts : hostProducts, Unit::One,
+                                "share of P that the products reach",
+                                isGpu ? "fitted to PyTorch's bars on H100 (arXiv:2407.08608, figure 5)"
+                                      : "measured with our product on a Zen 4"});
+        m_cost.timeFormula = isGpu ? "time = Σ passes (F / (a P) + B / BW) · (1 + 250 / keys) + launch"
+                                   : "time = Σ passes F / (a P) + B / BW + scores · clocks / (cores · clock)";
+        m_cost.timeSource = "products and memory one after the other; FlashAttention's own benchmark as anchor";
         return;
     }
     m_cost.terms.push_back({"a", isGpu ? m_shares.forwardProducts : hostTiles, Unit::One,
                             "share of P that the tiles' products reach, forward",
                             isGpu ? m_shares.source : "measured with our tiles on a Zen 4"});
-    m_cost.terms.push_back({"x", isGpu ? m_shares.forwardPowers : hostTileClocks, Unit::One,
-                            isGpu ? "share of the time of the powers that is not hidden, forward"
-                                  : "clocks of a core per score, forward",
-                            isGpu ? m_shares.source : "measured with our tiles on a Zen 4"});
-    m_cost.timeFormula = isGpu
-        ? "time = scores · (4 d / (a P) + x / (16 · SMs · clock)) · (1 + n₀ / keys) (· mask)"
-        : "time = F / (a P) + scores · x / (cores · clock)";
+    m_cost.terms.push_back(
+        {"x", isGpu ? m_shares.forwardPowers : hostTileClocks, Unit::One,
+         isGpu ? "share of the time of the powers that is not hidden, forward" : "clocks of a core per score, forward",
+         isGpu ? m_shares.source : "measured with our tiles on a Zen 4"});
+    m_cost.timeFormula = isGpu ? "time = scores · (4 d / (a P) + x / (16 · SMs · clock)) · (1 + n₀ / keys) (· mask)"
+                               : "time = F / (a P) + scores · x / (cores · clock)";
     m_cost.timeSource = isGpu ? m_shares.source : "our own kernels, measured on a Zen 4";
     m_cost.terms.insert(m_cost.terms.end(), m_traffic.begin(), m_traffic.end());
     if (isGpu)
-        m_cost.omits.push_back(
-            m_version.needsRecord
-                ? "what this version gains: its shares are FlashAttention-2's until it is measured"
-                : "kernels of Hopper's own (FlashAttention-3, cuDNN): up to twice as fast");
+        m_cost.omits.push_back(m_version.needsRecord
+                                   ? "what this version gains: its shares are FlashAttention-2's until it is measured"
+                                   : "kernels of Hopper's own (FlashAttention-3, cuDNN): up to twice as fast");
 }
 
 Result<AttentionCost> Cost::compute()
@@ -377,8 +355,7 @@ double onChipBytes(const Device& device)
     return cache ? cache->capacity.valueOr(0) : 0;
 }
 
-double tileFootprint(const Device& device, const AttentionTile& tile, std::int64_t headDim,
-                     DType dtype)
+double tileFootprint(const Device& device, const AttentionTile& tile, std::int64_t headDim, DType dtype)
 {
     const double d = double(headDim), queries = double(tile.queries), keys = double(tile.keys);
     if (device.isGpu()) // O and S stay in registers

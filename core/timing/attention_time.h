@@ -23,10 +23,9 @@ struct AttentionStep
 struct AttentionCost
 {
     std::vector<AttentionStep> steps; ///< of the pass, in order
-    double bytes = 0; ///< Σ of the steps
+    double bytes = 0;                 ///< Σ of the steps
     double seconds = 0;
-    double tileBytes =
-        0; ///< into tiles from the caches, K and V again for every tile of queries; 0: no tiles
+    double tileBytes = 0; ///< into tiles from the caches, K and V again for every tile of queries; 0: no tiles
     std::string bytesFormula, timeFormula, timeSource;
     std::vector<Term> terms; ///< of the time
     std::vector<std::string> omits;
@@ -39,8 +38,7 @@ Result<AttentionCost> attentionCost(const Device& device, const AttentionVersion
 /// B of on-chip memory that a tile is to fit: shared memory of a multiprocessor, L2 of a core.
 double onChipBytes(const Device& device);
 /// What the tiles of one worker take there: Q, K, V, and on a host also O and the scores, B.
-double tileFootprint(const Device& device, const AttentionTile& tile, std::int64_t headDim,
-                     DType dtype);
+double tileFootprint(const Device& device, const AttentionTile& tile, std::int64_t headDim, DType dtype);
 /// The tiles of FlashAttention (2022), Algorithm 1, for M bytes on chip: keys = ⌈M / 4 d e⌉,
 /// queries = min(keys, d).
 AttentionTile firstFlashTile(double onChip, std::int64_t headDim, DType dtype);

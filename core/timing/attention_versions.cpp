@@ -18,28 +18,40 @@ const std::vector<std::int64_t> by32{32, 64, 96, 128, 160, 192, 224, 256};
 
 std::vector<AttentionVersion> hostStandard()
 {
-    AttentionVersion first{AttentionKind::Standard, 1, "three passes",
+    AttentionVersion first{AttentionKind::Standard,
+                           1,
+                           "three passes",
                            "S, P, dP and dS are each written to memory and read again: the time "
                            "goes to the matrix, not to the products",
-                           everyDType, {}};
-    AttentionVersion second{AttentionKind::Standard, 2, "softmax in place",
+                           everyDType,
+                           {}};
+    AttentionVersion second{AttentionKind::Standard,
+                            2,
+                            "softmax in place",
                             "softmax may overwrite S, and dS overwrite dP: half the extra memory, "
                             "but still the whole matrix",
-                            everyDType, {}};
+                            everyDType,
+                            {}};
     second.inPlace = true;
     return {first, second};
 }
 
 std::vector<AttentionVersion> hostFlash()
 {
-    AttentionVersion first{AttentionKind::Flash, 1, "one row at a time",
+    AttentionVersion first{AttentionKind::Flash,
+                           1,
+                           "one row at a time",
                            "a running maximum and sum are enough: no row of S is ever kept, but "
                            "every key is fetched again for every query",
-                           everyDType, {}};
-    AttentionVersion second{AttentionKind::Flash, 2, "tiles in vectors",
+                           everyDType,
+                           {}};
+    AttentionVersion second{AttentionKind::Flash,
+                            2,
+                            "tiles in vectors",
                             "a tile of keys is used by many queries while it is in the cache, and "
                             "queries lie along the vector, so maximum and sum need no shuffles",
-                            everyDType, by32};
+                            everyDType,
+                            by32};
     second.queryGradient = QueryGradient::PerSplit;
     second.tiles = {{256, {128, 64}, {64, 64}}}; // K, V, Q and O of a tile fit L2
     return {first, second};
@@ -47,19 +59,28 @@ std::vector<AttentionVersion> hostFlash()
 
 std::vector<AttentionVersion> gpuStandard()
 {
-    AttentionVersion first{AttentionKind::Standard, 1, "three kernels",
+    AttentionVersion first{AttentionKind::Standard,
+                           1,
+                           "three kernels",
                            "product, softmax and product as three kernels: S and P each go to "
                            "memory and come back",
-                           everyDType, {}};
-    AttentionVersion second{AttentionKind::Standard, 2, "softmax in place",
+                           everyDType,
+                           {}};
+    AttentionVersion second{AttentionKind::Standard,
+                            2,
+                            "softmax in place",
                             "softmax may overwrite S, and dS overwrite dP: half the extra memory, "
                             "the same traffic",
-                            everyDType, {}};
+                            everyDType,
+                            {}};
     second.inPlace = true;
-    AttentionVersion third{AttentionKind::Standard, 3, "cuBLASLt",
+    AttentionVersion third{AttentionKind::Standard,
+                           3,
+                           "cuBLASLt",
                            "the three kernels with the best products there are: the time goes to the "
                            "matrix between them",
-                           everyDType, {}};
+                           everyDType,
+                           {}};
     return {first, second, third};
 }
 
@@ -88,9 +109,8 @@ std::vector<AttentionVersion> gpuFlash()
                                     "a maximum may lag a little, so the output is left alone in "
                                     "nearly every tile; backward, tiles as wide as registers allow",
                                     8.0);
-    sparing.tiles = {{64, {128, 64}, {32, 128}, wide64},
-                     {128, {128, 48}, {64, 64}, wide128},
-                     {256, {128, 48}, {64, 64}}};
+    sparing.tiles = {
+        {64, {128, 64}, {32, 128}, wide64}, {128, {128, 48}, {64, 64}, wide128}, {256, {128, 48}, {64, 64}}};
     sparing.headDims = by32; // predicted; the program is compiled for 64 and 128 and says so
     AttentionVersion hopper = make(8, "Hopper's copy engine and warpgroups",
                                    "one thread fetches tiles, tensor cores read them from shared memory "
@@ -108,21 +128,20 @@ std::vector<AttentionVersion> gpuFlash()
     onePass.needsRecord = true;
     onePass.queryGradient = QueryGradient::Atomic;
     onePass.tiles = {{64, {128, 64}, {128, 128}, onePass64}, {128, {128, 48}, {64, 128}, onePass128}};
-    return {plain,
-            make(2, "tensor cores",
-                 "the sums of Q K^T come out as the left side of P V, but plain tiles make every "
-                 "load of shared memory wait eight turns",
-                 7.5),
-            make(3, "swizzled tiles and ldmatrix",
-                 "chunks of 16 bytes change places so that eight rows meet in no bank", 7.5),
-            make(4, "asynchronous copies",
-                 "the next tile is on its way while this one is multiplied", 8.0),
-            make(5, "powers of two, Q in registers",
-                 "a multiplication less for every score, and Q is loaded once", 8.0),
-            wide,
-            sparing,
-            hopper,
-            onePass};
+    return {
+        plain,
+        make(2, "tensor cores",
+             "the sums of Q K^T come out as the left side of P V, but plain tiles make every "
+             "load of shared memory wait eight turns",
+             7.5),
+        make(3, "swizzled tiles and ldmatrix", "chunks of 16 bytes change places so that eight rows meet in no bank",
+             7.5),
+        make(4, "asynchronous copies", "the next tile is on its way while this one is multiplied", 8.0),
+        make(5, "powers of two, Q in registers", "a multiplication less for every score, and Q is loaded once", 8.0),
+        wide,
+        sparing,
+        hopper,
+        onePass};
 }
 
 } // namespace

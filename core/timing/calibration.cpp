@@ -35,14 +35,12 @@ bool fitLatencies(Device& device, const HostProbes& probes)
             continue;
         any = true;
         // Noise only ever adds: near levels take the lower quartile, DRAM the median.
-        const double value = region.level->kind == LevelKind::Dram ? median(values)
-                                                                   : values[values.size() / 4];
+        const double value = region.level->kind == LevelKind::Dram ? median(values) : values[values.size() / 4];
         region.level->latency = measuredHere(value, "pointer chase, translation-friendly windows");
     }
     for (std::size_t i = 0; i + 1 < regions.size(); ++i) {
         MemoryLevel& level = *regions[i].level;
-        level.knee = fitKnee(curve, level.capacity.value, level.latency.value,
-                             regions[i + 1].level->latency.value);
+        level.knee = fitKnee(curve, level.capacity.value, level.latency.value, regions[i + 1].level->latency.value);
     }
     return any;
 }
@@ -58,8 +56,7 @@ double interpolated(const std::vector<Probe>& curve, double x)
 
 /// Effective reach and penalty of translation with one page size: what its curve has above the
 /// windows' curve, as one step. Two levels of TLB are fitted as two steps where both show.
-void fitTranslation(Device& device, const std::vector<Probe>& curve, const std::vector<Probe>& plain,
-                    double pageBytes)
+void fitTranslation(Device& device, const std::vector<Probe>& curve, const std::vector<Probe>& plain, double pageBytes)
 {
     std::vector<Probe> extra;
     for (const Probe& probe : curve) {
@@ -187,7 +184,8 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
         if (operations)
             calibration.raw["operations"] = hostOperationsToJson(*operations);
         else
-            device.notes.push_back(operations.error().message + ": small training steps are predicted with typical values");
+            device.notes.push_back(operations.error().message
+                                   + ": small training steps are predicted with typical values");
     }
     device.calibration = std::move(calibration);
     for (const std::string& note : probes.notes)
@@ -219,7 +217,8 @@ Json probesToJson(const HostProbes& probes)
     Json operations = Json::array();
     for (const OperationProbe& probe : probes.operations) {
         const ProductShape& shape = probe.shape;
-        operations.push_back({hostOperationText(probe.operation), shape.m, shape.n, shape.k, jsonNumber(probe.seconds)});
+        operations.push_back(
+            {hostOperationText(probe.operation), shape.m, shape.n, shape.k, jsonNumber(probe.seconds)});
     }
     return {{"columns", {"x", "value", "low", "high"}},
             {"clock", jsonNumber(probes.clockHz)},

@@ -36,19 +36,19 @@ struct BandwidthProbes
 
 struct HostProbes
 {
-    double clockHz = 0; ///< core clock while measuring, by a chain of dependent multiplications
-    int threads = 1;    ///< hardware threads that "all threads" means
+    double clockHz = 0;               ///< core clock while measuring, by a chain of dependent multiplications
+    int threads = 1;                  ///< hardware threads that "all threads" means
     std::vector<Probe> latency4k;     ///< s per dependent load, random over 4 KiB pages
     std::vector<Probe> latencyHuge;   ///< the same over huge pages
     std::vector<Probe> latencyWindow; ///< random inside windows that the first TLB covers
     std::vector<BandwidthProbes> bandwidths;
-    std::vector<LineRate> lineRates;   ///< from DRAM; lines of the walked array per second
-    std::vector<LineRate> randomRates; ///< strideBytes = footprint; accesses per second
-    std::vector<IssueRate> issueRates; ///< from L1
-    std::vector<WalkRate> walkRates;   ///< of one core; see walk_rates.h
+    std::vector<LineRate> lineRates;            ///< from DRAM; lines of the walked array per second
+    std::vector<LineRate> randomRates;          ///< strideBytes = footprint; accesses per second
+    std::vector<IssueRate> issueRates;          ///< from L1
+    std::vector<WalkRate> walkRates;            ///< of one core; see walk_rates.h
     std::map<std::string, double> productRates; ///< FLOP/s of large products by format, all cores
-    std::vector<OperationProbe> operations; ///< of a training step; empty when they were not measured
-    double tileRows = 4, tileColumns = 32;  ///< of the product that they ran
+    std::vector<OperationProbe> operations;     ///< of a training step; empty when they were not measured
+    double tileRows = 4, tileColumns = 32;      ///< of the product that they ran
     std::string grade = "D";
     std::vector<std::string> notes;
 };

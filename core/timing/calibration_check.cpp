@@ -50,8 +50,7 @@ Result<void> checkBandwidths(const std::vector<const MemoryLevel*>& path)
             continue;
         if (nearest && level->bandwidth.value > nearest->bandwidth.value * bandwidthMargin)
             return impossible(fmt::format("{} gives {}, {} before it only {}", level->id,
-                                          quantityText(level->bandwidth.value, Unit::BytePerSecond),
-                                          nearest->id,
+                                          quantityText(level->bandwidth.value, Unit::BytePerSecond), nearest->id,
                                           quantityText(nearest->bandwidth.value, Unit::BytePerSecond)));
         if (!nearest)
             nearest = level;

@@ -48,7 +48,8 @@ Result<std::filesystem::path> keepCalibration(const std::string& id, const Devic
     const std::string text = jsonText(deviceToJson(calibrated));
     if (const auto readable = checkJsonShape(text, {.bytes = deviceFileLimit}); !readable)
         return fail("document.limit",
-                    fmt::format("the calibration is not kept, because it could not be read again: {}", readable.error().message),
+                    fmt::format("the calibration is not kept, because it could not be read again: {}",
+                                readable.error().message),
                     staysInUse(path));
     MEMSCAPE_CHECK(writeFileAtomically(path, text));
     return path;

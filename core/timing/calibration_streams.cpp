@@ -107,8 +107,8 @@ void store(const StreamCurve& curve, bool all)
         if (!std::isfinite(curve.plateaus[i]))
             continue;
         MemoryLevel& level = *curve.regions[i].level;
-        const Sourced value = measuredHere(curve.plateaus[i], set.threads == 1 ? "streams, one thread"
-                                                                               : "streams, all threads");
+        const Sourced value =
+            measuredHere(curve.plateaus[i], set.threads == 1 ? "streams, one thread" : "streams, all threads");
         if (set.operation == Operation::Read && set.threads == 1)
             level.oneCoreBandwidth = value;
         if (!all)

@@ -54,13 +54,10 @@ void tryTile(GemmTime& time, const GemmShape& shape, const Tile& tile, int units
 int resultBytes(const NumberFormat& format)
 {
     switch (format.format) {
-    case Format::Int8:
-        return 4;
+    case Format::Int8: return 4;
     case Format::Fp8E4M3:
-    case Format::Fp8E5M2:
-        return 2;
-    default:
-        return format.bytes;
+    case Format::Fp8E5M2: return 2;
+    default: return format.bytes;
     }
 }
 
@@ -73,12 +70,9 @@ double gemmBytes(const NumberFormat& format, const GemmShape& shape)
 std::string_view gemmBoundText(GemmBound bound)
 {
     switch (bound) {
-    case GemmBound::Arithmetic:
-        return "compute-bound";
-    case GemmBound::Memory:
-        return "memory-bound";
-    case GemmBound::Overhead:
-        break;
+    case GemmBound::Arithmetic: return "compute-bound";
+    case GemmBound::Memory: return "memory-bound";
+    case GemmBound::Overhead: break;
     }
     return "overhead";
 }
@@ -91,8 +85,7 @@ Result<GemmTime> gemmTime(const Device& device, Format format, const GemmShape& 
     const MemoryLevel* dram = device.dram();
     time.bandwidth = dram ? levelBandwidth(device, *dram, Operation::Copy).valueOr(0) : 0;
     if (time.bandwidth <= 0)
-        return fail("predict.device",
-                    fmt::format("the DRAM bandwidth of {} is not known", device.name),
+        return fail("predict.device", fmt::format("the DRAM bandwidth of {} is not known", device.name),
                     "choose a device of the catalogue, or calibrate this one");
     time.flops = shape.flops();
     time.bytes = gemmBytes(numberFormat(format), shape);
@@ -105,7 +98,7 @@ Result<GemmTime> gemmTime(const Device& device, Format format, const GemmShape& 
     }
     const double busy = std::max(time.arithmetic, time.memory);
     time.seconds = busy + time.overhead;
-    time.bound = time.overhead > busy         ? GemmBound::Overhead
+    time.bound = time.overhead > busy   ? GemmBound::Overhead
         : time.memory > time.arithmetic ? GemmBound::Memory
                                         : GemmBound::Arithmetic;
     return time;

@@ -55,12 +55,12 @@ struct GemmTime
     ProductRate rate;
     int tileRows = 0, tileColumns = 0; ///< 0 on hosts
     double tiles = 0, waves = 0;
-    double quantization = 1; ///< useful multiply-adds / those of all waves' tiles
+    double quantization = 1;                         ///< useful multiply-adds / those of all waves' tiles
     double arithmetic = 0, memory = 0, overhead = 0; ///< s
     double seconds = 0;
     GemmBound bound = GemmBound::Arithmetic;
 
-    double intensity() const { return flops / bytes; } ///< FLOP/B
+    double intensity() const { return flops / bytes; }            ///< FLOP/B
     double ridge() const { return rate.dense.value / bandwidth; } ///< FLOP/B
 };
 

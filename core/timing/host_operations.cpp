@@ -135,7 +135,8 @@ std::vector<double> secondsOf(const std::vector<OperationProbe>& probes, HostOpe
 
 tl::unexpected<Error> notMeasured(HostOperation operation)
 {
-    return fail("calibration.probes", fmt::format("no time of the operation '{}' was measured", hostOperationText(operation)),
+    return fail("calibration.probes",
+                fmt::format("no time of the operation '{}' was measured", hostOperationText(operation)),
                 "calibrate again when the machine is quieter");
 }
 
@@ -237,18 +238,12 @@ std::optional<HostOperations> read(const Json& json)
 std::string_view hostOperationText(HostOperation operation)
 {
     switch (operation) {
-    case HostOperation::Forward:
-        return "forward";
-    case HostOperation::InputGradient:
-        return "input gradient";
-    case HostOperation::WeightGradient:
-        return "weight gradient";
-    case HostOperation::Elementwise:
-        return "elementwise";
-    case HostOperation::Call:
-        return "call";
-    case HostOperation::Start:
-        break;
+    case HostOperation::Forward: return "forward";
+    case HostOperation::InputGradient: return "input gradient";
+    case HostOperation::WeightGradient: return "weight gradient";
+    case HostOperation::Elementwise: return "elementwise";
+    case HostOperation::Call: return "call";
+    case HostOperation::Start: break;
     }
     return "start";
 }
@@ -302,8 +297,9 @@ HostOperations hostOperations(const Device& device)
 
 Json hostOperationsToJson(const HostOperations& host)
 {
-    Json json{{"threads", host.threads},         {"tile_rows", host.tileRows}, {"tile_columns", host.tileColumns},
-              {"start", jsonNumber(host.start)}, {"call", jsonNumber(host.call)}, {"per_byte", jsonNumber(host.perByte)},
+    Json json{{"threads", host.threads},          {"tile_rows", host.tileRows},
+              {"tile_columns", host.tileColumns}, {"start", jsonNumber(host.start)},
+              {"call", jsonNumber(host.call)},    {"per_byte", jsonNumber(host.perByte)},
               {"misfit", jsonNumber(host.misfit)}};
     for (std::size_t i = 0; i < host.products.size(); ++i) {
         const HostProductCost& cost = host.products[i];

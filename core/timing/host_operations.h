@@ -60,9 +60,9 @@ struct HostOperations
 {
     int threads = 1;
     double tileRows = 4, tileColumns = 32;
-    double start = 0;   ///< s once a step
-    double call = 0;    ///< s per operation
-    double perByte = 0; ///< s, elementwise, all threads, from near caches
+    double start = 0;                        ///< s once a step
+    double call = 0;                         ///< s per operation
+    double perByte = 0;                      ///< s, elementwise, all threads, from near caches
     std::array<HostProductCost, 3> products; ///< by Forward, InputGradient, WeightGradient
     Evidence evidence = Evidence::Unverified;
     double misfit = 0; ///< median |model / probe − 1|; 0 when typical

@@ -35,7 +35,8 @@ Result<GpuTraffic> gpuTraffic(const Device& device, const TensorWalk& walk)
     traffic.lookups = requests.requests * requests.lines;
     const double distinct = distinctGranules(walk, sizes.sector) * double(sizes.sector);
     const MemoryLevel* l2 = device.lastCache();
-    const double kept = l2 && l2->capacity.known() ? hitShare(reuseBytes(walk, sizes.sector), l2->capacity.value, l2->knee) : 0;
+    const double kept =
+        l2 && l2->capacity.known() ? hitShare(reuseBytes(walk, sizes.sector), l2->capacity.value, l2->knee) : 0;
     traffic.dram = kept * distinct + (1 - kept) * std::max(distinct, traffic.l2);
     return traffic;
 }
@@ -110,7 +111,8 @@ std::vector<CacheGeometry> simulatedCaches(const Device& device)
         if (level.kind != LevelKind::Cache || !level.capacity.known())
             continue;
         const auto line = std::uint64_t(device.lineBytes);
-        const auto ways = std::uint64_t(std::clamp(level.ways.known() ? level.ways.value : 8.0, 1.0, double(cacheWaysLimit)));
+        const auto ways =
+            std::uint64_t(std::clamp(level.ways.known() ? level.ways.value : 8.0, 1.0, double(cacheWaysLimit)));
         // A slice of a cache that is given as 1048600 bytes has 2048 sets.
         const double sets = std::round(level.capacity.value / double(ways * line));
         const double most = double(cacheLinesLimit / ways);

@@ -109,7 +109,8 @@ double tilesSeconds(const Device& device, const TensorWalk& walk, const CopyPlan
 }
 
 /// Runs of the plane that no tile covers.
-double edgeSeconds(const Device& device, const TensorWalk& walk, const CopyPlane& plane, double wholeA, double wholeB, double planes)
+double edgeSeconds(const Device& device, const TensorWalk& walk, const CopyPlane& plane, double wholeA, double wholeB,
+                   double planes)
 {
     const auto a = double(plane.aCount), b = double(plane.bCount), item = double(walk.itemBytes);
     double seconds = 0;
@@ -119,7 +120,8 @@ double edgeSeconds(const Device& device, const TensorWalk& walk, const CopyPlane
         seconds += planes * (b - wholeB) * runSeconds(device, "copy edges", item, a).value_or(0);
     // Many small planes: what one costs beyond its runs.
     constexpr double probedRun = 5, probedRuns = 6;
-    const double plane5 = runSeconds(device, "copy plane", item, 1).value_or(0) - probedRuns * runSeconds(device, "copy edges", item, probedRun).value_or(0);
+    const double plane5 = runSeconds(device, "copy plane", item, 1).value_or(0)
+        - probedRuns * runSeconds(device, "copy edges", item, probedRun).value_or(0);
     return seconds + (planes > 1 && seconds > 0 ? planes * std::max(0.0, plane5) : 0);
 }
 
@@ -156,15 +158,18 @@ std::optional<WalkTime> calibratedWalkTime(const Device& device, const TensorWal
             share.seconds = missed > 0 ? seconds * share.bytes / missed : 0;
         time.memory = seconds;
         if (isNeighbours && time.runs > 1) // the ends of rows are not hidden by the stream
-            time.issue += std::max(0.0, seconds - double(walk.elements) * bulkSeconds(device, "read neighbours", item).value_or(0));
+            time.issue += std::max(
+                0.0, seconds - double(walk.elements) * bulkSeconds(device, "read neighbours", item).value_or(0));
     } else if (time.adds) {
         const std::vector<double> lines = columnLines(device, walk, counted.misses);
-        const double walkStall = std::max(0.0, columnStall(device, "column pages", 64) - columnStall(device, "column L2", 64));
+        const double walkStall =
+            std::max(0.0, columnStall(device, "column pages", 64) - columnStall(device, "column L2", 64));
         for (std::size_t i = 0; i < time.served.size() && i < lines.size(); ++i) {
             LevelShare& share = time.served[i];
             share.bytes = lines[i] * line;
-            share.seconds = lines[i] * stallOf(device, share.level, walk, i == 0,
-                                               lines[i] * line <= 1.5 * distinct && 4 * lines[i] <= double(walk.elements));
+            share.seconds = lines[i]
+                * stallOf(device, share.level, walk, i == 0,
+                          lines[i] * line <= 1.5 * distinct && 4 * lines[i] <= double(walk.elements));
             if (i + 1 < time.served.size() && pitch >= prefetchedPage)
                 share.seconds += lines[i] * pageShare(device, count) * walkStall;
             time.memory += share.seconds;
@@ -184,7 +189,8 @@ std::optional<WalkTime> calibratedWalkTime(const Device& device, const TensorWal
     return time;
 }
 
-std::optional<CopyTime> calibratedCopyTime(const Device& device, const TensorWalk& walk, int version, const WalkTime& read)
+std::optional<CopyTime> calibratedCopyTime(const Device& device, const TensorWalk& walk, int version,
+                                           const WalkTime& read)
 {
     const WalkLoop inner = innerLoop(walk);
     const auto item = double(walk.itemBytes), count = double(inner.count), elements = double(walk.elements);
@@ -222,14 +228,17 @@ std::optional<CopyTime> calibratedCopyTime(const Device& device, const TensorWal
         version = item == 4 && !isTurned ? 2 : item == 4 ? std::min(version, 3) : 3;
     const double square = std::clamp(64 / item, 8.0, 32.0); // of the scalar versions' tiles
     const double aSide = isTurned ? 16 : square, bSide = isTurned ? 8 : square;
-    const double wholeA = std::floor(double(plane.aCount) / aSide) * aSide, wholeB = std::floor(double(plane.bCount) / bSide) * bSide;
+    const double wholeA = std::floor(double(plane.aCount) / aSide) * aSide,
+                 wholeB = std::floor(double(plane.bCount) / bSide) * bSide;
     const double planes = elements / (double(plane.aCount) * double(plane.bCount));
     time.issue = planes * wholeA * wholeB * tilesSeconds(device, walk, plane, version, footprint);
     time.ends = edgeSeconds(device, walk, plane, wholeA, wholeB, planes);
-    time.writes = stream * (1 - wholeA * wholeB / double(plane.aCount) / double(plane.bCount)); // tiles' own is in their probes
+    time.writes =
+        stream * (1 - wholeA * wholeB / double(plane.aCount) / double(plane.bCount)); // tiles' own is in their probes
     time.issue += time.writes;
     time.seconds = time.call + std::max(time.issue + time.ends, stream);
-    time.formula = "t = max(elements in tiles × seconds of one at this footprint + runs at their edges, stream of this footprint)";
+    time.formula =
+        "t = max(elements in tiles × seconds of one at this footprint + runs at their edges, stream of this footprint)";
     time.limit = stream > time.issue + time.ends ? "stream" : time.ends > time.issue ? "ends of rows" : "tiles";
     return time;
 }

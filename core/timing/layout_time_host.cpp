@@ -11,8 +11,8 @@ namespace memscape {
 
 namespace {
 
-constexpr double runLines = 4;        // that tiles in registers read from each row
-constexpr double fillClocks = 2;      // of a line from L2 into L1: half a line a clock
+constexpr double runLines = 4;   // that tiles in registers read from each row
+constexpr double fillClocks = 2; // of a line from L2 into L1: half a line a clock
 
 /// Lines per second that one core gets from DRAM. Far ones are not prefetched: each core waits for its own, so it
 /// has its share of what all cores reach.
@@ -21,7 +21,8 @@ double coreLineRate(const Device& device, double pitch, std::string* source)
     const double one = dramLineRate(device, Operation::Read, pitch, 1, source);
     if (pitch < prefetchedPage / 2)
         return one;
-    return std::min(one, dramLineRate(device, Operation::Read, pitch, std::max(1, device.threads)) / std::max(1, device.units));
+    return std::min(
+        one, dramLineRate(device, Operation::Read, pitch, std::max(1, device.threads)) / std::max(1, device.units));
 }
 
 /// Seconds for which a line of a level holds up one core when neighbours in the walk are `pitch` bytes apart.
@@ -74,7 +75,8 @@ Result<WalkMisses> missesOf(const Device& device, const TensorWalk& walk, double
             misses.misses[i] = lines;
     }
     for (std::size_t i = 0; i < caches.size(); ++i)
-        misses.misses[i] *= 1 - hitShare(footprint, path[i]->capacity.value, path[i]->bandwidthKnee.value_or(path[i]->knee));
+        misses.misses[i] *=
+            1 - hitShare(footprint, path[i]->capacity.value, path[i]->bandwidthKnee.value_or(path[i]->knee));
     return misses;
 }
 
@@ -104,8 +106,8 @@ Result<WalkTime> hostWalkTime(const Device& device, const TensorWalk& walk)
             time.limit = path[i]->id;
         }
     }
-    time.issue = double(walk.elements)
-        / issueRate(device, Operation::Read, walk.itemBytes, pitch == double(walk.itemBytes), 1);
+    time.issue =
+        double(walk.elements) / issueRate(device, Operation::Read, walk.itemBytes, pitch == double(walk.itemBytes), 1);
     time.seconds = std::max(time.memory, time.issue);
     if (time.issue >= time.memory)
         time.limit = "issue";
@@ -132,7 +134,8 @@ double onceSeconds(const Device& device, double lines, double footprint, double 
 /// storage has neighbours to turn (kernels/host/layout_kernels.cpp).
 bool storesPastCaches(const TensorWalk& walk)
 {
-    const bool turns = std::any_of(walk.loops.begin(), walk.loops.end(), [](const WalkLoop& loop) { return loop.stride == 1; })
+    const bool turns =
+        std::any_of(walk.loops.begin(), walk.loops.end(), [](const WalkLoop& loop) { return loop.stride == 1; })
         && walk.loops.front().stride > 1;
     return walk.itemBytes == 4 && turns && walk.loops.front().count % 16 == 0;
 }

@@ -25,6 +25,7 @@ CopyPlane copyPlane(const TensorWalk& walk);
 
 /// The same from probes of the kernels themselves (walk_rates.h). Nothing where the device has none.
 std::optional<WalkTime> calibratedWalkTime(const Device& device, const TensorWalk& walk, const WalkTime& counted);
-std::optional<CopyTime> calibratedCopyTime(const Device& device, const TensorWalk& walk, int version, const WalkTime& read);
+std::optional<CopyTime> calibratedCopyTime(const Device& device, const TensorWalk& walk, int version,
+                                           const WalkTime& read);
 
 } // namespace memscape

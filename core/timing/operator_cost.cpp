@@ -15,8 +15,7 @@ double elements(const Graph& graph, TensorId tensor)
 /// Bytes that reading or writing a tensor moves; a broadcast one is no larger than its storage.
 double bytesOf(const Graph& graph, TensorId tensor)
 {
-    const double dense =
-        elements(graph, tensor) * double(elementBytes(graph.tensors[tensor].dtype));
+    const double dense = elements(graph, tensor) * double(elementBytes(graph.tensors[tensor].dtype));
     return std::min(dense, double(graph.storageOf(tensor).bytes));
 }
 
@@ -108,8 +107,7 @@ OperatorCost productBackward(const Graph& graph, const Operator& op)
 {
     const auto inputs = graph.inputs(op);
     const double given = bytesOf(graph, graph.outputs(op)[0]);
-    OperatorCost cost{
-        0, 0, 0, true, op.kind == OperatorKind::Convolution, graph.tensors[inputs[0]].dtype, {}};
+    OperatorCost cost{0, 0, 0, true, op.kind == OperatorKind::Convolution, graph.tensors[inputs[0]].dtype, {}};
     const int wanted = wantedOperands(graph, op);
     if (wanted == 0)
         return cost;

@@ -32,7 +32,7 @@ struct OperatorCost
     double flops = 0;
     double bytes = 0;
     double kernels = 0;
-    bool isProduct = false; ///< runs on matrix units in `dtype`
+    bool isProduct = false;           ///< runs on matrix units in `dtype`
     bool allowsTensorFloat32 = false; ///< fp32 convolutions, as PyTorch sets cuDNN by default
     DType dtype = DType::Float32;
     std::array<ProductPart, 2> products = {}; ///< of matrix products; convolutions and attention have none

@@ -54,7 +54,7 @@ TimeParts hostParts(const HostOperations& host, const DeviceRates& rates, const 
 /// One operator, forward or backward.
 struct Run
 {
-    TimeParts parts; ///< s; on a GPU all of it under what holds it
+    TimeParts parts;  ///< s; on a GPU all of it under what holds it
     double flops = 0; ///< of a product
 };
 
@@ -66,8 +66,7 @@ public:
         , m_efficiency(options.efficiency)
         , m_host(options.host)
         , m_time(time)
-    {
-    }
+    { }
     Run measured(const OperatorCost& cost) const
     {
         Run run;
@@ -88,8 +87,7 @@ public:
 private:
     TimeParts deviceParts(const OperatorCost& cost) const
     {
-        const double arithmetic =
-            cost.flops / (m_rates.rate(cost) * (cost.isProduct ? m_efficiency : 1));
+        const double arithmetic = cost.flops / (m_rates.rate(cost) * (cost.isProduct ? m_efficiency : 1));
         const double memory = cost.bytes / m_rates.bandwidth;
         const double launch = cost.kernels * m_rates.launch;
         const double seconds = operatorSeconds(m_rates, cost, m_efficiency);
@@ -145,8 +143,7 @@ std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan
     for (const Operator& op : graph.operators) {
         if (op.kind < OperatorKind::AllReduce || op.kind > OperatorKind::ReduceScatter)
             continue;
-        const TensorId whole =
-            op.kind == OperatorKind::AllGather ? graph.outputs(op)[0] : graph.inputs(op)[0];
+        const TensorId whole = op.kind == OperatorKind::AllGather ? graph.outputs(op)[0] : graph.inputs(op)[0];
         const auto kind = op.kind == OperatorKind::AllReduce ? CollectiveKind::AllReduce
             : op.kind == OperatorKind::AllGather             ? CollectiveKind::AllGather
                                                              : CollectiveKind::ReduceScatter;
@@ -167,9 +164,8 @@ double passesOf(const Plan& plan)
     return plan.phase == StepPhase::Training ? 2.0 * plan.accumulation : 1.0;
 }
 
-Result<void> addCommunication(StepTime& time, const Graph& graph,
-                              const std::vector<ParameterTensor>& parameters, const Plan& plan,
-                              const DeviceRates& rates)
+Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vector<ParameterTensor>& parameters,
+                              const Plan& plan, const DeviceRates& rates)
 {
     const double data = sentBytes(dataParallelCommunication(parameters, plan));
     const double tensor = sentBytes(recordedCollectives(graph, plan, passesOf(plan)));
@@ -197,7 +193,8 @@ Result<void> addCommunication(StepTime& time, const Graph& graph,
 double additionSeconds(const HostOperations& host, double gradientBytes, const std::vector<ParameterTensor>& parameters,
                        const DeviceRates& rates)
 {
-    const auto trained = std::count_if(parameters.begin(), parameters.end(), [](const auto& one) { return one.isTrained; });
+    const auto trained =
+        std::count_if(parameters.begin(), parameters.end(), [](const auto& one) { return one.isTrained; });
     return hostParts(host, rates, {0, 3 * gradientBytes, double(trained)}, 1).total();
 }
 
@@ -220,8 +217,7 @@ std::vector<Collective> stepCollectives(const Graph& graph, const std::vector<Pa
                                         const Plan& plan)
 {
     std::vector<Collective> all = dataParallelCommunication(parameters, plan);
-    for (const auto& more :
-         {recordedCollectives(graph, plan, passesOf(plan)), offloadCommunication(parameters, plan)})
+    for (const auto& more : {recordedCollectives(graph, plan, passesOf(plan)), offloadCommunication(parameters, plan)})
         all.insert(all.end(), more.begin(), more.end());
     return all;
 }
@@ -230,15 +226,11 @@ double DeviceRates::rate(const OperatorCost& cost) const
 {
     const auto orFloat32 = [this](double value) { return value > 0 ? value : float32; };
     switch (cost.dtype) {
-    case DType::Float16:
-        return orFloat32(float16);
-    case DType::BFloat16:
-        return orFloat32(bfloat16);
+    case DType::Float16: return orFloat32(float16);
+    case DType::BFloat16: return orFloat32(bfloat16);
     case DType::Float8E4M3:
-    case DType::Float8E5M2:
-        return float8 > 0 ? float8 : orFloat32(bfloat16);
-    default:
-        return cost.allowsTensorFloat32 ? orFloat32(tensorFloat32) : float32;
+    case DType::Float8E5M2: return float8 > 0 ? float8 : orFloat32(bfloat16);
+    default: return cost.allowsTensorFloat32 ? orFloat32(tensorFloat32) : float32;
     }
 }
 
@@ -256,10 +248,9 @@ Result<DeviceRates> deviceRates(const Device& device)
     rates.float8 = device.flopRate("fp8");
     rates.tensorFloat32 = device.flopRate("tf32");
     if (rates.bandwidth <= 0 || rates.float32 <= 0)
-        return fail(
-            "predict.device",
-            fmt::format("the DRAM bandwidth or the fp32 rate of {} is not known", device.name),
-            "choose a device of the catalogue, or calibrate this one");
+        return fail("predict.device",
+                    fmt::format("the DRAM bandwidth or the fp32 rate of {} is not known", device.name),
+                    "choose a device of the catalogue, or calibrate this one");
     return rates;
 }
 
@@ -279,8 +270,8 @@ double operatorSeconds(const DeviceRates& rates, const OperatorCost& cost, doubl
         + cost.kernels * rates.launch;
 }
 
-Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>& parameters,
-                          const Plan& plan, const Device& device, const StepTimeOptions& options)
+Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>& parameters, const Plan& plan,
+                          const Device& device, const StepTimeOptions& options)
 {
     MEMSCAPE_TRY(rates, deviceRates(device));
     if (options.bandwidth > 0)

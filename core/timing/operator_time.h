@@ -32,9 +32,9 @@ namespace memscape {
 struct DeviceRates
 {
     double bandwidth = 0; ///< B/s of DRAM, reads and writes together
-    double launch = 0; ///< s per kernel
-    double peer = 0; ///< B/s between devices, 0 when unknown
-    double host = 0; ///< B/s to the host, 0 when unknown
+    double launch = 0;    ///< s per kernel
+    double peer = 0;      ///< B/s between devices, 0 when unknown
+    double host = 0;      ///< B/s to the host, 0 when unknown
     double float32 = 0, float16 = 0, bfloat16 = 0, float8 = 0, tensorFloat32 = 0; ///< FLOP/s
     double rate(const OperatorCost& cost) const;
 };
@@ -58,7 +58,7 @@ struct StepTimeOptions
 {
     double efficiency = 1; ///< share of the dense rate that products reach
     std::span<const RecomputedRange> recomputed = {};
-    double bandwidth = 0; ///< B/s of what holds the step when it is not DRAM; 0: DRAM's copy
+    double bandwidth = 0;                 ///< B/s of what holds the step when it is not DRAM; 0: DRAM's copy
     const HostOperations* host = nullptr; ///< of a processor
 };
 
@@ -69,7 +69,7 @@ struct StepTime
     double recomputation = 0;
     double optimizer = 0;
     double communication = 0; ///< all of it
-    double exposed = 0; ///< what the step waits for
+    double exposed = 0;       ///< what the step waits for
     double total = 0;
     double modelFlops = 0; ///< of products, forward and backward, without recomputation
     double executedFlops = 0;
@@ -85,9 +85,8 @@ std::vector<Collective> stepCollectives(const Graph& graph, const std::vector<Pa
 
 /// One step of a recorded micro-batch under a plan. Forward alone when the plan does not train.
 /// Errors: predict.device also when the plan needs a link whose bandwidth is not known.
-Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>& parameters,
-                          const Plan& plan, const Device& device,
-                          const StepTimeOptions& options = {});
+Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>& parameters, const Plan& plan,
+                          const Device& device, const StepTimeOptions& options = {});
 
 /// The optimizer's cost: bytes per updated element by its rule and style, and its launches.
 OperatorCost updateCost(const std::vector<ParameterTensor>& parameters, const Plan& plan);

@@ -14,8 +14,7 @@ namespace {
 
 constexpr const char* cublas = "cuBLAS product of 8192 × 8192 × 8192";
 constexpr const char* mamf = "the best matrix product over many shapes (MAMF)";
-constexpr const char* hopperSource =
-    "waynehacking8/blackwell-tensorcore-kernels, bench.csv, H100 SXM, CUDA 13.1";
+constexpr const char* hopperSource = "waynehacking8/blackwell-tensorcore-kernels, bench.csv, H100 SXM, CUDA 13.1";
 constexpr const char* ampereSource = "gau-nernst/learn-cuda, 02b, A100 40 GB";
 constexpr const char* blackwell = "gau-nernst/learn-cuda, 02b, at 400 W, middle of 166 to 177";
 constexpr const char* tables = "stas00/ml-engineering @744d01e";
@@ -59,8 +58,7 @@ constexpr Published published[] = {
 const Rate* rateOf(const Device& device, std::string_view name)
 {
     const auto entry = device.rates.find(std::string(name));
-    return entry != device.rates.end() && entry->second.flops.valueOr(0) > 0 ? &entry->second
-                                                                             : nullptr;
+    return entry != device.rates.end() && entry->second.flops.valueOr(0) > 0 ? &entry->second : nullptr;
 }
 
 /// Unknown where no measurement is known.
@@ -75,8 +73,7 @@ Sourced calibratedRate(const Device& device, const NumberFormat& format)
     const auto value = rates->find(std::string(format.key));
     if (value == rates->end() || !value->is_number() || value->get<double>() <= 0)
         return {};
-    return {value->get<double>(), Evidence::Measured, "calibration of this machine",
-            "large products on all cores"};
+    return {value->get<double>(), Evidence::Measured, "calibration of this machine", "large products on all cores"};
 }
 
 Sourced publishedRate(const Device& device, const NumberFormat& format)
@@ -94,8 +91,8 @@ Sourced commonRate(const Device& device, Format format, double dense)
     if (!device.isGpu())
         return {0.9 * dense, Evidence::Unverified, "0.9 of the derived rate, until calibrated", {}};
     const double share = format == Format::Fp32 || format == Format::Fp64 ? 0.73 : 0.76;
-    return {share * dense, Evidence::Unverified,
-            fmt::format("{} of the dense rate, as an H100 SXM reaches", share), {}};
+    return {
+        share * dense, Evidence::Unverified, fmt::format("{} of the dense rate, as an H100 SXM reaches", share), {}};
 }
 
 } // namespace
@@ -118,12 +115,9 @@ Result<ProductRate> productRate(const Device& device, Format format)
         std::vector<std::string> known;
         for (const Format other : productFormats(device))
             known.emplace_back(numberFormat(other).key);
-        return fail("predict.format",
-                    fmt::format("{} has no known rate for products in {}", device.name,
-                                numbers.label),
-                    known.empty() ? "choose a device of the catalogue"
-                                  : "it has one for " + join(known, ", "),
-                    "format");
+        return fail(
+            "predict.format", fmt::format("{} has no known rate for products in {}", device.name, numbers.label),
+            known.empty() ? "choose a device of the catalogue" : "it has one for " + join(known, ", "), "format");
     }
     ProductRate found{rate->flops, calibratedRate(device, numbers)};
     if (!found.reached.known())

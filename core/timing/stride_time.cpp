@@ -72,8 +72,7 @@ double missRate(const Device& device, int threads)
 }
 
 /// Seconds per line walked when `footprint` bytes stay in the caches between passes.
-double warmSecondsPerLine(const Device& device, const StrideCase& walk, double footprint, int threads,
-                          double dramRate)
+double warmSecondsPerLine(const Device& device, const StrideCase& walk, double footprint, int threads, double dramRate)
 {
     const int cores = std::clamp(threads, 1, std::max(1, device.units));
     double seconds = 0;
@@ -82,8 +81,7 @@ double warmSecondsPerLine(const Device& device, const StrideCase& walk, double f
         if (one.share <= 0)
             continue;
         const double rate = one.level->onChip()
-            ? levelRate(device, *one.level, walk.operation, threads)
-                / (device.lineBytes * linesCounted(walk.operation))
+            ? levelRate(device, *one.level, walk.operation, threads) / (device.lineBytes * linesCounted(walk.operation))
             : dramRate;
         seconds += one.share / rate;
     }
@@ -100,7 +98,8 @@ double randomRate(const Device& device, const StrideCase& walk, int threads, std
             return logInterpolated(points, double(walk.arrayBytes)) * threadShare(device, threads);
         }
     }
-    return std::min(missRate(device, threads), dramLineRate(device, walk.operation, device.lineBytes, threads, &source));
+    return std::min(missRate(device, threads),
+                    dramLineRate(device, walk.operation, device.lineBytes, threads, &source));
 }
 
 Result<StrideTime> hostTime(const Device& device, const StrideCase& walk)
@@ -116,10 +115,11 @@ Result<StrideTime> hostTime(const Device& device, const StrideCase& walk)
                        &time.rateSource);
     double secondsPerLine = 1 / dramRate;
     if (!walk.cold)
-        secondsPerLine = warmSecondsPerLine(device, walk, footprint.lines * device.lineBytes * walk.arrays(),
-                                            threads, dramRate);
+        secondsPerLine =
+            warmSecondsPerLine(device, walk, footprint.lines * device.lineBytes * walk.arrays(), threads, dramRate);
     time.memoryRate = 1 / secondsPerLine;
-    time.issueRate = issueRate(device, walk.operation, walk.elementBytes, walk.pitchBytes == walk.elementBytes, threads);
+    time.issueRate =
+        issueRate(device, walk.operation, walk.elementBytes, walk.pitchBytes == walk.elementBytes, threads);
     const double memory = (random ? double(walk.accesses) : footprint.lines) * secondsPerLine;
     const double issue = double(walk.accesses) / time.issueRate;
     time.seconds = std::max(memory, issue);
@@ -141,14 +141,16 @@ double gpuRate(const Device& device, const StrideCase& walk, double fetchedPerRe
         const auto points = ratesOf(device.calibration->lineRates, walk.operation);
         if (!points.empty()) {
             source = "calibrated on this machine";
-            rate = std::min(rate, logInterpolated(points, std::max(device.sectorBytes, double(walk.pitchBytes)))
-                                      * device.sectorBytes * walk.arrays());
+            rate = std::min(rate,
+                            logInterpolated(points, std::max(device.sectorBytes, double(walk.pitchBytes)))
+                                * device.sectorBytes * walk.arrays());
         }
     }
     limit = "memory";
     if (device.concurrency.maxThreadsPerUnit > 0 && dram.latency.known()) {
         const double warps = device.units * device.concurrency.maxThreadsPerUnit / device.warp;
-        const double bound = littleBandwidth(warps * fetchedPerRequest * gpuLoadsInFlight * walk.arrays(), dram.latency.value);
+        const double bound =
+            littleBandwidth(warps * fetchedPerRequest * gpuLoadsInFlight * walk.arrays(), dram.latency.value);
         if (bound < rate) {
             rate = bound;
             limit = "latency";
@@ -159,8 +161,10 @@ double gpuRate(const Device& device, const StrideCase& walk, double fetchedPerRe
 
 Result<StrideTime> gpuTime(const Device& device, const StrideCase& walk)
 {
-    MEMSCAPE_TRY(counts, requestCounts(walk, {static_cast<std::uint64_t>(device.sectorBytes),
-                                              static_cast<std::uint64_t>(device.lineBytes)}));
+    MEMSCAPE_TRY(
+        counts,
+        requestCounts(walk,
+                      {static_cast<std::uint64_t>(device.sectorBytes), static_cast<std::uint64_t>(device.lineBytes)}));
     const double requests = std::ceil(double(walk.accesses) / device.warp);
     StrideTime time;
     // A broadcast asks for the same sector again and again, which leaves the memory only once.
@@ -197,14 +201,12 @@ double issueRate(const Device& device, Operation operation, std::uint64_t elemen
         return device.clock.valueOr(1e9) * cores;
     for (const MemoryLevel& level : device.levels) {
         if (level.kind == LevelKind::Cache && level.bandwidth.known())
-            return levelRate(device, level, operation, threads)
-                / (double(elementBytes) * linesCounted(operation));
+            return levelRate(device, level, operation, threads) / (double(elementBytes) * linesCounted(operation));
     }
     return device.clock.valueOr(1e9) * cores;
 }
 
-double dramLineRate(const Device& device, Operation operation, double pitchBytes, int threads,
-                    std::string* source)
+double dramLineRate(const Device& device, Operation operation, double pitchBytes, int threads, std::string* source)
 {
     if (device.calibration) {
         const auto points = ratesOf(device.calibration->lineRates, operation);
@@ -217,8 +219,8 @@ double dramLineRate(const Device& device, Operation operation, double pitchBytes
     const Sourced bandwidth = levelBandwidth(device, *device.dram(), operation);
     if (source)
         *source = bandwidth.source;
-    const double rate = levelRate(device, *device.dram(), operation, threads)
-        / (device.lineBytes * linesCounted(operation));
+    const double rate =
+        levelRate(device, *device.dram(), operation, threads) / (device.lineBytes * linesCounted(operation));
     return pitchBytes >= 4096 ? std::min(rate, missRate(device, threads)) : rate;
 }
 

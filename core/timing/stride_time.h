@@ -17,8 +17,8 @@
 // processes.
 #pragma once
 
-#include "core/base/quantity.h"
 #include "core/access/stride_case.h"
+#include "core/base/quantity.h"
 
 #include <string>
 
@@ -27,11 +27,11 @@ namespace memscape {
 struct StrideTime
 {
     double seconds = 0;
-    double movedBytes = 0;   ///< lines or sectors, written lines count twice on a host (fill, write back)
-    double memoryRate = 0;   ///< lines (host) or bytes (GPU) per second that the memory gives
-    double issueRate = 0;    ///< accesses per second; hosts only
-    std::string limit;       ///< "memory", "issue", "latency": which one holds
-    std::string rateSource;  ///< "calibrated on this machine", "catalogue: …"
+    double movedBytes = 0;  ///< lines or sectors, written lines count twice on a host (fill, write back)
+    double memoryRate = 0;  ///< lines (host) or bytes (GPU) per second that the memory gives
+    double issueRate = 0;   ///< accesses per second; hosts only
+    std::string limit;      ///< "memory", "issue", "latency": which one holds
+    std::string rateSource; ///< "calibrated on this machine", "catalogue: …"
 };
 
 /// Errors: predict.device with a hint when DRAM bandwidth is not known; access.*.
@@ -39,8 +39,7 @@ Result<StrideTime> strideTime(const Device& device, const StrideCase& walk);
 
 /// Accesses per second that `threads` threads start when everything is in the nearest cache; hosts only.
 /// Neighbours are loaded in vectors, others one by one.
-double issueRate(const Device& device, Operation operation, std::uint64_t elementBytes, bool neighbours,
-                 int threads);
+double issueRate(const Device& device, Operation operation, std::uint64_t elementBytes, bool neighbours, int threads);
 
 /// Lines per second that DRAM gives a walk with `pitchBytes` between lines; see above.
 double dramLineRate(const Device& device, Operation operation, double pitchBytes, int threads,

@@ -28,10 +28,8 @@ Passes passesOf(OptimizerKind optimizer, UpdateStyle style)
 {
     const bool isFused = style == UpdateStyle::Fused;
     switch (optimizer) {
-    case OptimizerKind::None:
-        return {0, 0};
-    case OptimizerKind::Sgd:
-        return {3, 1};
+    case OptimizerKind::None: return {0, 0};
+    case OptimizerKind::Sgd: return {3, 1};
     case OptimizerKind::Momentum: // b.mul_ b.add_(g) p.add_(b)
         return isFused ? Passes{5, 1} : Passes{8, 3};
     case OptimizerKind::Adam:
@@ -70,8 +68,7 @@ OperatorCost updateCost(const std::vector<ParameterTensor>& parameters, const Pl
     for (const ParameterTensor& tensor : updatedTensors(parameters, plan)) {
         const bool isMuon = plan.optimizer == OptimizerKind::Muon;
         const bool byMuon = isMuon && isOrthogonalized(tensor);
-        const Passes passes =
-            passesOf(isMuon && !byMuon ? OptimizerKind::AdamW : plan.optimizer, plan.update);
+        const Passes passes = passesOf(isMuon && !byMuon ? OptimizerKind::AdamW : plan.optimizer, plan.update);
         const double elements = double(tensor.elements);
         cost.bytes += passes.elements * elements * double(rule.updated());
         if (rule.master) // gradients to fp32, and the new master weights to half

@@ -68,8 +68,9 @@ std::optional<double> curveSeconds(const Device& device, const std::string& kind
     if (at >= points.back().first)
         return points.back().second;
     const auto above = std::lower_bound(points.begin(), points.end(), std::make_pair(at, 0.0));
-    return between(*(above - 1), *above, at, [](double value) { return std::log(value); },
-                   [](double value) { return std::exp(value); });
+    return between(
+        *(above - 1), *above, at, [](double value) { return std::log(value); },
+        [](double value) { return std::exp(value); });
 }
 
 double setStride(double pitchBytes)

@@ -11,8 +11,7 @@ namespace {
 
 bool onLoadPath(const MemoryLevel& level)
 {
-    return level.kind != LevelKind::Registers && level.kind != LevelKind::Scratchpad
-        && level.capacity.known();
+    return level.kind != LevelKind::Registers && level.kind != LevelKind::Scratchpad && level.capacity.known();
 }
 
 double pageBytesOf(Pages pages)
@@ -118,8 +117,7 @@ double bytesInFlight(const Device& device, const MemoryLevel& level, const Strea
     return cores * device.concurrency.linesInFlightPerUnit.value * device.lineBytes;
 }
 
-BandwidthModel bandwidthOf(const Device& device, double workingSet, Operation operation,
-                           const StreamShape& shape)
+BandwidthModel bandwidthOf(const Device& device, double workingSet, Operation operation, const StreamShape& shape)
 {
     // On a GPU blocks land on any multiprocessor: the working set is as one of them sees it, and does
     // not add up over their L1 caches.
@@ -131,8 +129,7 @@ BandwidthModel bandwidthOf(const Device& device, double workingSet, Operation op
             continue;
         double rate = levelRate(device, *one.level, operation, shape.threads);
         if (device.isGpu() && device.concurrency.maxThreadsPerUnit > 0 && one.level->latency.known())
-            rate = std::min(rate, littleBandwidth(bytesInFlight(device, *one.level, shape),
-                                                  one.level->latency.value));
+            rate = std::min(rate, littleBandwidth(bytesInFlight(device, *one.level, shape), one.level->latency.value));
         secondsPerByte += one.share / rate;
     }
     model.bytesPerSecond = secondsPerByte > 0 ? 1 / secondsPerByte : nan;

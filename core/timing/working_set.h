@@ -43,16 +43,15 @@ enum class KneeOf { Latency, Bandwidth };
 
 /// Shares over caches, DRAM and storage, nearest first; they add up to 1. `cores` share the working
 /// set, each with a private slice in the levels it has of its own.
-std::vector<ServedBy> servedBy(const Device& device, double workingSet, int cores = 1,
-                               KneeOf curve = KneeOf::Latency);
+std::vector<ServedBy> servedBy(const Device& device, double workingSet, int cores = 1, KneeOf curve = KneeOf::Latency);
 
 /// The level that serves most accesses.
 const MemoryLevel* homeLevel(const Device& device, double workingSet, int cores = 1);
 
 struct LatencyModel
 {
-    double seconds = 0;      ///< NaN when no level on the path has a known latency
-    double translation = 0;  ///< of which address translation
+    double seconds = 0;     ///< NaN when no level on the path has a known latency
+    double translation = 0; ///< of which address translation
     std::vector<ServedBy> served;
 };
 LatencyModel latencyOf(const Device& device, double workingSet, Pages pages);
@@ -81,8 +80,7 @@ struct StreamShape
 double bytesInFlight(const Device& device, const MemoryLevel& level, const StreamShape& shape);
 
 /// The same as above; on a GPU each level gives at most bytes in flight / its latency.
-BandwidthModel bandwidthOf(const Device& device, double workingSet, Operation operation,
-                           const StreamShape& shape);
+BandwidthModel bandwidthOf(const Device& device, double workingSet, Operation operation, const StreamShape& shape);
 /// a ← b + 3 c, counting three arrays: a copy of two and a read of the third, one after the other.
 BandwidthModel triadOf(const Device& device, double workingSet, const StreamShape& shape);
 

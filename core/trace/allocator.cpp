@@ -15,8 +15,7 @@ constexpr std::int64_t mostRequest = std::int64_t(1) << 60;
 CachingAllocator::CachingAllocator(const AllocatorOptions& options)
     : m_options(options)
     , m_blocks(1)
-{
-}
+{ }
 
 SortedBlocks::Key CachingAllocator::key(BlockIndex index) const
 {
@@ -112,8 +111,8 @@ BlockIndex CachingAllocator::takeFree(const Request& request)
         return block.size + (block.next && !next.isMapped() ? next.size : 0);
     };
     if (m_options.expandableSegments)
-        for (auto next = free.next(position); !free.isEnd(next)
-             && free[next].stream == request.stream && reach(next) < reach(position);
+        for (auto next = free.next(position);
+             !free.isEnd(next) && free[next].stream == request.stream && reach(next) < reach(position);
              next = free.next(position))
             position = next;
     const std::int64_t size = free[position].size;
@@ -263,8 +262,7 @@ Result<void> CachingAllocator::adopt(const AllocatorSegment& segment)
         return fail("allocator.segments", "the blocks of a segment leave gaps or overlap");
     change(&AllocatorCounts::segments, 1);
     change(&AllocatorCounts::reserved, segment.size);
-    m_nextAddress =
-        std::max(m_nextAddress, (end + largeRounding - 1) / largeRounding * largeRounding);
+    m_nextAddress = std::max(m_nextAddress, (end + largeRounding - 1) / largeRounding * largeRounding);
     return {};
 }
 
@@ -285,7 +283,7 @@ std::vector<std::uint64_t> CachingAllocator::freePlaces() const
 
 void CachingAllocator::countAgain(const AllocatorStatistics& before, std::size_t times)
 {
-    for (std::int64_t AllocatorStatistics::* const count :
+    for (std::int64_t AllocatorStatistics::*const count :
          {&AllocatorStatistics::deviceAllocations, &AllocatorStatistics::deviceFrees, &AllocatorStatistics::retries})
         m_statistics.*count += std::int64_t(times) * (m_statistics.*count - before.*count);
 }
@@ -298,16 +296,14 @@ std::vector<AllocatorSegment> CachingAllocator::segments() const
         if (first.state == BlockState::Unused || !first.isMapped()
             || (first.previous && m_blocks[first.previous].isMapped()))
             continue;
-        AllocatorSegment segment{first.address,      0, first.stream, first.isSmall,
-                                 first.isExpandable, {}};
+        AllocatorSegment segment{first.address, 0, first.stream, first.isSmall, first.isExpandable, {}};
         for (BlockIndex at = head; at && m_blocks[at].isMapped(); at = m_blocks[at].next) {
             segment.size += m_blocks[at].size;
             segment.blocks.push_back(m_blocks[at]);
         }
         segments.push_back(std::move(segment));
     }
-    std::sort(segments.begin(), segments.end(),
-              [](const auto& a, const auto& b) { return a.address < b.address; });
+    std::sort(segments.begin(), segments.end(), [](const auto& a, const auto& b) { return a.address < b.address; });
     return segments;
 }
 

@@ -23,19 +23,19 @@ namespace memscape {
 /// torch.cuda.memory_stats() in bytes and counts.
 struct AllocatorCounts
 {
-    std::int64_t allocated = 0; ///< blocks in the program's hands (rounded sizes)
-    std::int64_t active = 0; ///< and those that another stream still uses
-    std::int64_t requested = 0; ///< what the program asked for
-    std::int64_t reserved = 0; ///< taken from the driver
+    std::int64_t allocated = 0;     ///< blocks in the program's hands (rounded sizes)
+    std::int64_t active = 0;        ///< and those that another stream still uses
+    std::int64_t requested = 0;     ///< what the program asked for
+    std::int64_t reserved = 0;      ///< taken from the driver
     std::int64_t inactiveSplit = 0; ///< free pieces of segments that are in use elsewhere
-    std::int64_t segments = 0; ///< without expandable ones, as PyTorch counts
-    std::int64_t allocations = 0; ///< blocks in the program's hands
+    std::int64_t segments = 0;      ///< without expandable ones, as PyTorch counts
+    std::int64_t allocations = 0;   ///< blocks in the program's hands
 };
 
 struct AllocatorStatistics
 {
     AllocatorCounts current;
-    AllocatorCounts peak; ///< each of its own moment
+    AllocatorCounts peak;               ///< each of its own moment
     std::int64_t deviceAllocations = 0; ///< cudaMalloc, or mappings of expandable segments
     std::int64_t deviceFrees = 0;
     std::int64_t retries = 0; ///< the cache was emptied because the driver refused
@@ -119,10 +119,7 @@ private:
     BlockIndex handOut(BlockIndex index, const Request& request, std::int64_t bytes);
     std::int64_t merge(BlockIndex into, BlockIndex other);
     Result<void> adopt(const AllocatorSegment& segment);
-    bool isOversize(std::int64_t size) const
-    {
-        return m_options.maxSplit && size >= *m_options.maxSplit;
-    }
+    bool isOversize(std::int64_t size) const { return m_options.maxSplit && size >= *m_options.maxSplit; }
 
     // allocator_driver.cpp: what passes between the cache and the driver
     BlockIndex newSegment(const Request& request, bool isRetry);

@@ -14,10 +14,10 @@ namespace memscape {
 using BlockIndex = std::uint32_t;
 
 enum class BlockState : std::uint8_t {
-    Unused, ///< this slot of the array is free
-    Free, ///< cached: mapped, in a pool
-    Active, ///< given to the program
-    Pending, ///< freed by the program, another stream still uses it
+    Unused,   ///< this slot of the array is free
+    Free,     ///< cached: mapped, in a pool
+    Active,   ///< given to the program
+    Pending,  ///< freed by the program, another stream still uses it
     Unmapped, ///< address space of an expandable segment
 };
 
@@ -27,7 +27,7 @@ struct AllocatorBlock
     std::int64_t size = 0;
     std::int64_t requested = 0;
     std::uint64_t idleSince = 0; ///< the pool's count of searches when it became free
-    BlockIndex previous = 0; ///< neighbours in the same segment
+    BlockIndex previous = 0;     ///< neighbours in the same segment
     BlockIndex next = 0;
     std::uint16_t stream = 0;
     bool isSmall = false; ///< which pool
@@ -111,9 +111,8 @@ public:
     }
     Position previous(Position position) const
     {
-        return position.offset > 0
-            ? Position{position.chunk, position.offset - 1}
-            : Position{position.chunk - 1, m_chunks[position.chunk - 1].size() - 1};
+        return position.offset > 0 ? Position{position.chunk, position.offset - 1}
+                                   : Position{position.chunk - 1, m_chunks[position.chunk - 1].size() - 1};
     }
     const Key& operator[](Position position) const { return m_chunks[position.chunk][position.offset]; }
     /// All of them, in order.

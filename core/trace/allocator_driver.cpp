@@ -7,8 +7,7 @@ namespace memscape {
 
 bool CachingAllocator::driverHas(std::int64_t bytes) const
 {
-    return !m_options.deviceLimit
-        || bytes <= *m_options.deviceLimit - m_statistics.current.reserved;
+    return !m_options.deviceLimit || bytes <= *m_options.deviceLimit - m_statistics.current.reserved;
 }
 
 BlockIndex CachingAllocator::newSegment(const Request& request, bool isRetry)
@@ -111,17 +110,14 @@ bool CachingAllocator::collectsGarbage() const
 /// below the threshold or none is left.
 void CachingAllocator::collectGarbage()
 {
-    const auto threshold =
-        std::int64_t(m_options.garbageCollectionThreshold * double(*m_options.fractionLimit));
+    const auto threshold = std::int64_t(m_options.garbageCollectionThreshold * double(*m_options.fractionLimit));
     if (m_statistics.current.reserved <= threshold)
         return;
     const std::int64_t target = m_statistics.current.reserved - threshold;
     Pool& large = pool(false);
     std::vector<BlockIndex> candidates;
     double totalAge = 0;
-    const auto age = [&](BlockIndex index) {
-        return double(large.searches - m_blocks[index].idleSince);
-    };
+    const auto age = [&](BlockIndex index) { return double(large.searches - m_blocks[index].idleSince); };
     for (const auto& key : large.free.keys())
         if (!m_blocks[key.block].isSplit()) {
             candidates.push_back(key.block);

@@ -18,8 +18,7 @@ std::uint64_t pageOf(const AllocatorBlock& block)
 /// 64 TiB, so that its addresses do not run out.
 std::uint64_t addressSpace(const AllocatorOptions& options)
 {
-    const std::uint64_t memory =
-        options.deviceLimit ? std::uint64_t(*options.deviceLimit) : 1ull << 46;
+    const std::uint64_t memory = options.deviceLimit ? std::uint64_t(*options.deviceLimit) : 1ull << 46;
     return memory + memory / 8;
 }
 
@@ -40,8 +39,8 @@ BlockIndex CachingAllocator::findExpandable(const Request& request)
         return room >= request.rounded;
     };
     auto& unmapped = pool(request.isSmall).unmapped;
-    for (auto at = unmapped.lowerBound(request.stream, 0);
-         !unmapped.isEnd(at) && unmapped[at].stream == request.stream; at = unmapped.next(at)) {
+    for (auto at = unmapped.lowerBound(request.stream, 0); !unmapped.isEnd(at) && unmapped[at].stream == request.stream;
+         at = unmapped.next(at)) {
         BlockIndex candidate = unmapped[at].block;
         const BlockIndex before = m_blocks[candidate].previous;
         if (before && m_blocks[before].isIdle())
@@ -69,8 +68,7 @@ BlockIndex CachingAllocator::expand(const Request& request)
     BlockIndex candidate = findExpandable(request);
     if (!candidate)
         return 0;
-    if (!m_blocks[candidate].isMapped()
-        && !map(candidate, std::min(m_blocks[candidate].size, request.rounded)))
+    if (!m_blocks[candidate].isMapped() && !map(candidate, std::min(m_blocks[candidate].size, request.rounded)))
         return 0;
     while (m_blocks[candidate].size < request.rounded) { // free -> unmapped -> …
         const std::int64_t missing = request.rounded - m_blocks[candidate].size;

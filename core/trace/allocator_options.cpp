@@ -18,14 +18,13 @@ namespace {
 constexpr std::int64_t mebibyte = 1 << 20;
 constexpr double mostMebibytes = double(std::numeric_limits<std::int64_t>::max() / mebibyte / 2);
 
-Result<std::int64_t> wholeNumber(std::string_view key, std::string_view text, double least,
-                                 double most)
+Result<std::int64_t> wholeNumber(std::string_view key, std::string_view text, double least, double most)
 {
     const auto number = parseNumber(trimmed(text));
     if (!number || *number < least || *number > most || *number != std::trunc(*number))
-        return fail("allocator.value",
-                    fmt::format("{}: expected a whole number from {:.0f}, found \"{}\"", key, least,
-                                quotedForMessage(text)));
+        return fail(
+            "allocator.value",
+            fmt::format("{}: expected a whole number from {:.0f}, found \"{}\"", key, least, quotedForMessage(text)));
     return std::int64_t(*number);
 }
 
@@ -33,9 +32,8 @@ Result<bool> trueOrFalse(std::string_view key, std::string_view text)
 {
     if (text == "True" || text == "False")
         return text == "True";
-    return fail(
-        "allocator.value",
-        fmt::format("{}: expected True or False, found \"{}\"", key, quotedForMessage(text)));
+    return fail("allocator.value",
+                fmt::format("{}: expected True or False, found \"{}\"", key, quotedForMessage(text)));
 }
 
 /// "256:1,512:2,>:8": sizes in MiB that are powers of two. What lies before the first key takes its
@@ -54,8 +52,7 @@ Result<void> readDivisionList(std::string_view list, AllocatorOptions& options)
                                     quotedForMessage(entry)));
         MEMSCAPE_TRY(value, wholeNumber("roundup_power2_divisions", pair[1], 0, 1 << 20));
         if (value != 0 && !std::has_single_bit(std::uint64_t(value)))
-            return fail("allocator.value",
-                        "roundup_power2_divisions: divisions must be a power of two");
+            return fail("allocator.value", "roundup_power2_divisions: divisions must be a power of two");
         if (trimmed(pair[0]) == ">") {
             std::fill(divisions.begin() + std::ptrdiff_t(last), divisions.end(), value);
             continue;
@@ -76,14 +73,12 @@ Result<void> readDivisions(std::string_view text, AllocatorOptions& options)
 {
     if (text.starts_with('[')) {
         if (!text.ends_with(']'))
-            return fail("allocator.value",
-                        "roundup_power2_divisions: the list has no closing bracket");
+            return fail("allocator.value", "roundup_power2_divisions: the list has no closing bracket");
         return readDivisionList(text.substr(1, text.size() - 2), options);
     }
     MEMSCAPE_TRY(value, wholeNumber("roundup_power2_divisions", text, 0, 1 << 20));
     if (value != 0 && !std::has_single_bit(std::uint64_t(value)))
-        return fail("allocator.value",
-                    "roundup_power2_divisions: divisions must be a power of two");
+        return fail("allocator.value", "roundup_power2_divisions: divisions must be a power of two");
     options.powerOf2Divisions.fill(value);
     return {};
 }
@@ -93,10 +88,9 @@ Result<void> readOption(std::string_view key, std::string_view value, AllocatorO
     static const std::vector<std::string> known{
         "max_split_size_mb",   "max_non_split_rounding_mb",    "roundup_power2_divisions",
         "expandable_segments", "garbage_collection_threshold", "backend"};
-    static const std::vector<std::string> ignored{
-        "release_lock_on_cudamalloc",  "pinned_use_cuda_host_register",
-        "pinned_num_register_threads", "pinned_use_background_threads",
-        "per_process_memory_fraction", "graph_capture_record_stream_reuse"};
+    static const std::vector<std::string> ignored{"release_lock_on_cudamalloc",  "pinned_use_cuda_host_register",
+                                                  "pinned_num_register_threads", "pinned_use_background_threads",
+                                                  "per_process_memory_fraction", "graph_capture_record_stream_reuse"};
     if (key == "max_split_size_mb") {
         MEMSCAPE_TRY(size, wholeNumber(key, value, 20, mostMebibytes));
         options.maxSplit = size * mebibyte;
@@ -111,8 +105,7 @@ Result<void> readOption(std::string_view key, std::string_view value, AllocatorO
     } else if (key == "garbage_collection_threshold") {
         const auto share = parseNumber(value);
         if (!share || *share <= 0 || *share >= 1)
-            return fail("allocator.value",
-                        "garbage_collection_threshold: expected a number between 0 and 1");
+            return fail("allocator.value", "garbage_collection_threshold: expected a number between 0 and 1");
         options.garbageCollectionThreshold = *share;
     } else if (key == "backend") {
         if (value != "native")
@@ -121,8 +114,7 @@ Result<void> readOption(std::string_view key, std::string_view value, AllocatorO
                                     "that is replayed here",
                                     quotedForMessage(value)));
     } else if (std::find(ignored.begin(), ignored.end(), key) == ignored.end()) {
-        return fail("allocator.option",
-                    fmt::format("no allocator option is called \"{}\"", quotedForMessage(key)),
+        return fail("allocator.option", fmt::format("no allocator option is called \"{}\"", quotedForMessage(key)),
                     didYouMean(key, known));
     }
     return {};
@@ -158,8 +150,7 @@ std::int64_t roundedRequest(std::int64_t bytes, const AllocatorOptions& options)
     if (divisions > 1 && bytes > smallestBlock * divisions) {
         if (std::has_single_bit(size))
             return bytes;
-        const std::int64_t step =
-            std::int64_t(std::bit_floor(size) / std::bit_floor(std::uint64_t(divisions)));
+        const std::int64_t step = std::int64_t(std::bit_floor(size) / std::bit_floor(std::uint64_t(divisions)));
         return (bytes + step - 1) / step * step;
     }
     return (bytes + smallestBlock - 1) / smallestBlock * smallestBlock;

@@ -13,9 +13,9 @@
 
 namespace memscape {
 
-constexpr std::int64_t smallestBlock = 512; ///< every block is a multiple of it
-constexpr std::int64_t smallLimit = 1 << 20; ///< requests up to here use the small pool
-constexpr std::int64_t smallSegment = 2 << 20; ///< what the small pool takes from the driver
+constexpr std::int64_t smallestBlock = 512;     ///< every block is a multiple of it
+constexpr std::int64_t smallLimit = 1 << 20;    ///< requests up to here use the small pool
+constexpr std::int64_t smallSegment = 2 << 20;  ///< what the small pool takes from the driver
 constexpr std::int64_t largeSegment = 20 << 20; ///< for requests of 1 to 10 MiB
 constexpr std::int64_t largeRequest = 10 << 20; ///< from here on a request has its own segment…
 constexpr std::int64_t largeRounding = 2 << 20; ///< … rounded up to a multiple of this

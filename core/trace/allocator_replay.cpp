@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A repetition is replayed until the allocator is where it was after an earlier time: free blocks at the same addresses,
-// and the blocks that the next time frees. What follows is what followed then, so it is skipped.
+// A repetition is replayed until the allocator is where it was after an earlier time: free blocks at the same
+// addresses, and the blocks that the next time frees. What follows is what followed then, so it is skipped.
 #include "core/trace/allocator_replay.h"
 
 #include <algorithm>
@@ -61,8 +61,8 @@ bool Replayer::run(std::size_t first, std::size_t last)
         } else if (const BlockIndex block = m_allocator.allocate(event.bytes, event.stream)) {
             m_served[event.block] = block;
         } else {
-            m_replay.outOfMemory = OutOfMemory{m_moment, event.bytes, m_allocator.refusedBytes(),
-                                               m_allocator.statistics().current};
+            m_replay.outOfMemory =
+                OutOfMemory{m_moment, event.bytes, m_allocator.refusedBytes(), m_allocator.statistics().current};
             return false;
         }
         while (m_replay.moments.size() < m_moments.size() && m_moments[m_replay.moments.size()] <= m_moment)
@@ -85,8 +85,8 @@ Replayer::State Replayer::state() const
     return state;
 }
 
-/// Of the times that are left, those that must be replayed: none of a whole cycle of states. Each state is compared with
-/// one earlier state, which is replaced after 1, 2, 4, 8 … times (Brent 1980): a cycle is found however long the
+/// Of the times that are left, those that must be replayed: none of a whole cycle of states. Each state is compared
+/// with one earlier state, which is replaced after 1, 2, 4, 8 … times (Brent 1980): a cycle is found however long the
 /// allocator takes to come to rest, and two states are kept.
 std::size_t Replayer::timesLeft(std::size_t left)
 {

@@ -14,9 +14,9 @@ namespace memscape {
 /// raises OutOfMemoryError. Nothing is replayed after it.
 struct OutOfMemory
 {
-    std::size_t event = 0; ///< the moment
-    std::int64_t wanted = 0; ///< bytes of the tensor
-    std::int64_t segment = 0; ///< what the driver was asked for
+    std::size_t event = 0;       ///< the moment
+    std::int64_t wanted = 0;     ///< bytes of the tensor
+    std::int64_t segment = 0;    ///< what the driver was asked for
     AllocatorCounts before = {}; ///< of the allocator when it gave up
 };
 

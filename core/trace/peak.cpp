@@ -31,14 +31,10 @@ template <typename Counts> std::optional<Moment> highest(const Trace& trace, Cou
 std::string label(const Trace& trace, const Event& event, Grouping grouping)
 {
     switch (grouping) {
-    case Grouping::Category:
-        return std::string(categoryText(event.category));
-    case Grouping::Name:
-        return trace.names()[event.name];
-    case Grouping::Module:
-        return trace.modules()[event.module];
-    case Grouping::ModuleKind:
-        return moduleKind(trace.modules()[event.module]);
+    case Grouping::Category: return std::string(categoryText(event.category));
+    case Grouping::Name: return trace.names()[event.name];
+    case Grouping::Module: return trace.modules()[event.module];
+    case Grouping::ModuleKind: return moduleKind(trace.modules()[event.module]);
     }
     return {};
 }
@@ -91,8 +87,7 @@ std::vector<BlockId> liveAt(const Trace& trace, std::size_t moment)
     return blocks;
 }
 
-std::vector<LiveGroup> groupBlocks(const Trace& trace, const std::vector<BlockId>& blocks,
-                                   Grouping grouping)
+std::vector<LiveGroup> groupBlocks(const Trace& trace, const std::vector<BlockId>& blocks, Grouping grouping)
 {
     std::unordered_map<std::uint32_t, std::size_t> groupOfId;
     std::unordered_map<std::string, std::size_t> groupOfLabel;

@@ -34,8 +34,8 @@ std::vector<BlockId> liveAt(const Trace& trace, std::size_t moment);
 
 enum class Grouping {
     Category,
-    Name, ///< "softmax", over all modules
-    Module, ///< "transformer.h.3.mlp"
+    Name,      ///< "softmax", over all modules
+    Module,    ///< "transformer.h.3.mlp"
     ModuleKind ///< modules whose paths differ in numbers only: "transformer.h.*.mlp"
 };
 
@@ -50,15 +50,14 @@ struct LiveGroup
 };
 
 /// Blocks summed by what they have in common, largest first (then by label).
-std::vector<LiveGroup> groupBlocks(const Trace& trace, const std::vector<BlockId>& blocks,
-                                   Grouping grouping);
+std::vector<LiveGroup> groupBlocks(const Trace& trace, const std::vector<BlockId>& blocks, Grouping grouping);
 
 /// The allocation that a device of `capacity` bytes can't give, and what it held before.
 struct Misfit
 {
     std::size_t event = 0;
     std::int64_t wanted = 0; ///< bytes of the allocation
-    std::int64_t held = 0; ///< live bytes before it
+    std::int64_t held = 0;   ///< live bytes before it
 };
 std::optional<Misfit> firstMisfit(const Trace& trace, std::int64_t capacity);
 

@@ -16,8 +16,7 @@ public:
         : m_trace(trace)
         , m_repetition(trace.repetition())
         , m_end(m_repetition.first + m_repetition.times * m_repetition.length())
-    {
-    }
+    { }
     /// The next event's moment; must not be called behind the last one.
     const Moment& next()
     {

@@ -10,16 +10,15 @@ namespace memscape {
 std::string_view categoryText(Category category)
 {
     static constexpr std::array<std::string_view, categoryCount> texts{
-        "weights",     "master weights", "gradients",     "optimizer state",
-        "activations", "temporary",      "communication", "key-value cache",
-        "workspace",   "input",          "unknown"};
+        "weights",       "master weights",  "gradients", "optimizer state", "activations", "temporary",
+        "communication", "key-value cache", "workspace", "input",           "unknown"};
     return texts[std::size_t(category)];
 }
 
 std::string_view phaseText(Phase phase)
 {
-    static constexpr std::array<std::string_view, phaseCount> texts{"setup", "forward", "backward",
-                                                                    "optimizer", "zero_grad"};
+    static constexpr std::array<std::string_view, phaseCount> texts{"setup", "forward", "backward", "optimizer",
+                                                                    "zero_grad"};
     return texts[std::size_t(phase)];
 }
 
@@ -35,8 +34,7 @@ Trace::Trace(std::shared_ptr<NameTable> modules)
     : m_allocations(1, 0) // noBlock
     , m_live(1, false)
     , m_modules(std::move(modules))
-{
-}
+{ }
 
 void Trace::enter(Phase phase, std::uint16_t microBatch)
 {
@@ -102,8 +100,7 @@ void Trace::add(const Event& event)
     peak = std::max(peak, m_liveBytes);
 }
 
-BlockId Trace::allocate(std::int64_t bytes, Category category, NameId name, ModuleId module,
-                        std::uint16_t stream)
+BlockId Trace::allocate(std::int64_t bytes, Category category, NameId name, ModuleId module, std::uint16_t stream)
 {
     assert(bytes >= 0);
     if (bytes == 0)
@@ -131,8 +128,7 @@ void Trace::free(BlockId block)
 Result<void> Trace::check() const
 {
     if (m_overflow)
-        return fail("trace.overflow", "the step holds more than 8 EiB at once",
-                    "make the model or the batch smaller");
+        return fail("trace.overflow", "the step holds more than 8 EiB at once", "make the model or the batch smaller");
     return {};
 }
 

@@ -28,17 +28,17 @@ namespace memscape {
 
 /// What a block of memory is for: the colours of every plot of memory.
 enum class Category : std::uint8_t {
-    Weights, ///< parameters and buffers, in the precision that the forward pass reads
-    MasterWeights, ///< the fp32 copy that mixed precision updates
-    Gradients, ///< of parameters
+    Weights,        ///< parameters and buffers, in the precision that the forward pass reads
+    MasterWeights,  ///< the fp32 copy that mixed precision updates
+    Gradients,      ///< of parameters
     OptimizerState, ///< moments, factors, quantization constants
-    Activations, ///< forward results, saved for backward or still in a variable
-    Temporary, ///< dies in the operation, or in the backward or optimizer step, that made it
-    Communication, ///< gathered weights, reduce buckets
-    KeyValueCache, ///< inference
-    Workspace, ///< cuBLAS, cuDNN
-    Input, ///< the batch and its targets
-    Unknown, ///< recorded runs only
+    Activations,    ///< forward results, saved for backward or still in a variable
+    Temporary,      ///< dies in the operation, or in the backward or optimizer step, that made it
+    Communication,  ///< gathered weights, reduce buckets
+    KeyValueCache,  ///< inference
+    Workspace,      ///< cuBLAS, cuDNN
+    Input,          ///< the batch and its targets
+    Unknown,        ///< recorded runs only
 };
 constexpr std::size_t categoryCount = std::size_t(Category::Unknown) + 1;
 std::string_view categoryText(Category category); ///< "weights", "optimizer state", …
@@ -47,8 +47,8 @@ enum class Phase : std::uint8_t { Setup, Forward, Backward, Optimizer, ZeroGrad 
 constexpr std::size_t phaseCount = std::size_t(Phase::ZeroGrad) + 1;
 std::string_view phaseText(Phase phase); ///< "setup", "forward", "backward", "optimizer", …
 
-using BlockId = std::uint32_t; ///< one allocation; never reused
-using NameId = std::uint32_t; ///< what the tensor is within its module: "weight", "softmax"
+using BlockId = std::uint32_t;  ///< one allocation; never reused
+using NameId = std::uint32_t;   ///< what the tensor is within its module: "weight", "softmax"
 using ModuleId = std::uint32_t; ///< index of Trace::modules(), 0 is the whole network
 constexpr BlockId noBlock = 0;
 
@@ -116,7 +116,7 @@ public:
     /// Ends a live block; noBlock is ignored. Freeing twice is our bug.
     void free(BlockId block);
 
-    NameId name(std::string_view text); ///< interned: the same text gives the same id
+    NameId name(std::string_view text);     ///< interned: the same text gives the same id
     ModuleId module(std::string_view path); ///< interned: "transformer.h.3.mlp"
     void reserve(std::size_t events);
     /// The events from `first` on happen `times` times, at least once; they have just been written a second time in a
@@ -156,7 +156,7 @@ private:
 
     std::vector<Event> m_events;
     std::vector<std::uint32_t> m_allocations; ///< block -> index of its event
-    std::vector<bool> m_live; ///< block -> allocated and not freed
+    std::vector<bool> m_live;                 ///< block -> allocated and not freed
     NameTable m_names;
     std::shared_ptr<NameTable> m_modules;
     std::array<std::int64_t, phaseCount> m_phasePeaks{};

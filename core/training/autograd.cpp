@@ -21,7 +21,10 @@ Category categoryOf(Role role)
     }
 }
 
-bool existsBeforeTheStep(Role role) { return categoryOf(role) != Category::Activations; }
+bool existsBeforeTheStep(Role role)
+{
+    return categoryOf(role) != Category::Activations;
+}
 
 /// The ids of a parameter's name and of its gradient's. A network of 50,000 parameters calls them "weight" and "bias".
 class ParameterNames
@@ -29,8 +32,7 @@ class ParameterNames
 public:
     explicit ParameterNames(Trace& trace)
         : m_trace(trace)
-    {
-    }
+    { }
     std::pair<NameId, NameId> of(const std::string& name)
     {
         for (const auto& [known, ids] : m_recent)
@@ -50,8 +52,8 @@ private:
 
 } // namespace
 
-Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, const EagerRules& rules,
-                   Trace& trace, std::vector<ModuleId> moduleIds, ParameterPlacement placement)
+Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, const EagerRules& rules, Trace& trace,
+                   std::vector<ModuleId> moduleIds, ParameterPlacement placement)
     : m_graph(graph)
     , m_rules(rules)
     , m_placement(std::move(placement))
@@ -107,9 +109,8 @@ void Autograd::allocatePlaced(Trace& trace, const std::vector<NameId>& names)
     for (StorageId id = 0; id < m_graph.storages.size(); ++id) {
         const Storage& storage = m_graph.storages[id];
         if (existsBeforeTheStep(storage.role))
-            m_bound[id] = m_live.allocate(bytes[id] < 0 ? storage.bytes : bytes[id],
-                                          categoryOf(storage.role), names[id],
-                                          m_moduleIds[storage.module]);
+            m_bound[id] = m_live.allocate(bytes[id] < 0 ? storage.bytes : bytes[id], categoryOf(storage.role),
+                                          names[id], m_moduleIds[storage.module]);
     }
     if (!m_placement.gathered.empty() || m_placement.reducesLayers)
         m_units.emplace(m_graph, m_placement.gathered, trace, m_moduleIds);
@@ -143,9 +144,8 @@ void Autograd::run(const Operator& op, bool saves)
         const StorageId storage = m_graph.tensors[outputs[i]].storage;
         const bool isView = storage == m_graph.tensors[m_graph.operands[op.first]].storage;
         if (op.inputs == 0 || !isView) {
-            m_bound[storage]
-                = m_live.allocate(m_graph.storages[storage].bytes, Category::Activations,
-                                  m_forwardNames[std::size_t(op.kind)], m_moduleIds[op.module]);
+            m_bound[storage] = m_live.allocate(m_graph.storages[storage].bytes, Category::Activations,
+                                               m_forwardNames[std::size_t(op.kind)], m_moduleIds[op.module]);
             made[std::min<std::size_t>(i, 3)] = m_bound[storage];
         }
         if (i == 0 || isSplit)

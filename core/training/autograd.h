@@ -35,8 +35,8 @@ class Autograd
 public:
     /// Writes the allocations of parameters, buffers and the batch, as they are placed. The graph
     /// and the trace must outlive this. `moduleIds` are the trace's, beside Graph::modules.
-    Autograd(const Graph& graph, const CheckpointPlan& checkpointing, const EagerRules& rules,
-             Trace& trace, std::vector<ModuleId> moduleIds, ParameterPlacement placement = {});
+    Autograd(const Graph& graph, const CheckpointPlan& checkpointing, const EagerRules& rules, Trace& trace,
+             std::vector<ModuleId> moduleIds, ParameterPlacement placement = {});
 
     /// B that the first product of a forward pass allocates behind its result, and the first of a
     /// backward pass, which runs on another thread, once more; both stay.
@@ -123,7 +123,7 @@ private:
     Gradient elementwise(const Gradient& given, TensorId other);
     /// `count` temporaries of the size of the result, all alive until it exists.
     Gradient elementwiseAfter(int count, const Gradient& given, TensorId other);
-    Gradient remade(TensorId operand); ///< of a product; nothing where it was packed
+    Gradient remade(TensorId operand);                    ///< of a product; nothing where it was packed
     void reshape(Gradient& gradient, const Shape& shape); ///< a copy where no view exists
     void drop(Gradient& gradient);
 
@@ -135,21 +135,21 @@ private:
     Trace& m_trace;
     LiveStorages m_live;
 
-    std::vector<LiveId> m_bound;        ///< storage of the graph -> now
-    std::vector<LiveId> m_saved;        ///< beside Graph::operands: what a node has packed
+    std::vector<LiveId> m_bound;         ///< storage of the graph -> now
+    std::vector<LiveId> m_saved;         ///< beside Graph::operands: what a node has packed
     std::vector<std::uint8_t> m_isNamed; ///< by tensor
-    std::vector<std::uint32_t> m_slot;  ///< by tensor: its gradient in m_gradients, 0 is none
+    std::vector<std::uint32_t> m_slot;   ///< by tensor: its gradient in m_gradients, 0 is none
     std::vector<Gradient> m_gradients;
     std::vector<std::uint32_t> m_freeSlots;
-    std::vector<std::uint32_t> m_uses;  ///< by tensor: nodes that hand it a gradient
-    std::vector<std::uint8_t> m_isLeaf; ///< by tensor: no operator made it
-    std::vector<std::uint32_t> m_pending; ///< the same, still to come
-    std::vector<LiveId> m_parameterGradient; ///< by tensor: `.grad`
+    std::vector<std::uint32_t> m_uses;        ///< by tensor: nodes that hand it a gradient
+    std::vector<std::uint8_t> m_isLeaf;       ///< by tensor: no operator made it
+    std::vector<std::uint32_t> m_pending;     ///< the same, still to come
+    std::vector<LiveId> m_parameterGradient;  ///< by tensor: `.grad`
     std::vector<std::int64_t> m_keptGradient; ///< by tensor: B after reduction, −1: as it is
     std::vector<std::pair<TensorId, Gradient>> m_unreduced;
     std::optional<LayerUnits> m_units;
     std::vector<LiveId> m_segmentInputs;
-    std::vector<LiveId> m_firstInput; ///< index into it, by segment
+    std::vector<LiveId> m_firstInput;              ///< index into it, by segment
     std::array<Gradient, gradientLimit> m_results; ///< of the running node, beside its inputs
     /// What checkpoint's hook unpacks is the node's alone and dies when its formula is done, before
     /// broadcast gradients are summed.

@@ -88,8 +88,7 @@ void Autograd::replay(const Segment& segment)
     const std::uint32_t end = m_isReentrant ? segment.last : segment.trigger;
     for (std::uint32_t i = segment.first; i < end; ++i) {
         const Operator& op = m_graph.operators[i];
-        const bool isOutside = op.kind == OperatorKind::Release
-            && m_graph.operands[op.first] < segment.firstTensor;
+        const bool isOutside = op.kind == OperatorKind::Release && m_graph.operands[op.first] < segment.firstTensor;
         if (!isOutside)
             run(op, true);
     }
@@ -187,8 +186,7 @@ void Autograd::validate(TensorId tensor, Gradient& gradient)
     }
     if (gradient.dtype != wanted.dtype) {
         const Layout* const like = &gradient.layout;
-        Gradient converted = freshFor(
-            tensor, elementwiseLayout(gradient.layout.shape, {&like, 1}), wanted.dtype);
+        Gradient converted = freshFor(tensor, elementwiseLayout(gradient.layout.shape, {&like, 1}), wanted.dtype);
         drop(gradient);
         gradient = converted;
     }
@@ -215,8 +213,8 @@ void Autograd::deliver(TensorId tensor, Gradient gradient)
 
 void Autograd::accumulate(TensorId tensor, Gradient& sum, Gradient gradient)
 {
-    const bool inPlace = m_rules.accumulatesInPlace && m_live.references(sum.live) == 1
-        && !sum.isView && sum.layout.isDense();
+    const bool inPlace =
+        m_rules.accumulatesInPlace && m_live.references(sum.live) == 1 && !sum.isView && sum.layout.isDense();
     if (inPlace) {
         drop(gradient);
         return;

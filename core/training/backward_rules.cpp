@@ -80,10 +80,8 @@ Autograd::Gradient Autograd::elementwise(const Gradient& given, TensorId other)
     const DType dtype = m_graph.tensors[other].dtype;
     const std::array<const Layout*, 2> like{&given.layout, &factor};
     const auto shape = Shape::broadcast(given.layout.shape, factor.shape);
-    const bool isWider = factor.rank() > 0 && isFloating(dtype)
-        && elementBytes(dtype) > elementBytes(given.dtype);
-    return fresh(elementwiseLayout(shape ? *shape : given.layout.shape, like),
-                 isWider ? dtype : given.dtype);
+    const bool isWider = factor.rank() > 0 && isFloating(dtype) && elementBytes(dtype) > elementBytes(given.dtype);
+    return fresh(elementwiseLayout(shape ? *shape : given.layout.shape, like), isWider ? dtype : given.dtype);
 }
 
 Autograd::Gradient Autograd::elementwiseAfter(int count, const Gradient& given, TensorId other)
@@ -124,8 +122,7 @@ void Autograd::applyRule(const Operator& op, Gradient& given)
     // Lookups, pooling and losses: one gradient of the whole input.
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (wants(inputs[i]))
-            m_results[i] = freshFor(inputs[i], Layout(layoutOf(inputs[i]).shape),
-                                    m_graph.tensors[inputs[i]].dtype);
+            m_results[i] = freshFor(inputs[i], Layout(layoutOf(inputs[i]).shape), m_graph.tensors[inputs[i]].dtype);
     }
 }
 
@@ -151,13 +148,10 @@ bool Autograd::viewBackward(const Operator& op, const Gradient& given)
     case Kind::Clone:
     case Kind::Shift: result = alias(given); return true;
     case Kind::Narrow:
-    case Kind::Select:
-        result = freshFor(input, Layout(layoutOf(input).shape), given.dtype);
-        return true;
+    case Kind::Select: result = freshFor(input, Layout(layoutOf(input).shape), given.dtype); return true;
     case Kind::Cast: {
         const Layout* const like = &given.layout;
-        result = freshFor(input, elementwiseLayout(given.layout.shape, {&like, 1}),
-                          m_graph.tensors[input].dtype);
+        result = freshFor(input, elementwiseLayout(given.layout.shape, {&like, 1}), m_graph.tensors[input].dtype);
         return true;
     }
     case Kind::Cat:
@@ -167,9 +161,9 @@ bool Autograd::viewBackward(const Operator& op, const Gradient& given)
         for (std::size_t i = 0; i < inputs.size(); ++i) {
             if (!wants(inputs[i]))
                 continue;
-            m_results[i] = viewOf(given, op.kind == Kind::Stack
-                                      ? given.layout.selected(at)
-                                      : given.layout.narrowed(at, layoutOf(inputs[i])[at]));
+            m_results[i] = viewOf(given,
+                                  op.kind == Kind::Stack ? given.layout.selected(at)
+                                                         : given.layout.narrowed(at, layoutOf(inputs[i])[at]));
         }
         return true;
     }
@@ -181,9 +175,8 @@ bool Autograd::viewBackward(const Operator& op, const Gradient& given)
             spread = spread.unsqueezed(int(op.attribute));
         spread = spread.expanded(whole.shape);
         const Layout* const like = &spread;
-        result = op.kind == Kind::Sum
-            ? viewOf(given, spread)
-            : freshFor(input, elementwiseLayout(whole.shape, {&like, 1}), given.dtype);
+        result = op.kind == Kind::Sum ? viewOf(given, spread)
+                                      : freshFor(input, elementwiseLayout(whole.shape, {&like, 1}), given.dtype);
         return true;
     }
     default: return false;
@@ -218,13 +211,12 @@ bool Autograd::binaryBackward(const Operator& op, const Gradient& given)
     const bool isProduct = op.kind == Kind::Multiply || op.kind == Kind::Divide;
     // "other" comes before "self" in the generated code of products, after it in sums.
     if (isProduct && wants(inputs[1]))
-        m_results[1] = op.kind == Kind::Multiply ? elementwise(given, inputs[0])
-                                                 : elementwiseAfter(3, given, inputs[0]);
+        m_results[1] =
+            op.kind == Kind::Multiply ? elementwise(given, inputs[0]) : elementwiseAfter(3, given, inputs[0]);
     if (wants(inputs[0]))
         m_results[0] = isProduct ? elementwise(given, inputs[1]) : alias(given);
     if (!isProduct && wants(inputs[1]))
-        m_results[1] = op.kind == Kind::Add ? alias(given)
-                                            : elementwise(given, m_graph.outputs(op)[0]);
+        m_results[1] = op.kind == Kind::Add ? alias(given) : elementwise(given, m_graph.outputs(op)[0]);
     return true;
 }
 

@@ -16,8 +16,7 @@ public:
         : m_problem(inputs, outputs)
         , m_begin(m_problem.loss())
         , m_target(target)
-    {
-    }
+    { }
     double loss() const override { return m_problem.loss(); }
     double noiseScale() const override { return m_problem.simpleNoise(); }
     double remaining() const override { return (loss() - m_target) / std::max(1e-300, m_begin - m_target); }
@@ -39,8 +38,7 @@ public:
         : m_law(law)
         , m_sequence(sequence)
         , m_end(law.toLoss(target).value_or(BatchHyperbola{1e300, 0}).fewestSteps)
-    {
-    }
+    { }
     double loss() const override { return m_law.loss(m_done); }
     double noiseScale() const override { return m_law.noiseTokens(loss()) / m_sequence; }
     double remaining() const override { return 1 - (m_done - begin) / std::max(1e-300, m_end - begin); }
@@ -65,8 +63,7 @@ public:
     SteadyCourse(double noiseScale, double fewestSteps)
         : m_noise(noiseScale)
         , m_all(fewestSteps)
-    {
-    }
+    { }
     double loss() const override { return std::numeric_limits<double>::quiet_NaN(); }
     double noiseScale() const override { return m_noise; }
     double remaining() const override { return 1 - m_done / m_all; }

@@ -24,9 +24,9 @@ class TrainingCourse
 {
 public:
     virtual ~TrainingCourse() = default;
-    virtual double loss() const = 0; ///< NaN where no law says it
+    virtual double loss() const = 0;       ///< NaN where no law says it
     virtual double noiseScale() const = 0; ///< examples
-    virtual double remaining() const = 0; ///< 1 at the start, 0 or less at the target
+    virtual double remaining() const = 0;  ///< 1 at the start, 0 or less at the target
     /// Takes steps at this batch and says how many: one, or so many that little changes.
     virtual double advance(double batch) = 0;
 };
@@ -43,9 +43,9 @@ enum class ScheduleKind { Constant, Linear, Adaptive };
 struct BatchSchedule
 {
     ScheduleKind kind = ScheduleKind::Constant;
-    double first = 1;     ///< B_0, examples
-    double growth = 0;    ///< α per step, of Linear
-    double smoothing = 1; ///< s in (0, 1], of Adaptive
+    double first = 1;              ///< B_0, examples
+    double growth = 0;             ///< α per step, of Linear
+    double smoothing = 1;          ///< s in (0, 1], of Adaptive
     double least = 1, most = 1e12; ///< clip, also of Linear
 
     /// The batch after `steps` more steps at `batch`, `taken` in all.

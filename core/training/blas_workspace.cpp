@@ -18,8 +18,7 @@ std::int64_t blasWorkspaceBytes(const Device& device)
         return isLatest ? 4 * large : large;
     }
     static constexpr std::array<std::string_view, 3> withLarge{"9.0", "10.0", "12.0"};
-    const bool isLarge
-        = std::find(withLarge.begin(), withLarge.end(), device.computeCapability) != withLarge.end();
+    const bool isLarge = std::find(withLarge.begin(), withLarge.end(), device.computeCapability) != withLarge.end();
     return isLarge ? large : (2 * 4096 + 8 * 16) * kibibyte;
 }
 

@@ -10,8 +10,8 @@ namespace {
 struct Payload
 {
     double gradients = 0; ///< B of the trained parameters' gradients
-    double updated = 0; ///< B of the trained parameters' weights
-    double weights = 0; ///< B of all weights
+    double updated = 0;   ///< B of the trained parameters' weights
+    double weights = 0;   ///< B of all weights
 };
 
 Payload payloadOf(const std::vector<ParameterTensor>& parameters, const Plan& plan)
@@ -31,13 +31,10 @@ double Collective::sentBytes() const
 {
     const double ring = double(degree - 1) / degree;
     switch (kind) {
-    case CollectiveKind::AllReduce:
-        return 2 * ring * payload * count;
+    case CollectiveKind::AllReduce: return 2 * ring * payload * count;
     case CollectiveKind::ReduceScatter:
-    case CollectiveKind::AllGather:
-        return ring * payload * count;
-    case CollectiveKind::HostCopy:
-        return payload * count;
+    case CollectiveKind::AllGather: return ring * payload * count;
+    case CollectiveKind::HostCopy: return payload * count;
     }
     return 0;
 }
@@ -50,8 +47,7 @@ double sentBytes(const std::vector<Collective>& collectives)
     return sum;
 }
 
-std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTensor>& parameters,
-                                                  const Plan& plan)
+std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
     if (plan.dataParallel == 1)
         return {};
@@ -65,8 +61,7 @@ std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTen
         return {{"weights, forward", AllGather, payload.weights, 1, degree}};
     }
     switch (plan.zeroStage) {
-    case 0:
-        return {{"gradients", AllReduce, payload.gradients, 1, degree}};
+    case 0: return {{"gradients", AllReduce, payload.gradients, 1, degree}};
     case 1:
         return {{"gradients", ReduceScatter, payload.gradients, 1, degree},
                 {"updated weights", AllGather, payload.updated, 1, degree}};
@@ -80,8 +75,8 @@ std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTen
     }
 }
 
-std::vector<Collective> tensorParallelCommunication(double activationBytes, double layers,
-                                                    bool recomputesLayers, const Plan& plan)
+std::vector<Collective> tensorParallelCommunication(double activationBytes, double layers, bool recomputesLayers,
+                                                    const Plan& plan)
 {
     if (plan.tensorParallel == 1)
         return {};
@@ -93,31 +88,26 @@ std::vector<Collective> tensorParallelCommunication(double activationBytes, doub
     const int degree = plan.tensorParallel;
     if (!plan.sequenceParallel)
         return {{"activations", AllReduce, activationBytes, passes, degree}};
-    std::vector<Collective> collectives{
-        {"activations", ReduceScatter, activationBytes, passes, degree},
-        {"activations", AllGather, activationBytes, passes, degree}};
+    std::vector<Collective> collectives{{"activations", ReduceScatter, activationBytes, passes, degree},
+                                        {"activations", AllGather, activationBytes, passes, degree}};
     if (isTraining)
-        collectives.push_back(
-            {"inputs of backward", AllGather, activationBytes, 2 * layers * batches, degree});
+        collectives.push_back({"inputs of backward", AllGather, activationBytes, 2 * layers * batches, degree});
     return collectives;
 }
 
-std::vector<Collective> offloadCommunication(const std::vector<ParameterTensor>& parameters,
-                                             const Plan& plan)
+std::vector<Collective> offloadCommunication(const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
     if (plan.offload == Offload::None || plan.phase != StepPhase::Training)
         return {};
     using enum CollectiveKind;
     const Payload payload = payloadOf(parameters, plan);
     const double share = plan.zeroStage > 0 ? 1.0 / plan.dataParallel : 1;
-    std::vector<Collective> copies{
-        {"gradients to the host", HostCopy, payload.gradients * share,
-         plan.streamsGradients() ? double(plan.accumulation) : 1.0, 1}};
+    std::vector<Collective> copies{{"gradients to the host", HostCopy, payload.gradients * share,
+                                    plan.streamsGradients() ? double(plan.accumulation) : 1.0, 1}};
     if (plan.offload != Offload::Parameters)
         copies.push_back({"updated weights from the host", HostCopy, payload.updated * share, 1, 1});
     else
-        copies.push_back({"weights from the host", HostCopy, payload.weights * share,
-                          2.0 * plan.accumulation, 1});
+        copies.push_back({"weights from the host", HostCopy, payload.weights * share, 2.0 * plan.accumulation, 1});
     return copies;
 }
 

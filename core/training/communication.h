@@ -35,25 +35,23 @@ struct Collective
     std::string_view what; ///< "gradients", "weights", "activations", …
     CollectiveKind kind = CollectiveKind::AllReduce;
     double payload = 0; ///< B of the whole tensor, once
-    double count = 1; ///< times per step
-    int degree = 1; ///< devices that take part
+    double count = 1;   ///< times per step
+    int degree = 1;     ///< devices that take part
     /// B that one device sends in a step.
     double sentBytes() const;
 };
 double sentBytes(const std::vector<Collective>& collectives);
 
 /// Of data parallelism; empty for one replica.
-std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTensor>& parameters,
-                                                  const Plan& plan);
+std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTensor>& parameters, const Plan& plan);
 
 /// Of tensor and sequence parallelism in a transformer; `activationBytes` is s b h × bytes of an
 /// element, `recomputesLayers` says that backward runs each layer's forward again.
-std::vector<Collective> tensorParallelCommunication(double activationBytes, double layers,
-                                                    bool recomputesLayers, const Plan& plan);
+std::vector<Collective> tensorParallelCommunication(double activationBytes, double layers, bool recomputesLayers,
+                                                    const Plan& plan);
 
 /// Over the host link: gradients down, once a step or, when they are streamed, once a micro-batch;
 /// weights up for an optimizer on the host, twice per micro-batch when they live there too.
-std::vector<Collective> offloadCommunication(const std::vector<ParameterTensor>& parameters,
-                                             const Plan& plan);
+std::vector<Collective> offloadCommunication(const std::vector<ParameterTensor>& parameters, const Plan& plan);
 
 } // namespace memscape

@@ -35,7 +35,8 @@ Result<BatchHyperbola> LanguageLaw::toLoss(double loss) const
     if (!(left > 0))
         return fail("batch.target",
                     fmt::format("a loss of {} is never reached: the law's least for {} parameters is {}",
-                                numberText(loss), quantityText(parameters, Unit::One), quantityText(leastLoss(), Unit::One)),
+                                numberText(loss), quantityText(parameters, Unit::One),
+                                quantityText(leastLoss(), Unit::One)),
                     fmt::format("choose a target above {}, or a larger model",
                                 quantityText(leastLoss(), Unit::One, ByteStyle::Binary, 4)),
                     "target_loss");

@@ -18,8 +18,7 @@ public:
     explicit LiveStorages(Trace& trace)
         : m_trace(trace)
         , m_storages(1)
-    {
-    }
+    { }
 
     /// A new storage with one reference.
     LiveId allocate(std::int64_t bytes, Category category, NameId name, ModuleId module)

@@ -21,8 +21,7 @@ std::string_view moduleName(std::string_view name)
     return name.substr(0, std::min(name.rfind('.'), name.size()));
 }
 
-ParameterTensor adapter(const ParameterTensor& base, std::string_view part, std::int64_t rows,
-                        std::int64_t columns)
+ParameterTensor adapter(const ParameterTensor& base, std::string_view part, std::int64_t rows, std::int64_t columns)
 {
     return {fmt::format("{}.{}.weight", moduleName(base.name), part),
             {rows, columns},
@@ -46,8 +45,7 @@ bool hasAdapter(const ParameterTensor& parameter, const LoraPlan& lora)
     return std::find(lora.targets.begin(), lora.targets.end(), last) != lora.targets.end();
 }
 
-Result<std::vector<ParameterTensor>> withAdapters(const std::vector<ParameterTensor>& parameters,
-                                                  const LoraPlan& lora)
+Result<std::vector<ParameterTensor>> withAdapters(const std::vector<ParameterTensor>& parameters, const LoraPlan& lora)
 {
     std::vector<ParameterTensor> all;
     bool hasAny = false;
@@ -58,9 +56,9 @@ Result<std::vector<ParameterTensor>> withAdapters(const std::vector<ParameterTen
             continue;
         const std::int64_t out = parameter.shape[0], in = parameter.shape[1];
         if (lora.rank > std::min(in, out))
-            return fail("plan.range",
-                        fmt::format("rank {} exceeds the smaller side of {} ({} x {})", lora.rank,
-                                    parameter.name, out, in));
+            return fail(
+                "plan.range",
+                fmt::format("rank {} exceeds the smaller side of {} ({} x {})", lora.rank, parameter.name, out, in));
         all.push_back(adapter(parameter, "lora_A", lora.rank, in));
         all.push_back(adapter(parameter, "lora_B", out, lora.rank));
         hasAny = true;

@@ -25,8 +25,7 @@ bool hasAdapter(const ParameterTensor& parameter, const LoraPlan& lora);
 /// The base frozen, followed by the adapters `….lora_A.weight` (r × in), `….lora_B.weight` (out ×
 /// r) of each targeted matrix. Errors: plan.lora when no parameter is targeted; plan.range when the
 /// rank exceeds a targeted matrix's smaller side.
-Result<std::vector<ParameterTensor>> withAdapters(const std::vector<ParameterTensor>& parameters,
-                                                  const LoraPlan& lora);
+Result<std::vector<ParameterTensor>> withAdapters(const std::vector<ParameterTensor>& parameters, const LoraPlan& lora);
 
 /// Whether a plan keeps this parameter in NF4: every frozen matrix of a layer (bitsandbytes
 /// replaces linear layers, all but the output head).

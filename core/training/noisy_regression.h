@@ -37,9 +37,9 @@ public:
     double weightMagnitude() const { return m_weight; }                            ///< |W*_kj|
 
     double loss() const { return m_risk / m_outputs; }
-    double floor() const { return labelVariance; } ///< no loss is below it
-    double simpleNoise() const { return m_trace / m_squared; }  ///< tr(Σ)/|G|²
-    double trace() const { return m_trace; } ///< tr(Σ), without the factor (2/K)² of the loss
+    double floor() const { return labelVariance; }                ///< no loss is below it
+    double simpleNoise() const { return m_trace / m_squared; }    ///< tr(Σ)/|G|²
+    double trace() const { return m_trace; }                      ///< tr(Σ), without the factor (2/K)² of the loss
     double curvedNoise() const { return m_curved / m_curvature; } ///< tr(HΣ)/(GᵀHG)
     /// Of the loss as it is written above: ε_max(2/K)⁻¹ / (1 + B_noise/B).
     double bestRate(double batch) const;

@@ -53,19 +53,13 @@ std::vector<StateTensor> stateTensors(const ParameterTensor& updated, std::int64
     const std::int64_t bytes = updated.elements * elementBytes;
     switch (optimizer) {
     case OptimizerKind::None:
-    case OptimizerKind::Sgd:
-        return {};
-    case OptimizerKind::Momentum:
-        return {{"momentum_buffer", bytes}};
+    case OptimizerKind::Sgd: return {};
+    case OptimizerKind::Momentum: return {{"momentum_buffer", bytes}};
     case OptimizerKind::Adam:
-    case OptimizerKind::AdamW:
-        return twoMoments(bytes, style);
-    case OptimizerKind::Adam8bit:
-        return eightBitMoments(updated.elements);
-    case OptimizerKind::Adafactor:
-        return factoredMoment(updated, elementBytes);
-    case OptimizerKind::Lion:
-        return {{"exp_avg", bytes}};
+    case OptimizerKind::AdamW: return twoMoments(bytes, style);
+    case OptimizerKind::Adam8bit: return eightBitMoments(updated.elements);
+    case OptimizerKind::Adafactor: return factoredMoment(updated, elementBytes);
+    case OptimizerKind::Lion: return {{"exp_avg", bytes}};
     case OptimizerKind::Muon:
         return isOrthogonalized(updated) ? std::vector<StateTensor>{{"momentum_buffer", bytes}}
                                          : twoMoments(bytes, style);
@@ -75,16 +69,13 @@ std::vector<StateTensor> stateTensors(const ParameterTensor& updated, std::int64
 
 std::int64_t sharedStateBytes(const std::vector<ParameterTensor>& updated, OptimizerKind optimizer)
 {
-    const auto isQuantized = [](const ParameterTensor& tensor) {
-        return tensor.elements >= eightBitLeast;
-    };
-    const bool isNeeded = optimizer == OptimizerKind::Adam8bit
-        && std::any_of(updated.begin(), updated.end(), isQuantized);
+    const auto isQuantized = [](const ParameterTensor& tensor) { return tensor.elements >= eightBitLeast; };
+    const bool isNeeded =
+        optimizer == OptimizerKind::Adam8bit && std::any_of(updated.begin(), updated.end(), isQuantized);
     return isNeeded ? 2 * codeTable : 0;
 }
 
-std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& parameters,
-                                            const Plan& plan)
+std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
     std::vector<ParameterTensor> updated;
     if (plan.zeroStage == 1 || plan.zeroStage == 2) {
@@ -120,8 +111,7 @@ KeptBytes keptBytes(const std::vector<ParameterTensor>& parameters, const Plan& 
         const auto all = updatedTensors(parameters, plan);
         for (const ParameterTensor& updated : all) {
             kept.master += updated.elements * rule.master;
-            for (const StateTensor& tensor :
-                 stateTensors(updated, rule.updated(), plan.optimizer, plan.update))
+            for (const StateTensor& tensor : stateTensors(updated, rule.updated(), plan.optimizer, plan.update))
                 kept.state += tensor.bytes;
         }
         kept.state += sharedStateBytes(all, plan.optimizer);

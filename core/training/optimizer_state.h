@@ -44,8 +44,7 @@ bool isOrthogonalized(const ParameterTensor& parameter);
 
 /// What the optimizer of one device updates: the trained parameters; with ZeRO stages 1 and 2 one
 /// flat piece of ceil(sum / degree) elements; with stage 3 a flat piece of each.
-std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& parameters,
-                                            const Plan& plan);
+std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& parameters, const Plan& plan);
 
 /// Bytes that one device keeps between steps. With offload, what lives on the host is in `host`.
 struct KeptBytes

@@ -16,8 +16,7 @@ bool updatesOnDevice(const Plan& plan)
 }
 
 /// Half gradients as fp32, alive for the whole update.
-std::vector<Temporary> fp32Gradients(Trace& trace, const Plan& plan,
-                                     const std::vector<ParameterTensor>& updated)
+std::vector<Temporary> fp32Gradients(Trace& trace, const Plan& plan, const std::vector<ParameterTensor>& updated)
 {
     std::vector<Temporary> copies;
     if (precisionRule(plan.precision).master == 0 || plan.gradientBytes() == 4)
@@ -30,8 +29,7 @@ std::vector<Temporary> fp32Gradients(Trace& trace, const Plan& plan,
 
 } // namespace
 
-OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTensor>& parameters,
-                                  const Plan& plan)
+OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
     OptimizerBlocks blocks;
     if (!updatesOnDevice(plan))
@@ -49,16 +47,13 @@ OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTenso
     blocks.masters.reserve(blocks.updated.size());
     blocks.state.reserve(blocks.updated.size());
     for (const ParameterTensor& tensor : blocks.updated) {
-        blocks.masters.push_back(trace.allocate(tensor.elements * rule.master,
-                                                Category::MasterWeights, master, tensor.module));
+        blocks.masters.push_back(
+            trace.allocate(tensor.elements * rule.master, Category::MasterWeights, master, tensor.module));
         auto& state = blocks.state.emplace_back();
-        for (const StateTensor& part :
-             stateTensors(tensor, rule.updated(), plan.optimizer, plan.update))
-            state.push_back(trace.allocate(part.bytes, Category::OptimizerState,
-                                           nameOf(part.name), tensor.module));
+        for (const StateTensor& part : stateTensors(tensor, rule.updated(), plan.optimizer, plan.update))
+            state.push_back(trace.allocate(part.bytes, Category::OptimizerState, nameOf(part.name), tensor.module));
     }
-    trace.allocate(sharedStateBytes(blocks.updated, plan.optimizer), Category::OptimizerState,
-                   trace.name("codes"));
+    trace.allocate(sharedStateBytes(blocks.updated, plan.optimizer), Category::OptimizerState, trace.name("codes"));
     return blocks;
 }
 
@@ -88,7 +83,7 @@ void clipGradients(Trace& trace, const std::vector<ParameterTensor>& parameters,
         const Temporary stacked = make(count * scalar);
         total = make(scalar);
     }
-    Temporary sum = make(scalar); // total_norm + 1e-6
+    Temporary sum = make(scalar);        // total_norm + 1e-6
     Temporary reciprocal = make(scalar); // max_norm / sum is a reciprocal and a product
     const Temporary coefficient = make(scalar);
     sum.reset();

@@ -25,16 +25,15 @@ inline constexpr std::int64_t normChunk = 65536; ///< elements of a chunk of a m
 /// What `allocateOptimizer` made and the step may replace.
 struct OptimizerBlocks
 {
-    std::vector<ParameterTensor> updated; ///< what this device updates (optimizer_state.h)
-    std::vector<BlockId> masters; ///< beside `updated`; noBlock without a master copy
+    std::vector<ParameterTensor> updated;    ///< what this device updates (optimizer_state.h)
+    std::vector<BlockId> masters;            ///< beside `updated`; noBlock without a master copy
     std::vector<std::vector<BlockId>> state; ///< beside `updated`
 };
 
 /// Allocates master weights and state (names "master", "exp_avg", …), as they are before a step
 /// that is not the first. Nothing on the device with offload, outside of training, or without an
 /// optimizer.
-OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTensor>& parameters,
-                                  const Plan& plan);
+OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTensor>& parameters, const Plan& plan);
 
 /// torch.nn.utils.clip_grad_norm_ over the trained parameters; nothing when the plan doesn't clip.
 /// Belongs to Phase::Optimizer, which the caller has entered.

@@ -60,9 +60,9 @@ void Autograd::reduce(TensorId tensor, Gradient& whole)
     const bool isFirst = kept == 0;
     const bool isAddedDirectly = !m_placement.reducesLayers; // main_grad.add_(grad)
     if (isFirst || !isAddedDirectly) {
-        const LiveId piece = m_live.allocate(
-            m_keptGradient[tensor], isFirst ? Category::Gradients : Category::Temporary,
-            m_gradientNames[tensor], m_moduleIds[m_graph.storageOf(tensor).module]);
+        const LiveId piece =
+            m_live.allocate(m_keptGradient[tensor], isFirst ? Category::Gradients : Category::Temporary,
+                            m_gradientNames[tensor], m_moduleIds[m_graph.storageOf(tensor).module]);
         if (isFirst)
             kept = piece;
         else

@@ -13,9 +13,7 @@ constexpr std::size_t noParameter = SIZE_MAX;
 std::vector<std::size_t> parameterOfStorage(const Graph& graph)
 {
     std::vector<std::size_t> parameter(graph.storages.size(), noParameter);
-    const auto of = [&](TensorId tensor) -> std::size_t& {
-        return parameter[graph.tensors[tensor].storage];
-    };
+    const auto of = [&](TensorId tensor) -> std::size_t& { return parameter[graph.tensors[tensor].storage]; };
     for (std::size_t i = 0; i < graph.parameters.size(); ++i)
         of(graph.parameters[i].tensor) = i;
     for (const Operator& op : graph.operators)
@@ -61,8 +59,7 @@ std::vector<ParameterTensor> parameterTensors(const Graph& graph, Trace& trace)
         const std::string path = graph.path(named.module);
         ParameterTensor parameter;
         parameter.name = path.empty() ? named.name : fmt::format("{}.{}", path, named.name);
-        parameter.shape.assign(layout.shape.sizes.begin(),
-                               layout.shape.sizes.begin() + layout.rank());
+        parameter.shape.assign(layout.shape.sizes.begin(), layout.shape.sizes.begin() + layout.rank());
         parameter.elements = layout.elements();
         parameter.isTrained = graph.tensors[named.tensor].needsGradient;
         parameter.module = trace.module(path);

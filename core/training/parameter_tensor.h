@@ -18,7 +18,7 @@ struct ParameterTensor
     std::int64_t elements = 0; ///< the product of the shape
     bool isTrained = true;
     bool isEmbedding = false; ///< an embedding or the output head: Muon and LoRA leave these alone
-    ModuleId module = 0; ///< of the trace
+    ModuleId module = 0;      ///< of the trace
 
     bool isMatrix() const { return shape.size() == 2; }
 };

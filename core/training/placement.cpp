@@ -7,8 +7,7 @@ namespace memscape {
 
 namespace {
 
-template<typename Bytes>
-std::vector<std::int64_t> each(const std::vector<ParameterTensor>& parameters, Bytes bytes)
+template <typename Bytes> std::vector<std::int64_t> each(const std::vector<ParameterTensor>& parameters, Bytes bytes)
 {
     std::vector<std::int64_t> all;
     all.reserve(parameters.size());
@@ -25,18 +24,15 @@ ParameterPlacement placementOf(const std::vector<ParameterTensor>& parameters, c
     const PrecisionRule rule = precisionRule(plan.precision);
     const bool onHost = plan.offload == Offload::Parameters;
     if (plan.zeroStage == 3 || plan.lora || rule.fp8Copies > 0)
-        placement.weights = each(parameters, [&](const ParameterTensor& parameter) {
-            return onHost ? 0 : weightBytes(parameter, plan);
-        });
+        placement.weights = each(
+            parameters, [&](const ParameterTensor& parameter) { return onHost ? 0 : weightBytes(parameter, plan); });
     if (gatheredBytes(parameters, plan) > 0)
-        placement.gathered = each(parameters, [&](const ParameterTensor& parameter) {
-            return gatheredBytes({parameter}, plan);
-        });
+        placement.gathered =
+            each(parameters, [&](const ParameterTensor& parameter) { return gatheredBytes({parameter}, plan); });
     const bool isSharded = plan.zeroStage >= 2 && plan.dataParallel > 1;
     if (isSharded || plan.streamsGradients() || plan.gradientBytes() != rule.gradient)
-        placement.gradients = each(parameters, [&](const ParameterTensor& parameter) {
-            return keptGradientBytes(parameter, plan);
-        });
+        placement.gradients =
+            each(parameters, [&](const ParameterTensor& parameter) { return keptGradientBytes(parameter, plan); });
     placement.reducesLayers = isSharded || plan.streamsGradients();
     return placement;
 }

@@ -15,7 +15,7 @@ struct ParameterPlacement
     std::vector<std::int64_t> weights;   ///< B that stay on the device
     std::vector<std::int64_t> gathered;  ///< B of the whole weight, there only while it is used
     std::vector<std::int64_t> gradients; ///< B of what stays of a gradient after its reduction
-    bool reducesLayers = false; ///< gradients are whole until backward leaves their layer
+    bool reducesLayers = false;          ///< gradients are whole until backward leaves their layer
 };
 
 ParameterPlacement placementOf(const std::vector<ParameterTensor>& parameters, const Plan& plan);

@@ -35,8 +35,7 @@ template <typename Enum, std::size_t count> struct Names
         for (const auto& [known, name] : entries)
             if (name == wanted)
                 return known;
-        return fail(fmt::format("plan.{}", what),
-                    fmt::format("no {} is called \"{}\"", what, quotedForMessage(wanted)),
+        return fail(fmt::format("plan.{}", what), fmt::format("no {} is called \"{}\"", what, quotedForMessage(wanted)),
                     didYouMean(wanted, all()));
     }
 };
@@ -68,13 +67,10 @@ constexpr Names<UpdateStyle, 4> styles{"update",
 
 Result<void> checkRanges(const Plan& plan)
 {
-    const auto within = [](const char* what, std::int64_t value, std::int64_t least,
-                           std::int64_t most) {
+    const auto within = [](const char* what, std::int64_t value, std::int64_t least, std::int64_t most) {
         return value >= least && value <= most
             ? Result<void>()
-            : Result<void>(
-                fail("plan.range",
-                     fmt::format("{} is {}, expected {} to {}", what, value, least, most)));
+            : Result<void>(fail("plan.range", fmt::format("{} is {}, expected {} to {}", what, value, least, most)));
     };
     MEMSCAPE_CHECK(within("accumulation", plan.accumulation, 1, Plan::mostAccumulation));
     MEMSCAPE_CHECK(within("the ZeRO stage", plan.zeroStage, 0, 3));
@@ -129,16 +125,12 @@ PrecisionRule precisionRule(Precision precision)
     switch (precision) {
     case Precision::Fp32:
     case Precision::Bf16Autocast:
-    case Precision::Fp16Autocast:
-        return {4, 4, 0, 0};
+    case Precision::Fp16Autocast: return {4, 4, 0, 0};
     case Precision::Bf16Mixed:
-    case Precision::Fp16Mixed:
-        return {2, 2, 4, 0};
+    case Precision::Fp16Mixed: return {2, 2, 4, 0};
     case Precision::Bf16:
-    case Precision::Fp16:
-        return {2, 2, 0, 0};
-    case Precision::Fp8:
-        return {2, 2, 4, 2};
+    case Precision::Fp16: return {2, 2, 0, 0};
+    case Precision::Fp8: return {2, 2, 4, 2};
     }
     return {};
 }
@@ -162,21 +154,18 @@ std::int64_t Plan::gradientBytes() const
 Result<void> checkPlan(const Plan& plan)
 {
     MEMSCAPE_CHECK(checkRanges(plan));
-    const bool isAdam =
-        plan.optimizer == OptimizerKind::Adam || plan.optimizer == OptimizerKind::AdamW;
-    const bool needsMatrices =
-        plan.optimizer == OptimizerKind::Adafactor || plan.optimizer == OptimizerKind::Muon;
+    const bool isAdam = plan.optimizer == OptimizerKind::Adam || plan.optimizer == OptimizerKind::AdamW;
+    const bool needsMatrices = plan.optimizer == OptimizerKind::Adafactor || plan.optimizer == OptimizerKind::Muon;
     if (plan.update == UpdateStyle::WrittenOut && plan.hasOptimizer() && !isAdam)
         return fail("plan.combination", "the written-out update is that of Adam and AdamW",
                     "choose the loop for other optimizers");
-    if (plan.update == UpdateStyle::Fused && plan.optimizer == OptimizerKind::Adafactor
-        && plan.hasOptimizer())
+    if (plan.update == UpdateStyle::Fused && plan.optimizer == OptimizerKind::Adafactor && plan.hasOptimizer())
         return fail("plan.combination", "PyTorch has no fused Adafactor", "choose foreach or loop");
     if (plan.zeroStage > 0 && plan.hasOptimizer() && needsMatrices)
-        return fail("plan.combination",
-                    fmt::format("{} needs whole matrices, ZeRO cuts them into flat pieces",
-                                optimizerText(plan.optimizer)),
-                    "choose ZeRO stage 0 or another optimizer");
+        return fail(
+            "plan.combination",
+            fmt::format("{} needs whole matrices, ZeRO cuts them into flat pieces", optimizerText(plan.optimizer)),
+            "choose ZeRO stage 0 or another optimizer");
     if (plan.offload == Offload::Parameters && plan.zeroStage != 3)
         return fail("plan.combination", "weights are offloaded with ZeRO stage 3 only",
                     "choose stage 3, or offload the optimizer alone");

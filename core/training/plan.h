@@ -34,7 +34,7 @@ struct PrecisionRule
 {
     std::int64_t weight = 4;
     std::int64_t gradient = 4;
-    std::int64_t master = 0; ///< 0: the optimizer updates the weights themselves
+    std::int64_t master = 0;    ///< 0: the optimizer updates the weights themselves
     std::int64_t fp8Copies = 0; ///< per element of every matrix: cast and transposed cast
     std::int64_t updated() const { return master ? master : weight; } ///< what the optimizer sees
 };
@@ -88,17 +88,14 @@ struct Plan
     bool setsGradientsToNone = true; ///< zero_grad(set_to_none=True): frees them
     std::optional<LoraPlan> lora = {};
 
-    int zeroStage = 0; ///< 1 optimizer, 2 and gradients, 3 and weights (FSDP full shard)
-    int dataParallel = 1; ///< replicas, or shards of ZeRO
-    int tensorParallel = 1; ///< divides matrices, heads and vocabulary
-    bool sequenceParallel = false; ///< also what tensor parallelism leaves whole (Korthikanti 2022)
+    int zeroStage = 0;                    ///< 1 optimizer, 2 and gradients, 3 and weights (FSDP full shard)
+    int dataParallel = 1;                 ///< replicas, or shards of ZeRO
+    int tensorParallel = 1;               ///< divides matrices, heads and vocabulary
+    bool sequenceParallel = false;        ///< also what tensor parallelism leaves whole (Korthikanti 2022)
     bool gradientsAreBucketViews = false; ///< DDP's gradient_as_bucket_view
     Offload offload = Offload::None;
 
-    bool hasOptimizer() const
-    {
-        return phase == StepPhase::Training && optimizer != OptimizerKind::None;
-    }
+    bool hasOptimizer() const { return phase == StepPhase::Training && optimizer != OptimizerKind::None; }
     /// Backward sends each layer's gradients to the host, which sums them.
     bool streamsGradients() const { return offload >= Offload::Gradients && phase == StepPhase::Training; }
     /// Bytes of one element of a parameter's gradient between micro-batches.

@@ -29,8 +29,7 @@ void findInputs(const Graph& graph, Segment& segment)
         for (const TensorId tensor : graph.inputs(op)) {
             if (tensor >= segment.firstTensor || graph.storageOf(tensor).role != Role::Activation)
                 continue;
-            if (std::find(segment.inputs.begin(), segment.inputs.end(), tensor)
-                == segment.inputs.end())
+            if (std::find(segment.inputs.begin(), segment.inputs.end(), tensor) == segment.inputs.end())
                 segment.inputs.push_back(tensor);
         }
     }
@@ -43,11 +42,9 @@ std::vector<Segment> segments(const Graph& graph, const CheckpointPlan& plan)
     std::vector<Segment> result;
     if (plan.kind == Checkpointing::None)
         return result;
-    const auto wanted = plan.kind == Checkpointing::AttentionCore ? Block::Kind::AttentionCore
-                                                                  : Block::Kind::Layer;
-    const auto blocks = std::size_t(
-        std::count_if(graph.blocks.begin(), graph.blocks.end(),
-                      [&](const Block& block) { return block.kind == wanted; }));
+    const auto wanted = plan.kind == Checkpointing::AttentionCore ? Block::Kind::AttentionCore : Block::Kind::Layer;
+    const auto blocks = std::size_t(std::count_if(graph.blocks.begin(), graph.blocks.end(),
+                                                  [&](const Block& block) { return block.kind == wanted; }));
     const std::int64_t size = groupSize(plan, blocks);
     std::int64_t count = 0;
     for (const Block& block : graph.blocks) {

@@ -31,7 +31,7 @@ struct Segment
 {
     std::uint32_t first = 0;
     std::uint32_t last = 0;
-    std::uint32_t trigger = 0;   ///< the last operator that saves something: replay starts there
+    std::uint32_t trigger = 0; ///< the last operator that saves something: replay starts there
     TensorId firstTensor = 0;
     TensorId lastTensor = 0;
     TensorId output = noTensor;

@@ -16,8 +16,9 @@ namespace memscape {
 
 namespace {
 
-template<typename Form, std::size_t n>
-Result<Form> formFromText(std::string_view text, const std::array<std::pair<const char*, Form>, n>& forms, const char* what)
+template <typename Form, std::size_t n>
+Result<Form> formFromText(std::string_view text, const std::array<std::pair<const char*, Form>, n>& forms,
+                          const char* what)
 {
     std::vector<std::string> names;
     for (const auto& [name, form] : forms) {
@@ -105,17 +106,28 @@ std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std
 Result<StoredForm> storedFormFromText(std::string_view text)
 {
     using F = StoredForm;
-    static constexpr std::array<std::pair<const char*, F>, 10> forms{{{"stored", F::AsStored}, {"fp32", F::Float32},
-        {"bf16", F::BFloat16}, {"fp16", F::Float16}, {"fp8", F::Float8}, {"int8", F::Int8}, {"int4", F::Int4},
-        {"nf4", F::NormalFloat4}, {"gptq", F::Gptq}, {"awq", F::Awq}}};
+    static constexpr std::array<std::pair<const char*, F>, 10> forms{{{"stored", F::AsStored},
+                                                                      {"fp32", F::Float32},
+                                                                      {"bf16", F::BFloat16},
+                                                                      {"fp16", F::Float16},
+                                                                      {"fp8", F::Float8},
+                                                                      {"int8", F::Int8},
+                                                                      {"int4", F::Int4},
+                                                                      {"nf4", F::NormalFloat4},
+                                                                      {"gptq", F::Gptq},
+                                                                      {"awq", F::Awq}}};
     return formFromText(text, forms, "form of weights");
 }
 
 Result<CacheForm> cacheFormFromText(std::string_view text)
 {
     using F = CacheForm;
-    static constexpr std::array<std::pair<const char*, F>, 6> forms{{{"bf16", F::BFloat16}, {"fp16", F::Float16},
-        {"fp32", F::Float32}, {"fp8", F::Float8}, {"int8", F::Int8}, {"int4", F::Int4}}};
+    static constexpr std::array<std::pair<const char*, F>, 6> forms{{{"bf16", F::BFloat16},
+                                                                     {"fp16", F::Float16},
+                                                                     {"fp32", F::Float32},
+                                                                     {"fp8", F::Float8},
+                                                                     {"int8", F::Int8},
+                                                                     {"int4", F::Int4}}};
     return formFromText(text, forms, "form of the cache");
 }
 

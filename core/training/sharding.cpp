@@ -36,8 +36,7 @@ std::int64_t keptGradientBytes(const ParameterTensor& parameter, const Plan& pla
 std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan)
 {
     if (isQuantized(parameter, plan))
-        return piece(normalFloatBytes(parameter.elements),
-                     plan.zeroStage == 3 ? plan.dataParallel : 1);
+        return piece(normalFloatBytes(parameter.elements), plan.zeroStage == 3 ? plan.dataParallel : 1);
     const PrecisionRule rule = precisionRule(plan.precision);
     const std::int64_t copies = parameter.isMatrix() && !parameter.isEmbedding ? rule.fp8Copies : 0;
     return weightElements(parameter, plan) * (rule.weight + copies);

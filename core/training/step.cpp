@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/step.h"
 
+#include "core/trace/peak.h"
 #include "core/training/optimizer_step.h"
 #include "core/training/sharding.h"
-#include "core/trace/peak.h"
 
 #include <algorithm>
 #include <array>
@@ -34,8 +34,8 @@ bool isRepetition(const Trace& trace, const Mark& first, const Mark& second)
         const bool isSameBlock = isCarried
             ? a.block <= first.block && b.block > first.block && trace.isLive(b.block + blocks)
             : a.block + blocks == b.block;
-        if (a.kind != b.kind || a.bytes != b.bytes || a.category != b.category || a.name != b.name || a.module != b.module
-            || a.phase != b.phase || !isSameBlock)
+        if (a.kind != b.kind || a.bytes != b.bytes || a.category != b.category || a.name != b.name
+            || a.module != b.module || a.phase != b.phase || !isSameBlock)
             return false;
         change[std::size_t(b.category)] += b.change();
     }
@@ -58,7 +58,8 @@ void runPasses(Trace& trace, Autograd& autograd, const StepSettings& settings)
             continue;
         trace.enter(Phase::Backward, std::uint16_t(i));
         autograd.backward();
-        if (settings.repeatsMicroBatches && i + 1 == simulated && i + 1 < count && isRepetition(trace, marks[1], marks[2]))
+        if (settings.repeatsMicroBatches && i + 1 == simulated && i + 1 < count
+            && isRepetition(trace, marks[1], marks[2]))
             return trace.repeat(marks[2].event, count - 2, marks[2].block - marks[1].block);
     }
 }
@@ -82,8 +83,7 @@ Result<Trace> simulateStep(const Graph& graph, const PreparedNetwork& network, c
                       placementOf(parameters, plan));
     autograd.setBlasWorkspace(settings.blasWorkspace);
     OptimizerBlocks optimizer = allocateOptimizer(trace, parameters, plan);
-    trace.allocate(reduceBufferBytes(parameters, plan), Category::Communication,
-                   trace.name("reduce bucket"));
+    trace.allocate(reduceBufferBytes(parameters, plan), Category::Communication, trace.name("reduce bucket"));
     runPasses(trace, autograd, settings);
     if (plan.phase == StepPhase::Training) {
         trace.enter(Phase::Optimizer);

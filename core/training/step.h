@@ -23,10 +23,10 @@ struct StepSettings
 {
     Plan plan;
     CheckpointPlan checkpointing;
-    EagerRules rules; ///< those that the network was recorded with
+    EagerRules rules;               ///< those that the network was recorded with
     std::int64_t blasWorkspace = 0; ///< B for products (blas_workspace.h); 0 without a GPU
-    /// Micro-batches that are alike are stored once, as a repetition of the trace. The second finds the gradients of the
-    /// first, and every later one finds what the second found.
+    /// Micro-batches that are alike are stored once, as a repetition of the trace. The second finds the gradients of
+    /// the first, and every later one finds what the second found.
     bool repeatsMicroBatches = false;
 };
 

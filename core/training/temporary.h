@@ -14,17 +14,14 @@ class Temporary
 {
 public:
     Temporary() = default;
-    Temporary(Trace& trace, std::int64_t bytes, NameId name, ModuleId module,
-              Category category = Category::Temporary)
+    Temporary(Trace& trace, std::int64_t bytes, NameId name, ModuleId module, Category category = Category::Temporary)
         : m_trace(&trace)
         , m_block(trace.allocate(bytes, category, name, module))
-    {
-    }
+    { }
     Temporary(Temporary&& other) noexcept
         : m_trace(other.m_trace)
         , m_block(std::exchange(other.m_block, noBlock))
-    {
-    }
+    { }
     Temporary& operator=(Temporary&& other) noexcept
     {
         const BlockId old = std::exchange(m_block, std::exchange(other.m_block, noBlock));

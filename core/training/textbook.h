@@ -37,11 +37,11 @@ double zeroActivationElements(const Transformer& model);
 
 /// What a layer keeps for its backward pass under 16-bit activations with dropout.
 enum class Kept {
-    All, ///< s b h (10 + 24/t + 5 a s / (h t)); t = 1: s b h (34 + 5 a s / h)
-    AllSequence, ///< with sequence parallelism: s b h / t (34 + 5 a s / h)
-    Selective, ///< attention recomputed: s b h (10 + 24/t)
+    All,               ///< s b h (10 + 24/t + 5 a s / (h t)); t = 1: s b h (34 + 5 a s / h)
+    AllSequence,       ///< with sequence parallelism: s b h / t (34 + 5 a s / h)
+    Selective,         ///< attention recomputed: s b h (10 + 24/t)
     SelectiveSequence, ///< s b h 34 / t
-    Full ///< only the layer's input: 2 s b h
+    Full               ///< only the layer's input: 2 s b h
 };
 /// Bytes of one layer. Korthikanti et al. 2022 (arXiv:2205.05198), Table 2. Counts 2 B per element,
 /// 1 B per dropout mask; leaves out norms' statistics and biases.
@@ -61,11 +61,9 @@ double stepFlops(const Transformer& model, bool recomputesAttention = false);
 double parameters(const Transformer& model);
 
 /// Bytes of the KV cache per token: 2 L × KV heads × head dimension × bytes.
-double cachePerToken(double layers, double keyValueHeads, double headDimension,
-                     double elementBytes);
+double cachePerToken(double layers, double keyValueHeads, double headDimension, double elementBytes);
 /// With latent attention (DeepSeek-V2): (rank of the latent + rotary dimension) L × bytes.
-double latentCachePerToken(double layers, double latentRank, double rotaryDimension,
-                           double elementBytes);
+double latentCachePerToken(double layers, double latentRank, double rotaryDimension, double elementBytes);
 
 /// Bits per element of NF4: 4 + 32/64, with double quantization 4 + 8/64 + 32/(64 × 256). Dettmers
 /// et al. 2023 (arXiv:2305.14314).

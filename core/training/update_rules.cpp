@@ -13,8 +13,7 @@ UpdateRules::UpdateRules(Trace& trace, const Plan& plan, OptimizerBlocks& blocks
     , m_blocks(blocks)
     , m_elementBytes(precisionRule(plan.precision).updated())
     , m_scalar(trace.name("scalar"))
-{
-}
+{ }
 
 Temporary UpdateRules::make(std::size_t index, std::int64_t elements, NameId name) const
 {
@@ -53,10 +52,8 @@ void UpdateRules::run()
     std::iota(all.begin(), all.end(), std::size_t(0));
     switch (m_plan.optimizer) {
     case OptimizerKind::Adam:
-    case OptimizerKind::AdamW:
-        return adam(all);
-    case OptimizerKind::Lion:
-        return m_plan.update == UpdateStyle::Fused ? void() : lion(all);
+    case OptimizerKind::AdamW: return adam(all);
+    case OptimizerKind::Lion: return m_plan.update == UpdateStyle::Fused ? void() : lion(all);
     case OptimizerKind::Adafactor:
         return m_plan.update == UpdateStyle::Foreach ? adafactorForeach(all) : adafactorLoop(all);
     case OptimizerKind::Muon: {
@@ -73,14 +70,10 @@ void UpdateRules::run()
 void UpdateRules::adam(const Indices& tensors)
 {
     switch (m_plan.update) {
-    case UpdateStyle::Loop:
-        return adamLoop(tensors);
-    case UpdateStyle::Foreach:
-        return adamForeach(tensors);
-    case UpdateStyle::WrittenOut:
-        return adamWrittenOut(tensors);
-    case UpdateStyle::Fused:
-        return;
+    case UpdateStyle::Loop: return adamLoop(tensors);
+    case UpdateStyle::Foreach: return adamForeach(tensors);
+    case UpdateStyle::WrittenOut: return adamWrittenOut(tensors);
+    case UpdateStyle::Fused: return;
     }
 }
 
@@ -232,8 +225,7 @@ void UpdateRules::adafactorForeachMatrices(const Indices& tensors, std::vector<T
     for (const std::size_t index : tensors)
         updates.push_back(like(index, estimate));
     for (const std::size_t index : tensors)
-        means.push_back(
-            make(index, rows(index) / tensor(index).shape[tensor(index).shape.size() - 2], mean));
+        means.push_back(make(index, rows(index) / tensor(index).shape[tensor(index).shape.size() - 2], mean));
 }
 
 void UpdateRules::adafactorForeachVectors(const Indices& tensors, std::vector<Temporary>& updates)

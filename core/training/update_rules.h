@@ -33,10 +33,10 @@ private:
     const ParameterTensor& tensor(std::size_t index) const { return m_blocks.updated[index]; }
     /// A temporary of so many elements, in the precision of what is updated.
     Temporary make(std::size_t index, std::int64_t elements, NameId name) const;
-    Temporary like(std::size_t index, NameId name) const; ///< of the tensor's own size
+    Temporary like(std::size_t index, NameId name) const;                        ///< of the tensor's own size
     Temporary half(std::size_t index, std::int64_t elements, NameId name) const; ///< in bf16
-    void norm(std::size_t index) const; ///< tensor.norm(2).item()
-    std::int64_t rows(std::size_t index) const; ///< elements / size of the last dimension
+    void norm(std::size_t index) const;                                          ///< tensor.norm(2).item()
+    std::int64_t rows(std::size_t index) const;    ///< elements / size of the last dimension
     std::int64_t columns(std::size_t index) const; ///< elements / size of the one before
     void newtonSchulz(std::size_t index, Temporary& update) const;
 

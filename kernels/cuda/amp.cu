@@ -52,28 +52,18 @@ template <typename Conversions> struct ShortNumbers
     }
     __device__ static void store(std::uint16_t* to, const float (&v)[4])
     {
-        *reinterpret_cast<ushort4*>(to) =
-            make_ushort4(narrow(v[0]), narrow(v[1]), narrow(v[2]), narrow(v[3]));
+        *reinterpret_cast<ushort4*>(to) = make_ushort4(narrow(v[0]), narrow(v[1]), narrow(v[2]), narrow(v[3]));
     }
 };
 struct HalfConversions
 {
     __device__ static float widen(std::uint16_t word) { return __half2float(__ushort_as_half(word)); }
-    __device__ static std::uint16_t narrow(float value)
-    {
-        return __half_as_ushort(__float2half_rn(value));
-    }
+    __device__ static std::uint16_t narrow(float value) { return __half_as_ushort(__float2half_rn(value)); }
 };
 struct BfloatConversions
 {
-    __device__ static float widen(std::uint16_t word)
-    {
-        return __bfloat162float(__ushort_as_bfloat16(word));
-    }
-    __device__ static std::uint16_t narrow(float value)
-    {
-        return __bfloat16_as_ushort(__float2bfloat16_rn(value));
-    }
+    __device__ static float widen(std::uint16_t word) { return __bfloat162float(__ushort_as_bfloat16(word)); }
+    __device__ static std::uint16_t narrow(float value) { return __bfloat16_as_ushort(__float2bfloat16_rn(value)); }
 };
 using Halves = ShortNumbers<HalfConversions>;
 using Bfloats = ShortNumbers<BfloatConversions>;
@@ -82,8 +72,7 @@ using Bfloats = ShortNumbers<BfloatConversions>;
 
 __device__ __forceinline__ GridPlace placeInGrid()
 {
-    return {blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x,
-            gridDim.x * std::uint64_t(blockDim.x)};
+    return {blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x, gridDim.x * std::uint64_t(blockDim.x)};
 }
 
 __global__ void directions_v1(float* directions, std::uint64_t inputs)
@@ -93,8 +82,8 @@ __global__ void directions_v1(float* directions, std::uint64_t inputs)
         directions[i] = ampDirection(inputs, i / ampClasses, static_cast<int>(i % ampClasses));
 }
 
-__global__ void batch_v1(std::uint64_t batch, std::uint64_t rows, std::uint64_t inputs,
-                         const float* directions, float* x, std::int64_t* labels)
+__global__ void batch_v1(std::uint64_t batch, std::uint64_t rows, std::uint64_t inputs, const float* directions,
+                         float* x, std::int64_t* labels)
 {
     const GridPlace place = placeInGrid();
     for (std::uint64_t row = place.first; row < rows; row += place.all)
@@ -115,16 +104,15 @@ __global__ void bias_v1(const typename Numbers::Word* bias, const typename Numbe
 }
 
 template <typename Numbers>
-__global__ void reluBackward_v1(const typename Numbers::Word* activation,
-                                const typename Numbers::Word* gradient, typename Numbers::Word* to,
-                                std::uint64_t count)
+__global__ void reluBackward_v1(const typename Numbers::Word* activation, const typename Numbers::Word* gradient,
+                                typename Numbers::Word* to, std::uint64_t count)
 {
     reluBackwardThread<Numbers>(placeInGrid(), activation, gradient, to, count);
 }
 
 template <typename Numbers>
-__global__ void sumSlice_v1(const typename Numbers::Word* values, std::uint64_t rows,
-                            std::uint64_t width, float* partial)
+__global__ void sumSlice_v1(const typename Numbers::Word* values, std::uint64_t rows, std::uint64_t width,
+                            float* partial)
 {
     __shared__ SumParts parts;
     const int x = int(threadIdx.x), y = int(threadIdx.y);
@@ -142,14 +130,14 @@ __global__ void sumSlices_v1(const float* partial, std::uint64_t slices, std::ui
 }
 
 template <typename Numbers>
-__global__ void logSoftmax_v1(const typename Numbers::Word* logits,
-                              typename Numbers::Word* logProbabilities, std::uint64_t rows)
+__global__ void logSoftmax_v1(const typename Numbers::Word* logits, typename Numbers::Word* logProbabilities,
+                              std::uint64_t rows)
 {
     logSoftmaxThread<Numbers>(placeInGrid(), logits, logProbabilities, rows);
 }
 
-__global__ void meanLoss_v1(const float* logProbabilities, const std::int64_t* labels,
-                            std::uint64_t rows, float* loss, double* mean)
+__global__ void meanLoss_v1(const float* logProbabilities, const std::int64_t* labels, std::uint64_t rows, float* loss,
+                            double* mean)
 {
     __shared__ double sums[lossThreads];
     meanLossRows(int(threadIdx.x), logProbabilities, labels, rows, sums);
@@ -159,9 +147,8 @@ __global__ void meanLoss_v1(const float* logProbabilities, const std::int64_t* l
 }
 
 template <typename Numbers>
-__global__ void lossBackward_v1(const typename Numbers::Word* logProbabilities,
-                                const std::int64_t* labels, typename Numbers::Word* gradient,
-                                std::uint64_t count, float factor)
+__global__ void lossBackward_v1(const typename Numbers::Word* logProbabilities, const std::int64_t* labels,
+                                typename Numbers::Word* gradient, std::uint64_t count, float factor)
 {
     lossBackwardThread<Numbers>(placeInGrid(), logProbabilities, labels, gradient, count, factor);
 }
@@ -182,16 +169,15 @@ __global__ void adam_v1(AmpTensors tensors, AdamStep step)
 constexpr int countThreads = 256;
 
 template <typename Numbers>
-__global__ void count_v1(const typename Numbers::Word* gradients, std::uint64_t count, double scale,
-                         AmpCounts* counts)
+__global__ void count_v1(const typename Numbers::Word* gradients, std::uint64_t count, double scale, AmpCounts* counts)
 {
     __shared__ unsigned bars[ampBars + 1];
     __shared__ AmpCountPart parts[countThreads];
     for (int i = int(threadIdx.x); i <= ampBars; i += countThreads)
         bars[i] = 0;
     __syncthreads();
-    parts[threadIdx.x] = countThread<Numbers>(placeInGrid(), gradients, count, scale,
-                                              [&](int bar) { atomicAdd(bars + bar, 1U); });
+    parts[threadIdx.x] =
+        countThread<Numbers>(placeInGrid(), gradients, count, scale, [&](int bar) { atomicAdd(bars + bar, 1U); });
     __syncthreads();
     for (int i = int(threadIdx.x); i <= ampBars; i += countThreads) {
         if (bars[i] != 0)
@@ -244,8 +230,8 @@ cudaError_t launchAmpDirections(float* directions, std::uint64_t inputs, cudaStr
     return cudaGetLastError();
 }
 
-cudaError_t launchAmpBatch(std::uint64_t batch, std::uint64_t rows, std::uint64_t inputs,
-                           const float* directions, float* x, std::int64_t* labels, cudaStream_t stream)
+cudaError_t launchAmpBatch(std::uint64_t batch, std::uint64_t rows, std::uint64_t inputs, const float* directions,
+                           float* x, std::int64_t* labels, cudaStream_t stream)
 {
     // Rows are few and long: small blocks spread them over the multiprocessors.
     const auto blocks = static_cast<unsigned>(std::clamp<std::uint64_t>((rows + 31) / 32, 1, 65535));
@@ -266,13 +252,12 @@ cudaError_t launchAmpConvert(const AmpValues& from, const AmpValues& to, cudaStr
         return cudaErrorInvalidValue;
     return inFormat(from.format, [&](auto numbers) {
         const void* words = from.data;
-        convert_v1<decltype(numbers), Floats><<<grid, 256, 0, stream>>>(
-            wordsOf(numbers, words), static_cast<float*>(to.data), from.count);
+        convert_v1<decltype(numbers), Floats>
+            <<<grid, 256, 0, stream>>>(wordsOf(numbers, words), static_cast<float*>(to.data), from.count);
     });
 }
 
-cudaError_t launchAmpBias(const AmpValues& bias, const AmpValues& sums, void* to, bool active,
-                          cudaStream_t stream)
+cudaError_t launchAmpBias(const AmpValues& bias, const AmpValues& sums, void* to, bool active, cudaStream_t stream)
 {
     const unsigned grid = gridForFours(sums.count);
     return inFormat(sums.format, [&](auto numbers) {
@@ -287,28 +272,23 @@ cudaError_t launchAmpBias(const AmpValues& bias, const AmpValues& sums, void* to
     });
 }
 
-cudaError_t launchAmpReluBackward(const AmpValues& activation, const void* gradient, void* to,
-                                  cudaStream_t stream)
+cudaError_t launchAmpReluBackward(const AmpValues& activation, const void* gradient, void* to, cudaStream_t stream)
 {
     return inFormat(activation.format, [&](auto numbers) {
         reluBackward_v1<decltype(numbers)><<<gridForFours(activation.count), 256, 0, stream>>>(
-            wordsOf(numbers, activation.data), wordsOf(numbers, gradient), wordsOf(numbers, to),
-            activation.count);
+            wordsOf(numbers, activation.data), wordsOf(numbers, gradient), wordsOf(numbers, to), activation.count);
     });
 }
 
-cudaError_t launchAmpSumRows(const AmpValues& gradient, const AmpValues& bias, float* partial,
-                             cudaStream_t stream)
+cudaError_t launchAmpSumRows(const AmpValues& gradient, const AmpValues& bias, float* partial, cudaStream_t stream)
 {
     const std::uint64_t width = bias.count, rows = gradient.count / width, slices = slicesOf(rows);
-    const dim3 grid(static_cast<unsigned>((width + sumColumns - 1) / sumColumns),
-                    static_cast<unsigned>(slices));
+    const dim3 grid(static_cast<unsigned>((width + sumColumns - 1) / sumColumns), static_cast<unsigned>(slices));
     return inFormat(gradient.format, [&](auto numbers) {
         using Numbers = decltype(numbers);
-        sumSlice_v1<Numbers><<<grid, dim3(sumColumns, sumRowsAtOnce), 0, stream>>>(
-            wordsOf(numbers, gradient.data), rows, width, partial);
-        sumSlices_v1<Numbers><<<gridFor(width), 256, 0, stream>>>(partial, slices, width,
-                                                                  wordsOf(numbers, bias.data));
+        sumSlice_v1<Numbers><<<grid, dim3(sumColumns, sumRowsAtOnce), 0, stream>>>(wordsOf(numbers, gradient.data),
+                                                                                   rows, width, partial);
+        sumSlices_v1<Numbers><<<gridFor(width), 256, 0, stream>>>(partial, slices, width, wordsOf(numbers, bias.data));
     });
 }
 
@@ -316,20 +296,20 @@ cudaError_t launchAmpLogSoftmax(const AmpValues& logits, void* logProbabilities,
 {
     const std::uint64_t rows = logits.count / ampClasses;
     return inFormat(logits.format, [&](auto numbers) {
-        logSoftmax_v1<decltype(numbers)><<<gridFor(rows), 256, 0, stream>>>(
-            wordsOf(numbers, logits.data), wordsOf(numbers, logProbabilities), rows);
+        logSoftmax_v1<decltype(numbers)><<<gridFor(rows), 256, 0, stream>>>(wordsOf(numbers, logits.data),
+                                                                            wordsOf(numbers, logProbabilities), rows);
     });
 }
 
-cudaError_t launchAmpMeanLoss(const float* logProbabilities, const std::int64_t* labels,
-                              std::uint64_t rows, float* loss, double* mean, cudaStream_t stream)
+cudaError_t launchAmpMeanLoss(const float* logProbabilities, const std::int64_t* labels, std::uint64_t rows,
+                              float* loss, double* mean, cudaStream_t stream)
 {
     meanLoss_v1<<<1, lossThreads, 0, stream>>>(logProbabilities, labels, rows, loss, mean);
     return cudaGetLastError();
 }
 
-cudaError_t launchAmpLossBackward(const AmpValues& logProbabilities, const std::int64_t* labels,
-                                  void* gradient, float factor, cudaStream_t stream)
+cudaError_t launchAmpLossBackward(const AmpValues& logProbabilities, const std::int64_t* labels, void* gradient,
+                                  float factor, cudaStream_t stream)
 {
     const std::uint64_t count = logProbabilities.count;
     return inFormat(logProbabilities.format, [&](auto numbers) {
@@ -359,12 +339,11 @@ cudaError_t launchAmpAdam(const AmpTensors& tensors, const AdamStep& step, cudaS
     return cudaGetLastError();
 }
 
-cudaError_t launchAmpCount(const AmpValues& gradients, double scale, AmpCounts* counts,
-                           cudaStream_t stream)
+cudaError_t launchAmpCount(const AmpValues& gradients, double scale, AmpCounts* counts, cudaStream_t stream)
 {
     return inFormat(gradients.format, [&](auto numbers) {
-        count_v1<decltype(numbers)><<<ampCountBlocks, countThreads, 0, stream>>>(
-            wordsOf(numbers, gradients.data), gradients.count, scale, counts);
+        count_v1<decltype(numbers)><<<ampCountBlocks, countThreads, 0, stream>>>(wordsOf(numbers, gradients.data),
+                                                                                 gradients.count, scale, counts);
     });
 }
 

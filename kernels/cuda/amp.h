@@ -44,31 +44,27 @@ struct AmpCounts
 
 /// ampDirection() as inputs × ampClasses.
 cudaError_t launchAmpDirections(float* directions, std::uint64_t inputs, cudaStream_t stream);
-cudaError_t launchAmpBatch(std::uint64_t batch, std::uint64_t rows, std::uint64_t inputs,
-                           const float* directions, float* x, std::int64_t* labels, cudaStream_t stream);
+cudaError_t launchAmpBatch(std::uint64_t batch, std::uint64_t rows, std::uint64_t inputs, const float* directions,
+                           float* x, std::int64_t* labels, cudaStream_t stream);
 
 /// Between FP32 and a short format, either way.
 cudaError_t launchAmpConvert(const AmpValues& from, const AmpValues& to, cudaStream_t stream);
 /// to ← sums + bias, with `active` at least 0; `to` may be the sums.
-cudaError_t launchAmpBias(const AmpValues& bias, const AmpValues& sums, void* to, bool active,
-                          cudaStream_t stream);
-cudaError_t launchAmpReluBackward(const AmpValues& activation, const void* gradient, void* to,
-                                  cudaStream_t stream);
+cudaError_t launchAmpBias(const AmpValues& bias, const AmpValues& sums, void* to, bool active, cudaStream_t stream);
+cudaError_t launchAmpReluBackward(const AmpValues& activation, const void* gradient, void* to, cudaStream_t stream);
 /// partial: ampSlices × bias.count floats.
-cudaError_t launchAmpSumRows(const AmpValues& gradient, const AmpValues& bias, float* partial,
-                             cudaStream_t stream);
+cudaError_t launchAmpSumRows(const AmpValues& gradient, const AmpValues& bias, float* partial, cudaStream_t stream);
 cudaError_t launchAmpLogSoftmax(const AmpValues& logits, void* logProbabilities, cudaStream_t stream);
 /// loss ← the mean, mean ← the same before it was rounded.
-cudaError_t launchAmpMeanLoss(const float* logProbabilities, const std::int64_t* labels,
-                              std::uint64_t rows, float* loss, double* mean, cudaStream_t stream);
-cudaError_t launchAmpLossBackward(const AmpValues& logProbabilities, const std::int64_t* labels,
-                                  void* gradient, float factor, cudaStream_t stream);
+cudaError_t launchAmpMeanLoss(const float* logProbabilities, const std::int64_t* labels, std::uint64_t rows,
+                              float* loss, double* mean, cudaStream_t stream);
+cudaError_t launchAmpLossBackward(const AmpValues& logProbabilities, const std::int64_t* labels, void* gradient,
+                                  float factor, cudaStream_t stream);
 /// *infinite is set when a product is infinite or not a number, and else left alone.
 cudaError_t launchAmpUnscale(const AmpTensors& tensors, float factor, int* infinite, cudaStream_t stream);
 cudaError_t launchAmpAdam(const AmpTensors& tensors, const AdamStep& step, cudaStream_t stream);
 /// *counts: zero before; every part is written.
-cudaError_t launchAmpCount(const AmpValues& gradients, double scale, AmpCounts* counts,
-                           cudaStream_t stream);
+cudaError_t launchAmpCount(const AmpValues& gradients, double scale, AmpCounts* counts, cudaStream_t stream);
 
 /// All of the above in FP32 and `format` against plain loops in double.
 KernelCheck checkAmpElements(ElementFormat format);

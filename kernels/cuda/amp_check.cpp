@@ -26,8 +26,7 @@ public:
         : m_format(format)
         , m_bytes((elements + 1) * bytesOf(format), 0xff) // one more, a canary
         , m_elements(elements)
-    {
-    }
+    { }
 
     static std::size_t bytesOf(ElementFormat format) { return format == ElementFormat::Float32 ? 4 : 2; }
 
@@ -113,8 +112,8 @@ void Passes::columns()
         columnSums(format, width), wide(ElementFormat::Float32, count);
     std::vector<float> partial(ampSlices * width);
     const AmpValues a = floats.upload(scratch), s = sums.upload(scratch), b = bias.upload(scratch),
-                    up = active.upload(scratch), plus = biased.upload(scratch),
-                    down = below.upload(scratch), c = columnSums.upload(scratch), w = wide.upload(scratch);
+                    up = active.upload(scratch), plus = biased.upload(scratch), down = below.upload(scratch),
+                    c = columnSums.upload(scratch), w = wide.upload(scratch);
     float* const slices = scratch.upload(partial);
     if (scratch.ok()) {
         scratch.note(launchAmpConvert(a, s, nullptr));
@@ -161,8 +160,8 @@ void Passes::loss()
     if (scratch.ok()) {
         scratch.note(launchAmpLogSoftmax(x, l.data, nullptr));
         scratch.note(launchAmpConvert(l, w, nullptr));
-        scratch.note(launchAmpMeanLoss(static_cast<float*>(w.data), deviceLabels, rows, deviceLoss,
-                                       deviceMean, nullptr));
+        scratch.note(
+            launchAmpMeanLoss(static_cast<float*>(w.data), deviceLabels, rows, deviceLoss, deviceMean, nullptr));
         scratch.note(launchAmpLossBackward(l, deviceLabels, g.data, 2, nullptr));
     }
     for (Array* array : {&logs, &gradient, &wide})

@@ -32,14 +32,12 @@ AmpValues valuesOf(const AmpArray& array)
 class CudaAmpDevice final : public AmpDevice
 {
 public:
-    CudaAmpDevice(Session& session, CublasLt* blas, std::function<bool()> cancelled,
-                  AmpFallbacks& fallbacks)
+    CudaAmpDevice(Session& session, CublasLt* blas, std::function<bool()> cancelled, AmpFallbacks& fallbacks)
         : m_session(session)
         , m_blas(blas)
         , m_cancelled(std::move(cancelled))
         , m_fallbacks(fallbacks)
-    {
-    }
+    { }
     ~CudaAmpDevice() override
     {
         m_session.settle();
@@ -70,45 +68,40 @@ public:
     }
     Result<void> addBias(const AmpArray& bias, const AmpArray& sums) override
     {
-        return queued(launchAmpBias(valuesOf(bias), valuesOf(sums), sums.data, false, stream()),
-                      "adding the bias");
+        return queued(launchAmpBias(valuesOf(bias), valuesOf(sums), sums.data, false, stream()), "adding the bias");
     }
     Result<void> biasRelu(const AmpArray& bias, const AmpArray& sums, const AmpArray& to) override
     {
-        return queued(launchAmpBias(valuesOf(bias), valuesOf(sums), to.data, true, stream()),
-                      "adding the bias");
+        return queued(launchAmpBias(valuesOf(bias), valuesOf(sums), to.data, true, stream()), "adding the bias");
     }
-    Result<void> reluBackward(const AmpArray& activation, const AmpArray& gradient,
-                              const AmpArray& to) override
+    Result<void> reluBackward(const AmpArray& activation, const AmpArray& gradient, const AmpArray& to) override
     {
         return queued(launchAmpReluBackward(valuesOf(activation), gradient.data, to.data, stream()),
                       "taking the slope of ReLU");
     }
     Result<void> sumRows(const AmpArray& gradient, const AmpArray& bias) override
     {
-        return queued(launchAmpSumRows(valuesOf(gradient), valuesOf(bias),
-                                       reinterpret_cast<float*>(m_partial.get()), stream()),
-                      "summing the bias's gradient");
+        return queued(
+            launchAmpSumRows(valuesOf(gradient), valuesOf(bias), reinterpret_cast<float*>(m_partial.get()), stream()),
+            "summing the bias's gradient");
     }
     Result<void> logSoftmax(const AmpArray& logits, const AmpArray& logProbabilities) override
     {
-        return queued(launchAmpLogSoftmax(valuesOf(logits), logProbabilities.data, stream()),
-                      "taking log softmax");
+        return queued(launchAmpLogSoftmax(valuesOf(logits), logProbabilities.data, stream()), "taking log softmax");
     }
-    Result<void> meanLoss(const AmpArray& logProbabilities, const AmpArray& labels,
-                          const AmpArray& loss) override
+    Result<void> meanLoss(const AmpArray& logProbabilities, const AmpArray& labels, const AmpArray& loss) override
     {
         return queued(launchAmpMeanLoss(logProbabilities.floats(), labels.labels(),
-                                        std::uint64_t(logProbabilities.elements) / ampClasses,
-                                        loss.floats(), &scalars()->mean, stream()),
+                                        std::uint64_t(logProbabilities.elements) / ampClasses, loss.floats(),
+                                        &scalars()->mean, stream()),
                       "taking the loss");
     }
-    Result<void> lossBackward(const AmpArray& logProbabilities, const AmpArray& labels,
-                              const AmpArray& gradient, double factor) override
+    Result<void> lossBackward(const AmpArray& logProbabilities, const AmpArray& labels, const AmpArray& gradient,
+                              double factor) override
     {
-        return queued(launchAmpLossBackward(valuesOf(logProbabilities), labels.labels(), gradient.data,
-                                            float(factor), stream()),
-                      "taking the loss's gradient");
+        return queued(
+            launchAmpLossBackward(valuesOf(logProbabilities), labels.labels(), gradient.data, float(factor), stream()),
+            "taking the loss's gradient");
     }
 
     Result<void> unscale(std::span<const AmpArray> gradients, float factor) override;
@@ -167,8 +160,7 @@ private:
     static Result<void> queued(cudaError_t error, const char* doing) { return cudaResult(error, doing); }
     Result<void> set(const AmpArray& array, int value)
     {
-        return queued(cudaMemsetAsync(array.data, value, std::size_t(array.bytes()), stream()),
-                      "clearing an array");
+        return queued(cudaMemsetAsync(array.data, value, std::size_t(array.bytes()), stream()), "clearing an array");
     }
     Result<void> download(void* to, const void* from, std::size_t bytes)
     {
@@ -193,7 +185,7 @@ private:
     std::int64_t m_partialWidth = 0, m_directionInputs = 0;
     std::vector<Product> m_products;
     std::array<cudaEvent_t, 4> m_events = {}; ///< begin and end of a step, and of a count within it
-    double m_counting = 0; // s
+    double m_counting = 0;                    // s
 };
 
 Result<void> CudaAmpDevice::open(std::int64_t arenaBytes)
@@ -202,8 +194,7 @@ Result<void> CudaAmpDevice::open(std::int64_t arenaBytes)
     if (!m_session.isInsisted() && double(arenaBytes) > shareOfMemory * free)
         return fail("run.memory",
                     fmt::format("a training step takes {}, and {} of the GPU's memory are available",
-                                quantityText(double(arenaBytes), Unit::Byte),
-                                quantityText(free, Unit::Byte)),
+                                quantityText(double(arenaBytes), Unit::Byte), quantityText(free, Unit::Byte)),
                     "choose smaller m, n or k, or end what else uses the GPU's memory");
     MEMSCAPE_TRY(arena, m_session.allocate(std::uint64_t(arenaBytes)));
     m_arena = std::move(arena);
@@ -218,8 +209,8 @@ Result<void> CudaAmpDevice::open(std::int64_t arenaBytes)
     return {};
 }
 
-Result<void> CudaAmpDevice::batch(const TrainedNetwork& network, std::uint64_t index,
-                                  const AmpArray& inputs, const AmpArray& labels)
+Result<void> CudaAmpDevice::batch(const TrainedNetwork& network, std::uint64_t index, const AmpArray& inputs,
+                                  const AmpArray& labels)
 {
     const auto width = std::uint64_t(network.inputs);
     if (m_directionInputs != network.inputs) {
@@ -230,8 +221,8 @@ Result<void> CudaAmpDevice::batch(const TrainedNetwork& network, std::uint64_t i
                               "making the task"));
     }
     return queued(launchAmpBatch(index, std::uint64_t(network.batch), width,
-                                 reinterpret_cast<const float*>(m_directions.get()), inputs.floats(),
-                                 labels.labels(), stream()),
+                                 reinterpret_cast<const float*>(m_directions.get()), inputs.floats(), labels.labels(),
+                                 stream()),
                   "making a batch");
 }
 
@@ -239,8 +230,7 @@ Result<int> CudaAmpDevice::prepare(const AmpProduct& product)
 {
     // Every layer's outputs are the columns of one of its products: room for the bias's gradient.
     if (product.shape.n > m_partialWidth) {
-        MEMSCAPE_TRY(partial,
-                     m_session.allocateExtra(std::uint64_t(product.shape.n) * ampSlices * sizeof(float)));
+        MEMSCAPE_TRY(partial, m_session.allocateExtra(std::uint64_t(product.shape.n) * ampSlices * sizeof(float)));
         m_partial = std::move(partial);
         m_partialWidth = product.shape.n;
     }
@@ -280,10 +270,8 @@ Result<void> CudaAmpDevice::unscale(std::span<const AmpArray> gradients, float f
         tensors.values[tensors.count] = gradient.floats();
         tensors.elements[tensors.count++] = std::uint64_t(gradient.elements);
     }
-    MEMSCAPE_CHECK(queued(cudaMemsetAsync(&scalars()->infinite, 0, sizeof(int), stream()),
-                          "unscaling the gradients"));
-    return queued(launchAmpUnscale(tensors, factor, &scalars()->infinite, stream()),
-                  "unscaling the gradients");
+    MEMSCAPE_CHECK(queued(cudaMemsetAsync(&scalars()->infinite, 0, sizeof(int), stream()), "unscaling the gradients"));
+    return queued(launchAmpUnscale(tensors, factor, &scalars()->infinite, stream()), "unscaling the gradients");
 }
 
 Result<void> CudaAmpDevice::adam(const AdamStep& step, std::span<const AmpParameter> parameters)

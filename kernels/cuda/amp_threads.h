@@ -36,16 +36,15 @@ MEMSCAPE_AMP void storeFour(typename Numbers::Word* to, int inside, const float 
 }
 
 /// body(at, inside) over fours of `count` elements.
-template <typename Body>
-MEMSCAPE_AMP void overFours(const GridPlace& place, std::uint64_t count, const Body& body)
+template <typename Body> MEMSCAPE_AMP void overFours(const GridPlace& place, std::uint64_t count, const Body& body)
 {
     for (std::uint64_t at = 4 * place.first; at < count; at += 4 * place.all)
         body(at, count - at < 4 ? static_cast<int>(count - at) : 4);
 }
 
 template <typename From, typename To>
-MEMSCAPE_AMP void convertThread(const GridPlace& place, const typename From::Word* from,
-                                typename To::Word* to, std::uint64_t count)
+MEMSCAPE_AMP void convertThread(const GridPlace& place, const typename From::Word* from, typename To::Word* to,
+                                std::uint64_t count)
 {
     overFours(place, count, [&](std::uint64_t at, int inside) {
         float values[4] = {};
@@ -56,16 +55,15 @@ MEMSCAPE_AMP void convertThread(const GridPlace& place, const typename From::Wor
 
 template <typename Numbers, bool active>
 MEMSCAPE_AMP void biasThread(const GridPlace& place, const typename Numbers::Word* bias,
-                             const typename Numbers::Word* sums, typename Numbers::Word* to,
-                             std::uint64_t count, std::uint64_t width)
+                             const typename Numbers::Word* sums, typename Numbers::Word* to, std::uint64_t count,
+                             std::uint64_t width)
 {
     overFours(place, count, [&](std::uint64_t at, int inside) {
         float values[4] = {};
         loadFour<Numbers>(sums + at, inside, values);
         // Division of 64 bits takes several times as long.
-        std::uint64_t column = count >> 32 == 0
-            ? static_cast<std::uint32_t>(at) % static_cast<std::uint32_t>(width)
-            : at % width;
+        std::uint64_t column =
+            count >> 32 == 0 ? static_cast<std::uint32_t>(at) % static_cast<std::uint32_t>(width) : at % width;
         for (int j = 0; j < inside; ++j) {
             const float sum = values[j] + Numbers::widen(bias[column]);
             values[j] = active ? ampActive(sum) : sum;
@@ -77,8 +75,8 @@ MEMSCAPE_AMP void biasThread(const GridPlace& place, const typename Numbers::Wor
 
 template <typename Numbers>
 MEMSCAPE_AMP void reluBackwardThread(const GridPlace& place, const typename Numbers::Word* activation,
-                                     const typename Numbers::Word* gradient,
-                                     typename Numbers::Word* to, std::uint64_t count)
+                                     const typename Numbers::Word* gradient, typename Numbers::Word* to,
+                                     std::uint64_t count)
 {
     overFours(place, count, [&](std::uint64_t at, int inside) {
         float values[4] = {}, above[4] = {};
@@ -115,8 +113,8 @@ MEMSCAPE_AMP void logSoftmaxThread(const GridPlace& place, const typename Number
 
 template <typename Numbers>
 MEMSCAPE_AMP void lossBackwardThread(const GridPlace& place, const typename Numbers::Word* logProbabilities,
-                                     const std::int64_t* labels, typename Numbers::Word* gradient,
-                                     std::uint64_t count, float factor)
+                                     const std::int64_t* labels, typename Numbers::Word* gradient, std::uint64_t count,
+                                     float factor)
 {
     overFours(place, count, [&](std::uint64_t at, int inside) {
         float values[4] = {};
@@ -137,13 +135,11 @@ MEMSCAPE_AMP void meanLossRows(int thread, const float* logProbabilities, const 
 {
     double sum = 0;
     for (auto row = static_cast<std::uint64_t>(thread); row < rows; row += lossThreads)
-        sum -= static_cast<double>(
-            logProbabilities[row * ampClasses + static_cast<std::uint64_t>(labels[row])]);
+        sum -= static_cast<double>(logProbabilities[row * ampClasses + static_cast<std::uint64_t>(labels[row])]);
     sums[thread] = sum;
 }
 /// Behind it, the first thread alone.
-MEMSCAPE_AMP void meanLossOf(const double (&sums)[lossThreads], std::uint64_t rows, float* loss,
-                             double* mean)
+MEMSCAPE_AMP void meanLossOf(const double (&sums)[lossThreads], std::uint64_t rows, float* loss, double* mean)
 {
     double sum = 0;
     for (const double part : sums)
@@ -167,15 +163,14 @@ MEMSCAPE_AMP std::uint64_t slicesOf(std::uint64_t rows)
 /// Thread (x, y) of block (column block, slice): the rows y, y + 8, … of the slice.
 template <typename Numbers>
 MEMSCAPE_AMP void sumSliceRows(int x, int y, std::uint64_t columnBlock, std::uint64_t slice,
-                               const typename Numbers::Word* values, std::uint64_t rows,
-                               std::uint64_t width, SumParts& parts)
+                               const typename Numbers::Word* values, std::uint64_t rows, std::uint64_t width,
+                               SumParts& parts)
 {
     const std::uint64_t column = columnBlock * sumColumns + static_cast<std::uint64_t>(x);
     const std::uint64_t slices = slicesOf(rows), each = (rows + slices - 1) / slices;
     const std::uint64_t begin = slice * each, end = begin + each < rows ? begin + each : rows;
     float sum = 0;
-    for (std::uint64_t row = begin + static_cast<std::uint64_t>(y); row < end && column < width;
-         row += sumRowsAtOnce)
+    for (std::uint64_t row = begin + static_cast<std::uint64_t>(y); row < end && column < width; row += sumRowsAtOnce)
         sum += Numbers::widen(values[row * width + column]);
     parts[y][x] = sum;
 }
@@ -247,8 +242,7 @@ MEMSCAPE_AMP AmpCountPart countThread(const GridPlace& place, const typename Num
 {
     AmpCountPart seen{0, 0, 0};
     for (std::uint64_t i = place.first; i < count; i += place.all) {
-        const double magnitude =
-            std::fabs(static_cast<double>(Numbers::widen(gradients[i]))) / scale;
+        const double magnitude = std::fabs(static_cast<double>(Numbers::widen(gradients[i]))) / scale;
         if (!(magnitude - magnitude == 0))
             continue;
         if (magnitude == 0) {

@@ -110,9 +110,7 @@ template <> struct SharedWord<Word8>
     __device__ __forceinline__ static std::uint32_t next(std::uint32_t at)
     {
         std::uint32_t all[2];
-        asm volatile("ld.volatile.shared.v2.u32 {%0, %1}, [%2];"
-                     : "=r"(all[0]), "=r"(all[1])
-                     : "r"(at));
+        asm volatile("ld.volatile.shared.v2.u32 {%0, %1}, [%2];" : "=r"(all[0]), "=r"(all[1]) : "r"(at));
         return all[0];
     }
     __device__ __forceinline__ static void write(std::uint32_t at, Word8 word)
@@ -156,8 +154,8 @@ __device__ __forceinline__ std::uint32_t sharedAddress(const BankWork& work)
 }
 
 /// Of a block: from its first warp's start to its last one's end.
-__device__ __forceinline__ void noteTime(BankResult* result, long long begin, long long end,
-                                         unsigned long long beginNs, unsigned long long endNs)
+__device__ __forceinline__ void noteTime(BankResult* result, long long begin, long long end, unsigned long long beginNs,
+                                         unsigned long long endNs)
 {
     atomicMin(&result->begin, static_cast<unsigned long long>(begin));
     atomicMax(&result->end, static_cast<unsigned long long>(end));
@@ -167,8 +165,7 @@ __device__ __forceinline__ void noteTime(BankResult* result, long long begin, lo
 
 /// Version 1. One block; target: (elements) words or null.
 template <typename Word, bool isWrite>
-__global__ void banks_throughput_v1(BankWork work, std::uint32_t turns, BankResult* result, Word* target,
-                                    Sink sink)
+__global__ void banks_throughput_v1(BankWork work, std::uint32_t turns, BankResult* result, Word* target, Sink sink)
 {
     GpuMachine m(dynamicShared());
     fillTile<Word>(m, work, blockDim.x);
@@ -204,8 +201,7 @@ __global__ void banks_throughput_v1(BankWork work, std::uint32_t turns, BankResu
 
 /// Version 2. One block of one warp; *wrong counts lanes whose chain ended elsewhere.
 template <typename Word>
-__global__ void banks_latency_v2(BankWork work, std::uint32_t turns, BankResult* result,
-                                 std::uint32_t* wrong)
+__global__ void banks_latency_v2(BankWork work, std::uint32_t turns, BankResult* result, std::uint32_t* wrong)
 {
     const std::uint32_t start = sharedAddress(work);
     if (threadIdx.x >= work.lanes)
@@ -233,8 +229,7 @@ template <typename Kernel> static cudaError_t allow(Kernel kernel, std::uint32_t
 {
     if (sharedBytes <= sharedUnasked)
         return cudaSuccess;
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                static_cast<int>(sharedBytes));
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(sharedBytes));
 }
 
 template <typename Word, bool isWrite>
@@ -245,8 +240,7 @@ static cudaError_t launchThroughput(const BankLaunch& launch, cudaStream_t strea
     if (error != cudaSuccess)
         return error;
     banks_throughput_v1<Word, isWrite><<<1, unsigned(launch.warps * lanesPerWarp), bytes, stream>>>(
-        launch.work, launch.turns, launch.result, static_cast<Word*>(launch.target),
-        sinkOf(launch.sum, launch.result));
+        launch.work, launch.turns, launch.result, static_cast<Word*>(launch.target), sinkOf(launch.sum, launch.result));
     return cudaGetLastError();
 }
 
@@ -270,15 +264,13 @@ cudaError_t launchBanks(const BankLaunch& launch, cudaStream_t stream)
     });
 }
 
-template <typename Word>
-static cudaError_t launchChainOf(const BankLaunch& launch, cudaStream_t stream)
+template <typename Word> static cudaError_t launchChainOf(const BankLaunch& launch, cudaStream_t stream)
 {
     const std::uint32_t bytes = bankSharedBytes(launch.work);
     const cudaError_t error = allow(banks_latency_v2<Word>, bytes);
     if (error != cudaSuccess)
         return error;
-    banks_latency_v2<Word><<<1, lanesPerWarp, bytes, stream>>>(launch.work, launch.turns, launch.result,
-                                                               launch.sum);
+    banks_latency_v2<Word><<<1, lanesPerWarp, bytes, stream>>>(launch.work, launch.turns, launch.result, launch.sum);
     return cudaGetLastError();
 }
 
@@ -287,12 +279,9 @@ cudaError_t launchBankLatency(const BankLaunch& launch, cudaStream_t stream)
     if (!isRunnable(launch) || launch.isWrite)
         return cudaErrorInvalidValue;
     switch (launch.work.tile.width) {
-    case 4:
-        return launchChainOf<std::uint32_t>(launch, stream);
-    case 8:
-        return launchChainOf<Word8>(launch, stream);
-    case 16:
-        return launchChainOf<Word16>(launch, stream);
+    case 4: return launchChainOf<std::uint32_t>(launch, stream);
+    case 8: return launchChainOf<Word8>(launch, stream);
+    case 16: return launchChainOf<Word16>(launch, stream);
     default: // a byte holds no address
         return cudaErrorInvalidValue;
     }
@@ -313,8 +302,7 @@ static BankLaunch checkedLaunch(Scratch& scratch, const BankWork& work, bool isW
     return launch;
 }
 
-template <typename Word>
-static void compareThroughput(KernelCheck& check, const BankWork& work, bool isWrite)
+template <typename Word> static void compareThroughput(KernelCheck& check, const BankWork& work, bool isWrite)
 {
     Scratch scratch;
     BankResult* result = nullptr;
@@ -337,9 +325,8 @@ static void compareThroughput(KernelCheck& check, const BankWork& work, bool isW
 
 static void describe(KernelCheck& check, const BankWork& work, const char* what)
 {
-    std::snprintf(check.kernel, sizeof check.kernel, "banks %s %u B, rows of %u + %u%s", what,
-                  work.tile.width, work.tile.columns, work.tile.padding,
-                  work.tile.granule == 0 ? "" : ", swizzled");
+    std::snprintf(check.kernel, sizeof check.kernel, "banks %s %u B, rows of %u + %u%s", what, work.tile.width,
+                  work.tile.columns, work.tile.padding, work.tile.granule == 0 ? "" : ", swizzled");
 }
 
 KernelCheck checkBanks(const BankWork& work, bool isWrite)

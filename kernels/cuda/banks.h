@@ -15,8 +15,8 @@ namespace memscape::cuda {
 struct BankWork
 {
     SharedTile tile;
-    std::uint32_t elements = 0; ///< of the tile, whole rows
-    std::uint32_t lanes = 0;    ///< that take part, from the first on
+    std::uint32_t elements = 0;             ///< of the tile, whole rows
+    std::uint32_t lanes = 0;                ///< that take part, from the first on
     std::uint32_t asked[lanesPerWarp] = {}; ///< element of each lane
 };
 
@@ -43,13 +43,11 @@ MEMSCAPE_KERNEL void copyTile(Machine& m, const BankWork& work, std::uint32_t th
 }
 
 /// The request once, as a program writes it.
-template <typename Word, typename Machine>
-MEMSCAPE_KERNEL Word readAsked(Machine& m, const BankWork& work)
+template <typename Word, typename Machine> MEMSCAPE_KERNEL Word readAsked(Machine& m, const BankWork& work)
 {
     return m.template loadShared<Word>(addressIn(work.tile, askedOf(work, m.thread() % lanesPerWarp)));
 }
-template <typename Word, typename Machine>
-MEMSCAPE_KERNEL void writeAsked(Machine& m, const BankWork& work)
+template <typename Word, typename Machine> MEMSCAPE_KERNEL void writeAsked(Machine& m, const BankWork& work)
 {
     const std::uint32_t element = askedOf(work, m.thread() % lanesPerWarp);
     m.storeShared(addressIn(work.tile, element), wordOf<Word>(writtenBits(element)));

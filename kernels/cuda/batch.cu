@@ -25,8 +25,8 @@ __device__ __forceinline__ BatchPlace ofGrid()
 /// In blocks of 32 columns × 8 rows.
 __device__ __forceinline__ BatchCell cellOfGrid()
 {
-    return {blockIdx.x * std::uint64_t(batchColumns) + threadIdx.x,
-            blockIdx.y * std::uint64_t(batchRows) + threadIdx.y, std::uint64_t(gridDim.y) * batchRows};
+    return {blockIdx.x * std::uint64_t(batchColumns) + threadIdx.x, blockIdx.y * std::uint64_t(batchRows) + threadIdx.y,
+            std::uint64_t(gridDim.y) * batchRows};
 }
 
 template <typename Number> __device__ __forceinline__ Number warpSum(Number value)
@@ -63,16 +63,14 @@ __global__ void bias_v1(float* y, const float* bias, std::uint64_t rows, std::ui
     biasThread(cellOfGrid(), y, bias, rows, width);
 }
 
-__global__ void batchLoss_v1(const float* y, const float* t, std::uint64_t count, bool isFirst,
-                             double* partial)
+__global__ void batchLoss_v1(const float* y, const float* t, std::uint64_t count, bool isFirst, double* partial)
 {
     keep(batchLossThread(ofGrid(), y, t, count), isFirst, partial);
 }
 
 /// A warp takes an example.
-__global__ void exampleNorms_v1(const float* x, std::uint64_t inputs, const float* delta,
-                                std::uint64_t outputs, std::uint64_t rows, bool isFirst,
-                                double* partial)
+__global__ void exampleNorms_v1(const float* x, std::uint64_t inputs, const float* delta, std::uint64_t outputs,
+                                std::uint64_t rows, bool isFirst, double* partial)
 {
     const BatchPlace place = ofGrid(), lane{threadIdx.x % 32, 32};
     double sum = 0;
@@ -86,9 +84,8 @@ __global__ void exampleNorms_v1(const float* x, std::uint64_t inputs, const floa
 }
 
 /// A block takes an output.
-__global__ void batchRisk_v1(const float* weights, const float* bias, const float* scales,
-                             float magnitude, std::uint64_t inputs, std::uint64_t outputs,
-                             double* partial)
+__global__ void batchRisk_v1(const float* weights, const float* bias, const float* scales, float magnitude,
+                             std::uint64_t inputs, std::uint64_t outputs, double* partial)
 {
     double sum = 0;
     for (std::uint64_t k = blockIdx.x; k < outputs; k += gridDim.x)
@@ -96,8 +93,8 @@ __global__ void batchRisk_v1(const float* weights, const float* bias, const floa
     keep(sum, true, partial);
 }
 
-__global__ void batchInputs_v1(float* x, const float* scales, std::uint64_t first,
-                               std::uint64_t rows, std::uint64_t inputs)
+__global__ void batchInputs_v1(float* x, const float* scales, std::uint64_t first, std::uint64_t rows,
+                               std::uint64_t inputs)
 {
     batchInputsThread(cellOfGrid(), x, scales, first, rows, inputs);
 }
@@ -107,8 +104,7 @@ __global__ void batchTruth_v1(float* truth, std::uint64_t count, float magnitude
     batchTruthThread(ofGrid(), truth, count, magnitude);
 }
 
-__global__ void batchTargets_v1(float* t, std::uint64_t first, std::uint64_t count, bool isLinear,
-                                float noise)
+__global__ void batchTargets_v1(float* t, std::uint64_t first, std::uint64_t count, bool isLinear, float noise)
 {
     batchTargetsThread(ofGrid(), t, first, count, isLinear, noise);
 }
@@ -130,58 +126,48 @@ template <BatchPass pass> static cudaError_t launchPass(const BatchElements& w, 
 cudaError_t launchBatchElements(const BatchElements& w, cudaStream_t stream)
 {
     switch (w.pass) {
-    case BatchPass::Relu:
-        return launchPass<BatchPass::Relu>(w, stream);
-    case BatchPass::ReluGradient:
-        return launchPass<BatchPass::ReluGradient>(w, stream);
-    case BatchPass::LossGradient:
-        return launchPass<BatchPass::LossGradient>(w, stream);
-    case BatchPass::Add:
-        return launchPass<BatchPass::Add>(w, stream);
-    case BatchPass::Update:
-        return launchPass<BatchPass::Update>(w, stream);
+    case BatchPass::Relu: return launchPass<BatchPass::Relu>(w, stream);
+    case BatchPass::ReluGradient: return launchPass<BatchPass::ReluGradient>(w, stream);
+    case BatchPass::LossGradient: return launchPass<BatchPass::LossGradient>(w, stream);
+    case BatchPass::Add: return launchPass<BatchPass::Add>(w, stream);
+    case BatchPass::Update: return launchPass<BatchPass::Update>(w, stream);
     }
     return cudaErrorInvalidValue;
 }
 
-cudaError_t launchBias(float* y, const float* bias, std::uint64_t rows, std::uint64_t width,
-                       cudaStream_t stream)
+cudaError_t launchBias(float* y, const float* bias, std::uint64_t rows, std::uint64_t width, cudaStream_t stream)
 {
-    bias_v1<<<gridOf(rows, width), dim3(batchColumns, batchRows), 0, stream>>>(y, bias, rows,
-                                                                                       width);
+    bias_v1<<<gridOf(rows, width), dim3(batchColumns, batchRows), 0, stream>>>(y, bias, rows, width);
     return cudaGetLastError();
 }
 
-cudaError_t launchBatchLoss(const float* y, const float* t, std::uint64_t count, bool isFirst,
-                            double* partial, cudaStream_t stream)
+cudaError_t launchBatchLoss(const float* y, const float* t, std::uint64_t count, bool isFirst, double* partial,
+                            cudaStream_t stream)
 {
     batchLoss_v1<<<batchLossPartials(count), batchThreads, 0, stream>>>(y, t, count, isFirst, partial);
     return cudaGetLastError();
 }
 
-cudaError_t launchExampleNorms(const float* x, std::uint64_t inputs, const float* delta,
-                               std::uint64_t outputs, std::uint64_t rows, bool isFirst,
-                               double* partial, cudaStream_t stream)
+cudaError_t launchExampleNorms(const float* x, std::uint64_t inputs, const float* delta, std::uint64_t outputs,
+                               std::uint64_t rows, bool isFirst, double* partial, cudaStream_t stream)
 {
-    exampleNorms_v1<<<batchNormPartials(rows), batchThreads, 0, stream>>>(x, inputs, delta, outputs,
-                                                                       rows, isFirst, partial);
+    exampleNorms_v1<<<batchNormPartials(rows), batchThreads, 0, stream>>>(x, inputs, delta, outputs, rows, isFirst,
+                                                                          partial);
     return cudaGetLastError();
 }
 
-cudaError_t launchBatchRisk(const float* weights, const float* bias, const float* scales,
-                            float magnitude, std::uint64_t inputs, std::uint64_t outputs,
-                            double* partial, cudaStream_t stream)
+cudaError_t launchBatchRisk(const float* weights, const float* bias, const float* scales, float magnitude,
+                            std::uint64_t inputs, std::uint64_t outputs, double* partial, cudaStream_t stream)
 {
-    batchRisk_v1<<<batchRiskPartials(outputs), batchThreads, 0, stream>>>(
-        weights, bias, scales, magnitude, inputs, outputs, partial);
+    batchRisk_v1<<<batchRiskPartials(outputs), batchThreads, 0, stream>>>(weights, bias, scales, magnitude, inputs,
+                                                                          outputs, partial);
     return cudaGetLastError();
 }
 
 cudaError_t launchBatchInputs(float* x, const float* scales, std::uint64_t first, std::uint64_t rows,
                               std::uint64_t inputs, cudaStream_t stream)
 {
-    batchInputs_v1<<<gridOf(rows, inputs), dim3(batchColumns, batchRows), 0, stream>>>(
-        x, scales, first, rows, inputs);
+    batchInputs_v1<<<gridOf(rows, inputs), dim3(batchColumns, batchRows), 0, stream>>>(x, scales, first, rows, inputs);
     return cudaGetLastError();
 }
 
@@ -191,11 +177,10 @@ cudaError_t launchBatchTruth(float* truth, std::uint64_t count, float magnitude,
     return cudaGetLastError();
 }
 
-cudaError_t launchBatchTargets(float* t, std::uint64_t first, std::uint64_t count, bool isLinear,
-                               float noise, cudaStream_t stream)
+cudaError_t launchBatchTargets(float* t, std::uint64_t first, std::uint64_t count, bool isLinear, float noise,
+                               cudaStream_t stream)
 {
-    batchTargets_v1<<<batchBlocks(count), batchThreads, 0, stream>>>(t, first, count, isLinear,
-                                                                     noise);
+    batchTargets_v1<<<batchBlocks(count), batchThreads, 0, stream>>>(t, first, count, isLinear, noise);
     return cudaGetLastError();
 }
 
@@ -216,16 +201,11 @@ std::vector<float> uniform(std::uint64_t seed, std::uint64_t size)
 float expectedOf(const BatchElements& w, float a, float b, float result)
 {
     switch (w.pass) {
-    case BatchPass::Relu:
-        return a > 0 ? a : 0;
-    case BatchPass::ReluGradient:
-        return b > 0 ? a : 0;
-    case BatchPass::LossGradient:
-        return w.factor * (a - b);
-    case BatchPass::Add:
-        return result + a;
-    case BatchPass::Update:
-        break;
+    case BatchPass::Relu: return a > 0 ? a : 0;
+    case BatchPass::ReluGradient: return b > 0 ? a : 0;
+    case BatchPass::LossGradient: return w.factor * (a - b);
+    case BatchPass::Add: return result + a;
+    case BatchPass::Update: break;
     }
     return result - w.factor * a;
 }
@@ -239,8 +219,8 @@ void checkPasses(Scratch& scratch, Mismatches& seen)
     w.count = count;
     w.factor = 0.37F;
     std::vector<float> found(count);
-    for (const BatchPass pass : {BatchPass::Relu, BatchPass::ReluGradient, BatchPass::LossGradient,
-                                 BatchPass::Add, BatchPass::Update}) {
+    for (const BatchPass pass :
+         {BatchPass::Relu, BatchPass::ReluGradient, BatchPass::LossGradient, BatchPass::Add, BatchPass::Update}) {
         w.pass = pass;
         w.result = scratch.upload(start);
         if (scratch.ok())
@@ -316,8 +296,8 @@ void checkData(Scratch& scratch, Mismatches& seen)
         scratch.note(launchBatchTruth(truth, inputs * outputs, magnitude, nullptr));
         scratch.note(launchBatchTargets(linear, first * outputs, count, true, noise, nullptr));
         scratch.note(launchBatchTargets(deep, first * outputs, count, false, noise, nullptr));
-        scratch.note(launchBatchRisk(deviceWeights, deviceBias, deviceScales, magnitude, inputs,
-                                     outputs, risk, nullptr));
+        scratch.note(
+            launchBatchRisk(deviceWeights, deviceBias, deviceScales, magnitude, inputs, outputs, risk, nullptr));
     }
     std::vector<float> foundX(rows * inputs), foundTruth(inputs * outputs), foundLinear(count), foundDeep(count);
     scratch.download(foundX, x);

@@ -22,7 +22,6 @@ namespace {
 
 using Kind = BatchOperation::Kind;
 
-
 /// What decides which kernels an operation is: not where its arrays lie, but whether on 16 bytes.
 using OperationShape = std::array<std::int64_t, 9>;
 
@@ -31,8 +30,15 @@ OperationShape shapeOf(const BatchOperation& op)
     const auto offset = [](const void* at) {
         return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at) % 16);
     };
-    return {static_cast<std::int64_t>(op.kind), op.rows, op.inputs, op.outputs, offset(op.a), offset(op.b),
-            offset(op.c), offset(op.result), op.workspace != nullptr};
+    return {static_cast<std::int64_t>(op.kind),
+            op.rows,
+            op.inputs,
+            op.outputs,
+            offset(op.a),
+            offset(op.b),
+            offset(op.c),
+            offset(op.result),
+            op.workspace != nullptr};
 }
 
 /// At most.
@@ -50,24 +56,19 @@ std::size_t kernelsOf(const BatchOperations& step)
 BatchPass passOf(Kind kind)
 {
     switch (kind) {
-    case Kind::Relu:
-        return BatchPass::Relu;
-    case Kind::ReluGradient:
-        return BatchPass::ReluGradient;
-    case Kind::LossGradient:
-        return BatchPass::LossGradient;
-    case Kind::Add:
-        return BatchPass::Add;
-    default:
-        return BatchPass::Update;
+    case Kind::Relu: return BatchPass::Relu;
+    case Kind::ReluGradient: return BatchPass::ReluGradient;
+    case Kind::LossGradient: return BatchPass::LossGradient;
+    case Kind::Add: return BatchPass::Add;
+    default: return BatchPass::Update;
     }
 }
 
 class CudaBatchDevice final : public BatchDevice
 {
 public:
-    CudaBatchDevice(Session& session, CublasLt* blas, std::function<bool()> cancelled,
-                    std::vector<double>* clocks, const BatchShape& shape)
+    CudaBatchDevice(Session& session, CublasLt* blas, std::function<bool()> cancelled, std::vector<double>* clocks,
+                    const BatchShape& shape)
         : m_session(session)
         , m_blas(blas)
         , m_cancelled(std::move(cancelled))
@@ -76,8 +77,7 @@ public:
         , m_inputs(std::uint64_t(shape.inputs()))
         , m_outputs(std::uint64_t(shape.outputs()))
         , m_magnitude(batchTruthMagnitude(shape.inputs()))
-    {
-    }
+    { }
     ~CudaBatchDevice() override { m_session.settle(); }
 
     Result<void> open(std::int64_t arenaBytes);
@@ -138,18 +138,15 @@ Result<void> CudaBatchDevice::checkMemory(double bytes) const
     return fail("run.memory",
                 fmt::format("a training step of {} examples takes {}, and {} of the GPU's memory "
                             "are available",
-                            m_shape.batch, quantityText(bytes, Unit::Byte),
-                            quantityText(free, Unit::Byte)),
-                "choose a smaller batch or narrower layers, or end what else uses the GPU's memory",
-                "batch");
+                            m_shape.batch, quantityText(bytes, Unit::Byte), quantityText(free, Unit::Byte)),
+                "choose a smaller batch or narrower layers, or end what else uses the GPU's memory", "batch");
 }
 
 Result<void> CudaBatchDevice::open(std::int64_t arenaBytes)
 {
     MEMSCAPE_CHECK(m_session.synchronize("training")); // another device of this session may be at it
     const std::uint64_t truths = m_inputs * m_outputs;
-    MEMSCAPE_CHECK(checkMemory(double(arenaBytes) + double(m_shape.storeBytes())
-                               + double(truths * sizeof(float))));
+    MEMSCAPE_CHECK(checkMemory(double(arenaBytes) + double(m_shape.storeBytes()) + double(truths * sizeof(float))));
     MEMSCAPE_TRY(arena, m_session.allocate(std::uint64_t(arenaBytes)));
     m_arena = std::move(arena);
     if (m_shape.storeBytes() > 0) {
@@ -198,13 +195,13 @@ Result<void> CudaBatchDevice::multiply(const ProductLaunch& launch, float* works
 Result<void> CudaBatchDevice::fill(std::uint64_t first, std::int64_t count, float* x, float* t)
 {
     const auto rows = std::uint64_t(count);
-    MEMSCAPE_CHECK(queued(launchBatchInputs(x, floats(m_scales), first, rows, m_inputs, m_session.stream()),
-                          "making examples"));
-    MEMSCAPE_CHECK(multiply({productVersions, rows, m_outputs, m_inputs, x, m_inputs, false,
-                             floats(m_truth), m_inputs, true, t, m_outputs},
-                            nullptr));
-    return queued(launchBatchTargets(t, first * m_outputs, rows * m_outputs, m_shape.isLinear(),
-                                     batchNoise(), m_session.stream()),
+    MEMSCAPE_CHECK(
+        queued(launchBatchInputs(x, floats(m_scales), first, rows, m_inputs, m_session.stream()), "making examples"));
+    MEMSCAPE_CHECK(multiply(
+        {productVersions, rows, m_outputs, m_inputs, x, m_inputs, false, floats(m_truth), m_inputs, true, t, m_outputs},
+        nullptr));
+    return queued(launchBatchTargets(t, first * m_outputs, rows * m_outputs, m_shape.isLinear(), batchNoise(),
+                                     m_session.stream()),
                   "making targets");
 }
 
@@ -212,10 +209,9 @@ Result<void> CudaBatchDevice::fill(std::uint64_t first, std::int64_t count, floa
 Result<void> CudaBatchDevice::queueWeightGradient(const BatchOperation& op)
 {
     const auto rows = std::uint64_t(op.rows), in = std::uint64_t(op.inputs), out = std::uint64_t(op.outputs);
-    MEMSCAPE_CHECK(multiply({productVersions, out, in, rows, op.a, out, true, op.b, in, false, op.result, in},
-                            op.workspace));
-    return queued(launchColumnSums(op.a, op.second, rows, out, m_session.stream()),
-                  "summing the bias's gradient");
+    MEMSCAPE_CHECK(
+        multiply({productVersions, out, in, rows, op.a, out, true, op.b, in, false, op.result, in}, op.workspace));
+    return queued(launchColumnSums(op.a, op.second, rows, out, m_session.stream()), "summing the bias's gradient");
 }
 
 Result<void> CudaBatchDevice::queueOne(const BatchOperation& op, float rate, bool isFirstLoss)
@@ -228,17 +224,16 @@ Result<void> CudaBatchDevice::queueOne(const BatchOperation& op, float rate, boo
         return queued(cudaMemcpyAsync(op.result, op.a, count * sizeof(float), cudaMemcpyDeviceToDevice, stream),
                       "loading a micro-batch");
     case Kind::Linear:
-        MEMSCAPE_CHECK(multiply({productVersions, rows, out, in, op.a, in, false, op.b, in, true, op.result, out},
-                                op.workspace));
+        MEMSCAPE_CHECK(
+            multiply({productVersions, rows, out, in, op.a, in, false, op.b, in, true, op.result, out}, op.workspace));
         return queued(launchBias(op.result, op.c, rows, out, stream), "adding the bias");
     case Kind::InputGradient:
-        return multiply({productVersions, rows, in, out, op.a, out, false, op.b, in, false, op.result, in}, op.workspace);
-    case Kind::WeightGradient:
-        return queueWeightGradient(op);
+        return multiply({productVersions, rows, in, out, op.a, out, false, op.b, in, false, op.result, in},
+                        op.workspace);
+    case Kind::WeightGradient: return queueWeightGradient(op);
     case Kind::Loss:
         return queued(launchBatchLoss(op.a, op.b, count, isFirstLoss, lossParts(), stream), "taking the loss");
-    default:
-        break;
+    default: break;
     }
     const float factor = op.kind == Kind::LossGradient ? 2 / float(count) : rate;
     return queued(launchBatchElements({passOf(op.kind), op.a, op.b, op.result, count, factor}, stream),
@@ -250,10 +245,10 @@ Result<void> CudaBatchDevice::queue(const BatchOperations& step, float rate, boo
     bool isFirstLoss = true, isFirstNorm = true;
     for (const BatchOperation& op : step) {
         if (countsNorms && op.kind == Kind::WeightGradient) {
-            MEMSCAPE_CHECK(queued(launchExampleNorms(op.b, std::uint64_t(op.inputs), op.a, std::uint64_t(op.outputs),
-                                                     std::uint64_t(op.rows), isFirstNorm, normParts(),
-                                                     m_session.stream()),
-                                  "taking norms of gradients"));
+            MEMSCAPE_CHECK(
+                queued(launchExampleNorms(op.b, std::uint64_t(op.inputs), op.a, std::uint64_t(op.outputs),
+                                          std::uint64_t(op.rows), isFirstNorm, normParts(), m_session.stream()),
+                       "taking norms of gradients"));
             isFirstNorm = false;
         }
         MEMSCAPE_CHECK(queueOne(op, rate, isFirstLoss));

@@ -8,7 +8,7 @@
 
 namespace memscape::cuda {
 
-constexpr unsigned batchThreads = 256, batchWarps = batchThreads / 32; ///< of a block
+constexpr unsigned batchThreads = 256, batchWarps = batchThreads / 32;         ///< of a block
 constexpr unsigned batchColumns = 32, batchRows = batchThreads / batchColumns; ///< of a block over rows
 
 /// This thread, and all threads of the grid (or of the block, where each block takes something of its own).
@@ -37,7 +37,9 @@ constexpr BatchGrid batchGrid(std::uint64_t rows, std::uint64_t width)
 {
     const std::uint64_t high = (rows + 4 * batchRows - 1) / (4 * batchRows);
     return {static_cast<unsigned>((width + batchColumns - 1) / batchColumns),
-            high < 1 ? 1 : high < 1024 ? static_cast<unsigned>(high) : 1024};
+            high < 1          ? 1
+                : high < 1024 ? static_cast<unsigned>(high)
+                              : 1024};
 }
 
 template <BatchPass pass> MEMSCAPE_HD void batchElementsThread(const BatchPlace& place, const BatchElements& w)
@@ -57,8 +59,7 @@ template <BatchPass pass> MEMSCAPE_HD void batchElementsThread(const BatchPlace&
     }
 }
 
-MEMSCAPE_HD void biasThread(const BatchCell& cell, float* y, const float* bias, std::uint64_t rows,
-                            std::uint64_t width)
+MEMSCAPE_HD void biasThread(const BatchCell& cell, float* y, const float* bias, std::uint64_t rows, std::uint64_t width)
 {
     if (cell.column >= width)
         return;

@@ -59,15 +59,13 @@ public:
         , m_described(described)
         , m_sink(sink)
         , m_device(described.device)
-    {
-    }
+    { }
 
     Result<Device> run()
     {
         MEMSCAPE_TRY(circumstance, beginRun(m_session, m_sink));
         if (std::isfinite(circumstance.referenceClock))
-            m_device.clock =
-                measured(circumstance.referenceClock, "SM clock against the global timer");
+            m_device.clock = measured(circumstance.referenceClock, "SM clock against the global timer");
         m_device.launch = measured(circumstance.launchPeriod, "back-to-back empty kernels");
         MEMSCAPE_CHECK(latencies());
         for (Operation operation : operations)
@@ -91,8 +89,7 @@ private:
         return {};
     }
 
-    Result<void> latency(MemoryLevel* level, ChaseKind kind, std::uint64_t bytes,
-                         const char* method)
+    Result<void> latency(MemoryLevel* level, ChaseKind kind, std::uint64_t bytes, const char* method)
     {
         if (level == nullptr || bytes == 0)
             return {};
@@ -117,8 +114,7 @@ private:
                                "pointer chase .ca over 16 KiB, chain total"));
         MEMSCAPE_CHECK(latency(levelOf(m_device, "L2"), ChaseKind::CacheGlobal, l2 / 8,
                                "pointer chase .cg over an eighth of L2, chain total"));
-        return latency(dramOf(m_device), ChaseKind::CacheGlobal, far,
-                       "pointer chase .cg over 8 × L2, chain total");
+        return latency(dramOf(m_device), ChaseKind::CacheGlobal, far, "pointer chase .cg over 8 × L2, chain total");
     }
 
     Result<void> bandwidths(Operation operation)
@@ -127,8 +123,7 @@ private:
         MemoryLevel* l1 = levelOf(m_device, "L1");
         if (l1 != nullptr) {
             const auto half = static_cast<std::uint64_t>(l1->capacity.valueOr(64e3) / 2);
-            MEMSCAPE_CHECK(
-                laps(operation, l1, half, half * 2, "laps over half of L1, a slice per SM"));
+            MEMSCAPE_CHECK(laps(operation, l1, half, half * 2, "laps over half of L1, a slice per SM"));
         }
         MEMSCAPE_CHECK(laps(operation, levelOf(m_device, "L2"), m_session.l2Bytes() / 4, 0,
                             "laps over a quarter of L2 in chunks dealt anew"));
@@ -136,21 +131,19 @@ private:
         if (dram == nullptr)
             return {};
         const std::uint64_t array =
-            std::min(std::max(8 * m_session.l2Bytes(), 1024 * mega), m_session.freeBytes() / 8) / 16
-            * 16;
+            std::min(std::max(8 * m_session.l2Bytes(), 1024 * mega), m_session.freeBytes() / 8) / 16 * 16;
         MEMSCAPE_TRY(best, bestStream(m_session, actOf(operation), array));
         const double specified = m_described.device.dram()->bandwidth.value;
         put(*dram, operation, best.bytesPerSecond,
-            fmt::format("stream v{}, blocks of {}, the best of six launches", best.version,
-                        best.threads));
+            fmt::format("stream v{}, blocks of {}, the best of six launches", best.version, best.threads));
         keep(fmt::format("bandwidth {} {}", dram->id, operationText(operation)), best.seconds,
              double(array) * (operation == Operation::Copy ? 2 : 1));
         putDerating(operation, best.bytesPerSecond / specified);
         return {};
     }
 
-    Result<void> laps(Operation operation, MemoryLevel* level, std::uint64_t bytes,
-                      std::uint64_t l1Bytes, const char* method)
+    Result<void> laps(Operation operation, MemoryLevel* level, std::uint64_t bytes, std::uint64_t l1Bytes,
+                      const char* method)
     {
         if (level == nullptr)
             return {};
@@ -161,10 +154,9 @@ private:
         MEMSCAPE_CHECK(warmUp(m_session, work));
         PointSamples samples;
         MEMSCAPE_CHECK(samplePass(m_session, work, false, 0, StoppingOptions(), samples));
-        const double bytesPerLaunch =
-            double(launch.laps) * launch.blocks * double(launch.chunkBytes);
-        keep(fmt::format("bandwidth {} {}", level->id, operationText(operation)),
-             samples.seconds.merged(), bytesPerLaunch);
+        const double bytesPerLaunch = double(launch.laps) * launch.blocks * double(launch.chunkBytes);
+        keep(fmt::format("bandwidth {} {}", level->id, operationText(operation)), samples.seconds.merged(),
+             bytesPerLaunch);
         put(*level, operation, bytesPerLaunch / samples.summary().median, method);
         return m_session.synchronize("freeing the laps");
     }
@@ -174,21 +166,19 @@ private:
     Result<void> sectorRates(Operation operation)
     {
         MEMSCAPE_CHECK(step(fmt::format("sectors per second, {}", operationText(operation))));
-        const std::uint64_t bytes = std::bit_floor(
-            std::clamp<std::uint64_t>(m_session.freeBytes() / 8, 1 << 20, 2ULL << 30));
+        const std::uint64_t bytes =
+            std::bit_floor(std::clamp<std::uint64_t>(m_session.freeBytes() / 8, 1 << 20, 2ULL << 30));
         MEMSCAPE_TRY(experiment, findExperiment("stride"));
         MEMSCAPE_TRY(parameters,
                      resolve(experiment->schema(),
-                             std::vector<std::string>{
-                                 sectorSweep, "element=float32", "pattern=strided",
-                                 fmt::format("bytes={}", bytes), "cache=cold",
-                                 fmt::format("operation={}", operationText(operation))}));
+                             std::vector<std::string>{sectorSweep, "element=float32", "pattern=strided",
+                                                      fmt::format("bytes={}", bytes), "cache=cold",
+                                                      fmt::format("operation={}", operationText(operation))}));
         const SweepPlan plan{*experiment, m_described, parameters, *parameters.sweep()};
         MEMSCAPE_TRY(run, measureStride(m_session, plan, m_sink));
         addRates(operation, run.measurement);
         m_grade = std::max(m_grade, run.provenance.value("grade", std::string("D")));
-        m_calibration.raw[fmt::format("sectors {}", operationText(operation))] =
-            run.measurement.detail["points"];
+        m_calibration.raw[fmt::format("sectors {}", operationText(operation))] = run.measurement.detail["points"];
         return {};
     }
 
@@ -203,8 +193,7 @@ private:
             if (!(kernel > m_device.launch.value)) // mostly launch (or not measured): tells nothing
                 continue;
             const double sectors = moved->y[i] * time->y[i] / arrays / m_device.sectorBytes;
-            m_calibration.lineRates.push_back(
-                {operation, moved->x.values[i] * 4, sectors / kernel});
+            m_calibration.lineRates.push_back({operation, moved->x.values[i] * 4, sectors / kernel});
         }
     }
 
@@ -212,15 +201,9 @@ private:
     {
         const Sourced sourced = measured(value, std::move(method));
         switch (operation) {
-        case Operation::Read:
-            level.bandwidth = sourced;
-            break;
-        case Operation::Write:
-            level.writeBandwidth = sourced;
-            break;
-        case Operation::Copy:
-            level.copyBandwidth = sourced;
-            break;
+        case Operation::Read: level.bandwidth = sourced; break;
+        case Operation::Write: level.writeBandwidth = sourced; break;
+        case Operation::Copy: level.copyBandwidth = sourced; break;
         }
     }
 
@@ -228,15 +211,9 @@ private:
     {
         const Sourced sourced = measured(share, "best stream / specified bandwidth");
         switch (operation) {
-        case Operation::Read:
-            m_device.derating.read = sourced;
-            break;
-        case Operation::Write:
-            m_device.derating.write = sourced;
-            break;
-        case Operation::Copy:
-            m_device.derating.copy = sourced;
-            break;
+        case Operation::Read: m_device.derating.read = sourced; break;
+        case Operation::Write: m_device.derating.write = sourced; break;
+        case Operation::Copy: m_device.derating.copy = sourced; break;
         }
     }
 

@@ -39,12 +39,11 @@ static std::uint64_t referenceEnd(const std::vector<std::uint32_t>& next, std::u
 // ---- 3. Kernels -------------------------------------------------------------------------------
 
 /// nodes: (count) of `spacing` bytes; node i gets the address (or the index) of node next[i].
-__global__ void chain_nodes(char* nodes, const std::uint32_t* next, std::uint64_t count,
-                            std::uint64_t spacing, bool asIndex)
+__global__ void chain_nodes(char* nodes, const std::uint32_t* next, std::uint64_t count, std::uint64_t spacing,
+                            bool asIndex)
 {
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
-    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < count;
-         i += all) {
+    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < count; i += all) {
         const std::uint64_t to = next[i];
         *reinterpret_cast<std::uint64_t*>(nodes + i * spacing) =
             asIndex ? to : reinterpret_cast<std::uint64_t>(nodes + to * spacing);
@@ -52,8 +51,7 @@ __global__ void chain_nodes(char* nodes, const std::uint32_t* next, std::uint64_
 }
 
 template <ChaseKind kind>
-__device__ __forceinline__ std::uint64_t follow(std::uint64_t at, const char* nodes,
-                                                std::uint64_t spacing)
+__device__ __forceinline__ std::uint64_t follow(std::uint64_t at, const char* nodes, std::uint64_t spacing)
 {
     std::uint64_t next;
     if (kind == ChaseKind::CacheGlobal)
@@ -61,16 +59,14 @@ __device__ __forceinline__ std::uint64_t follow(std::uint64_t at, const char* no
     else
         asm volatile("ld.global.ca.u64 %0, [%1];"
                      : "=l"(next)
-                     : "l"(kind == ChaseKind::Index
-                               ? reinterpret_cast<std::uint64_t>(nodes) + at * spacing
-                               : at));
+                     : "l"(kind == ChaseKind::Index ? reinterpret_cast<std::uint64_t>(nodes) + at * spacing : at));
     return next;
 }
 
 /// One block, one warp, one lane. Versions 1 to 3 by `kind`.
 template <ChaseKind kind>
-__global__ void chase_v(const char* nodes, std::uint64_t start, std::uint64_t spacing,
-                        std::uint64_t turns, ChaseResult* result)
+__global__ void chase_v(const char* nodes, std::uint64_t start, std::uint64_t spacing, std::uint64_t turns,
+                        ChaseResult* result)
 {
     if (threadIdx.x != 0)
         return;
@@ -119,8 +115,8 @@ __global__ void chase_shared_v4(const std::uint32_t* next, std::uint32_t count, 
 
 // ---- 4. Launchers -----------------------------------------------------------------------------
 
-cudaError_t launchChain(char* nodes, const std::uint32_t* next, std::uint64_t count,
-                        std::uint64_t spacing, ChaseKind kind, cudaStream_t stream)
+cudaError_t launchChain(char* nodes, const std::uint32_t* next, std::uint64_t count, std::uint64_t spacing,
+                        ChaseKind kind, cudaStream_t stream)
 {
     const std::uint64_t blocks = std::min<std::uint64_t>(blocksFor(count, 256), 4096);
     chain_nodes<<<static_cast<unsigned>(blocks), 256, 0, stream>>>(nodes, next, count, spacing,
@@ -128,29 +124,25 @@ cudaError_t launchChain(char* nodes, const std::uint32_t* next, std::uint64_t co
     return cudaGetLastError();
 }
 
-cudaError_t launchChase(ChaseKind kind, const char* nodes, std::uint64_t start,
-                        std::uint64_t spacing, std::uint64_t loads, ChaseResult* result,
-                        cudaStream_t stream)
+cudaError_t launchChase(ChaseKind kind, const char* nodes, std::uint64_t start, std::uint64_t spacing,
+                        std::uint64_t loads, ChaseResult* result, cudaStream_t stream)
 {
     const std::uint64_t turns = std::max<std::uint64_t>(1, loads / unrolled);
     switch (kind) {
-    case ChaseKind::Index:
-        chase_v<ChaseKind::Index><<<1, 32, 0, stream>>>(nodes, start, spacing, turns, result);
-        break;
+    case ChaseKind::Index: chase_v<ChaseKind::Index><<<1, 32, 0, stream>>>(nodes, start, spacing, turns, result); break;
     case ChaseKind::CacheAll:
         chase_v<ChaseKind::CacheAll><<<1, 32, 0, stream>>>(nodes, start, spacing, turns, result);
         break;
     case ChaseKind::CacheGlobal:
         chase_v<ChaseKind::CacheGlobal><<<1, 32, 0, stream>>>(nodes, start, spacing, turns, result);
         break;
-    case ChaseKind::Shared:
-        return cudaErrorInvalidValue;
+    case ChaseKind::Shared: return cudaErrorInvalidValue;
     }
     return cudaGetLastError();
 }
 
-cudaError_t launchSharedChase(const std::uint32_t* next, std::uint32_t count, std::uint64_t loads,
-                              ChaseResult* result, cudaStream_t stream)
+cudaError_t launchSharedChase(const std::uint32_t* next, std::uint32_t count, std::uint64_t loads, ChaseResult* result,
+                              cudaStream_t stream)
 {
     const std::size_t bytes = count * sizeof(std::uint32_t);
     if (bytes > 48 * 1024) // more needs an opt-in and teaches nothing new
@@ -168,11 +160,9 @@ cudaError_t preferL1()
     // early (146 of 192 KB on an A100).
     cudaError_t error = preferL1ForLaps();
     if (error == cudaSuccess)
-        error = cudaFuncSetAttribute(chase_v<ChaseKind::Index>,
-                                     cudaFuncAttributePreferredSharedMemoryCarveout, 0);
+        error = cudaFuncSetAttribute(chase_v<ChaseKind::Index>, cudaFuncAttributePreferredSharedMemoryCarveout, 0);
     if (error == cudaSuccess)
-        error = cudaFuncSetAttribute(chase_v<ChaseKind::CacheAll>,
-                                     cudaFuncAttributePreferredSharedMemoryCarveout, 0);
+        error = cudaFuncSetAttribute(chase_v<ChaseKind::CacheAll>, cudaFuncAttributePreferredSharedMemoryCarveout, 0);
     return error;
 }
 
@@ -180,8 +170,7 @@ cudaError_t preferL1()
 
 KernelCheck checkChase(ChaseKind kind)
 {
-    static const char* const names[] = {"index v1", "address .ca v2", "address .cg v3",
-                                        "shared v4"};
+    static const char* const names[] = {"index v1", "address .ca v2", "address .cg v3", "shared v4"};
     KernelCheck check;
     std::snprintf(check.kernel, sizeof check.kernel, "chase %s", names[static_cast<int>(kind)]);
     const std::uint32_t count = 1009;
@@ -197,8 +186,7 @@ KernelCheck checkChase(ChaseKind kind)
             scratch.note(launchSharedChase(chain, count, loads, answer, nullptr));
     } else if (scratch.ok()) {
         scratch.note(launchChain(nodes, chain, count, nodeBytes, kind, nullptr));
-        const std::uint64_t start =
-            kind == ChaseKind::Index ? 0 : reinterpret_cast<std::uint64_t>(nodes);
+        const std::uint64_t start = kind == ChaseKind::Index ? 0 : reinterpret_cast<std::uint64_t>(nodes);
         scratch.note(launchChase(kind, nodes, start, nodeBytes, loads, answer, nullptr));
     }
     scratch.download(result, answer);

@@ -17,14 +17,10 @@ namespace memscape::cuda {
 inline const char* actName(Act act)
 {
     switch (act) {
-    case Act::Read:
-        return "read";
-    case Act::Write:
-        return "write";
-    case Act::Copy:
-        return "copy";
-    case Act::Triad:
-        return "triad";
+    case Act::Read: return "read";
+    case Act::Write: return "write";
+    case Act::Copy: return "copy";
+    case Act::Triad: return "triad";
     }
     return "";
 }
@@ -54,8 +50,7 @@ public:
         if (buffer != nullptr)
             m_buffers.push_back(buffer);
         if (ok())
-            note(cudaMemcpy(buffer, values.data(), values.size() * sizeof(T),
-                            cudaMemcpyHostToDevice));
+            note(cudaMemcpy(buffer, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
         return static_cast<T*>(buffer);
     }
 
@@ -63,8 +58,7 @@ public:
     {
         wait();
         if (ok())
-            note(cudaMemcpy(values.data(), buffer, values.size() * sizeof(T),
-                            cudaMemcpyDeviceToHost));
+            note(cudaMemcpy(values.data(), buffer, values.size() * sizeof(T), cudaMemcpyDeviceToHost));
     }
 
     void note(cudaError_t error)
@@ -97,8 +91,7 @@ inline void verdict(KernelCheck& check, cudaError_t error, std::uint64_t wrong, 
         std::snprintf(check.detail, sizeof check.detail, "equal over %llu", n);
     else
         std::snprintf(check.detail, sizeof check.detail, "%llu of %llu differ, first at %llu",
-                      static_cast<unsigned long long>(wrong), n,
-                      static_cast<unsigned long long>(first));
+                      static_cast<unsigned long long>(wrong), n, static_cast<unsigned long long>(first));
 }
 
 /// The number of elements that differ from the reference by more than rounding, and the first.

@@ -17,8 +17,7 @@ public:
     ClockWatch(Session& session, double reference)
         : m_session(session)
         , m_reference(reference)
-    {
-    }
+    { }
     void restart() { m_shares.clear(); }
     /// Keeps the GPU busy for a while: 10 ms.
     void read()

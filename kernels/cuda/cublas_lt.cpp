@@ -21,13 +21,13 @@ using Handle = void*;
 using Description = void*;
 using Layout = void*;
 using Preference = void*;
-constexpr int ok = 0, float32 = 0, float16 = 2, bfloat16 = 14; // CUDA_R_32F, _16F, _16BF
+constexpr int ok = 0, float32 = 0, float16 = 2, bfloat16 = 14;         // CUDA_R_32F, _16F, _16BF
 constexpr int float64 = 1, int8 = 3, int32 = 10, e4m3 = 28, e5m2 = 29; // CUDA_R_64F, _8I, …
-constexpr int computeFloat32 = 68, computeTf32 = 77; // CUBLAS_COMPUTE_32F, _32F_FAST_TF32
-constexpr int computeFloat64 = 70, computeInt32 = 72; // CUBLAS_COMPUTE_64F, _32I
-constexpr int transposeLeft = 3, transposeRight = 4; // CUBLASLT_MATMUL_DESC_TRANSA, _TRANSB
-constexpr int batchCount = 5, batchOffset = 6; // CUBLASLT_MATRIX_LAYOUT_…
-constexpr int maximumWorkspace = 1, reductionSchemes = 3; // CUBLASLT_MATMUL_PREF_…
+constexpr int computeFloat32 = 68, computeTf32 = 77;                   // CUBLAS_COMPUTE_32F, _32F_FAST_TF32
+constexpr int computeFloat64 = 70, computeInt32 = 72;                  // CUBLAS_COMPUTE_64F, _32I
+constexpr int transposeLeft = 3, transposeRight = 4;                   // CUBLASLT_MATMUL_DESC_TRANSA, _TRANSB
+constexpr int batchCount = 5, batchOffset = 6;                         // CUBLASLT_MATRIX_LAYOUT_…
+constexpr int maximumWorkspace = 1, reductionSchemes = 3;              // CUBLASLT_MATMUL_PREF_…
 
 struct Algorithm
 {
@@ -49,19 +49,17 @@ struct Library
     int (*describe)(Description*, int compute, int scale) = nullptr;
     int (*forget)(Description) = nullptr;
     int (*setDescription)(Description, int which, const void* value, std::size_t bytes) = nullptr;
-    int (*layOut)(Layout*, int type, std::uint64_t rows, std::uint64_t columns,
-                  std::int64_t stride) = nullptr;
+    int (*layOut)(Layout*, int type, std::uint64_t rows, std::uint64_t columns, std::int64_t stride) = nullptr;
     int (*forgetLayout)(Layout) = nullptr;
     int (*setLayout)(Layout, int which, const void* value, std::size_t bytes) = nullptr;
     int (*prefer)(Preference*) = nullptr;
     int (*forgetPreference)(Preference) = nullptr;
     int (*setPreference)(Preference, int which, const void* value, std::size_t bytes) = nullptr;
-    int (*choose)(Handle, Description, Layout, Layout, Layout, Layout, Preference, int wanted,
-                  Heuristic*, int* found) = nullptr;
-    int (*multiply)(Handle, Description, const void* alpha, const void* a, Layout, const void* b,
-                    Layout, const void* beta, const void* c, Layout, void* d, Layout,
-                    const Algorithm*, void* workspace, std::size_t workspaceBytes,
-                    cudaStream_t) = nullptr;
+    int (*choose)(Handle, Description, Layout, Layout, Layout, Layout, Preference, int wanted, Heuristic*,
+                  int* found) = nullptr;
+    int (*multiply)(Handle, Description, const void* alpha, const void* a, Layout, const void* b, Layout,
+                    const void* beta, const void* c, Layout, void* d, Layout, const Algorithm*, void* workspace,
+                    std::size_t workspaceBytes, cudaStream_t) = nullptr;
     CublasLtLibrary opened;
     bool usable = false;
 };
@@ -81,8 +79,7 @@ Library openLibrary()
     blas.opened = openCublasLt(chosen != nullptr ? chosen : "", driver, cublasLtNames(driver));
     void* const library = blas.opened.handle;
     blas.usable = library != nullptr && find(library, blas.create, "cublasLtCreate")
-        && find(library, blas.destroy, "cublasLtDestroy")
-        && find(library, blas.describe, "cublasLtMatmulDescCreate")
+        && find(library, blas.destroy, "cublasLtDestroy") && find(library, blas.describe, "cublasLtMatmulDescCreate")
         && find(library, blas.forget, "cublasLtMatmulDescDestroy")
         && find(library, blas.setDescription, "cublasLtMatmulDescSetAttribute")
         && find(library, blas.layOut, "cublasLtMatrixLayoutCreate")
@@ -163,8 +160,8 @@ struct Shape
 
     auto key() const
     {
-        return std::tie(types, rows, columns, inner, aStride, bStride, cStride, aTransposed,
-                        bTransposed, batch, workspace);
+        return std::tie(types, rows, columns, inner, aStride, bStride, cStride, aTransposed, bTransposed, batch,
+                        workspace);
     }
     bool operator<(const Shape& other) const { return key() < other.key(); }
 };
@@ -175,8 +172,7 @@ bool plan(Handle handle, const Shape& w, Plan& made)
 {
     const Library& blas = library();
     const int left = w.bTransposed ? 1 : 0, right = w.aTransposed ? 1 : 0;
-    const auto layOut = [&](Layout& layout, int type, std::uint64_t width, std::uint64_t height,
-                            std::uint64_t stride) {
+    const auto layOut = [&](Layout& layout, int type, std::uint64_t width, std::uint64_t height, std::uint64_t stride) {
         const auto step = static_cast<std::int64_t>(stride * height);
         return blas.layOut(&layout, type, width, height, static_cast<std::int64_t>(stride)) == ok
             && (w.batch == 1
@@ -186,10 +182,9 @@ bool plan(Handle handle, const Shape& w, Plan& made)
     if (blas.describe(&made.description, w.types.compute, w.types.factor) != ok
         || blas.setDescription(made.description, transposeLeft, &left, sizeof left) != ok
         || blas.setDescription(made.description, transposeRight, &right, sizeof right) != ok
-        || !layOut(made.left, w.types.b, w.bTransposed ? w.inner : w.columns,
-                   w.bTransposed ? w.columns : w.inner, w.bStride)
-        || !layOut(made.right, w.types.a, w.aTransposed ? w.rows : w.inner, w.aTransposed ? w.inner : w.rows,
-                   w.aStride)
+        || !layOut(made.left, w.types.b, w.bTransposed ? w.inner : w.columns, w.bTransposed ? w.columns : w.inner,
+                   w.bStride)
+        || !layOut(made.right, w.types.a, w.aTransposed ? w.rows : w.inner, w.aTransposed ? w.inner : w.rows, w.aStride)
         || !layOut(made.result, w.types.c, w.columns, w.rows, w.cStride))
         return false;
     Preference preference = nullptr;
@@ -199,8 +194,8 @@ bool plan(Handle handle, const Shape& w, Plan& made)
     const bool chosen = blas.prefer(&preference) == ok
         && blas.setPreference(preference, maximumWorkspace, &w.workspace, sizeof w.workspace) == ok
         && blas.setPreference(preference, reductionSchemes, &reductions, sizeof reductions) == ok
-        && blas.choose(handle, made.description, made.left, made.right, made.result, made.result,
-                       preference, 1, &best, &found)
+        && blas.choose(handle, made.description, made.left, made.right, made.result, made.result, preference, 1, &best,
+                       &found)
             == ok
         && found > 0 && best.state == ok;
     if (preference != nullptr)
@@ -228,8 +223,7 @@ struct CublasLt::Product
 
 CublasLt::CublasLt()
     : m_plans(std::make_unique<Plans>())
-{
-}
+{ }
 
 CublasLt::~CublasLt()
 {
@@ -274,8 +268,8 @@ std::string CublasLt::whyMissing()
 Result<void> CublasLt::launch(const ProductLaunch& w, cudaStream_t stream, void* workspace,
                               std::uint64_t workspaceBytes)
 {
-    return multiply({{sameTypes(float32), w.rows, w.columns, w.inner, w.aStride, w.bStride, w.cStride,
-                      w.aTransposed, w.bTransposed, 1, workspaceBytes},
+    return multiply({{sameTypes(float32), w.rows, w.columns, w.inner, w.aStride, w.bStride, w.cStride, w.aTransposed,
+                      w.bTransposed, 1, workspaceBytes},
                      w.a,
                      w.b,
                      w.c,
@@ -289,10 +283,17 @@ Result<void> CublasLt::launch(const TensorProductLaunch& w, cudaStream_t stream,
     const int type = w.format == ElementFormat::Float32 ? float32
         : w.format == ElementFormat::Float16            ? float16
                                                         : bfloat16;
-    const auto rows = std::uint64_t(w.rows), columns = std::uint64_t(w.columns),
-               inner = std::uint64_t(w.inner);
-    Shape shape{sameTypes(type), rows, columns, inner, w.aTransposed ? rows : inner,
-                w.bTransposed ? inner : columns, columns, w.aTransposed, w.bTransposed, w.batch};
+    const auto rows = std::uint64_t(w.rows), columns = std::uint64_t(w.columns), inner = std::uint64_t(w.inner);
+    Shape shape{sameTypes(type),
+                rows,
+                columns,
+                inner,
+                w.aTransposed ? rows : inner,
+                w.bTransposed ? inner : columns,
+                columns,
+                w.aTransposed,
+                w.bTransposed,
+                w.batch};
     shape.workspace = workspace != nullptr ? formatWorkspace : 0;
     return multiply({shape, w.a, w.b, w.c, w.factor, workspace}, stream);
 }
@@ -300,8 +301,8 @@ Result<void> CublasLt::launch(const TensorProductLaunch& w, cudaStream_t stream,
 Result<void> CublasLt::launch(const FormatProduct& w, cudaStream_t stream)
 {
     const bool bTransposed = bLiesTransposed(w.format);
-    Shape shape{typesOf(w.format), w.rows, w.columns, w.inner, w.inner,
-                bTransposed ? w.inner : w.columns, w.columns, false, bTransposed, 1};
+    Shape shape{typesOf(w.format), w.rows, w.columns,   w.inner, w.inner, bTransposed ? w.inner : w.columns,
+                w.columns,         false,  bTransposed, 1};
     shape.workspace = w.workspace != nullptr ? formatWorkspace : 0;
     return multiply({shape, w.a, w.b, w.c, 1, w.workspace}, stream);
 }
@@ -313,10 +314,10 @@ Result<void> CublasLt::multiply(const Product& w, cudaStream_t stream)
         found = m_plans->byShape.try_emplace(w.shape).first;
         if (!plan(m_plans->handle, w.shape, found->second)) {
             m_plans->byShape.erase(found);
-            return fail("run.failed",
-                        fmt::format("{} has no product for {} × {} × {}", m_name, w.shape.rows,
-                                    w.shape.columns, w.shape.inner),
-                        "choose sizes that are multiples of 16");
+            return fail(
+                "run.failed",
+                fmt::format("{} has no product for {} × {} × {}", m_name, w.shape.rows, w.shape.columns, w.shape.inner),
+                "choose sizes that are multiples of 16");
         }
     }
     const Plan& p = found->second;
@@ -327,9 +328,9 @@ Result<void> CublasLt::multiply(const Product& w, cudaStream_t stream)
     const void* factor = type == float64 ? static_cast<const void*>(&wide)
         : type == int32                  ? static_cast<const void*>(&whole)
                                          : &w.factor;
-    const int status = library().multiply(m_plans->handle, p.description, factor, w.b, p.left, w.a,
-                                          p.right, &zero, w.c, p.result, w.c, p.result,
-                                          &p.algorithm, w.workspace, w.shape.workspace, stream);
+    const int status =
+        library().multiply(m_plans->handle, p.description, factor, w.b, p.left, w.a, p.right, &zero, w.c, p.result, w.c,
+                           p.result, &p.algorithm, w.workspace, w.shape.workspace, stream);
     if (status != ok)
         return fail("run.failed", fmt::format("{} refused a product (status {})", m_name, status),
                     "run memscape-cli selftest on this device");

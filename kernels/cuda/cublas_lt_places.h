@@ -6,9 +6,9 @@
 //   the loader's         libcublasLt.so.13 and .12: LD_LIBRARY_PATH, ld.so.conf
 //   the toolkit's        /usr/local/cuda/lib64
 //
-// A library of CUDA 13 starts on drivers from 580 alone (13.0), so an older driver is asked for 12 only. What the variable
-// names and cannot be used is passed over, and said: a comparison must not take one library for another unseen.
-// The library needs no other of NVIDIA's to be loaded (seen of 12.9 and 13.1 of pip and of the toolkit).
+// A library of CUDA 13 starts on drivers from 580 alone (13.0), so an older driver is asked for 12 only. What the
+// variable names and cannot be used is passed over, and said: a comparison must not take one library for another
+// unseen. The library needs no other of NVIDIA's to be loaded (seen of 12.9 and 13.1 of pip and of the toolkit).
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ struct CublasLtLibrary
     std::string trouble;    ///< what is wrong with the one that was asked for; empty when nothing is
 };
 
-/// Files below `chosen`, which is a file itself or a folder, in the order in which they are tried. None when there is none.
+/// Files below `chosen`, which is a file itself or a folder, in the order in which they are tried. None when there is
+/// none.
 std::vector<std::string> cublasLtFiles(const std::string& chosen, int driverCuda);
 
 /// What is tried when none was chosen; `driverCuda` as cudaDriverGetVersion() says it, 13000.

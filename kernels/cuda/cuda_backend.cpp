@@ -18,14 +18,10 @@ namespace memscape::cuda {
 Measure measureOf(const std::string& experiment)
 {
     static const std::map<std::string, Measure> all{
-        {"stride", measureStride},
-        {"hierarchy", measureHierarchy},
-        {"layout", measureLayout},
-        {"bank-conflicts", measureBankConflicts},
-        {"attention", measureAttention},
-        {"batch-size", measureBatchSize},
-        {"checkpoint", measureCheckpoint},
-        {"precision", measurePrecision},
+        {"stride", measureStride},         {"hierarchy", measureHierarchy},
+        {"layout", measureLayout},         {"bank-conflicts", measureBankConflicts},
+        {"attention", measureAttention},   {"batch-size", measureBatchSize},
+        {"checkpoint", measureCheckpoint}, {"precision", measurePrecision},
         {"roofline", measureRoofline},
     };
     const auto found = all.find(experiment);
@@ -40,36 +36,32 @@ public:
     std::string id() const override { return "cuda"; }
     std::vector<BackendDevice> devices() override { return listDevices(); }
 
-    Result<MeasuredRun> measure(const Experiment& experiment, const BackendDevice& device,
-                                const Parameters& parameters, RunSink& sink) override
+    Result<MeasuredRun> measure(const Experiment& experiment, const BackendDevice& device, const Parameters& parameters,
+                                RunSink& sink) override
     {
         const Measure run = measureOf(experiment.id());
         if (run == nullptr)
-            return fail("run.skipped",
-                        fmt::format("\"{}\" has no measurement on a GPU", experiment.id()),
+            return fail("run.skipped", fmt::format("\"{}\" has no measurement on a GPU", experiment.id()),
                         "choose another device, or look at the prediction");
         return remembered(onDevice(device, [&](Session& session) -> Result<MeasuredRun> {
-            const SweepPlan plan{experiment, device, parameters,
-                                 sweepOf(experiment, device.device, parameters)};
+            const SweepPlan plan{experiment, device, parameters, sweepOf(experiment, device.device, parameters)};
             return run(session, plan, sink);
         }));
     }
 
     Result<Device> calibrate(const BackendDevice& device, RunSink& sink) override
     {
-        return remembered(onDevice(
-            device, [&](Session& session) { return calibrateGpu(session, device, sink); }));
+        return remembered(onDevice(device, [&](Session& session) { return calibrateGpu(session, device, sink); }));
     }
 
     std::vector<SelftestLine> selftest(const BackendDevice& device, RunSink& sink) override
     {
-        auto lines =
-            remembered(onDevice(device, [&](Session& session) -> Result<std::vector<SelftestLine>> {
-                auto said = selftestGpu(session, sink);
-                if (const auto alive = session.synchronize("checking the kernels"); !alive)
-                    remember(alive.error());
-                return said;
-            }));
+        auto lines = remembered(onDevice(device, [&](Session& session) -> Result<std::vector<SelftestLine>> {
+            auto said = selftestGpu(session, sink);
+            if (const auto alive = session.synchronize("checking the kernels"); !alive)
+                remember(alive.error());
+            return said;
+        }));
         if (lines)
             return std::move(*lines);
         const bool missing = lines.error().code == "device.missing";
@@ -80,8 +72,7 @@ public:
 
 private:
     template <typename Run>
-    auto onDevice(const BackendDevice& device, const Run& run)
-        -> decltype(run(std::declval<Session&>()))
+    auto onDevice(const BackendDevice& device, const Run& run) -> decltype(run(std::declval<Session&>()))
     {
         if (m_lost)
             return fail(*m_lost);
@@ -115,8 +106,7 @@ constexpr Module theModule{moduleAbi, moduleLayout, &makeBackend};
 } // namespace
 } // namespace memscape::cuda
 
-extern "C" __attribute__((visibility("default"))) const memscape::cuda::Module*
-memscape_cuda_module()
+extern "C" __attribute__((visibility("default"))) const memscape::cuda::Module* memscape_cuda_module()
 {
     return &memscape::cuda::theModule;
 }

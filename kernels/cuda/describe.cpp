@@ -44,21 +44,18 @@ BackendDevice describe(int ordinal)
     BackendDevice device;
     device.id = fmt::format("cuda:{}", ordinal);
     cudaDeviceProp properties = {};
-    if (const cudaError_t error = cudaGetDeviceProperties(&properties, ordinal);
-        error != cudaSuccess) {
+    if (const cudaError_t error = cudaGetDeviceProperties(&properties, ordinal); error != cudaSuccess) {
         device.name = "NVIDIA GPU";
         device.missing = missingReason(error);
         return device;
     }
     device.name = properties.name;
-    device.device =
-        withCalibration(deviceFromAttributes(attributesOf(ordinal, properties), device.id));
+    device.device = withCalibration(deviceFromAttributes(attributesOf(ordinal, properties), device.id));
     if (properties.major * 10 + properties.minor < MEMSCAPE_CUDA_OLDEST)
         device.missing =
             fmt::format("compute capability {}.{} is older than this module was built for "
                         "({}.{}); build with an older CUDA toolkit",
-                        properties.major, properties.minor, MEMSCAPE_CUDA_OLDEST / 10,
-                        MEMSCAPE_CUDA_OLDEST % 10);
+                        properties.major, properties.minor, MEMSCAPE_CUDA_OLDEST / 10, MEMSCAPE_CUDA_OLDEST % 10);
     if (attribute(ordinal, cudaDevAttrComputeMode) == cudaComputeModeProhibited)
         device.missing = "the GPU is set to prohibit computing (nvidia-smi -c 0 allows it)";
     return device;
@@ -91,13 +88,11 @@ Result<int> ordinalOf(const BackendDevice& device)
     int ordinal = 0;
     const std::string_view id = device.id;
     if (id.starts_with(prefix)) {
-        const auto [end, error] =
-            std::from_chars(id.data() + prefix.size(), id.data() + id.size(), ordinal);
+        const auto [end, error] = std::from_chars(id.data() + prefix.size(), id.data() + id.size(), ordinal);
         if (error == std::errc() && end == id.data() + id.size())
             return ordinal;
     }
-    return fail("device.missing", "\"" + device.id + "\" is not a CUDA device",
-                "name it cuda:0, cuda:1 …");
+    return fail("device.missing", "\"" + device.id + "\" is not a CUDA device", "name it cuda:0, cuda:1 …");
 }
 
 } // namespace memscape::cuda

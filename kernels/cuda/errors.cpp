@@ -27,10 +27,8 @@ bool isGone(cudaError_t error)
     case cudaErrorInitializationError:
     case cudaErrorSystemDriverMismatch:
     case cudaErrorCompatNotSupportedOnDevice:
-    case cudaErrorSystemNotReady:
-        return true;
-    default:
-        return false;
+    case cudaErrorSystemNotReady: return true;
+    default: return false;
     }
 }
 
@@ -54,10 +52,8 @@ bool isSticky(cudaError_t error)
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorExternalDevice:
-    case cudaErrorUnknown:
-        return true;
-    default:
-        return false;
+    case cudaErrorUnknown: return true;
+    default: return false;
     }
 }
 
@@ -91,13 +87,9 @@ Error cudaFailure(cudaError_t error, const std::string& doing)
     if (isHung())
         return hungFailure(doing);
     forgetCudaError();
-    const std::string what =
-        fmt::format("{} while {} ({})", cudaGetErrorName(error), doing, cudaGetErrorString(error));
+    const std::string what = fmt::format("{} while {} ({})", cudaGetErrorName(error), doing, cudaGetErrorString(error));
     if (error == cudaErrorMemoryAllocation)
-        return {"run.memory",
-                what,
-                {},
-                "choose a smaller array, or end what else uses the GPU's memory"};
+        return {"run.memory", what, {}, "choose a smaller array, or end what else uses the GPU's memory"};
     if (isGone(error))
         return {"device.missing",
                 what,
@@ -140,10 +132,9 @@ std::string missingReason(cudaError_t error)
             return "no NVIDIA driver on this machine (libcuda.so.1 was not found); install the "
                    "driver, "
                    "or use the device cpu";
-        return fmt::format(
-            "the NVIDIA driver supports CUDA {}, the module needs {}: update the driver, "
-            "or build Memscape with an older toolkit",
-            versionText(driver), versionText(runtime));
+        return fmt::format("the NVIDIA driver supports CUDA {}, the module needs {}: update the driver, "
+                           "or build Memscape with an older toolkit",
+                           versionText(driver), versionText(runtime));
     case cudaErrorNoDevice:
         return "the NVIDIA driver sees no GPU: check nvidia-smi and CUDA_VISIBLE_DEVICES, or use "
                "the "

@@ -34,16 +34,15 @@ struct Latency
 };
 /// Samples of a pointer chase over `workingSet` bytes: `chains` new random chains, each followed
 /// `perChain` times. Shared memory when `kind` says so. Stops early when cancelled.
-Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind,
-                                          std::uint64_t workingSet, int chains, int perChain,
-                                          std::uint64_t seed, RunSink& sink);
+Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind, std::uint64_t workingSet, int chains,
+                                          int perChain, std::uint64_t seed, RunSink& sink);
 
 /// The block size and version that stream DRAM fastest here, tried once.
 struct StreamChoice
 {
     int version = streamVersions;
     int threads = 1024;
-    double bytesPerSecond = 0; ///< of the median; a copy counts both directions
+    double bytesPerSecond = 0;        ///< of the median; a copy counts both directions
     std::vector<double> seconds = {}; ///< samples
 };
 Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBytes);

@@ -23,9 +23,10 @@ void noteLibrary(const CublasLt* blas, const std::string& instead, RunSink& sink
                   fmt::format("{}{}{}: {}, slower than NVIDIA's; {}", wrong, wrong.empty() ? "" : "; elsewhere ",
                               CublasLt::whyMissing(), instead, remedy));
     else if (!wrong.empty())
-        sink.note("warning", "cublaslt.passed_over",
-                  fmt::format("{}; {} multiplies instead, the provenance names its file; correct the variable or unset it",
-                              wrong, blas->name()));
+        sink.note(
+            "warning", "cublaslt.passed_over",
+            fmt::format("{}; {} multiplies instead, the provenance names its file; correct the variable or unset it",
+                        wrong, blas->name()));
 }
 
 void addLibrary(Json& provenance, const CublasLt* blas)

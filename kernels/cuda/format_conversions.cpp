@@ -25,16 +25,16 @@ std::optional<ShortFormat> shortFormat(Format format)
 }
 
 /// Floats to bits and back on the GPU.
-Result<std::vector<std::uint16_t>> narrowed(Session& session, ShortFormat format,
-                                            const std::vector<float>& values, bool saturates)
+Result<std::vector<std::uint16_t>> narrowed(Session& session, ShortFormat format, const std::vector<float>& values,
+                                            bool saturates)
 {
     MEMSCAPE_TRY(from, session.allocateExtra(values.size() * sizeof(float)));
     MEMSCAPE_TRY(to, session.allocateExtra(values.size() * sizeof(std::uint16_t)));
     std::vector<std::uint16_t> bits(values.size());
     auto* device = reinterpret_cast<std::uint16_t*>(to.get());
     MEMSCAPE_CHECK(session.upload(from.get(), values.data(), values.size() * sizeof(float), "copying numbers"));
-    MEMSCAPE_CHECK(cudaResult(launchNarrow(format, reinterpret_cast<const float*>(from.get()), device,
-                                           values.size(), saturates, session.stream()),
+    MEMSCAPE_CHECK(cudaResult(launchNarrow(format, reinterpret_cast<const float*>(from.get()), device, values.size(),
+                                           saturates, session.stream()),
                               "converting numbers"));
     MEMSCAPE_CHECK(session.download(bits.data(), device, bits.size() * sizeof(std::uint16_t), "converting numbers"));
     return bits;
@@ -47,9 +47,9 @@ Result<std::vector<float>> widened(Session& session, ShortFormat format, const s
     std::vector<float> values(bits.size());
     auto* device = reinterpret_cast<float*>(to.get());
     MEMSCAPE_CHECK(session.upload(from.get(), bits.data(), bits.size() * sizeof(std::uint16_t), "copying numbers"));
-    MEMSCAPE_CHECK(cudaResult(launchWiden(format, reinterpret_cast<const std::uint16_t*>(from.get()),
-                                          device, bits.size(), session.stream()),
-                              "converting numbers"));
+    MEMSCAPE_CHECK(cudaResult(
+        launchWiden(format, reinterpret_cast<const std::uint16_t*>(from.get()), device, bits.size(), session.stream()),
+        "converting numbers"));
     MEMSCAPE_CHECK(session.download(values.data(), device, values.size() * sizeof(float), "converting numbers"));
     return values;
 }

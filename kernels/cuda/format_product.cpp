@@ -46,21 +46,18 @@ struct Table
             std::memcpy(bytes.data() + i * width, &bits, width); // little-endian
         }
     }
-    double at(std::uint64_t seed, std::int64_t index) const
-    {
-        return values[operandPlace(seed, std::uint64_t(index))];
-    }
+    double at(std::uint64_t seed, std::int64_t index) const { return values[operandPlace(seed, std::uint64_t(index))]; }
 
     std::vector<std::byte> bytes;
     std::vector<double> values;
 };
 
-Result<void> fillOperand(Session& session, Format format, Buffer& matrix, std::int64_t count,
-                         std::uint64_t seed)
+Result<void> fillOperand(Session& session, Format format, Buffer& matrix, std::int64_t count, std::uint64_t seed)
 {
     const Table table(format);
     MEMSCAPE_TRY(device, session.allocateExtra(table.bytes.size()));
-    MEMSCAPE_CHECK(session.upload(device.get(), table.bytes.data(), table.bytes.size(), "copying the operands' numbers"));
+    MEMSCAPE_CHECK(
+        session.upload(device.get(), table.bytes.data(), table.bytes.size(), "copying the operands' numbers"));
     MEMSCAPE_CHECK(cudaResult(launchOperands(matrix.get(), numberFormat(format).bytes, device.get(),
                                              std::uint64_t(count), seed, session.stream()),
                               "filling the matrices"));
@@ -159,8 +156,8 @@ TensorFormat tensorFormat(Format format)
     return TensorFormat::Tf32;
 }
 
-Result<void> launchOwn(Session& session, Format format, const GemmShape& shape, const Buffer& a,
-                       const Buffer& b, const Buffer& c)
+Result<void> launchOwn(Session& session, Format format, const GemmShape& shape, const Buffer& a, const Buffer& b,
+                       const Buffer& c)
 {
     switch (format) {
     case Format::Fp32: return launchFloats(session, shape, a, b, c);
@@ -168,8 +165,8 @@ Result<void> launchOwn(Session& session, Format format, const GemmShape& shape, 
     case Format::Bf16: return launchHalves(session, ElementFormat::BFloat16, shape, a, b, c);
     default: break;
     }
-    const FormatProductLaunch w{tensorFormat(format), int(shape.m), int(shape.n), int(shape.k),
-                                a.get(), b.get(), c.get()};
+    const FormatProductLaunch w{
+        tensorFormat(format), int(shape.m), int(shape.n), int(shape.k), a.get(), b.get(), c.get()};
     return cudaResult(launchFormatProduct(w, session.stream()), "multiplying matrices");
 }
 
@@ -209,8 +206,8 @@ void compareProduct(Check& check, Format format, const GemmShape& shape, const s
         for (std::int64_t j = 0; j < shape.n; ++j) {
             double sum = 0;
             for (std::int64_t l = 0; l < shape.k; ++l)
-                sum += left.at(aSeed, i * shape.k + l)
-                    * right.at(bSeed, bTransposed ? j * shape.k + l : l * shape.n + j);
+                sum +=
+                    left.at(aSeed, i * shape.k + l) * right.at(bSeed, bTransposed ? j * shape.k + l : l * shape.n + j);
             const auto at = std::size_t(i * shape.n + j);
             check.compare(at, resultAt(format, found, at), sum);
         }
@@ -332,8 +329,7 @@ Result<Json> gpuProductRates(Session& session, RunSink& sink)
                       fmt::format("{}: {}", numberFormat(format).label, product.error().text()));
             continue;
         }
-        const Work work{[&](int) { return product->launch(session) ? cudaSuccess : cudaErrorUnknown; },
-                        "the product"};
+        const Work work{[&](int) { return product->launch(session) ? cudaSuccess : cudaErrorUnknown; }, "the product"};
         MEMSCAPE_CHECK(product->launch(session)); // with its own words if it fails
         MEMSCAPE_CHECK(warmUp(session, work));
         PointSamples samples;

@@ -42,10 +42,12 @@ template <bool isAligned> __global__ void __launch_bounds__(DoubleTile::threads)
 
 // Two blocks on a multiprocessor hide each other's barriers. With 100 KB there is room for one in TF32 and FP64.
 constexpr int byteShared = LaunchedTile<Int8Numbers>::sharedBytes;
-static_assert(byteShared == LaunchedTile<E4M3Numbers>::sharedBytes && byteShared == LaunchedTile<E5M2Numbers>::sharedBytes
+static_assert(byteShared == LaunchedTile<E4M3Numbers>::sharedBytes
+                  && byteShared == LaunchedTile<E5M2Numbers>::sharedBytes
                   && byteShared >= FormatTile<Int8Numbers, false>::sharedBytes,
               "one size serves all formats of a byte, and Turing's one stage");
-static_assert(twoBlocksFit(byteShared, 164) && twoBlocksFit(byteShared, 100) && twoBlocksFit(byteShared, 228), "8 bits");
+static_assert(twoBlocksFit(byteShared, 164) && twoBlocksFit(byteShared, 100) && twoBlocksFit(byteShared, 228),
+              "8 bits");
 constexpr int wordShared = LaunchedTile<Tf32Numbers>::sharedBytes;
 static_assert(twoBlocksFit(wordShared, 164) && twoBlocksFit(wordShared, 228) && wordShared <= mostShared, "TF32");
 static_assert(twoBlocksFit(DoubleTile::sharedBytes, 164) && twoBlocksFit(DoubleTile::sharedBytes, 228)
@@ -83,14 +85,10 @@ cudaError_t launchFormatProduct(const FormatProductLaunch& w, cudaStream_t strea
     case TensorFormat::Fp64:
         return launchBlocksOf(arguments.isAligned ? doubleProduct_1<true> : doubleProduct_1<false>, arguments,
                               DoubleTile::side, DoubleTile::threads, DoubleTile::sharedBytes, stream);
-    case TensorFormat::Tf32:
-        return launchNumbers<Tf32Numbers>(arguments, stream);
-    case TensorFormat::E4M3:
-        return launchNumbers<E4M3Numbers>(arguments, stream);
-    case TensorFormat::E5M2:
-        return launchNumbers<E5M2Numbers>(arguments, stream);
-    case TensorFormat::Int8:
-        return launchNumbers<Int8Numbers>(arguments, stream);
+    case TensorFormat::Tf32: return launchNumbers<Tf32Numbers>(arguments, stream);
+    case TensorFormat::E4M3: return launchNumbers<E4M3Numbers>(arguments, stream);
+    case TensorFormat::E5M2: return launchNumbers<E5M2Numbers>(arguments, stream);
+    case TensorFormat::Int8: return launchNumbers<Int8Numbers>(arguments, stream);
     }
     return cudaErrorInvalidValue;
 }

@@ -110,7 +110,8 @@ MEMSCAPE_KERNEL void multiplyBytes(Machine& m, Sums& sums, std::uint32_t stage)
     const int warp = m.thread() / 32, row = warp / 2 * Tile::warpSide, column = warp % 2 * Tile::warpSide;
     const Place place = matrixRowDownFirst(m.thread() % 32);
     MEMSCAPE_NO_UNROLL // Hopper widens FP8 to halves: more than one step at once does not fit the registers
-    for (int step = 0; step < Tile::steps; ++step) {
+        for (int step = 0; step < Tile::steps; ++step)
+    {
         const std::uint32_t left = Tile::A::further(stage + Tile::A::at(row + place.row, place.column), 2 * step);
         const std::uint32_t atRight = rightAt<Tile>(m, stage + Tile::aBytes, column, step);
         std::uint32_t a[Tile::strips][4];
@@ -130,8 +131,7 @@ MEMSCAPE_KERNEL void multiplyBytes(Machine& m, Sums& sums, std::uint32_t stage)
     }
 }
 
-template <typename Result, typename Machine, typename Sum>
-MEMSCAPE_KERNEL Result asResult(Machine& m, Sum sum)
+template <typename Result, typename Machine, typename Sum> MEMSCAPE_KERNEL Result asResult(Machine& m, Sum sum)
 {
     if constexpr (sizeof(Result) < sizeof(Sum))
         return m.template narrow<Result>(sum);
@@ -155,7 +155,7 @@ MEMSCAPE_KERNEL void formatProduct(Machine& m, const FormatArguments& w)
         using Word = typename Tile::Word;
         const int deepChunk = strip * (Tile::deepBytes / chunkBytes);
         copyPart<typename Tile::A, Tile::side, Tile::threads, Tile::isAsync, isAligned, Word>(m, stage, left, firstRow,
-                                                                                             deepChunk);
+                                                                                              deepChunk);
         if constexpr (Tile::bTransposed)
             copyPart<typename Tile::A, Tile::side, Tile::threads, Tile::isAsync, isAligned, Word>(
                 m, stage + Tile::aBytes, right, firstColumn, deepChunk);
@@ -188,9 +188,10 @@ MEMSCAPE_KERNEL void multiplyDoubles(Machine& m, Sums& sums, std::uint32_t stage
 {
     using Tile = DoubleTile;
     const int warp = m.thread() / 32, lane = m.thread() % 32;
-    const std::uint32_t left = stage + Tile::A::at(warp / 2 * Tile::warpSide + lane / 4, 0) + std::uint32_t(lane % 4 * 8);
-    const std::uint32_t right = stage + Tile::aBytes + Tile::B::at(lane % 4, 0)
-        + std::uint32_t((warp % 2 * Tile::warpSide + lane / 4) * 8);
+    const std::uint32_t left =
+        stage + Tile::A::at(warp / 2 * Tile::warpSide + lane / 4, 0) + std::uint32_t(lane % 4 * 8);
+    const std::uint32_t right =
+        stage + Tile::aBytes + Tile::B::at(lane % 4, 0) + std::uint32_t((warp % 2 * Tile::warpSide + lane / 4) * 8);
     MEMSCAPE_UNROLL
     for (int step = 0; step < Tile::steps; ++step) {
         double a[Tile::strips], b[Tile::blocks];
@@ -199,7 +200,8 @@ MEMSCAPE_KERNEL void multiplyDoubles(Machine& m, Sums& sums, std::uint32_t stage
             a[s] = m.template loadShared<double>(left + std::uint32_t(s * 8 * Tile::A::rowBytes + step * 4 * 8));
         MEMSCAPE_UNROLL
         for (int block = 0; block < Tile::blocks; ++block)
-            b[block] = m.template loadShared<double>(right + std::uint32_t(step * 4 * Tile::B::rowBytes + block * 8 * 8));
+            b[block] =
+                m.template loadShared<double>(right + std::uint32_t(step * 4 * Tile::B::rowBytes + block * 8 * 8));
         MEMSCAPE_UNROLL
         for (int s = 0; s < Tile::strips; ++s) {
             MEMSCAPE_UNROLL

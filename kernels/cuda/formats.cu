@@ -54,8 +54,7 @@ __global__ void narrow_v1(const float* from, std::uint16_t* bits, std::uint64_t 
         bits[i] = narrowed<format>(from[i], saturates);
 }
 
-template <ShortFormat format>
-__global__ void widen_v1(const std::uint16_t* bits, float* to, std::uint64_t count)
+template <ShortFormat format> __global__ void widen_v1(const std::uint16_t* bits, float* to, std::uint64_t count)
 {
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
     for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < count; i += all)
@@ -73,21 +72,21 @@ template <typename Word>
 static cudaError_t launchWords(void* to, const void* table, std::uint64_t count, std::uint64_t seed,
                                cudaStream_t stream)
 {
-    operands_v1<<<gridOf(count), 256, 0, stream>>>(static_cast<Word*>(to),
-                                                   static_cast<const Word*>(table), count, seed);
+    operands_v1<<<gridOf(count), 256, 0, stream>>>(static_cast<Word*>(to), static_cast<const Word*>(table), count,
+                                                   seed);
     return cudaGetLastError();
 }
 
-cudaError_t launchOperands(void* to, int bytes, const void* table, std::uint64_t count,
-                           std::uint64_t seed, cudaStream_t stream)
+cudaError_t launchOperands(void* to, int bytes, const void* table, std::uint64_t count, std::uint64_t seed,
+                           cudaStream_t stream)
 {
     return withWord(bytes, cudaErrorInvalidValue, [&](auto tag) {
         return launchWords<typename decltype(tag)::Type>(to, table, count, seed, stream);
     });
 }
 
-cudaError_t launchNarrow(ShortFormat format, const float* from, std::uint16_t* bits,
-                         std::uint64_t count, bool saturates, cudaStream_t stream)
+cudaError_t launchNarrow(ShortFormat format, const float* from, std::uint16_t* bits, std::uint64_t count,
+                         bool saturates, cudaStream_t stream)
 {
     const unsigned grid = gridOf(count);
     switch (format) {
@@ -97,12 +96,8 @@ cudaError_t launchNarrow(ShortFormat format, const float* from, std::uint16_t* b
     case ShortFormat::Bfloat16:
         narrow_v1<ShortFormat::Bfloat16><<<grid, 256, 0, stream>>>(from, bits, count, saturates);
         break;
-    case ShortFormat::E4M3:
-        narrow_v1<ShortFormat::E4M3><<<grid, 256, 0, stream>>>(from, bits, count, saturates);
-        break;
-    case ShortFormat::E5M2:
-        narrow_v1<ShortFormat::E5M2><<<grid, 256, 0, stream>>>(from, bits, count, saturates);
-        break;
+    case ShortFormat::E4M3: narrow_v1<ShortFormat::E4M3><<<grid, 256, 0, stream>>>(from, bits, count, saturates); break;
+    case ShortFormat::E5M2: narrow_v1<ShortFormat::E5M2><<<grid, 256, 0, stream>>>(from, bits, count, saturates); break;
     }
     return cudaGetLastError();
 }
@@ -112,18 +107,10 @@ cudaError_t launchWiden(ShortFormat format, const std::uint16_t* bits, float* to
 {
     const unsigned grid = gridOf(count);
     switch (format) {
-    case ShortFormat::Float16:
-        widen_v1<ShortFormat::Float16><<<grid, 256, 0, stream>>>(bits, to, count);
-        break;
-    case ShortFormat::Bfloat16:
-        widen_v1<ShortFormat::Bfloat16><<<grid, 256, 0, stream>>>(bits, to, count);
-        break;
-    case ShortFormat::E4M3:
-        widen_v1<ShortFormat::E4M3><<<grid, 256, 0, stream>>>(bits, to, count);
-        break;
-    case ShortFormat::E5M2:
-        widen_v1<ShortFormat::E5M2><<<grid, 256, 0, stream>>>(bits, to, count);
-        break;
+    case ShortFormat::Float16: widen_v1<ShortFormat::Float16><<<grid, 256, 0, stream>>>(bits, to, count); break;
+    case ShortFormat::Bfloat16: widen_v1<ShortFormat::Bfloat16><<<grid, 256, 0, stream>>>(bits, to, count); break;
+    case ShortFormat::E4M3: widen_v1<ShortFormat::E4M3><<<grid, 256, 0, stream>>>(bits, to, count); break;
+    case ShortFormat::E5M2: widen_v1<ShortFormat::E5M2><<<grid, 256, 0, stream>>>(bits, to, count); break;
     }
     return cudaGetLastError();
 }

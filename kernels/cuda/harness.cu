@@ -63,15 +63,13 @@ cudaError_t launchGate(Gate* gate, std::uint64_t limitNs, cudaStream_t stream)
 
 cudaError_t launchStamp(Stamp* stamp, int multiprocessors, cudaStream_t stream)
 {
-    stamp_v1<<<static_cast<unsigned>(multiprocessors > 0 ? multiprocessors : 1), 1, 0, stream>>>(
-        stamp);
+    stamp_v1<<<static_cast<unsigned>(multiprocessors > 0 ? multiprocessors : 1), 1, 0, stream>>>(stamp);
     return cudaGetLastError();
 }
 
 cudaError_t launchSpin(std::uint64_t limitNs, int multiprocessors, float* sink, cudaStream_t stream)
 {
-    spin_v1<<<static_cast<unsigned>(multiprocessors > 0 ? multiprocessors : 1), 256, 0, stream>>>(
-        limitNs, sink);
+    spin_v1<<<static_cast<unsigned>(multiprocessors > 0 ? multiprocessors : 1), 256, 0, stream>>>(limitNs, sink);
     return cudaGetLastError();
 }
 

@@ -22,8 +22,8 @@ struct KernelCheck
 {
     bool passed = false;
     cudaError_t error = cudaSuccess; ///< when it could not even run
-    char kernel[64] = {}; ///< "stride read 4 B v2"
-    char detail[160] = {}; ///< "524288 elements equal", "17 of 524288 differ, first at 3"
+    char kernel[64] = {};            ///< "stride read 4 B v2"
+    char detail[160] = {};           ///< "524288 elements equal", "17 of 524288 differ, first at 3"
 };
 
 // ---- stride.cu ---------------------------------------------------------------------------------
@@ -40,20 +40,18 @@ struct StrideLaunch
     const std::uint32_t* indices = nullptr; ///< the elements to touch; null walks instead
     Walk walk = {};
     std::uint32_t* sum = nullptr; ///< read: where the check sum goes; null when timed
-    int threads = 256; ///< per block
+    int threads = 256;            ///< per block
 };
 
 /// Queues one pass. cudaErrorInvalidValue for an element size or version that does not exist.
 cudaError_t launchStride(const StrideLaunch& launch, int multiprocessors, cudaStream_t stream);
 /// Fills `words` 4-byte words with mixed(index + salt).
-cudaError_t launchFill(std::uint32_t* data, std::uint64_t words, std::uint64_t salt,
-                       cudaStream_t stream);
+cudaError_t launchFill(std::uint32_t* data, std::uint64_t words, std::uint64_t salt, cudaStream_t stream);
 /// indices[i] = permuted(i, range), i < count ≤ range ≤ 2^32: `count` different elements of
 /// `range`.
-cudaError_t launchIndices(std::uint32_t* indices, std::uint64_t count, std::uint64_t range,
-                          std::uint32_t seed, cudaStream_t stream);
-KernelCheck checkStride(int version, int elementBytes, Act act, std::uint64_t step, bool gather,
-                        int multiprocessors);
+cudaError_t launchIndices(std::uint32_t* indices, std::uint64_t count, std::uint64_t range, std::uint32_t seed,
+                          cudaStream_t stream);
+KernelCheck checkStride(int version, int elementBytes, Act act, std::uint64_t step, bool gather, int multiprocessors);
 
 // ---- layout.cu ---------------------------------------------------------------------------------
 
@@ -81,14 +79,13 @@ struct StreamLaunch
     int version = streamVersions;
     int wordBytes = 16; ///< per thread and load
     Act act = Act::Read;
-    const void* first = nullptr; ///< read, copy: the source; triad: b
+    const void* first = nullptr;  ///< read, copy: the source; triad: b
     const void* second = nullptr; ///< triad: c
     void* target = nullptr;
     std::uint64_t bytes = 0; ///< of one array
     std::uint32_t* sum = nullptr;
     int threads = 1024;
-    int blocksPerSm =
-        0; ///< of the grid-stride versions; 0: as many as fit (the occupancy scan sets it)
+    int blocksPerSm = 0; ///< of the grid-stride versions; 0: as many as fit (the occupancy scan sets it)
 };
 cudaError_t launchStream(const StreamLaunch& launch, int multiprocessors, cudaStream_t stream);
 KernelCheck checkStream(int version, int wordBytes, Act act, int multiprocessors);
@@ -122,21 +119,20 @@ enum class ChaseKind { Index, CacheAll, CacheGlobal, Shared };
 
 struct ChaseResult
 {
-    std::uint64_t end = 0; ///< where the chain stands now; the next launch starts there
-    long long cycles = 0; ///< SM clocks for the loads
+    std::uint64_t end = 0;              ///< where the chain stands now; the next launch starts there
+    long long cycles = 0;               ///< SM clocks for the loads
     unsigned long long nanoseconds = 0; ///< of the global timer, over the same loads
 };
 
 /// nodes[i × spacing] = address of node next[i] (Index: the index itself).
-cudaError_t launchChain(char* nodes, const std::uint32_t* next, std::uint64_t count,
-                        std::uint64_t spacing, ChaseKind kind, cudaStream_t stream);
+cudaError_t launchChain(char* nodes, const std::uint32_t* next, std::uint64_t count, std::uint64_t spacing,
+                        ChaseKind kind, cudaStream_t stream);
 /// `loads` dependent loads (rounded down to whole turns of 32) by one lane, from `start`.
-cudaError_t launchChase(ChaseKind kind, const char* nodes, std::uint64_t start,
-                        std::uint64_t spacing, std::uint64_t loads, ChaseResult* result,
-                        cudaStream_t stream);
+cudaError_t launchChase(ChaseKind kind, const char* nodes, std::uint64_t start, std::uint64_t spacing,
+                        std::uint64_t loads, ChaseResult* result, cudaStream_t stream);
 /// Shared memory: `count` words of `next` are copied in first.
-cudaError_t launchSharedChase(const std::uint32_t* next, std::uint32_t count, std::uint64_t loads,
-                              ChaseResult* result, cudaStream_t stream);
+cudaError_t launchSharedChase(const std::uint32_t* next, std::uint32_t count, std::uint64_t loads, ChaseResult* result,
+                              cudaStream_t stream);
 /// Give the whole array of an SM to L1 for the chases and laps through it.
 cudaError_t preferL1();
 KernelCheck checkChase(ChaseKind kind);
@@ -165,7 +161,7 @@ KernelCheck checkProduct(int version, bool aTransposed, bool bTransposed);
 
 // ---- banks.cu ----------------------------------------------------------------------------------
 
-constexpr int bankVersions = 2; ///< throughput, latency
+constexpr int bankVersions = 2;                   ///< throughput, latency
 constexpr std::uint32_t bankRequestsPerTurn = 16; ///< of every warp
 
 /// SM clocks and the global timer, from the first warp's start to the last one's end.
@@ -179,8 +175,8 @@ struct BankLaunch
 {
     BankWork work;
     bool isWrite = false;
-    int warps = 32; ///< of the one block
-    std::uint32_t turns = 1; ///< of bankRequestsPerTurn requests
+    int warps = 32;               ///< of the one block
+    std::uint32_t turns = 1;      ///< of bankRequestsPerTurn requests
     BankResult* result = nullptr; ///< a fresh one for every launch
     /// Throughput: where the check sum goes, null when timed. Latency: lanes that went astray.
     std::uint32_t* sum = nullptr;
@@ -213,13 +209,13 @@ MEMSCAPE_HD std::uint32_t operandPlace(std::uint64_t seed, std::uint64_t index)
     return mixed(index + (seed << 32) + seed * 7919U) % operandTable;
 }
 /// `count` elements of 1, 2, 4 or 8 bytes; table: operandTable of them, in device memory.
-cudaError_t launchOperands(void* to, int bytes, const void* table, std::uint64_t count,
-                           std::uint64_t seed, cudaStream_t stream);
+cudaError_t launchOperands(void* to, int bytes, const void* table, std::uint64_t count, std::uint64_t seed,
+                           cudaStream_t stream);
 
 enum class ShortFormat { Float16, Bfloat16, E4M3, E5M2 };
 /// The GPU's own conversions, rounded to nearest, ties to even. `saturates`: FP8 beyond the largest number.
-cudaError_t launchNarrow(ShortFormat format, const float* from, std::uint16_t* bits,
-                         std::uint64_t count, bool saturates, cudaStream_t stream);
+cudaError_t launchNarrow(ShortFormat format, const float* from, std::uint16_t* bits, std::uint64_t count,
+                         bool saturates, cudaStream_t stream);
 cudaError_t launchWiden(ShortFormat format, const std::uint16_t* bits, float* to, std::uint64_t count,
                         cudaStream_t stream);
 
@@ -231,18 +227,14 @@ cudaError_t launchGelu(const float* sums, const float* bias, float* z, float* x,
 /// y = y ∘ gelu'(z).
 cudaError_t launchGeluSlope(const float* z, float* y, std::uint64_t count, cudaStream_t stream);
 /// sums[column] = Σ over the rows, always in the same order.
-cudaError_t launchColumnSums(const float* y, float* sums, std::uint64_t rows, std::uint64_t width,
-                             cudaStream_t stream);
+cudaError_t launchColumnSums(const float* y, float* sums, std::uint64_t rows, std::uint64_t width, cudaStream_t stream);
 /// gradient = 2 (x − target) / count; partial: lossPartials sums of (x − target)².
 constexpr int lossPartials = 1024;
-cudaError_t launchLoss(const float* x, float* gradient, std::uint64_t count, double* partial,
-                       cudaStream_t stream);
+cudaError_t launchLoss(const float* x, float* gradient, std::uint64_t count, double* partial, cudaStream_t stream);
 /// values[i] = scale × element i of the seed (kernels/measure/mlp_numbers.h).
-cudaError_t launchUniform(float* values, std::uint64_t count, std::uint64_t seed, float scale,
-                          cudaStream_t stream);
+cudaError_t launchUniform(float* values, std::uint64_t count, std::uint64_t seed, float scale, cudaStream_t stream);
 /// Adds the digest of `count` floats to *sum.
-cudaError_t launchDigest(const float* values, std::uint64_t count, unsigned long long* sum,
-                         cudaStream_t stream);
+cudaError_t launchDigest(const float* values, std::uint64_t count, unsigned long long* sum, cudaStream_t stream);
 KernelCheck checkMlpElements();
 
 // ---- harness.cu --------------------------------------------------------------------------------
@@ -256,7 +248,7 @@ struct Stamp
 /// What the host and a waiting kernel share, in mapped host memory.
 struct Gate
 {
-    volatile std::uint32_t open = 0; ///< the host lets the stream go on
+    volatile std::uint32_t open = 0;     ///< the host lets the stream go on
     volatile std::uint32_t timedOut = 0; ///< the kernel gave up waiting
 };
 
@@ -266,7 +258,6 @@ cudaError_t launchGate(Gate* gate, std::uint64_t limitNs, cudaStream_t stream);
 /// SM 0 writes its clock and the global timer.
 cudaError_t launchStamp(Stamp* stamp, int multiprocessors, cudaStream_t stream);
 /// Multiplications for about `limitNs`, to leave the idle clock.
-cudaError_t launchSpin(std::uint64_t limitNs, int multiprocessors, float* sink,
-                       cudaStream_t stream);
+cudaError_t launchSpin(std::uint64_t limitNs, int multiprocessors, float* sink, cudaStream_t stream);
 
 } // namespace memscape::cuda

@@ -65,14 +65,12 @@ __device__ __forceinline__ Word16 loadAgain(const Word16* at)
 /// data: (chunks, chunkBytes). Laps of a block over its own chunk, or over chunks dealt by
 /// chunkOf().
 template <Act act, bool isPrivate>
-__global__ void laps_v1(char* data, std::uint64_t chunkBytes, std::uint64_t chunks,
-                        std::uint64_t laps, Sink sink)
+__global__ void laps_v1(char* data, std::uint64_t chunkBytes, std::uint64_t chunks, std::uint64_t laps, Sink sink)
 {
     const std::uint64_t words = lapWords(act, chunkBytes);
     std::uint32_t sum = 0;
     for (std::uint64_t lap = 0; lap < laps; ++lap) {
-        const std::uint64_t chunk =
-            isPrivate ? blockIdx.x : chunkOf(blockIdx.x, lap, gridDim.x, chunks);
+        const std::uint64_t chunk = isPrivate ? blockIdx.x : chunkOf(blockIdx.x, lap, gridDim.x, chunks);
         auto* base = reinterpret_cast<Word16*>(data + chunk * chunkBytes);
         std::uint64_t i = threadIdx.x;
         for (; i + (inFlight - 1) * blockDim.x < words; i += inFlight * blockDim.x) {
@@ -90,8 +88,7 @@ __global__ void laps_v1(char* data, std::uint64_t chunkBytes, std::uint64_t chun
             }
         }
         for (; i < words; i += blockDim.x) {
-            const Word16 word =
-                act == Act::Write ? wordOf<Word16>(writtenBits(i)) : loadAgain(base + i);
+            const Word16 word = act == Act::Write ? wordOf<Word16>(writtenBits(i)) : loadAgain(base + i);
             if (act == Act::Read)
                 sum += fold(word);
             else
@@ -109,14 +106,10 @@ using LapsKernel = void (*)(char*, std::uint64_t, std::uint64_t, std::uint64_t, 
 static LapsKernel lapsKernel(Act act, bool isPrivate)
 {
     switch (act) {
-    case Act::Read:
-        return isPrivate ? laps_v1<Act::Read, true> : laps_v1<Act::Read, false>;
-    case Act::Write:
-        return isPrivate ? laps_v1<Act::Write, true> : laps_v1<Act::Write, false>;
-    case Act::Copy:
-        return isPrivate ? laps_v1<Act::Copy, true> : laps_v1<Act::Copy, false>;
-    case Act::Triad:
-        break;
+    case Act::Read: return isPrivate ? laps_v1<Act::Read, true> : laps_v1<Act::Read, false>;
+    case Act::Write: return isPrivate ? laps_v1<Act::Write, true> : laps_v1<Act::Write, false>;
+    case Act::Copy: return isPrivate ? laps_v1<Act::Copy, true> : laps_v1<Act::Copy, false>;
+    case Act::Triad: break;
     }
     return nullptr;
 }
@@ -126,17 +119,15 @@ cudaError_t launchLaps(const LapsLaunch& launch, cudaStream_t stream)
     const LapsKernel kernel = lapsKernel(launch.act, launch.isPrivate);
     if (kernel == nullptr || launch.chunkBytes % 32 != 0 || launch.blocks < 1)
         return cudaErrorInvalidValue;
-    kernel<<<static_cast<unsigned>(launch.blocks), static_cast<unsigned>(launch.threads), 0,
-             stream>>>(launch.data, launch.chunkBytes, launch.chunks, launch.laps,
-                       sinkOf(launch.sum, launch.data));
+    kernel<<<static_cast<unsigned>(launch.blocks), static_cast<unsigned>(launch.threads), 0, stream>>>(
+        launch.data, launch.chunkBytes, launch.chunks, launch.laps, sinkOf(launch.sum, launch.data));
     return cudaGetLastError();
 }
 
 cudaError_t lapsResidentBlocks(Act act, int threads, int multiprocessors, int* blocks)
 {
     int perSm = 0;
-    const cudaError_t error =
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perSm, lapsKernel(act, false), threads, 0);
+    const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perSm, lapsKernel(act, false), threads, 0);
     *blocks = std::max(1, perSm) * std::max(1, multiprocessors);
     return error;
 }
@@ -146,8 +137,7 @@ cudaError_t preferL1ForLaps()
     cudaError_t error = cudaSuccess;
     for (Act act : {Act::Read, Act::Write, Act::Copy}) {
         if (error == cudaSuccess)
-            error = cudaFuncSetAttribute(lapsKernel(act, true),
-                                         cudaFuncAttributePreferredSharedMemoryCarveout, 0);
+            error = cudaFuncSetAttribute(lapsKernel(act, true), cudaFuncAttributePreferredSharedMemoryCarveout, 0);
     }
     return error;
 }
@@ -157,8 +147,7 @@ cudaError_t preferL1ForLaps()
 KernelCheck checkLaps(Act act, bool isPrivate, int multiprocessors)
 {
     KernelCheck check;
-    std::snprintf(check.kernel, sizeof check.kernel, "laps %s %s v1", actName(act),
-                  isPrivate ? "private" : "shared");
+    std::snprintf(check.kernel, sizeof check.kernel, "laps %s %s v1", actName(act), isPrivate ? "private" : "shared");
     LapsLaunch launch;
     launch.act = act;
     launch.isPrivate = isPrivate;

@@ -30,8 +30,7 @@ namespace memscape::cuda {
 
 // ---- 2. Reference: visit after visit on the host -----------------------------------------------
 
-template <typename Word>
-static std::vector<Word> referenceCopy(const std::vector<Word>& source, const ViewNest& nest)
+template <typename Word> static std::vector<Word> referenceCopy(const std::vector<Word>& source, const ViewNest& nest)
 {
     std::vector<Word> target(nest.elements);
     for (std::uint64_t i = 0; i < nest.elements; ++i)
@@ -39,8 +38,7 @@ static std::vector<Word> referenceCopy(const std::vector<Word>& source, const Vi
     return target;
 }
 
-template <typename Word>
-static std::uint32_t referenceSum(const std::vector<Word>& source, const ViewNest& nest)
+template <typename Word> static std::uint32_t referenceSum(const std::vector<Word>& source, const ViewNest& nest)
 {
     std::uint32_t sum = 0;
     for (std::uint64_t i = 0; i < nest.elements; ++i)
@@ -133,8 +131,8 @@ static cudaError_t launchRead(const ViewLaunch& launch, const Nest& nest, int mu
         fullGrid(view_read<Word, Nest>, blocksFor(nest.elements, 256), 256, multiprocessors, &blocks);
     if (error != cudaSuccess)
         return error;
-    view_read<Word, Nest><<<blocks, 256, 0, stream>>>(static_cast<const Word*>(launch.source), nest,
-                                                      sinkOf(launch.sum, launch.source));
+    view_read<Word, Nest>
+        <<<blocks, 256, 0, stream>>>(static_cast<const Word*>(launch.source), nest, sinkOf(launch.sum, launch.source));
     return cudaGetLastError();
 }
 
@@ -171,9 +169,9 @@ template <typename Word, int version, int atOnce>
 static cudaError_t launchPadded(const ViewLaunch& launch, const TurnPlan& plan, cudaStream_t stream)
 {
     const auto grid = static_cast<unsigned>(turnBlocks(plan, turnSide, atOnce * turnSide));
-    view_copy_tiled<Word, version, atOnce>
-        <<<grid, 256, paddedSharedBytes<Word, atOnce>, stream>>>(static_cast<const Word*>(launch.source), static_cast<Word*>(launch.target),
-                                   turnTiles(plan, turnSide, atOnce * turnSide));
+    view_copy_tiled<Word, version, atOnce><<<grid, 256, paddedSharedBytes<Word, atOnce>, stream>>>(
+        static_cast<const Word*>(launch.source), static_cast<Word*>(launch.target),
+        turnTiles(plan, turnSide, atOnce * turnSide));
     return cudaGetLastError();
 }
 
@@ -212,11 +210,12 @@ static cudaError_t launchTurned(const ViewLaunch& launch, const CopyPath& path, 
 
 cudaError_t launchView(const ViewLaunch& launch, int multiprocessors, cudaStream_t stream)
 {
-    if (launch.version < 0 || launch.version > viewCopyVersions || launch.nest.rank > viewLoops || launch.nest.elements == 0)
+    if (launch.version < 0 || launch.version > viewCopyVersions || launch.nest.rank > viewLoops
+        || launch.nest.elements == 0)
         return cudaErrorInvalidValue;
-    const CopyPath path = copyPathOf(launch.nest, launch.version, launch.elementBytes,
-                                     reinterpret_cast<std::uintptr_t>(launch.source)
-                                         | reinterpret_cast<std::uintptr_t>(launch.target));
+    const CopyPath path =
+        copyPathOf(launch.nest, launch.version, launch.elementBytes,
+                   reinterpret_cast<std::uintptr_t>(launch.source) | reinterpret_cast<std::uintptr_t>(launch.target));
     const ViewNest walk = inWords(launch.nest, path.neighbours);
     return withWord(launch.elementBytes * path.neighbours, cudaErrorInvalidValue, [&](auto tag) {
         using Word = typename decltype(tag)::Type;
@@ -237,15 +236,15 @@ cudaError_t launchView(const ViewLaunch& launch, int multiprocessors, cudaStream
 static std::vector<ViewNest> checkedNests()
 {
     std::vector<ViewNest> nests(9);
-    nests[0] = {2, {100, 67}, {67, 1}, 0, 6700};                      // 67 × 100 transposed
-    nests[1] = {3, {64, 40, 3}, {40, 1, 2560}, 5, 7680};              // planes, an offset
-    nests[2] = {2, {50, 33}, {0, 1}, 0, 1650};                        // a broadcast
-    nests[3] = {2, {90, 11}, {1, 100}, 3, 990};                       // rows: nothing to turn
-    nests[4] = {3, {96, 160, 2}, {160, 1, 15360}, 4, 30720};          // chunks as the offset allows
-    nests[5] = {3, {160, 144, 2}, {144, 1, 23040}, 0, 46080};         // chunks of 16 bytes
-    nests[6] = {2, {64, 300}, {1, 80}, 0, 19200};                     // rows in words
-    nests[7] = {2, {3, 5000}, {5000, 1}, 0, 15000};                   // three channels of pixels
-    nests[8] = {2, {5000, 3}, {3, 1}, 0, 15000};                      // and back
+    nests[0] = {2, {100, 67}, {67, 1}, 0, 6700};              // 67 × 100 transposed
+    nests[1] = {3, {64, 40, 3}, {40, 1, 2560}, 5, 7680};      // planes, an offset
+    nests[2] = {2, {50, 33}, {0, 1}, 0, 1650};                // a broadcast
+    nests[3] = {2, {90, 11}, {1, 100}, 3, 990};               // rows: nothing to turn
+    nests[4] = {3, {96, 160, 2}, {160, 1, 15360}, 4, 30720};  // chunks as the offset allows
+    nests[5] = {3, {160, 144, 2}, {144, 1, 23040}, 0, 46080}; // chunks of 16 bytes
+    nests[6] = {2, {64, 300}, {1, 80}, 0, 19200};             // rows in words
+    nests[7] = {2, {3, 5000}, {5000, 1}, 0, 15000};           // three channels of pixels
+    nests[8] = {2, {5000, 3}, {3, 1}, 0, 15000};              // and back
     return nests;
 }
 

@@ -113,7 +113,8 @@ MEMSCAPE_VIEW std::uint32_t valueOf(const Division& count)
 /// Elements of the storage at several visits: loop by loop, so that the chains of one loop run side by side. What the
 /// slowest loop is given is less than its count: it does not divide.
 template <int visits, typename Nest>
-MEMSCAPE_VIEW void elementsAt(const Nest& nest, typename Nest::Index (&visit)[visits], typename Nest::Index (&at)[visits])
+MEMSCAPE_VIEW void elementsAt(const Nest& nest, typename Nest::Index (&visit)[visits],
+                              typename Nest::Index (&at)[visits])
 {
     for (int k = 0; k < visits; ++k)
         at[k] = nest.offset;
@@ -314,7 +315,7 @@ template <int bytes, int words> struct WordTile
     static constexpr int sharedBytes = rows * 128, threadBytes = sharedBytes / threads;
     static constexpr int turns = threadBytes / (4 * words); ///< chunks that a thread loads
     static constexpr int rowsPerTurn = threads / chunks;
-    static constexpr int columnsPerTurn = rowsPerTurn;      ///< columns of words that a turn reads
+    static constexpr int columnsPerTurn = rowsPerTurn; ///< columns of words that a turn reads
     static constexpr int columnTurns = bSide / perWord / columnsPerTurn;
 
     /// Byte of a chunk of a row of a strip.
@@ -337,7 +338,8 @@ template <int bytes, int words> struct WordTile
     MEMSCAPE_VIEW static std::uint32_t wordAfter(std::uint32_t at, int turn)
     {
         const int across = turn * columnsPerTurn;
-        return (at ^ static_cast<std::uint32_t>(across % 32 * 4)) + static_cast<std::uint32_t>(across / 32 * aSide * 128);
+        return (at ^ static_cast<std::uint32_t>(across % 32 * 4))
+            + static_cast<std::uint32_t>(across / 32 * aSide * 128);
     }
 
 private:

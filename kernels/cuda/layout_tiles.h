@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The copies of layout.cu but the first. Version 4 brings every thread 64 bytes at once: 132 multiprocessors of an H200 read
-// 4.8 TB/s when about 25 KB are on their way to each (bandwidth × latency); eight blocks of 256 threads bring 128.
+// The copies of layout.cu but the first. Version 4 brings every thread 64 bytes at once: 132 multiprocessors of an H200
+// read 4.8 TB/s when about 25 KB are on their way to each (bandwidth × latency); eight blocks of 256 threads bring 128.
 //
 //   rows    words of up to 16 bytes where the walk follows the storage; element by element where it does not
-//   tiles   elements one by one; or 16 bytes a load and a store: a warp reads and writes whole lines of 128 bytes. In shared memory lie words
+//   tiles   elements one by one; or 16 bytes a load and a store: a warp reads and writes whole lines of 128 bytes. In
+//   shared memory lie words
 //           of four bytes, and what they hold of one, two or four neighbours of b becomes neighbours of a by
 //           permutations of bytes in registers: none for 4-byte elements, one for two words of 2-byte elements,
 //           eight for four words of bytes.
@@ -28,7 +29,9 @@ constexpr int rowsThreads = 256;
 /// Words that a thread has on their way: 64 bytes of them, or 16; 8 of a walk in 64 bits, whose divisions fill the
 /// registers.
 template <typename Word, typename Nest>
-constexpr int rowsInFlight = sizeof(Word) > 4 ? 64 / int(sizeof(Word)) : sizeof(typename Nest::Index) > 4 ? 8 : 16;
+constexpr int rowsInFlight = sizeof(Word) > 4 ? 64 / int(sizeof(Word))
+    : sizeof(typename Nest::Index) > 4        ? 8
+                                              : 16;
 
 /// target[i] = source[visit i]: a block takes neighbours of the walk, `inFlight` times as many as it has threads.
 template <typename Machine, typename Word, typename Nest>
@@ -61,8 +64,8 @@ MEMSCAPE_KERNEL void copyRows(Machine& m, const Word* source, Word* target, cons
 
 // ---- tiles of elements ------------------------------------------------------------------------
 
-template <typename Word, int atOnce> constexpr int paddedSharedBytes =
-    atOnce * turnSide * tileRow(3, sizeof(Word)) * int(sizeof(Word));
+template <typename Word, int atOnce>
+constexpr int paddedSharedBytes = atOnce* turnSide* tileRow(3, sizeof(Word)) * int(sizeof(Word));
 
 /// Versions 2 and 3: block x, of 32 × 8 threads, turns a tile of 32 × 32. Version 4 where words do not hold whole
 /// elements, or elements lie apart: `atOnce` tiles along b, all loads before the first store.

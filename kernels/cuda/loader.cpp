@@ -28,19 +28,17 @@ Result<const cuda::Module*> openModule(const fs::path& path)
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
         const char* reason = dlerror();
-        return fail(missing("the CUDA module cannot be loaded: "
-                                + std::string(reason != nullptr ? reason : path.string()),
-                            "reinstall or rebuild Memscape"));
+        return fail(
+            missing("the CUDA module cannot be loaded: " + std::string(reason != nullptr ? reason : path.string()),
+                    "reinstall or rebuild Memscape"));
     }
     auto entry = reinterpret_cast<cuda::ModuleFunction>(dlsym(library, cuda::moduleSymbol));
     if (entry == nullptr)
         return fail(missing(path.string() + " is not a Memscape CUDA module",
                             "point MEMSCAPE_CUDA_MODULE at " + std::string(moduleFile)));
     const cuda::Module* module = entry();
-    if (module == nullptr || std::string(module->abi) != cuda::moduleAbi
-        || module->layout != cuda::moduleLayout)
-        return fail(missing("the CUDA module " + path.string()
-                                + " belongs to another build of Memscape"
+    if (module == nullptr || std::string(module->abi) != cuda::moduleAbi || module->layout != cuda::moduleLayout)
+        return fail(missing("the CUDA module " + path.string() + " belongs to another build of Memscape"
                                 + (module == nullptr ? "" : " (" + std::string(module->abi) + ")"),
                             "rebuild it, or install program and module of the same version"));
     return module;
@@ -50,9 +48,8 @@ Error noModule()
 {
     std::error_code ignored;
     if (fs::exists("/proc/driver/nvidia/version", ignored))
-        return missing(
-            "this build of Memscape has no CUDA module, although there is an NVIDIA driver",
-            "install nvcc and build again: packaging/run --with-cuda");
+        return missing("this build of Memscape has no CUDA module, although there is an NVIDIA driver",
+                       "install nvcc and build again: packaging/run --with-cuda");
     return missing("no NVIDIA driver on this machine, and this build has no CUDA module",
                    "on a machine with an NVIDIA GPU run packaging/run --with-cuda; here use the "
                    "device cpu or a GPU of the catalogue");
@@ -75,8 +72,8 @@ public:
         return {device};
     }
 
-    Result<MeasuredRun> measure(const Experiment& experiment, const BackendDevice& device,
-                                const Parameters& parameters, RunSink& sink) override
+    Result<MeasuredRun> measure(const Experiment& experiment, const BackendDevice& device, const Parameters& parameters,
+                                RunSink& sink) override
     {
         if (Backend* backend = module())
             return backend->measure(experiment, device, parameters, sink);
@@ -122,8 +119,7 @@ private:
 
 std::vector<fs::path> cudaModulePaths()
 {
-    if (const char* chosen = std::getenv("MEMSCAPE_CUDA_MODULE");
-        chosen != nullptr && *chosen != '\0')
+    if (const char* chosen = std::getenv("MEMSCAPE_CUDA_MODULE"); chosen != nullptr && *chosen != '\0')
         return {chosen};
     std::error_code error;
     const fs::path program = fs::read_symlink("/proc/self/exe", error);
@@ -140,8 +136,7 @@ Result<std::unique_ptr<Backend>> loadCudaModule(const std::vector<fs::path>& pat
     for (const fs::path& path : paths) {
         if (!fs::exists(path, ignored)) {
             if (chosen)
-                return fail(missing("MEMSCAPE_CUDA_MODULE names " + path.string()
-                                        + ", which does not exist",
+                return fail(missing("MEMSCAPE_CUDA_MODULE names " + path.string() + ", which does not exist",
                                     "unset it, or point it at " + std::string(moduleFile)));
             continue;
         }

@@ -41,16 +41,14 @@ std::string nameOf(const AttentionTask& task)
 class AttentionMeasurer : public PointMeasurer
 {
 public:
-    AttentionMeasurer(Session& session, const SweepPlan& plan, const Circumstance& circumstance,
-                      RunSink& sink)
+    AttentionMeasurer(Session& session, const SweepPlan& plan, const Circumstance& circumstance, RunSink& sink)
         : m_session(session)
         , m_plan(plan)
         , m_circumstance(circumstance)
         , m_sink(sink)
         , m_blas(CublasLt::open())
         , m_points(plan.sweep.values.size())
-    {
-    }
+    { }
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override;
     Point point(std::size_t index) const override;
@@ -113,7 +111,7 @@ private:
     bool m_wantsLibrary = false;
     SteadyClock m_clock;
     std::map<std::string, std::string> m_checked;
-    std::map<std::string, Error> m_failed; ///< checks, by name
+    std::map<std::string, Error> m_failed;       ///< checks, by name
     std::vector<std::vector<Measured>> m_points; ///< by point, one or two implementations
 };
 
@@ -142,8 +140,7 @@ Result<void> AttentionMeasurer::checkOnce(const AttentionTask& task)
     if (m_checked.contains(name))
         return {};
     m_sink.progress(0, 1, fmt::format("checking {} on small shapes", name));
-    MEMSCAPE_TRY(check, checkAttentionDevice(factory(), compiledVersion(task.version),
-                                             task.problem.dtype, 1));
+    MEMSCAPE_TRY(check, checkAttentionDevice(factory(), compiledVersion(task.version), task.problem.dtype, 1));
     MEMSCAPE_CHECK(check.result(name)); // wrong at every point, so it is asked at every point
     m_checked[name] = check.text();
     return {};
@@ -168,8 +165,7 @@ Result<AttentionTask> AttentionMeasurer::rightOne(AttentionTask task, bool chose
         forgetCudaError(); // the older version is not to blame
         if (m_failed.emplace(name, *error).second)
             m_sink.note("warning", "attention.version",
-                        fmt::format("{} is left out, version {} runs instead: {}", name, older->number,
-                                    error->text()));
+                        fmt::format("{} is left out, version {} runs instead: {}", name, older->number, error->text()));
         task.version = *older;
     }
 }
@@ -177,13 +173,13 @@ Result<AttentionTask> AttentionMeasurer::rightOne(AttentionTask task, bool chose
 Result<AttentionMeasurer::Running> AttentionMeasurer::begin(Measured& into)
 {
     const AttentionTask& task = into.task;
-    MEMSCAPE_TRY(device, makeAttentionDevice(
-                             m_session, m_blas.get(), [this] { return m_sink.cancelled(); }, task));
+    MEMSCAPE_TRY(device,
+                 makeAttentionDevice(
+                     m_session, m_blas.get(), [this] { return m_sink.cancelled(); }, task));
     MEMSCAPE_CHECK(device->fill(AttentionInputs::Normal));
     MEMSCAPE_TRY(bytes, countAttention(*device, task));
     into.bytes = bytes;
-    return Running{&into, std::move(device),
-                   StoppingRule(StoppingOptions().perPass(sweepPasses), m_clock), {}};
+    return Running{&into, std::move(device), StoppingRule(StoppingOptions().perPass(sweepPasses), m_clock), {}};
 }
 
 Result<void> AttentionMeasurer::sampleInTurn(std::vector<Running>& running)
@@ -251,8 +247,7 @@ Point AttentionMeasurer::point(std::size_t index) const
     }
     if (seconds.size() < 2)
         return point;
-    for (Figure& figure : attentionComparison(seconds.at(AttentionKind::Standard),
-                                              seconds.at(AttentionKind::Flash)))
+    for (Figure& figure : attentionComparison(seconds.at(AttentionKind::Standard), seconds.at(AttentionKind::Flash)))
         point.figures.push_back(std::move(figure));
     point.figures.push_back(attentionCrossoverFigure(speedups()));
     return point;

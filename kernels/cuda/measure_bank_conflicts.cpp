@@ -57,8 +57,7 @@ public:
         , m_sink(sink)
         , m_sharedLimit(sharedLimit)
         , m_points(plan.sweep.values.size())
-    {
-    }
+    { }
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override
     {
@@ -112,10 +111,10 @@ private:
     {
         BankCase request;
         BankAccess access;
-        PointSamples samples;            ///< s of a launch
-        std::vector<double> cycles;      ///< of a request
-        std::vector<double> latencies;   ///< cycles
-        double requests = 0;             ///< of a launch
+        PointSamples samples;          ///< s of a launch
+        std::vector<double> cycles;    ///< of a request
+        std::vector<double> latencies; ///< cycles
+        double requests = 0;           ///< of a launch
     };
 
     /// The kernels against the host, before anything is timed.
@@ -188,11 +187,11 @@ private:
         const Summary time = point.samples.summary();
         const double bytes = point.request.usefulBytes() * point.requests;
         Figures times{banded("cycles", "cycles / request", Unit::One, cycles.median, cycles.minimum, cycles.q3),
-                      banded("bandwidth", "bandwidth, one SM", Unit::BytePerSecond, bytes / time.median, bytes / time.q3,
-                             bytes / time.minimum)};
+                      banded("bandwidth", "bandwidth, one SM", Unit::BytePerSecond, bytes / time.median,
+                             bytes / time.q3, bytes / time.minimum)};
         if (!latency.empty())
-            times.push_back(banded("latency_cycles", "cycles, lone warp", Unit::One, latency.median, latency.minimum,
-                                   latency.q3));
+            times.push_back(
+                banded("latency_cycles", "cycles, lone warp", Unit::One, latency.median, latency.minimum, latency.q3));
         Figures figures = bankFigures(point.request, point.access, std::move(times));
         for (Figure& figure : figures)
             figure.why.reset(); // the reasons are the prediction's

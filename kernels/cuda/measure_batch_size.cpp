@@ -21,18 +21,18 @@ constexpr double warmSeconds = 0.03; // before a point: training to the target l
 class BatchMeasurer final : public PointMeasurer
 {
 public:
-    BatchMeasurer(Session& session, const SweepPlan& plan, const Circumstance& circumstance,
-                  CublasLt* blas, RunSink& sink)
+    BatchMeasurer(Session& session, const SweepPlan& plan, const Circumstance& circumstance, CublasLt* blas,
+                  RunSink& sink)
         : m_session(session)
         , m_plan(plan)
         , m_circumstance(circumstance)
-        , m_measurement({batchDevices(session, blas, [&sink] { return sink.cancelled(); }, &m_clocks),
+        , m_measurement({batchDevices(
+                             session, blas, [&sink] { return sink.cancelled(); }, &m_clocks),
                          plan.device.device, m_clock, sink},
                         plan.parameters)
         , m_products(blas ? blas->name() + ", float without TF32, PyTorch's workspace" : productsText(nullptr))
         , m_points(plan.sweep.values.size())
-    {
-    }
+    { }
 
     BatchMeasurement& shared() { return m_measurement; }
 
@@ -56,25 +56,23 @@ public:
         Point point;
         point.detail = samples.detail();
         if (const Summary seconds = samples.summary(); !seconds.empty())
-            point.figures = m_measurement.figures(
-                m_plan.parameters.at(m_plan.sweep.key, m_plan.sweep.values[index]), seconds);
+            point.figures =
+                m_measurement.figures(m_plan.parameters.at(m_plan.sweep.key, m_plan.sweep.values[index]), seconds);
         return point;
     }
 
     MergedSamples samples(std::size_t index) const override { return {{"step_time", m_points[index].seconds}}; }
 
-    Quality quality(std::size_t index) const override
-    {
-        return m_points[index].quality(m_circumstance.referenceClock);
-    }
+    Quality quality(std::size_t index) const override { return m_points[index].quality(m_circumstance.referenceClock); }
 
     Json method() const override
     {
         return {{"products", m_products},
                 {"check", m_measurement.checked()},
                 {"caches", "warm, as training finds them"},
-                {"memory", "the allocations that were made, replayed by the caching allocator; the "
-                           "context as it is set"},
+                {"memory",
+                 "the allocations that were made, replayed by the caching allocator; the "
+                 "context as it is set"},
                 {"timing", "events of the GPU around a step"},
                 {"data", batchDataText}};
     }

@@ -22,11 +22,10 @@ Result<ChainRun> runChainOnGpu(Session& session, const Circumstance& circumstanc
     ClockWatch watch(session, circumstance.referenceClock);
     const SteadyClock clock;
     const auto cancelled = [&sink] { return sink.cancelled(); };
-    const ChainRunner runner{
-        [&](const MlpShape& shape, std::int64_t arenaBytes) {
-            return makeMlpDevice(session, blas, cancelled, shape, arenaBytes);
-        },
-        clock, sink, [&] { watch.read(); }, [&](std::size_t) { return watch.seen(); }};
+    const ChainRunner runner{[&](const MlpShape& shape, std::int64_t arenaBytes) {
+                                 return makeMlpDevice(session, blas, cancelled, shape, arenaBytes);
+                             },
+                             clock, sink, [&] { watch.read(); }, [&](std::size_t) { return watch.seen(); }};
     return runChain(task, runner);
 }
 
@@ -44,8 +43,7 @@ Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, R
         return runChainOnGpu(session, circumstance, blas.get(), task, sink);
     };
     MEMSCAPE_TRY(measured,
-                 memscape::measureCheckpoint(plan.experiment, plan.device.device, plan.parameters,
-                                             sink, run,
+                 memscape::measureCheckpoint(plan.experiment, plan.device.device, plan.parameters, sink, run,
                                              provenanceOf(session, circumstance, plan.device)));
     measured.provenance["state_after"] = stateToJson(readGpuState(session.pciBusId()));
     addLibrary(measured.provenance, blas.get());

@@ -29,8 +29,8 @@ namespace memscape::cuda {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double lapsSeconds = 1e-3; ///< of one launch
-constexpr double firstLapsBytes = 256e6; ///< of the launch that tells how long a lap takes
+constexpr double lapsSeconds = 1e-3;             ///< of one launch
+constexpr double firstLapsBytes = 256e6;         ///< of the launch that tells how long a lap takes
 constexpr std::uint64_t largeSet = 128ULL << 20; ///< chains beyond this take long to build
 
 Act askedAct(const Parameters& parameters)
@@ -100,15 +100,13 @@ std::string levelOf(const Device& device, double latency, double workingSet)
 class HierarchyMeasurer : public PointMeasurer
 {
 public:
-    HierarchyMeasurer(Session& session, const SweepPlan& plan, const Circumstance& circumstance,
-                      RunSink& sink)
+    HierarchyMeasurer(Session& session, const SweepPlan& plan, const Circumstance& circumstance, RunSink& sink)
         : m_session(session)
         , m_plan(plan)
         , m_circumstance(circumstance)
         , m_sink(sink)
         , m_points(plan.sweep.values.size())
-    {
-    }
+    { }
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override
     {
@@ -172,9 +170,8 @@ private:
     {
         const bool large = bytes > largeSet;
         MEMSCAPE_TRY(samples,
-                     chaseSamples(m_session, ChaseKind::CacheAll, bytes, large ? 1 : 3,
-                                  large ? 3 : 2, 1000 * static_cast<std::uint64_t>(pass) + 1,
-                                  m_sink));
+                     chaseSamples(m_session, ChaseKind::CacheAll, bytes, large ? 1 : 3, large ? 3 : 2,
+                                  1000 * static_cast<std::uint64_t>(pass) + 1, m_sink));
         std::vector<double> seconds;
         for (const Latency& sample : samples) {
             seconds.push_back(sample.seconds);
@@ -237,8 +234,7 @@ private:
     Result<void> timeStream(PerPoint& point, StreamLaunch launch, int pass)
     {
         if (launch.bytes == 0)
-            return fail("run.skipped", "the working set is too small for its arrays",
-                        "choose a larger working set");
+            return fail("run.skipped", "the working set is too small for its arrays", "choose a larger working set");
         Buffer source, second, target;
         if (launch.act != Act::Write) {
             MEMSCAPE_TRY(buffer, m_session.allocate(launch.bytes));
@@ -262,31 +258,27 @@ private:
         };
         const Work work{run, "the stream"};
         MEMSCAPE_CHECK(warmUp(m_session, work));
-        point.layout = fmt::format("one stream over all of it, version {} with {} of {}, {} B a load",
-                                   launch.version,
-                                   launch.blocksPerSm > 0
-                                       ? fmt::format("{} blocks a multiprocessor", launch.blocksPerSm)
-                                       : std::string("blocks"),
-                                   launch.threads, launch.wordBytes);
+        point.layout =
+            fmt::format("one stream over all of it, version {} with {} of {}, {} B a load", launch.version,
+                        launch.blocksPerSm > 0 ? fmt::format("{} blocks a multiprocessor", launch.blocksPerSm)
+                                               : std::string("blocks"),
+                        launch.threads, launch.wordBytes);
         const double moved = double(launch.bytes) * double(arraysOf(launch.act));
         return samples(point, work, moved, moved, pass);
     }
 
-    Result<void> samples(PerPoint& point, const Work& work, double bytesPerLaunch, double memory,
-                         int pass)
+    Result<void> samples(PerPoint& point, const Work& work, double bytesPerLaunch, double memory, int pass)
     {
         // Laps are chosen anew in each pass; samples are kept as seconds per the first pass's
         // bytes.
         point.bytesPerLaunch = point.bytesPerLaunch > 0 ? point.bytesPerLaunch : bytesPerLaunch;
         PointSamples fresh;
-        MEMSCAPE_CHECK(samplePass(m_session, work, false, pass,
-                                  StoppingOptions().perPass(sweepPasses), fresh));
+        MEMSCAPE_CHECK(samplePass(m_session, work, false, pass, StoppingOptions().perPass(sweepPasses), fresh));
         std::vector<double> scaled = fresh.seconds.merged();
         for (double& seconds : scaled)
             seconds *= point.bytesPerLaunch / bytesPerLaunch;
         point.bandwidth.seconds.add(pass, scaled);
-        point.bandwidth.clocks.insert(point.bandwidth.clocks.end(), fresh.clocks.begin(),
-                                      fresh.clocks.end());
+        point.bandwidth.clocks.insert(point.bandwidth.clocks.end(), fresh.clocks.begin(), fresh.clocks.end());
         point.bandwidth.stop = fresh.stop;
         point.bandwidthMemory = memory;
         return m_session.synchronize("freeing the working set");
@@ -297,8 +289,7 @@ private:
         const Summary latency = point.latency.summary();
         const Summary cycles = summarize(point.cycles);
         const Summary time = point.bandwidth.summary();
-        const auto number = [](const char* key, const char* label, Unit unit, double value,
-                               double low, double high) {
+        const auto number = [](const char* key, const char* label, Unit unit, double value, double low, double high) {
             Figure figure{key, label, unit, value, {}, {}, {}};
             if (std::isfinite(value)) {
                 figure.low = low;
@@ -315,18 +306,14 @@ private:
                            {},
                            {},
                            {}});
-        figures.push_back(number("latency", "latency", Unit::Second, latency.median,
-                                 latency.minimum, latency.q3));
-        figures.push_back(
-            number("cycles", "cycles", Unit::One, cycles.median, cycles.minimum, cycles.q3));
+        figures.push_back(number("latency", "latency", Unit::Second, latency.median, latency.minimum, latency.q3));
+        figures.push_back(number("cycles", "cycles", Unit::One, cycles.median, cycles.minimum, cycles.q3));
         figures.push_back(number("bandwidth", "bandwidth", Unit::BytePerSecond, bandwidth,
-                                 point.bytesPerLaunch / time.q3,
-                                 point.bytesPerLaunch / time.minimum));
+                                 point.bytesPerLaunch / time.q3, point.bytesPerLaunch / time.minimum));
         figures.push_back(number("latency_huge", "latency, huge pages", Unit::Second, nan, 0, 0));
         figures.push_back(number("latency_4k", "latency, 4 KiB pages", Unit::Second, nan, 0, 0));
         figures.push_back(number("latency_window", "latency, few pages at a time", Unit::Second, nan, 0, 0));
-        figures.push_back(
-            {"peak_memory", "peak memory", Unit::Byte, point.latency.peak, {}, {}, {}});
+        figures.push_back({"peak_memory", "peak memory", Unit::Byte, point.latency.peak, {}, {}, {}});
         return figures;
     }
 

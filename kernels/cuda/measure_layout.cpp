@@ -44,8 +44,7 @@ public:
         , m_plan(plan)
         , m_circumstance(circumstance)
         , m_points(plan.sweep.values.size())
-    {
-    }
+    { }
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override
     {
@@ -63,7 +62,11 @@ public:
             return m_session.synchronize("freeing the tensor");
         MEMSCAPE_TRY(dense, m_session.allocate(std::uint64_t(asked.view.elements()) * item));
         MEMSCAPE_TRY(nest, nestOf(asked.copyWalk()));
-        ViewLaunch launch{asked.version == 0 ? viewCopyVersions : asked.version, int(item), storage.get(), dense.get(), nest,
+        ViewLaunch launch{asked.version == 0 ? viewCopyVersions : asked.version,
+                          int(item),
+                          storage.get(),
+                          dense.get(),
+                          nest,
                           nullptr};
         MEMSCAPE_CHECK(sample(launch, "the copy", pass, point.samples[Copied]));
         MEMSCAPE_CHECK(read(asked.denseWalk(), dense.get(), "the read of the copy", pass, point.samples[Dense]));
@@ -120,7 +123,8 @@ private:
 
     Result<void> sample(const ViewLaunch& launch, const char* name, int pass, PointSamples& samples)
     {
-        const Work work{[this, launch](int) { return launchView(launch, m_session.multiprocessors(), m_session.stream()); }, name};
+        const Work work{
+            [this, launch](int) { return launchView(launch, m_session.multiprocessors(), m_session.stream()); }, name};
         MEMSCAPE_TRY(once, warmUp(m_session, work));
         samples.batch = std::max(samples.batch, batchFor(once));
         return samplePass(m_session, work, false, pass, StoppingOptions().perPass(sweepPasses), samples);
@@ -147,17 +151,27 @@ private:
         if (point.copies) {
             time("copy_time", "contiguous()", copy.median, copy.minimum, copy.q3);
             const double bytes = 2 * double(answer->asked.view.elements()) * double(answer->asked.itemBytes());
-            figures.push_back({"copy_bandwidth", "copy bandwidth", Unit::BytePerSecond, bytes / copy.median, bytes / copy.q3,
-                               bytes / copy.minimum, {}});
+            figures.push_back({"copy_bandwidth",
+                               "copy bandwidth",
+                               Unit::BytePerSecond,
+                               bytes / copy.median,
+                               bytes / copy.q3,
+                               bytes / copy.minimum,
+                               {}});
         } else {
             figures.push_back({"copy_time", "contiguous()", Unit::Second, 0.0, {}, {}, {}});
         }
-        figures.push_back({"pays_after", "copy pays after (reads)", Unit::One, paysAfter(view.median, dense.median, copySeconds),
-                           {}, {}, {}});
+        figures.push_back({"pays_after",
+                           "copy pays after (reads)",
+                           Unit::One,
+                           paysAfter(view.median, dense.median, copySeconds),
+                           {},
+                           {},
+                           {}});
         time("view_total", "all reads, through the view", reads * view.median, reads * view.minimum, reads * view.q3);
         const double least = point.copies ? copy.minimum : 0, most = point.copies ? copy.q3 : 0;
-        time("contiguous_total", "all reads, copied first", copySeconds + reads * dense.median, least + reads * dense.minimum,
-             most + reads * dense.q3);
+        time("contiguous_total", "all reads, copied first", copySeconds + reads * dense.median,
+             least + reads * dense.minimum, most + reads * dense.q3);
         return figures;
     }
 

@@ -104,10 +104,9 @@ private:
         std::vector<int> batches;
         for (GpuProduct& product : products) {
             MEMSCAPE_CHECK(product.launch(m_session)); // chooses the algorithm, with its own words if there is none
-            works.push_back({[this, &product](int) {
-                                 return product.launch(m_session) ? cudaSuccess : cudaErrorUnknown;
-                             },
-                             "the product"});
+            works.push_back(
+                {[this, &product](int) { return product.launch(m_session) ? cudaSuccess : cudaErrorUnknown; },
+                 "the product"});
             MEMSCAPE_TRY(once, warmUp(m_session, works.back()));
             batches.push_back(batchFor(once));
         }

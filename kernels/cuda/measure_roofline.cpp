@@ -18,8 +18,7 @@ Result<MeasuredRun> measureRoofline(Session& session, const SweepPlan& plan, Run
         const Measure measure = measureOf(experiment.id());
         if (measure == nullptr)
             return fail("run.skipped", fmt::format("\"{}\" has no measurement on a GPU", experiment.id()));
-        const SweepPlan own{experiment, plan.device, parameters,
-                            sweepOf(experiment, plan.device.device, parameters)};
+        const SweepPlan own{experiment, plan.device, parameters, sweepOf(experiment, plan.device.device, parameters)};
         auto measured = measure(session, own, quiet);
         if (measured && measured->provenance.contains("cublaslt"))
             library = measured->provenance["cublaslt"];

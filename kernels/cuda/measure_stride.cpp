@@ -48,8 +48,8 @@ Result<void> runnable(const StrideCase& walk)
 {
     if (walk.offsetBytes % walk.elementBytes != 0)
         return fail("run.skipped",
-                    fmt::format("a GPU cannot access a {}-byte element at an offset of {} bytes",
-                                walk.elementBytes, walk.offsetBytes),
+                    fmt::format("a GPU cannot access a {}-byte element at an offset of {} bytes", walk.elementBytes,
+                                walk.offsetBytes),
                     "choose an offset that is a multiple of the element size");
     if (walk.pattern == Pattern::Random && walk.arrayBytes / walk.elementBytes > 0x1'0000'0000ULL)
         return fail("run.skipped", "the table of random indices holds at most 2^32 elements",
@@ -74,9 +74,9 @@ Result<Arrays> allocateArrays(Session& session, const StrideCase& walk)
     if (walk.pattern == Pattern::Random) {
         MEMSCAPE_TRY(indices, session.allocateExtra(walk.accesses * sizeof(std::uint32_t)));
         const std::uint64_t range = (walk.arrayBytes - walk.offsetBytes) / walk.elementBytes;
-        MEMSCAPE_CHECK(cudaResult(launchIndices(reinterpret_cast<std::uint32_t*>(indices.get()),
-                                                walk.accesses, range, 1, session.stream()),
-                                  "filling the table of indices"));
+        MEMSCAPE_CHECK(cudaResult(
+            launchIndices(reinterpret_cast<std::uint32_t*>(indices.get()), walk.accesses, range, 1, session.stream()),
+            "filling the table of indices"));
         arrays.indices = std::move(indices);
     }
     return arrays;
@@ -111,8 +111,7 @@ public:
         , m_plan(plan)
         , m_circumstance(circumstance)
         , m_points(plan.sweep.values.size())
-    {
-    }
+    { }
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override
     {
@@ -128,8 +127,8 @@ public:
         m_session.resetPeak();
         if (walk.cold)
             MEMSCAPE_CHECK(allocateCopies(m_session, walk, point.samples.batch, arrays));
-        MEMSCAPE_CHECK(samplePass(m_session, work, walk.cold, pass,
-                                  StoppingOptions().perPass(sweepPasses), point.samples));
+        MEMSCAPE_CHECK(
+            samplePass(m_session, work, walk.cold, pass, StoppingOptions().perPass(sweepPasses), point.samples));
         point.samples.peak = std::max(point.samples.peak, m_session.peakBytes());
         const double delta = double(freeBefore) - double(m_session.freeBytes());
         point.samples.deviceDelta = std::max(point.samples.deviceDelta, delta);
@@ -154,7 +153,10 @@ public:
         return m_points[index].samples.quality(m_circumstance.referenceClock);
     }
 
-    Json method() const override { return {{"kernel", fmt::format("stride v{}", strideVersions)}, {"block", StrideLaunch{}.threads}}; }
+    Json method() const override
+    {
+        return {{"kernel", fmt::format("stride v{}", strideVersions)}, {"block", StrideLaunch{}.threads}};
+    }
 
 private:
     struct PerPoint
@@ -197,27 +199,19 @@ private:
         const GranuleSizes granules{static_cast<std::uint64_t>(device.sectorBytes),
                                     static_cast<std::uint64_t>(device.lineBytes)};
         if (const auto counts = requestCounts(point.walk, granules)) {
-            const bool broadcast =
-                point.walk.pitchBytes == 0 && point.walk.pattern != Pattern::Random;
-            const double requests =
-                broadcast ? 1 : std::ceil(double(point.walk.accesses) / device.warp);
+            const bool broadcast = point.walk.pitchBytes == 0 && point.walk.pattern != Pattern::Random;
+            const double requests = broadcast ? 1 : std::ceil(double(point.walk.accesses) / device.warp);
             moved = requests * counts->fetchedBytes * point.walk.arrays();
         }
         const Summary time = point.samples.summary();
         const auto rate = [&](const char* key, const char* label, double bytes) {
-            figures.push_back({key,
-                               label,
-                               Unit::BytePerSecond,
-                               bytes / time.median,
-                               bytes / time.q3,
-                               bytes / time.minimum,
-                               {}});
+            figures.push_back(
+                {key, label, Unit::BytePerSecond, bytes / time.median, bytes / time.q3, bytes / time.minimum, {}});
         };
         rate("useful_bandwidth", "useful bandwidth", point.walk.usefulBytes());
         rate("moved_bandwidth", "moved bandwidth", moved);
         figures.push_back({"time", "time", Unit::Second, time.median, time.minimum, time.q3, {}});
-        figures.push_back(
-            {"peak_memory", "peak memory", Unit::Byte, point.samples.peak, {}, {}, {}});
+        figures.push_back({"peak_memory", "peak memory", Unit::Byte, point.samples.peak, {}, {}, {}});
         return figures;
     }
 
@@ -232,12 +226,9 @@ private:
 Act actOf(Operation operation)
 {
     switch (operation) {
-    case Operation::Read:
-        return Act::Read;
-    case Operation::Write:
-        return Act::Write;
-    case Operation::Copy:
-        break;
+    case Operation::Read: return Act::Read;
+    case Operation::Write: return Act::Write;
+    case Operation::Copy: break;
     }
     return Act::Copy;
 }

@@ -22,8 +22,7 @@ namespace {
 class GpuTrainingMachine final : public TrainingMachine
 {
 public:
-    GpuTrainingMachine(Session& session, const SweepPlan& plan, const Circumstance& circumstance,
-                       RunSink& sink)
+    GpuTrainingMachine(Session& session, const SweepPlan& plan, const Circumstance& circumstance, RunSink& sink)
         : m_session(session)
         , m_plan(plan)
         , m_circumstance(circumstance)
@@ -40,13 +39,13 @@ public:
     Result<TrainingProducts> products(Format format) override
     {
         MEMSCAPE_TRY(who, whoMultiplies(format, m_blas.get(), computeCapability()));
-        MEMSCAPE_CHECK(passedCheck(checkAmpElements(format == Format::Fp32 ? ElementFormat::Float32
-                                                       : format == Format::Fp16
-                                                       ? ElementFormat::Float16
-                                                       : ElementFormat::BFloat16)));
-        return TrainingProducts{gpuAmpDevices(m_session, m_blas.get(), [this] { return m_sink.cancelled(); },
-                                              m_fallbacks),
-                                who, {}};
+        MEMSCAPE_CHECK(passedCheck(checkAmpElements(format == Format::Fp32       ? ElementFormat::Float32
+                                                        : format == Format::Fp16 ? ElementFormat::Float16
+                                                                                 : ElementFormat::BFloat16)));
+        return TrainingProducts{gpuAmpDevices(
+                                    m_session, m_blas.get(), [this] { return m_sink.cancelled(); }, m_fallbacks),
+                                who,
+                                {}};
     }
 
     void beginWatch() override { m_watch.restart(); }
@@ -60,10 +59,10 @@ public:
 
     Json method() const override
     {
-        Json method{{"timing", "events of the GPU around a step; counts of gradients left out"},
-                    {"sums", m_blas ? "in FP32, without TF32; a workspace of 32 MiB is not counted"
-                                     : "in FP32, without TF32"},
-                    {"passes", "our own kernels; AdamW and unscaling over all arrays in one launch"}};
+        Json method{
+            {"timing", "events of the GPU around a step; counts of gradients left out"},
+            {"sums", m_blas ? "in FP32, without TF32; a workspace of 32 MiB is not counted" : "in FP32, without TF32"},
+            {"passes", "our own kernels; AdamW and unscaling over all arrays in one launch"}};
         if (!m_fallbacks.empty())
             method["multiplied_by_our_kernels"] = m_fallbacks;
         return method;
@@ -112,7 +111,10 @@ Result<Check> checkGpuTraining(Session& session, CublasLt* blas, Format format)
     MEMSCAPE_CHECK(whoMultiplies(format, blas, computeCapability()));
     AmpFallbacks fallbacks;
     const Device machine; // its memory is predicted alike everywhere
-    return checkTrainer(machine, gpuAmpDevices(session, blas, [] { return false; }, fallbacks), format);
+    return checkTrainer(machine,
+                        gpuAmpDevices(
+                            session, blas, [] { return false; }, fallbacks),
+                        format);
 }
 
 } // namespace memscape::cuda

@@ -46,8 +46,8 @@ __device__ __forceinline__ std::uint64_t strideOf()
 }
 
 /// One kernel for every use of gelu: whatever is kept, the same instructions make the same bits.
-__global__ void gelu_v1(const float* sums, const float* bias, float* z, float* x,
-                        std::uint64_t count, std::uint64_t width)
+__global__ void gelu_v1(const float* sums, const float* bias, float* z, float* x, std::uint64_t count,
+                        std::uint64_t width)
 {
     for (std::uint64_t i = firstOf(); i < count; i += strideOf()) {
         const float value = sums[i] + bias[i % width];
@@ -63,8 +63,7 @@ __global__ void geluSlope_v1(const float* z, float* y, std::uint64_t count)
 {
     for (std::uint64_t i = firstOf(); i < count; i += strideOf()) {
         const float value = z[i], s = shareOf(value);
-        const float twice =
-            2.0F * float(rootTwoOverPi) * (1.0F + 3.0F * float(cubic) * value * value);
+        const float twice = 2.0F * float(rootTwoOverPi) * (1.0F + 3.0F * float(cubic) * value * value);
         y[i] *= s + value * s * (1.0F - s) * twice;
     }
 }
@@ -141,30 +140,25 @@ cudaError_t launchGeluSlope(const float* z, float* y, std::uint64_t count, cudaS
     return cudaGetLastError();
 }
 
-cudaError_t launchColumnSums(const float* y, float* sums, std::uint64_t rows, std::uint64_t width,
-                             cudaStream_t stream)
+cudaError_t launchColumnSums(const float* y, float* sums, std::uint64_t rows, std::uint64_t width, cudaStream_t stream)
 {
-    columnSums_v1<<<static_cast<unsigned>((width + 31) / 32), dim3(32, 8), 0, stream>>>(
-        y, sums, rows, width);
+    columnSums_v1<<<static_cast<unsigned>((width + 31) / 32), dim3(32, 8), 0, stream>>>(y, sums, rows, width);
     return cudaGetLastError();
 }
 
-cudaError_t launchLoss(const float* x, float* gradient, std::uint64_t count, double* partial,
-                       cudaStream_t stream)
+cudaError_t launchLoss(const float* x, float* gradient, std::uint64_t count, double* partial, cudaStream_t stream)
 {
     loss_v1<<<lossPartials, 256, 0, stream>>>(x, gradient, count, partial);
     return cudaGetLastError();
 }
 
-cudaError_t launchUniform(float* values, std::uint64_t count, std::uint64_t seed, float scale,
-                          cudaStream_t stream)
+cudaError_t launchUniform(float* values, std::uint64_t count, std::uint64_t seed, float scale, cudaStream_t stream)
 {
     uniform_v1<<<blocksFor(count), 256, 0, stream>>>(values, count, seed, scale);
     return cudaGetLastError();
 }
 
-cudaError_t launchDigest(const float* values, std::uint64_t count, unsigned long long* sum,
-                         cudaStream_t stream)
+cudaError_t launchDigest(const float* values, std::uint64_t count, unsigned long long* sum, cudaStream_t stream)
 {
     digest_v1<<<blocksFor(count), 256, 0, stream>>>(values, count, sum);
     return cudaGetLastError();
@@ -184,8 +178,7 @@ KernelCheck checkMlpElements()
         bias[i] = mlpUniform(22, i);
     Scratch scratch;
     const float *deviceSums = scratch.upload(sums), *deviceBias = scratch.upload(bias);
-    float *z = scratch.upload(y), *x = scratch.upload(y), *slope = scratch.upload(y),
-          *gradient = scratch.upload(y);
+    float *z = scratch.upload(y), *x = scratch.upload(y), *slope = scratch.upload(y), *gradient = scratch.upload(y);
     float* columns = scratch.upload(bias);
     std::vector<double> partial(lossPartials);
     double* devicePartial = scratch.upload(partial);

@@ -12,12 +12,10 @@
 namespace memscape::cuda {
 
 /// Version and compiler of this translation unit.
-inline constexpr const char* moduleAbi =
-    "memscape-cuda 3, memscape " MEMSCAPE_VERSION ", compiler " __VERSION__;
+inline constexpr const char* moduleAbi = "memscape-cuda 3, memscape " MEMSCAPE_VERSION ", compiler " __VERSION__;
 /// Changes when a shared type changes its size: catches a module left over from an older build.
-inline constexpr std::size_t moduleLayout = sizeof(Device) + 3 * sizeof(BackendDevice)
-    + 5 * sizeof(MeasuredRun) + 7 * sizeof(Point) + 11 * sizeof(Parameters)
-    + 13 * sizeof(SelftestLine) + 17 * sizeof(Figure);
+inline constexpr std::size_t moduleLayout = sizeof(Device) + 3 * sizeof(BackendDevice) + 5 * sizeof(MeasuredRun)
+    + 7 * sizeof(Point) + 11 * sizeof(Parameters) + 13 * sizeof(SelftestLine) + 17 * sizeof(Figure);
 
 struct Module
 {

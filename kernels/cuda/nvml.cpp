@@ -40,8 +40,7 @@ struct Library
     bool usable = false;
 };
 
-template <typename Function>
-void find(void* library, Function& function, std::initializer_list<const char*> names)
+template <typename Function> void find(void* library, Function& function, std::initializer_list<const char*> names)
 {
     for (const char* name : names) {
         if (function == nullptr)
@@ -97,8 +96,7 @@ std::optional<int> otherProcesses(const Library& nvml, Handle handle)
         return std::nullopt;
     const auto end = list.begin() + std::min<std::size_t>(count, list.size());
     const auto self = static_cast<unsigned>(getpid());
-    const bool listed =
-        std::any_of(list.begin(), end, [&](const ProcessInfo& one) { return one.pid == self; });
+    const bool listed = std::any_of(list.begin(), end, [&](const ProcessInfo& one) { return one.pid == self; });
     const int others = static_cast<int>(end - list.begin()) - (listed ? 1 : 0);
     return listed || others == 0 ? others : others - 1;
 }
@@ -169,17 +167,14 @@ std::vector<std::string> reasonTexts(unsigned long long reasons)
 
 bool throttles(unsigned long long reasons)
 {
-    return std::any_of(std::begin(knownReasons), std::end(knownReasons), [&](const Reason& reason) {
-        return reason.slows && (reasons & reason.bit) != 0;
-    });
+    return std::any_of(std::begin(knownReasons), std::end(knownReasons),
+                       [&](const Reason& reason) { return reason.slows && (reasons & reason.bit) != 0; });
 }
 
 Json stateToJson(const GpuState& state)
 {
     Json json = Json::object();
-    const auto put = [&](const char* key, const auto& value) {
-        json[key] = value ? Json(*value) : Json();
-    };
+    const auto put = [&](const char* key, const auto& value) { json[key] = value ? Json(*value) : Json(); };
     put("temperature", state.temperature);
     put("power", state.power);
     put("power_limit", state.powerLimit);

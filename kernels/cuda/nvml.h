@@ -15,12 +15,12 @@ namespace memscape::cuda {
 
 struct GpuState
 {
-    std::optional<double> temperature; ///< °C
-    std::optional<double> power; ///< W
-    std::optional<double> powerLimit; ///< W
+    std::optional<double> temperature;         ///< °C
+    std::optional<double> power;               ///< W
+    std::optional<double> powerLimit;          ///< W
     std::optional<double> smClock, maxSmClock; ///< Hz
     std::optional<unsigned long long> reasons; ///< why the clock is not higher, a bit mask
-    std::optional<int> otherProcesses; ///< computing on this GPU beside us
+    std::optional<int> otherProcesses;         ///< computing on this GPU beside us
     std::optional<bool> ecc, persistence;
 };
 

@@ -51,8 +51,8 @@ inline int copiesFor(int batch, std::uint64_t bytes, std::uint64_t spareBytes)
 }
 
 /// Hz; NaN when the stamps are not two moments of one counter.
-inline double clockBetween(unsigned long long beginNs, long long beginClocks,
-                           unsigned long long endNs, long long endClocks)
+inline double clockBetween(unsigned long long beginNs, long long beginClocks, unsigned long long endNs,
+                           long long endClocks)
 {
     if (beginNs == 0 || endNs <= beginNs || endClocks <= beginClocks)
         return std::numeric_limits<double>::quiet_NaN();
@@ -62,7 +62,7 @@ inline double clockBetween(unsigned long long beginNs, long long beginClocks,
 /// How a working set is laid out for the laps of hierarchy's bandwidth.
 struct LapsShape
 {
-    bool isPrivate = false; ///< every SM has `workingSet` bytes of its own
+    bool isPrivate = false;       ///< every SM has `workingSet` bytes of its own
     std::uint64_t chunkBytes = 0; ///< a multiple of 32
     std::uint64_t chunks = 0;
     std::uint64_t memoryBytes() const { return chunkBytes * chunks; }
@@ -73,9 +73,8 @@ inline LapsShape lapsShape(std::uint64_t workingSet, std::uint64_t l1Bytes, int 
 {
     LapsShape shape;
     shape.isPrivate = double(workingSet) <= 1.25 * double(l1Bytes);
-    shape.chunks = shape.isPrivate
-        ? static_cast<std::uint64_t>(std::max(1, multiprocessors))
-        : std::max<std::uint64_t>(1, (workingSet + (32u << 10)) / (64u << 10));
+    shape.chunks = shape.isPrivate ? static_cast<std::uint64_t>(std::max(1, multiprocessors))
+                                   : std::max<std::uint64_t>(1, (workingSet + (32u << 10)) / (64u << 10));
     shape.chunkBytes = (shape.isPrivate ? workingSet : workingSet / shape.chunks) / 32 * 32;
     shape.chunkBytes = std::max<std::uint64_t>(32, shape.chunkBytes);
     return shape;

@@ -20,7 +20,7 @@ namespace memscape::cuda {
 
 constexpr int lanesPerWarp = 32;
 constexpr std::uint64_t nodeBytes = 128; ///< one node of a pointer chase per line
-constexpr int inFlight = 4; ///< independent loads that the best versions keep open
+constexpr int inFlight = 4;              ///< independent loads that the best versions keep open
 
 struct alignas(8) Word8
 {
@@ -187,8 +187,7 @@ MEMSCAPE_HD bool wholeWarps(int threads)
 /// The chunk that block `block` reads in lap `lap`: within a round of `chunks` reads each chunk
 /// comes once, neighbours in time are not neighbours in memory, and the next round deals them anew,
 /// so that a chunk is read by many SMs and no SM keeps its own part of L2.
-MEMSCAPE_HD std::uint64_t chunkOf(std::uint64_t block, std::uint64_t lap, std::uint64_t blocks,
-                                  std::uint64_t chunks)
+MEMSCAPE_HD std::uint64_t chunkOf(std::uint64_t block, std::uint64_t lap, std::uint64_t blocks, std::uint64_t chunks)
 {
     const std::uint64_t turn = lap * blocks + block;
     return permuted(turn % chunks, chunks, static_cast<std::uint32_t>(turn / chunks) * 7919U);

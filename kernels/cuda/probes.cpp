@@ -22,7 +22,7 @@ struct Chase
 {
     ChaseKind kind;
     std::uint64_t nodes;
-    Buffer data; ///< the nodes: counted
+    Buffer data;  ///< the nodes: counted
     Buffer table; ///< their successors
     Buffer result;
     std::uint64_t start = 0;
@@ -50,15 +50,14 @@ Result<Chase> allocateChase(Session& session, ChaseKind kind, std::uint64_t work
 Result<void> layChain(Session& session, Chase& chase, std::uint64_t seed)
 {
     const auto next = sattoloCycle(static_cast<std::uint32_t>(chase.nodes), seed);
-    MEMSCAPE_CHECK(session.upload(chase.table.get(), next.data(), next.size() * sizeof(std::uint32_t),
-                                  "copying a chain"));
+    MEMSCAPE_CHECK(
+        session.upload(chase.table.get(), next.data(), next.size() * sizeof(std::uint32_t), "copying a chain"));
     if (chase.kind == ChaseKind::Shared)
         return {};
     chase.start = chase.kind == ChaseKind::Index
         ? 0
         : static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(chase.data.get()));
-    return cudaResult(launchChain(chase.data.get(),
-                                  reinterpret_cast<const std::uint32_t*>(chase.table.get()),
+    return cudaResult(launchChain(chase.data.get(), reinterpret_cast<const std::uint32_t*>(chase.table.get()),
                                   chase.nodes, nodeBytes, chase.kind, session.stream()),
                       "laying a chain");
 }
@@ -69,16 +68,13 @@ Result<Latency> follow(Session& session, Chase& chase, std::uint64_t loads)
     auto* deviceResult = reinterpret_cast<ChaseResult*>(chase.result.get());
     const cudaError_t error = chase.kind == ChaseKind::Shared
         ? launchSharedChase(reinterpret_cast<const std::uint32_t*>(chase.table.get()),
-                            static_cast<std::uint32_t>(chase.nodes), loads, deviceResult,
-                            session.stream())
-        : launchChase(chase.kind, chase.data.get(), chase.start, nodeBytes, loads, deviceResult,
-                      session.stream());
+                            static_cast<std::uint32_t>(chase.nodes), loads, deviceResult, session.stream())
+        : launchChase(chase.kind, chase.data.get(), chase.start, nodeBytes, loads, deviceResult, session.stream());
     MEMSCAPE_CHECK(cudaResult(error, "starting the pointer chase"));
     ChaseResult result;
     MEMSCAPE_CHECK(session.download(&result, deviceResult, sizeof result, "running the pointer chase"));
     chase.start = result.end;
-    return Latency{double(result.nanoseconds) * 1e-9 / double(loads),
-                   double(result.cycles) / double(loads)};
+    return Latency{double(result.nanoseconds) * 1e-9 / double(loads), double(result.cycles) / double(loads)};
 }
 
 /// Until the caches hold what they can.
@@ -95,9 +91,8 @@ Result<void> warmChase(Session& session, Chase& chase)
 
 } // namespace
 
-Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind,
-                                          std::uint64_t workingSet, int chains, int perChain,
-                                          std::uint64_t seed, RunSink& sink)
+Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind, std::uint64_t workingSet, int chains,
+                                          int perChain, std::uint64_t seed, RunSink& sink)
 {
     session.resetPeak(); // before the chain is allocated: it is all that a chase takes
     MEMSCAPE_TRY(chase, allocateChase(session, kind, workingSet));
@@ -129,9 +124,8 @@ Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBy
         target = std::move(buffer);
     }
     StreamChoice best;
-    for (const StreamChoice& candidate :
-         {StreamChoice{3, 1024}, StreamChoice{3, 512}, StreamChoice{3, 256}, StreamChoice{2, 1024},
-          StreamChoice{1, 256}, StreamChoice{1, 1024}}) {
+    for (const StreamChoice& candidate : {StreamChoice{3, 1024}, StreamChoice{3, 512}, StreamChoice{3, 256},
+                                          StreamChoice{2, 1024}, StreamChoice{1, 256}, StreamChoice{1, 1024}}) {
         StreamLaunch launch;
         launch.version = candidate.version;
         launch.threads = candidate.threads;
@@ -140,11 +134,9 @@ Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBy
         launch.second = second.get();
         launch.target = target.get();
         launch.bytes = arrayBytes;
-        const Work work{[&session, launch](int) {
-                            return launchStream(launch, session.multiprocessors(),
-                                                session.stream());
-                        },
-                        "a stream"};
+        const Work work{
+            [&session, launch](int) { return launchStream(launch, session.multiprocessors(), session.stream()); },
+            "a stream"};
         MEMSCAPE_CHECK(warmUp(session, work));
         PointSamples samples;
         MEMSCAPE_CHECK(samplePass(session, work, false, 0, StoppingOptions().perPass(sweepPasses), samples));
@@ -156,8 +148,7 @@ Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBy
     return best;
 }
 
-Result<Laps> prepareLaps(Session& session, Act act, std::uint64_t workingSet, std::uint64_t l1Bytes,
-                         double launchBytes)
+Result<Laps> prepareLaps(Session& session, Act act, std::uint64_t workingSet, std::uint64_t l1Bytes, double launchBytes)
 {
     Laps laps;
     const LapsShape shape = lapsShape(workingSet, l1Bytes, session.multiprocessors());
@@ -168,8 +159,7 @@ Result<Laps> prepareLaps(Session& session, Act act, std::uint64_t workingSet, st
     launch.chunks = shape.chunks;
     launch.blocks = session.multiprocessors();
     if (!shape.isPrivate)
-        MEMSCAPE_CHECK(cudaResult(lapsResidentBlocks(act, launch.threads, session.multiprocessors(),
-                                                     &launch.blocks),
+        MEMSCAPE_CHECK(cudaResult(lapsResidentBlocks(act, launch.threads, session.multiprocessors(), &launch.blocks),
                                   "asking for the occupancy"));
     MEMSCAPE_TRY(data, session.allocate(shape.memoryBytes()));
     MEMSCAPE_CHECK(session.fill(data.get(), shape.memoryBytes()));

@@ -24,14 +24,13 @@ namespace memscape::cuda {
 
 // ---- 2. Reference -----------------------------------------------------------------------------
 
-static std::uint64_t placeOf(std::uint64_t stride, bool transposed, std::uint64_t row,
-                             std::uint64_t column)
+static std::uint64_t placeOf(std::uint64_t stride, bool transposed, std::uint64_t row, std::uint64_t column)
 {
     return transposed ? column * stride + row : row * stride + column;
 }
 
-static double referenceElement(const ProductLaunch& launch, const std::vector<float>& a,
-                               const std::vector<float>& b, std::uint64_t row, std::uint64_t column)
+static double referenceElement(const ProductLaunch& launch, const std::vector<float>& a, const std::vector<float>& b,
+                               std::uint64_t row, std::uint64_t column)
 {
     double sum = 0;
     for (std::uint64_t k = 0; k < launch.inner; ++k)
@@ -52,8 +51,7 @@ __global__ void product_v1(ProductLaunch w)
             return;
         const float* a = w.a + (w.aTransposed ? row : row * w.aStride);
         const float* b = w.b + (w.bTransposed ? column * w.bStride : column);
-        const std::uint64_t aStep = w.aTransposed ? w.aStride : 1,
-                            bStep = w.bTransposed ? 1 : w.bStride;
+        const std::uint64_t aStep = w.aTransposed ? w.aStride : 1, bStep = w.bTransposed ? 1 : w.bStride;
         float sum = 0;
         for (std::uint64_t k = 0; k < w.inner; ++k, a += aStep, b += bStep)
             sum += *a * *b;
@@ -73,38 +71,28 @@ template <bool deepIsContiguous> struct StripPlace
 {
     static constexpr int deepPerLoad = deepIsContiguous ? 0 : threadsOfTile / tile;
     static constexpr int alongPerLoad = deepIsContiguous ? threadsOfTile / depth : 0;
-    __device__ __forceinline__ static int deep()
-    {
-        return int(threadIdx.x) / (deepIsContiguous ? 1 : tile) % depth;
-    }
-    __device__ __forceinline__ static int along()
-    {
-        return int(threadIdx.x) / (deepIsContiguous ? depth : 1) % tile;
-    }
+    __device__ __forceinline__ static int deep() { return int(threadIdx.x) / (deepIsContiguous ? 1 : tile) % depth; }
+    __device__ __forceinline__ static int along() { return int(threadIdx.x) / (deepIsContiguous ? depth : 1) % tile; }
 };
 
 /// This thread's elements of the strip that begins at (along0, deep0); zero outside the matrix.
 /// `stride` is the distance of neighbours in the direction that is not contiguous.
 template <bool deepIsContiguous>
-__device__ __forceinline__ void
-loadStrip(float (&values)[loadsOfTile], const float* matrix, std::uint64_t stride,
-          std::uint64_t along0, std::uint64_t alongEnd, std::uint64_t deep0, std::uint64_t deepEnd)
+__device__ __forceinline__ void loadStrip(float (&values)[loadsOfTile], const float* matrix, std::uint64_t stride,
+                                          std::uint64_t along0, std::uint64_t alongEnd, std::uint64_t deep0,
+                                          std::uint64_t deepEnd)
 {
     using Place = StripPlace<deepIsContiguous>;
     const std::uint64_t along = along0 + Place::along(), deep = deep0 + Place::deep();
     const float* at = matrix + (deepIsContiguous ? along * stride + deep : deep * stride + along);
-    const std::uint64_t step =
-        stride * (deepIsContiguous ? Place::alongPerLoad : Place::deepPerLoad);
+    const std::uint64_t step = stride * (deepIsContiguous ? Place::alongPerLoad : Place::deepPerLoad);
     // How many of the loads lie inside, along the direction in which they step.
-    const std::uint64_t fixed = deepIsContiguous ? deep : along,
-                        fixedEnd = deepIsContiguous ? deepEnd : alongEnd;
-    const std::uint64_t moving = deepIsContiguous ? along : deep,
-                        movingEnd = deepIsContiguous ? alongEnd : deepEnd;
+    const std::uint64_t fixed = deepIsContiguous ? deep : along, fixedEnd = deepIsContiguous ? deepEnd : alongEnd;
+    const std::uint64_t moving = deepIsContiguous ? along : deep, movingEnd = deepIsContiguous ? alongEnd : deepEnd;
     const std::uint64_t room = fixed < fixedEnd && moving < movingEnd ? movingEnd - moving : 0;
 #pragma unroll
     for (int n = 0; n < loadsOfTile; ++n, at += step) {
-        const unsigned moved =
-            unsigned(n) * (deepIsContiguous ? Place::alongPerLoad : Place::deepPerLoad);
+        const unsigned moved = unsigned(n) * (deepIsContiguous ? Place::alongPerLoad : Place::deepPerLoad);
         values[n] = moved < room ? *at : 0.0F;
     }
 }
@@ -115,8 +103,7 @@ __device__ __forceinline__ void storeStrip(Strip& strip, const float (&values)[l
     using Place = StripPlace<deepIsContiguous>;
 #pragma unroll
     for (int n = 0; n < loadsOfTile; ++n)
-        strip[Place::deep() + n * Place::deepPerLoad][Place::along() + n * Place::alongPerLoad] =
-            values[n];
+        strip[Place::deep() + n * Place::deepPerLoad][Place::along() + n * Place::alongPerLoad] = values[n];
 }
 
 /// Version 2. Block (x, y) computes the tile of C at rows 128 y and columns 128 x; 256 threads,
@@ -127,8 +114,7 @@ __global__ void __launch_bounds__(threadsOfTile, 2) product_v2(ProductLaunch w)
 {
     __shared__ __align__(16) Strip a;
     __shared__ __align__(16) Strip b;
-    const std::uint64_t row0 = blockIdx.y * std::uint64_t(tile),
-                        column0 = blockIdx.x * std::uint64_t(tile);
+    const std::uint64_t row0 = blockIdx.y * std::uint64_t(tile), column0 = blockIdx.x * std::uint64_t(tile);
     const int x = 4 * (int(threadIdx.x) % 16), y = 4 * (int(threadIdx.x) / 16);
 
     float sums[perThread][perThread] = {};
@@ -148,8 +134,7 @@ __global__ void __launch_bounds__(threadsOfTile, 2) product_v2(ProductLaunch w)
             float left[perThread], right[perThread];
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                *reinterpret_cast<float4*>(left + 4 * half) =
-                    *reinterpret_cast<const float4*>(&a[deep][y + 64 * half]);
+                *reinterpret_cast<float4*>(left + 4 * half) = *reinterpret_cast<const float4*>(&a[deep][y + 64 * half]);
                 *reinterpret_cast<float4*>(right + 4 * half) =
                     *reinterpret_cast<const float4*>(&b[deep][x + 64 * half]);
             }
@@ -180,9 +165,7 @@ cudaError_t launchProduct(const ProductLaunch& w, cudaStream_t stream)
 {
     if (w.rows == 0 || w.columns == 0 || w.inner == 0)
         return cudaErrorInvalidValue;
-    const auto over = [](std::uint64_t count, std::uint64_t size) {
-        return (count + size - 1) / size;
-    };
+    const auto over = [](std::uint64_t count, std::uint64_t size) { return (count + size - 1) / size; };
     if (w.version == 1) {
         const dim3 grid(static_cast<unsigned>(over(w.columns, 32)),
                         static_cast<unsigned>(std::min<std::uint64_t>(over(w.rows, 8), 65535)));
@@ -191,8 +174,7 @@ cudaError_t launchProduct(const ProductLaunch& w, cudaStream_t stream)
     }
     if (w.version != 2 || over(w.rows, tile) > 65535)
         return cudaErrorInvalidValue;
-    const dim3 grid(static_cast<unsigned>(over(w.columns, tile)),
-                    static_cast<unsigned>(over(w.rows, tile)));
+    const dim3 grid(static_cast<unsigned>(over(w.columns, tile)), static_cast<unsigned>(over(w.rows, tile)));
     if (w.aTransposed && w.bTransposed)
         product_v2<true, true><<<grid, threadsOfTile, 0, stream>>>(w);
     else if (w.aTransposed)
@@ -209,8 +191,8 @@ cudaError_t launchProduct(const ProductLaunch& w, cudaStream_t stream)
 KernelCheck checkProduct(int version, bool aTransposed, bool bTransposed)
 {
     KernelCheck check;
-    std::snprintf(check.kernel, sizeof check.kernel, "product v%d%s%s", version,
-                  aTransposed ? " A transposed" : "", bTransposed ? " B transposed" : "");
+    std::snprintf(check.kernel, sizeof check.kernel, "product v%d%s%s", version, aTransposed ? " A transposed" : "",
+                  bTransposed ? " B transposed" : "");
     ProductLaunch launch;
     launch.version = version;
     launch.rows = 141; // a tile and a bit
@@ -238,8 +220,7 @@ KernelCheck checkProduct(int version, bool aTransposed, bool bTransposed)
     Mismatches seen;
     for (std::uint64_t row = 0; row < launch.rows && scratch.ok(); ++row) {
         for (std::uint64_t column = 0; column < launch.columns; ++column)
-            seen.compare(double(c[row * launch.cStride + column]),
-                         referenceElement(launch, a, b, row, column), 1e-4);
+            seen.compare(double(c[row * launch.cStride + column]), referenceElement(launch, a, b, row, column), 1e-4);
         seen.compare(double(c[row * launch.cStride + launch.columns]), double(1e30F),
                      0); // untouched
     }

@@ -56,17 +56,14 @@ Result<void> queueBetweenStamps(Session& session, const Work& work, int batch)
 {
     cudaStream_t stream = session.stream();
     if (work.launches * std::size_t(batch) <= heldLaunches)
-        MEMSCAPE_CHECK(
-            cudaResult(launchGate(session.deviceGate(), gateLimitNs, stream), "holding the stream"));
+        MEMSCAPE_CHECK(cudaResult(launchGate(session.deviceGate(), gateLimitNs, stream), "holding the stream"));
     MEMSCAPE_CHECK(
-        cudaResult(launchStamp(session.deviceStamps(), session.multiprocessors(), stream),
-                   "reading the clock"));
+        cudaResult(launchStamp(session.deviceStamps(), session.multiprocessors(), stream), "reading the clock"));
     MEMSCAPE_CHECK(cudaResult(cudaEventRecord(session.begin(), stream), "recording an event"));
     for (int turn = 0; turn < batch; ++turn)
         MEMSCAPE_CHECK(cudaResult(work.launch(turn), "starting " + work.name));
     MEMSCAPE_CHECK(cudaResult(cudaEventRecord(session.end(), stream), "recording an event"));
-    return cudaResult(launchStamp(session.deviceStamps() + 1, session.multiprocessors(), stream),
-                      "reading the clock");
+    return cudaResult(launchStamp(session.deviceStamps() + 1, session.multiprocessors(), stream), "reading the clock");
 }
 
 } // namespace
@@ -88,11 +85,10 @@ Result<Sample> takeSample(Session& session, const Work& work, bool cold, int bat
         return fail("run.failed", "the launch of " + work.name + " did not get through within 5 s",
                     "another program may hold the GPU; measure again");
     float milliseconds = 0;
-    MEMSCAPE_CHECK(cudaResult(cudaEventElapsedTime(&milliseconds, session.begin(), session.end()),
-                              "reading the events"));
+    MEMSCAPE_CHECK(
+        cudaResult(cudaEventElapsedTime(&milliseconds, session.begin(), session.end()), "reading the events"));
     return Sample{double(milliseconds) * 1e-3 / std::max(1, batch),
-                  clockBetween(stamps[0].nanoseconds, stamps[0].clocks, stamps[1].nanoseconds,
-                               stamps[1].clocks)};
+                  clockBetween(stamps[0].nanoseconds, stamps[0].clocks, stamps[1].nanoseconds, stamps[1].clocks)};
 }
 
 Result<void> meet(Session& session, const Work& work)
@@ -114,8 +110,8 @@ Result<double> warmUp(Session& session, const Work& work)
     return best;
 }
 
-Result<void> samplePass(Session& session, const Work& work, bool cold, int pass,
-                        const StoppingOptions& options, PointSamples& point)
+Result<void> samplePass(Session& session, const Work& work, bool cold, int pass, const StoppingOptions& options,
+                        PointSamples& point)
 {
     const SteadyClock clock;
     StoppingRule rule(options, clock);
@@ -150,8 +146,8 @@ Json PointSamples::detail() const
     detail["batch"] = batch;
     detail["clock"] = jsonNumber(quantileOf(clocks, 0.5));
     const double median = quantileOf(clocks, 0.5);
-    const auto throttled = std::count_if(clocks.begin(), clocks.end(),
-                                         [&](double clock) { return clock < 0.75 * median; });
+    const auto throttled =
+        std::count_if(clocks.begin(), clocks.end(), [&](double clock) { return clock < 0.75 * median; });
     detail["throttled_samples"] = throttled;
     detail["device_memory_delta"] = jsonNumber(deviceDelta);
     return detail;

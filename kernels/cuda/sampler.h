@@ -29,7 +29,7 @@ namespace memscape::cuda {
 struct Work
 {
     std::function<cudaError_t(int turn)> launch;
-    std::string name; ///< "the strided read", for errors
+    std::string name;         ///< "the strided read", for errors
     std::size_t launches = 1; ///< of kernels in one run, at most
 };
 
@@ -55,8 +55,8 @@ struct PointSamples
     std::vector<double> clocks;
     StopReason stop = StopReason::Running;
     int batch = 1;
-    bool isDense = false; ///< products, which power caps: see Circumstances::clockDrift
-    double peak = 0; ///< B, counted memory
+    bool isDense = false;   ///< products, which power caps: see Circumstances::clockDrift
+    double peak = 0;        ///< B, counted memory
     double deviceDelta = 0; ///< B, by which the device's free memory fell
 
     Summary summary() const { return summarize(seconds.merged()); }
@@ -67,7 +67,7 @@ struct PointSamples
 };
 
 /// Takes samples into `point` until `options` are satisfied.
-Result<void> samplePass(Session& session, const Work& work, bool cold, int pass,
-                        const StoppingOptions& options, PointSamples& point);
+Result<void> samplePass(Session& session, const Work& work, bool cold, int pass, const StoppingOptions& options,
+                        PointSamples& point);
 
 } // namespace memscape::cuda

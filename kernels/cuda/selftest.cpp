@@ -36,8 +36,7 @@ public:
     Lines(Session& session, RunSink& sink)
         : m_session(session)
         , m_sink(sink)
-    {
-    }
+    { }
 
     /// Nothing more can be checked, or the user wants to stop.
     bool isOver() const { return m_isLost || m_sink.cancelled(); }
@@ -49,8 +48,7 @@ public:
         if (m_isLost)
             line = {line.kernel, false, false, alive.error().text()};
         const std::size_t done = m_lines.size() + 1;
-        m_sink.progress(static_cast<int>(done), static_cast<int>(done <= m_expected ? m_expected : 0),
-                        line.kernel);
+        m_sink.progress(static_cast<int>(done), static_cast<int>(done <= m_expected ? m_expected : 0), line.kernel);
         m_lines.push_back(std::move(line));
     }
     /// For the progress of what follows.
@@ -61,8 +59,8 @@ public:
         if (!wasLost && !m_sink.cancelled())
             run();
         if (m_isLost)
-            m_lines.push_back({(wasLost ? "" : "the rest of ") + std::string(name), false, true,
-                               "not run: the GPU was lost"});
+            m_lines.push_back(
+                {(wasLost ? "" : "the rest of ") + std::string(name), false, true, "not run: the GPU was lost"});
     }
     const std::vector<SelftestLine>& all() const { return m_lines; }
 
@@ -82,8 +80,7 @@ void addStride(Checks& checks, int sms)
         for (int width : widths) {
             for (Act act : {Act::Read, Act::Write, Act::Copy}) {
                 for (std::uint64_t step : {1, 7})
-                    checks.push_back(
-                        [=] { return checkStride(version, width, act, step, false, sms); });
+                    checks.push_back([=] { return checkStride(version, width, act, step, false, sms); });
                 checks.push_back([=] { return checkStride(version, width, act, 1, true, sms); });
             }
         }
@@ -109,7 +106,8 @@ void addBanks(Checks& checks)
 {
     for (const std::uint32_t width : widths) {
         const std::uint32_t granule = std::max<std::uint32_t>(width, bankBytes);
-        for (const auto& [padding, swizzle, step] : {std::tuple(0U, 0U, 5U), std::tuple(1U, 0U, 32U), std::tuple(0U, granule, 32U)}) {
+        for (const auto& [padding, swizzle, step] :
+             {std::tuple(0U, 0U, 5U), std::tuple(1U, 0U, 32U), std::tuple(0U, granule, 32U)}) {
             const auto tile = sharedTile(width, 32, padding, swizzle);
             if (!tile)
                 continue;
@@ -137,8 +135,7 @@ void addViews(Checks& checks, int sms)
 
 void addChases(Checks& checks)
 {
-    for (ChaseKind kind :
-         {ChaseKind::Index, ChaseKind::CacheAll, ChaseKind::CacheGlobal, ChaseKind::Shared})
+    for (ChaseKind kind : {ChaseKind::Index, ChaseKind::CacheAll, ChaseKind::CacheGlobal, ChaseKind::Shared})
         checks.push_back([=] { return checkChase(kind); });
 }
 
@@ -181,8 +178,7 @@ SelftestLine chainLine(Session& session, CublasLt* blas, RunSink& sink)
         return makeMlpDevice(
             session, blas, [&sink] { return sink.cancelled(); }, shape, arenaBytes);
     });
-    const std::string name =
-        "MLP chain, " + (blas != nullptr ? blas->name() : std::string("our products"));
+    const std::string name = "MLP chain, " + (blas != nullptr ? blas->name() : std::string("our products"));
     return check ? SelftestLine{name, check->passed(), false, check->text()}
                  : SelftestLine{name, false, false, check.error().text()};
 }
@@ -190,24 +186,22 @@ SelftestLine chainLine(Session& session, CublasLt* blas, RunSink& sink)
 /// The step that batch-size trains with: gradients, norms, accumulation, update.
 SelftestLine trainingLine(Session& session, CublasLt* blas, RunSink& sink)
 {
-    const auto check = checkBatchTrainer(
-        batchDevices(session, blas, [&sink] { return sink.cancelled(); }, nullptr));
-    const std::string name =
-        "training step, " + (blas != nullptr ? blas->name() : std::string("our products"));
+    const auto check = checkBatchTrainer(batchDevices(
+        session, blas, [&sink] { return sink.cancelled(); }, nullptr));
+    const std::string name = "training step, " + (blas != nullptr ? blas->name() : std::string("our products"));
     return check ? SelftestLine{name, check->passed(), false, check->text()}
                  : SelftestLine{name, false, false, check.error().text()};
 }
 
 /// One version of attention in one format, on small shapes of every kind; skipped where the GPU is too
 /// old for it or the library is missing.
-SelftestLine attentionLine(Session& session, CublasLt* blas, const AttentionVersion& version,
-                           DType dtype, RunSink& sink)
+SelftestLine attentionLine(Session& session, CublasLt* blas, const AttentionVersion& version, DType dtype,
+                           RunSink& sink)
 {
-    const std::string name = fmt::format("{} attention v{} {}, {}", attentionKindText(version.kind),
-                                         version.number, dtypeText(dtype), version.name);
+    const std::string name = fmt::format("{} attention v{} {}, {}", attentionKindText(version.kind), version.number,
+                                         dtypeText(dtype), version.name);
     AttentionTask task;
-    task.problem = {{}, dtype, version.kind,
-                    version.hasBackward ? AttentionPass::Both : AttentionPass::Forward};
+    task.problem = {{}, dtype, version.kind, version.hasBackward ? AttentionPass::Both : AttentionPass::Forward};
     task.version = version;
     if (auto runs = checkMachine(task, blas != nullptr); !runs)
         return {name, false, true, runs.error().text()};

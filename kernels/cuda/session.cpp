@@ -66,8 +66,8 @@ Result<void> Session::initialize(int ordinal)
     char bus[32] = {};
     calls << cudaDeviceGetPCIBusId(bus, sizeof bus, ordinal);
     m_pciBusId = bus;
-    calls << cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking)
-          << cudaEventCreate(&m_begin) << cudaEventCreate(&m_end);
+    calls << cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking) << cudaEventCreate(&m_begin)
+          << cudaEventCreate(&m_end);
     MEMSCAPE_CHECK(cudaResult(calls.error(), "opening the GPU"));
 
     void *gate = nullptr, *stamps = nullptr;
@@ -77,8 +77,8 @@ Result<void> Session::initialize(int ordinal)
     m_gate = new (gate) Gate;
     m_stamps = new (stamps) Stamp[2];
     void *deviceGate = nullptr, *deviceStamps = nullptr;
-    calls << cudaHostGetDevicePointer(&deviceGate, gate, 0)
-          << cudaHostGetDevicePointer(&deviceStamps, stamps, 0) << makePool(ordinal) << preferL1();
+    calls << cudaHostGetDevicePointer(&deviceGate, gate, 0) << cudaHostGetDevicePointer(&deviceStamps, stamps, 0)
+          << makePool(ordinal) << preferL1();
     m_deviceGate = static_cast<Gate*>(deviceGate);
     m_deviceStamps = static_cast<Stamp*>(deviceStamps);
     MEMSCAPE_CHECK(cudaResult(calls.error(), "preparing the GPU"));
@@ -91,10 +91,8 @@ Result<void> Session::loadHarness()
 {
     m_gate->open = 1;
     Calls calls;
-    calls << launchGate(m_deviceGate, 0, m_stream)
-          << launchStamp(m_deviceStamps, m_multiprocessors, m_stream)
-          << cudaEventRecord(m_begin, m_stream) << launchEmpty(m_stream)
-          << cudaEventRecord(m_end, m_stream);
+    calls << launchGate(m_deviceGate, 0, m_stream) << launchStamp(m_deviceStamps, m_multiprocessors, m_stream)
+          << cudaEventRecord(m_begin, m_stream) << launchEmpty(m_stream) << cudaEventRecord(m_end, m_stream);
     MEMSCAPE_CHECK(cudaResult(calls.error(), "loading the small kernels"));
     return synchronize("loading the small kernels");
 }
@@ -102,8 +100,7 @@ Result<void> Session::loadHarness()
 cudaError_t Session::makePool(int ordinal)
 {
     int supported = 0;
-    if (!succeeded(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, ordinal))
-        || supported == 0)
+    if (!succeeded(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, ordinal)) || supported == 0)
         return cudaSuccess;
     cudaMemPoolProps properties = {};
     properties.allocType = cudaMemAllocationTypePinned;
@@ -139,17 +136,15 @@ std::uint64_t Session::freeBytes() const
 
 Result<Buffer> Session::allocate(std::uint64_t bytes)
 {
-    const std::string doing =
-        "allocating " + quantityText(double(bytes), Unit::Byte) + " on the GPU";
+    const std::string doing = "allocating " + quantityText(double(bytes), Unit::Byte) + " on the GPU";
     MEMSCAPE_CHECK(synchronize(beforeAllocating));
     void* data = nullptr;
     if (m_pool != nullptr) {
         MEMSCAPE_CHECK(cudaResult(cudaMallocFromPoolAsync(&data, bytes, m_pool, m_stream), doing));
-        return Buffer(static_cast<char*>(data),
-                      [stream = m_stream](char* memory) {
-                          if (!isHung())
-                              cudaFreeAsync(memory, stream);
-                      });
+        return Buffer(static_cast<char*>(data), [stream = m_stream](char* memory) {
+            if (!isHung())
+                cudaFreeAsync(memory, stream);
+        });
     }
     MEMSCAPE_CHECK(cudaResult(cudaMalloc(&data, bytes), doing));
     *m_used += bytes;
@@ -162,13 +157,11 @@ Result<Buffer> Session::allocate(std::uint64_t bytes)
 
 Result<Buffer> Session::allocateExtra(std::uint64_t bytes)
 {
-    const std::string doing =
-        "allocating " + quantityText(double(bytes), Unit::Byte) + " for the measuring harness";
+    const std::string doing = "allocating " + quantityText(double(bytes), Unit::Byte) + " for the measuring harness";
     MEMSCAPE_CHECK(synchronize(beforeAllocating));
     void* data = nullptr;
     MEMSCAPE_CHECK(cudaResult(cudaMalloc(&data, bytes), doing));
-    return Buffer(static_cast<char*>(data),
-                  [stream = m_stream](char* memory) { freeWhenIdle(memory, stream); });
+    return Buffer(static_cast<char*>(data), [stream = m_stream](char* memory) { freeWhenIdle(memory, stream); });
 }
 
 void Session::resetPeak()
@@ -217,8 +210,7 @@ Result<void> Session::synchronize(const std::string& doing)
     return cudaResult(waitFor(m_stream), doing);
 }
 
-Result<void> Session::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                           const std::string& doing)
+Result<void> Session::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, const std::string& doing)
 {
     MEMSCAPE_CHECK(synchronize(doing));
     MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(to, from, bytes, kind, m_stream), doing));
@@ -250,8 +242,7 @@ Result<double> Session::warmClock(double seconds)
         MEMSCAPE_CHECK(cudaResult(calls.error(), "leaving the idle clock"));
         MEMSCAPE_CHECK(synchronize("leaving the idle clock"));
     }
-    return clockBetween(m_stamps[0].nanoseconds, m_stamps[0].clocks, m_stamps[1].nanoseconds,
-                        m_stamps[1].clocks);
+    return clockBetween(m_stamps[0].nanoseconds, m_stamps[0].clocks, m_stamps[1].nanoseconds, m_stamps[1].clocks);
 }
 
 } // namespace memscape::cuda

@@ -18,7 +18,8 @@ namespace memscape::cuda {
 /// Device memory that frees itself.
 using Buffer = std::unique_ptr<char, std::function<void(char*)>>;
 
-constexpr double shareOfMemory = 0.95; ///< what a run takes at most of what is free; the rest is for the libraries' code
+constexpr double shareOfMemory =
+    0.95; ///< what a run takes at most of what is free; the rest is for the libraries' code
 
 class Session
 {
@@ -73,8 +74,7 @@ private:
     Result<void> initialize(int ordinal);
     cudaError_t makePool(int ordinal);
     Result<void> loadHarness();
-    Result<void> copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                      const std::string& doing);
+    Result<void> copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, const std::string& doing);
 
     int m_multiprocessors = 1;
     std::uint64_t m_l2Bytes = 0;

@@ -37,14 +37,11 @@ template <typename Word> static std::uint32_t referenceSum(const std::vector<Wor
 }
 
 template <typename Word>
-static std::vector<Word> referenceStream(Act act, const std::vector<Word>& b,
-                                         const std::vector<Word>& c)
+static std::vector<Word> referenceStream(Act act, const std::vector<Word>& b, const std::vector<Word>& c)
 {
     std::vector<Word> a(b.size());
     for (std::size_t i = 0; i < a.size(); ++i)
-        a[i] = act == Act::Copy
-            ? b[i]
-            : (act == Act::Triad ? triadOf(b[i], c[i]) : wordOf<Word>(writtenBits(i)));
+        a[i] = act == Act::Copy ? b[i] : (act == Act::Triad ? triadOf(b[i], c[i]) : wordOf<Word>(writtenBits(i)));
     return a;
 }
 
@@ -80,9 +77,8 @@ __global__ void stream_v1(const Word* b, const Word* c, Word* a, std::uint64_t w
 
 /// Words from i on, `all` apart, one at a time; the sum of those that are read.
 template <typename Word, Act act>
-__device__ __forceinline__ std::uint32_t streamRest(const Word* b, const Word* c, Word* a,
-                                                    std::uint64_t words, std::uint64_t i,
-                                                    std::uint64_t all)
+__device__ __forceinline__ std::uint32_t streamRest(const Word* b, const Word* c, Word* a, std::uint64_t words,
+                                                    std::uint64_t i, std::uint64_t all)
 {
     std::uint32_t sum = 0;
 #pragma unroll 1
@@ -135,19 +131,16 @@ __global__ void stream_v3(const Word* b, const Word* c, Word* a, std::uint64_t w
 // ---- 4. Launchers -----------------------------------------------------------------------------
 
 template <typename Word, Act act>
-static cudaError_t launchVersion(const StreamLaunch& launch, int multiprocessors,
-                                 cudaStream_t stream)
+static cudaError_t launchVersion(const StreamLaunch& launch, int multiprocessors, cudaStream_t stream)
 {
-    auto* kernel = launch.version == 1
-        ? stream_v1<Word, act>
-        : (launch.version == 2 ? stream_v2<Word, act> : stream_v3<Word, act>);
+    auto* kernel = launch.version == 1 ? stream_v1<Word, act>
+                                       : (launch.version == 2 ? stream_v2<Word, act> : stream_v3<Word, act>);
     const std::uint64_t words = launch.bytes / sizeof(Word);
     std::uint64_t blocks = blocksFor(words, static_cast<std::uint64_t>(launch.threads));
     if (launch.version > 1) {
         int perSm = launch.blocksPerSm;
         if (perSm <= 0) {
-            const cudaError_t error =
-                cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perSm, kernel, launch.threads, 0);
+            const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perSm, kernel, launch.threads, 0);
             if (error != cudaSuccess)
                 return error;
         }
@@ -166,14 +159,10 @@ template <typename Word>
 static cudaError_t launchWord(const StreamLaunch& launch, int multiprocessors, cudaStream_t stream)
 {
     switch (launch.act) {
-    case Act::Read:
-        return launchVersion<Word, Act::Read>(launch, multiprocessors, stream);
-    case Act::Write:
-        return launchVersion<Word, Act::Write>(launch, multiprocessors, stream);
-    case Act::Copy:
-        return launchVersion<Word, Act::Copy>(launch, multiprocessors, stream);
-    case Act::Triad:
-        return launchVersion<Word, Act::Triad>(launch, multiprocessors, stream);
+    case Act::Read: return launchVersion<Word, Act::Read>(launch, multiprocessors, stream);
+    case Act::Write: return launchVersion<Word, Act::Write>(launch, multiprocessors, stream);
+    case Act::Copy: return launchVersion<Word, Act::Copy>(launch, multiprocessors, stream);
+    case Act::Triad: return launchVersion<Word, Act::Triad>(launch, multiprocessors, stream);
     }
     return cudaErrorInvalidValue;
 }
@@ -189,8 +178,7 @@ cudaError_t launchStream(const StreamLaunch& launch, int multiprocessors, cudaSt
 
 // ---- 5. Checks --------------------------------------------------------------------------------
 
-template <typename Word>
-static void compareStream(KernelCheck& check, StreamLaunch launch, int multiprocessors)
+template <typename Word> static void compareStream(KernelCheck& check, StreamLaunch launch, int multiprocessors)
 {
     const std::size_t words = 300'007; // no multiple of anything
     std::vector<Word> b(words), c(words), found(words);
@@ -220,8 +208,7 @@ static void compareStream(KernelCheck& check, StreamLaunch launch, int multiproc
 KernelCheck checkStream(int version, int wordBytes, Act act, int multiprocessors)
 {
     KernelCheck check;
-    std::snprintf(check.kernel, sizeof check.kernel, "stream %s %d B v%d", actName(act), wordBytes,
-                  version);
+    std::snprintf(check.kernel, sizeof check.kernel, "stream %s %d B v%d", actName(act), wordBytes, version);
     StreamLaunch launch;
     launch.version = version;
     launch.wordBytes = wordBytes;

@@ -41,8 +41,8 @@ static std::uint32_t referenceSum(const std::vector<Word>& source, const Walk& w
 }
 
 template <typename Word>
-static void referenceStore(const std::vector<Word>& source, std::vector<Word>& target, Act act,
-                           const Walk& walk, bool gather)
+static void referenceStore(const std::vector<Word>& source, std::vector<Word>& target, Act act, const Walk& walk,
+                           bool gather)
 {
     for (std::uint64_t i = 0; i < walk.touched; ++i) {
         const std::uint64_t at = referenceIndex(walk, gather, i);
@@ -66,8 +66,7 @@ struct Gatherer // element i of a table of indices
 
 /// Version 1. source, target: (count) words; thread i touches element where(i).
 template <typename Word, Act act, typename Where>
-__global__ void stride_v1(const Word* source, Word* target, Where where, std::uint64_t touched,
-                          Sink sink)
+__global__ void stride_v1(const Word* source, Word* target, Where where, std::uint64_t touched, Sink sink)
 {
     const std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x;
     std::uint32_t sum = 0;
@@ -85,8 +84,7 @@ __global__ void stride_v1(const Word* source, Word* target, Where where, std::ui
 /// Version 2. Thread t of T touches elements t, t + T, t + 2T, t + 3T, then t + 4T …: every warp
 /// request still asks for 32 neighbours of the pattern.
 template <typename Word, Act act, typename Where>
-__global__ void stride_v2(const Word* source, Word* target, Where where, std::uint64_t touched,
-                          Sink sink)
+__global__ void stride_v2(const Word* source, Word* target, Where where, std::uint64_t touched, Sink sink)
 {
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
     std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x;
@@ -99,8 +97,7 @@ __global__ void stride_v2(const Word* source, Word* target, Where where, std::ui
             at[k] = where(i + k * all);
 #pragma unroll
         for (int k = 0; k < inFlight; ++k)
-            word[k] =
-                act == Act::Write ? wordOf<Word>(writtenBits(i + k * all)) : load(source + at[k]);
+            word[k] = act == Act::Write ? wordOf<Word>(writtenBits(i + k * all)) : load(source + at[k]);
 #pragma unroll
         for (int k = 0; k < inFlight; ++k) {
             if (act == Act::Read)
@@ -123,25 +120,21 @@ __global__ void stride_v2(const Word* source, Word* target, Where where, std::ui
 __global__ void fill_words(std::uint32_t* data, std::uint64_t words, std::uint64_t salt)
 {
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
-    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < words;
-         i += all)
+    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < words; i += all)
         data[i] = mixed(i + salt);
 }
 
-__global__ void fill_indices(std::uint32_t* indices, std::uint64_t count, std::uint64_t range,
-                             std::uint32_t seed)
+__global__ void fill_indices(std::uint32_t* indices, std::uint64_t count, std::uint64_t range, std::uint32_t seed)
 {
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
-    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < count;
-         i += all)
+    for (std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x; i < count; i += all)
         indices[i] = static_cast<std::uint32_t>(permuted(i, range, seed));
 }
 
 // ---- 4. Launchers -----------------------------------------------------------------------------
 
 template <typename Word, Act act, typename Where>
-static cudaError_t launchVersion(const StrideLaunch& launch, Where where, int multiprocessors,
-                                 cudaStream_t stream)
+static cudaError_t launchVersion(const StrideLaunch& launch, Where where, int multiprocessors, cudaStream_t stream)
 {
     const auto* source = static_cast<const Word*>(launch.source);
     auto* target = static_cast<Word*>(launch.target);
@@ -152,23 +145,22 @@ static cudaError_t launchVersion(const StrideLaunch& launch, Where where, int mu
     if (launch.version == 1) {
         if (wanted > 0x7fffffffULL)
             return cudaErrorInvalidValue;
-        stride_v1<Word, act><<<static_cast<unsigned>(wanted), threads, 0, stream>>>(
-            source, target, where, touched, sink);
+        stride_v1<Word, act>
+            <<<static_cast<unsigned>(wanted), threads, 0, stream>>>(source, target, where, touched, sink);
         return cudaGetLastError();
     }
     int perSm = 0;
-    const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &perSm, stride_v2<Word, act, Where>, launch.threads, 0);
+    const cudaError_t error =
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perSm, stride_v2<Word, act, Where>, launch.threads, 0);
     if (error != cudaSuccess)
         return error;
     const std::uint64_t fits = std::uint64_t(std::max(1, perSm)) * std::max(1, multiprocessors);
-    stride_v2<Word, act><<<static_cast<unsigned>(std::min(wanted, fits)), threads, 0, stream>>>(
-        source, target, where, touched, sink);
+    stride_v2<Word, act>
+        <<<static_cast<unsigned>(std::min(wanted, fits)), threads, 0, stream>>>(source, target, where, touched, sink);
     return cudaGetLastError();
 }
 
-template <typename Word>
-static cudaError_t launchWord(const StrideLaunch& launch, int sms, cudaStream_t stream)
+template <typename Word> static cudaError_t launchWord(const StrideLaunch& launch, int sms, cudaStream_t stream)
 {
     const Walker walker{launch.walk};
     const Gatherer gatherer{launch.indices};
@@ -183,8 +175,7 @@ static cudaError_t launchWord(const StrideLaunch& launch, int sms, cudaStream_t 
     case Act::Copy:
         return gather ? launchVersion<Word, Act::Copy>(launch, gatherer, sms, stream)
                       : launchVersion<Word, Act::Copy>(launch, walker, sms, stream);
-    case Act::Triad:
-        break;
+    case Act::Triad: break;
     }
     return cudaErrorInvalidValue;
 }
@@ -203,15 +194,14 @@ static unsigned gridOf(std::uint64_t items)
     return static_cast<unsigned>(std::min<std::uint64_t>(blocksFor(items, 256), 8192));
 }
 
-cudaError_t launchFill(std::uint32_t* data, std::uint64_t words, std::uint64_t salt,
-                       cudaStream_t stream)
+cudaError_t launchFill(std::uint32_t* data, std::uint64_t words, std::uint64_t salt, cudaStream_t stream)
 {
     fill_words<<<gridOf(words), 256, 0, stream>>>(data, words, salt);
     return cudaGetLastError();
 }
 
-cudaError_t launchIndices(std::uint32_t* indices, std::uint64_t count, std::uint64_t range,
-                          std::uint32_t seed, cudaStream_t stream)
+cudaError_t launchIndices(std::uint32_t* indices, std::uint64_t count, std::uint64_t range, std::uint32_t seed,
+                          cudaStream_t stream)
 {
     fill_indices<<<gridOf(count), 256, 0, stream>>>(indices, count, range, seed);
     return cudaGetLastError();
@@ -224,8 +214,7 @@ static void compareStride(KernelCheck& check, StrideLaunch launch, bool gather, 
 {
     // Neither a multiple of a warp nor of a block, so that the ends are tried too.
     const std::uint64_t count = gatherRange;
-    launch.walk =
-        gather ? Walk{0, 1, count / 3} : walkOf(count, launch.walk.first, launch.walk.step);
+    launch.walk = gather ? Walk{0, 1, count / 3} : walkOf(count, launch.walk.first, launch.walk.step);
     std::vector<Word> source(count), target(count), found(count);
     for (std::uint64_t i = 0; i < count; ++i) {
         source[i] = wordOf<Word>(mixed(i));
@@ -249,21 +238,19 @@ static void compareStride(KernelCheck& check, StrideLaunch launch, bool gather, 
     scratch.download(got, sum);
     scratch.download(found, to);
     if (launch.act == Act::Read) {
-        verdict(check, scratch.error(), got[0] == referenceSum(source, launch.walk, gather) ? 0 : 1,
-                0, launch.walk.touched);
+        verdict(check, scratch.error(), got[0] == referenceSum(source, launch.walk, gather) ? 0 : 1, 0,
+                launch.walk.touched);
         return;
     }
     referenceStore(source, target, launch.act, launch.walk, gather);
     compareWords(check, scratch.error(), found, target);
 }
 
-KernelCheck checkStride(int version, int elementBytes, Act act, std::uint64_t step, bool gather,
-                        int multiprocessors)
+KernelCheck checkStride(int version, int elementBytes, Act act, std::uint64_t step, bool gather, int multiprocessors)
 {
     KernelCheck check;
     std::snprintf(check.kernel, sizeof check.kernel, "stride %s %s %d B v%d", actName(act),
-                  gather ? "random" : (step == 1 ? "contiguous" : "strided"), elementBytes,
-                  version);
+                  gather ? "random" : (step == 1 ? "contiguous" : "strided"), elementBytes, version);
     StrideLaunch launch;
     launch.version = version;
     launch.elementBytes = elementBytes;

@@ -24,8 +24,7 @@ void noteState(const GpuState& state, RunSink& sink)
                   "the GPU held its clock back: " + join(reasonTexts(*state.reasons), ", "));
     if (state.otherProcesses && *state.otherProcesses > 0)
         sink.note("warning", "gpu.shared",
-                  fmt::format("{} other {} computing on this GPU: numbers may be low",
-                              *state.otherProcesses,
+                  fmt::format("{} other {} computing on this GPU: numbers may be low", *state.otherProcesses,
                               *state.otherProcesses == 1 ? "process is" : "processes are"));
 }
 
@@ -37,8 +36,7 @@ public:
         , m_circumstance(circumstance)
         , m_device(device)
         , m_sink(sink)
-    {
-    }
+    { }
 
     const Device& device() const override { return m_device.device; }
     RunSink& sink() override { return m_sink; }
@@ -89,8 +87,7 @@ Result<Circumstance> beginRun(Session& session, RunSink& sink)
     return circumstance;
 }
 
-Json provenanceOf(const Session& session, const Circumstance& circumstance,
-                  const BackendDevice& device)
+Json provenanceOf(const Session& session, const Circumstance& circumstance, const BackendDevice& device)
 {
     int driver = 0, runtime = 0;
     cudaDriverGetVersion(&driver);
@@ -113,8 +110,8 @@ Json provenanceOf(const Session& session, const Circumstance& circumstance,
     return json;
 }
 
-Result<MeasuredRun> runSweep(Session& session, const Circumstance& circumstance,
-                             const SweepPlan& plan, PointMeasurer& measurer, RunSink& sink)
+Result<MeasuredRun> runSweep(Session& session, const Circumstance& circumstance, const SweepPlan& plan,
+                             PointMeasurer& measurer, RunSink& sink)
 {
     GpuMachine machine(session, circumstance, plan.device, sink);
     return memscape::runSweep(plan.experiment, plan.parameters, measurer, machine);

@@ -42,22 +42,15 @@ template <typename Word> struct WordTag
 };
 
 /// visit(WordTag<Word>{}) for the word of so many bytes; `otherwise` when there is none.
-template <typename Answer, typename Visit>
-Answer withWord(int bytes, Answer otherwise, const Visit& visit)
+template <typename Answer, typename Visit> Answer withWord(int bytes, Answer otherwise, const Visit& visit)
 {
     switch (bytes) {
-    case 1:
-        return visit(WordTag<std::uint8_t>{});
-    case 2:
-        return visit(WordTag<std::uint16_t>{});
-    case 4:
-        return visit(WordTag<std::uint32_t>{});
-    case 8:
-        return visit(WordTag<Word8>{});
-    case 16:
-        return visit(WordTag<Word16>{});
-    default:
-        return otherwise;
+    case 1: return visit(WordTag<std::uint8_t>{});
+    case 2: return visit(WordTag<std::uint16_t>{});
+    case 4: return visit(WordTag<std::uint32_t>{});
+    case 8: return visit(WordTag<Word8>{});
+    case 16: return visit(WordTag<Word16>{});
+    default: return otherwise;
     }
 }
 

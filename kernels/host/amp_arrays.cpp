@@ -34,8 +34,7 @@ void write(const AmpArray& array, std::size_t first, std::span<const float> valu
 }
 
 /// body(first, count) over chunks of `elements`, shared out among the team.
-template <typename Body>
-void overChunks(ThreadTeam& team, std::int64_t elements, const Body& body)
+template <typename Body> void overChunks(ThreadTeam& team, std::int64_t elements, const Body& body)
 {
     team.run([&](int thread) {
         const Part part = partOf(std::size_t(elements), thread, team.size(), 64);
@@ -46,8 +45,7 @@ void overChunks(ThreadTeam& team, std::int64_t elements, const Body& body)
 
 /// to ← change(sums + bias of the column), where `to` may be the sums.
 template <typename Change>
-void biased(ThreadTeam& team, const AmpArray& bias, const AmpArray& sums, const AmpArray& to,
-            const Change& change)
+void biased(ThreadTeam& team, const AmpArray& bias, const AmpArray& sums, const AmpArray& to, const Change& change)
 {
     const auto width = std::size_t(bias.elements);
     std::vector<float> biases(width);
@@ -104,8 +102,7 @@ void biasRelu(ThreadTeam& team, const AmpArray& bias, const AmpArray& sums, cons
     biased(team, bias, sums, to, [](float value) { return ampActive(value); });
 }
 
-void reluBackward(ThreadTeam& team, const AmpArray& activation, const AmpArray& gradient,
-                  const AmpArray& to)
+void reluBackward(ThreadTeam& team, const AmpArray& activation, const AmpArray& gradient, const AmpArray& to)
 {
     overChunks(team, gradient.elements, [&](std::size_t at, std::size_t count) {
         Chunk values, active;
@@ -145,13 +142,11 @@ double meanLoss(const AmpArray& logProbabilities, const AmpArray& labels)
     const std::size_t rows = std::size_t(logProbabilities.elements) / ampClasses;
     double sum = 0;
     for (std::size_t row = 0; row < rows; ++row)
-        sum -= double(
-            logProbabilities.floats()[row * ampClasses + std::size_t(labels.labels()[row])]);
+        sum -= double(logProbabilities.floats()[row * ampClasses + std::size_t(labels.labels()[row])]);
     return sum / double(rows);
 }
 
-void lossBackward(const AmpArray& logProbabilities, const AmpArray& labels, const AmpArray& gradient,
-                  float factor)
+void lossBackward(const AmpArray& logProbabilities, const AmpArray& labels, const AmpArray& gradient, float factor)
 {
     float row[ampClasses];
     for (std::size_t at = 0; at < std::size_t(gradient.elements); at += ampClasses) {
@@ -185,7 +180,7 @@ void adamArray(ThreadTeam& team, const AdamStep& step, const AmpParameter& param
         const Part part = partOf(std::size_t(parameter.weights.elements), thread, team.size(), 64);
         const float* const gradients = parameter.gradients.floats();
         float *const weights = parameter.weights.floats(), *const moments = parameter.moments.floats(),
-                    *const squares = parameter.squares.floats();
+                     *const squares = parameter.squares.floats();
         for (std::size_t i = part.begin; i < part.end; ++i) {
             float weight = weights[i], moment = moments[i], square = squares[i];
             ampAdam(step, gradients[i], weight, moment, square);

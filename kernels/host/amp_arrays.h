@@ -19,14 +19,12 @@ void uniformArray(ThreadTeam& team, const AmpArray& array, std::uint64_t seed, f
 void convertArray(ThreadTeam& team, const AmpArray& from, const AmpArray& to);
 void addBias(ThreadTeam& team, const AmpArray& bias, const AmpArray& sums);
 void biasRelu(ThreadTeam& team, const AmpArray& bias, const AmpArray& sums, const AmpArray& to);
-void reluBackward(ThreadTeam& team, const AmpArray& activation, const AmpArray& gradient,
-                  const AmpArray& to);
+void reluBackward(ThreadTeam& team, const AmpArray& activation, const AmpArray& gradient, const AmpArray& to);
 void sumRows(const AmpArray& gradient, const AmpArray& bias);
 
 void logSoftmax(const AmpArray& logits, const AmpArray& logProbabilities);
 double meanLoss(const AmpArray& logProbabilities, const AmpArray& labels);
-void lossBackward(const AmpArray& logProbabilities, const AmpArray& labels, const AmpArray& gradient,
-                  float factor);
+void lossBackward(const AmpArray& logProbabilities, const AmpArray& labels, const AmpArray& gradient, float factor);
 
 /// FP32 × factor; whether all are finite.
 bool scaleArray(ThreadTeam& team, const AmpArray& array, float factor);

@@ -20,8 +20,7 @@ public:
         : m_session(session)
         , m_kernel(kernel)
         , m_batch(std::move(batch))
-    {
-    }
+    { }
 
     Result<void> open(std::int64_t arenaBytes)
     {
@@ -63,9 +62,8 @@ public:
         const auto& [m, n, k] = product.shape;
         MEMSCAPE_TRY(made,
                      TeamGemm::make(m_session, m_kernel,
-                                    {product.shape, product.format, product.format,
-                                     product.aTransposed ? m : k, product.bTransposed ? k : n, n,
-                                     product.aTransposed, product.bTransposed}));
+                                    {product.shape, product.format, product.format, product.aTransposed ? m : k,
+                                     product.bTransposed ? k : n, n, product.aTransposed, product.bTransposed}));
         m_products.push_back(std::move(made));
         return int(m_products.size()) - 1;
     }
@@ -90,8 +88,7 @@ public:
         host::biasRelu(team(), bias, sums, to);
         return {};
     }
-    Result<void> reluBackward(const AmpArray& activation, const AmpArray& gradient,
-                              const AmpArray& to) override
+    Result<void> reluBackward(const AmpArray& activation, const AmpArray& gradient, const AmpArray& to) override
     {
         host::reluBackward(team(), activation, gradient, to);
         return {};
@@ -107,15 +104,14 @@ public:
         host::logSoftmax(logits, logProbabilities);
         return {};
     }
-    Result<void> meanLoss(const AmpArray& logProbabilities, const AmpArray& labels,
-                          const AmpArray& loss) override
+    Result<void> meanLoss(const AmpArray& logProbabilities, const AmpArray& labels, const AmpArray& loss) override
     {
         m_loss = host::meanLoss(logProbabilities, labels);
         *loss.floats() = float(m_loss);
         return {};
     }
-    Result<void> lossBackward(const AmpArray& logProbabilities, const AmpArray& labels,
-                              const AmpArray& gradient, double factor) override
+    Result<void> lossBackward(const AmpArray& logProbabilities, const AmpArray& labels, const AmpArray& gradient,
+                              double factor) override
     {
         host::lossBackward(logProbabilities, labels, gradient, float(factor));
         return {};
@@ -175,16 +171,14 @@ public:
     explicit HostTrainingMachine(HostSession& session)
         : m_session(session)
         , m_watch(session.watch().fastestClock())
-    {
-    }
+    { }
 
     const Device& device() const override { return m_session.device(); }
     RunSink& sink() override { return m_session.sink(); }
     Result<TrainingProducts> products(Format format) override
     {
         MEMSCAPE_TRY(choice, fastestGemm(m_session, format));
-        return TrainingProducts{hostAmpDevices(m_session, choice.kernel, m_batch), choice.kernel.name,
-                                choice.tried};
+        return TrainingProducts{hostAmpDevices(m_session, choice.kernel, m_batch), choice.kernel.name, choice.tried};
     }
     void beginWatch() override
     {
@@ -202,10 +196,7 @@ public:
         return {{"threads", m_session.team().size()}, {"instructions", numberInstructions()}};
     }
     Json provenance() override { return provenanceOf(m_session); }
-    std::optional<Figure> stored(Format format, double value) override
-    {
-        return storedFigure(format, value);
-    }
+    std::optional<Figure> stored(Format format, double value) override { return storedFigure(format, value); }
 
 private:
     HostSession& m_session;
@@ -217,8 +208,8 @@ private:
 
 void HostBatch::fill(ThreadTeam& team, const TrainedNetwork& wanted, std::uint64_t wantedIndex)
 {
-    const bool isThere = !inputs.empty() && index == wantedIndex && network.batch == wanted.batch
-        && network.inputs == wanted.inputs;
+    const bool isThere =
+        !inputs.empty() && index == wantedIndex && network.batch == wanted.batch && network.inputs == wanted.inputs;
     if (isThere)
         return;
     network = wanted;
@@ -232,13 +223,11 @@ void HostBatch::fill(ThreadTeam& team, const TrainedNetwork& wanted, std::uint64
     team.run([&](int thread) {
         const Part rows = partOf(labels.size(), thread, team.size());
         for (std::size_t row = rows.begin; row < rows.end && !team.stopping(); ++row)
-            labels[row] =
-                ampExample(index, row, width, directions.data(), inputs.data() + row * width);
+            labels[row] = ampExample(index, row, width, directions.data(), inputs.data() + row * width);
     });
 }
 
-AmpDeviceFactory hostAmpDevices(HostSession& session, const GemmKernel& kernel,
-                                std::shared_ptr<HostBatch> batch)
+AmpDeviceFactory hostAmpDevices(HostSession& session, const GemmKernel& kernel, std::shared_ptr<HostBatch> batch)
 {
     return [&session, kernel, batch](std::int64_t arenaBytes) -> Result<std::unique_ptr<AmpDevice>> {
         auto device = std::make_unique<HostAmpDevice>(session, kernel, batch);
@@ -247,8 +236,7 @@ AmpDeviceFactory hostAmpDevices(HostSession& session, const GemmKernel& kernel,
     };
 }
 
-Result<MeasuredRun> measureTraining(HostSession& session, const Experiment& experiment,
-                                    const Parameters& parameters)
+Result<MeasuredRun> measureTraining(HostSession& session, const Experiment& experiment, const Parameters& parameters)
 {
     HostTrainingMachine machine(session);
     return memscape::measureTraining(machine, experiment, parameters);

@@ -28,7 +28,6 @@ AmpDeviceFactory hostAmpDevices(HostSession& session, const GemmKernel& kernel,
                                 std::shared_ptr<HostBatch> batch = std::make_shared<HostBatch>());
 
 /// measureTraining() on the host. Errors: its own.
-Result<MeasuredRun> measureTraining(HostSession& session, const Experiment& experiment,
-                                    const Parameters& parameters);
+Result<MeasuredRun> measureTraining(HostSession& session, const Experiment& experiment, const Parameters& parameters);
 
 } // namespace memscape::host

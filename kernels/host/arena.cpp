@@ -17,7 +17,7 @@ namespace memscape::host {
 
 namespace {
 
-constexpr std::size_t hugePage = std::size_t {2} << 20;
+constexpr std::size_t hugePage = std::size_t{2} << 20;
 constexpr double shareOfMemory = 0.8;
 
 struct Range
@@ -48,21 +48,20 @@ Result<Buffer> allocate(std::size_t bytes, Pages pages, MemoryMeter& meter)
     buffer.m_mappedBytes = (bytes + 2 * hugePage - 1) / hugePage * hugePage + hugePage;
     if (bytes == 0 || buffer.m_mappedBytes < bytes)
         return fail("run.memory", "an array of no bytes or of too many was asked for");
-    void* const mapping = mmap(nullptr, buffer.m_mappedBytes, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const mapping =
+        mmap(nullptr, buffer.m_mappedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED)
-        return fail("run.memory",
-                    fmt::format("the system refused an array of {}",
-                                quantityText(static_cast<double>(bytes), Unit::Byte)),
-                    "choose fewer bytes, or close other programs");
+        return fail(
+            "run.memory",
+            fmt::format("the system refused an array of {}", quantityText(static_cast<double>(bytes), Unit::Byte)),
+            "choose fewer bytes, or close other programs");
     buffer.m_mapping = mapping;
     const auto address = reinterpret_cast<std::uintptr_t>(mapping);
     buffer.m_data = reinterpret_cast<std::byte*>((address + hugePage - 1) / hugePage * hugePage);
     buffer.m_bytes = bytes;
     buffer.m_meter = &meter;
     // A refusal (an old kernel, transparent_hugepage=never) shows in hugeShare().
-    madvise(mapping, buffer.m_mappedBytes,
-            pages == Pages::Huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    madvise(mapping, buffer.m_mappedBytes, pages == Pages::Huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     meter.add(static_cast<std::int64_t>(bytes));
     return buffer;
 }
@@ -127,8 +126,8 @@ Result<void> checkFits(double bytes, double available)
     if (bytes <= shareOfMemory * available)
         return {};
     return fail("run.memory",
-                fmt::format("the arrays would take {} and {} of memory are available",
-                            quantityText(bytes, Unit::Byte), quantityText(available, Unit::Byte)),
+                fmt::format("the arrays would take {} and {} of memory are available", quantityText(bytes, Unit::Byte),
+                            quantityText(available, Unit::Byte)),
                 fmt::format("stay below {} (80 %), or close other programs",
                             quantityText(shareOfMemory * available, Unit::Byte)));
 }

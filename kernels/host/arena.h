@@ -30,11 +30,7 @@ public:
     std::byte* data() const { return m_data; }
     std::size_t bytes() const { return m_bytes; }
     std::span<std::byte> span() const { return {m_data, m_bytes}; }
-    template<typename T>
-    T* as() const
-    {
-        return reinterpret_cast<T*>(m_data);
-    }
+    template <typename T> T* as() const { return reinterpret_cast<T*>(m_data); }
 
     /// Share of the bytes that lie on huge pages now (AnonHugePages in /proc/self/smaps).
     double hugeShare() const;

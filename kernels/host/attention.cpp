@@ -25,8 +25,7 @@ class AttentionMeasurement final : public HostMeasurement
 public:
     explicit AttentionMeasurement(HostSession& session)
         : m_session(session)
-    {
-    }
+    { }
 
     Result<void> check() override { return {}; } // in visit(): version and format are the point's
 
@@ -67,15 +66,15 @@ private:
     std::optional<ProductChoice> m_product;
     std::map<std::string, std::string> m_checked;
     std::map<std::string, AttentionBytes> m_bytes; ///< by task and point
-    std::map<std::int64_t, double> m_speedups; ///< by sequence, the newest medians
+    std::map<std::int64_t, double> m_speedups;     ///< by sequence, the newest medians
     Json m_methods = Json::object();
 };
 
 /// "flash v2 bfloat16", with a point also its other parameters.
 std::string AttentionMeasurement::nameOf(const AttentionTask& task, const Parameters* point) const
 {
-    std::string name = fmt::format("{} v{} {}", attentionKindText(task.problem.kind),
-                                   task.version.number, dtypeText(task.problem.dtype));
+    std::string name = fmt::format("{} v{} {}", attentionKindText(task.problem.kind), task.version.number,
+                                   dtypeText(task.problem.dtype));
     if (point == nullptr)
         return name;
     for (const auto& [key, value] : point->values())
@@ -91,9 +90,7 @@ Result<void> AttentionMeasurement::checkOnce(const AttentionTask& task)
     m_session.sink().progress(0, 1, fmt::format("checking {} on small shapes", name));
     MEMSCAPE_TRY(check,
                  checkAttentionDevice(
-                     [&](const AttentionTask& small) {
-                         return makeAttentionDevice(m_session, small, product());
-                     },
+                     [&](const AttentionTask& small) { return makeAttentionDevice(m_session, small, product()); },
                      task.version, task.problem.dtype, m_session.team().size()));
     MEMSCAPE_CHECK(check.result(name)); // wrong at every point, so it is asked at every point
     m_checked[name] = check.text();
@@ -105,8 +102,7 @@ Result<AttentionMeasurement::Running> AttentionMeasurement::begin(const Attentio
     MEMSCAPE_TRY(device, makeAttentionDevice(m_session, task, product()));
     MEMSCAPE_CHECK(device->fill(AttentionInputs::Normal));
     MEMSCAPE_CHECK(countAttention(*device, task)); // the first run meets new pages and tiles
-    return Running{task, std::move(device),
-                   StoppingRule(m_session.passOptions(), m_session.clock())};
+    return Running{task, std::move(device), StoppingRule(m_session.passOptions(), m_session.clock())};
 }
 
 Result<SampleSets> AttentionMeasurement::visit(const Parameters& point, int pass)

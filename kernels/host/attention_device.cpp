@@ -18,25 +18,23 @@ namespace memscape::host {
 namespace {
 
 constexpr std::int64_t rowsPerFill = 256;
-constexpr AttentionTensor inputs[] = {AttentionTensor::Query, AttentionTensor::Key,
-                                      AttentionTensor::Value, AttentionTensor::OutputGradient};
+constexpr AttentionTensor inputs[] = {AttentionTensor::Query, AttentionTensor::Key, AttentionTensor::Value,
+                                      AttentionTensor::OutputGradient};
 
 bool isOfKeys(AttentionTensor tensor)
 {
-    return tensor == AttentionTensor::Key || tensor == AttentionTensor::Value
-        || tensor == AttentionTensor::KeyGradient || tensor == AttentionTensor::ValueGradient;
+    return tensor == AttentionTensor::Key || tensor == AttentionTensor::Value || tensor == AttentionTensor::KeyGradient
+        || tensor == AttentionTensor::ValueGradient;
 }
 
 class HostAttentionDevice final : public AttentionDevice
 {
 public:
-    HostAttentionDevice(HostSession& session, const AttentionTask& task,
-                        std::unique_ptr<AttentionKernel> kernel)
+    HostAttentionDevice(HostSession& session, const AttentionTask& task, std::unique_ptr<AttentionKernel> kernel)
         : m_session(session)
         , m_task(task)
         , m_kernel(std::move(kernel))
-    {
-    }
+    { }
 
     Result<void> open();
 
@@ -63,8 +61,7 @@ private:
     }
     std::size_t tensorBytes(AttentionTensor tensor) const
     {
-        return std::size_t(rowsOf(tensor) * m_task.problem.shape.headDim
-                           * elementBytes(m_task.problem.dtype));
+        return std::size_t(rowsOf(tensor) * m_task.problem.shape.headDim * elementBytes(m_task.problem.dtype));
     }
     std::byte* tensor(AttentionTensor tensor) const { return m_tensors.at(tensor).data(); }
     Result<std::byte*> take(const std::string& name);
@@ -76,7 +73,7 @@ private:
     std::unique_ptr<AttentionKernel> m_kernel;
     std::map<AttentionTensor, Buffer> m_tensors;
     std::map<std::string, AttentionArray> m_arrays; ///< what this version takes, by name
-    std::map<std::string, std::int64_t> m_taken; ///< offsets in the arena
+    std::map<std::string, std::int64_t> m_taken;    ///< offsets in the arena
     Buffer m_arena;
     std::unique_ptr<CountingPool> m_pool;
     std::int64_t m_splits = 1;
@@ -88,24 +85,20 @@ Result<void> HostAttentionDevice::open()
     const int threads = m_session.team().size();
     MEMSCAPE_CHECK(checkShape(problem.shape));
     MEMSCAPE_CHECK(supports(m_task.version, problem, false));
-    MEMSCAPE_TRY(
-        memory,
-        attentionMemory(m_task.version, problem.shape, problem.dtype, problem.pass, threads));
+    MEMSCAPE_TRY(memory, attentionMemory(m_task.version, problem.shape, problem.dtype, problem.pass, threads));
     MEMSCAPE_TRY(arrays, attentionArrays(m_task.version, problem.shape, problem.dtype, threads));
     for (const AttentionArray& array : arrays)
         m_arrays[array.name] = array;
     m_splits = m_task.version.queryGradient == QueryGradient::PerSplit
         ? attentionSplits(m_task.version, problem.shape, threads)
         : 1;
-    const std::int64_t arena = problem.pass == AttentionPass::Forward
-        ? memory.forward
-        : std::max(memory.forward, memory.backward);
+    const std::int64_t arena =
+        problem.pass == AttentionPass::Forward ? memory.forward : std::max(memory.forward, memory.backward);
     if (auto fits = m_session.checkFits(double(memory.tensors) + double(arena)); !fits) {
         Error error = std::move(fits).error();
-        error.message =
-            fmt::format("{} attention takes {} beside {} of inputs and outputs: {}",
-                        attentionKindText(problem.kind), quantityText(double(arena), Unit::Byte),
-                        quantityText(double(memory.tensors), Unit::Byte), error.message);
+        error.message = fmt::format("{} attention takes {} beside {} of inputs and outputs: {}",
+                                    attentionKindText(problem.kind), quantityText(double(arena), Unit::Byte),
+                                    quantityText(double(memory.tensors), Unit::Byte), error.message);
         error.hint += problem.kind == AttentionKind::Standard
             ? ", choose a shorter sequence, fewer heads or implementation=flash"
             : ", choose a shorter sequence or fewer heads";
@@ -113,10 +106,8 @@ Result<void> HostAttentionDevice::open()
     }
     for (int i = 0; i <= int(AttentionTensor::ValueGradient); ++i) {
         const auto tensor = AttentionTensor(i);
-        const bool isBackwards =
-            tensor == AttentionTensor::OutputGradient || tensor >= AttentionTensor::QueryGradient;
-        if (tensor == AttentionTensor::LogSumExp
-            || (isBackwards && problem.pass == AttentionPass::Forward))
+        const bool isBackwards = tensor == AttentionTensor::OutputGradient || tensor >= AttentionTensor::QueryGradient;
+        if (tensor == AttentionTensor::LogSumExp || (isBackwards && problem.pass == AttentionPass::Forward))
             continue;
         MEMSCAPE_TRY(buffer, allocate(tensorBytes(tensor), Pages::Huge, m_session.memory()));
         m_tensors[tensor] = std::move(buffer);
@@ -134,20 +125,16 @@ Result<void> HostAttentionDevice::fill(AttentionInputs kind)
         if (!m_tensors.contains(input))
             continue;
         const std::int64_t rows = rowsOf(input);
-        MEMSCAPE_CHECK(overPieces(
-            m_session, (rows + rowsPerFill - 1) / rowsPerFill, [&](int, std::int64_t piece) {
-                std::vector<float> row(d);
-                const std::int64_t end = std::min((piece + 1) * rowsPerFill, rows);
-                for (std::int64_t i = piece * rowsPerFill; i < end; ++i) {
-                    for (std::uint64_t j = 0; j < d; ++j)
-                        row[j] = attentionInput(input, std::uint64_t(i) * d + j, d, kind);
-                    narrowRow(row.data(), m_task.problem.dtype,
-                              tensor(input)
-                                  + std::size_t(i) * d
-                                      * std::size_t(elementBytes(m_task.problem.dtype)),
-                              d);
-                }
-            }));
+        MEMSCAPE_CHECK(overPieces(m_session, (rows + rowsPerFill - 1) / rowsPerFill, [&](int, std::int64_t piece) {
+            std::vector<float> row(d);
+            const std::int64_t end = std::min((piece + 1) * rowsPerFill, rows);
+            for (std::int64_t i = piece * rowsPerFill; i < end; ++i) {
+                for (std::uint64_t j = 0; j < d; ++j)
+                    row[j] = attentionInput(input, std::uint64_t(i) * d + j, d, kind);
+                narrowRow(row.data(), m_task.problem.dtype,
+                          tensor(input) + std::size_t(i) * d * std::size_t(elementBytes(m_task.problem.dtype)), d);
+            }
+        }));
     }
     for (auto& [name, buffer] : m_tensors) {
         if (std::find(std::begin(inputs), std::end(inputs), name) == std::end(inputs))
@@ -183,9 +170,7 @@ AttentionWork HostAttentionDevice::work() const
     work.shape = m_task.problem.shape;
     work.dtype = m_task.problem.dtype;
     work.splits = m_splits;
-    const auto at = [&](AttentionTensor name) {
-        return m_tensors.contains(name) ? tensor(name) : nullptr;
-    };
+    const auto at = [&](AttentionTensor name) { return m_tensors.contains(name) ? tensor(name) : nullptr; };
     const auto array = [&](const char* name) {
         return m_taken.contains(name) ? m_arena.data() + m_taken.at(name) : nullptr;
     };
@@ -277,8 +262,7 @@ Json HostAttentionDevice::method() const
 
 } // namespace
 
-Result<std::unique_ptr<AttentionDevice>> makeAttentionDevice(HostSession& session,
-                                                             const AttentionTask& task,
+Result<std::unique_ptr<AttentionDevice>> makeAttentionDevice(HostSession& session, const AttentionTask& task,
                                                              const ProductKernel& product, Isa isa)
 {
     std::unique_ptr<AttentionKernel> kernel;

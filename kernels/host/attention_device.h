@@ -10,9 +10,7 @@ namespace memscape::host {
 
 /// `product` is for standard attention. `session` must outlive the device. Errors: run.memory with
 /// what is needed and what there is, before anything is taken; attention.unsupported.
-Result<std::unique_ptr<AttentionDevice>> makeAttentionDevice(HostSession& session,
-                                                             const AttentionTask& task,
-                                                             const ProductKernel& product,
-                                                             Isa isa = widestIsa());
+Result<std::unique_ptr<AttentionDevice>> makeAttentionDevice(HostSession& session, const AttentionTask& task,
+                                                             const ProductKernel& product, Isa isa = widestIsa());
 
 } // namespace memscape::host

@@ -27,8 +27,7 @@ float dot(const float* a, const float* b, std::size_t count)
 }
 
 /// A row as floats: the memory itself, or converted into `scratch`.
-const float* rowOf(const std::byte* tensor, const AttentionWork& work, std::int64_t row,
-                   std::vector<float>& scratch)
+const float* rowOf(const std::byte* tensor, const AttentionWork& work, std::int64_t row, std::vector<float>& scratch)
 {
     const std::byte* from = tensor + work.rowOffset(row);
     if (work.dtype == DType::Float32)
@@ -43,8 +42,7 @@ class RowAttention final : public AttentionKernel
 public:
     explicit RowAttention(HostSession& session)
         : m_session(session)
-    {
-    }
+    { }
     Result<void> forward(const AttentionWork& work) override;
     Result<void> backward(const AttentionWork& work) override;
     std::int64_t tileBytes() const override { return 0; }
@@ -63,8 +61,7 @@ void RowAttention::forwardRow(const AttentionWork& work, std::int64_t row) const
     const AttentionShape& shape = work.shape;
     const auto d = std::size_t(shape.headDim);
     const float scale = 1 / std::sqrt(float(d));
-    const std::int64_t firstKey =
-        attentionKeyPlane(row / shape.queries, shape.heads, shape.kvHeads) * shape.keys;
+    const std::int64_t firstKey = attentionKeyPlane(row / shape.queries, shape.heads, shape.kvHeads) * shape.keys;
     std::vector<float> qHalf, kHalf, vHalf, sums(d, 0.0F);
     const float* q = rowOf(work.q, work, row, qHalf);
     RunningSoftmax softmax;
@@ -93,8 +90,7 @@ void RowAttention::queryGradient(const AttentionWork& work, std::int64_t row) co
     const AttentionShape& shape = work.shape;
     const auto d = std::size_t(shape.headDim);
     const float scale = 1 / std::sqrt(float(d));
-    const std::int64_t firstKey =
-        attentionKeyPlane(row / shape.queries, shape.heads, shape.kvHeads) * shape.keys;
+    const std::int64_t firstKey = attentionKeyPlane(row / shape.queries, shape.heads, shape.kvHeads) * shape.keys;
     std::vector<float> qHalf, gHalf, kHalf, vHalf, sums(d, 0.0F);
     const float* q = rowOf(work.q, work, row, qHalf);
     const float* g = rowOf(work.outputGradient, work, row, gHalf);
@@ -120,8 +116,7 @@ void RowAttention::keyGradients(const AttentionWork& work, std::int64_t keyRow) 
     const float* v = rowOf(work.v, work, keyRow, vHalf);
     const std::int64_t firstPlane = keyRow / shape.keys * work.group();
     for (std::int64_t plane = firstPlane; plane < firstPlane + work.group(); ++plane) {
-        for (std::int64_t query = work.firstQuery(keyRow % shape.keys); query < shape.queries;
-             ++query) {
+        for (std::int64_t query = work.firstQuery(keyRow % shape.keys); query < shape.queries; ++query) {
             const std::int64_t row = plane * shape.queries + query;
             const float* q = rowOf(work.q, work, row, qHalf);
             const float* g = rowOf(work.outputGradient, work, row, gHalf);
@@ -138,30 +133,25 @@ void RowAttention::keyGradients(const AttentionWork& work, std::int64_t keyRow) 
 }
 
 /// body(row) for every row below `rows`, in pieces.
-template <typename Body>
-Result<void> overRows(HostSession& session, std::int64_t rows, const Body& body)
+template <typename Body> Result<void> overRows(HostSession& session, std::int64_t rows, const Body& body)
 {
-    return overPieces(session, (rows + rowsPerPiece - 1) / rowsPerPiece,
-                      [&](int, std::int64_t piece) {
-                          const std::int64_t end = std::min((piece + 1) * rowsPerPiece, rows);
-                          for (std::int64_t row = piece * rowsPerPiece; row < end; ++row)
-                              body(row);
-                      });
+    return overPieces(session, (rows + rowsPerPiece - 1) / rowsPerPiece, [&](int, std::int64_t piece) {
+        const std::int64_t end = std::min((piece + 1) * rowsPerPiece, rows);
+        for (std::int64_t row = piece * rowsPerPiece; row < end; ++row)
+            body(row);
+    });
 }
 
 Result<void> RowAttention::forward(const AttentionWork& work)
 {
-    return overRows(m_session, work.shape.queryRows(),
-                    [&](std::int64_t row) { forwardRow(work, row); });
+    return overRows(m_session, work.shape.queryRows(), [&](std::int64_t row) { forwardRow(work, row); });
 }
 
 Result<void> RowAttention::backward(const AttentionWork& work)
 {
     MEMSCAPE_CHECK(attentionRowSums(m_session, work));
-    MEMSCAPE_CHECK(overRows(m_session, work.shape.keyRows(),
-                            [&](std::int64_t row) { keyGradients(work, row); }));
-    return overRows(m_session, work.shape.queryRows(),
-                    [&](std::int64_t row) { queryGradient(work, row); });
+    MEMSCAPE_CHECK(overRows(m_session, work.shape.keyRows(), [&](std::int64_t row) { keyGradients(work, row); }));
+    return overRows(m_session, work.shape.queryRows(), [&](std::int64_t row) { queryGradient(work, row); });
 }
 
 } // namespace
@@ -171,8 +161,7 @@ Result<void> attentionRowSums(HostSession& session, const AttentionWork& work)
     return overRows(session, work.shape.queryRows(), [&](std::int64_t row) {
         std::vector<float> outputHalf, gradientHalf;
         work.rowSums[row] = dot(rowOf(work.output, work, row, outputHalf),
-                                rowOf(work.outputGradient, work, row, gradientHalf),
-                                std::size_t(work.shape.headDim));
+                                rowOf(work.outputGradient, work, row, gradientHalf), std::size_t(work.shape.headDim));
     });
 }
 

@@ -34,8 +34,7 @@ struct Operand
 
     const std::byte* at(std::int64_t row, std::int64_t column, std::int64_t size) const
     {
-        return data
-            + std::size_t((isTransposed ? column * stride + row : row * stride + column) * size);
+        return data + std::size_t((isTransposed ? column * stride + row : row * stride + column) * size);
     }
 };
 
@@ -59,8 +58,7 @@ public:
         , m_product(std::move(product))
         , m_scratch(std::size_t(session.team().size()))
         , m_blocks(m_scratch.size())
-    {
-    }
+    { }
     Result<void> forward(const AttentionWork& work) override;
     Result<void> backward(const AttentionWork& work) override;
     std::int64_t tileBytes() const override
@@ -72,16 +70,13 @@ public:
     }
     Json method() const override
     {
-        return {{"product", m_product.name},
-                {"in_place", m_isInPlace},
-                {"elementwise", isaText(widestIsa())}};
+        return {{"product", m_product.name}, {"in_place", m_isInPlace}, {"elementwise", isaText(widestIsa())}};
     }
 
 private:
     void multiply(int thread, const Multiplication& work, DType dtype);
     void multiplyFloats(int thread, const Multiplication& work);
-    void multiplyBlock(int thread, const Multiplication& work, DType dtype, std::int64_t row,
-                       std::int64_t column);
+    void multiplyBlock(int thread, const Multiplication& work, DType dtype, std::int64_t row, std::int64_t column);
     /// The multiplication of every plane, in slabs of rows; `make` gives that of a plane.
     template <typename Make>
     Result<void> overSlabs(DType dtype, std::int64_t planes, std::int64_t rows, const Make& make);
@@ -92,38 +87,36 @@ private:
     bool m_isInPlace;
     ProductKernel m_product;
     std::vector<ProductScratch> m_scratch; ///< of the product, per thread
-    AttentionScratch m_blocks; ///< converted blocks, per thread
+    AttentionScratch m_blocks;             ///< converted blocks, per thread
 };
 
 void StandardAttention::multiplyFloats(int thread, const Multiplication& w)
 {
     for (std::int64_t pair = 0; pair < w.pairs; ++pair) {
         m_product.run({std::size_t(w.rows), std::size_t(w.columns), std::size_t(w.inner),
-                       reinterpret_cast<const float*>(w.a.data + pair * w.nextA),
-                       std::size_t(w.a.stride), w.a.isTransposed,
-                       reinterpret_cast<const float*>(w.b.data + pair * w.nextB),
-                       std::size_t(w.b.stride), w.b.isTransposed, reinterpret_cast<float*>(w.c),
-                       std::size_t(w.cStride), pair > 0},
+                       reinterpret_cast<const float*>(w.a.data + pair * w.nextA), std::size_t(w.a.stride),
+                       w.a.isTransposed, reinterpret_cast<const float*>(w.b.data + pair * w.nextB),
+                       std::size_t(w.b.stride), w.b.isTransposed, reinterpret_cast<float*>(w.c), std::size_t(w.cStride),
+                       pair > 0},
                       m_scratch[std::size_t(thread)]);
     }
 }
 
 /// Rows of a block as it lies, converted: `rows` × `columns` of the operand as read.
-void widenBlock(const Operand& operand, DType dtype, std::int64_t row, std::int64_t column,
-                std::int64_t rows, std::int64_t columns, float* to)
+void widenBlock(const Operand& operand, DType dtype, std::int64_t row, std::int64_t column, std::int64_t rows,
+                std::int64_t columns, float* to)
 {
     const std::int64_t lines = operand.isTransposed ? columns : rows;
     const std::int64_t length = operand.isTransposed ? rows : columns;
     for (std::int64_t i = 0; i < lines; ++i) {
-        const std::byte* from = operand.isTransposed
-            ? operand.at(row, column + i, elementBytes(dtype))
-            : operand.at(row + i, column, elementBytes(dtype));
+        const std::byte* from = operand.isTransposed ? operand.at(row, column + i, elementBytes(dtype))
+                                                     : operand.at(row + i, column, elementBytes(dtype));
         widenRow(from, dtype, to + i * length, std::size_t(length));
     }
 }
 
-void StandardAttention::multiplyBlock(int thread, const Multiplication& w, DType dtype,
-                                      std::int64_t row, std::int64_t column)
+void StandardAttention::multiplyBlock(int thread, const Multiplication& w, DType dtype, std::int64_t row,
+                                      std::int64_t column)
 {
     auto& scratch = m_blocks[std::size_t(thread)];
     scratch.resize(std::size_t(rowSlab * block + block * block + rowSlab * block));
@@ -149,8 +142,7 @@ void StandardAttention::multiplyBlock(int thread, const Multiplication& w, DType
         }
     }
     for (std::int64_t i = 0; i < rows; ++i)
-        narrowRow(c + i * columns, dtype,
-                  w.c + std::size_t(((row + i) * w.cStride + column) * elementBytes(dtype)),
+        narrowRow(c + i * columns, dtype, w.c + std::size_t(((row + i) * w.cStride + column) * elementBytes(dtype)),
                   std::size_t(columns));
 }
 
@@ -165,8 +157,7 @@ void StandardAttention::multiply(int thread, const Multiplication& work, DType d
 }
 
 template <typename Make>
-Result<void> StandardAttention::overSlabs(DType dtype, std::int64_t planes, std::int64_t rows,
-                                          const Make& make)
+Result<void> StandardAttention::overSlabs(DType dtype, std::int64_t planes, std::int64_t rows, const Make& make)
 {
     // Whole planes when there are many; slabs of a plane when a thread would wait.
     const std::int64_t threads = m_session.team().size();
@@ -188,20 +179,19 @@ Result<void> StandardAttention::softmax(const AttentionWork& work, std::byte* fr
     const AttentionShape& shape = work.shape;
     const float scale = 1 / std::sqrt(float(shape.headDim));
     const std::int64_t rows = shape.queryRows();
-    return overPieces(m_session, (rows + softmaxRows - 1) / softmaxRows,
-                      [&](int thread, std::int64_t piece) {
-                          const auto keys = std::size_t(shape.keys);
-                          auto& line = m_blocks[std::size_t(thread)];
-                          line.resize(std::max(line.size(), keys));
-                          const std::int64_t end = std::min((piece + 1) * softmaxRows, rows);
-                          for (std::int64_t row = piece * softmaxRows; row < end; ++row) {
-                              const auto seen = std::size_t(work.visible(row % shape.queries));
-                              widenRow(from + work.scoreOffset(row), work.dtype, line.data(), seen);
-                              softmaxRow(line.data(), seen, scale);
-                              std::fill(line.data() + seen, line.data() + keys, 0.0F);
-                              narrowRow(line.data(), work.dtype, to + work.scoreOffset(row), keys);
-                          }
-                      });
+    return overPieces(m_session, (rows + softmaxRows - 1) / softmaxRows, [&](int thread, std::int64_t piece) {
+        const auto keys = std::size_t(shape.keys);
+        auto& line = m_blocks[std::size_t(thread)];
+        line.resize(std::max(line.size(), keys));
+        const std::int64_t end = std::min((piece + 1) * softmaxRows, rows);
+        for (std::int64_t row = piece * softmaxRows; row < end; ++row) {
+            const auto seen = std::size_t(work.visible(row % shape.queries));
+            widenRow(from + work.scoreOffset(row), work.dtype, line.data(), seen);
+            softmaxRow(line.data(), seen, scale);
+            std::fill(line.data() + seen, line.data() + keys, 0.0F);
+            narrowRow(line.data(), work.dtype, to + work.scoreOffset(row), keys);
+        }
+    });
 }
 
 Result<void> StandardAttention::softmaxBackward(const AttentionWork& work, std::byte* to)
@@ -209,20 +199,19 @@ Result<void> StandardAttention::softmaxBackward(const AttentionWork& work, std::
     const AttentionShape& shape = work.shape;
     const float scale = 1 / std::sqrt(float(shape.headDim));
     const std::int64_t rows = shape.queryRows();
-    return overPieces(m_session, (rows + softmaxRows - 1) / softmaxRows,
-                      [&](int thread, std::int64_t piece) {
-                          const auto keys = std::size_t(shape.keys);
-                          auto& lines = m_blocks[std::size_t(thread)];
-                          lines.resize(std::max(lines.size(), 2 * keys));
-                          float *const p = lines.data(), *const dp = p + keys;
-                          const std::int64_t end = std::min((piece + 1) * softmaxRows, rows);
-                          for (std::int64_t row = piece * softmaxRows; row < end; ++row) {
-                              widenRow(work.p + work.scoreOffset(row), work.dtype, p, keys);
-                              widenRow(work.dp + work.scoreOffset(row), work.dtype, dp, keys);
-                              softmaxSlopeRow(p, dp, keys, scale);
-                              narrowRow(dp, work.dtype, to + work.scoreOffset(row), keys);
-                          }
-                      });
+    return overPieces(m_session, (rows + softmaxRows - 1) / softmaxRows, [&](int thread, std::int64_t piece) {
+        const auto keys = std::size_t(shape.keys);
+        auto& lines = m_blocks[std::size_t(thread)];
+        lines.resize(std::max(lines.size(), 2 * keys));
+        float *const p = lines.data(), *const dp = p + keys;
+        const std::int64_t end = std::min((piece + 1) * softmaxRows, rows);
+        for (std::int64_t row = piece * softmaxRows; row < end; ++row) {
+            widenRow(work.p + work.scoreOffset(row), work.dtype, p, keys);
+            widenRow(work.dp + work.scoreOffset(row), work.dtype, dp, keys);
+            softmaxSlopeRow(p, dp, keys, scale);
+            narrowRow(dp, work.dtype, to + work.scoreOffset(row), keys);
+        }
+    });
 }
 
 Result<void> StandardAttention::forward(const AttentionWork& w)
@@ -321,8 +310,7 @@ Result<void> StandardAttention::backward(const AttentionWork& w)
 
 } // namespace
 
-std::unique_ptr<AttentionKernel> makeStandardAttention(HostSession& session, bool inPlace,
-                                                       const ProductKernel& product)
+std::unique_ptr<AttentionKernel> makeStandardAttention(HostSession& session, bool inPlace, const ProductKernel& product)
 {
     return std::make_unique<StandardAttention>(session, inPlace, product);
 }

@@ -77,8 +77,7 @@ public:
         , m_version(version)
         , m_isa(isa)
         , m_scratch(std::size_t(session.team().size()))
-    {
-    }
+    { }
     Result<void> forward(const AttentionWork& work) override;
     Result<void> backward(const AttentionWork& work) override;
     std::int64_t tileBytes() const override
@@ -88,10 +87,7 @@ public:
             floats += scratch.size();
         return std::int64_t(floats * sizeof(float));
     }
-    Json method() const override
-    {
-        return {{"vectors", isaText(m_isa)}, {"tile_bytes", tileBytes()}};
-    }
+    Json method() const override { return {{"vectors", isaText(m_isa)}, {"tile_bytes", tileBytes()}}; }
 
 private:
     float* scratch(int thread, std::size_t floats)
@@ -120,8 +116,8 @@ Result<void> TiledAttention::forward(const AttentionWork& work)
         const std::int64_t first = (tiles - 1 - index % tiles) * tile.queries;
         const auto count = std::size_t(std::min(tile.queries, shape.queries - first));
         runForward(m_isa,
-                   {work, index / tiles, first, count, std::size_t(tile.queries),
-                    std::size_t(tile.keys), scratch(thread, floats)});
+                   {work, index / tiles, first, count, std::size_t(tile.queries), std::size_t(tile.keys),
+                    scratch(thread, floats)});
     });
 }
 
@@ -132,16 +128,14 @@ Result<void> TiledAttention::backward(const AttentionWork& work)
     const AttentionTile tile = m_version.tile(shape.headDim, AttentionPass::Backward);
     const std::size_t floats = backwardScratch(tile, std::size_t(shape.headDim));
     const std::int64_t tiles = (shape.keys + tile.keys - 1) / tile.keys;
-    MEMSCAPE_CHECK(
-        overPieces(m_session, work.keyPlanes() * work.splits, [&](int thread, std::int64_t index) {
-            const std::int64_t split = index % work.splits;
-            const std::int64_t first = tiles * split / work.splits * tile.keys;
-            const std::int64_t end =
-                std::min(tiles * (split + 1) / work.splits * tile.keys, shape.keys);
-            runBackward(m_isa,
-                        {work, index / work.splits, split, first, end, std::size_t(tile.queries),
-                         std::size_t(tile.keys), scratch(thread, floats), &m_session.team()});
-        }));
+    MEMSCAPE_CHECK(overPieces(m_session, work.keyPlanes() * work.splits, [&](int thread, std::int64_t index) {
+        const std::int64_t split = index % work.splits;
+        const std::int64_t first = tiles * split / work.splits * tile.keys;
+        const std::int64_t end = std::min(tiles * (split + 1) / work.splits * tile.keys, shape.keys);
+        runBackward(m_isa,
+                    {work, index / work.splits, split, first, end, std::size_t(tile.queries), std::size_t(tile.keys),
+                     scratch(thread, floats), &m_session.team()});
+    }));
     return work.dqSums != nullptr ? addSplits(work) : Result<void>();
 }
 
@@ -151,18 +145,17 @@ Result<void> TiledAttention::addSplits(const AttentionWork& work)
     const auto d = std::size_t(work.shape.headDim);
     constexpr std::int64_t rowsPerPiece = 64;
     const std::int64_t rows = work.shape.queryRows();
-    return overPieces(m_session, (rows + rowsPerPiece - 1) / rowsPerPiece,
-                      [&](int, std::int64_t piece) {
-                          const std::int64_t first = piece * rowsPerPiece;
-                          const auto count = std::size_t(std::min(rowsPerPiece, rows - first)) * d;
-                          float* const sums = work.dqSums + std::size_t(first) * d;
-                          for (std::int64_t split = 1; split < work.splits; ++split) {
-                              const float* more = sums + std::size_t(split * rows) * d;
-                              for (std::size_t i = 0; i < count; ++i)
-                                  sums[i] += more[i];
-                          }
-                          narrowRow(sums, work.dtype, work.dq + work.rowOffset(first), count);
-                      });
+    return overPieces(m_session, (rows + rowsPerPiece - 1) / rowsPerPiece, [&](int, std::int64_t piece) {
+        const std::int64_t first = piece * rowsPerPiece;
+        const auto count = std::size_t(std::min(rowsPerPiece, rows - first)) * d;
+        float* const sums = work.dqSums + std::size_t(first) * d;
+        for (std::int64_t split = 1; split < work.splits; ++split) {
+            const float* more = sums + std::size_t(split * rows) * d;
+            for (std::size_t i = 0; i < count; ++i)
+                sums[i] += more[i];
+        }
+        narrowRow(sums, work.dtype, work.dq + work.rowOffset(first), count);
+    });
 }
 
 } // namespace
@@ -180,8 +173,7 @@ std::size_t backwardScratch(const AttentionTile& tile, std::size_t headDim)
     return 5 * keys * headDim + 2 * queries * headDim + 2 * queries * keys;
 }
 
-std::unique_ptr<AttentionKernel> makeTiledAttention(HostSession& session,
-                                                    const AttentionVersion& version, Isa isa)
+std::unique_ptr<AttentionKernel> makeTiledAttention(HostSession& session, const AttentionVersion& version, Isa isa)
 {
     return std::make_unique<TiledAttention>(session, version, isa);
 }

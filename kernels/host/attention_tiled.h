@@ -35,15 +35,15 @@ struct BackwardPiece
     std::int64_t keyPlane = 0, split = 0;
     std::int64_t firstKey = 0, endKey = 0;
     std::size_t tileQueries = 0, tileKeys = 0;
-    float* scratch = nullptr; ///< backwardScratch() floats
+    float* scratch = nullptr;         ///< backwardScratch() floats
     const ThreadTeam* team = nullptr; ///< looked at between tiles: stopping()
 };
 std::size_t backwardScratch(const AttentionTile& tile, std::size_t headDim);
 
 /// `count` rows of a tensor as floats with zeros up to a multiple of `grain` rows: the memory
 /// itself where that will do, else copied or converted into `scratch`.
-inline const float* rowsOf(const std::byte* tensor, const AttentionWork& work, std::int64_t row,
-                           std::size_t count, std::size_t grain, float* scratch)
+inline const float* rowsOf(const std::byte* tensor, const AttentionWork& work, std::int64_t row, std::size_t count,
+                           std::size_t grain, float* scratch)
 {
     const std::byte* from = tensor + work.rowOffset(row);
     if (work.dtype == DType::Float32 && count % grain == 0)

@@ -33,7 +33,7 @@ struct BackwardTiles
 /// A tile of queries of one plane, as floats.
 struct QueryTile
 {
-    std::int64_t row = 0; ///< of Q, L, D
+    std::int64_t row = 0;   ///< of Q, L, D
     std::int64_t query = 0; ///< in its sequence
     std::size_t count = 0;
     const float* q = nullptr;
@@ -42,8 +42,8 @@ struct QueryTile
 
 /// Rows of d floats turned into panels of keys, times `scale`; zeros behind the last key.
 template <typename Wide>
-MEMSCAPE_INLINE void packKeys(const float* rows, std::size_t count, std::size_t tileKeys,
-                              std::size_t d, float scale, float* to)
+MEMSCAPE_INLINE void packKeys(const float* rows, std::size_t count, std::size_t tileKeys, std::size_t d, float scale,
+                              float* to)
 {
     constexpr std::size_t width = panelWidth<Wide>;
     for (std::size_t i = 0; i < tileKeys; ++i) {
@@ -55,9 +55,8 @@ MEMSCAPE_INLINE void packKeys(const float* rows, std::size_t count, std::size_t 
 
 /// P and dS of tileRows queries against one panel of keys.
 template <typename Wide>
-MEMSCAPE_INLINE void scoreTile(const BackwardPiece& piece, const BackwardTiles& tiles,
-                               const QueryTile& queries, std::size_t first, std::size_t panel,
-                               std::int64_t firstKey, std::size_t count)
+MEMSCAPE_INLINE void scoreTile(const BackwardPiece& piece, const BackwardTiles& tiles, const QueryTile& queries,
+                               std::size_t first, std::size_t panel, std::int64_t firstKey, std::size_t count)
 {
     using Floats = typename Wide::Floats;
     constexpr std::size_t width = panelWidth<Wide>, lanes = tileLanes<Wide>;
@@ -76,10 +75,8 @@ MEMSCAPE_INLINE void scoreTile(const BackwardPiece& piece, const BackwardTiles& 
         const float log = isQuery ? work.logSumExp[row] * log2e : -hiddenScore;
         const float sum = isQuery ? work.rowSums[row] : 0.0F;
         const std::int64_t seen = isQuery ? work.visible(queries.query + std::int64_t(at)) : 0;
-        const auto limit = std::int32_t(
-            std::clamp<std::int64_t>(std::min<std::int64_t>(seen - firstKey, std::int64_t(count))
-                                         - std::int64_t(panel * width),
-                                     0, width));
+        const auto limit = std::int32_t(std::clamp<std::int64_t>(
+            std::min<std::int64_t>(seen - firstKey, std::int64_t(count)) - std::int64_t(panel * width), 0, width));
         for (std::size_t half = 0; half < 2; ++half) {
             Floats p = powerOfTwo<Wide>(s[i][half] - log);
             p = numbers + std::int32_t(half * lanes) < limit ? p : Floats{};
@@ -92,8 +89,8 @@ MEMSCAPE_INLINE void scoreTile(const BackwardPiece& piece, const BackwardTiles& 
 
 /// to (tileKeys × d) += Aᵀ B with A = P or dS (queries × tileKeys), B = dO or Q (queries × d).
 template <typename Wide>
-MEMSCAPE_INLINE void addToKeys(const BackwardPiece& piece, const float* a, const float* b,
-                               std::size_t queries, std::size_t keys, float* to)
+MEMSCAPE_INLINE void addToKeys(const BackwardPiece& piece, const float* a, const float* b, std::size_t queries,
+                               std::size_t keys, float* to)
 {
     using Floats = typename Wide::Floats;
     constexpr std::size_t width = panelWidth<Wide>, lanes = tileLanes<Wide>;
@@ -113,9 +110,8 @@ MEMSCAPE_INLINE void addToKeys(const BackwardPiece& piece, const float* a, const
 
 /// dQ += dS K of a tile of queries.
 template <typename Wide>
-MEMSCAPE_INLINE void addToQueries(const BackwardPiece& piece, const BackwardTiles& tiles,
-                                  const QueryTile& queries, const float* keys, std::size_t count,
-                                  float* to)
+MEMSCAPE_INLINE void addToQueries(const BackwardPiece& piece, const BackwardTiles& tiles, const QueryTile& queries,
+                                  const float* keys, std::size_t count, float* to)
 {
     using Floats = typename Wide::Floats;
     constexpr std::size_t width = panelWidth<Wide>, lanes = tileLanes<Wide>;
@@ -125,8 +121,7 @@ MEMSCAPE_INLINE void addToQueries(const BackwardPiece& piece, const BackwardTile
         const std::size_t kept = std::min(rows, queries.count - first);
         for (std::size_t j = 0; j < d; j += width) {
             Floats sums[rows][2];
-            multiplyTile<Wide, false>(tiles.ds + first * piece.tileKeys, piece.tileKeys, keys + j,
-                                      d, count, sums);
+            multiplyTile<Wide, false>(tiles.ds + first * piece.tileKeys, piece.tileKeys, keys + j, d, count, sums);
             for (std::size_t i = 0; i < kept; ++i) {
                 vectorAt<Wide>(to + (first + i) * d + j) += sums[i][0];
                 vectorAt<Wide>(to + (first + i) * d + j + lanes) += sums[i][1];
@@ -137,8 +132,8 @@ MEMSCAPE_INLINE void addToQueries(const BackwardPiece& piece, const BackwardTile
 
 /// One tile of keys against every query of its group that sees it.
 template <typename Wide>
-MEMSCAPE_INLINE void backwardTile(const BackwardPiece& piece, const BackwardTiles& tiles,
-                                  std::int64_t firstKey, std::size_t count, float* dq)
+MEMSCAPE_INLINE void backwardTile(const BackwardPiece& piece, const BackwardTiles& tiles, std::int64_t firstKey,
+                                  std::size_t count, float* dq)
 {
     constexpr std::size_t rows = tileRows<Wide>;
     const AttentionWork& work = piece.work;
@@ -157,11 +152,9 @@ MEMSCAPE_INLINE void backwardTile(const BackwardPiece& piece, const BackwardTile
         for (std::int64_t query = work.firstQuery(firstKey); query < shape.queries;
              query += std::int64_t(piece.tileQueries)) {
             QueryTile queries{plane * shape.queries + query, query, 0, nullptr, nullptr};
-            queries.count =
-                std::size_t(std::min(std::int64_t(piece.tileQueries), shape.queries - query));
+            queries.count = std::size_t(std::min(std::int64_t(piece.tileQueries), shape.queries - query));
             queries.q = rowsOf(work.q, work, queries.row, queries.count, rows, tiles.q);
-            queries.g =
-                rowsOf(work.outputGradient, work, queries.row, queries.count, rows, tiles.g);
+            queries.g = rowsOf(work.outputGradient, work, queries.row, queries.count, rows, tiles.g);
             for (std::size_t panel = 0; panel * panelWidth<Wide> < paddedKeys; ++panel) {
                 for (std::size_t first = 0; first < queries.count; first += rows)
                     scoreTile<Wide>(piece, tiles, queries, first, panel, firstKey, count);
@@ -181,9 +174,8 @@ template <typename Wide> MEMSCAPE_INLINE void backwardRange(const BackwardPiece&
     const AttentionShape& shape = work.shape;
     const BackwardTiles tiles(piece);
     const auto d = std::size_t(shape.headDim);
-    float* dq = work.dqSums != nullptr
-        ? work.dqSums + std::size_t(piece.split * shape.queryRows()) * d
-        : reinterpret_cast<float*>(work.dq);
+    float* dq = work.dqSums != nullptr ? work.dqSums + std::size_t(piece.split * shape.queryRows()) * d
+                                       : reinterpret_cast<float*>(work.dq);
     const auto planeFloats = std::size_t(work.group() * shape.queries) * d;
     std::fill_n(dq + std::size_t(piece.keyPlane) * planeFloats, planeFloats, 0.0F);
     for (std::int64_t key = piece.firstKey; key < piece.endKey && !piece.team->stopping();

@@ -28,8 +28,7 @@ template <typename Wide> struct ForwardTiles
 };
 
 /// Qᵀ, panel by panel, with 1/√d and log₂e; zeros behind the last query.
-template <typename Wide>
-MEMSCAPE_INLINE void packQueries(const ForwardPiece& piece, const ForwardTiles<Wide>& tiles)
+template <typename Wide> MEMSCAPE_INLINE void packQueries(const ForwardPiece& piece, const ForwardTiles<Wide>& tiles)
 {
     constexpr std::size_t width = panelWidth<Wide>;
     const auto d = std::size_t(piece.work.shape.headDim);
@@ -40,8 +39,7 @@ MEMSCAPE_INLINE void packQueries(const ForwardPiece& piece, const ForwardTiles<W
         float* const to = tiles.q + i / width * width * d + i % width;
         float* const line = tiles.s; // not in use yet; at least d floats: tileKeys · width
         if (i < piece.queries)
-            widenRow(piece.work.q + piece.work.rowOffset(first + std::int64_t(i)), piece.work.dtype,
-                     line, d);
+            widenRow(piece.work.q + piece.work.rowOffset(first + std::int64_t(i)), piece.work.dtype, line, d);
         for (std::size_t j = 0; j < d; ++j)
             to[j * width] = i < piece.queries ? line[j] * scale : 0.0F;
     }
@@ -52,9 +50,8 @@ MEMSCAPE_INLINE void packQueries(const ForwardPiece& piece, const ForwardTiles<W
 
 /// Sᵀ of one panel and `count` keys, what a causal mask hides set to hiddenScore.
 template <typename Wide>
-MEMSCAPE_INLINE void scorePanel(const ForwardPiece& piece, const ForwardTiles<Wide>& tiles,
-                                const float* keys, std::size_t panel, std::int64_t firstKey,
-                                std::size_t count)
+MEMSCAPE_INLINE void scorePanel(const ForwardPiece& piece, const ForwardTiles<Wide>& tiles, const float* keys,
+                                std::size_t panel, std::int64_t firstKey, std::size_t count)
 {
     using Floats = typename Wide::Floats;
     constexpr std::size_t width = panelWidth<Wide>, lanes = tileLanes<Wide>;
@@ -86,8 +83,8 @@ MEMSCAPE_INLINE void scorePanel(const ForwardPiece& piece, const ForwardTiles<Wi
 /// Raises the maximum of half a panel, turns its scores into P and adds up; what O is multiplied
 /// by.
 template <typename Wide>
-MEMSCAPE_INLINE typename Wide::Floats
-softmaxHalf(const ForwardTiles<Wide>& tiles, std::size_t panel, std::size_t half, std::size_t count)
+MEMSCAPE_INLINE typename Wide::Floats softmaxHalf(const ForwardTiles<Wide>& tiles, std::size_t panel, std::size_t half,
+                                                  std::size_t count)
 {
     using Floats = typename Wide::Floats;
     constexpr std::size_t width = panelWidth<Wide>, lanes = tileLanes<Wide>;
@@ -113,9 +110,8 @@ softmaxHalf(const ForwardTiles<Wide>& tiles, std::size_t panel, std::size_t half
 
 /// Oᵀ = Oᵀ · factor + Vᵀ Pᵀ of one panel.
 template <typename Wide>
-MEMSCAPE_INLINE void addValues(const ForwardPiece& piece, const ForwardTiles<Wide>& tiles,
-                               const float* values, std::size_t panel, std::size_t count,
-                               const typename Wide::Floats (&factor)[2])
+MEMSCAPE_INLINE void addValues(const ForwardPiece& piece, const ForwardTiles<Wide>& tiles, const float* values,
+                               std::size_t panel, std::size_t count, const typename Wide::Floats (&factor)[2])
 {
     using Floats = typename Wide::Floats;
     constexpr std::size_t width = panelWidth<Wide>, lanes = tileLanes<Wide>;
@@ -133,8 +129,7 @@ MEMSCAPE_INLINE void addValues(const ForwardPiece& piece, const ForwardTiles<Wid
 }
 
 /// O and L of the piece's queries.
-template <typename Wide>
-MEMSCAPE_INLINE void writeOutput(const ForwardPiece& piece, const ForwardTiles<Wide>& tiles)
+template <typename Wide> MEMSCAPE_INLINE void writeOutput(const ForwardPiece& piece, const ForwardTiles<Wide>& tiles)
 {
     constexpr std::size_t width = panelWidth<Wide>;
     const auto d = std::size_t(piece.work.shape.headDim);
@@ -158,17 +153,15 @@ template <typename Wide> MEMSCAPE_INLINE void forwardTile(const ForwardPiece& pi
     const ForwardTiles<Wide> tiles(piece);
     packQueries<Wide>(piece, tiles);
     const std::size_t panels = roundedUp(piece.queries, panelWidth<Wide>) / panelWidth<Wide>;
-    const std::int64_t firstKeyRow =
-        attentionKeyPlane(piece.plane, shape.heads, shape.kvHeads) * shape.keys;
+    const std::int64_t firstKeyRow = attentionKeyPlane(piece.plane, shape.heads, shape.kvHeads) * shape.keys;
     const std::int64_t end = work.visible(piece.firstQuery + std::int64_t(piece.queries) - 1);
     for (std::int64_t key = 0; key < end; key += std::int64_t(piece.tileKeys)) {
         const auto count = std::size_t(std::min(std::int64_t(piece.tileKeys), shape.keys - key));
         const float* keys = rowsOf(work.k, work, firstKeyRow + key, count, tileRows<Wide>, tiles.k);
         const float* values = rowsOf(work.v, work, firstKeyRow + key, count, 1, tiles.v);
         for (std::size_t panel = 0; panel < panels; ++panel) {
-            const std::int64_t last =
-                std::min(piece.firstQuery + std::int64_t((panel + 1) * panelWidth<Wide>),
-                         piece.firstQuery + std::int64_t(piece.queries))
+            const std::int64_t last = std::min(piece.firstQuery + std::int64_t((panel + 1) * panelWidth<Wide>),
+                                               piece.firstQuery + std::int64_t(piece.queries))
                 - 1;
             if (key >= work.visible(last))
                 continue; // hidden from the whole panel

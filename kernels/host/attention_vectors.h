@@ -10,18 +10,15 @@
 namespace memscape::host {
 
 /// Rows of a register tile; it is two vectors wide. 16 sums of 32 registers with AVX-512, 8 of 16.
-template <typename Wide>
-constexpr std::size_t tileRows = sizeof(typename Wide::Floats) == 64 ? 8 : 4;
-template <typename Wide>
-constexpr std::size_t tileLanes = sizeof(typename Wide::Floats) / sizeof(float);
+template <typename Wide> constexpr std::size_t tileRows = sizeof(typename Wide::Floats) == 64 ? 8 : 4;
+template <typename Wide> constexpr std::size_t tileLanes = sizeof(typename Wide::Floats) / sizeof(float);
 template <typename Wide> constexpr std::size_t panelWidth = 2 * tileLanes<Wide>;
 
 /// sums = A · B for tileRows rows and two vectors of columns. Element (i, k) of A is a[i · aStride
 /// + k], or a[k · aStride + i] when it lies term by term; row k of B is at b + k · bStride.
 template <typename Wide, bool termMajor>
-MEMSCAPE_INLINE void multiplyTile(const float* a, std::size_t aStride, const float* b,
-                                  std::size_t bStride, std::size_t terms,
-                                  typename Wide::Floats (&sums)[tileRows<Wide>][2])
+MEMSCAPE_INLINE void multiplyTile(const float* a, std::size_t aStride, const float* b, std::size_t bStride,
+                                  std::size_t terms, typename Wide::Floats (&sums)[tileRows<Wide>][2])
 {
     using Floats = typename Wide::Floats;
     constexpr std::size_t rows = tileRows<Wide>;

@@ -21,9 +21,9 @@ struct AttentionWork
     const std::byte *q = nullptr, *k = nullptr, *v = nullptr, *outputGradient = nullptr;
     std::byte *output = nullptr, *dq = nullptr, *dk = nullptr, *dv = nullptr;
     float* logSumExp = nullptr; ///< L; flash
-    float* rowSums = nullptr; ///< D; flash
-    float* dqSums = nullptr; ///< dQ in floats, one array per split; null: in dq itself
-    std::int64_t splits = 1; ///< ranges of keys that a backward works on at the same time
+    float* rowSums = nullptr;   ///< D; flash
+    float* dqSums = nullptr;    ///< dQ in floats, one array per split; null: in dq itself
+    std::int64_t splits = 1;    ///< ranges of keys that a backward works on at the same time
     std::byte *s = nullptr, *p = nullptr, *dp = nullptr, *ds = nullptr; ///< standard
 
     std::int64_t planes() const { return shape.batch * shape.heads; }
@@ -38,15 +38,9 @@ struct AttentionWork
         return attentionFirstQuery(key, shape.queries, shape.keys, shape.causal);
     }
     /// Bytes to a row of a tensor with rows of d elements.
-    std::size_t rowOffset(std::int64_t row) const
-    {
-        return std::size_t(row * shape.headDim * elementBytes(dtype));
-    }
+    std::size_t rowOffset(std::int64_t row) const { return std::size_t(row * shape.headDim * elementBytes(dtype)); }
     /// Bytes to a row of S, P, dP or dS; `row` counts through all planes.
-    std::size_t scoreOffset(std::int64_t row) const
-    {
-        return std::size_t(row * shape.keys * elementBytes(dtype));
-    }
+    std::size_t scoreOffset(std::int64_t row) const { return std::size_t(row * shape.keys * elementBytes(dtype)); }
 };
 
 /// Floats that one thread keeps between pieces: tiles and blocks that were converted.
@@ -54,8 +48,7 @@ using AttentionScratch = std::vector<std::vector<float>>;
 
 /// body(thread, piece) for every piece below `count`, each taken once by a free thread; looks at
 /// Stop between pieces.
-template <typename Body>
-Result<void> overPieces(HostSession& session, std::int64_t count, const Body& body)
+template <typename Body> Result<void> overPieces(HostSession& session, std::int64_t count, const Body& body)
 {
     std::atomic<std::int64_t> next{0};
     session.team().run([&](int thread) {
@@ -83,8 +76,7 @@ std::unique_ptr<AttentionKernel> makeStandardAttention(HostSession& session, boo
 /// One row at a time: version 1.
 std::unique_ptr<AttentionKernel> makeRowAttention(HostSession& session);
 /// Tiles in vectors of the widest kind that this processor has, or of `isa`: version 2.
-std::unique_ptr<AttentionKernel> makeTiledAttention(HostSession& session,
-                                                    const AttentionVersion& version, Isa isa);
+std::unique_ptr<AttentionKernel> makeTiledAttention(HostSession& session, const AttentionVersion& version, Isa isa);
 
 /// D = Σ_j dO_ij O_ij of every row, in float.
 Result<void> attentionRowSums(HostSession& session, const AttentionWork& work);

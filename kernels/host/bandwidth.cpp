@@ -15,7 +15,7 @@ constexpr double bandwidthSample = 1e-3;
 constexpr std::size_t skew = 9 * cacheLine;
 constexpr std::size_t skewedFrom = 16384;
 /// Threads look whether to stop after so many bytes.
-constexpr std::size_t bytesBetweenStops = std::size_t {64} << 20;
+constexpr std::size_t bytesBetweenStops = std::size_t{64} << 20;
 
 struct StreamLayout
 {
@@ -24,10 +24,7 @@ struct StreamLayout
     int arrays = 1;
     int threads = 1;
 
-    std::size_t total() const
-    {
-        return stride * static_cast<std::size_t>(arrays) * static_cast<std::size_t>(threads);
-    }
+    std::size_t total() const { return stride * static_cast<std::size_t>(arrays) * static_cast<std::size_t>(threads); }
 };
 
 StreamLayout layoutOf(const BandwidthPoint& point)
@@ -36,7 +33,7 @@ StreamLayout layoutOf(const BandwidthPoint& point)
     layout.arrays = streamArrays(point.operation);
     layout.threads = std::max(point.threads, 1);
     const auto parts = static_cast<std::size_t>(layout.arrays * layout.threads);
-    layout.stride = std::max(point.bytes / parts / cacheLine, std::size_t {1}) * cacheLine;
+    layout.stride = std::max(point.bytes / parts / cacheLine, std::size_t{1}) * cacheLine;
     const bool skewed = layout.arrays > 1 && layout.stride >= skewedFrom;
     layout.slice = layout.stride - (skewed ? skew : 0);
     return layout;
@@ -44,15 +41,13 @@ StreamLayout layoutOf(const BandwidthPoint& point)
 
 StreamSlice sliceOf(const Buffer& buffer, const StreamLayout& layout, int thread)
 {
-    std::byte* const begin
-        = buffer.data() + layout.stride * static_cast<std::size_t>(layout.arrays * thread);
+    std::byte* const begin = buffer.data() + layout.stride * static_cast<std::size_t>(layout.arrays * thread);
     return {begin, layout.arrays > 1 ? begin + layout.slice : nullptr,
             layout.arrays > 2 ? begin + 2 * layout.slice : nullptr, layout.slice};
 }
 
 /// `repeats` passes, in pieces when one pass is long.
-void runPasses(const ThreadTeam& team, StreamFunction kernel, const StreamSlice& slice,
-               std::size_t repeats)
+void runPasses(const ThreadTeam& team, StreamFunction kernel, const StreamSlice& slice, std::size_t repeats)
 {
     if (slice.bytes <= bytesBetweenStops) {
         kernel(slice, repeats);
@@ -81,11 +76,8 @@ Result<BandwidthSamples> measureBandwidth(HostSession& session, const BandwidthP
     const StreamFunction kernel = point.kernel ? point.kernel : bestStream(point.operation).run;
     ThreadTeam& team = session.team();
     const auto pass = [&](std::size_t repeats) {
-        return team.run(
-            [&](int thread) {
-                runPasses(team, kernel, sliceOf(buffer, layout, thread), repeats);
-            },
-            layout.threads);
+        return team.run([&](int thread) { runPasses(team, kernel, sliceOf(buffer, layout, thread), repeats); },
+                        layout.threads);
     };
 
     // First touch by the thread that will use it; ones, so that triad meets no denormal numbers.
@@ -99,13 +91,12 @@ Result<BandwidthSamples> measureBandwidth(HostSession& session, const BandwidthP
         layout.threads);
     MEMSCAPE_CHECK(session.checkStopped());
     pass(1);
-    const double once = possibleSeconds(
-        pass(1), static_cast<double>(layout.slice) * static_cast<double>(layout.arrays));
+    const double once =
+        possibleSeconds(pass(1), static_cast<double>(layout.slice) * static_cast<double>(layout.arrays));
     const auto repeats = std::max<std::size_t>(1, static_cast<std::size_t>(bandwidthSample / once));
 
     BandwidthSamples samples;
-    samples.namedBytes = static_cast<double>(layout.slice)
-        * static_cast<double>(layout.arrays * layout.threads);
+    samples.namedBytes = static_cast<double>(layout.slice) * static_cast<double>(layout.arrays * layout.threads);
     StoppingRule rule(options, session.clock());
     while (!rule.finished()) {
         MEMSCAPE_CHECK(session.checkStopped());

@@ -10,7 +10,7 @@ namespace memscape::host {
 
 namespace {
 
-constexpr double aloneFlops = 4e6; // of a step; waking the others takes longer
+constexpr double aloneFlops = 4e6;          // of a step; waking the others takes longer
 constexpr std::int64_t aloneInputs = 16384; // numbers to make; the same
 
 /// Examples and targets, made from their numbers.
@@ -87,8 +87,7 @@ public:
         , m_team(session, product)
         , m_shape(shape)
         , m_data(shape, product)
-    {
-    }
+    { }
 
     Result<void> open(std::int64_t arenaBytes, std::int64_t storeBytes)
     {
@@ -163,13 +162,14 @@ private:
 
 BatchDeviceFactory batchDevices(HostSession& session, const ProductKernel& product)
 {
-    return [&session, product](const BatchShape& shape, std::int64_t arenaBytes) -> Result<std::unique_ptr<BatchDevice>> {
-        const std::int64_t store = shape.storeBytes();
-        MEMSCAPE_CHECK(session.checkFits(double(arenaBytes) + double(store)));
-        auto device = std::make_unique<HostBatchDevice>(session, product, shape);
-        MEMSCAPE_CHECK(device->open(arenaBytes, store));
-        return std::unique_ptr<BatchDevice>(std::move(device));
-    };
+    return
+        [&session, product](const BatchShape& shape, std::int64_t arenaBytes) -> Result<std::unique_ptr<BatchDevice>> {
+            const std::int64_t store = shape.storeBytes();
+            MEMSCAPE_CHECK(session.checkFits(double(arenaBytes) + double(store)));
+            auto device = std::make_unique<HostBatchDevice>(session, product, shape);
+            MEMSCAPE_CHECK(device->open(arenaBytes, store));
+            return std::unique_ptr<BatchDevice>(std::move(device));
+        };
 }
 
 } // namespace memscape::host

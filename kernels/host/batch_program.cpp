@@ -19,8 +19,7 @@ class SpinBarrier
 public:
     explicit SpinBarrier(int threads)
         : m_threads(threads)
-    {
-    }
+    { }
     void wait()
     {
         const int round = m_round.load(std::memory_order_relaxed);
@@ -87,7 +86,8 @@ MEMSCAPE_INLINE void inputGradient(Worker& worker, const BatchOperation& op, con
     if (slabs.rows.size() == 0 || slabs.columns.size() == 0)
         return;
     product.run({slabs.rows.size(), slabs.columns.size(), out, op.a + slabs.rows.begin * out, out, false,
-                 op.b + slabs.columns.begin, in, false, op.result + slabs.rows.begin * in + slabs.columns.begin, in, false},
+                 op.b + slabs.columns.begin, in, false, op.result + slabs.rows.begin * in + slabs.columns.begin, in,
+                 false},
                 *worker.scratch);
 }
 
@@ -116,7 +116,8 @@ MEMSCAPE_INLINE void weightGradient(Worker& worker, const BatchOperation& op, co
     const Slabs slabs = slabsOf(worker, op.outputs, op.inputs);
     if (slabs.rows.size() > 0 && slabs.columns.size() > 0)
         product.run({slabs.rows.size(), slabs.columns.size(), rows, op.a + slabs.rows.begin, out, true,
-                     op.b + slabs.columns.begin, in, false, op.result + slabs.rows.begin * in + slabs.columns.begin, in, false},
+                     op.b + slabs.columns.begin, in, false, op.result + slabs.rows.begin * in + slabs.columns.begin, in,
+                     false},
                     *worker.scratch);
     const Part part = worker.part(op.outputs);
     for (std::size_t k = part.begin; k < part.end; k += lineGrain)
@@ -197,24 +198,21 @@ MEMSCAPE_INLINE void elementwise(Worker& worker, const BatchOperation& op, float
     case BatchOperation::Kind::Load:
         std::memcpy(result + part.begin, a + part.begin, part.size() * sizeof(float));
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
-MEMSCAPE_INLINE void runWith(Worker& worker, const BatchOperation& op, const ProductKernel& product, float rate, bool countsNorms)
+MEMSCAPE_INLINE void runWith(Worker& worker, const BatchOperation& op, const ProductKernel& product, float rate,
+                             bool countsNorms)
 {
     switch (op.kind) {
-    case BatchOperation::Kind::Linear:
-        return linear(worker, op, product);
-    case BatchOperation::Kind::InputGradient:
-        return inputGradient(worker, op, product);
+    case BatchOperation::Kind::Linear: return linear(worker, op, product);
+    case BatchOperation::Kind::InputGradient: return inputGradient(worker, op, product);
     case BatchOperation::Kind::WeightGradient:
         if (countsNorms)
             countNorms(worker, op);
         return weightGradient(worker, op, product);
-    default:
-        return elementwise(worker, op, rate);
+    default: return elementwise(worker, op, rate);
     }
 }
 
@@ -224,7 +222,8 @@ void runOne16(Worker& worker, const BatchOperation& op, const ProductKernel& pro
     runWith(worker, op, product, rate, countsNorms);
 }
 #if MEMSCAPE_X86
-MEMSCAPE_AVX2 void runOne32(Worker& worker, const BatchOperation& op, const ProductKernel& product, float rate, bool countsNorms)
+MEMSCAPE_AVX2 void runOne32(Worker& worker, const BatchOperation& op, const ProductKernel& product, float rate,
+                            bool countsNorms)
 {
     runWith(worker, op, product, rate, countsNorms);
 }
@@ -246,8 +245,7 @@ BatchTeam::BatchTeam(HostSession& session, ProductKernel product)
     : m_session(session)
     , m_product(std::move(product))
     , m_scratch(std::size_t(session.team().size()))
-{
-}
+{ }
 
 double BatchTeam::run(const BatchOperations& step, float rate, bool countsNorms, BatchSums& sums)
 {

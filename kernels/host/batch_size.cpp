@@ -20,8 +20,7 @@ public:
         , m_product(fastestProduct(session))
         , m_measurement({batchDevices(session, m_product.kernel), session.device(), session.clock(), session.sink()},
                         parameters)
-    {
-    }
+    { }
 
     Result<void> check() override { return m_measurement.check(m_product.kernel.name); }
     Result<SampleSets> visit(const Parameters& point, int pass) override
@@ -35,12 +34,9 @@ public:
     }
     Json method() const override
     {
-        return {{"products", m_product.kernel.name},
-                {"products_tried", m_product.tried},
-                {"threads", m_session.team().size()},
-                {"check", m_measurement.checked()},
-                {"caches", "warm, as training finds them"},
-                {"data", batchDataText}};
+        return {{"products", m_product.kernel.name},        {"products_tried", m_product.tried},
+                {"threads", m_session.team().size()},       {"check", m_measurement.checked()},
+                {"caches", "warm, as training finds them"}, {"data", batchDataText}};
     }
     const BatchMeasurement& shared() const { return m_measurement; }
 

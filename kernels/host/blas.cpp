@@ -16,13 +16,12 @@ namespace memscape::host {
 namespace {
 
 constexpr int rowMajor = 101, plain = 111, transposed = 112; // of the C interface to the BLAS
-constexpr int withThreads = 1; // openblas_get_parallel(): built for pthreads
+constexpr int withThreads = 1;                               // openblas_get_parallel(): built for pthreads
 
 struct BlasLibrary
 {
-    void (*sgemm)(int order, int transA, int transB, int m, int n, int k, float alpha,
-                  const float* a, int lda, const float* b, int ldb, float beta, float* c,
-                  int ldc) = nullptr;
+    void (*sgemm)(int order, int transA, int transB, int m, int n, int k, float alpha, const float* a, int lda,
+                  const float* b, int ldb, float beta, float* c, int ldc) = nullptr;
     std::string name; ///< empty when it cannot be used
 };
 
@@ -56,11 +55,10 @@ BlasLibrary openLibrary()
     int (*parallel)() = nullptr;
     char* (*config)() = nullptr;
     char* (*core)() = nullptr;
-    if (!findSymbol(library, blas.sgemm, "cblas_sgemm")
-        || !findSymbol(library, setThreads, "openblas_set_num_threads")
+    if (!findSymbol(library, blas.sgemm, "cblas_sgemm") || !findSymbol(library, setThreads, "openblas_set_num_threads")
         || !findSymbol(library, parallel, "openblas_get_parallel")
-        || !findSymbol(library, config, "openblas_get_config")
-        || !findSymbol(library, core, "openblas_get_corename") || parallel() != withThreads)
+        || !findSymbol(library, config, "openblas_get_config") || !findSymbol(library, core, "openblas_get_corename")
+        || parallel() != withThreads)
         return blas;
     setThreads(1);
     blas.name = nameOf(config(), core());
@@ -71,8 +69,7 @@ BlasLibrary openLibrary()
 [[maybe_unused]] bool fits(const ProductWork& work)
 {
     constexpr auto most = static_cast<std::size_t>(std::numeric_limits<int>::max());
-    return std::max({work.rows, work.columns, work.inner, work.aStride, work.bStride, work.cStride})
-        <= most;
+    return std::max({work.rows, work.columns, work.inner, work.aStride, work.bStride, work.cStride}) <= most;
 }
 
 } // namespace
@@ -85,9 +82,8 @@ std::optional<ProductKernel> openBlas()
     return ProductKernel{"product " + blas.name, [](const ProductWork& work, ProductScratch&) {
                              assert(fits(work)); // mlpWidthLimit and mlpBatchLimit are far below
                              blas.sgemm(rowMajor, work.aTransposed ? transposed : plain,
-                                        work.bTransposed ? transposed : plain, int(work.rows),
-                                        int(work.columns), int(work.inner), 1.0F, work.a,
-                                        int(work.aStride), work.b, int(work.bStride),
+                                        work.bTransposed ? transposed : plain, int(work.rows), int(work.columns),
+                                        int(work.inner), 1.0F, work.a, int(work.aStride), work.b, int(work.bStride),
                                         work.adds ? 1.0F : 0.0F, work.c, int(work.cStride));
                          }};
 }

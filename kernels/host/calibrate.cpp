@@ -74,7 +74,7 @@ StoppingOptions probeOptions(double wallLimit)
 /// One thing to measure: seconds of something, and where they go.
 struct Task
 {
-    std::string part;  ///< "latency", "bandwidth", …
+    std::string part; ///< "latency", "bandwidth", …
     std::string label;
     int passes = 1;
     std::function<Result<std::vector<double>>(int pass)> measure;
@@ -139,10 +139,9 @@ private:
             const char* name;
             std::vector<Probe> HostProbes::*curve;
         };
-        static constexpr Layout layouts[] = {
-            {LatencyVariant::Small, "4 KiB pages", &HostProbes::latency4k},
-            {LatencyVariant::Huge, "huge pages", &HostProbes::latencyHuge},
-            {LatencyVariant::Window, "windows", &HostProbes::latencyWindow}};
+        static constexpr Layout layouts[] = {{LatencyVariant::Small, "4 KiB pages", &HostProbes::latency4k},
+                                             {LatencyVariant::Huge, "huge pages", &HostProbes::latencyHuge},
+                                             {LatencyVariant::Window, "windows", &HostProbes::latencyWindow}};
         for (const Layout& layout : layouts) {
             for (const double size : sizesBetween(4096, m_end, 3)) {
                 Task task;
@@ -166,7 +165,7 @@ private:
 
     void planBandwidths()
     {
-        std::vector<int> counts {1};
+        std::vector<int> counts{1};
         if (m_session.team().size() > 1)
             counts.push_back(m_session.team().size());
         for (const int cores : counts) {
@@ -185,8 +184,8 @@ private:
     {
         Task task;
         task.part = "bandwidth";
-        task.label = fmt::format("{} bandwidth of {}, {} {}", operationText(operation),
-                                 quantityText(size, Unit::Byte), cores, cores == 1 ? "core" : "cores");
+        task.label = fmt::format("{} bandwidth of {}, {} {}", operationText(operation), quantityText(size, Unit::Byte),
+                                 cores, cores == 1 ? "core" : "cores");
         task.measure = [this, operation, cores, size](int) -> Result<std::vector<double>> {
             BandwidthPoint point;
             point.bytes = static_cast<std::size_t>(size);
@@ -217,8 +216,7 @@ private:
         task.part = std::move(part);
         task.label = std::move(label);
         task.measure = [this, walk, wallLimit](int) -> Result<std::vector<double>> {
-            MEMSCAPE_TRY(seconds, measureStride(m_session, m_arrays[walk.arrays() - 1], walk,
-                                                probeOptions(wallLimit)));
+            MEMSCAPE_TRY(seconds, measureStride(m_session, m_arrays[walk.arrays() - 1], walk, probeOptions(wallLimit)));
             for (double& one : seconds)
                 one /= static_cast<double>(walk.accesses);
             return seconds;
@@ -238,8 +236,8 @@ private:
                 walk.operation = operation;
                 walk.stride = pitch / walk.elementBytes;
                 walk.arrayBytes = static_cast<std::uint64_t>(m_end);
-                planWalk("line rate", fmt::format("{}, a line every {} B", operationText(operation), pitch),
-                         walk, 0.4, [this, operation, pitch](double rate) {
+                planWalk("line rate", fmt::format("{}, a line every {} B", operationText(operation), pitch), walk, 0.4,
+                         [this, operation, pitch](double rate) {
                              m_probes.lineRates.push_back({operation, static_cast<double>(pitch), rate});
                          });
             }
@@ -275,12 +273,11 @@ private:
                     walk.stride = contiguous ? 1 : 2;
                     walk.arrayBytes = static_cast<std::uint64_t>(16384 / walk.arrays() * m_session.team().size());
                     walk.cold = false;
-                    planWalk("issue rate",
-                             fmt::format("{} {} B from L1", operationText(operation), element), walk, 0.05,
-                             [this, operation, element, contiguous](double rate) {
-                                 m_probes.issueRates.push_back(
-                                     {operation, static_cast<double>(element), contiguous, rate});
-                             });
+                    planWalk(
+                        "issue rate", fmt::format("{} {} B from L1", operationText(operation), element), walk, 0.05,
+                        [this, operation, element, contiguous](double rate) {
+                            m_probes.issueRates.push_back({operation, static_cast<double>(element), contiguous, rate});
+                        });
                 }
             }
         }
@@ -317,7 +314,7 @@ private:
         for (const Task& task : m_tasks)
             spreads[task.part].push_back(summarize(task.samples.merged()).relativeIqr);
         const Circumstances seen = m_session.watch().circumstances(m_session.readTicks(), 0);
-        Quality worst {'A', {}};
+        Quality worst{'A', {}};
         for (auto& [part, values] : spreads) {
             Summary typical = summarize(values);
             typical.relativeIqr = typical.median;

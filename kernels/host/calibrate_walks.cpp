@@ -91,7 +91,8 @@ private:
         const bool isThin = run < 8; // no tile is narrower
         const double room = double(m_caches.front().bytes) / 4;
         const std::int64_t side = isThin ? std::int64_t(room / double(run) / double(item)) : 5;
-        const auto planes = std::max<std::int64_t>(2, isThin ? 2 : std::int64_t(room / double(5 * run * std::int64_t(item))));
+        const auto planes =
+            std::max<std::int64_t>(2, isThin ? 2 : std::int64_t(room / double(5 * run * std::int64_t(item))));
         // Inner loop far in the storage, next one its neighbour.
         const std::int64_t pitch = side + 1;
         const TensorWalk walk = walkOfLoops({{run, pitch}, {side, 1}, {planes, run * pitch + 1}}, item);
@@ -115,7 +116,9 @@ private:
         const auto versions = int(copyKernels(int(item)).size());
         for (int version = item == 4 ? 2 : 3; version <= versions; ++version) {
             const std::string kind = fmt::format("tiles {}", version);
-            for (double footprint = 0x1p14; footprint <= m_largest / 2; footprint *= footprint < 4e6 ? 4 : footprint < 16e6 ? 2 : std::sqrt(2))
+            for (double footprint = 0x1p14; footprint <= m_largest / 2; footprint *= footprint < 4e6 ? 4
+                     : footprint < 16e6                                                              ? 2
+                                                                                                     : std::sqrt(2))
                 planSquare(kind, item, version, std::sqrt(footprint / 2 * double(item)), cacheLine);
             for (double footprint = 0x1p18; footprint <= m_largest / 2; footprint *= footprint < 8e6 ? 2 : std::sqrt(2))
                 planCrowded(kind + " crowded", item, version, footprint);
@@ -131,14 +134,17 @@ private:
         add(kind, 2 * elements * double(item), elements, walk, version);
     }
 
-    /// Rows an odd number of KiB apart in the storage, pages apart in the target (of small ones 1 KiB; of large ones both pages).
+    /// Rows an odd number of KiB apart in the storage, pages apart in the target (of small ones 1 KiB; of large ones
+    /// both pages).
     void planCrowded(const std::string& kind, std::uint64_t item, int version, double footprint)
     {
         const auto bytes = std::int64_t(item);
         const std::int64_t step = (footprint < 0x1p22 ? 1024 : 4096) / bytes;
-        const auto rows = std::max<std::int64_t>(1, std::int64_t(std::sqrt(footprint / 2 / double(bytes)) / double(step))) * step;
+        const auto rows =
+            std::max<std::int64_t>(1, std::int64_t(std::sqrt(footprint / 2 / double(bytes)) / double(step))) * step;
         const std::int64_t unit = footprint < 0x1p24 ? 1024 : 4096;
-        const std::int64_t odd = std::max<std::int64_t>(0, std::int64_t(footprint / 2 / double(rows) / double(2 * unit))) * 2 + 1;
+        const std::int64_t odd =
+            std::max<std::int64_t>(0, std::int64_t(footprint / 2 / double(rows) / double(2 * unit))) * 2 + 1;
         const std::int64_t pitch = odd * unit / bytes;
         const TensorWalk walk = walkOfLoops({{rows, pitch}, {pitch, 1}}, item);
         const double elements = double(rows) * double(pitch);
@@ -164,17 +170,21 @@ private:
                     rows = std::min(rows, std::sqrt(before * heldOf(m_caches[i], stride)));
                 else
                     rows = std::min(stride < 4096 ? rows : before, std::floor(m_largest / pitch));
-                planColumn("column " + (i < m_caches.size() ? m_caches[i].name : std::string("DRAM")), stride, rows, pitch,
-                           i < m_caches.size() ? 8 : 64);
+                planColumn("column " + (i < m_caches.size() ? m_caches[i].name : std::string("DRAM")), stride, rows,
+                           pitch, i < m_caches.size() ? 8 : 64);
             }
         }
-        // Pages apart: the lines of a column stay in the first cache, one visit in 16 brings one from the level in question.
+        // Pages apart: the lines of a column stay in the first cache, one visit in 16 brings one from the level in
+        // question.
         for (const double share : {1.0 / 32, 1.0 / 16, 1.0 / 8, 1.0 / 3}) {
             const double rows = std::floor(heldOf(m_caches.front(), cacheLine) * share);
             for (std::size_t i = 2; i <= m_caches.size(); ++i) {
-                const double bytes = i < m_caches.size() ? std::sqrt(double(m_caches[i - 1].bytes) * double(m_caches[i].bytes)) : m_largest / 2;
+                const double bytes = i < m_caches.size()
+                    ? std::sqrt(double(m_caches[i - 1].bytes) * double(m_caches[i].bytes))
+                    : m_largest / 2;
                 const double pitch = (2 * std::floor(bytes / rows / cacheLine / 2) - 1) * cacheLine;
-                planColumn("column far " + (i < m_caches.size() ? m_caches[i].name : std::string("DRAM")), rows, rows, pitch, pitch / 4);
+                planColumn("column far " + (i < m_caches.size() ? m_caches[i].name : std::string("DRAM")), rows, rows,
+                           pitch, pitch / 4);
             }
         }
         if (m_caches.size() > 1)
@@ -183,7 +193,8 @@ private:
 
     void planColumn(std::string kind, double stride, double rows, double pitch, double columns)
     {
-        const TensorWalk walk = walkOfLoops({{std::int64_t(rows), std::int64_t(pitch / 4)}, {std::int64_t(columns), 1}}, 4);
+        const TensorWalk walk =
+            walkOfLoops({{std::int64_t(rows), std::int64_t(pitch / 4)}, {std::int64_t(columns), 1}}, 4);
         add(std::move(kind), stride, double(walk.elements), walk, 0);
     }
 

@@ -12,10 +12,10 @@ namespace memscape::host {
 
 struct WalkProbe
 {
-    WalkRate rate;      ///< its seconds are to be measured
+    WalkRate rate; ///< its seconds are to be measured
     TensorWalk walk;
-    int version = 0;    ///< of the copy; 0: the walk is only read
-    double units = 1;   ///< runs, elements or visits that a pass has
+    int version = 0;  ///< of the copy; 0: the walk is only read
+    double units = 1; ///< runs, elements or visits that a pass has
     std::string label;
 
     double storageBytes() const;

@@ -58,7 +58,7 @@ std::string checkChase(std::span<const std::byte> memory, const ChaseOptions& op
 
 namespace {
 
-constexpr std::size_t loadsBetweenStops = std::size_t {1} << 18; // a few milliseconds
+constexpr std::size_t loadsBetweenStops = std::size_t{1} << 18; // a few milliseconds
 
 std::uint64_t below(std::uint64_t& state, std::uint64_t limit)
 {
@@ -86,8 +86,7 @@ const ChaseNode* buildRandom(std::span<ChaseNode> nodes, std::uint64_t seed, con
 }
 
 /// A random path through every window, its end joined to the start of the next window's.
-const ChaseNode* buildWindows(std::span<ChaseNode> nodes, const ChaseOptions& options,
-                              const StopFlag& stop)
+const ChaseNode* buildWindows(std::span<ChaseNode> nodes, const ChaseOptions& options, const StopFlag& stop)
 {
     const std::size_t window = std::max<std::size_t>(options.windowBytes / sizeof(ChaseNode), 2);
     std::uint64_t seed = options.seed;
@@ -117,11 +116,9 @@ const ChaseNode* buildWindows(std::span<ChaseNode> nodes, const ChaseOptions& op
 
 } // namespace
 
-const ChaseNode* buildChase(std::span<std::byte> memory, const ChaseOptions& options,
-                            const StopFlag& stop)
+const ChaseNode* buildChase(std::span<std::byte> memory, const ChaseOptions& options, const StopFlag& stop)
 {
-    const std::span<ChaseNode> nodes(reinterpret_cast<ChaseNode*>(memory.data()),
-                                     memory.size() / sizeof(ChaseNode));
+    const std::span<ChaseNode> nodes(reinterpret_cast<ChaseNode*>(memory.data()), memory.size() / sizeof(ChaseNode));
     if (nodes.size() < 2)
         return nullptr;
     if (options.windowBytes == 0)

@@ -30,8 +30,7 @@ using StopFlag = std::function<bool()>; ///< true: give up
 
 /// Links the whole lines of `memory` into one cycle, on the calling thread (which thereby touches the
 /// pages first). Two nodes at least. Null when `stop` said so.
-const ChaseNode* buildChase(std::span<std::byte> memory, const ChaseOptions& options,
-                            const StopFlag& stop);
+const ChaseNode* buildChase(std::span<std::byte> memory, const ChaseOptions& options, const StopFlag& stop);
 
 /// Follows `loads` pointers (rounded up to whole unrolled groups) and returns where that ends.
 const ChaseNode* chase(const ChaseNode* start, std::size_t loads);

@@ -27,16 +27,16 @@ double secondsOf(HostSession& session, const ProductKernel& kernel)
     session.team().run([&](int) {
         std::vector<float> own(c);
         ProductScratch ownScratch;
-        kernel.run({triedSide, triedSide, triedSide, a.data(), triedSide, false, b.data(),
-                    triedSide, false, own.data(), triedSide, false},
+        kernel.run({triedSide, triedSide, triedSide, a.data(), triedSide, false, b.data(), triedSide, false, own.data(),
+                    triedSide, false},
                    ownScratch);
     });
     double best = std::numeric_limits<double>::infinity();
     for (int i = 0; i < triedTimes; ++i) {
         const double seconds = session.team().run(
             [&](int) {
-                kernel.run({triedSide, triedSide, triedSide, a.data(), triedSide, false, b.data(),
-                            triedSide, false, c.data(), triedSide, false},
+                kernel.run({triedSide, triedSide, triedSide, a.data(), triedSide, false, b.data(), triedSide, false,
+                            c.data(), triedSide, false},
                            scratch);
             },
             1);
@@ -56,8 +56,7 @@ ProductChoice fastestProduct(HostSession& session)
     double best = std::numeric_limits<double>::infinity();
     for (ProductKernel& kernel : kernels) {
         const double seconds = secondsOf(session, kernel);
-        choice.tried[kernel.name] =
-            jsonNumber(2.0 * triedSide * triedSide * triedSide / possibleSeconds(seconds, 0));
+        choice.tried[kernel.name] = jsonNumber(2.0 * triedSide * triedSide * triedSide / possibleSeconds(seconds, 0));
         if (seconds < best || !choice.kernel.run) {
             best = seconds;
             choice.kernel = std::move(kernel);
@@ -75,31 +74,27 @@ Result<ChainRun> runChainOnHost(HostSession& session, const ChainTask& task)
                          "too little address space for its buffers: products by our own kernel");
     ContentionWatch watch(session.watch().fastestClock());
     watch.start(session.readTicks());
-    const ChainRunner runner{
-        [&](const MlpShape& shape, std::int64_t arenaBytes) {
-            return makeMlpDevice(session, shape, arenaBytes, product.kernel);
-        },
-        session.clock(), session.sink(), [&] { watch.add(session.readCanary()); },
-        [&](std::size_t samples) { return watch.circumstances(session.readTicks(), samples); }};
+    const ChainRunner runner{[&](const MlpShape& shape, std::int64_t arenaBytes) {
+                                 return makeMlpDevice(session, shape, arenaBytes, product.kernel);
+                             },
+                             session.clock(), session.sink(), [&] { watch.add(session.readCanary()); },
+                             [&](std::size_t samples) { return watch.circumstances(session.readTicks(), samples); }};
     MEMSCAPE_TRY(run, runChain(task, runner));
     run.method["products_tried"] = product.tried;
     return run;
 }
 
-Result<MeasuredRun> measureCheckpoint(HostSession& session, const Experiment& experiment,
-                                      const Parameters& parameters)
+Result<MeasuredRun> measureCheckpoint(HostSession& session, const Experiment& experiment, const Parameters& parameters)
 {
     const bool reset = resetProcessHighWater();
     MEMSCAPE_TRY(run,
                  memscape::measureCheckpoint(
                      experiment, session.device(), parameters, session.sink(),
-                     [&](const ChainTask& task) { return runChainOnHost(session, task); },
-                     Json::object()));
+                     [&](const ChainTask& task) { return runChainOnHost(session, task); }, Json::object()));
     run.provenance.update(provenanceOf(session)); // the clock as it was read during the run
     if (const auto high = processHighWater())
         run.provenance["process_peak_memory"] = {
-            {"bytes", *high},
-            {"since", reset ? "the start of this run" : "the start of the process"}};
+            {"bytes", *high}, {"since", reset ? "the start of this run" : "the start of the process"}};
     return run;
 }
 

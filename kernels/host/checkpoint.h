@@ -21,7 +21,6 @@ ProductChoice fastestProduct(HostSession& session);
 Result<ChainRun> runChainOnHost(HostSession& session, const ChainTask& task);
 
 /// The experiment at its parameters, or over their sweep.
-Result<MeasuredRun> measureCheckpoint(HostSession& session, const Experiment& experiment,
-                                      const Parameters& parameters);
+Result<MeasuredRun> measureCheckpoint(HostSession& session, const Experiment& experiment, const Parameters& parameters);
 
 } // namespace memscape::host

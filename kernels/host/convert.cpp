@@ -60,8 +60,7 @@ MEMSCAPE_AVX2 void brainRowUp32(const std::uint16_t* from, float* to, std::size_
     brainRowUp(from, to, count);
 }
 
-__attribute__((target("avx,f16c"))) void halfRow8(const float* from, std::uint16_t* to,
-                                                 std::size_t count)
+__attribute__((target("avx,f16c"))) void halfRow8(const float* from, std::uint16_t* to, std::size_t count)
 {
     std::size_t i = 0;
     for (; i + 8 <= count; i += 8)
@@ -70,13 +69,11 @@ __attribute__((target("avx,f16c"))) void halfRow8(const float* from, std::uint16
     halfRow(from + i, to + i, count - i);
 }
 
-__attribute__((target("avx,f16c"))) void halfRowUp8(const std::uint16_t* from, float* to,
-                                                   std::size_t count)
+__attribute__((target("avx,f16c"))) void halfRowUp8(const std::uint16_t* from, float* to, std::size_t count)
 {
     std::size_t i = 0;
     for (; i + 8 <= count; i += 8)
-        _mm256_storeu_ps(
-            to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
+        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
     halfRowUp(from + i, to + i, count - i);
 }
 
@@ -88,8 +85,7 @@ Format formatOf(DType dtype)
     return dtype == DType::Float16 ? Format::Fp16 : Format::Bf16;
 }
 
-void compare(Check& check, const NumberFormat& format, std::size_t at, std::uint64_t found,
-             std::uint64_t expected)
+void compare(Check& check, const NumberFormat& format, std::size_t at, std::uint64_t found, std::uint64_t expected)
 {
     const bool bothNan = std::isnan(decode(format, found)) && std::isnan(decode(format, expected));
     check.require(at, found == expected || bothNan, "other bits than core/precision");

@@ -29,8 +29,7 @@ constexpr float cubic = 0.044715F, rootTwoOverPi = 0.79788456F;
 MEMSCAPE_INLINE float exponential(float v)
 {
     constexpr float perLn2 = 1.44269504F, ln2High = 0.693359375F, ln2Low = -2.12194440e-4F;
-    constexpr float rounder =
-        12582912.0F; // 1.5 · 2^23: adding it leaves a whole number in the low bits
+    constexpr float rounder = 12582912.0F; // 1.5 · 2^23: adding it leaves a whole number in the low bits
     v = v < -87.0F ? -87.0F : v;
     v = v > 89.0F ? 89.0F : v; // 2^128: infinite
     const float shifted = v * perLn2 + rounder;
@@ -43,8 +42,8 @@ MEMSCAPE_INLINE float exponential(float v)
     p = p * r + 0.5F;
     p = p * r + 1.0F;
     p = p * r + 1.0F;
-    const std::int32_t power =
-        (std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(rounder) + 127) << 23;
+    const std::int32_t power = (std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(rounder) + 127)
+        << 23;
     return p * std::bit_cast<float>(power);
 }
 
@@ -116,8 +115,7 @@ void geluSlopeRow(const float* z, float* y, float* sums, std::size_t count)
     geluSlope(z, y, sums, count);
 }
 
-double lossRow(const float* x, float* gradient, std::uint64_t first, std::size_t count,
-               double total)
+double lossRow(const float* x, float* gradient, std::uint64_t first, std::size_t count, double total)
 {
     const auto factor = static_cast<float>(2 / total);
     double sum = 0;
@@ -129,8 +127,7 @@ double lossRow(const float* x, float* gradient, std::uint64_t first, std::size_t
     return sum;
 }
 
-void uniformRow(float* values, std::uint64_t seed, std::uint64_t first, std::size_t count,
-                float scale)
+void uniformRow(float* values, std::uint64_t seed, std::uint64_t first, std::size_t count, float scale)
 {
     for (std::size_t i = 0; i < count; ++i)
         values[i] = mlpUniform(seed, first + i) * scale;
@@ -166,8 +163,7 @@ Check checkGelu()
         check.compare(i, double(slope[i]), geluSlopeReference(double(z[i])));
         float alone = 0;
         geluRow(&z[i], &alone, 1);
-        check.require(i, std::memcmp(&x[i], &inPlace[i], sizeof(float)) == 0,
-                      "in place gives other bits");
+        check.require(i, std::memcmp(&x[i], &inPlace[i], sizeof(float)) == 0, "in place gives other bits");
         check.require(i, std::memcmp(&x[i], &alone, sizeof(float)) == 0, "alone gives other bits");
         check.require(i, sums[i] == 0.25F + slope[i], "the column sum is wrong");
     }

@@ -16,11 +16,9 @@ void geluRow(const float* z, float* x, std::size_t count);
 void geluSlopeRow(const float* z, float* y, float* sums, std::size_t count);
 /// gradient ← 2 (x − target) / total, where target[i] is element first + i of its seed; Σ (x −
 /// target)².
-double lossRow(const float* x, float* gradient, std::uint64_t first, std::size_t count,
-               double total);
+double lossRow(const float* x, float* gradient, std::uint64_t first, std::size_t count, double total);
 /// values[i] ← scale × element first + i of the seed.
-void uniformRow(float* values, std::uint64_t seed, std::uint64_t first, std::size_t count,
-                float scale);
+void uniformRow(float* values, std::uint64_t seed, std::uint64_t first, std::size_t count, float scale);
 /// Σ mlpDigestOf(first + i, values[i]) modulo 2^64.
 std::uint64_t digestRow(const float* values, std::uint64_t first, std::size_t count);
 

@@ -20,8 +20,8 @@ namespace memscape::host {
 
 namespace {
 
-constexpr std::size_t grain = 64; // rows or columns: whole tiles
-constexpr double slabFlops = 3e10; // between two looks at Stop,
+constexpr std::size_t grain = 64;      // rows or columns: whole tiles
+constexpr double slabFlops = 3e10;     // between two looks at Stop,
 constexpr std::size_t slabLines = 256; // but not so few that the other matrix is packed in vain
 
 /// One of product.h's kernels on floats.
@@ -31,8 +31,7 @@ public:
     ProductPlan(ProductKernel kernel, const GemmTask& task)
         : m_kernel(std::move(kernel))
         , m_task(task)
-    {
-    }
+    { }
     void run(const void* a, const void* b, void* c) override
     {
         const auto& [m, n, k] = m_task.shape;
@@ -51,13 +50,13 @@ private:
 };
 
 /// A matrix of 16-bit numbers, widened row by row and packed.
-void widen(Format format, const void* from, std::int64_t rows, std::int64_t columns,
-           std::int64_t stride, std::vector<float>& to)
+void widen(Format format, const void* from, std::int64_t rows, std::int64_t columns, std::int64_t stride,
+           std::vector<float>& to)
 {
     to.resize(std::size_t(rows * columns));
     for (std::int64_t i = 0; i < rows; ++i)
-        widenRow(format, static_cast<const std::uint16_t*>(from) + i * stride,
-                 to.data() + i * columns, std::size_t(columns));
+        widenRow(format, static_cast<const std::uint16_t*>(from) + i * stride, to.data() + i * columns,
+                 std::size_t(columns));
 }
 
 /// Widened, multiplied in FP32, and narrowed where the result is short.
@@ -67,25 +66,20 @@ public:
     EmulatedPlan(ProductKernel kernel, const GemmTask& task)
         : m_task(task)
         , m_product(std::move(kernel), packed(task))
-    {
-    }
+    { }
     void run(const void* a, const void* b, void* c) override
     {
         const auto& [m, n, k] = m_task.shape;
-        widen(m_task.operands, a, m_task.aTransposed ? k : m, m_task.aTransposed ? m : k,
-              m_task.aStride, m_a);
-        widen(m_task.operands, b, m_task.bTransposed ? n : k, m_task.bTransposed ? k : n,
-              m_task.bStride, m_b);
+        widen(m_task.operands, a, m_task.aTransposed ? k : m, m_task.aTransposed ? m : k, m_task.aStride, m_a);
+        widen(m_task.operands, b, m_task.bTransposed ? n : k, m_task.bTransposed ? k : n, m_task.bStride, m_b);
         m_c.resize(std::size_t(m * n));
         m_product.run(m_a.data(), m_b.data(), m_c.data());
         for (std::int64_t i = 0; i < m; ++i) {
             const float* row = m_c.data() + i * n;
             if (m_task.result == Format::Fp32)
-                std::memcpy(static_cast<float*>(c) + i * m_task.cStride, row,
-                            std::size_t(n) * sizeof(float));
+                std::memcpy(static_cast<float*>(c) + i * m_task.cStride, row, std::size_t(n) * sizeof(float));
             else
-                narrowRow(m_task.result, row, static_cast<std::uint16_t*>(c) + i * m_task.cStride,
-                          std::size_t(n));
+                narrowRow(m_task.result, row, static_cast<std::uint16_t*>(c) + i * m_task.cStride, std::size_t(n));
         }
     }
     std::string name() const override { return "FP32 units, " + m_product.name(); }
@@ -132,8 +126,7 @@ std::vector<GemmKernel> gemmKernels(Format format)
         return kernels;
     const bool isExact = format != Format::Int8 || hasExactInt8();
     if (isExact && oneDnnPlan(GemmTask::dense({64, 64, 64}, format)))
-        kernels.push_back(
-            {oneDnnName(), false, [](const GemmTask& task) { return oneDnnPlan(task); }});
+        kernels.push_back({oneDnnName(), false, [](const GemmTask& task) { return oneDnnPlan(task); }});
     if (format == Format::Int8)
         return kernels;
     std::vector<ProductKernel> products = productKernels();
@@ -155,8 +148,7 @@ std::vector<Format> gemmFormats()
     return found;
 }
 
-Result<TeamGemm> TeamGemm::make(HostSession& session, const GemmKernel& kernel,
-                                const GemmTask& task)
+Result<TeamGemm> TeamGemm::make(HostSession& session, const GemmKernel& kernel, const GemmTask& task)
 {
     TeamGemm made;
     made.m_session = &session;
@@ -177,8 +169,7 @@ Result<TeamGemm> TeamGemm::make(HostSession& session, const GemmKernel& kernel,
             GemmTask slab = task;
             (byRows ? slab.shape.m : slab.shape.n) = std::int64_t(std::min(most, part.end - at));
             MEMSCAPE_TRY(plan, kernel.plan(slab));
-            slabs.push_back({std::move(plan), byRows ? at * aStep * operand : 0,
-                             byRows ? 0 : at * bStep * operand,
+            slabs.push_back({std::move(plan), byRows ? at * aStep * operand : 0, byRows ? 0 : at * bStep * operand,
                              at * cStep * std::size_t(resultBytes(task))});
         }
     }
@@ -193,8 +184,7 @@ double TeamGemm::run(const void* a, const void* b, void* c)
             for (const Slab& slab : m_slabs[std::size_t(thread)]) {
                 if (team.stopping())
                     return;
-                slab.plan->run(static_cast<const std::byte*>(a) + slab.a,
-                               static_cast<const std::byte*>(b) + slab.b,
+                slab.plan->run(static_cast<const std::byte*>(a) + slab.a, static_cast<const std::byte*>(b) + slab.b,
                                static_cast<std::byte*>(c) + slab.c);
             }
         },
@@ -221,8 +211,7 @@ std::string numberInstructions()
     say(more >> 11 & 1, "AVX512-VNNI");
     say(deep >> 22 & 1, "AMX-BF16");
     say(deep >> 25 & 1, "AMX-INT8");
-    return (found.empty() ? "none" : join(found, ", "))
-        + (missing.empty() ? "" : "; not " + join(missing, ", "));
+    return (found.empty() ? "none" : join(found, ", ")) + (missing.empty() ? "" : "; not " + join(missing, ", "));
 #else
     return "not read on this architecture";
 #endif

@@ -69,8 +69,7 @@ void compareGemm(Check& check, GemmPlan& plan, const GemmTask& task)
         for (std::int64_t j = n; j < task.cStride; ++j) {
             const std::byte* guard = c.data() + std::size_t(i * task.cStride + j) * width;
             check.require(std::size_t(i * task.cStride + j),
-                          std::all_of(guard, guard + width,
-                                      [](std::byte byte) { return byte == std::byte(0xff); }),
+                          std::all_of(guard, guard + width, [](std::byte byte) { return byte == std::byte(0xff); }),
                           "written right of the last column");
         }
     }

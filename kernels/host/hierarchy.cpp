@@ -62,14 +62,13 @@ class HierarchyMeasurement final : public HostMeasurement
 public:
     explicit HierarchyMeasurement(HostSession& session)
         : m_session(session)
-    {
-    }
+    { }
 
     Result<void> check() override
     {
         // The chains are checked as they are built (latency.cpp).
-        for (const StreamOperation operation : {StreamOperation::Read, StreamOperation::Write,
-                                                StreamOperation::Copy, StreamOperation::Triad}) {
+        for (const StreamOperation operation :
+             {StreamOperation::Read, StreamOperation::Write, StreamOperation::Copy, StreamOperation::Triad}) {
             const StreamKernel kernel = bestStream(operation);
             MEMSCAPE_CHECK(checkStream(kernel).result(kernel.name()));
         }
@@ -84,9 +83,8 @@ public:
         const StoppingOptions options = m_session.passOptions(int(std::size(variants)) + 1);
         SampleSets sets;
         for (const Variant& one : variants) {
-            MEMSCAPE_TRY(latency, measureLatency(m_session, bytes, one.variant,
-                                                 1 + static_cast<std::uint64_t>(pass),
-                                                 options));
+            MEMSCAPE_TRY(latency,
+                         measureLatency(m_session, bytes, one.variant, 1 + static_cast<std::uint64_t>(pass), options));
             if (one.variant == LatencyVariant::Huge)
                 noteSmallPages(latency.hugeShare);
             sets[one.key] = std::move(latency.seconds);
@@ -112,24 +110,24 @@ public:
         const Figure latency = timeFigure("latency", "latency", summary(chosen), true);
         const double clock = m_session.watch().clock();
 
-        Figure level {"level", "lives in", Unit::One};
+        Figure level{"level", "lives in", Unit::One};
         level.value = nearestLevel(m_session.device(), latency.number());
-        level.why = Why {"the level whose described latency is nearest to the measured one, as a ratio",
-                         {},
-                         {},
-                         m_session.device().basis,
-                         {"two levels of equal latency cannot be told apart"}};
-        Figure cycles {"cycles", "cycles", Unit::One};
+        level.why = Why{"the level whose described latency is nearest to the measured one, as a ratio",
+                        {},
+                        {},
+                        m_session.device().basis,
+                        {"two levels of equal latency cannot be told apart"}};
+        Figure cycles{"cycles", "cycles", Unit::One};
         cycles.value = latency.number() * clock;
         if (latency.low)
             cycles.low = *latency.low * clock;
         if (latency.high)
             cycles.high = *latency.high * clock;
-        Figure peak {"peak_memory", "peak memory", Unit::Byte};
+        Figure peak{"peak_memory", "peak memory", Unit::Byte};
         peak.value = m_peak[keyOf(point)];
 
-        Figures figures {level, latency, cycles,
-                         rateFigure("bandwidth", "bandwidth", m_namedBytes[keyOf(point)], summary("bandwidth"))};
+        Figures figures{level, latency, cycles,
+                        rateFigure("bandwidth", "bandwidth", m_namedBytes[keyOf(point)], summary("bandwidth"))};
         for (const Variant& one : variants)
             figures.push_back(timeFigure(one.key, one.label, summary(one.key), true));
         figures.push_back(peak);

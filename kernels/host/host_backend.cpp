@@ -39,8 +39,7 @@ Result<MeasuredRun> measureExperiment(host::HostSession& session, const Experime
     else if (const std::string reason = experiment.notMeasuredOn(session.device()); !reason.empty())
         return fail("run.skipped", reason, "look at the prediction, or choose another device");
     else
-        return fail("run.skipped",
-                    "this CPU cannot answer \"" + experiment.question() + "\" by a measurement",
+        return fail("run.skipped", "this CPU cannot answer \"" + experiment.question() + "\" by a measurement",
                     "choose a GPU, or look at the prediction");
     return host::runSweep(experiment, parameters, *measurement, session);
 }
@@ -53,13 +52,13 @@ public:
     std::vector<BackendDevice> devices() override
     {
         auto device = findDevice("cpu");
-        BackendDevice found {"cpu", {}, {}, device ? *device : describeHost()};
+        BackendDevice found{"cpu", {}, {}, device ? *device : describeHost()};
         found.name = found.device.name;
         return {std::move(found)};
     }
 
-    Result<MeasuredRun> measure(const Experiment& experiment, const BackendDevice& device,
-                                const Parameters& parameters, RunSink& sink) override
+    Result<MeasuredRun> measure(const Experiment& experiment, const BackendDevice& device, const Parameters& parameters,
+                                RunSink& sink) override
     {
         try {
             return measured(experiment, device, parameters, sink);

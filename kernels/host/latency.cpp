@@ -12,14 +12,14 @@ namespace memscape::host {
 
 namespace {
 
-constexpr std::size_t loadsPerSample = std::size_t {1} << 20;
+constexpr std::size_t loadsPerSample = std::size_t{1} << 20;
 constexpr double latencySample = 0.02;
 constexpr std::size_t probeLoads = 16384;
 /// Sets below this many bytes are checked to be one whole cycle after building (a few milliseconds).
-constexpr std::size_t checkedBytes = std::size_t {1} << 20;
+constexpr std::size_t checkedBytes = std::size_t{1} << 20;
 
 /// Sets up to this many bytes are warmed by a lap of the chase itself.
-constexpr std::size_t lapBytes = std::size_t {4} << 20;
+constexpr std::size_t lapBytes = std::size_t{4} << 20;
 
 /// One load from every line, in a random order that is known beforehand: what a lap of the chase does
 /// to the caches (they tell streams from reuse), with many loads under way at once.
@@ -58,23 +58,21 @@ struct LatencyRunner
 
 } // namespace
 
-Result<LatencySamples> measureLatency(HostSession& session, std::size_t bytes,
-                                      LatencyVariant variant, std::uint64_t seed,
-                                      const StoppingOptions& options)
+Result<LatencySamples> measureLatency(HostSession& session, std::size_t bytes, LatencyVariant variant,
+                                      std::uint64_t seed, const StoppingOptions& options)
 {
-    bytes = std::max(bytes / sizeof(ChaseNode), std::size_t {2}) * sizeof(ChaseNode);
+    bytes = std::max(bytes / sizeof(ChaseNode), std::size_t{2}) * sizeof(ChaseNode);
     // The nodes, and while they are linked four bytes for each.
     MEMSCAPE_CHECK(session.checkFits(static_cast<double>(bytes) * 1.0625));
     const Pages pages = variant == LatencyVariant::Huge ? Pages::Huge : Pages::Small;
     MEMSCAPE_TRY(buffer, allocate(bytes, pages, session.memory()));
-    const ChaseOptions layout {variant == LatencyVariant::Window ? chaseWindow : 0, seed};
+    const ChaseOptions layout{variant == LatencyVariant::Window ? chaseWindow : 0, seed};
 
-    LatencyRunner runner {session};
+    LatencyRunner runner{session};
     std::string wrong;
     session.team().run(
         [&](int) {
-            runner.node = buildChase(buffer.span(), layout,
-                                     [&] { return session.team().stopping(); });
+            runner.node = buildChase(buffer.span(), layout, [&] { return session.team().stopping(); });
             if (runner.node && bytes <= checkedBytes)
                 wrong = checkChase(buffer.span(), layout);
         },
@@ -85,8 +83,7 @@ Result<LatencySamples> measureLatency(HostSession& session, std::size_t bytes,
 
     runner.warm(buffer.span());
     const double perLoad = std::max(runner.loads(probeLoads) / probeLoads, 1e-11);
-    const std::size_t count = std::min(
-        loadsPerSample, static_cast<std::size_t>(latencySample / perLoad) + chaseGroup);
+    const std::size_t count = std::min(loadsPerSample, static_cast<std::size_t>(latencySample / perLoad) + chaseGroup);
     const std::size_t loads = count / chaseGroup * chaseGroup;
 
     StoppingRule rule(options, session.clock());

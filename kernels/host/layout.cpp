@@ -21,7 +21,7 @@ namespace memscape::host {
 
 namespace {
 
-constexpr double shortestCopySample = 500e-6; // s
+constexpr double shortestCopySample = 500e-6;                        // s
 constexpr std::int64_t elementsBetweenStops = std::int64_t(1) << 22; // elements
 
 /// The tensor, and what contiguous() makes of it.
@@ -38,8 +38,7 @@ class LayoutMeasurement final : public HostMeasurement
 public:
     explicit LayoutMeasurement(HostSession& session)
         : m_session(session)
-    {
-    }
+    { }
 
     Result<void> check() override { return {}; } // in visit(): the kernels depend on the point
     Result<SampleSets> visit(const Parameters& point, int pass) override;
@@ -118,8 +117,9 @@ Result<void> LayoutMeasurement::checkCopied(Tensors& tensors)
     const std::int64_t step = std::max<std::int64_t>(1, walk.elements / 65536) | 1;
     const std::size_t item = walk.itemBytes;
     for (std::int64_t i = 0; i < walk.elements; i += step) {
-        const bool isEqual = std::memcmp(tensors.dense.data() + std::size_t(i) * item,
-                                         tensors.storage.data() + walk.address(i), item) == 0;
+        const bool isEqual =
+            std::memcmp(tensors.dense.data() + std::size_t(i) * item, tensors.storage.data() + walk.address(i), item)
+            == 0;
         check.require(std::size_t(i), isEqual, "another element than the view's");
     }
     return check.result(tensors.copy.name());
@@ -127,8 +127,9 @@ Result<void> LayoutMeasurement::checkCopied(Tensors& tensors)
 
 Result<Tensors*> LayoutMeasurement::prepare(const LayoutCase& asked)
 {
-    const std::string key = fmt::format("{} {} {} {} {} {} {}", sizesText(asked.view.size), sizesText(asked.view.stride),
-                                        asked.view.offset, asked.view.storage, asked.itemBytes(), int(asked.order), asked.version);
+    const std::string key =
+        fmt::format("{} {} {} {} {} {} {}", sizesText(asked.view.size), sizesText(asked.view.stride), asked.view.offset,
+                    asked.view.storage, asked.itemBytes(), int(asked.order), asked.version);
     if (key == m_key)
         return &m_tensors;
     m_key.clear();
@@ -188,14 +189,15 @@ Result<SampleSets> LayoutMeasurement::visit(const Parameters& point, int)
     MEMSCAPE_CHECK(m_session.checkStopped());
     StoppingRule rule(m_session.passOptions(), m_session.clock());
     SampleSets sets;
-    // A pass follows those of its own kind: what lies in the caches is their doing, not that of the others in between. A
-    // shared cache takes in only a part of what passes by, so one is not enough where all might stay.
+    // A pass follows those of its own kind: what lies in the caches is their doing, not that of the others in between.
+    // A shared cache takes in only a part of what passes by, so one is not enough where all might stay.
     const std::int64_t before = bytes <= 2 * m_session.largestCache() ? 4 : 1;
     const auto few = [before](std::int64_t passesInSample) { return passesInSample < 8 * before; };
     while (!rule.finished()) {
         if (few(asked.reads * viewRepeats))
             passes(tensors->walk, tensors->storage.data(), before);
-        const double view = passes(tensors->walk, tensors->storage.data(), asked.reads * viewRepeats) / double(viewRepeats);
+        const double view =
+            passes(tensors->walk, tensors->storage.data(), asked.reads * viewRepeats) / double(viewRepeats);
         if (copies && few(copyRepeats))
             copied(*tensors, before);
         const double copy = copies ? copied(*tensors, copyRepeats) / double(copyRepeats) : 0;
@@ -239,11 +241,15 @@ Result<Figures> LayoutMeasurement::figures(const Parameters& point, const Merged
     } else {
         figures.push_back({"copy_time", "contiguous()", Unit::Second, 0.0, {}, {}, {}});
     }
-    figures.push_back({"pays_after", "copy pays after (reads)", Unit::One,
-                       paysAfter(view.median, dense.median, answer.asked.needsCopy() ? copy.median : 0), {}, {}, {}});
+    figures.push_back({"pays_after",
+                       "copy pays after (reads)",
+                       Unit::One,
+                       paysAfter(view.median, dense.median, answer.asked.needsCopy() ? copy.median : 0),
+                       {},
+                       {},
+                       {}});
     figures.push_back(timeFigure("view_total", "all reads, through the view", summaryOf("view_total"), false));
-    figures.push_back(timeFigure("contiguous_total", "all reads, copied first",
-                                 summaryOf("contiguous_total"), false));
+    figures.push_back(timeFigure("contiguous_total", "all reads, copied first", summaryOf("contiguous_total"), false));
     return figures;
 }
 

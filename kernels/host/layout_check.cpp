@@ -109,13 +109,15 @@ Check checkReadWalk(int itemBytes)
         for (std::int64_t i = 0; i < walk.elements; ++i) {
             for (std::size_t word = 0; word < std::size_t(itemBytes); word += 8) {
                 std::uint64_t value = 0;
-                std::memcpy(&value, storage.data() + walk.address(i) + word, std::min<std::size_t>(8, std::size_t(itemBytes)));
+                std::memcpy(&value, storage.data() + walk.address(i) + word,
+                            std::min<std::size_t>(8, std::size_t(itemBytes)));
                 sum += value;
             }
         }
         if (itemBytes < 8)
             sum &= (std::uint64_t(1) << 8 * itemBytes) - 1;
-        check.require(index++, readWalk(walk, storage.data()) == sum, fmt::format("{} {}: another sum", sizesText(one.shape), one.views));
+        check.require(index++, readWalk(walk, storage.data()) == sum,
+                      fmt::format("{} {}: another sum", sizesText(one.shape), one.views));
     }
     return check;
 }

@@ -309,7 +309,8 @@ template <typename T> std::vector<CopyKernel> kernelsOf()
         {3, Isa::Scalar, bytes, "tiles gathered along the storage, written in rows", &copy_v3<T>}};
 #if MEMSCAPE_X86
     if (bytes == 4 && hasIsa(Isa::Bytes32)) {
-        kernels[2] = {3, Isa::Bytes32, bytes, "tiles turned in registers, a line of the target at once", &turnFloats<false>};
+        kernels[2] = {3, Isa::Bytes32, bytes, "tiles turned in registers, a line of the target at once",
+                      &turnFloats<false>};
         kernels.push_back({4, Isa::Bytes32, bytes, "and whole lines stored past the caches", &turnFloats<true>});
     }
 #endif
@@ -319,16 +320,11 @@ template <typename T> std::vector<CopyKernel> kernelsOf()
 template <typename Call> auto withItem(int itemBytes, Call&& call)
 {
     switch (itemBytes) {
-    case 1:
-        return call(std::uint8_t());
-    case 2:
-        return call(std::uint16_t());
-    case 8:
-        return call(std::uint64_t());
-    case 16:
-        return call(Bytes16());
-    default:
-        return call(std::uint32_t());
+    case 1: return call(std::uint8_t());
+    case 2: return call(std::uint16_t());
+    case 8: return call(std::uint64_t());
+    case 16: return call(Bytes16());
+    default: return call(std::uint32_t());
     }
 }
 

@@ -13,7 +13,8 @@
 namespace memscape::host {
 
 /// Visits every element once, in the order of the walk; the sum of their bits as whole numbers of
-/// their size, modulo 2 to the bits of one (of 16-byte elements, of their halves). `storage` holds the elements that the walk names.
+/// their size, modulo 2 to the bits of one (of 16-byte elements, of their halves). `storage` holds the elements that
+/// the walk names.
 std::uint64_t readWalk(const TensorWalk& walk, const std::byte* storage);
 
 /// Writes the elements to `target` in the order of the walk, one after the other: what contiguous()

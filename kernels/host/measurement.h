@@ -39,7 +39,7 @@ std::unique_ptr<HostMeasurement> makeLayoutMeasurement(HostSession& session);
 
 /// The whole measurement of `parameters`. A cancelled run that has points already is a result that is
 /// not complete; one without is run.cancelled.
-Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& parameters,
-                             HostMeasurement& measurement, HostSession& session);
+Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& parameters, HostMeasurement& measurement,
+                             HostSession& session);
 
 } // namespace memscape::host

@@ -13,8 +13,7 @@ namespace memscape::host {
 
 /// Weights are filled from their seeds. `session` must outlive the device. Errors: run.memory with
 /// what is needed and what there is, before anything is taken; run.cancelled.
-Result<std::unique_ptr<MlpDevice>> makeMlpDevice(HostSession& session, const MlpShape& shape,
-                                                 std::int64_t arenaBytes,
+Result<std::unique_ptr<MlpDevice>> makeMlpDevice(HostSession& session, const MlpShape& shape, std::int64_t arenaBytes,
                                                  const ProductKernel& product);
 
 } // namespace memscape::host

@@ -69,20 +69,18 @@ struct DnnLibrary
     // Version 3.
     int (*describeMemory3)(void**, int, const Dimensions, int type, const Dimensions) = nullptr;
     int (*forgetMemory3)(void*) = nullptr;
-    int (*createDescription3)(void**, void* engine, const void*, const void*, const void*,
-                              const void*, const void* attributes) = nullptr;
+    int (*createDescription3)(void**, void* engine, const void*, const void*, const void*, const void*,
+                              const void* attributes) = nullptr;
     void (*setThreads)(int) = nullptr; ///< of the calling thread's OpenMP, when it has one
 
     bool load(void* library);
-    bool describe(MemoryDescription& into, const Dimensions& sizes, const Dimensions& strides,
-                  int type) const;
+    bool describe(MemoryDescription& into, const Dimensions& sizes, const Dimensions& strides, int type) const;
     void forget(MemoryDescription& description) const;
     const void* pointer(const MemoryDescription& description) const
     {
         return major == 2 ? static_cast<const void*>(description.bytes.data()) : description.handle;
     }
-    void* product(const MemoryDescription& a, const MemoryDescription& b,
-                  const MemoryDescription& c) const;
+    void* product(const MemoryDescription& a, const MemoryDescription& b, const MemoryDescription& c) const;
 };
 
 /// EAX, EBX, ECX and EDX of CPUID leaf 7; zeros where there is none.
@@ -116,7 +114,8 @@ bool avoidAmx(void* library)
     int (*effective)() = nullptr;
     int (*setMost)(int) = nullptr;
     if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr || std::getenv("DNNL_MAX_CPU_ISA") != nullptr
-        || !findSymbol(library, setMost, "dnnl_set_max_cpu_isa") || !findSymbol(library, effective, "dnnl_get_effective_cpu_isa"))
+        || !findSymbol(library, setMost, "dnnl_set_max_cpu_isa")
+        || !findSymbol(library, effective, "dnnl_get_effective_cpu_isa"))
         return false;
     if (!hasAmx())
         return false;
@@ -127,10 +126,8 @@ bool DnnLibrary::load(void* library)
 {
     const bool isWithoutAmx = avoidAmx(library);
     const Version* (*version)() = nullptr;
-    if (!findSymbol(library, version, "dnnl_version")
-        || !findSymbol(library, createEngine, "dnnl_engine_create")
-        || !findSymbol(library, createStream, "dnnl_stream_create")
-        || !findSymbol(library, wait, "dnnl_stream_wait")
+    if (!findSymbol(library, version, "dnnl_version") || !findSymbol(library, createEngine, "dnnl_engine_create")
+        || !findSymbol(library, createStream, "dnnl_stream_create") || !findSymbol(library, wait, "dnnl_stream_wait")
         || !findSymbol(library, destroyStream, "dnnl_stream_destroy")
         || !findSymbol(library, createMemory, "dnnl_memory_create")
         || !findSymbol(library, setHandle, "dnnl_memory_set_data_handle")
@@ -155,12 +152,12 @@ bool DnnLibrary::load(void* library)
     void* openMp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD);
     if (openMp == nullptr || !findSymbol(openMp, setThreads, "omp_set_num_threads"))
         return false;
-    name = fmt::format("oneDNN {}.{}.{}{}", major, version()->minor, version()->patch, isWithoutAmx ? " without AMX" : "");
+    name =
+        fmt::format("oneDNN {}.{}.{}{}", major, version()->minor, version()->patch, isWithoutAmx ? " without AMX" : "");
     return true;
 }
 
-bool DnnLibrary::describe(MemoryDescription& into, const Dimensions& sizes, const Dimensions& strides,
-                       int type) const
+bool DnnLibrary::describe(MemoryDescription& into, const Dimensions& sizes, const Dimensions& strides, int type) const
 {
     return major == 2 ? describeMemory2(into.bytes.data(), 2, sizes, type, strides) == success
                       : describeMemory3(&into.handle, 2, sizes, type, strides) == success;
@@ -173,8 +170,7 @@ void DnnLibrary::forget(MemoryDescription& description) const
     description.handle = nullptr;
 }
 
-void* DnnLibrary::product(const MemoryDescription& a, const MemoryDescription& b,
-                       const MemoryDescription& c) const
+void* DnnLibrary::product(const MemoryDescription& a, const MemoryDescription& b, const MemoryDescription& c) const
 {
     void* made = nullptr;
     if (major == 3) {
@@ -204,14 +200,10 @@ const DnnLibrary& library()
 int dataType(Format format)
 {
     switch (format) {
-    case Format::Fp16:
-        return f16;
-    case Format::Bf16:
-        return bf16;
-    case Format::Int8:
-        return s8;
-    default:
-        return f32;
+    case Format::Fp16: return f16;
+    case Format::Bf16: return bf16;
+    case Format::Int8: return s8;
+    default: return f32;
     }
 }
 
@@ -221,8 +213,7 @@ public:
     OneDnnPlan(const DnnLibrary& dnn, int threads)
         : m_dnn(dnn)
         , m_threads(threads)
-    {
-    }
+    { }
     ~OneDnnPlan() override
     {
         for (void* memory : {m_a, m_b, m_c}) {
@@ -277,12 +268,11 @@ bool OneDnnPlan::prepare(const GemmTask& task)
     strides(task.aTransposed, task.aStride, aStrides);
     strides(task.bTransposed, task.bStride, bStrides);
     MemoryDescription a, b, c;
-    bool isReady = m_dnn.describe(a, aSizes, aStrides, operand)
-        && m_dnn.describe(b, bSizes, bStrides, operand) && m_dnn.describe(c, cSizes, cStrides, result);
+    bool isReady = m_dnn.describe(a, aSizes, aStrides, operand) && m_dnn.describe(b, bSizes, bStrides, operand)
+        && m_dnn.describe(c, cSizes, cStrides, result);
     if (isReady)
         m_description = m_dnn.product(a, b, c);
-    isReady = m_description != nullptr
-        && m_dnn.createPrimitive(&m_primitive, m_description) == success
+    isReady = m_description != nullptr && m_dnn.createPrimitive(&m_primitive, m_description) == success
         && m_dnn.createStream(&m_stream, m_dnn.engine, inOrder) == success
         && m_dnn.createMemory(&m_a, m_dnn.pointer(a), m_dnn.engine, nullptr) == success
         && m_dnn.createMemory(&m_b, m_dnn.pointer(b), m_dnn.engine, nullptr) == success
@@ -314,14 +304,13 @@ bool hasExactInt8()
 Result<std::unique_ptr<GemmPlan>> oneDnnPlan(const GemmTask& task, int threads)
 {
     if (library().name.empty())
-        return fail("run.skipped", "there is no oneDNN on this machine",
-                    "install it (Debian: libdnnl2 or libdnnl3)");
+        return fail("run.skipped", "there is no oneDNN on this machine", "install it (Debian: libdnnl2 or libdnnl3)");
     auto plan = std::make_unique<OneDnnPlan>(library(), threads);
     if (!plan->prepare(task))
-        return fail("run.skipped",
-                    fmt::format("{} has no product in {} on this processor", library().name,
-                                numberFormat(task.operands).label),
-                    "choose another format", "format");
+        return fail(
+            "run.skipped",
+            fmt::format("{} has no product in {} on this processor", library().name, numberFormat(task.operands).label),
+            "choose another format", "format");
     return std::unique_ptr<GemmPlan>(std::move(plan));
 }
 

@@ -21,8 +21,8 @@ const std::string& oneDnnName();
 /// for numbers of 7 bits there (its documentation, Nuances of int8 computations), and ours have 8.
 bool hasExactInt8();
 
-/// A product on the calling thread, or on so many of the library's own (for comparing with it). Errors: run.skipped when there is no oneDNN or it has no product
-/// for these formats on this processor.
+/// A product on the calling thread, or on so many of the library's own (for comparing with it). Errors: run.skipped
+/// when there is no oneDNN or it has no product for these formats on this processor.
 Result<std::unique_ptr<GemmPlan>> oneDnnPlan(const GemmTask& task, int threads = 1);
 
 } // namespace memscape::host

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double sampleSeconds = 1e-3; // of a pass
 constexpr int fewestRuns = 2, mostRuns = 12;
-constexpr int copies = 4; ///< operations of a step that is timed: few, as in a real one
+constexpr int copies = 4;    ///< operations of a step that is timed: few, as in a real one
 constexpr int arraySets = 2; ///< of arrays that they take in turn
 
 constexpr ProbedLayer layers[] = {{96, 96}, {320, 96}, {96, 320}, {160, 160}, {640, 320}};
@@ -53,7 +53,8 @@ private:
     std::int64_t m_elements = 0;
 };
 
-BatchOperation productOf(HostOperation kind, std::int64_t batch, const ProbedLayer& layer, const Arrays& arrays, int set)
+BatchOperation productOf(HostOperation kind, std::int64_t batch, const ProbedLayer& layer, const Arrays& arrays,
+                         int set)
 {
     using Kind = BatchOperation::Kind;
     const auto [in, out] = layer;
@@ -74,14 +75,10 @@ ProductShape shapeOf(HostOperation kind, std::int64_t batch, const ProbedLayer& 
 {
     const double m = double(batch), in = double(layer.inputs), out = double(layer.outputs);
     switch (kind) {
-    case HostOperation::Forward:
-        return {m, out, in};
-    case HostOperation::InputGradient:
-        return {m, in, out};
-    case HostOperation::WeightGradient:
-        return {out, in, m};
-    default:
-        return {m * out, 1, 1};
+    case HostOperation::Forward: return {m, out, in};
+    case HostOperation::InputGradient: return {m, in, out};
+    case HostOperation::WeightGradient: return {out, in, m};
+    default: return {m * out, 1, 1};
     }
 }
 
@@ -97,7 +94,8 @@ BatchOperations callsOf(const Arrays& arrays)
 
 /// A product reads what all threads have just written, their parts lying in each other's caches: each follows a pass
 /// that writes its operand. `alone` is the step without the products, whose time is taken off.
-BatchOperations stepOf(HostOperation kind, std::int64_t batch, const ProbedLayer& layer, const Arrays& arrays, bool alone)
+BatchOperations stepOf(HostOperation kind, std::int64_t batch, const ProbedLayer& layer, const Arrays& arrays,
+                       bool alone)
 {
     if (kind == HostOperation::Start)
         return {};
@@ -137,7 +135,8 @@ OperationProber::OperationProber(HostSession& session, const ProductKernel& prod
         m_tasks.push_back({HostOperation::Elementwise, 1, {1, elements}});
     for (const ProbedLayer& layer : layers) {
         for (const std::int64_t batch : batches) {
-            for (const auto kind : {HostOperation::Forward, HostOperation::InputGradient, HostOperation::WeightGradient})
+            for (const auto kind :
+                 {HostOperation::Forward, HostOperation::InputGradient, HostOperation::WeightGradient})
                 m_tasks.push_back({kind, batch, layer});
         }
     }
@@ -181,7 +180,8 @@ std::vector<OperationProbe> OperationProber::probes() const
 {
     std::vector<OperationProbe> probes;
     for (const Task& task : m_tasks)
-        probes.push_back({task.kind, shapeOf(task.kind, task.batch, task.layer), std::max(0.0, summarize(task.samples).median)});
+        probes.push_back(
+            {task.kind, shapeOf(task.kind, task.batch, task.layer), std::max(0.0, summarize(task.samples).median)});
     return probes;
 }
 

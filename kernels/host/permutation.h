@@ -41,7 +41,7 @@ public:
     IndexPermutation(std::uint64_t count, std::uint64_t seed)
         : m_count(count)
         , m_bits(count > 1 ? static_cast<int>(std::bit_width(count - 1)) : 1)
-        , m_mask(m_bits >= 64 ? ~std::uint64_t {0} : (std::uint64_t {1} << m_bits) - 1)
+        , m_mask(m_bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << m_bits) - 1)
     {
         for (Round& round : m_rounds) {
             round.key = nextRandom(seed) & m_mask;

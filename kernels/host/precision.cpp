@@ -76,8 +76,8 @@ Result<double> triedRate(HostSession& session, const GemmKernel& kernel, Format 
     MEMSCAPE_TRY(matrices, makeMatrices(session, task));
     double best = std::numeric_limits<double>::infinity();
     for (int i = 0; i < 4; ++i) {
-        const double seconds = session.team().run(
-            [&](int) { plan->run(matrices.a.data(), matrices.b.data(), matrices.c.data()); }, 1);
+        const double seconds =
+            session.team().run([&](int) { plan->run(matrices.a.data(), matrices.b.data(), matrices.c.data()); }, 1);
         if (i > 0) // the first loads code and pages
             best = std::min(best, seconds);
     }
@@ -94,7 +94,7 @@ tl::unexpected<Error> unsupported(Format format)
     return fail("run.skipped",
                 fmt::format("this CPU does not multiply in {}{}", numbers.label,
                             oneDnnName().empty() ? " (INT8 would need oneDNN: libdnnl2 or libdnnl3)"
-                            : hasExactInt8()     ? ""
+                                : hasExactInt8() ? ""
                                                  : " (INT8 would need VNNI: without it sums saturate at 16 bits)"),
                 fmt::format("the nearest is {}; it multiplies {}", nearest, known), "format");
 }
@@ -104,8 +104,7 @@ class GemmMeasurement final : public HostMeasurement
 public:
     explicit GemmMeasurement(HostSession& session)
         : m_session(session)
-    {
-    }
+    { }
 
     Result<void> check() override { return {}; } // in visit(): the format is the point's
     Result<SampleSets> visit(const Parameters& point, int pass) override;
@@ -151,8 +150,7 @@ Result<void> GemmMeasurement::sample(Ready& ready, StoppingRule& rule, int repea
 {
     double seconds = 0;
     for (int i = 0; i < repeats; ++i)
-        seconds += ready.gemm.run(ready.matrices.a.data(), ready.matrices.b.data(),
-                                  ready.matrices.c.data());
+        seconds += ready.gemm.run(ready.matrices.a.data(), ready.matrices.b.data(), ready.matrices.c.data());
     MEMSCAPE_CHECK(m_session.checkStopped());
     rule.add(seconds / repeats);
     return {};
@@ -170,8 +168,7 @@ Result<SampleSets> GemmMeasurement::visit(const Parameters& point, int)
     }
     std::vector<int> repeats;
     for (Ready& ready : all) { // warms up, and says how long one takes
-        const double once =
-            ready.gemm.run(ready.matrices.a.data(), ready.matrices.b.data(), ready.matrices.c.data());
+        const double once = ready.gemm.run(ready.matrices.a.data(), ready.matrices.b.data(), ready.matrices.c.data());
         MEMSCAPE_CHECK(m_session.checkStopped());
         repeats.push_back(std::max(1, int(shortestSample / possibleSeconds(once, 0))));
     }
@@ -197,8 +194,7 @@ Result<Figures> GemmMeasurement::figures(const Parameters& point, const MergedSa
     rate.unit = Unit::FlopPerSecond;
     Figures figures{timeFigure("time", "time", seconds, false), std::move(rate)};
     Figure speedup{"speedup", "speedup", Unit::One,
-                   seconds.median > 0 ? single.median / seconds.median
-                                      : std::numeric_limits<double>::quiet_NaN()};
+                   seconds.median > 0 ? single.median / seconds.median : std::numeric_limits<double>::quiet_NaN()};
     figures.push_back(std::move(speedup));
     figures.push_back({"flops", "operations", Unit::One, flops, {}, {}, {}});
     figures.push_back({"bytes", "bytes", Unit::Byte, bytes, {}, {}, {}});
@@ -276,8 +272,7 @@ Result<std::map<std::string, double>> productRates(HostSession& session)
         options.wallLimit = 1;
         StoppingRule rule(options, session.clock());
         for (bool isWarm = false; !rule.finished(); isWarm = true) {
-            const double seconds =
-                gemm.run(matrices.a.data(), matrices.b.data(), matrices.c.data());
+            const double seconds = gemm.run(matrices.a.data(), matrices.b.data(), matrices.c.data());
             MEMSCAPE_CHECK(session.checkStopped());
             if (isWarm)
                 rule.add(seconds);
@@ -289,8 +284,7 @@ Result<std::map<std::string, double>> productRates(HostSession& session)
     return rates;
 }
 
-Result<MeasuredRun> measurePrecision(HostSession& session, const Experiment& experiment,
-                                     const Parameters& parameters)
+Result<MeasuredRun> measurePrecision(HostSession& session, const Experiment& experiment, const Parameters& parameters)
 {
     if (precisionCase(parameters).trains())
         return measureTraining(session, experiment, parameters);

@@ -28,7 +28,6 @@ Result<std::map<std::string, double>> productRates(HostSession& session);
 std::optional<Figure> storedFigure(Format format, double value);
 
 /// The experiment at its parameters, or over their sweep.
-Result<MeasuredRun> measurePrecision(HostSession& session, const Experiment& experiment,
-                                     const Parameters& parameters);
+Result<MeasuredRun> measurePrecision(HostSession& session, const Experiment& experiment, const Parameters& parameters);
 
 } // namespace memscape::host

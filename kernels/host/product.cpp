@@ -35,8 +35,7 @@ namespace {
 
 // --- v1 ------------------------------------------------------------------------------------------
 
-float elementOf(const float* matrix, std::size_t stride, bool transposed, std::size_t row,
-                std::size_t column)
+float elementOf(const float* matrix, std::size_t stride, bool transposed, std::size_t row, std::size_t column)
 {
     return transposed ? matrix[column * stride + row] : matrix[row * stride + column];
 }
@@ -245,8 +244,7 @@ void blocked(const ProductWork& w, ProductScratch& scratch, const Tile& tile)
                     const bool inPlace = readsInPlace(j);
                     tile({blocks.a + (i - row) * terms, inPlace ? w.b + term * w.bStride + j : stripOf(j),
                           inPlace ? w.bStride : width, terms, w.c + i * w.cStride + j, w.cStride,
-                          std::min<std::size_t>(size, rowEnd - i), std::min(width, columnEnd - j),
-                          w.adds || term > 0},
+                          std::min<std::size_t>(size, rowEnd - i), std::min(width, columnEnd - j), w.adds || term > 0},
                          size);
                 };
                 for (std::size_t j = column; j < columnEnd; j += width)
@@ -303,14 +301,12 @@ void compareProduct(Check& check, const ProductKernel& kernel, ProductWork w)
     w.aStride = (w.aTransposed ? w.rows : w.inner) + 3;
     w.bStride = (w.bTransposed ? w.inner : w.columns) + 5;
     w.cStride = w.columns + 2;
-    std::vector<float> a(w.aStride * std::max(w.rows, w.inner)),
-        b(w.bStride * std::max(w.inner, w.columns));
+    std::vector<float> a(w.aStride * std::max(w.rows, w.inner)), b(w.bStride * std::max(w.inner, w.columns));
     for (std::size_t i = 0; i < a.size(); ++i)
         a[i] = sample(i);
     for (std::size_t i = 0; i < b.size(); ++i)
         b[i] = sample(3 * i + 1);
-    std::vector<float> before(w.rows * w.cStride,
-                              w.adds ? 0.5F : std::numeric_limits<float>::quiet_NaN());
+    std::vector<float> before(w.rows * w.cStride, w.adds ? 0.5F : std::numeric_limits<float>::quiet_NaN());
     for (std::size_t i = w.columns; i < before.size(); i += w.cStride)
         before[i] = before[i + 1] = overflowGuard;
     std::vector<float> c = before, again = before;

@@ -8,8 +8,7 @@
 namespace memscape::host {
 
 /// Measures one experiment of the host at its parameters.
-using MeasureExperiment =
-    std::function<Result<MeasuredRun>(HostSession&, const Experiment&, const Parameters&)>;
+using MeasureExperiment = std::function<Result<MeasuredRun>(HostSession&, const Experiment&, const Parameters&)>;
 
 /// Errors: those of runRoofline().
 Result<MeasuredRun> measureRoofline(HostSession& session, const MeasureExperiment& measure);

@@ -3,13 +3,13 @@
 #include "kernels/host/attention_device.h"
 #include "kernels/host/batch_device.h"
 #include "kernels/host/chase.h"
-#include "kernels/host/gelu.h"
 #include "kernels/host/convert.h"
-#include "kernels/host/layout_kernels.h"
+#include "kernels/host/gelu.h"
 #include "kernels/host/host_backend.h"
+#include "kernels/host/layout_kernels.h"
 #include "kernels/host/mlp_device.h"
-#include "kernels/host/stride_kernels.h"
 #include "kernels/host/streams.h"
+#include "kernels/host/stride_kernels.h"
 #include "kernels/measure/attention_reference.h"
 #include "kernels/measure/batch_trainer.h"
 #include "kernels/measure/mlp_reference.h"
@@ -31,9 +31,8 @@ SelftestLine lineOf(const std::string& kernel, const Check& check)
 SelftestLine chaseLine(std::size_t nodes, std::size_t windowBytes)
 {
     std::vector<ChaseNode> memory(nodes);
-    const std::span<std::byte> bytes(reinterpret_cast<std::byte*>(memory.data()),
-                                     nodes * sizeof(ChaseNode));
-    const ChaseOptions options {windowBytes, 3};
+    const std::span<std::byte> bytes(reinterpret_cast<std::byte*>(memory.data()), nodes * sizeof(ChaseNode));
+    const ChaseOptions options{windowBytes, 3};
     const ChaseNode* const start = buildChase(bytes, options, [] { return false; });
     Check check;
     const std::string wrong = checkChase(bytes, options);
@@ -73,7 +72,8 @@ void addAttention(std::vector<SelftestLine>& lines, RunSink& sink)
     const Device described;
     HostSession session(described, sink);
     for (const DType dtype : {DType::Float16, DType::BFloat16})
-        lines.push_back(lineOf(fmt::format("rows of {}", dtypeText(dtype)), checkConversions(dtype == DType::Float16 ? Format::Fp16 : Format::Bf16)));
+        lines.push_back(lineOf(fmt::format("rows of {}", dtypeText(dtype)),
+                               checkConversions(dtype == DType::Float16 ? Format::Fp16 : Format::Bf16)));
     const auto makeDevice = [&](const AttentionTask& task) {
         return makeAttentionDevice(session, task, bestProduct());
     };
@@ -82,13 +82,11 @@ void addAttention(std::vector<SelftestLine>& lines, RunSink& sink)
             for (const DType dtype : version.dtypes) {
                 if (sink.cancelled())
                     return;
-                const std::string name = fmt::format("attention {} v{} {}", attentionKindText(kind),
-                                                     version.number, dtypeText(dtype));
+                const std::string name =
+                    fmt::format("attention {} v{} {}", attentionKindText(kind), version.number, dtypeText(dtype));
                 sink.progress(int(lines.size()), int(lines.size() + 1), name);
-                const auto check =
-                    checkAttentionDevice(makeDevice, version, dtype, session.team().size());
-                lines.push_back(check ? lineOf(name, *check)
-                                      : SelftestLine{name, false, false, check.error().text()});
+                const auto check = checkAttentionDevice(makeDevice, version, dtype, session.team().size());
+                lines.push_back(check ? lineOf(name, *check) : SelftestLine{name, false, false, check.error().text()});
             }
         }
     }
@@ -108,8 +106,8 @@ std::vector<SelftestLine> selftestHost(RunSink& sink)
         lines.push_back(chaseLine(nodes, 0));
         lines.push_back(chaseLine(nodes, 65536));
     }
-    for (const StreamOperation operation : {StreamOperation::Read, StreamOperation::Write,
-                                            StreamOperation::Copy, StreamOperation::Triad}) {
+    for (const StreamOperation operation :
+         {StreamOperation::Read, StreamOperation::Write, StreamOperation::Copy, StreamOperation::Triad}) {
         for (const StreamKernel& kernel : streamKernels(operation))
             lines.push_back(lineOf(kernel.name(), checkStream(kernel)));
     }

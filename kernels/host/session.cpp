@@ -18,7 +18,7 @@ namespace memscape::host {
 
 namespace {
 
-constexpr std::size_t flushBlock = std::size_t {4} << 20;
+constexpr std::size_t flushBlock = std::size_t{4} << 20;
 constexpr double unknownCache = 32 << 20; // when sysfs says nothing
 
 } // namespace
@@ -121,15 +121,12 @@ Result<void> HostSession::flush()
     m_team.run([&](int thread) {
         const Part part = partOf(m_flushed.bytes(), thread, m_team.size(), flushBlock);
         for (std::size_t at = part.begin; at < part.end && !m_team.stopping(); at += flushBlock)
-            read.run({m_flushed.data() + at, nullptr, nullptr,
-                      std::min(flushBlock, part.end - at)},
-                     1);
+            read.run({m_flushed.data() + at, nullptr, nullptr, std::min(flushBlock, part.end - at)}, 1);
     });
     return checkStopped();
 }
 
-void HostSession::noteOnce(const std::string& level, const std::string& code,
-                           const std::string& text)
+void HostSession::noteOnce(const std::string& level, const std::string& code, const std::string& text)
 {
     if (m_noted.insert(code).second)
         m_sink.note(level, code, text);
@@ -143,7 +140,7 @@ double possibleSeconds(double seconds, double bytes)
 HostFacts hostFacts()
 {
     HostFacts facts;
-    utsname name {};
+    utsname name{};
     if (uname(&name) == 0)
         facts.kernel = fmt::format("{} {} {}", name.sysname, name.release, name.machine);
     std::ifstream cpuinfo("/proc/cpuinfo");

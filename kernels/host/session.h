@@ -25,7 +25,7 @@
 namespace memscape::host {
 
 inline constexpr double shortestSample = 200e-6; ///< s; shorter work is repeated within a sample
-inline constexpr std::size_t cacheLine = 64;      ///< B
+inline constexpr std::size_t cacheLine = 64;     ///< B
 
 /// Seconds after which a page's own sweep is content with the passes that its points have: every
 /// point has had one by then, or gets one.
@@ -60,7 +60,8 @@ public:
     /// Seconds that a measurement should take, and the points among which it divides them. Unlimited until told.
     void setBudget(double seconds, std::size_t points = 1);
     double budget() const { return m_budget; }
-    /// When to stop one of the `loops` that sample a point in a pass: at the latest when its share of the budget is spent.
+    /// When to stop one of the `loops` that sample a point in a pass: at the latest when its share of the budget is
+    /// spent.
     StoppingOptions passOptions(int loops = 1) const;
 
     /// 1 to the size of the team; 0 means all of it.

@@ -52,8 +52,7 @@ template <typename Wide> MEMSCAPE_INLINE void softmax(float* s, std::size_t coun
         s[i] *= share;
 }
 
-template <typename Wide>
-MEMSCAPE_INLINE void slope(const float* p, float* dp, std::size_t count, float scale)
+template <typename Wide> MEMSCAPE_INLINE void slope(const float* p, float* dp, std::size_t count, float scale)
 {
     using Floats = typename Wide::Floats;
     constexpr std::size_t lanes = tileLanes<Wide>;
@@ -73,18 +72,16 @@ __attribute__((target("avx2,fma"))) void softmax32(float* s, std::size_t count, 
 {
     softmax<Wide32>(s, count, scale);
 }
-__attribute__((target("avx512f,avx512vl,avx512bw"))) void softmax64(float* s, std::size_t count,
-                                                                    float scale)
+__attribute__((target("avx512f,avx512vl,avx512bw"))) void softmax64(float* s, std::size_t count, float scale)
 {
     softmax<Wide64>(s, count, scale);
 }
-__attribute__((target("avx2,fma"))) void slope32(const float* p, float* dp, std::size_t count,
-                                                 float scale)
+__attribute__((target("avx2,fma"))) void slope32(const float* p, float* dp, std::size_t count, float scale)
 {
     slope<Wide32>(p, dp, count, scale);
 }
-__attribute__((target("avx512f,avx512vl,avx512bw"))) void slope64(const float* p, float* dp,
-                                                                  std::size_t count, float scale)
+__attribute__((target("avx512f,avx512vl,avx512bw"))) void slope64(const float* p, float* dp, std::size_t count,
+                                                                  float scale)
 {
     slope<Wide64>(p, dp, count, scale);
 }

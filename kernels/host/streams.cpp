@@ -95,8 +95,8 @@ std::uint64_t triad_v1(const StreamSlice& s, std::size_t repeats)
 {
     for (; repeats > 0; --repeats) {
         for (std::size_t i = 0; i < s.bytes; i += 8) {
-            *reinterpret_cast<Double*>(s.a + i) = *reinterpret_cast<const Double*>(s.b + i)
-                + 3.0 * *reinterpret_cast<const Double*>(s.c + i);
+            *reinterpret_cast<Double*>(s.a + i) =
+                *reinterpret_cast<const Double*>(s.b + i) + 3.0 * *reinterpret_cast<const Double*>(s.c + i);
             memoryBarrier();
         }
     }
@@ -104,8 +104,7 @@ std::uint64_t triad_v1(const StreamSlice& s, std::size_t repeats)
 }
 
 /// v2 and v3 of read: `InFlight` vectors a turn.
-template<typename W, int InFlight>
-MEMSCAPE_INLINE std::uint64_t readWide(const StreamSlice& s, std::size_t repeats)
+template <typename W, int InFlight> MEMSCAPE_INLINE std::uint64_t readWide(const StreamSlice& s, std::size_t repeats)
 {
     using V = typename W::Words;
     constexpr std::size_t step = sizeof(V) * InFlight;
@@ -133,26 +132,26 @@ MEMSCAPE_INLINE std::uint64_t readWide(const StreamSlice& s, std::size_t repeats
 #if defined(__clang__)
 #define MEMSCAPE_STORE_PAST(to, value) __builtin_nontemporal_store(value, to)
 #elif MEMSCAPE_X86
-#define MEMSCAPE_STORE_PAST(to, value)                                                             \
-    if constexpr (sizeof(value) == 16)                                                             \
-        asm volatile("movntdq %1, %0" : "=m"(*(to)) : "x"(value));                                 \
-    else if constexpr (sizeof(value) == 32)                                                        \
-        asm volatile("vmovntdq %1, %0" : "=m"(*(to)) : "x"(value));                                \
-    else                                                                                           \
+#define MEMSCAPE_STORE_PAST(to, value)                                                                                 \
+    if constexpr (sizeof(value) == 16)                                                                                 \
+        asm volatile("movntdq %1, %0" : "=m"(*(to)) : "x"(value));                                                     \
+    else if constexpr (sizeof(value) == 32)                                                                            \
+        asm volatile("vmovntdq %1, %0" : "=m"(*(to)) : "x"(value));                                                    \
+    else                                                                                                               \
         asm volatile("vmovntdq %1, %0" : "=m"(*(to)) : "v"(value))
 #else
 #define MEMSCAPE_STORE_PAST(to, value) *(to) = (value)
 #endif
 
 /// v2 to v4 of the operations that store. Slices start on a line where `Past` is set.
-template<typename W, int InFlight, StreamOperation operation, bool Past>
+template <typename W, int InFlight, StreamOperation operation, bool Past>
 MEMSCAPE_INLINE std::uint64_t storeWide(const StreamSlice& s, std::size_t repeats)
 {
     using V = typename W::Words;
     using D = typename W::Doubles;
     constexpr std::size_t step = sizeof(V) * InFlight;
     const std::size_t whole = s.bytes / step * step;
-    const V fill = V {} + streamFill;
+    const V fill = V{} + streamFill;
     for (; repeats > 0; --repeats) {
         for (std::size_t i = 0; i < whole; i += step) {
 #pragma GCC unroll 4
@@ -160,8 +159,7 @@ MEMSCAPE_INLINE std::uint64_t storeWide(const StreamSlice& s, std::size_t repeat
                 const std::size_t at = i + k * sizeof(V);
                 if constexpr (operation == StreamOperation::Triad) {
                     D* const to = reinterpret_cast<D*>(s.a + at);
-                    const D sum = *reinterpret_cast<const D*>(s.b + at)
-                        + 3.0 * *reinterpret_cast<const D*>(s.c + at);
+                    const D sum = *reinterpret_cast<const D*>(s.b + at) + 3.0 * *reinterpret_cast<const D*>(s.c + at);
                     if constexpr (Past) {
                         MEMSCAPE_STORE_PAST(to, sum);
                     } else {
@@ -200,7 +198,7 @@ MEMSCAPE_INLINE std::uint64_t storeWide(const StreamSlice& s, std::size_t repeat
     return 0;
 }
 
-template<typename W, int InFlight, StreamOperation operation, bool Past>
+template <typename W, int InFlight, StreamOperation operation, bool Past>
 MEMSCAPE_INLINE std::uint64_t streamWide(const StreamSlice& s, std::size_t repeats)
 {
     if constexpr (operation == StreamOperation::Read)
@@ -211,28 +209,27 @@ MEMSCAPE_INLINE std::uint64_t streamWide(const StreamSlice& s, std::size_t repea
 
 // --- Launchers: one instance per vector width, each compiled for its instruction set --------------
 
-template<int InFlight, StreamOperation operation, bool Past>
+template <int InFlight, StreamOperation operation, bool Past>
 std::uint64_t stream16(const StreamSlice& s, std::size_t repeats)
 {
     return streamWide<Wide16, InFlight, operation, Past>(s, repeats);
 }
 
 #if MEMSCAPE_X86
-template<int InFlight, StreamOperation operation, bool Past>
+template <int InFlight, StreamOperation operation, bool Past>
 MEMSCAPE_AVX2 std::uint64_t stream32(const StreamSlice& s, std::size_t repeats)
 {
     return streamWide<Wide32, InFlight, operation, Past>(s, repeats);
 }
 
-template<int InFlight, StreamOperation operation, bool Past>
+template <int InFlight, StreamOperation operation, bool Past>
 MEMSCAPE_AVX512 std::uint64_t stream64(const StreamSlice& s, std::size_t repeats)
 {
     return streamWide<Wide64, InFlight, operation, Past>(s, repeats);
 }
 #endif
 
-template<int InFlight, StreamOperation operation, bool Past>
-StreamFunction functionFor(Isa isa)
+template <int InFlight, StreamOperation operation, bool Past> StreamFunction functionFor(Isa isa)
 {
 #if MEMSCAPE_X86
     if (isa == Isa::Bytes64)
@@ -243,10 +240,9 @@ StreamFunction functionFor(Isa isa)
     return isa == Isa::Bytes16 ? stream16<InFlight, operation, Past> : nullptr;
 }
 
-template<StreamOperation operation>
-std::vector<StreamKernel> kernelsOf(StreamFunction naive)
+template <StreamOperation operation> std::vector<StreamKernel> kernelsOf(StreamFunction naive)
 {
-    std::vector<StreamKernel> kernels {{operation, 1, Isa::Scalar, naive}};
+    std::vector<StreamKernel> kernels{{operation, 1, Isa::Scalar, naive}};
     for (const Isa isa : {Isa::Bytes16, Isa::Bytes32, Isa::Bytes64}) {
         if (!hasIsa(isa))
             continue;
@@ -326,9 +322,9 @@ Check checkStream(const StreamKernel& kernel)
             }
         }
         const bool reads = kernel.operation == StreamOperation::Read;
-        const StreamSlice slice {reinterpret_cast<std::byte*>(arrays[reads ? 1 : 0]),
-                                 reinterpret_cast<const std::byte*>(arrays[1]),
-                                 reinterpret_cast<const std::byte*>(arrays[2]), words * 8};
+        const StreamSlice slice{reinterpret_cast<std::byte*>(arrays[reads ? 1 : 0]),
+                                reinterpret_cast<const std::byte*>(arrays[1]),
+                                reinterpret_cast<const std::byte*>(arrays[2]), words * 8};
         const std::uint64_t sum = kernel.run(slice, 1);
         if (reads) {
             const std::vector<std::uint64_t> copy(arrays[1], arrays[1] + words);
@@ -336,13 +332,10 @@ Check checkStream(const StreamKernel& kernel)
             continue;
         }
         for (std::size_t i = 0; i < words; ++i)
-            check.require(i,
-                          arrays[0][i]
-                              == referenceWord(kernel.operation, arrays[1][i], arrays[2][i]),
+            check.require(i, arrays[0][i] == referenceWord(kernel.operation, arrays[1][i], arrays[2][i]),
                           "wrong word stored");
         for (std::size_t i = 0; i < guard; ++i)
-            check.require(i, arrays[0][-1 - static_cast<std::ptrdiff_t>(i)] == poison
-                              && arrays[0][words + i] == poison,
+            check.require(i, arrays[0][-1 - static_cast<std::ptrdiff_t>(i)] == poison && arrays[0][words + i] == poison,
                           "stored outside the array");
     }
     return check;

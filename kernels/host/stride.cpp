@@ -32,8 +32,7 @@ class StrideMeasurement final : public HostMeasurement
 public:
     explicit StrideMeasurement(HostSession& session)
         : m_session(session)
-    {
-    }
+    { }
 
     Result<void> check() override { return {}; } // in visit(): the kernel depends on the point
 
@@ -42,15 +41,15 @@ public:
         MEMSCAPE_TRY(walk, strideCase(point));
         MEMSCAPE_CHECK(checkOnce(kernelFor(walk)));
         MEMSCAPE_TRY(seconds, measureStride(m_session, m_arrays, walk, m_session.passOptions()));
-        m_peak[walk.arrayBytes * static_cast<std::uint64_t>(walk.arrays())]
-            = static_cast<double>(m_session.memory().highWater());
+        m_peak[walk.arrayBytes * static_cast<std::uint64_t>(walk.arrays())] =
+            static_cast<double>(m_session.memory().highWater());
         m_threads = m_session.threadsFor(walk.threadsOn(m_session.device()));
         m_hugeShare = m_arrays.hugeShare();
         if (m_hugeShare < 0.9)
             m_session.noteOnce("info", "pages.small",
                                "the arrays lie on 4 KiB pages: the system granted no huge pages "
                                "(/sys/kernel/mm/transparent_hugepage/enabled)");
-        return SampleSets {{"time", std::move(seconds)}};
+        return SampleSets{{"time", std::move(seconds)}};
     }
 
     Result<Figures> figures(const Parameters& point, const MergedSamples& samples) override
@@ -63,15 +62,15 @@ public:
 
         Figure moved = rateFigure("moved_bandwidth", "moved bandwidth",
                                   footprint.lines * line * crossings(walk.operation), seconds);
-        moved.why = Why {"moved bandwidth = lines × line size × crossings / measured time",
-                         {},
-                         {},
-                         "lines counted by the access model; the time is measured",
-                         {"hardware counters are not read", "lines that prefetchers brought in vain"}};
+        moved.why = Why{"moved bandwidth = lines × line size × crossings / measured time",
+                        {},
+                        {},
+                        "lines counted by the access model; the time is measured",
+                        {"hardware counters are not read", "lines that prefetchers brought in vain"}};
         figures.push_back(rateFigure("useful_bandwidth", "useful bandwidth", walk.usefulBytes(), seconds));
         figures.push_back(std::move(moved));
         figures.push_back(timeFigure("time", "time", seconds, false));
-        Figure peak {"peak_memory", "peak memory", Unit::Byte};
+        Figure peak{"peak_memory", "peak memory", Unit::Byte};
         peak.value = m_peak[walk.arrayBytes * static_cast<std::uint64_t>(walk.arrays())];
         figures.push_back(std::move(peak));
         return figures;

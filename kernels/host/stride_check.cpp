@@ -30,14 +30,12 @@ std::uint64_t referenceRead(const StrideWork& work, std::size_t elementBytes, bo
 }
 
 /// What the target must hold afterwards.
-void referenceStore(const StrideWork& work, Operation operation, std::size_t elementBytes,
-                    bool random)
+void referenceStore(const StrideWork& work, Operation operation, std::size_t elementBytes, bool random)
 {
     for (std::size_t i = 0; i < work.count; ++i) {
         const std::size_t at = elementOf(work, i, random) * elementBytes;
         for (std::size_t b = 0; b < elementBytes; ++b)
-            work.target[at + b]
-                = operation == Operation::Copy ? work.source[at + b] : std::byte {strideFill};
+            work.target[at + b] = operation == Operation::Copy ? work.source[at + b] : std::byte{strideFill};
     }
 }
 
@@ -67,20 +65,18 @@ void checkCase(const StrideKernel& kernel, const StrideCheckCase& one, Check& ch
     constexpr std::size_t guard = 128;
     const auto element = static_cast<std::size_t>(kernel.elementBytes);
     const bool random = kernel.walk == StrideWalk::Random;
-    const std::size_t span = std::max(one.count * std::max<std::size_t>(one.stride, 1), one.count)
-        * element;
+    const std::size_t span = std::max(one.count * std::max<std::size_t>(one.stride, 1), one.count) * element;
     std::uint64_t seed = 11 + one.count;
     std::vector<std::byte> source(span + one.offset + 2 * guard);
     for (std::byte& byte : source)
         byte = static_cast<std::byte>(nextRandom(seed));
-    std::vector<std::byte> found(source.size(), std::byte {0xee}), expected = found;
+    std::vector<std::byte> found(source.size(), std::byte{0xee}), expected = found;
 
-    StrideWork work {source.data() + guard + one.offset, found.data() + guard + one.offset, one.stride,
-                     one.count, one.count, seed};
+    StrideWork work{
+        source.data() + guard + one.offset, found.data() + guard + one.offset, one.stride, one.count, one.count, seed};
     const std::uint64_t sum = kernel.run(work);
-    const std::string what
-        = fmt::format("wrong with {} elements, stride {}, offset {}", one.count, one.stride,
-                      one.offset);
+    const std::string what =
+        fmt::format("wrong with {} elements, stride {}, offset {}", one.count, one.stride, one.offset);
     if (kernel.operation == Operation::Read) {
         check.require(one.count, sum == referenceRead(work, element, random), what);
         return;

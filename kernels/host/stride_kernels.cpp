@@ -36,41 +36,33 @@ namespace {
 
 // An element as the integer of its size; 16 bytes as a vector of two words. Elements may lie anywhere:
 // pointers to these types are spelled out, because `auto*` would forget the alignment.
-template<int bytes>
-struct Element;
-template<>
-struct Element<1>
+template <int bytes> struct Element;
+template <> struct Element<1>
 {
     using Type = std::uint8_t __attribute__((may_alias));
 };
-template<>
-struct Element<2>
+template <> struct Element<2>
 {
     using Type = std::uint16_t __attribute__((aligned(1), may_alias));
 };
-template<>
-struct Element<4>
+template <> struct Element<4>
 {
     using Type = std::uint32_t __attribute__((aligned(1), may_alias));
 };
-template<>
-struct Element<8>
+template <> struct Element<8>
 {
     using Type = std::uint64_t __attribute__((aligned(1), may_alias));
 };
-template<>
-struct Element<16>
+template <> struct Element<16>
 {
     using Type = Wide16::Words;
 };
 
 /// What reads fold into: a register as wide as the element, at least a word.
-template<int bytes>
-using Sum = std::conditional_t<bytes == 16, std::uint64_t __attribute__((vector_size(16))),
-                               std::uint64_t>;
+template <int bytes>
+using Sum = std::conditional_t<bytes == 16, std::uint64_t __attribute__((vector_size(16))), std::uint64_t>;
 
-template<int bytes>
-MEMSCAPE_INLINE void keepSum(Sum<bytes>& sum)
+template <int bytes> MEMSCAPE_INLINE void keepSum(Sum<bytes>& sum)
 {
     // No instruction: it only keeps the compiler from making vectors of the scalar loops.
 #if MEMSCAPE_X86
@@ -86,8 +78,7 @@ MEMSCAPE_INLINE void keepSum(Sum<bytes>& sum)
 #endif
 }
 
-template<int bytes>
-MEMSCAPE_INLINE std::uint64_t folded(const Sum<bytes>& sum)
+template <int bytes> MEMSCAPE_INLINE std::uint64_t folded(const Sum<bytes>& sum)
 {
     if constexpr (bytes == 16)
         return sum[0] ^ sum[1];
@@ -95,15 +86,13 @@ MEMSCAPE_INLINE std::uint64_t folded(const Sum<bytes>& sum)
         return sum;
 }
 
-template<int bytes>
-MEMSCAPE_INLINE std::size_t offsetOf(const StrideWork& work, std::size_t i, bool random)
+template <int bytes> MEMSCAPE_INLINE std::size_t offsetOf(const StrideWork& work, std::size_t i, bool random)
 {
     return (random ? randomElement(work.first + i, work.elements) : i * work.stride) * bytes;
 }
 
 /// Versions 1 (group = 1) and 2 (group = 8) of reading, strided or random.
-template<int bytes, int group, bool random>
-std::uint64_t readElements(const StrideWork& work)
+template <int bytes, int group, bool random> std::uint64_t readElements(const StrideWork& work)
 {
     using T = typename Element<bytes>::Type;
     Sum<bytes> sums[group] = {};
@@ -111,8 +100,7 @@ std::uint64_t readElements(const StrideWork& work)
     for (std::size_t i = 0; i < whole; i += group) {
 #pragma GCC unroll 8
         for (int k = 0; k < group; ++k) {
-            sums[k] ^= *reinterpret_cast<const T*>(work.source
-                                                   + offsetOf<bytes>(work, i + k, random));
+            sums[k] ^= *reinterpret_cast<const T*>(work.source + offsetOf<bytes>(work, i + k, random));
             keepSum<bytes>(sums[k]);
         }
     }
@@ -126,8 +114,7 @@ std::uint64_t readElements(const StrideWork& work)
 }
 
 /// The same for writing and copying.
-template<int bytes, int group, bool random, bool copy>
-std::uint64_t storeElements(const StrideWork& work)
+template <int bytes, int group, bool random, bool copy> std::uint64_t storeElements(const StrideWork& work)
 {
     using T = typename Element<bytes>::Type;
     T fill;
@@ -155,8 +142,7 @@ std::uint64_t storeElements(const StrideWork& work)
 }
 
 /// Version 3 of the contiguous walk: bytes are bytes, whatever the element.
-template<int bytes, typename W>
-MEMSCAPE_INLINE std::uint64_t readNeighbours(const StrideWork& work)
+template <int bytes, typename W> MEMSCAPE_INLINE std::uint64_t readNeighbours(const StrideWork& work)
 {
     using V = typename W::Words;
     using T = typename Element<bytes>::Type;
@@ -175,7 +161,7 @@ MEMSCAPE_INLINE std::uint64_t readNeighbours(const StrideWork& work)
         sum ^= all[lane];
     // An exclusive or of words holds that of every narrower element in its parts.
     for (int width = 32; width >= 8 * bytes; width /= 2)
-        sum = (sum ^ (sum >> width)) & ((std::uint64_t {1} << width) - 1);
+        sum = (sum ^ (sum >> width)) & ((std::uint64_t{1} << width) - 1);
     Sum<bytes> rest = {};
     for (std::size_t i = whole; i < length; i += bytes)
         rest ^= *reinterpret_cast<const T*>(work.source + i);
@@ -183,8 +169,7 @@ MEMSCAPE_INLINE std::uint64_t readNeighbours(const StrideWork& work)
     return sum ^ folded<bytes>(rest);
 }
 
-template<int bytes, typename W, bool copy>
-MEMSCAPE_INLINE std::uint64_t storeNeighbours(const StrideWork& work)
+template <int bytes, typename W, bool copy> MEMSCAPE_INLINE std::uint64_t storeNeighbours(const StrideWork& work)
 {
     using V = typename W::Words;
     constexpr std::size_t step = 4 * sizeof(V);
@@ -214,8 +199,7 @@ MEMSCAPE_INLINE std::uint64_t storeNeighbours(const StrideWork& work)
 
 // --- Launchers ------------------------------------------------------------------------------------
 
-template<int bytes, typename W, Operation operation>
-MEMSCAPE_INLINE std::uint64_t neighbours(const StrideWork& work)
+template <int bytes, typename W, Operation operation> MEMSCAPE_INLINE std::uint64_t neighbours(const StrideWork& work)
 {
     if constexpr (operation == Operation::Read)
         return readNeighbours<bytes, W>(work);
@@ -223,28 +207,24 @@ MEMSCAPE_INLINE std::uint64_t neighbours(const StrideWork& work)
         return storeNeighbours<bytes, W, operation == Operation::Copy>(work);
 }
 
-template<int bytes, Operation operation>
-std::uint64_t neighbours16(const StrideWork& work)
+template <int bytes, Operation operation> std::uint64_t neighbours16(const StrideWork& work)
 {
     return neighbours<bytes, Wide16, operation>(work);
 }
 
 #if MEMSCAPE_X86
-template<int bytes, Operation operation>
-MEMSCAPE_AVX2 std::uint64_t neighbours32(const StrideWork& work)
+template <int bytes, Operation operation> MEMSCAPE_AVX2 std::uint64_t neighbours32(const StrideWork& work)
 {
     return neighbours<bytes, Wide32, operation>(work);
 }
 
-template<int bytes, Operation operation>
-MEMSCAPE_AVX512 std::uint64_t neighbours64(const StrideWork& work)
+template <int bytes, Operation operation> MEMSCAPE_AVX512 std::uint64_t neighbours64(const StrideWork& work)
 {
     return neighbours<bytes, Wide64, operation>(work);
 }
 #endif
 
-template<int bytes, int group, bool random, Operation operation>
-std::uint64_t elements(const StrideWork& work)
+template <int bytes, int group, bool random, Operation operation> std::uint64_t elements(const StrideWork& work)
 {
     if constexpr (operation == Operation::Read)
         return readElements<bytes, group, random>(work);
@@ -252,15 +232,13 @@ std::uint64_t elements(const StrideWork& work)
         return storeElements<bytes, group, random, operation == Operation::Copy>(work);
 }
 
-template<int bytes, Operation operation>
-std::vector<StrideKernel> kernelsOf(StrideWalk walk)
+template <int bytes, Operation operation> std::vector<StrideKernel> kernelsOf(StrideWalk walk)
 {
     if (walk == StrideWalk::Random)
         return {{walk, operation, bytes, 1, Isa::Scalar, elements<bytes, 1, true, operation>},
                 {walk, operation, bytes, 2, Isa::Scalar, elements<bytes, 8, true, operation>}};
-    std::vector<StrideKernel> kernels {
-        {walk, operation, bytes, 1, Isa::Scalar, elements<bytes, 1, false, operation>},
-        {walk, operation, bytes, 2, Isa::Scalar, elements<bytes, 8, false, operation>}};
+    std::vector<StrideKernel> kernels{{walk, operation, bytes, 1, Isa::Scalar, elements<bytes, 1, false, operation>},
+                                      {walk, operation, bytes, 2, Isa::Scalar, elements<bytes, 8, false, operation>}};
     if (walk == StrideWalk::Strided)
         return kernels;
     kernels.push_back({walk, operation, bytes, 3, Isa::Bytes16, neighbours16<bytes, operation>});
@@ -273,8 +251,7 @@ std::vector<StrideKernel> kernelsOf(StrideWalk walk)
     return kernels;
 }
 
-template<Operation operation>
-std::vector<StrideKernel> kernelsOf(StrideWalk walk, int elementBytes)
+template <Operation operation> std::vector<StrideKernel> kernelsOf(StrideWalk walk, int elementBytes)
 {
     switch (elementBytes) {
     case 1: return kernelsOf<1, operation>(walk);
@@ -306,8 +283,8 @@ StrideKernel bestStride(StrideWalk walk, Operation operation, int elementBytes)
 std::string StrideKernel::name() const
 {
     static constexpr const char* walks[] = {"strided", "random", "contiguous"};
-    return fmt::format("stride {} {} {} B v{} {}", walks[static_cast<int>(walk)],
-                       operationText(operation), elementBytes, version, isaText(isa));
+    return fmt::format("stride {} {} {} B v{} {}", walks[static_cast<int>(walk)], operationText(operation),
+                       elementBytes, version, isaText(isa));
 }
 
 } // namespace memscape::host

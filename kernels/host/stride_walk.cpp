@@ -16,11 +16,11 @@ namespace memscape::host {
 namespace {
 
 constexpr double warmSample = 1e-3;
-constexpr std::size_t pageGrain = std::size_t {2} << 20;
+constexpr std::size_t pageGrain = std::size_t{2} << 20;
 /// A cold sample touches at least so many elements, where the stride leaves room for it.
-constexpr std::size_t coldAccesses = std::size_t {1} << 16;
+constexpr std::size_t coldAccesses = std::size_t{1} << 16;
 /// Threads look whether to stop after so many accesses: at most a few tenths of a second.
-constexpr std::size_t elementsOfPart = std::size_t {1} << 20;
+constexpr std::size_t elementsOfPart = std::size_t{1} << 20;
 
 std::size_t asSize(std::uint64_t value)
 {
@@ -104,8 +104,8 @@ struct StrideRunner
 /// Whether what one pass leaves in the caches could serve the next one.
 bool needsFlush(const HostSession& session, const StrideCase& walk)
 {
-    const double touched = std::min(static_cast<double>(walk.arrayBytes),
-                                    static_cast<double>(walk.accesses) * cacheLine);
+    const double touched =
+        std::min(static_cast<double>(walk.arrayBytes), static_cast<double>(walk.accesses) * cacheLine);
     return touched * walk.arrays() < 4 * session.largestCache();
 }
 
@@ -127,8 +127,7 @@ Result<void> StrideArrays::prepare(HostSession& session, std::size_t bytes, int 
         session.team().run(
             [&](int thread) {
                 const Part part = partOf(bytes, thread, threads, pageGrain);
-                for (std::size_t at = part.begin; at < part.end && !session.team().stopping();
-                     at += pageGrain)
+                for (std::size_t at = part.begin; at < part.end && !session.team().stopping(); at += pageGrain)
                     std::memset(m_buffers[i].data() + at, i + 1, std::min(pageGrain, part.end - at));
             },
             threads);
@@ -144,21 +143,19 @@ StrideKernel kernelFor(const StrideCase& walk)
     if (walk.pattern == Pattern::Random)
         return bestStride(StrideWalk::Random, walk.operation, element);
     const bool neighbours = walk.pitchBytes == walk.elementBytes;
-    return bestStride(neighbours ? StrideWalk::Contiguous : StrideWalk::Strided, walk.operation,
-                      element);
+    return bestStride(neighbours ? StrideWalk::Contiguous : StrideWalk::Strided, walk.operation, element);
 }
 
-Result<std::vector<double>> measureStride(HostSession& session, StrideArrays& arrays,
-                                          const StrideCase& walk, const StoppingOptions& options)
+Result<std::vector<double>> measureStride(HostSession& session, StrideArrays& arrays, const StrideCase& walk,
+                                          const StoppingOptions& options)
 {
-    const StrideRunner runner {session, arrays, walk};
+    const StrideRunner runner{session, arrays, walk};
     MEMSCAPE_CHECK(arrays.prepare(session, asSize(walk.arrayBytes), walk.arrays(), runner.threads));
     session.memory().resetHighWater();
 
     const double once = possibleSeconds(runner.passes(1, false), walk.usefulBytes() / runner.threads);
-    const std::size_t repeats = walk.cold
-        ? coldRepeats(walk)
-        : std::max<std::size_t>(1, static_cast<std::size_t>(warmSample / once));
+    const std::size_t repeats =
+        walk.cold ? coldRepeats(walk) : std::max<std::size_t>(1, static_cast<std::size_t>(warmSample / once));
     const bool flush = walk.cold && needsFlush(session, walk);
     StoppingRule rule(options, session.clock());
     while (!rule.finished()) {

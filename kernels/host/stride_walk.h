@@ -33,10 +33,10 @@ private:
 /// best strided or random one.
 StrideKernel kernelFor(const StrideCase& walk);
 
-/// Seconds of one pass, as many samples as `options` ask for, on walk.threadsOn(device) cores. Cold: the caches are flushed before every sample;
-/// a pass of few accesses is then repeated from other starts (see .cpp). Warm: passes follow each
-/// other. Errors: run.memory, run.cancelled.
-Result<std::vector<double>> measureStride(HostSession& session, StrideArrays& arrays,
-                                          const StrideCase& walk, const StoppingOptions& options);
+/// Seconds of one pass, as many samples as `options` ask for, on walk.threadsOn(device) cores. Cold: the caches are
+/// flushed before every sample; a pass of few accesses is then repeated from other starts (see .cpp). Warm: passes
+/// follow each other. Errors: run.memory, run.cancelled.
+Result<std::vector<double>> measureStride(HostSession& session, StrideArrays& arrays, const StrideCase& walk,
+                                          const StoppingOptions& options);
 
 } // namespace memscape::host

@@ -29,8 +29,7 @@ public:
     SampledPoints(HostMeasurement& measurement, HostSession& session)
         : m_measurement(measurement)
         , m_session(session)
-    {
-    }
+    { }
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override
     {
@@ -99,8 +98,7 @@ public:
     explicit HostMachine(HostSession& session)
         : m_session(session)
         , m_since(resetProcessHighWater() ? "the start of this run" : "the start of the process")
-    {
-    }
+    { }
 
     const Device& device() const override { return m_session.device(); }
     RunSink& sink() override { return m_session.sink(); }
@@ -129,7 +127,8 @@ Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& par
     MEMSCAPE_CHECK(measurement.check());
     HostMachine machine(session);
     if (!parameters.sweep())
-        session.setBudget(std::min(session.budget(), sweepBudget), sweepOf(experiment, session.device(), parameters).values.size());
+        session.setBudget(std::min(session.budget(), sweepBudget),
+                          sweepOf(experiment, session.device(), parameters).values.size());
     SampledPoints points(measurement, session);
     return runSweep(experiment, parameters, points, machine);
 }

@@ -95,8 +95,7 @@ double ThreadTeam::run(const std::function<void(int)>& body, int threads)
     m_ready = 0;
     ++m_round;
     m_wake.notify_all();
-    while (!m_finished.wait_for(lock, std::chrono::milliseconds(20),
-                                [this] { return m_done == m_active; })) {
+    while (!m_finished.wait_for(lock, std::chrono::milliseconds(20), [this] { return m_done == m_active; })) {
         lock.unlock();
         checkStop();
         lock.lock();

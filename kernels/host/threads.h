@@ -65,8 +65,8 @@ private:
     int m_active = 0, m_done = 0;
     std::exception_ptr m_thrown;
     bool m_quit = false;
-    std::atomic<int> m_ready {0};
-    std::atomic<bool> m_stopping {false}, m_pinned {true};
+    std::atomic<int> m_ready{0};
+    std::atomic<bool> m_stopping{false}, m_pinned{true};
     std::vector<std::thread> m_threads;
 };
 

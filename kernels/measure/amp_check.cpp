@@ -25,18 +25,15 @@ PlainBatch plainBatch(const TrainedNetwork& network, std::uint64_t index)
     PlainBatch batch;
     batch.inputs.resize(std::size_t(network.batch * network.inputs));
     for (std::uint64_t row = 0; row < std::uint64_t(network.batch); ++row)
-        batch.labels.push_back(
-            ampExample(index, row, inputs, directions.data(), batch.inputs.data() + row * inputs));
+        batch.labels.push_back(ampExample(index, row, inputs, directions.data(), batch.inputs.data() + row * inputs));
     return batch;
 }
 
 /// The mean loss of a batch; `parameters` as AmpTrainer::parameters().
-double plainLoss(const TrainedNetwork& network, const std::vector<double>& parameters,
-                 const PlainBatch& batch)
+double plainLoss(const TrainedNetwork& network, const std::vector<double>& parameters, const PlainBatch& batch)
 {
     const std::array<std::size_t, 4> widths{std::size_t(network.inputs), std::size_t(network.hidden),
-                                            std::size_t(network.hidden),
-                                            std::size_t(TrainedNetwork::classes)};
+                                            std::size_t(network.hidden), std::size_t(TrainedNetwork::classes)};
     double loss = 0;
     for (std::size_t row = 0; row < batch.labels.size(); ++row) {
         const float* const begin = batch.inputs.data() + row * widths[0];

@@ -62,13 +62,12 @@ public:
     /// scale × the numbers of a seed (mlp_numbers.h).
     virtual Result<void> uniform(const AmpArray& array, std::uint64_t seed, float scale) = 0;
     /// Batch `index` of the task: inputs (batch × inputs) and labels.
-    virtual Result<void> batch(const TrainedNetwork& network, std::uint64_t index,
-                               const AmpArray& inputs, const AmpArray& labels) = 0;
+    virtual Result<void> batch(const TrainedNetwork& network, std::uint64_t index, const AmpArray& inputs,
+                               const AmpArray& labels) = 0;
 
     /// What multiply() calls the product by. Errors: those of the machine's library.
     virtual Result<int> prepare(const AmpProduct& product) = 0;
-    virtual Result<void> multiply(int product, const AmpArray& a, const AmpArray& b,
-                                  const AmpArray& c) = 0;
+    virtual Result<void> multiply(int product, const AmpArray& a, const AmpArray& b, const AmpArray& c) = 0;
 
     virtual Result<void> convert(const AmpArray& from, const AmpArray& to) = 0;
     /// sums (rows × bias) += bias of each column.
@@ -76,16 +75,14 @@ public:
     /// to ← max(sums + bias, 0).
     virtual Result<void> biasRelu(const AmpArray& bias, const AmpArray& sums, const AmpArray& to) = 0;
     /// to ← gradient where the activation is above 0, else 0.
-    virtual Result<void> reluBackward(const AmpArray& activation, const AmpArray& gradient,
-                                      const AmpArray& to) = 0;
+    virtual Result<void> reluBackward(const AmpArray& activation, const AmpArray& gradient, const AmpArray& to) = 0;
     /// bias[column] ← Σ over rows, in FP32 and rounded once.
     virtual Result<void> sumRows(const AmpArray& gradient, const AmpArray& bias) = 0;
 
     // Rows of ampClasses.
     virtual Result<void> logSoftmax(const AmpArray& logits, const AmpArray& logProbabilities) = 0;
     /// loss[0] ← the mean of −log probability at the labels, of FP32 log probabilities.
-    virtual Result<void> meanLoss(const AmpArray& logProbabilities, const AmpArray& labels,
-                                  const AmpArray& loss) = 0;
+    virtual Result<void> meanLoss(const AmpArray& logProbabilities, const AmpArray& labels, const AmpArray& loss) = 0;
     /// gradient of the logits: factor × (probability − 1 at the label).
     virtual Result<void> lossBackward(const AmpArray& logProbabilities, const AmpArray& labels,
                                       const AmpArray& gradient, double factor) = 0;
@@ -111,7 +108,6 @@ public:
 
 /// A device with an arena of so many bytes, multiplying in the format that the factory was made for.
 /// Errors: run.memory, before anything is taken.
-using AmpDeviceFactory =
-    std::function<Result<std::unique_ptr<AmpDevice>>(std::int64_t arenaBytes)>;
+using AmpDeviceFactory = std::function<Result<std::unique_ptr<AmpDevice>>(std::int64_t arenaBytes)>;
 
 } // namespace memscape

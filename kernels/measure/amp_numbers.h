@@ -63,8 +63,7 @@ struct AdamStep
 };
 
 /// As torch.optim.AdamW: the decay first, then the step.
-MEMSCAPE_AMP void ampAdam(const AdamStep& step, float gradient, float& weight, float& moment,
-                          float& square)
+MEMSCAPE_AMP void ampAdam(const AdamStep& step, float gradient, float& weight, float& moment, float& square)
 {
     moment += (gradient - moment) * (1 - step.beta1);
     square = square * step.beta2 + gradient * gradient * (1 - step.beta2);
@@ -108,8 +107,8 @@ MEMSCAPE_AMP float ampAdded(float a, float b, float c)
 }
 
 /// Example `row` of a batch into x[0 … inputs); its label. directions: inputs × ampClasses.
-MEMSCAPE_AMP int ampExample(std::uint64_t batch, std::uint64_t row, std::uint64_t inputs,
-                            const float* directions, float* x)
+MEMSCAPE_AMP int ampExample(std::uint64_t batch, std::uint64_t row, std::uint64_t inputs, const float* directions,
+                            float* x)
 {
     constexpr float unitVariance = 1.7320508F; // of uniform numbers in ±√3
     float along[ampClasses] = {};

@@ -20,7 +20,7 @@ constexpr float learningRate = 1e-3F, beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e
 struct Layer
 {
     std::int64_t inputs = 0, outputs = 0;
-    PooledArray weight, bias; ///< FP32
+    PooledArray weight, bias;                                       ///< FP32
     PooledArray weightMoment, weightSquare, biasMoment, biasSquare; ///< AdamW's
     PooledArray weightStep, biasStep; ///< its counts: the fused kernel keeps them on the device
     PooledArray weightCast, biasCast, inputCast;
@@ -37,8 +37,7 @@ public:
         , m_batch(options.network.batch)
         , m_isShort(options.format != Format::Fp32)
         , m_scaler(options.scaler.value_or(LossScalerOptions{}))
-    {
-    }
+    { }
 
     Result<void> open(const AmpDeviceFactory& devices);
     Result<TrainedStep> step(std::uint64_t batch, GradientCounter* counter) override;
@@ -53,14 +52,11 @@ private:
     /// The products' sums of a layer, without the bias.
     Result<PooledArray> linear(Layer& layer, const PooledArray& input);
     const PooledArray& biasOf(const Layer& layer) const { return m_isShort ? layer.biasCast : layer.bias; }
-    const PooledArray& weightOf(const Layer& layer) const
-    {
-        return m_isShort ? layer.weightCast : layer.weight;
-    }
+    const PooledArray& weightOf(const Layer& layer) const { return m_isShort ? layer.weightCast : layer.weight; }
     Result<void> forward();
     Result<void> backward(GradientCounter* counter);
-    Result<PooledArray> layerBackward(Layer& layer, PooledArray gradient, const PooledArray& input,
-                                      bool wantsInput, GradientCounter* counter);
+    Result<PooledArray> layerBackward(Layer& layer, PooledArray gradient, const PooledArray& input, bool wantsInput,
+                                      GradientCounter* counter);
     Result<PooledArray> lossBackward(GradientCounter* counter);
     /// Whether the optimizer may step.
     Result<bool> unscale();
@@ -94,8 +90,8 @@ Result<void> ProgrammedTrainer::open(const AmpDeviceFactory& devices)
     MEMSCAPE_TRY(device, devices(bytes));
     m_device = std::move(device);
     m_pool = std::make_unique<ArrayPool>(ArrayPool{CountingPool(bytes), m_device->arena()});
-    const std::array<std::int64_t, layers + 1> widths{network.inputs, network.hidden,
-                                                      network.hidden, TrainedNetwork::classes};
+    const std::array<std::int64_t, layers + 1> widths{network.inputs, network.hidden, network.hidden,
+                                                      TrainedNetwork::classes};
     for (int i = 0; i < layers; ++i) {
         m_layers[std::size_t(i)].inputs = widths[std::size_t(i)];
         m_layers[std::size_t(i)].outputs = widths[std::size_t(i + 1)];
@@ -238,9 +234,8 @@ Result<PooledArray> ProgrammedTrainer::lossBackward(GradientCounter* counter)
     return gradient;
 }
 
-Result<PooledArray> ProgrammedTrainer::layerBackward(Layer& layer, PooledArray gradient,
-                                                     const PooledArray& input, bool wantsInput,
-                                                     GradientCounter* counter)
+Result<PooledArray> ProgrammedTrainer::layerBackward(Layer& layer, PooledArray gradient, const PooledArray& input,
+                                                     bool wantsInput, GradientCounter* counter)
 {
     const Format format = m_options.format;
     const auto asFloat = [&](PooledArray& made) -> Result<PooledArray> {
@@ -308,13 +303,16 @@ Result<bool> ProgrammedTrainer::unscale()
 Result<void> ProgrammedTrainer::update()
 {
     ++m_updates;
-    const AdamStep adam{learningRate, beta1, beta2, epsilon, decay,
+    const AdamStep adam{learningRate,
+                        beta1,
+                        beta2,
+                        epsilon,
+                        decay,
                         1 - std::pow(beta1, float(m_updates)),
                         std::sqrt(1 - std::pow(beta2, float(m_updates)))};
     std::vector<AmpParameter> parameters;
     for (const Layer& layer : m_layers) {
-        parameters.push_back(
-            {layer.weight, layer.weightGradient, layer.weightMoment, layer.weightSquare});
+        parameters.push_back({layer.weight, layer.weightGradient, layer.weightMoment, layer.weightSquare});
         parameters.push_back({layer.bias, layer.biasGradient, layer.biasMoment, layer.biasSquare});
     }
     return m_device->adam(adam, parameters);

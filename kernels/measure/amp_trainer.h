@@ -32,7 +32,7 @@ struct TrainerOptions
     TrainedNetwork network;
     Format format = Format::Fp32;
     std::optional<LossScalerOptions> scaler = {}; ///< none: the loss as it is
-    bool isChecked = false; ///< arrays begin as not-a-numbers, and gradients are kept
+    bool isChecked = false;                       ///< arrays begin as not-a-numbers, and gradients are kept
 };
 
 struct TrainedStep

@@ -19,7 +19,7 @@ constexpr int countedSteps = 10; // of the FP32 run, spread over all of them
 /// One trainer's way through the steps.
 struct AmpCourse
 {
-    std::string key;   ///< "fp32", "fp16", "fp16_unscaled"
+    std::string key; ///< "fp32", "fp16", "fp16_unscaled"
     std::string label;
     std::unique_ptr<AmpTrainer> trainer;
     std::vector<TrainedStep> steps;
@@ -49,8 +49,7 @@ public:
         : m_machine(machine)
         , m_asked(asked)
         , m_network(trainedNetwork(asked.shape))
-    {
-    }
+    { }
 
     /// Errors: those of the trainers; run.cancelled before the second step.
     Result<void> run();
@@ -80,8 +79,7 @@ private:
     bool m_complete = true;
 };
 
-Result<void> TrainingRun::add(const std::string& key, const std::string& label, Format format,
-                              bool isScaled)
+Result<void> TrainingRun::add(const std::string& key, const std::string& label, Format format, bool isScaled)
 {
     MEMSCAPE_TRY(products, m_machine.products(format));
     MEMSCAPE_TRY(check, checkTrainer(m_machine.device(), products.devices, format));
@@ -144,9 +142,8 @@ Result<void> TrainingRun::run()
     m_method.update(m_machine.method());
     m_method["task"] = fmt::format("{} → {} → {} → {} classes, new batches of {}: which of {} random "
                                    "directions the input points along most",
-                                   m_network.inputs, m_network.hidden, m_network.hidden,
-                                   TrainedNetwork::classes, m_network.batch,
-                                   TrainedNetwork::classes);
+                                   m_network.inputs, m_network.hidden, m_network.hidden, TrainedNetwork::classes,
+                                   m_network.batch, TrainedNetwork::classes);
     return {};
 }
 
@@ -166,8 +163,7 @@ Figures TrainingRun::figures(double lossScale) const
         skipped += step.isSkipped;
     const auto peak = double(chosen().trainer->highWater());
     const auto singlePeak = double(single().trainer->highWater());
-    const double gain =
-        seconds.median > 0 ? first.median / seconds.median : std::numeric_limits<double>::quiet_NaN();
+    const double gain = seconds.median > 0 ? first.median / seconds.median : std::numeric_limits<double>::quiet_NaN();
     Figures figures{timeFigure("step_time", "step", seconds, false),
                     timeFigure("fp32_step_time", "step in FP32", first, false),
                     counted("speedup", "speedup", gain),
@@ -175,8 +171,7 @@ Figures TrainingRun::figures(double lossScale) const
                     {"fp32_peak_memory", "peak memory in FP32", Unit::Byte, singlePeak, {}, {}, {}},
                     counted("memory_ratio", "memory against FP32", peak / singlePeak),
                     counted("skipped_steps", "skipped steps", skipped),
-                    counted("unscaled_underflow_share", "gradients lost without scaling",
-                            plain.underflow),
+                    counted("unscaled_underflow_share", "gradients lost without scaling", plain.underflow),
                     counted("underflow_share", "gradients that become zero", lost.underflow),
                     counted("subnormal_share", "gradients with fewer bits", lost.subnormal),
                     counted("overflow_share", "gradients that overflow", lost.overflow),
@@ -186,8 +181,7 @@ Figures TrainingRun::figures(double lossScale) const
                     counted("final_scale", "loss scale at the end", double(chosen().steps.back().scale))};
     for (const AmpCourse& course : m_courses)
         figures.push_back(counted(fmt::format("{}_final_loss", course.key),
-                                  fmt::format("loss at the end, {}", course.label),
-                                  course.finalLoss()));
+                                  fmt::format("loss at the end, {}", course.label), course.finalLoss()));
     if (auto stored = m_machine.stored(m_asked.format, m_asked.value))
         figures.push_back(std::move(*stored));
     return figures;
@@ -213,8 +207,7 @@ std::vector<Series> TrainingRun::lossSeries() const
         make(course, "loss_" + course.key, "loss, " + course.label, "loss",
              [](const TrainedStep& step) { return step.loss; });
     if (m_asked.format == Format::Fp16)
-        make(chosen(), "scale", "loss scale", "loss scale",
-             [](const TrainedStep& step) { return double(step.scale); });
+        make(chosen(), "scale", "loss scale", "loss scale", [](const TrainedStep& step) { return double(step.scale); });
     return all;
 }
 
@@ -225,8 +218,7 @@ Json TrainingRun::detail() const
         if (chosen().steps[i].isSkipped)
             skipped.push_back(i + 1);
     }
-    return {{"quality",
-             {{"grade", std::string(1, m_quality.grade)}, {"reason", m_quality.reason}}},
+    return {{"quality", {{"grade", std::string(1, m_quality.grade)}, {"reason", m_quality.reason}}},
             {"histogram", histogramJson(m_gradients.histogram())},
             {"gradients_counted", m_gradients.count()},
             {"skipped_steps", std::move(skipped)}};
@@ -245,8 +237,8 @@ Json TrainingRun::samples() const
 }
 
 /// What a run gives a record; without a sweep its gradients answer for every loss scale.
-void addRun(MeasuredRun& record, const TrainingRun& run, const Experiment& experiment,
-            const Device& device, const Parameters& parameters)
+void addRun(MeasuredRun& record, const TrainingRun& run, const Experiment& experiment, const Device& device,
+            const Parameters& parameters)
 {
     const Sweep sweep = sweepOf(experiment, device, parameters);
     std::vector<Point> points;
@@ -255,8 +247,7 @@ void addRun(MeasuredRun& record, const TrainingRun& run, const Experiment& exper
         Figures figures = run.figures(x);
         if (!parameters.sweep()) { // the rest is of the one run
             std::erase_if(figures, [&](const Figure& figure) {
-                return x != parameters.number("loss_scale")
-                    && !figure.key.ends_with("_share");
+                return x != parameters.number("loss_scale") && !figure.key.ends_with("_share");
             });
         }
         points.push_back({x, valueText(value), std::move(figures), {}});
@@ -270,8 +261,7 @@ void addRun(MeasuredRun& record, const TrainingRun& run, const Experiment& exper
     record.measurement.detail = run.detail();
 }
 
-Result<MeasuredRun> sweepOfRuns(TrainingMachine& machine, const Experiment& experiment,
-                                const Parameters& parameters)
+Result<MeasuredRun> sweepOfRuns(TrainingMachine& machine, const Experiment& experiment, const Parameters& parameters)
 {
     const Sweep& sweep = *parameters.sweep();
     const SeriesAxis axis = axisOf(experiment, sweep);
@@ -288,8 +278,7 @@ Result<MeasuredRun> sweepOfRuns(TrainingMachine& machine, const Experiment& expe
             isComplete = false;
             break;
         }
-        points.push_back({axis.values[i], valueText(sweep.values[i]),
-                          run.figures(own.number("loss_scale")), {}});
+        points.push_back({axis.values[i], valueText(sweep.values[i]), run.figures(own.number("loss_scale")), {}});
         machine.sink().point(sweep.key, points.back());
         Json detail = run.detail();
         detail["x"] = jsonNumber(axis.values[i]);
@@ -302,8 +291,7 @@ Result<MeasuredRun> sweepOfRuns(TrainingMachine& machine, const Experiment& expe
     }
     MeasuredRun record;
     record.complete = isComplete;
-    record.measurement =
-        outcomeFromPoints(experiment, machine.device(), parameters, std::move(points));
+    record.measurement = outcomeFromPoints(experiment, machine.device(), parameters, std::move(points));
     record.measurement.detail["points"] = std::move(details);
     record.provenance = machine.provenance();
     record.provenance.update({{"method", std::move(method)},

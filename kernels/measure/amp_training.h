@@ -32,9 +32,9 @@ public:
     virtual Result<TrainingProducts> products(Format format) = 0;
     /// From here on what disturbs a run is watched; look() is called after every step of all courses.
     virtual void beginWatch() = 0;
-    virtual void look() {}
+    virtual void look() { }
     virtual Circumstances seen(std::size_t samples) = 0;
-    virtual Json method() const = 0;     ///< beside the products
+    virtual Json method() const = 0; ///< beside the products
     virtual Json provenance() = 0;
     /// What the machine's own conversion makes of a value; nothing where it has none.
     virtual std::optional<Figure> stored(Format format, double value) = 0;

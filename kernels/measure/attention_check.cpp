@@ -41,24 +41,21 @@ Result<Outputs> readAll(AttentionDevice& device, const AttentionTask& task)
 }
 
 /// Forward and backward from poisoned outputs, counting.
-Result<Outputs> runOnce(Check& check, AttentionDevice& device, const AttentionTask& task,
-                        AttentionInputs inputs, const AttentionMemory& memory)
+Result<Outputs> runOnce(Check& check, AttentionDevice& device, const AttentionTask& task, AttentionInputs inputs,
+                        const AttentionMemory& memory)
 {
     MEMSCAPE_CHECK(device.fill(inputs));
     device.resetPeak();
     MEMSCAPE_CHECK(device.forward());
-    check.require(
-        1, device.bytes().peak == memory.forward,
-        fmt::format("forward took {} B extra instead of {}", device.bytes().peak, memory.forward));
+    check.require(1, device.bytes().peak == memory.forward,
+                  fmt::format("forward took {} B extra instead of {}", device.bytes().peak, memory.forward));
     check.require(2, device.bytes().saved == memory.saved,
-                  fmt::format("{} B stayed for the backward instead of {}", device.bytes().saved,
-                              memory.saved));
+                  fmt::format("{} B stayed for the backward instead of {}", device.bytes().saved, memory.saved));
     if (task.version.hasBackward) {
         device.resetPeak();
         MEMSCAPE_CHECK(device.backward());
         check.require(3, device.bytes().peak == memory.backward,
-                      fmt::format("backward took {} B extra instead of {}", device.bytes().peak,
-                                  memory.backward));
+                      fmt::format("backward took {} B extra instead of {}", device.bytes().peak, memory.backward));
     }
     MEMSCAPE_TRY(all, readAll(device, task));
     device.forget();
@@ -78,13 +75,12 @@ bool hasNoOrder(const AttentionVersion& version, AttentionTensor tensor)
     return tensor == AttentionTensor::QueryGradient && version.queryGradient == QueryGradient::Atomic;
 }
 
-Result<void> checkShapeOf(Check& check, const AttentionDeviceFactory& makeDevice,
-                          const AttentionTask& task, int workers)
+Result<void> checkShapeOf(Check& check, const AttentionDeviceFactory& makeDevice, const AttentionTask& task,
+                          int workers)
 {
     MEMSCAPE_TRY(device, makeDevice(task));
     MEMSCAPE_TRY(memory,
-                 attentionMemory(task.version, task.problem.shape, task.problem.dtype,
-                                 task.problem.pass, workers));
+                 attentionMemory(task.version, task.problem.shape, task.problem.dtype, task.problem.pass, workers));
     for (const AttentionInputs inputs : {AttentionInputs::Normal, AttentionInputs::Extreme}) {
         const AttentionReference reference = attentionReference(task, inputs);
         MEMSCAPE_TRY(first, runOnce(check, *device, task, inputs, memory));
@@ -94,8 +90,7 @@ Result<void> checkShapeOf(Check& check, const AttentionDeviceFactory& makeDevice
         }
         MEMSCAPE_TRY(second, runOnce(check, *device, task, inputs, memory));
         for (std::size_t i = 0; i < first.size(); ++i)
-            check.require(i * placesPerTensor,
-                          hasNoOrder(task.version, outputs[i]) || hasSameBits(first[i], second[i]),
+            check.require(i * placesPerTensor, hasNoOrder(task.version, outputs[i]) || hasSameBits(first[i], second[i]),
                           "a second run gave other bits");
     }
     return {};
@@ -123,15 +118,13 @@ std::vector<AttentionShape> checkedShapes(const AttentionVersion& version)
     return shapes;
 }
 
-Result<Check> checkAttentionDevice(const AttentionDeviceFactory& makeDevice,
-                                   const AttentionVersion& version, DType dtype, int workers)
+Result<Check> checkAttentionDevice(const AttentionDeviceFactory& makeDevice, const AttentionVersion& version,
+                                   DType dtype, int workers)
 {
     Check check({1, 0}); // in units of the bounds
     for (const AttentionShape& shape : checkedShapes(version)) {
         const AttentionTask task{
-            {shape, dtype, version.kind,
-             version.hasBackward ? AttentionPass::Both : AttentionPass::Forward},
-            version};
+            {shape, dtype, version.kind, version.hasBackward ? AttentionPass::Both : AttentionPass::Forward}, version};
         MEMSCAPE_CHECK(checkShapeOf(check, makeDevice, task, workers));
         if (!check.passed()) // one shape's mismatches are enough to read
             break;

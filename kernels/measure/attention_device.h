@@ -65,7 +65,6 @@ public:
 
 /// Errors: run.memory with what is needed and what there is, before anything is taken;
 /// attention.unsupported.
-using AttentionDeviceFactory =
-    std::function<Result<std::unique_ptr<AttentionDevice>>(const AttentionTask&)>;
+using AttentionDeviceFactory = std::function<Result<std::unique_ptr<AttentionDevice>>(const AttentionTask&)>;
 
 } // namespace memscape

@@ -12,15 +12,13 @@
 namespace memscape {
 
 /// What to run at a point: one task per implementation. Errors: those of the prediction.
-Result<std::vector<AttentionTask>> attentionTasks(const Device& device,
-                                                  const Parameters& parameters);
+Result<std::vector<AttentionTask>> attentionTasks(const Device& device, const Parameters& parameters);
 
 /// The key of a task's samples: "standard_time", "flash_time".
 std::string attentionTimeKey(const AttentionTask& task);
 
 /// time (with its band), extra_peak, saved_for_backward, flops and rate of one implementation.
-Figures attentionTaskFigures(const AttentionTask& task, const Summary& seconds,
-                             const AttentionBytes& bytes);
+Figures attentionTaskFigures(const AttentionTask& task, const Summary& seconds, const AttentionBytes& bytes);
 /// speedup, when both implementations ran.
 Figures attentionComparison(const Summary& standard, const Summary& flash);
 

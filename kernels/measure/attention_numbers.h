@@ -17,7 +17,15 @@ namespace memscape {
 
 /// In the order in which a check reads them back.
 enum class AttentionTensor {
-    Query, Key, Value, OutputGradient, Output, LogSumExp, QueryGradient, KeyGradient, ValueGradient
+    Query,
+    Key,
+    Value,
+    OutputGradient,
+    Output,
+    LogSumExp,
+    QueryGradient,
+    KeyGradient,
+    ValueGradient
 };
 
 /// Normal: every element bell-shaped around 0 with variance 1, so that the scores of a row are, too.
@@ -29,8 +37,7 @@ enum class AttentionInputs { Normal, Extreme };
 MEMSCAPE_EVERYWHERE float attentionRowScale(AttentionTensor tensor, std::uint64_t row)
 {
     switch (tensor) {
-    case AttentionTensor::Query:
-        return row % 4 == 1 ? 64.0F : row % 4 == 2 ? 0.0F : row % 4 == 3 ? 0x1p-14F : 1.0F;
+    case AttentionTensor::Query: return row % 4 == 1 ? 64.0F : row % 4 == 2 ? 0.0F : row % 4 == 3 ? 0x1p-14F : 1.0F;
     case AttentionTensor::Key: return row % 7 == 3 ? 4.0F : 1.0F;
     case AttentionTensor::Value: return row % 5 == 1 ? 64.0F : 1.0F;
     case AttentionTensor::OutputGradient: return row % 3 == 1 ? 0x1p-10F : 1.0F;
@@ -40,34 +47,31 @@ MEMSCAPE_EVERYWHERE float attentionRowScale(AttentionTensor tensor, std::uint64_
 
 /// Element `index` of Q, K, V or dO before it is rounded to the format of the run: the sum of three
 /// uniform numbers (Irwin and Hall), by the row's factor. The same bits on every machine.
-MEMSCAPE_EVERYWHERE float attentionInput(AttentionTensor tensor, std::uint64_t index,
-                                         std::uint64_t headDim, AttentionInputs inputs)
+MEMSCAPE_EVERYWHERE float attentionInput(AttentionTensor tensor, std::uint64_t index, std::uint64_t headDim,
+                                         AttentionInputs inputs)
 {
     const std::uint64_t seed = 101 + static_cast<std::uint64_t>(tensor);
-    const float sum = mlpUniform(seed, 3 * index) + mlpUniform(seed, 3 * index + 1)
-        + mlpUniform(seed, 3 * index + 2);
-    return inputs == AttentionInputs::Normal ? sum
-                                             : sum * attentionRowScale(tensor, index / headDim);
+    const float sum = mlpUniform(seed, 3 * index) + mlpUniform(seed, 3 * index + 1) + mlpUniform(seed, 3 * index + 2);
+    return inputs == AttentionInputs::Normal ? sum : sum * attentionRowScale(tensor, index / headDim);
 }
 
 /// How many of the keys, from the first, query `query` sees.
-MEMSCAPE_EVERYWHERE std::int64_t attentionVisibleKeys(std::int64_t query, std::int64_t queries,
-                                                      std::int64_t keys, bool causal)
+MEMSCAPE_EVERYWHERE std::int64_t attentionVisibleKeys(std::int64_t query, std::int64_t queries, std::int64_t keys,
+                                                      bool causal)
 {
     return causal ? query + 1 + keys - queries : keys;
 }
 
 /// The first query that sees key `key`.
-MEMSCAPE_EVERYWHERE std::int64_t attentionFirstQuery(std::int64_t key, std::int64_t queries,
-                                                     std::int64_t keys, bool causal)
+MEMSCAPE_EVERYWHERE std::int64_t attentionFirstQuery(std::int64_t key, std::int64_t queries, std::int64_t keys,
+                                                     bool causal)
 {
     const std::int64_t first = key - (keys - queries);
     return causal && first > 0 ? first : 0;
 }
 
 /// batch · heads counted through: the plane of K and V that the plane `head` of Q reads.
-MEMSCAPE_EVERYWHERE std::int64_t attentionKeyPlane(std::int64_t plane, std::int64_t heads,
-                                                   std::int64_t kvHeads)
+MEMSCAPE_EVERYWHERE std::int64_t attentionKeyPlane(std::int64_t plane, std::int64_t heads, std::int64_t kvHeads)
 {
     return plane / heads * kvHeads + plane % heads / (heads / kvHeads);
 }

@@ -84,8 +84,7 @@ public:
         , m_k(inputOf(AttentionTensor::Key, m_shape.keyRows(), task, inputs))
         , m_v(inputOf(AttentionTensor::Value, m_shape.keyRows(), task, inputs))
         , m_do(inputOf(AttentionTensor::OutputGradient, m_shape.queryRows(), task, inputs))
-    {
-    }
+    { }
 
     AttentionReference compute(bool withGradients);
 
@@ -93,7 +92,7 @@ private:
     /// One query: its place, the keys it sees, and everything about its row of S.
     struct Row
     {
-        std::size_t index = 0; ///< of Q, O, L
+        std::size_t index = 0;    ///< of Q, O, L
         std::size_t firstKey = 0; ///< row of K and V
         std::int64_t keys = 0;
         std::vector<double> s, p;
@@ -112,8 +111,7 @@ private:
     double operandH() const { return m_isHalf ? m_h : 0; }
     double operandA() const { return m_isHalf ? m_a : 0; }
     /// D of a row and how far it may be off.
-    Dot rowSum(const Row& row, const std::vector<double>& dp,
-               const std::vector<double>& dpBound) const;
+    Dot rowSum(const Row& row, const std::vector<double>& dp, const std::vector<double>& dpBound) const;
 
     const AttentionShape& m_shape;
     std::int64_t m_d;
@@ -128,8 +126,7 @@ Reference::Row Reference::rowOf(std::int64_t plane, std::int64_t query) const
 {
     Row row;
     row.index = std::size_t(plane * m_shape.queries + query);
-    row.firstKey =
-        std::size_t(attentionKeyPlane(plane, m_shape.heads, m_shape.kvHeads) * m_shape.keys);
+    row.firstKey = std::size_t(attentionKeyPlane(plane, m_shape.heads, m_shape.kvHeads) * m_shape.keys);
     row.keys = attentionVisibleKeys(query, m_shape.queries, m_shape.keys, m_shape.causal);
     double most = -INFINITY, size = 0;
     for (std::int64_t k = 0; k < row.keys; ++k) {
@@ -152,9 +149,7 @@ Reference::Row Reference::rowOf(std::int64_t plane, std::int64_t query) const
     const double order = gammaOf(2 * double(m_shape.keys) + 8);
     row.logBound = row.eta + order + 8 * u * (std::abs(row.log) + 1);
     row.rho = std::expm1(2 * row.eta) + order;
-    row.again = m_isStored
-        ? row.rho
-        : std::expm1(row.eta + row.logBound + 4 * u * (size + std::abs(row.log)));
+    row.again = m_isStored ? row.rho : std::expm1(row.eta + row.logBound + 4 * u * (size + std::abs(row.log)));
     return row;
 }
 
@@ -176,8 +171,7 @@ void Reference::output(const Row& row)
     m_result.logSumExp.bounds[row.index] = row.logBound;
 }
 
-Dot Reference::rowSum(const Row& row, const std::vector<double>& dp,
-                      const std::vector<double>& dpBound) const
+Dot Reference::rowSum(const Row& row, const std::vector<double>& dp, const std::vector<double>& dpBound) const
 {
     Dot d;
     if (m_isStored) {
@@ -222,8 +216,8 @@ void Reference::gradients(const Row& row)
         const double operandError = p * (row.again + operandH()) + operandA();
         const double error = m_isStored ? operandError : p * row.again;
         const double ds = p * (dp[i] - total.sum);
-        double dsBound = error * std::abs(dp[i] - total.sum)
-            + (p + error) * (dpBound[i] + total.size) + 4 * u * std::abs(ds);
+        double dsBound =
+            error * std::abs(dp[i] - total.sum) + (p + error) * (dpBound[i] + total.size) + 4 * u * std::abs(ds);
         dsBound += operandH() * (std::abs(ds) + dsBound) + operandA();
         const std::size_t kPlace = (row.firstKey + i) * std::size_t(m_d);
         for (std::size_t j = 0; j < std::size_t(m_d); ++j) {
@@ -250,8 +244,7 @@ void Reference::finishGradients()
         m_result.keyGradient.bounds[i] += order * m_keySizes[i];
         m_result.valueGradient.bounds[i] += order * m_valueSizes[i];
     }
-    for (BoundedTensor* tensor :
-         {&m_result.queryGradient, &m_result.keyGradient, &m_result.valueGradient}) {
+    for (BoundedTensor* tensor : {&m_result.queryGradient, &m_result.keyGradient, &m_result.valueGradient}) {
         for (std::size_t i = 0; i < tensor->values.size(); ++i)
             tensor->bounds[i] += m_h * (std::abs(tensor->values[i]) + tensor->bounds[i]) + m_a;
     }
@@ -287,16 +280,11 @@ AttentionReference Reference::compute(bool withGradients)
 const BoundedTensor& AttentionReference::of(AttentionTensor tensor) const
 {
     switch (tensor) {
-    case AttentionTensor::LogSumExp:
-        return logSumExp;
-    case AttentionTensor::QueryGradient:
-        return queryGradient;
-    case AttentionTensor::KeyGradient:
-        return keyGradient;
-    case AttentionTensor::ValueGradient:
-        return valueGradient;
-    default:
-        return output;
+    case AttentionTensor::LogSumExp: return logSumExp;
+    case AttentionTensor::QueryGradient: return queryGradient;
+    case AttentionTensor::KeyGradient: return keyGradient;
+    case AttentionTensor::ValueGradient: return valueGradient;
+    default: return output;
     }
 }
 
@@ -305,14 +293,12 @@ AttentionReference attentionReference(const AttentionTask& task, AttentionInputs
     return Reference(task, inputs).compute(task.problem.pass != AttentionPass::Forward);
 }
 
-void compareTensor(Check& check, std::size_t place, std::span<const float> found,
-                   const BoundedTensor& reference)
+void compareTensor(Check& check, std::size_t place, std::span<const float> found, const BoundedTensor& reference)
 {
     if (found.size() != reference.values.size())
         return check.require(place, false, "sizes differ");
     for (std::size_t i = 0; i < found.size(); ++i)
-        check.compare(place + i, double(found[i]) / reference.bounds[i],
-                      reference.values[i] / reference.bounds[i]);
+        check.compare(place + i, double(found[i]) / reference.bounds[i], reference.values[i] / reference.bounds[i]);
 }
 
 } // namespace memscape

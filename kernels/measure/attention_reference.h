@@ -28,16 +28,15 @@ struct AttentionReference
 AttentionReference attentionReference(const AttentionTask& task, AttentionInputs inputs);
 
 /// Every element of a tensor in units of its bound: passes when no error is above 1.
-void compareTensor(Check& check, std::size_t place, std::span<const float> found,
-                   const BoundedTensor& reference);
+void compareTensor(Check& check, std::size_t place, std::span<const float> found, const BoundedTensor& reference);
 
 /// Small shapes that this version supports, each with normal and extreme inputs, against the
 /// reference: odd lengths, one query, more keys than queries, grouped queries, causal and not,
 /// every head dimension it lists (or some). Outputs and scratch are poisoned before, extra bytes
 /// are compared with attentionMemory(), and a second run must give the same bits, but those of a dQ
 /// that is added up in no fixed order. Errors: run.*; a mismatch is in the Check.
-Result<Check> checkAttentionDevice(const AttentionDeviceFactory& makeDevice,
-                                   const AttentionVersion& version, DType dtype, int workers);
+Result<Check> checkAttentionDevice(const AttentionDeviceFactory& makeDevice, const AttentionVersion& version,
+                                   DType dtype, int workers);
 /// The shapes of the above.
 std::vector<AttentionShape> checkedShapes(const AttentionVersion& version);
 

@@ -50,7 +50,7 @@ struct MeasuredRun
 
 struct SelftestLine
 {
-    std::string kernel;  ///< "stride read float32 v2"
+    std::string kernel; ///< "stride read float32 v2"
     bool passed = false;
     bool skipped = false;
     std::string detail; ///< worst error and where, or why it was skipped

@@ -59,7 +59,8 @@ BatchExamples plainExamples(const BatchShape& shape, std::uint64_t first, std::i
             double sum = 0;
             for (std::uint64_t j = 0; j < in; ++j)
                 sum += double(examples.inputs[row * in + j]) * double(batchTruth(k * in + j, magnitude));
-            examples.targets.push_back(batchTarget((first + row) * out + k, float(sum), shape.isLinear(), batchNoise()));
+            examples.targets.push_back(
+                batchTarget((first + row) * out + k, float(sum), shape.isLinear(), batchNoise()));
         }
     }
     return examples;
@@ -82,7 +83,8 @@ Result<Whole> checkGradients(Check& check, BatchTrainer& trainer, const BatchSha
     for (std::size_t i = 0; i < plain.inputs.size(); ++i)
         check.require(i, examples.inputs[i] == plain.inputs[i], "an input is not the one of its number");
     for (std::size_t i = 0; i < plain.targets.size(); ++i)
-        check.require(i, std::abs(examples.targets[i] - plain.targets[i]) < 1e-5F, "a target is not the one of its number");
+        check.require(i, std::abs(examples.targets[i] - plain.targets[i]) < 1e-5F,
+                      "a target is not the one of its number");
     MEMSCAPE_TRY(start, trainer.parameters());
     MEMSCAPE_TRY(found, trainer.lastGradients());
     std::vector<double> parameters(start.begin(), start.end());
@@ -100,8 +102,8 @@ Result<Whole> checkGradients(Check& check, BatchTrainer& trainer, const BatchSha
 }
 
 /// Norms of examples against gradients of one example each.
-Result<void> checkNorms(Check& check, const BatchDeviceFactory& makeDevice, const BatchShape& shape, std::uint64_t first,
-                        const Whole& whole)
+Result<void> checkNorms(Check& check, const BatchDeviceFactory& makeDevice, const BatchShape& shape,
+                        std::uint64_t first, const Whole& whole)
 {
     MEMSCAPE_TRY(single, BatchTrainer::make(makeDevice, {shape.sizes, 1, 1}));
     double norms = 0;
@@ -118,8 +120,8 @@ Result<void> checkNorms(Check& check, const BatchDeviceFactory& makeDevice, cons
 }
 
 /// Accumulated over three micro-batches, and an update, with and without sums.
-Result<void> checkParts(Check& check, const BatchDeviceFactory& makeDevice, const BatchShape& shape, std::uint64_t first,
-                        const Whole& whole)
+Result<void> checkParts(Check& check, const BatchDeviceFactory& makeDevice, const BatchShape& shape,
+                        std::uint64_t first, const Whole& whole)
 {
     MEMSCAPE_TRY(parts, BatchTrainer::make(makeDevice, {shape.sizes, shape.batch / 3, 3}));
     MEMSCAPE_CHECK(parts->load(first));
@@ -153,8 +155,9 @@ Result<void> checkRisk(Check& check, const BatchDeviceFactory& makeDevice)
     for (std::size_t i = 0; i < weights.size(); ++i) {
         weights[i] = 0.3F * mlpUniform(41, i);
         const bool isBias = i >= std::size_t(shape.inputs() * shape.outputs());
-        const double off = isBias ? double(weights[i])
-                                  : (double(weights[i]) - double(batchTruth(i, magnitude))) * double(scales[i % std::size_t(shape.inputs())]);
+        const double off = isBias
+            ? double(weights[i])
+            : (double(weights[i]) - double(batchTruth(i, magnitude))) * double(scales[i % std::size_t(shape.inputs())]);
         risk += off * off / double(shape.outputs());
     }
     MEMSCAPE_CHECK(trainer->setParameters(weights));

@@ -31,8 +31,7 @@ public:
         : m_makeDevice(makeDevice)
         , m_clock(clock)
         , m_task(task)
-    {
-    }
+    { }
     Result<BatchCourseResult> run();
 
 private:
@@ -132,10 +131,10 @@ Result<BatchCourseResult> Course::run()
         }
         const bool isLate = m_clock.now() - begin > m_task.mostSeconds;
         if (isLate || result.steps >= double(m_task.mostSteps)) {
-            result.stop = fmt::format("stopped after {} steps at a loss of {}: {}", result.steps,
-                                      quantityText(loss, Unit::One),
-                                      isLate ? fmt::format("{} s are the limit for a batch size", m_task.mostSeconds)
-                                             : std::string("that many steps are the limit"));
+            result.stop =
+                fmt::format("stopped after {} steps at a loss of {}: {}", result.steps, quantityText(loss, Unit::One),
+                            isLate ? fmt::format("{} s are the limit for a batch size", m_task.mostSeconds)
+                                   : std::string("that many steps are the limit"));
             break;
         }
         MEMSCAPE_CHECK(m_trainer->load(example));

@@ -27,7 +27,7 @@ struct BatchCourseResult
     double steps = 0;
     double loss = 0;
     bool isReached = false;
-    std::string stop; ///< why it ended before the target
+    std::string stop;                 ///< why it ended before the target
     std::vector<GradientNoise> noise; ///< measurements on fresh examples, when wanted
 };
 
@@ -35,6 +35,7 @@ inline constexpr std::int64_t noiseBatch = 512;
 inline constexpr int noiseMeasurements = 24;
 
 /// Errors: run.memory, run.cancelled, those of the device.
-Result<BatchCourseResult> trainTo(const BatchDeviceFactory& makeDevice, const Clock& clock, const BatchCourseTask& task);
+Result<BatchCourseResult> trainTo(const BatchDeviceFactory& makeDevice, const Clock& clock,
+                                  const BatchCourseTask& task);
 
 } // namespace memscape

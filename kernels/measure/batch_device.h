@@ -26,22 +26,33 @@ namespace memscape {
 
 struct BatchOperation
 {
-    enum class Kind { Load, Linear, Relu, Loss, LossGradient, InputGradient, ReluGradient, WeightGradient, Add, Update };
+    enum class Kind {
+        Load,
+        Linear,
+        Relu,
+        Loss,
+        LossGradient,
+        InputGradient,
+        ReluGradient,
+        WeightGradient,
+        Add,
+        Update
+    };
     Kind kind = Kind::Linear;
     std::int64_t rows = 0, inputs = 0, outputs = 0; ///< elements: rows × outputs where there is no product
     /// Load, Relu, Add, Update: a. Linear: x, W, b. Loss, LossGradient: y, t. InputGradient: δ, W.
     /// ReluGradient: δ, x. WeightGradient: δ, x.
     const float *a = nullptr, *b = nullptr, *c = nullptr;
     float *result = nullptr, *second = nullptr; ///< second: the gradient of the bias
-    float* workspace = nullptr; ///< of a product, BatchShape::workspace bytes, if there is one
+    float* workspace = nullptr;                 ///< of a product, BatchShape::workspace bytes, if there is one
 };
 using BatchOperations = std::vector<BatchOperation>;
 
 /// What a run adds up.
 struct BatchSums
 {
-    double loss = 0;          ///< Σ of squares over the elements of all micro-batches
-    double squaredNorms = 0;  ///< Σ over examples and layers of (|x_i|² + 1) |δ_i|²
+    double loss = 0;         ///< Σ of squares over the elements of all micro-batches
+    double squaredNorms = 0; ///< Σ over examples and layers of (|x_i|² + 1) |δ_i|²
 };
 
 /// What is trained.

@@ -36,8 +36,11 @@ Result<BatchTask> batchTask(const Device& device, const Parameters& parameters)
 {
     MEMSCAPE_TRY(model, readModel(parameters.text("model")));
     if (model.family != Family::Mlp)
-        return skipped("model", fmt::format("{} can be predicted, not trained here: a measurement trains a chain of linear layers", model.name),
-                       "choose model=mlp:256,64, or sizes of your own");
+        return skipped(
+            "model",
+            fmt::format("{} can be predicted, not trained here: a measurement trains a chain of linear layers",
+                        model.name),
+            "choose model=mlp:256,64, or sizes of your own");
     MEMSCAPE_TRY(answer, answerTraining(device, trainingParameters(parameters)));
     const Plan& plan = answer.setup.step.plan;
     constexpr const char* plain = "a measurement trains in fp32 with plain SGD on one device";
@@ -52,9 +55,10 @@ Result<BatchTask> batchTask(const Device& device, const Parameters& parameters)
     if (answer.setup.step.checkpointing.kind != Checkpointing::None)
         return skipped("checkpointing", plain, "choose checkpointing=none; the experiment checkpoint runs schedules");
     if (plan.accumulation > mostAccumulation)
-        return skipped("accumulation", fmt::format("at most {} micro-batches are run", mostAccumulation), "choose fewer");
-    BatchTask task{model.mlpSizes, batchCase(parameters), answer.setup.allocator, answer.setup.context,
-                   answer.setup.step.blasWorkspace, 0};
+        return skipped("accumulation", fmt::format("at most {} micro-batches are run", mostAccumulation),
+                       "choose fewer");
+    BatchTask task{model.mlpSizes,       batchCase(parameters),           answer.setup.allocator,
+                   answer.setup.context, answer.setup.step.blasWorkspace, 0};
     const BatchNoise noise = batchNoise(model, task.asked);
     if (!noise.isReached)
         return fail("run.skipped", noise.reason, noise.remedy, "target_loss");
@@ -65,8 +69,7 @@ Result<BatchTask> batchTask(const Device& device, const Parameters& parameters)
 BatchMeasurement::BatchMeasurement(BatchRunner runner, const Parameters& parameters)
     : m_runner(std::move(runner))
     , m_own(parameters.integer("batch"))
-{
-}
+{ }
 
 Result<void> BatchMeasurement::check(const std::string& products)
 {
@@ -107,7 +110,8 @@ Result<void> BatchMeasurement::train(const BatchTask& task)
 Result<StoppingRule> BatchMeasurement::visit(const Parameters& point, int pass, int passes)
 {
     MEMSCAPE_TRY(task, batchTask(m_runner.device, point));
-    MEMSCAPE_TRY(trainer, BatchTrainer::make(m_runner.makeDevice, task.shape(task.asked.batch, task.asked.accumulation)));
+    MEMSCAPE_TRY(trainer,
+                 BatchTrainer::make(m_runner.makeDevice, task.shape(task.asked.batch, task.asked.accumulation)));
     MEMSCAPE_CHECK(trainer->load(0));
     const AllocatorReplay replay = replayTrace(trainer->trace(), task.allocator);
     const auto& peak = replay.statistics.peak;
@@ -134,12 +138,14 @@ Figures BatchMeasurement::figures(const Parameters& point, const Summary& second
     Summary each = seconds;
     for (double* value : {&each.median, &each.minimum, &each.q3})
         *value /= update;
-    Figures figures{bytes("peak_allocated", "peak allocated", memory.allocated), bytes("memory", "memory", memory.device),
-                    std::move(throughput), timeFigure("step_time", "time of a step", seconds, false),
+    Figures figures{bytes("peak_allocated", "peak allocated", memory.allocated),
+                    bytes("memory", "memory", memory.device), std::move(throughput),
+                    timeFigure("step_time", "time of a step", seconds, false),
                     timeFigure("time_per_example", "time per example", each, false)};
     const auto course = m_courses.find(update);
-    const double steps = course != m_courses.end() && course->second.isReached ? course->second.steps
-                                                                               : std::numeric_limits<double>::quiet_NaN();
+    const double steps = course != m_courses.end() && course->second.isReached
+        ? course->second.steps
+        : std::numeric_limits<double>::quiet_NaN();
     figures.push_back({"examples_to_target", "examples to the target", Unit::One, steps * update, {}, {}, {}});
     figures.push_back({"steps_to_target", "steps to the target", Unit::One, steps, {}, {}, {}});
     figures.push_back({"time_to_target", "time to the target", Unit::Second, steps * seconds.median, {}, {}, {}});

@@ -24,11 +24,14 @@ struct BatchTask
     std::vector<std::int64_t> sizes;
     BatchCase asked;
     AllocatorOptions allocator;
-    std::int64_t context = 0; ///< B outside of the allocator, as it is set
+    std::int64_t context = 0;   ///< B outside of the allocator, as it is set
     std::int64_t workspace = 0; ///< B, see BatchShape
-    double target = 0; ///< loss
+    double target = 0;          ///< loss
 
-    BatchShape shape(std::int64_t batch, std::int64_t accumulation) const { return {sizes, batch, accumulation, workspace}; }
+    BatchShape shape(std::int64_t batch, std::int64_t accumulation) const
+    {
+        return {sizes, batch, accumulation, workspace};
+    }
 };
 
 /// Errors: run.skipped for models and plans that are not trained here, naming the parameter.
@@ -79,7 +82,7 @@ private:
         std::int64_t device = 0;    ///< B: what the allocator reserves for it, and the context
     };
     std::map<std::pair<std::int64_t, std::int64_t>, Memory> m_memory; ///< by batch and accumulation
-    std::map<double, BatchCourseResult> m_courses; ///< by examples of an update
+    std::map<double, BatchCourseResult> m_courses;                    ///< by examples of an update
 };
 
 /// What is said of the examples in every record.

@@ -14,7 +14,7 @@
 namespace memscape {
 
 inline constexpr std::uint64_t batchTruthSeed = 901, batchInputSeed = 902, batchNoiseSeed = 903;
-inline constexpr float batchUnit = 1.7320508F; ///< uniform numbers in ± this have variance 1
+inline constexpr float batchUnit = 1.7320508F;      ///< uniform numbers in ± this have variance 1
 inline constexpr float batchReluScale = 1.4142135F; ///< √2: half of a symmetric number's square is left
 
 /// x_j, `scale` = √λ_j.

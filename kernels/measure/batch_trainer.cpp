@@ -17,7 +17,8 @@ std::int64_t arenaBytes(const BatchShape& shape)
     std::int64_t parameters = 0, activations = 0;
     for (std::size_t i = 0; i + 1 < shape.sizes.size(); ++i) {
         parameters += pooledBytes(4 * shape.sizes[i] * shape.sizes[i + 1]) + pooledBytes(4 * shape.sizes[i + 1]);
-        activations += pooledBytes(4 * shape.batch * shape.sizes[i]) + pooledBytes(4 * shape.batch * shape.sizes[i + 1]);
+        activations +=
+            pooledBytes(4 * shape.batch * shape.sizes[i]) + pooledBytes(4 * shape.batch * shape.sizes[i + 1]);
     }
     return 3 * parameters + 3 * activations + 2 * pooledBytes(shape.workspace) + (1 << 16);
 }
@@ -32,8 +33,7 @@ std::uint16_t phaseNumber(std::int64_t micro)
 BatchTrainer::BatchTrainer(const BatchShape& shape)
     : m_shape(shape)
     , m_pool(arenaBytes(shape))
-{
-}
+{ }
 
 Result<std::unique_ptr<BatchTrainer>> BatchTrainer::make(const BatchDeviceFactory& makeDevice, const BatchShape& shape)
 {
@@ -114,8 +114,10 @@ void BatchTrainer::addUpdate()
 {
     m_step = m_passes;
     for (const Layer& layer : m_layers) {
-        m_step.push_back({BatchOperation::Kind::Update, layer.outputs, 0, layer.inputs, layer.weightGradient, nullptr, nullptr, layer.weight});
-        m_step.push_back({BatchOperation::Kind::Update, 1, 0, layer.outputs, layer.biasGradient, nullptr, nullptr, layer.bias});
+        m_step.push_back({BatchOperation::Kind::Update, layer.outputs, 0, layer.inputs, layer.weightGradient, nullptr,
+                          nullptr, layer.weight});
+        m_step.push_back(
+            {BatchOperation::Kind::Update, 1, 0, layer.outputs, layer.biasGradient, nullptr, nullptr, layer.bias});
     }
 }
 
@@ -129,21 +131,25 @@ Result<void> BatchTrainer::placeMicroBatch(std::int64_t micro)
     Taken output;
     if (m_shape.accumulation > 1) {
         const float* const stored = m_device->store();
-        ops.push_back({BatchOperation::Kind::Load, batch, 0, m_shape.inputs(), stored + micro * batch * m_shape.inputs(), nullptr, nullptr, m_input.data});
+        ops.push_back({BatchOperation::Kind::Load, batch, 0, m_shape.inputs(),
+                       stored + micro * batch * m_shape.inputs(), nullptr, nullptr, m_input.data});
         ops.push_back({BatchOperation::Kind::Load, batch, 0, m_shape.outputs(),
-                       stored + m_shape.storedInputs() + micro * batch * m_shape.outputs(), nullptr, nullptr, m_target.data});
+                       stored + m_shape.storedInputs() + micro * batch * m_shape.outputs(), nullptr, nullptr,
+                       m_target.data});
     }
     for (std::size_t i = 0; i < m_layers.size(); ++i) {
         const Layer& layer = m_layers[i];
         MEMSCAPE_TRY(sums, take(batch * layer.outputs, Category::Activations));
         MEMSCAPE_TRY(scratch, workspace(m_forwardWorkspace));
-        ops.push_back({BatchOperation::Kind::Linear, batch, layer.inputs, layer.outputs, x, layer.weight, layer.bias, sums.data, nullptr, scratch});
+        ops.push_back({BatchOperation::Kind::Linear, batch, layer.inputs, layer.outputs, x, layer.weight, layer.bias,
+                       sums.data, nullptr, scratch});
         if (i + 1 == m_layers.size()) {
             output = sums;
             break;
         }
         MEMSCAPE_TRY(activation, take(batch * layer.outputs, Category::Activations));
-        ops.push_back({BatchOperation::Kind::Relu, batch, 0, layer.outputs, sums.data, nullptr, nullptr, activation.data});
+        ops.push_back(
+            {BatchOperation::Kind::Relu, batch, 0, layer.outputs, sums.data, nullptr, nullptr, activation.data});
         give(sums);
         activations.push_back(activation);
         x = activation.data;
@@ -166,7 +172,8 @@ Result<void> BatchTrainer::placeBackward(const std::vector<Taken>& saved, const 
     std::vector<Taken> activations = saved;
     MEMSCAPE_TRY(one, take(1, Category::Temporary));
     MEMSCAPE_TRY(gradient, take(batch * m_shape.outputs(), Category::Temporary));
-    ops.push_back({BatchOperation::Kind::LossGradient, batch, 0, m_shape.outputs(), output.data, m_target.data, nullptr, gradient.data});
+    ops.push_back({BatchOperation::Kind::LossGradient, batch, 0, m_shape.outputs(), output.data, m_target.data, nullptr,
+                   gradient.data});
     for (std::size_t i = m_layers.size(); i-- > 0;) {
         Layer& layer = m_layers[i];
         const float* const x = i > 0 ? activations[i - 1].data : m_input.data;
@@ -175,13 +182,15 @@ Result<void> BatchTrainer::placeBackward(const std::vector<Taken>& saved, const 
             MEMSCAPE_TRY(made, take(batch * layer.inputs, Category::Temporary));
             below = made;
             MEMSCAPE_TRY(scratch, workspace(m_backwardWorkspace));
-            ops.push_back({BatchOperation::Kind::InputGradient, batch, layer.inputs, layer.outputs, gradient.data, layer.weight, nullptr, below.data, nullptr, scratch});
+            ops.push_back({BatchOperation::Kind::InputGradient, batch, layer.inputs, layer.outputs, gradient.data,
+                           layer.weight, nullptr, below.data, nullptr, scratch});
         }
         const Category category = isFirst ? Category::Gradients : Category::Temporary;
         MEMSCAPE_TRY(weight, take(layer.inputs * layer.outputs, category));
         MEMSCAPE_TRY(scratch, workspace(m_backwardWorkspace));
         MEMSCAPE_TRY(bias, take(layer.outputs, category));
-        ops.push_back({BatchOperation::Kind::WeightGradient, batch, layer.inputs, layer.outputs, gradient.data, x, nullptr, weight.data, bias.data, scratch});
+        ops.push_back({BatchOperation::Kind::WeightGradient, batch, layer.inputs, layer.outputs, gradient.data, x,
+                       nullptr, weight.data, bias.data, scratch});
         give(gradient);
         if (isFirst) {
             layer.weightGradient = weight.data;
@@ -189,15 +198,18 @@ Result<void> BatchTrainer::placeBackward(const std::vector<Taken>& saved, const 
             m_gradients.push_back(weight);
             m_gradients.push_back(bias);
         } else {
-            ops.push_back({BatchOperation::Kind::Add, layer.outputs, 0, layer.inputs, weight.data, nullptr, nullptr, layer.weightGradient});
-            ops.push_back({BatchOperation::Kind::Add, 1, 0, layer.outputs, bias.data, nullptr, nullptr, layer.biasGradient});
+            ops.push_back({BatchOperation::Kind::Add, layer.outputs, 0, layer.inputs, weight.data, nullptr, nullptr,
+                           layer.weightGradient});
+            ops.push_back(
+                {BatchOperation::Kind::Add, 1, 0, layer.outputs, bias.data, nullptr, nullptr, layer.biasGradient});
             give(weight);
             give(bias);
         }
         if (i == 0)
             break;
         MEMSCAPE_TRY(masked, take(batch * layer.inputs, Category::Temporary));
-        ops.push_back({BatchOperation::Kind::ReluGradient, batch, 0, layer.inputs, below.data, x, nullptr, masked.data});
+        ops.push_back(
+            {BatchOperation::Kind::ReluGradient, batch, 0, layer.inputs, below.data, x, nullptr, masked.data});
         give(below);
         give(activations[i - 1]);
         gradient = masked;

@@ -18,7 +18,7 @@ namespace memscape {
 
 struct BatchStep
 {
-    double loss = 0; ///< mean over micro-batches, before the update
+    double loss = 0;     ///< mean over micro-batches, before the update
     GradientNoise noise; ///< of the gradients of all examples, when they were counted
 };
 
@@ -54,7 +54,7 @@ public:
     Result<double> risk() const { return m_device->risk(m_layers[0].weight, m_layers[0].bias); } ///< of one layer
     Result<void> checkStopped() { return m_device->checkStopped(); }
 
-    const Trace& trace() const { return m_trace; } ///< one step, from what exists before it
+    const Trace& trace() const { return m_trace; }                ///< one step, from what exists before it
     std::int64_t highWater() const { return m_pool.highWater(); } ///< B of the arena that it ran in
 
 private:

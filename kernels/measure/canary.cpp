@@ -102,7 +102,7 @@ SystemTicks readSystemTicks()
     std::ifstream file("/proc/stat");
     std::getline(file, line);
     SystemTicks ticks = parseProcStat(line);
-    rusage usage {};
+    rusage usage{};
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         ticks.preemptions = usage.ru_nivcsw;
     return ticks;
@@ -122,8 +122,7 @@ Circumstances ContentionWatch::circumstances(const SystemTicks& now, std::size_t
     if (const double elapsed = now.total - m_begin.total; elapsed > 0)
         seen.stealShare = (now.steal - m_begin.steal) / elapsed;
     if (samples > 0)
-        seen.preemptions = static_cast<double>(now.preemptions - m_begin.preemptions)
-            / static_cast<double>(samples);
+        seen.preemptions = static_cast<double>(now.preemptions - m_begin.preemptions) / static_cast<double>(samples);
     return seen;
 }
 

@@ -31,8 +31,8 @@ CanaryReading readCanary(const Clock& clock);
 /// Counters of the operating system at one moment.
 struct SystemTicks
 {
-    double steal = 0, total = 0;      ///< jiffies of all processors
-    std::int64_t preemptions = 0;     ///< involuntary context switches of this process
+    double steal = 0, total = 0;  ///< jiffies of all processors
+    std::int64_t preemptions = 0; ///< involuntary context switches of this process
 };
 SystemTicks readSystemTicks();
 /// The first line of /proc/stat; zeros when it is not one.
@@ -45,8 +45,7 @@ public:
     /// `reference`: the clock that is held against the readings; 0 takes the fastest one seen.
     explicit ContentionWatch(double reference = 0)
         : m_reference(reference)
-    {
-    }
+    { }
 
     void start(const SystemTicks& ticks) { m_begin = ticks; }
     void add(const CanaryReading& reading) { m_readings.push_back(reading); }

@@ -23,8 +23,7 @@ struct Saved
 class Execute
 {
 public:
-    Execute(MlpDevice& device, const MlpShape& shape, std::int64_t arenaBytes,
-            const ExecutionOptions& options)
+    Execute(MlpDevice& device, const MlpShape& shape, std::int64_t arenaBytes, const ExecutionOptions& options)
         : m_device(device)
         , m_options(options)
         , m_arrayBytes(mlpArrayBytes(shape))
@@ -33,8 +32,7 @@ public:
         , m_values(std::size_t(m_length) + 1)
         , m_saved(std::size_t(m_length) + 1)
         , m_ran(std::size_t(m_length))
-    {
-    }
+    { }
 
     Result<Execution> run(const Schedule& schedule);
 
@@ -54,8 +52,7 @@ private:
     const float* input(int i) const { return m_values[i] ? m_values[i] : m_saved[i].x; }
     tl::unexpected<Error> invalid(std::string message) const
     {
-        return fail("schedule.invalid", std::move(message),
-                    "this schedule can't be run as it is written",
+        return fail("schedule.invalid", std::move(message), "this schedule can't be run as it is written",
                     fmt::format("operation {}", m_result.replay.steps.size()));
     }
 
@@ -65,10 +62,10 @@ private:
     int m_length;
     CountingPool m_pool;
     std::vector<float*> m_values; ///< x_i alone
-    std::vector<Saved> m_saved; ///< x̄_i
+    std::vector<Saved> m_saved;   ///< x̄_i
     std::vector<bool> m_ran;
     float* m_gradient = nullptr; ///< y_{m_next}
-    int m_next = 0; ///< the next backward is of stage m_next - 1
+    int m_next = 0;              ///< the next backward is of stage m_next - 1
     Execution m_result;
 };
 
@@ -157,14 +154,12 @@ Result<void> Execute::backward(int stage)
     if (m_gradient == nullptr)
         return invalid("a backward before the loss");
     if (stage != m_next - 1)
-        return invalid(fmt::format("the backward of stage {} where that of stage {} is due", stage,
-                                   m_next - 1));
+        return invalid(fmt::format("the backward of stage {} where that of stage {} is due", stage, m_next - 1));
     if (!m_saved[stage + 1].isThere())
         return invalid(fmt::format("the backward of stage {} needs what its forward saves", stage));
     const float* x = input(stage);
     if (x == nullptr)
-        return invalid(
-            fmt::format("the backward of stage {} needs x_{}, which is not there", stage, stage));
+        return invalid(fmt::format("the backward of stage {} needs x_{}, which is not there", stage, stage));
     MEMSCAPE_TRY(result, take());
     float* z = m_saved[stage + 1].z;
     float* again = nullptr; // z, when it was not saved
@@ -198,15 +193,11 @@ Result<void> Execute::step(const ChainOperation& operation)
     switch (operation.kind) {
     case OperationKind::ForwardKeep:
     case OperationKind::ForwardDrop:
-    case OperationKind::ForwardSave:
-        return forward(operation);
-    case OperationKind::Loss:
-        return loss();
-    case OperationKind::Backward:
-        return backward(operation.stage);
+    case OperationKind::ForwardSave: return forward(operation);
+    case OperationKind::Loss: return loss();
+    case OperationKind::Backward: return backward(operation.stage);
     case OperationKind::DiscardValue:
-    case OperationKind::DiscardSaved:
-        break;
+    case OperationKind::DiscardSaved: break;
     }
     return discard(operation);
 }
@@ -227,10 +218,9 @@ Result<void> Execute::digest(const ChainOperation& operation)
 Result<Execution> Execute::finished(const Schedule& schedule)
 {
     if (m_gradient == nullptr || m_next != 0)
-        return invalid(
-            m_gradient == nullptr
-                ? std::string("the schedule ends before the loss")
-                : fmt::format("the schedule ends before the backward of stage {}", m_next - 1));
+        return invalid(m_gradient == nullptr
+                           ? std::string("the schedule ends before the loss")
+                           : fmt::format("the schedule ends before the backward of stage {}", m_next - 1));
     MEMSCAPE_TRY(marks, m_device.takeMarks());
     Replay& replay = m_result.replay;
     for (std::size_t k = 0; k < schedule.size() && k + 1 < marks.size(); ++k) {
@@ -261,9 +251,8 @@ Result<Execution> Execute::run(const Schedule& schedule)
         m_result.replay.steps.emplace_back();
         if (auto done = step(operation); !done) {
             m_result.replay.steps.pop_back(); // it did not happen: errors name it by its number
-            return done.error().code == "schedule.invalid"
-                ? invalid(std::move(done).error().message)
-                : Result<Execution>(fail(std::move(done).error()));
+            return done.error().code == "schedule.invalid" ? invalid(std::move(done).error().message)
+                                                           : Result<Execution>(fail(std::move(done).error()));
         }
         ReplayStep& counted = m_result.replay.steps.back();
         counted.during = m_pool.highWater();
@@ -281,8 +270,8 @@ Result<Execution> Execute::run(const Schedule& schedule)
 
 } // namespace
 
-Result<Execution> execute(MlpDevice& device, const MlpShape& shape, std::int64_t arenaBytes,
-                          const Schedule& schedule, const ExecutionOptions& options)
+Result<Execution> execute(MlpDevice& device, const MlpShape& shape, std::int64_t arenaBytes, const Schedule& schedule,
+                          const ExecutionOptions& options)
 {
     return Execute(device, shape, arenaBytes, options).run(schedule);
 }

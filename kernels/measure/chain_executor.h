@@ -21,16 +21,16 @@ struct ExecutionOptions
 
 struct Execution
 {
-    Replay replay; ///< measured: times in s, bytes of the pool
-    double loss = 0; ///< when digested
+    Replay replay;                      ///< measured: times in s, bytes of the pool
+    double loss = 0;                    ///< when digested
     std::vector<std::uint64_t> digests; ///< when digested: dW_i and db_i by stage, then y_0
 };
 
 /// Runs `schedule` on the first shape.length stages of the device. The pool has
 /// `arenaBytes`. Errors: schedule.invalid (place "operation N") before the machine does anything
 /// wrong, run.memory when the arena is too small, run.cancelled, those of the device.
-Result<Execution> execute(MlpDevice& device, const MlpShape& shape, std::int64_t arenaBytes,
-                          const Schedule& schedule, const ExecutionOptions& options = {});
+Result<Execution> execute(MlpDevice& device, const MlpShape& shape, std::int64_t arenaBytes, const Schedule& schedule,
+                          const ExecutionOptions& options = {});
 
 /// The schedules that checks and profiles run: everything saved in one of the ways; and all inputs
 /// kept, every stage made again just before its backward.

@@ -21,17 +21,12 @@ std::string operationForm(OperationKind kind, MlpSave way)
     const std::string suffix = way == MlpSave::All ? " all" : " result";
     switch (kind) {
     case OperationKind::ForwardKeep:
-    case OperationKind::ForwardDrop:
-        return "forward";
-    case OperationKind::ForwardSave:
-        return "forward" + suffix;
-    case OperationKind::Backward:
-        return "backward" + suffix;
-    case OperationKind::Loss:
-        return "loss";
+    case OperationKind::ForwardDrop: return "forward";
+    case OperationKind::ForwardSave: return "forward" + suffix;
+    case OperationKind::Backward: return "backward" + suffix;
+    case OperationKind::Loss: return "loss";
     case OperationKind::DiscardValue:
-    case OperationKind::DiscardSaved:
-        break;
+    case OperationKind::DiscardSaved: break;
     }
     return {};
 }
@@ -40,14 +35,13 @@ void ChainProfile::add(const Schedule& schedule, MlpSave way, const Replay& repl
 {
     std::map<std::string, std::vector<double>> times;
     for (std::size_t k = 0; k < schedule.size(); ++k)
-        times[operationForm(schedule[k].kind, way)].push_back(replay.steps[k].end
-                                                              - replay.steps[k].begin);
+        times[operationForm(schedule[k].kind, way)].push_back(replay.steps[k].end - replay.steps[k].begin);
     for (const auto& [form, seconds] : times)
         m_samples[form].add(pass, seconds);
 }
 
-Result<void> ChainProfile::takePass(MlpDevice& device, const MlpShape& shape,
-                                    std::int64_t arenaBytes, int stages, int pass)
+Result<void> ChainProfile::takePass(MlpDevice& device, const MlpShape& shape, std::int64_t arenaBytes, int stages,
+                                    int pass)
 {
     const MlpShape part{stages, shape.width, shape.batch};
     std::vector<Walk> walks{{saveEverything(stages), MlpSave::All},
@@ -69,8 +63,7 @@ double ChainProfile::median(const std::string& form) const
 
 bool ChainProfile::isWhole() const
 {
-    const char* const forms[] = {"forward",      "forward all",     "forward result",
-                                 "backward all", "backward result", "loss"};
+    const char* const forms[] = {"forward", "forward all", "forward result", "backward all", "backward result", "loss"};
     return std::all_of(std::begin(forms), std::end(forms),
                        [this](const char* form) { return m_samples.contains(form); });
 }
@@ -83,10 +76,8 @@ Result<Chain> ChainProfile::chainOf(const MlpShape& shape) const
     for (Stage& stage : chain.stages) {
         stage.forward = median("forward");
         for (const MlpSave way : {MlpSave::All, MlpSave::Result}) {
-            stage.options[std::size_t(way)].forward =
-                median(operationForm(OperationKind::ForwardSave, way));
-            stage.options[std::size_t(way)].backward =
-                median(operationForm(OperationKind::Backward, way));
+            stage.options[std::size_t(way)].forward = median(operationForm(OperationKind::ForwardSave, way));
+            stage.options[std::size_t(way)].backward = median(operationForm(OperationKind::Backward, way));
         }
     }
     return chain;

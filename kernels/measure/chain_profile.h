@@ -23,8 +23,7 @@ class ChainProfile
 public:
     /// Runs the schedules over the first `stages` stages once each, in an order that changes with
     /// `pass`. Errors: those of execute().
-    Result<void> takePass(MlpDevice& device, const MlpShape& shape, std::int64_t arenaBytes,
-                          int stages, int pass);
+    Result<void> takePass(MlpDevice& device, const MlpShape& shape, std::int64_t arenaBytes, int stages, int pass);
 
     /// Median of a form in s; 0 when it was never timed.
     double median(const std::string& form) const;

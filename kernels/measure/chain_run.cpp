@@ -17,11 +17,10 @@ namespace memscape {
 
 namespace {
 
-constexpr std::size_t stepsPerPass = 2; // six in all: the least that has a grade
-constexpr double shortestProfile = 1; // s of a pass
-constexpr double profileShare = 0.3; // of a step, where that is longer
-constexpr double walksPerStage =
-    11.0 / 3; // a profile's three walks, in forward and backward of one stage
+constexpr std::size_t stepsPerPass = 2;    // six in all: the least that has a grade
+constexpr double shortestProfile = 1;      // s of a pass
+constexpr double profileShare = 0.3;       // of a step, where that is longer
+constexpr double walksPerStage = 11.0 / 3; // a profile's three walks, in forward and backward of one stage
 constexpr int profiledAtLeast = 4;
 
 class Run
@@ -31,8 +30,7 @@ public:
         : m_task(task)
         , m_runner(runner)
         , m_length(int(task.shape.length))
-    {
-    }
+    { }
 
     Result<ChainRun> run();
 
@@ -46,14 +44,13 @@ private:
     Result<void> takeSteps(int pass);
     Result<void> finish();
     /// A run of the whole chain; progress counts its operations.
-    Result<Execution> execute(const Schedule& schedule, const ExecutionOptions& options,
-                              const std::string& label);
+    Result<Execution> execute(const Schedule& schedule, const ExecutionOptions& options, const std::string& label);
 
     const ChainTask& m_task;
     const ChainRunner& m_runner;
     int m_length;
     Chain m_chain;
-    Replay m_replay; ///< of the schedule, in bytes
+    Replay m_replay;                 ///< of the schedule, in bytes
     std::optional<Replay> m_checked; ///< of the run that checks the gradients: its bytes count
     std::int64_t m_arena = 0;
     std::string m_notCompared; ///< why, when everything can't be kept
@@ -64,13 +61,11 @@ private:
     ChainRun m_result;
 };
 
-Result<Execution> Run::execute(const Schedule& schedule, const ExecutionOptions& options,
-                               const std::string& label)
+Result<Execution> Run::execute(const Schedule& schedule, const ExecutionOptions& options, const std::string& label)
 {
     ExecutionOptions told = options;
     told.progress = [&](std::size_t operation) {
-        m_runner.sink.progress(int(m_done + operation), int(std::max(m_total, m_done + operation)),
-                               label);
+        m_runner.sink.progress(int(m_done + operation), int(std::max(m_total, m_done + operation)), label);
     };
     auto run = memscape::execute(*m_device, m_task.shape, m_arena, schedule, told);
     m_done += schedule.size();
@@ -119,14 +114,13 @@ Result<void> Run::estimate()
     const double step = m_stageSeconds * (m_length + double(m_replay.recomputed) / 3);
     const double budget = std::max(shortestProfile, profileShare * step);
     const double stages = budget / std::max(m_stageSeconds * walksPerStage, 1e-9);
-    const auto byMemory =
-        int((m_arena / mlpArrayBytes(m_task.shape) - 3) / 2); // everything kept fits the arena
-    m_result.profiledStages = std::clamp(int(std::min(stages, double(m_length))),
-                                         std::min(profiledAtLeast, m_length), m_length);
+    const auto byMemory = int((m_arena / mlpArrayBytes(m_task.shape) - 3) / 2); // everything kept fits the arena
+    m_result.profiledStages =
+        std::clamp(int(std::min(stages, double(m_length))), std::min(profiledAtLeast, m_length), m_length);
     m_result.profiledStages = std::clamp(byMemory, 1, m_result.profiledStages);
     const double checks = (m_notCompared.empty() ? m_stageSeconds * m_length : 0) + step;
-    const double rounds = chainPasses
-        * (m_result.profiledStages * m_stageSeconds * walksPerStage + double(stepsPerPass) * step);
+    const double rounds =
+        chainPasses * (m_result.profiledStages * m_stageSeconds * walksPerStage + double(stepsPerPass) * step);
     m_total = m_task.schedule.size() * (1 + chainPasses * stepsPerPass)
         + (m_notCompared.empty() ? std::size_t(2 * m_length + 1) : 0);
     m_runner.sink.note("info", "run.length",
@@ -144,24 +138,21 @@ Result<void> Run::compareGradients()
     m_checked = run.replay;
     m_result.loss = run.loss;
     if (!std::isfinite(run.loss))
-        return fail("check.failed",
-                    "the loss is not a number: something was used after it was discarded",
+        return fail("check.failed", "the loss is not a number: something was used after it was discarded",
                     "please report this");
     m_result.comparison = "the gradients were not compared";
     if (!m_notCompared.empty()) {
         m_result.comparison = m_notCompared;
         return {};
     }
-    MEMSCAPE_TRY(everything,
-                 execute(saveEverything(m_length), checked, "gradients, everything kept"));
+    MEMSCAPE_TRY(everything, execute(saveEverything(m_length), checked, "gradients, everything kept"));
     const std::vector<std::uint64_t>& kept = everything.digests;
     for (std::size_t i = 0; i < kept.size(); ++i) {
         if (run.digests[i] != kept[i])
             return fail("check.failed",
                         fmt::format("{} differs from that of keeping everything",
-                                    i + 1 < kept.size()
-                                        ? fmt::format("the gradient of the weights of stage {}", i)
-                                        : std::string("the gradient of the input")),
+                                    i + 1 < kept.size() ? fmt::format("the gradient of the weights of stage {}", i)
+                                                        : std::string("the gradient of the input")),
                         "a schedule that gives other gradients is not timed; please report this");
     }
     m_result.isCompared = true;
@@ -177,10 +168,8 @@ Result<void> Run::takeSteps(int pass)
     const double begin = m_runner.clock.now();
     std::vector<double> seconds;
     while (seconds.size() < stepsPerPass
-           || (seconds.size() < options.minimumSamples
-               && m_runner.clock.now() - begin < options.wallLimit)) {
-        const std::string label =
-            fmt::format("step {} · pass {} of {}", m_steps.size() + 1, pass + 1, chainPasses);
+           || (seconds.size() < options.minimumSamples && m_runner.clock.now() - begin < options.wallLimit)) {
+        const std::string label = fmt::format("step {} · pass {} of {}", m_steps.size() + 1, pass + 1, chainPasses);
         auto step = execute(m_task.schedule, {}, label);
         if (!step) {
             m_result.steps.add(pass, seconds); // what there is stays
@@ -197,11 +186,10 @@ Result<void> Run::measure()
 {
     for (int pass = 0; pass < chainPasses; ++pass) {
         m_runner.observe();
-        m_runner.sink.progress(int(m_done), int(std::max(m_total, m_done)),
-                               fmt::format("profile of {} stages · pass {} of {}",
-                                           m_result.profiledStages, pass + 1, chainPasses));
-        MEMSCAPE_CHECK(m_result.profile.takePass(*m_device, m_task.shape, m_arena,
-                                                 m_result.profiledStages, pass));
+        m_runner.sink.progress(
+            int(m_done), int(std::max(m_total, m_done)),
+            fmt::format("profile of {} stages · pass {} of {}", m_result.profiledStages, pass + 1, chainPasses));
+        MEMSCAPE_CHECK(m_result.profile.takePass(*m_device, m_task.shape, m_arena, m_result.profiledStages, pass));
         MEMSCAPE_CHECK(takeSteps(pass));
         m_runner.observe();
     }
@@ -214,12 +202,10 @@ Replay Run::typicalStep(const Summary& summary) const
 {
     if (m_steps.empty())
         return *m_checked;
-    const auto distance = [&](const Execution& step) {
-        return std::abs(step.replay.makespan - summary.median);
-    };
-    const auto nearest = std::min_element(
-        m_steps.begin(), m_steps.end(),
-        [&](const Execution& a, const Execution& b) { return distance(a) < distance(b); });
+    const auto distance = [&](const Execution& step) { return std::abs(step.replay.makespan - summary.median); };
+    const auto nearest = std::min_element(m_steps.begin(), m_steps.end(), [&](const Execution& a, const Execution& b) {
+        return distance(a) < distance(b);
+    });
     Replay typical = nearest->replay;
     for (const Execution& step : m_steps)
         typical.peak = std::max(typical.peak, step.replay.peak);
@@ -274,17 +260,14 @@ Why profileWhy(const ChainRun& run)
 {
     Why why;
     why.formula = "Σ over the schedule: median time of the operation's form";
-    why.with = fmt::format("= {} for {} forwards and {} backwards",
-                           quantityText(run.profileMakespan, Unit::Second), run.step.forwards,
-                           run.chain.length());
+    why.with = fmt::format("= {} for {} forwards and {} backwards", quantityText(run.profileMakespan, Unit::Second),
+                           run.step.forwards, run.chain.length());
     for (const auto& [form, samples] : run.profile.samples())
         why.terms.push_back({form, run.profile.median(form), Unit::Second,
-                             fmt::format("median of {} samples", samples.merged().size()),
-                             "measured in this run"});
-    why.source = fmt::format("a profile of {} stages, interleaved with the steps in {} passes",
-                             run.profiledStages, chainPasses);
-    why.omits = {
-        "that an operation finds other things in the caches at another place of a schedule"};
+                             fmt::format("median of {} samples", samples.merged().size()), "measured in this run"});
+    why.source =
+        fmt::format("a profile of {} stages, interleaved with the steps in {} passes", run.profiledStages, chainPasses);
+    why.omits = {"that an operation finds other things in the caches at another place of a schedule"};
     return why;
 }
 
@@ -303,13 +286,7 @@ Figures chainFigures(const ChainRun& run)
     const Summary steps = summarize(run.steps.merged());
     Figures figures{counted("peak", "peak", Unit::Byte, double(run.step.peak))};
     if (!steps.empty()) // a run that was stopped early has no time
-        figures.push_back({"makespan",
-                           "time of the step",
-                           Unit::Second,
-                           steps.median,
-                           steps.minimum,
-                           steps.q3,
-                           {}});
+        figures.push_back({"makespan", "time of the step", Unit::Second, steps.median, steps.minimum, steps.q3, {}});
     if (run.profile.isWhole())
         figures.push_back({"profile_makespan",
                            "makespan from the profile",
@@ -318,10 +295,8 @@ Figures chainFigures(const ChainRun& run)
                            {},
                            {},
                            profileWhy(run)});
-    figures.push_back(counted("recomputed_forwards", "recomputed forwards", Unit::One,
-                              double(run.step.recomputed)));
-    figures.push_back(counted("forward_evaluations", "forward evaluations", Unit::One,
-                              double(run.step.forwards)));
+    figures.push_back(counted("recomputed_forwards", "recomputed forwards", Unit::One, double(run.step.recomputed)));
+    figures.push_back(counted("forward_evaluations", "forward evaluations", Unit::One, double(run.step.forwards)));
     return figures;
 }
 
@@ -352,19 +327,17 @@ Json chainRunDetail(const ChainRun& run)
                          {"p95", jsonNumber(summary.p95)},
                          {"drift", jsonNumber(samples.drift())}};
     }
-    Json detail = {
-        {"quality", {{"grade", std::string(1, run.quality.grade)}, {"reason", run.quality.reason}}},
-        {"gradients", {{"identical", run.isCompared}, {"text", run.comparison}}},
-        {"check", run.check},
-        {"loss", jsonNumber(run.loss)},
-        {"predicted_peak", run.predictedPeak},
-        {"profile", std::move(profile)},
-        {"schedule", scheduleJson(run.schedule, run.step)}};
+    Json detail = {{"quality", {{"grade", std::string(1, run.quality.grade)}, {"reason", run.quality.reason}}},
+                   {"gradients", {{"identical", run.isCompared}, {"text", run.comparison}}},
+                   {"check", run.check},
+                   {"loss", jsonNumber(run.loss)},
+                   {"predicted_peak", run.predictedPeak},
+                   {"profile", std::move(profile)},
+                   {"schedule", scheduleJson(run.schedule, run.step)}};
     if (run.profile.isWhole()) {
         detail["profile_makespan"] = jsonNumber(run.profileMakespan);
         detail["profile_without_recomputation"] = jsonNumber(run.chain.timeWithoutRecomputation());
-        detail["profile_error"] =
-            jsonNumber(median > 0 ? (run.profileMakespan - median) / median : NAN);
+        detail["profile_error"] = jsonNumber(median > 0 ? (run.profileMakespan - median) / median : NAN);
         detail["measured_chain"] = chainToJson(run.chain);
     }
     return detail;

@@ -43,15 +43,15 @@ inline constexpr int chainPasses = 3;
 struct ChainRun
 {
     Schedule schedule;
-    Replay step; ///< the step whose time is nearest to the median
+    Replay step;       ///< the step whose time is nearest to the median
     PassSamples steps; ///< s
     ChainProfile profile;
-    Chain chain; ///< with the profile's times
-    double profileMakespan = 0; ///< of a whole profile
+    Chain chain;                    ///< with the profile's times
+    double profileMakespan = 0;     ///< of a whole profile
     std::int64_t predictedPeak = 0; ///< the replay's, B
-    bool isCompared = false; ///< with the gradients of keeping everything
-    std::string comparison; ///< what was compared, in a sentence
-    std::string check; ///< of the small chain
+    bool isCompared = false;        ///< with the gradients of keeping everything
+    std::string comparison;         ///< what was compared, in a sentence
+    std::string check;              ///< of the small chain
     double loss = 0;
     int profiledStages = 0;
     Quality quality;

@@ -25,8 +25,7 @@ void Check::compare(std::size_t index, double found, double reference)
     }
     const double allowed = m_tolerance.absolute + std::abs(reference) * m_tolerance.relative;
     if (std::isinf(error) || !(error <= allowed))
-        mismatch(fmt::format("[{}] {} instead of {}", index, numberText(found),
-                             numberText(reference)));
+        mismatch(fmt::format("[{}] {} instead of {}", index, numberText(found), numberText(reference)));
 }
 
 void Check::require(std::size_t index, bool equal, const std::string& description)
@@ -51,8 +50,8 @@ void Check::mismatch(const std::string& text)
 std::string Check::text() const
 {
     if (passed())
-        return fmt::format("{} {}, worst error {}", m_compared,
-                           m_compared == 1 ? "value" : "values", numberText(m_worstError));
+        return fmt::format("{} {}, worst error {}", m_compared, m_compared == 1 ? "value" : "values",
+                           numberText(m_worstError));
     return fmt::format("{} of {} values differ, worst {} at {}: {}{}", m_mismatches, m_compared,
                        numberText(m_worstError), m_worstIndex, join(m_listed, ", "),
                        m_mismatches > m_listed.size() ? ", …" : "");

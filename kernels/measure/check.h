@@ -29,16 +29,14 @@ public:
 
     explicit Check(Tolerance tolerance = Tolerance::exact())
         : m_tolerance(tolerance)
-    {
-    }
+    { }
 
     /// One element. Exact types are compared as such when they fit a double.
     void compare(std::size_t index, double found, double reference);
     /// One element whose equality the caller already knows (wide integers, structures).
     void require(std::size_t index, bool equal, const std::string& description);
 
-    template<typename T>
-    void compareAll(std::span<const T> found, std::span<const T> reference)
+    template <typename T> void compareAll(std::span<const T> found, std::span<const T> reference)
     {
         if (found.size() != reference.size())
             require(std::min(found.size(), reference.size()), false, "sizes differ");

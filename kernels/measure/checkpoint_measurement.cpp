@@ -21,19 +21,16 @@ Json gradeJson(const Quality& quality)
 class SweepOfChains
 {
 public:
-    SweepOfChains(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  RunSink& sink)
+    SweepOfChains(const Experiment& experiment, const Device& device, const Parameters& parameters, RunSink& sink)
         : m_experiment(experiment)
         , m_device(device)
         , m_parameters(parameters)
         , m_sink(sink)
         , m_sweep(sweepOf(experiment, device, parameters))
         , m_axis(axisOf(experiment, m_sweep))
-    {
-    }
+    { }
 
-    Result<MeasuredRun> run(const std::function<Result<ChainRun>(const ChainTask&)>& runTask,
-                            Json provenance)
+    Result<MeasuredRun> run(const std::function<Result<ChainRun>(const ChainTask&)>& runTask, Json provenance)
     {
         for (std::size_t i = 0; i < m_sweep.values.size(); ++i) {
             const auto measured = visit(i, runTask);
@@ -49,8 +46,7 @@ public:
             if (endsRun(m_error))
                 return fail(m_error);
             m_sink.note("warning", m_error.code,
-                        fmt::format("{} {}: {}", m_sweep.key, valueText(m_sweep.values[i]),
-                                    m_error.text()));
+                        fmt::format("{} {}: {}", m_sweep.key, valueText(m_sweep.values[i]), m_error.text()));
         }
         if (m_points.empty())
             return fail(m_error);
@@ -58,11 +54,9 @@ public:
     }
 
 private:
-    Result<void> visit(std::size_t index,
-                       const std::function<Result<ChainRun>(const ChainTask&)>& runTask)
+    Result<void> visit(std::size_t index, const std::function<Result<ChainRun>(const ChainTask&)>& runTask)
     {
-        MEMSCAPE_TRY(task,
-                     chainTask(m_device, m_parameters.at(m_sweep.key, m_sweep.values[index])));
+        MEMSCAPE_TRY(task, chainTask(m_device, m_parameters.at(m_sweep.key, m_sweep.values[index])));
         MEMSCAPE_TRY(run, runTask(task));
         Point point{m_axis.values[index], valueText(m_sweep.values[index]), chainFigures(run),
                     sampledDetail(run.quality, {{"makespan", run.steps}})};
@@ -89,8 +83,7 @@ private:
     {
         MeasuredRun run;
         run.complete = m_complete;
-        run.measurement =
-            outcomeFromPoints(m_experiment, m_device, m_parameters, std::move(m_points));
+        run.measurement = outcomeFromPoints(m_experiment, m_device, m_parameters, std::move(m_points));
         if (m_memory)
             run.measurement.series.insert(run.measurement.series.begin(), std::move(*m_memory));
         run.measurement.detail["quality"] = gradeJson(m_overall);
@@ -123,13 +116,9 @@ Result<ChainTask> chainTask(const Device& device, const Parameters& parameters)
 {
     const std::string& chain = parameters.text("chain");
     if (!isMlpText(chain))
-        return fail(
-            "run.skipped",
-            fmt::format(
-                "the chain \"{}\" is numbers without operations: it can be predicted, not run",
-                chain),
-            "choose mlp:DEPTHxWIDTH, e.g. mlp:12x2048: its products and activations are real",
-            "chain");
+        return fail("run.skipped",
+                    fmt::format("the chain \"{}\" is numbers without operations: it can be predicted, not run", chain),
+                    "choose mlp:DEPTHxWIDTH, e.g. mlp:12x2048: its products and activations are real", "chain");
     MEMSCAPE_TRY(answer, answerCheckpoint(device, parameters));
     const std::int64_t batch = parameters.integer("batch");
     MEMSCAPE_TRY(shape, parseMlpShape(chain, batch > 0 ? batch : MlpShape().batch));
@@ -141,14 +130,12 @@ Result<ChainTask> chainTask(const Device& device, const Parameters& parameters)
     return ChainTask{shape, std::move(answer.chosen.schedule)};
 }
 
-Result<MeasuredRun>
-measureCheckpoint(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  RunSink& sink, const std::function<Result<ChainRun>(const ChainTask&)>& runTask,
-                  Json provenance)
+Result<MeasuredRun> measureCheckpoint(const Experiment& experiment, const Device& device, const Parameters& parameters,
+                                      RunSink& sink, const std::function<Result<ChainRun>(const ChainTask&)>& runTask,
+                                      Json provenance)
 {
     if (parameters.sweep())
-        return SweepOfChains(experiment, device, parameters, sink)
-            .run(runTask, std::move(provenance));
+        return SweepOfChains(experiment, device, parameters, sink).run(runTask, std::move(provenance));
     MEMSCAPE_TRY(task, chainTask(device, parameters));
     MEMSCAPE_TRY(measured, runTask(task));
     MeasuredRun run;

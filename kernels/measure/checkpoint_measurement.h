@@ -14,9 +14,8 @@ Result<ChainTask> chainTask(const Device& device, const Parameters& parameters);
 /// The parameters' own point, or every point of their sweep with `runTask`. `provenance` gets
 /// grade, method and raw samples. A cancelled run that has timed steps already is a result that is
 /// not complete.
-Result<MeasuredRun>
-measureCheckpoint(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  RunSink& sink, const std::function<Result<ChainRun>(const ChainTask&)>& runTask,
-                  Json provenance);
+Result<MeasuredRun> measureCheckpoint(const Experiment& experiment, const Device& device, const Parameters& parameters,
+                                      RunSink& sink, const std::function<Result<ChainRun>(const ChainTask&)>& runTask,
+                                      Json provenance);
 
 } // namespace memscape

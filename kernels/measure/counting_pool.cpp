@@ -23,8 +23,7 @@ Result<std::int64_t> CountingPool::take(std::int64_t bytes)
     if (rounded > m_capacity - at)
         return fail("run.memory",
                     fmt::format("the pool of {} has no {} in one piece, {} are taken",
-                                quantityText(double(m_capacity), Unit::Byte),
-                                quantityText(double(rounded), Unit::Byte),
+                                quantityText(double(m_capacity), Unit::Byte), quantityText(double(rounded), Unit::Byte),
                                 quantityText(double(m_used), Unit::Byte)),
                     "the run needs more than was predicted; please report this");
     m_taken.emplace(at, rounded);

@@ -20,8 +20,7 @@ class CountingPool
 public:
     explicit CountingPool(std::int64_t capacity)
         : m_capacity(capacity)
-    {
-    }
+    { }
 
     /// Offset of at least `bytes` (> 0) in the arena. Errors: run.memory.
     Result<std::int64_t> take(std::int64_t bytes);

@@ -25,15 +25,13 @@ std::optional<std::int64_t> kilobytesOf(const std::string& path, const std::stri
 {
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);) {
-        if (line.compare(0, key.size(), key) != 0 || line.size() <= key.size()
-            || line[key.size()] != ':')
+        if (line.compare(0, key.size(), key) != 0 || line.size() <= key.size() || line[key.size()] != ':')
             continue;
         const std::size_t digits = line.find_first_of("0123456789");
         if (digits == std::string::npos)
             return std::nullopt;
         std::int64_t kilobytes = 0;
-        const auto [end, error]
-            = std::from_chars(line.data() + digits, line.data() + line.size(), kilobytes);
+        const auto [end, error] = std::from_chars(line.data() + digits, line.data() + line.size(), kilobytes);
         if (error != std::errc())
             return std::nullopt;
         return kilobytes * 1024;

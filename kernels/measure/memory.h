@@ -24,8 +24,8 @@ public:
     std::int64_t highWater() const { return m_highWater; }
 
 private:
-    std::atomic<std::int64_t> m_used {0};
-    std::atomic<std::int64_t> m_highWater {0};
+    std::atomic<std::int64_t> m_used{0};
+    std::atomic<std::int64_t> m_highWater{0};
 };
 
 /// VmHWM of /proc/self/status in bytes: the largest resident size so far.

@@ -40,8 +40,7 @@ public:
     /// y_L into `gradient`; the loss itself is kept for loss().
     virtual Result<void> loss(const float* x, float* gradient) = 0;
     /// `gradient` is y_{i+1} and becomes dz; dW_i and db_i are written, and y_i into `result`.
-    virtual Result<void> backward(int stage, const float* x, const float* z, float* gradient,
-                                  float* result) = 0;
+    virtual Result<void> backward(int stage, const float* x, const float* z, float* gradient, float* result) = 0;
 
     /// Not-a-numbers all over one array, so that reading it afterwards shows.
     virtual Result<void> poison(float* array) = 0;
@@ -56,7 +55,7 @@ public:
     /// 64 bits that tell arrays apart: the sum over all elements of a mix of position and bits.
     virtual Result<std::uint64_t> digest(const float* array) = 0;
     virtual Result<std::uint64_t> gradientDigest(int stage) = 0; ///< of dW_i and db_i
-    virtual Result<double> loss() = 0; ///< mean of squares at the last loss()
+    virtual Result<double> loss() = 0;                           ///< mean of squares at the last loss()
     /// Copies to the host: an array, W_i (width × width, then b_i), or their gradients in the same
     /// order.
     virtual Result<std::vector<float>> read(const float* array) = 0;
@@ -69,8 +68,7 @@ public:
 
 /// A device of this shape with an arena of so many bytes. Errors: run.memory, before anything is
 /// taken.
-using MlpDeviceFactory =
-    std::function<Result<std::unique_ptr<MlpDevice>>(const MlpShape&, std::int64_t arenaBytes)>;
+using MlpDeviceFactory = std::function<Result<std::unique_ptr<MlpDevice>>(const MlpShape&, std::int64_t arenaBytes)>;
 
 /// Weights lie in ± this: gelu halves the second moment of a standard normal (to 0.425), so a
 /// variance of 2.35 / width keeps activations and gradients of deep chains away from zero and

@@ -25,8 +25,7 @@ struct Matrix
         : rows(r)
         , columns(c)
         , values(r * c)
-    {
-    }
+    { }
     double& operator()(std::size_t r, std::size_t c) { return values[r * columns + c]; }
     double operator()(std::size_t r, std::size_t c) const { return values[r * columns + c]; }
 };
@@ -35,8 +34,7 @@ Matrix uniform(std::size_t rows, std::size_t columns, std::uint64_t seed, float 
 {
     Matrix matrix(rows, columns);
     for (std::size_t i = 0; i < matrix.values.size(); ++i)
-        matrix.values[i] =
-            double(mlpUniform(seed, i) * times); // rounded to float, as the device has it
+        matrix.values[i] = double(mlpUniform(seed, i) * times); // rounded to float, as the device has it
     return matrix;
 }
 
@@ -94,11 +92,10 @@ std::vector<Schedule> checkedSchedules()
                    {Backward, 2},
                    {Backward, 1},
                    {Backward, 0}});
-    all.push_back({{ForwardKeep, 0}, {ForwardKeep, 1}, {ForwardKeep, 2},  {DiscardValue, 2},
-                   {ForwardSave, 3}, {ForwardSave, 4}, {Loss, 5},         {Backward, 4},
-                   {Backward, 3},    {ForwardSave, 0}, {DiscardValue, 1}, {DiscardSaved, 1},
-                   {ForwardKeep, 0}, {ForwardKeep, 1}, {ForwardSave, 2},  {Backward, 2},
-                   {ForwardSave, 1}, {Backward, 1},    {ForwardSave, 0},  {Backward, 0}});
+    all.push_back({{ForwardKeep, 0},  {ForwardKeep, 1},  {ForwardKeep, 2}, {DiscardValue, 2}, {ForwardSave, 3},
+                   {ForwardSave, 4},  {Loss, 5},         {Backward, 4},    {Backward, 3},     {ForwardSave, 0},
+                   {DiscardValue, 1}, {DiscardSaved, 1}, {ForwardKeep, 0}, {ForwardKeep, 1},  {ForwardSave, 2},
+                   {Backward, 2},     {ForwardSave, 1},  {Backward, 1},    {ForwardSave, 0},  {Backward, 0}});
     return all;
 }
 

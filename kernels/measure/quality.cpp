@@ -26,14 +26,12 @@ std::vector<std::string> disturbances(const Circumstances& seen)
     if (seen.clockDrift > driftLimit)
         found.push_back(fmt::format("the clock drifted by {} within the run", percentText(seen.clockDrift)));
     if (std::isnan(seen.clockDrift) && seen.clockShare < clockHeld)
-        found.push_back(fmt::format("the clock fell to {} of its reference",
-                                    percentText(seen.clockShare)));
+        found.push_back(fmt::format("the clock fell to {} of its reference", percentText(seen.clockShare)));
     if (seen.stealShare > stealLimit)
-        found.push_back(fmt::format("the hypervisor took {} of the time",
-                                    percentText(seen.stealShare)));
+        found.push_back(fmt::format("the hypervisor took {} of the time", percentText(seen.stealShare)));
     if (seen.preemptions > 1)
-        found.push_back(fmt::format("{} involuntary context switches per sample",
-                                    numberText(std::round(seen.preemptions))));
+        found.push_back(
+            fmt::format("{} involuntary context switches per sample", numberText(std::round(seen.preemptions))));
     if (seen.drift > driftLimit)
         found.push_back(fmt::format("passes drifted by {}", percentText(seen.drift)));
     return found;
@@ -47,8 +45,8 @@ std::string cappedClock(const Circumstances& seen)
     const std::string at = std::isnan(seen.clockShare)
         ? std::string()
         : fmt::format(" (it ran at {} or more of that under a light load)", percentText(seen.clockShare));
-    return fmt::format("; power may cap the clock of dense kernels{}: judged by its drift within the run, {}",
-                       at, percentText(seen.clockDrift));
+    return fmt::format("; power may cap the clock of dense kernels{}: judged by its drift within the run, {}", at,
+                       percentText(seen.clockDrift));
 }
 
 char gradeOfSpread(double relativeIqr)
@@ -87,13 +85,12 @@ Quality gradeOf(const Summary& summary, const Circumstances& circumstances)
     if (summary.empty())
         return {'D', summary.rejected > 0 ? "no sample was a finite number" : "no samples"};
     if (summary.count < fewSamples)
-        return {'D', fmt::format("only {} {}", summary.count,
-                                 summary.count == 1 ? "sample" : "samples")};
+        return {'D', fmt::format("only {} {}", summary.count, summary.count == 1 ? "sample" : "samples")};
 
     Quality quality;
     quality.grade = gradeOfSpread(summary.relativeIqr);
-    quality.reason = fmt::format("middle half of {} samples within {}", summary.count,
-                                 percentText(summary.relativeIqr));
+    quality.reason =
+        fmt::format("middle half of {} samples within {}", summary.count, percentText(summary.relativeIqr));
     quality.reason += cappedClock(circumstances);
     const auto found = disturbances(circumstances);
     if (!found.empty())

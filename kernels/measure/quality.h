@@ -30,8 +30,8 @@ struct Circumstances
 {
     double clockShare = std::numeric_limits<double>::quiet_NaN(); ///< lowest clock seen / reference
     double stealShare = std::numeric_limits<double>::quiet_NaN(); ///< time the hypervisor took away
-    double preemptions = 0;   ///< involuntary context switches per sample
-    double drift = 0;         ///< between the medians of passes, relative
+    double preemptions = 0;                                       ///< involuntary context switches per sample
+    double drift = 0;                                             ///< between the medians of passes, relative
     /// Of the clock within the run, driftOf(); known only where power caps it: then clockShare is told,
     /// not judged.
     double clockDrift = std::numeric_limits<double>::quiet_NaN();

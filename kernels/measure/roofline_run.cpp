@@ -31,10 +31,9 @@ class KernelSink final : public RunSink
 public:
     explicit KernelSink(RunSink& outer)
         : m_outer(outer)
-    {
-    }
-    void progress(int, int, const std::string&) override {}
-    void point(const std::string&, const Point&) override {}
+    { }
+    void progress(int, int, const std::string&) override { }
+    void point(const std::string&, const Point&) override { }
     void note(const std::string& level, const std::string& code, const std::string& text) override
     {
         m_notes.push_back({level, code, text});
@@ -59,8 +58,7 @@ private:
 Quality qualityOf(const Json& provenance)
 {
     const std::string grade = provenance.value("grade", std::string("D"));
-    return {grade.empty() ? 'D' : grade.front(),
-            provenance.value("reason", std::string())};
+    return {grade.empty() ? 'D' : grade.front(), provenance.value("reason", std::string())};
 }
 
 struct Measured
@@ -72,8 +70,8 @@ struct Measured
 };
 
 /// What no machine counts, the bytes of attention, is the model's.
-Result<Figures> withModelledBytes(const Device& device, const RooflineKernel& kernel,
-                                  const Experiment& experiment, Parameters parameters, Figures measured)
+Result<Figures> withModelledBytes(const Device& device, const RooflineKernel& kernel, const Experiment& experiment,
+                                  Parameters parameters, Figures measured)
 {
     const std::string key = kernel.prefix + "hbm_bytes";
     if (kernel.experiment != "attention" || findFigure(measured, key) != nullptr)
@@ -133,12 +131,10 @@ Result<MeasuredRun> runRoofline(const Device& device, RunSink& sink, const Measu
         if (code == "run.cancelled")
             isComplete = false;
         else
-            sink.note("warning", code,
-                      fmt::format("{}: {}", kernels[i].label, measured.error().text()));
+            sink.note("warning", code, fmt::format("{}: {}", kernels[i].label, measured.error().text()));
     }
     if (all.points.empty())
-        return isComplete ? Result<MeasuredRun>(fail("run.failed", "no kernel could be measured",
-                                                     "the notes say why"))
+        return isComplete ? Result<MeasuredRun>(fail("run.failed", "no kernel could be measured", "the notes say why"))
                           : fail("run.cancelled", "the measurement was stopped");
     MeasuredRun run;
     run.complete = isComplete;

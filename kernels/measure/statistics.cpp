@@ -31,8 +31,7 @@ Summary summarize(std::span<const double> samples)
     summary.rejected = samples.size() - sorted.size();
     if (sorted.empty())
         return summary;
-    summary.mean = std::accumulate(sorted.begin(), sorted.end(), 0.0)
-        / static_cast<double>(sorted.size());
+    summary.mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / static_cast<double>(sorted.size());
     summary.minimum = sorted.front();
     summary.maximum = sorted.back();
     summary.p5 = quantile(sorted, 0.05);

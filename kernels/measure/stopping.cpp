@@ -41,8 +41,7 @@ StoppingRule::StoppingRule(const StoppingOptions& options, const Clock& clock)
     , m_clock(&clock)
     , m_begin(clock.now())
     , m_nextDecision(options.minimumSamples)
-{
-}
+{ }
 
 void StoppingRule::add(double seconds)
 {

@@ -24,11 +24,11 @@ namespace memscape {
 struct StoppingOptions
 {
     std::size_t minimumSamples = 10;
-    double minimumTime = 0.1;     ///< s of samples, added up
-    double wallLimit = 2;         ///< s since the rule was made
-    double target = 0.005;        ///< of relative IQR / √n
-    double shortTarget = 0.02;    ///< the same for kernels shorter than `shortSample`
-    double shortSample = 50e-6;   ///< s
+    double minimumTime = 0.1;   ///< s of samples, added up
+    double wallLimit = 2;       ///< s since the rule was made
+    double target = 0.005;      ///< of relative IQR / √n
+    double shortTarget = 0.02;  ///< the same for kernels shorter than `shortSample`
+    double shortSample = 50e-6; ///< s
     std::size_t plateauWindow = 64;
     double plateauSpread = 0.05;
 

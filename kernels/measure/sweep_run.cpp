@@ -24,7 +24,7 @@ struct SweepPoint
     std::string label; ///< for people: "working set 192 MiB"
     Parameters parameters;
     bool isVisited = false;
-    double visitSeconds = 0; ///< of the last visit
+    double visitSeconds = 0;    ///< of the last visit
     std::optional<Error> error; ///< why it could not be measured; later passes leave it out
 };
 
@@ -60,8 +60,7 @@ public:
         , m_machine(machine)
         , m_sweep(sweepOf(experiment, machine.device(), parameters))
         , m_points(pointsOf(experiment, m_sweep, parameters))
-    {
-    }
+    { }
 
     Result<MeasuredRun> run()
     {
@@ -88,7 +87,8 @@ private:
             m_complete = !sink.cancelled();
             if (!m_complete)
                 return {};
-            sink.progress(progress(done++, visits.size()), all, fmt::format("{} · pass {} of {}", point.label, visit.pass + 1, sweepPasses));
+            sink.progress(progress(done++, visits.size()), all,
+                          fmt::format("{} · pass {} of {}", point.label, visit.pass + 1, sweepPasses));
             if (point.error || (visit.pass > 0 && exceedsBudget(point)))
                 continue;
             if (auto visited = this->visit(visit); !visited) {
@@ -132,7 +132,8 @@ private:
     /// Visits that are done of all, in time: later passes are left out once the budget is spent.
     int progress(int done, std::size_t all) const
     {
-        const double share = hasBudget() ? std::min(elapsed() / m_machine.budget(), double(done) / double(m_points.size())) : 0;
+        const double share =
+            hasBudget() ? std::min(elapsed() / m_machine.budget(), double(done) / double(m_points.size())) : 0;
         return std::min(std::max(done, static_cast<int>(share * double(all))), static_cast<int>(all));
     }
 
@@ -181,7 +182,8 @@ private:
 
     Result<void> checkAnyMeasured() const
     {
-        if (std::any_of(m_points.begin(), m_points.end(), [this](const SweepPoint& point) { return isMeasured(point); }))
+        if (std::any_of(m_points.begin(), m_points.end(),
+                        [this](const SweepPoint& point) { return isMeasured(point); }))
             return {};
         if (!m_complete)
             return fail("run.cancelled", "the measurement was stopped before its first point");
@@ -200,7 +202,8 @@ private:
                 continue;
             const Figures figures = m_measurer.point(i).figures;
             for (const auto& [key, samples] : m_measurer.samples(i)) {
-                const std::string note = samples.note(fmt::format("{} at {}", sampledName(figures, key), m_points[i].label));
+                const std::string note =
+                    samples.note(fmt::format("{} at {}", sampledName(figures, key), m_points[i].label));
                 if (!note.empty())
                     return m_machine.sink().note("warning", "pass.torn", note);
             }
@@ -255,7 +258,8 @@ private:
         std::size_t sets = 0;
         for (std::size_t i = 0; i < m_points.size(); ++i) {
             MergedSamples samples = m_measurer.samples(i);
-            std::erase_if(samples, [](const auto& set) { return set.second.merged().empty(); }); // of a point that failed
+            std::erase_if(samples,
+                          [](const auto& set) { return set.second.merged().empty(); }); // of a point that failed
             sets += samples.size();
             sampled.emplace_back(m_points[i].x, std::move(samples));
         }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sweep on any machine: in which order its points are visited, progress, Stop and the time it may take, points as
 // they arrive, errors at single points, grades, which samples are kept, and the run with its provenance. An experiment
-// brings a PointMeasurer, a backend its SweepMachine; both give runs of one shape (tests/kernels/cuda/tst_same_shape.cpp).
+// brings a PointMeasurer, a backend its SweepMachine; both give runs of one shape
+// (tests/kernels/cuda/tst_same_shape.cpp).
 #pragma once
 
 #include "kernels/measure/backend.h"
@@ -26,7 +27,8 @@ public:
     /// One pass over point `index`, whose parameters are `at`. An error ends the run when it is run.cancelled, one of
     /// endsRun(), or that of the point that was asked for; else it stays with this point.
     virtual Result<void> visit(std::size_t index, const Parameters& at, int pass) = 0;
-    /// Figures of the samples so far, none while there are none, and what is said of the point beside grade and samples.
+    /// Figures of the samples so far, none while there are none, and what is said of the point beside grade and
+    /// samples.
     virtual Point point(std::size_t index) const = 0;
     virtual MergedSamples samples(std::size_t index) const = 0;
     virtual Quality quality(std::size_t index) const = 0;
@@ -44,9 +46,9 @@ public:
     virtual const Clock& clock() const = 0;
     /// Seconds; no visit of a later pass begins that would end after them.
     virtual double budget() const { return std::numeric_limits<double>::infinity(); }
-    virtual void visited() {}      ///< after every visit, while the machine is still warm
-    virtual void forgetError() {}  ///< that of a point: the next one begins anew
-    virtual void finished() {}     ///< after the last visit: says what disturbed the run
+    virtual void visited() { }     ///< after every visit, while the machine is still warm
+    virtual void forgetError() { } ///< that of a point: the next one begins anew
+    virtual void finished() { }    ///< after the last visit: says what disturbed the run
     virtual Json provenance() = 0; ///< backend, versions, clocks
 };
 

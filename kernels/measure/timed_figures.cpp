@@ -7,7 +7,7 @@ namespace memscape {
 
 Figure timeFigure(std::string key, std::string label, const Summary& seconds, bool fromMinimum)
 {
-    Figure figure {std::move(key), std::move(label), Unit::Second};
+    Figure figure{std::move(key), std::move(label), Unit::Second};
     if (seconds.empty()) {
         figure.value = std::numeric_limits<double>::quiet_NaN();
         return figure;
@@ -20,7 +20,7 @@ Figure timeFigure(std::string key, std::string label, const Summary& seconds, bo
 
 Figure rateFigure(std::string key, std::string label, double amount, const Summary& seconds)
 {
-    Figure figure {std::move(key), std::move(label), Unit::BytePerSecond};
+    Figure figure{std::move(key), std::move(label), Unit::BytePerSecond};
     if (seconds.empty() || seconds.minimum <= 0) {
         figure.value = std::numeric_limits<double>::quiet_NaN();
         return figure;

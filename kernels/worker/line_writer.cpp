@@ -19,7 +19,7 @@ void LineWriter::write(const protocol::Event& event)
         if (count >= 0) {
             done += static_cast<std::size_t>(count);
         } else if (errno == EAGAIN) {
-            pollfd waiting {m_descriptor, POLLOUT, 0};
+            pollfd waiting{m_descriptor, POLLOUT, 0};
             ::poll(&waiting, 1, 1000);
         } else if (errno != EINTR) {
             m_broken = true;

@@ -14,8 +14,7 @@ class LineWriter
 public:
     explicit LineWriter(int descriptor)
         : m_descriptor(descriptor)
-    {
-    }
+    { }
 
     /// One event as one line; lines of several threads never mix. After the reader has gone nothing
     /// more is written.
@@ -25,7 +24,7 @@ public:
 private:
     int m_descriptor;
     std::mutex m_mutex;
-    std::atomic<bool> m_broken {false};
+    std::atomic<bool> m_broken{false};
 };
 
 } // namespace memscape

@@ -32,7 +32,7 @@ Point pointAt(const Measurement& measured, std::size_t index)
     for (const Series& series : measured.series) {
         if (index >= series.y.size())
             continue;
-        Figure figure {series.key, series.yLabel.empty() ? series.label : series.yLabel, series.yUnit};
+        Figure figure{series.key, series.yLabel.empty() ? series.label : series.yLabel, series.yUnit};
         figure.value = series.y[index];
         if (index < series.low.size())
             figure.low = series.low[index];
@@ -60,8 +60,7 @@ public:
     ReplayBackend(std::string path, std::vector<Record> records)
         : m_path(std::move(path))
         , m_records(std::move(records))
-    {
-    }
+    { }
 
     std::string id() const override { return "replay"; }
 
@@ -78,8 +77,8 @@ public:
         return devices;
     }
 
-    Result<MeasuredRun> measure(const Experiment& experiment, const BackendDevice& device,
-                                const Parameters& parameters, RunSink& sink) override
+    Result<MeasuredRun> measure(const Experiment& experiment, const BackendDevice& device, const Parameters& parameters,
+                                RunSink& sink) override
     {
         MEMSCAPE_TRY(record, recordFor(experiment, device, parameters));
         return play(*record, experiment, sink);
@@ -87,8 +86,7 @@ public:
 
     Result<Device> calibrate(const BackendDevice&, RunSink&) override
     {
-        return fail("run.skipped", "a recorded device cannot be calibrated",
-                    "calibrate the machine itself");
+        return fail("run.skipped", "a recorded device cannot be calibrated", "calibrate the machine itself");
     }
 
     std::vector<SelftestLine> selftest(const BackendDevice&, RunSink&) override
@@ -123,16 +121,14 @@ private:
         run.provenance["replayed"] = true;
         run.provenance["replayed_from"] = m_path;
         run.provenance["backend"] = "replay";
-        const std::size_t count
-            = measured.series.empty() ? 0 : measured.series.front().x.values.size();
+        const std::size_t count = measured.series.empty() ? 0 : measured.series.front().x.values.size();
         std::vector<Point> points;
         for (std::size_t i = 0; i < count; ++i) {
             sink.progress(static_cast<int>(i), static_cast<int>(count), "replaying " + m_path);
             std::this_thread::sleep_for(betweenPoints);
             if (sink.cancelled()) {
                 run.complete = false;
-                run.measurement = outcomeFromPoints(experiment, record.device, record.parameters,
-                                                    std::move(points));
+                run.measurement = outcomeFromPoints(experiment, record.device, record.parameters, std::move(points));
                 return run;
             }
             points.push_back(pointAt(measured, i));

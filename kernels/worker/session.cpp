@@ -39,17 +39,18 @@ Done failed(const Error& error)
 /// What is still too large is an error: the reader keeps the points that have arrived.
 Done fitted(Done done)
 {
-    if (encode(protocol::Event {done}).size() <= lineLimit)
+    if (encode(protocol::Event{done}).size() <= lineLimit)
         return done;
     if (done.provenance.is_object() && done.provenance.contains("samples")) {
         done.provenance["samples"] = Json::array();
         done.provenance["samples_left_out"] = "the result was too large to be sent with them";
     }
-    if (encode(protocol::Event {done}).size() <= lineLimit)
+    if (encode(protocol::Event{done}).size() <= lineLimit)
         return done;
-    Done rest = failed(Error {"protocol.limit",
-                              fmt::format("the result is larger than {} MiB", lineLimit >> 20), {},
-                              "measure fewer points at a time; those that arrived are kept"});
+    Done rest = failed(Error{"protocol.limit",
+                             fmt::format("the result is larger than {} MiB", lineLimit >> 20),
+                             {},
+                             "measure fewer points at a time; those that arrived are kept"});
     rest.id = done.id;
     rest.elapsed = done.elapsed;
     return rest;
@@ -68,8 +69,7 @@ Result<std::pair<Backend*, BackendDevice>> find(const Backends& backends, const 
             ids.push_back(device.id);
         }
     }
-    return fail("device.unknown",
-                fmt::format("this worker has no device \"{}\"", quotedForMessage(id)),
+    return fail("device.unknown", fmt::format("this worker has no device \"{}\"", quotedForMessage(id)),
                 didYouMean(id, ids), "device");
 }
 
@@ -78,8 +78,7 @@ Result<std::pair<Backend*, BackendDevice>> find(const Backends& backends, const 
 WorkerSession::WorkerSession(Backends backends, LineWriter& out)
     : m_backends(std::move(backends))
     , m_out(out)
-{
-}
+{ }
 
 WorkerSession::~WorkerSession()
 {
@@ -98,7 +97,7 @@ void WorkerSession::hello()
             hello.devices.push_back({device.id, device.name, device.missing,
                                      device.missing.empty() ? deviceToJson(device.device) : Json()});
     }
-    m_out.write(protocol::Event {std::move(hello)});
+    m_out.write(protocol::Event{std::move(hello)});
 }
 
 void WorkerSession::handle(const Command& command)
@@ -116,11 +115,13 @@ void WorkerSession::start(const Run& run)
 {
     std::unique_lock lock(m_mutex);
     if (m_busy) {
-        Done done = failed(Error {"run.busy", "this worker is measuring already", {},
-                                  "wait for that run, cancel it, or start another worker"});
+        Done done = failed(Error{"run.busy",
+                                 "this worker is measuring already",
+                                 {},
+                                 "wait for that run, cancel it, or start another worker"});
         done.id = run.id;
         lock.unlock();
-        m_out.write(protocol::Event {std::move(done)});
+        m_out.write(protocol::Event{std::move(done)});
         return;
     }
     if (m_thread.joinable())
@@ -132,11 +133,13 @@ void WorkerSession::start(const Run& run)
         m_thread = std::thread([this, run] { measure(run); });
     } catch (const std::system_error&) { // no more threads are allowed
         m_busy = false;
-        Done done = failed(Error {"run.failed", "the system allows no thread for the measurement", {},
-                                  "allow more threads (ulimit -u), or close other programs"});
+        Done done = failed(Error{"run.failed",
+                                 "the system allows no thread for the measurement",
+                                 {},
+                                 "allow more threads (ulimit -u), or close other programs"});
         done.id = run.id;
         lock.unlock();
-        m_out.write(protocol::Event {std::move(done)});
+        m_out.write(protocol::Event{std::move(done)});
     }
 }
 
@@ -151,22 +154,24 @@ void WorkerSession::measure(const Run& run)
 {
     const SteadyClock clock;
     const double begin = clock.now();
-    m_out.write(protocol::Event {Started {run.id}});
+    m_out.write(protocol::Event{Started{run.id}});
     Done done;
     try {
         done = perform(run);
     } catch (const std::bad_alloc&) {
-        done = failed(Error {"run.memory", "the memory ran out while it was measured", {},
-                             "choose smaller sizes, or close other programs"});
+        done = failed(Error{"run.memory",
+                            "the memory ran out while it was measured",
+                            {},
+                            "choose smaller sizes, or close other programs"});
     } catch (const std::system_error& problem) {
-        done = failed(Error {"run.failed",
-                             "the system refused a thread or a file to the measurement: "
-                                 + problem.code().message(),
-                             {}, "allow more threads (ulimit -u), or close other programs"});
+        done = failed(Error{"run.failed",
+                            "the system refused a thread or a file to the measurement: " + problem.code().message(),
+                            {},
+                            "allow more threads (ulimit -u), or close other programs"});
     } catch (const std::exception&) {
         // A library that throws where it should not.
-        done = failed(Error {"run.failed", "the measurement met a fault of this program", {},
-                             "try again with smaller parameters"});
+        done = failed(Error{
+            "run.failed", "the measurement met a fault of this program", {}, "try again with smaller parameters"});
     }
     done.id = run.id;
     done.elapsed = clock.now() - begin;
@@ -178,9 +183,9 @@ void WorkerSession::measure(const Run& run)
     }
     // A GPU that is lost stays lost for this process: only a new worker can measure there. Without
     // goodbyes, which may wait for a kernel that never ends.
-    const bool spent = std::any_of(m_backends.begin(), m_backends.end(),
-                                   [](const auto& backend) { return backend->isSpent(); });
-    m_out.write(protocol::Event {std::move(done)});
+    const bool spent =
+        std::any_of(m_backends.begin(), m_backends.end(), [](const auto& backend) { return backend->isSpent(); });
+    m_out.write(protocol::Event{std::move(done)});
     if (spent)
         std::_Exit(1);
     m_idle.notify_all();
@@ -204,14 +209,12 @@ Done WorkerSession::perform(const Run& run)
     return done;
 }
 
-Done WorkerSession::experiment(const Run& run, Backend& backend, const BackendDevice& device,
-                               RunSink& sink)
+Done WorkerSession::experiment(const Run& run, Backend& backend, const BackendDevice& device, RunSink& sink)
 {
     const auto experiment = findExperiment(run.experiment);
     if (!experiment)
         return failed(experiment.error());
-    const auto parameters
-        = parametersFromJson((*experiment)->schema(), JsonReader(run.parameters, "parameters"));
+    const auto parameters = parametersFromJson((*experiment)->schema(), JsonReader(run.parameters, "parameters"));
     if (!parameters)
         return failed(parameters.error());
     auto measured = backend.measure(**experiment, device, *parameters, sink);
@@ -242,16 +245,16 @@ Done WorkerSession::selftest(Backend& backend, const BackendDevice& device, RunS
     for (const SelftestLine& line : backend.selftest(device, sink)) {
         failures += !line.passed && !line.skipped;
         skipped += line.skipped;
-        lines.push_back({{"kernel", line.kernel},
-                         {"passed", line.passed},
-                         {"skipped", line.skipped},
-                         {"detail", line.detail}});
+        lines.push_back(
+            {{"kernel", line.kernel}, {"passed", line.passed}, {"skipped", line.skipped}, {"detail", line.detail}});
     }
     Done done;
     done.status = failures > 0 ? "failed" : sink.cancelled() ? "cancelled" : "ok";
     if (failures > 0)
-        done.error = Error {"check.failed", fmt::format("{} kernels gave a wrong answer", failures), {},
-                            "see the lines that did not pass; these kernels are not timed"};
+        done.error = Error{"check.failed",
+                           fmt::format("{} kernels gave a wrong answer", failures),
+                           {},
+                           "see the lines that did not pass; these kernels are not timed"};
     done.result = {{"lines", std::move(lines)}, {"failed", failures}, {"skipped", skipped}};
     return done;
 }

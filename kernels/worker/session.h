@@ -31,8 +31,7 @@ private:
     void start(const protocol::Run& run);
     void measure(const protocol::Run& run);
     protocol::Done perform(const protocol::Run& run);
-    protocol::Done experiment(const protocol::Run& run, Backend& backend, const BackendDevice& device,
-                              RunSink& sink);
+    protocol::Done experiment(const protocol::Run& run, Backend& backend, const BackendDevice& device, RunSink& sink);
     protocol::Done calibration(Backend& backend, const BackendDevice& device, RunSink& sink);
     protocol::Done selftest(Backend& backend, const BackendDevice& device, RunSink& sink);
 
@@ -44,7 +43,7 @@ private:
     std::thread m_thread;
     bool m_busy = false;
     std::int64_t m_running = 0; ///< id of the run, while busy
-    std::atomic<bool> m_cancelled {false};
+    std::atomic<bool> m_cancelled{false};
 };
 
 } // namespace memscape

@@ -13,15 +13,14 @@ constexpr double interval = 1.0 / 30;
 
 } // namespace
 
-StreamSink::StreamSink(std::int64_t run, LineWriter& out, const std::atomic<bool>& cancelled,
-                       const Clock* clock, bool insists)
+StreamSink::StreamSink(std::int64_t run, LineWriter& out, const std::atomic<bool>& cancelled, const Clock* clock,
+                       bool insists)
     : m_run(run)
     , m_out(out)
     , m_cancelled(cancelled)
     , m_clock(clock ? clock : &m_steady)
     , m_insists(insists)
-{
-}
+{ }
 
 void StreamSink::progress(int done, int total, const std::string& label)
 {
@@ -31,7 +30,7 @@ void StreamSink::progress(int done, int total, const std::string& label)
     if (now < m_nextProgress)
         return;
     m_nextProgress = now + interval;
-    m_out.write(protocol::Event {Progress {m_run, done, total, label}});
+    m_out.write(protocol::Event{Progress{m_run, done, total, label}});
 }
 
 void StreamSink::point(const std::string& sweepKey, const Point& point)
@@ -49,7 +48,7 @@ void StreamSink::point(const std::string& sweepKey, const Point& point)
 
 void StreamSink::note(const std::string& level, const std::string& code, const std::string& text)
 {
-    m_out.write(protocol::Event {Note {m_run, level, code, text}});
+    m_out.write(protocol::Event{Note{m_run, level, code, text}});
 }
 
 void StreamSink::flush()
@@ -61,7 +60,7 @@ void StreamSink::flush()
 void StreamSink::sendOldest()
 {
     m_nextPoint = m_clock->now() + interval;
-    m_out.write(protocol::Event {Sample {m_run, m_held.front().first, m_held.front().second}});
+    m_out.write(protocol::Event{Sample{m_run, m_held.front().first, m_held.front().second}});
     m_held.erase(m_held.begin());
 }
 

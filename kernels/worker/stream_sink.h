@@ -17,8 +17,8 @@ namespace memscape {
 class StreamSink final : public RunSink
 {
 public:
-    StreamSink(std::int64_t run, LineWriter& out, const std::atomic<bool>& cancelled,
-               const Clock* clock = nullptr, bool insists = false);
+    StreamSink(std::int64_t run, LineWriter& out, const std::atomic<bool>& cancelled, const Clock* clock = nullptr,
+               bool insists = false);
 
     void progress(int done, int total, const std::string& label) override;
     void point(const std::string& sweepKey, const Point& point) override;

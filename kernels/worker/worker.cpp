@@ -22,7 +22,7 @@ namespace {
 /// A line that is not a command: reported, and otherwise ignored.
 void reportBadLine(LineWriter& out, const Error& error)
 {
-    out.write(protocol::Event {protocol::Note {0, "warning", error.code, error.text()}});
+    out.write(protocol::Event{protocol::Note{0, "warning", error.code, error.text()}});
 }
 
 /// Whole lines. False when one was quit.
@@ -45,8 +45,7 @@ bool handleLines(const std::vector<std::string>& lines, WorkerSession& session, 
 
 /// What has arrived, fed line by line: the error of an over-long line must not take along the commands
 /// that follow it. False when a line was quit.
-bool handle(std::string_view bytes, protocol::LineReader& reader, WorkerSession& session,
-            LineWriter& out)
+bool handle(std::string_view bytes, protocol::LineReader& reader, WorkerSession& session, LineWriter& out)
 {
     while (!bytes.empty()) {
         const std::size_t end = std::min(bytes.find('\n'), bytes.size() - 1) + 1;
@@ -110,8 +109,7 @@ int runWorker(int in, int out, Backends backends, const WorkerOptions& options)
             continue;
         if (count <= 0)
             break; // a last line without its newline is not a whole command
-        going = handle(std::string_view(chunk, static_cast<std::size_t>(count)), reader, session,
-                       writer);
+        going = handle(std::string_view(chunk, static_cast<std::size_t>(count)), reader, session, writer);
     }
     if (!session.stop(options.patience))
         std::_Exit(0); // a kernel that hangs must not keep an orphan alive

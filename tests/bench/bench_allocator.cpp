@@ -28,8 +28,7 @@ Trace layeredStep(int layers, int microBatches)
         }
         trace.enter(Phase::Backward, std::uint16_t(batch));
         for (auto block = saved.rbegin(); block != saved.rend(); ++block) {
-            const BlockId gradient =
-                trace.allocate(trace.allocation(*block).bytes, Category::Temporary);
+            const BlockId gradient = trace.allocate(trace.allocation(*block).bytes, Category::Temporary);
             trace.free(*block);
             trace.free(gradient);
         }
@@ -46,8 +45,7 @@ Trace randomTrace(std::size_t live)
     while (trace.events().size() < 1 << 20) {
         if (blocks.size() < live || random.below(2) == 0) {
             blocks.push_back(
-                trace.allocate(std::int64_t(1 + random.below(1ull << (9 + random.below(16)))),
-                               Category::Activations));
+                trace.allocate(std::int64_t(1 + random.below(1ull << (9 + random.below(16)))), Category::Activations));
         } else {
             std::swap(blocks[random.below(blocks.size())], blocks.back());
             trace.free(blocks.back());

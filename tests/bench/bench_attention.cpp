@@ -23,8 +23,8 @@ void runAttention(benchmark::State& state)
     const Device device;
     test::Listener listener;
     HostSession session(device, listener);
-    const auto attention = makeAttentionDevice(session, {problem, *attentionVersion(0, problem, false)},
-                                               fastestProduct(session).kernel);
+    const auto attention =
+        makeAttentionDevice(session, {problem, *attentionVersion(0, problem, false)}, fastestProduct(session).kernel);
     if (!attention || !(*attention)->fill(AttentionInputs::Normal) || !(*attention)->forward()
         || !(*attention)->backward()) {
         state.SkipWithError("it does not run here");
@@ -33,8 +33,7 @@ void runAttention(benchmark::State& state)
     for (auto _ : state) // NOLINT: the library's loop
         state.SetIterationTime((*attention)->sample(pass).value_or(0));
     state.counters["FLOP/s"] =
-        benchmark::Counter(attentionFlops(shape, pass) * double(state.iterations()),
-                           benchmark::Counter::kIsRate);
+        benchmark::Counter(attentionFlops(shape, pass) * double(state.iterations()), benchmark::Counter::kIsRate);
     state.SetLabel(std::string(attentionKindText(kind)) + " " + std::string(attentionPassText(pass)));
 }
 BENCHMARK(runAttention)

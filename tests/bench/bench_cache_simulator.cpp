@@ -16,14 +16,11 @@ namespace {
 
 CacheSimulator threeLevels()
 {
-    return CacheSimulator::create(
-               {{"L1", 32 << 10, 8, 64}, {"L2", 1 << 20, 8, 64}, {"L3", 32 << 20, 16, 64}})
-        .value();
+    return CacheSimulator::create({{"L1", 32 << 10, 8, 64}, {"L2", 1 << 20, 8, 64}, {"L3", 32 << 20, 16, 64}}).value();
 }
 
 /// A trace of 2^20 accesses, made before the clock starts.
-template <typename AddressOf>
-void replay(benchmark::State& state, AddressOf addressOf, bool isWrite = false)
+template <typename AddressOf> void replay(benchmark::State& state, AddressOf addressOf, bool isWrite = false)
 {
     std::vector<MemoryAccess> trace;
     for (std::uint64_t i = 0; i < 1 << 20; ++i)

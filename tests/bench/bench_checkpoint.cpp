@@ -24,21 +24,17 @@ namespace {
 /// none.
 Chain timingChain(int length, int finer = 1)
 {
-    static const Json document =
-        parseJson(readFile(TEST_DATA "/checkpoint_refs.json").value()).value();
+    static const Json document = parseJson(readFile(TEST_DATA "/checkpoint_refs.json").value()).value();
     Chain chain;
     chain.units = {false, false};
     for (const Json& entry : document["C_timing_instances"]) {
         if (entry["L"] != length)
             continue;
-        const auto size = [&](const char* array, int i) {
-            return entry[array][i].get<std::int64_t>() * finer;
-        };
+        const auto size = [&](const char* array, int i) { return entry[array][i].get<std::int64_t>() * finer; };
         for (int i = 0; i <= length; ++i)
             chain.values.push_back(size("cw", i));
         for (int i = 0; i < length; ++i) {
-            const SaveOption all{"all",           entry["fw"][i],
-                                 entry["bw"][i],  size("cbw", i + 1) + i % finer,
+            const SaveOption all{"all",           entry["fw"][i], entry["bw"][i], size("cbw", i + 1) + i % finer,
                                  size("ftmp", i), size("btmp", i)};
             chain.stages.push_back({{}, all.forward, all.forwardOverhead, {all}});
         }
@@ -68,8 +64,7 @@ void frontInVectors(benchmark::State& state)
 {
     const Chain chain = timingChain(int(state.range(0)));
     for (auto _ : state)
-        benchmark::DoNotOptimize(
-            solvePersistent(chain, {.memoryLimit = 500, .vectorBytes = int(state.range(1))}));
+        benchmark::DoNotOptimize(solvePersistent(chain, {.memoryLimit = 500, .vectorBytes = int(state.range(1))}));
 }
 
 /// Times in seconds, as profiles have them: doubles instead of whole numbers.
@@ -97,8 +92,7 @@ void plainFront(benchmark::State& state)
 /// A budget is dragged: schedules from a solved front.
 void scheduleOfBudget(benchmark::State& state)
 {
-    const PersistentSolution solution =
-        solvePersistent(timingChain(int(state.range(0))), {.memoryLimit = 500}).value();
+    const PersistentSolution solution = solvePersistent(timingChain(int(state.range(0))), {.memoryLimit = 500}).value();
     const std::int64_t least = solution.minimumBudget();
     std::int64_t budget = least;
     for (auto _ : state) {
@@ -145,13 +139,7 @@ BENCHMARK(frontInVectors)
     ->Args({339, 16})
     ->Args({339, 32})
     ->Args({339, 64});
-BENCHMARK(frontInSeconds)
-    ->Unit(benchmark::kMillisecond)
-    ->ArgName("stages")
-    ->Arg(50)
-    ->Arg(100)
-    ->Arg(200)
-    ->Arg(339);
+BENCHMARK(frontInSeconds)->Unit(benchmark::kMillisecond)->ArgName("stages")->Arg(50)->Arg(100)->Arg(200)->Arg(339);
 BENCHMARK(plainFront)->Unit(benchmark::kMillisecond)->ArgName("stages")->Arg(50)->Arg(100);
 BENCHMARK(scheduleOfBudget)->Unit(benchmark::kMicrosecond)->ArgName("stages")->Arg(100)->Arg(339);
 BENCHMARK(draggedBudget)->Unit(benchmark::kMillisecond)->ArgName("stages")->Arg(48)->Arg(200);

@@ -72,13 +72,15 @@ void changedParameter(benchmark::State& state, const char* experiment, const cha
 
 const std::vector<QString> strides{"1", "2", "3", "5", "8", "13", "21", "34", "55", "89"};
 const std::vector<QString> sizes{"16KiB", "100KiB", "1MiB", "7MiB", "24MiB", "100MiB", "1GiB"};
-BENCHMARK_CAPTURE(changedParameter, stride_on_h200, "stride", "nvidia-h200", "stride", strides)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(changedParameter, stride_on_h200, "stride", "nvidia-h200", "stride", strides)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(changedParameter, stride_on_cpu, "stride", "cpu", "stride", strides)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(changedParameter, hierarchy_on_cpu, "hierarchy", "cpu", "working_set", sizes)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(changedParameter, hierarchy_on_cpu, "hierarchy", "cpu", "working_set", sizes)
+    ->Unit(benchmark::kMillisecond);
 
 /// While a slider moves: from the edit to the page with its prediction on screen; what would help, and
-/// cards below the fold, come when it rests. CPU is what the window's own thread computed, Time is until the pixels are there: the
-/// prediction runs on another thread, and this one sleeps meanwhile.
+/// cards below the fold, come when it rests. CPU is what the window's own thread computed, Time is until the pixels are
+/// there: the prediction runs on another thread, and this one sleeps meanwhile.
 void draggedParameter(benchmark::State& state, const char* experiment, const char* page, const char* model,
                       const char* key, const std::vector<QString>& values)
 {
@@ -106,26 +108,35 @@ void draggedParameter(benchmark::State& state, const char* experiment, const cha
 const std::vector<QString> batches{"1", "2", "3", "5", "8", "13", "21", "34", "55", "89"};
 const std::vector<QString> contexts{"512", "1024", "2000", "4096", "8192", "16384", "32768"};
 BENCHMARK_CAPTURE(draggedParameter, stride, "stride", "", "", "stride", strides)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(draggedParameter, hierarchy, "hierarchy", "", "", "working_set", sizes)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, hierarchy, "hierarchy", "", "", "working_set", sizes)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedParameter, budget_of_llama_2_7b, "training-memory", "", "llama-2-7b", "batch", batches)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedParameter, budget_of_gpt2_xl, "training-memory", "", "gpt2-xl", "batch", batches)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedParameter, budget_of_gpt_3_175b, "training-memory", "", "gpt3-175b", "batch", batches)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(draggedParameter, timeline_of_llama_2_7b, "training-memory", "step-timeline", "llama-2-7b", "batch", batches)
+BENCHMARK_CAPTURE(draggedParameter, timeline_of_llama_2_7b, "training-memory", "step-timeline", "llama-2-7b", "batch",
+                  batches)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(draggedParameter, timeline_of_gpt2_xl, "training-memory", "step-timeline", "gpt2-xl", "batch", batches)
+BENCHMARK_CAPTURE(draggedParameter, timeline_of_gpt2_xl, "training-memory", "step-timeline", "gpt2-xl", "batch",
+                  batches)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedParameter, inference_of_llama_2_7b, "inference-memory", "", "llama-2-7b", "context", contexts)
     ->Unit(benchmark::kMillisecond);
 
-const std::vector<QString> views{"narrow(1,4,16)", "transpose(0,1)", "transpose(0,1);narrow(0,8,32)", "flatten(0,1)",
-                                 "transpose(0,1);narrow(0,16,32)", "slice(0,0,64,2)"};
+const std::vector<QString> views{"narrow(1,4,16)",
+                                 "transpose(0,1)",
+                                 "transpose(0,1);narrow(0,8,32)",
+                                 "flatten(0,1)",
+                                 "transpose(0,1);narrow(0,16,32)",
+                                 "slice(0,0,64,2)"};
 const std::vector<QString> reads{"1", "2", "3", "5", "8", "13", "16"};
 const std::vector<QString> shapes{"64,64", "96,64", "128,96", "256,128", "512,256", "1024,768", "2048,2048"};
-BENCHMARK_CAPTURE(draggedParameter, batch_of_mlp, "batch-size", "", "", "batch", batches)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(draggedParameter, batch_of_gpt2, "batch-size", "", "gpt2", "batch", batches)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, batch_of_mlp, "batch-size", "", "", "batch", batches)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, batch_of_gpt2, "batch-size", "", "gpt2", "batch", batches)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedParameter, batch_of_llama_2_7b, "batch-size", "", "llama-2-7b", "batch", batches)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedParameter, layout_views, "layout", "", "", "views", views)->Unit(benchmark::kMillisecond);
@@ -170,7 +181,8 @@ void prediction(benchmark::State& state, const char* experiment, const char* dev
 }
 BENCHMARK_CAPTURE(prediction, stride_on_h200, "stride", "nvidia-h200", {})->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(prediction, hierarchy_on_cpu, "hierarchy", "cpu", {})->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(prediction, attention_of_16384, "attention", "nvidia-h200", {"sequence=16384"})->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(prediction, attention_of_16384, "attention", "nvidia-h200", {"sequence=16384"})
+    ->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(prediction, layout_without_period, "layout", "cpu", {"shape=4097,1023,31", "views=permute(2,1,0)"})
     ->Unit(benchmark::kMicrosecond);
 

@@ -78,17 +78,17 @@ void answer(benchmark::State& state, const char* model, const char* device, cons
 {
     const Experiment& asked = **findExperiment("training-memory");
     const Device on = *findDevice(device);
-    const auto parameters =
-        *resolve(asked.schema(), {std::string("model=") + model, "batch=8", "sequence=1024", std::string("advice=") + advice});
+    const auto parameters = *resolve(
+        asked.schema(), {std::string("model=") + model, "batch=8", "sequence=1024", std::string("advice=") + advice});
     for (auto _ : state) {
         if (!asked.predict(on, parameters))
             state.SkipWithError("refused");
     }
 }
 
-#define ANSWERS(name, model, device)                                                                     \
-    BENCHMARK_CAPTURE(answer, name##_none, model, device, "none")->Unit(benchmark::kMillisecond);        \
-    BENCHMARK_CAPTURE(answer, name##_levers, model, device, "levers")->Unit(benchmark::kMillisecond);    \
+#define ANSWERS(name, model, device)                                                                                   \
+    BENCHMARK_CAPTURE(answer, name##_none, model, device, "none")->Unit(benchmark::kMillisecond);                      \
+    BENCHMARK_CAPTURE(answer, name##_levers, model, device, "levers")->Unit(benchmark::kMillisecond);                  \
     BENCHMARK_CAPTURE(answer, name##_fit, model, device, "fit")->Unit(benchmark::kMillisecond)
 ANSWERS(gpt2_xl_on_l4, "gpt2-xl", "nvidia-l4");
 ANSWERS(gpt2_xl_on_h200, "gpt2-xl", "nvidia-h200");

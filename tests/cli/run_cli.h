@@ -45,8 +45,7 @@ inline Ran runProgram(const QString& program, const QStringList& words, const QB
     return ran;
 }
 
-inline Ran cli(const QStringList& words, const QByteArray& input = {},
-               const QStringList& environment = {})
+inline Ran cli(const QStringList& words, const QByteArray& input = {}, const QStringList& environment = {})
 {
     return runProgram(cliPath, words, input, environment);
 }

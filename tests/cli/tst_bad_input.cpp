@@ -14,8 +14,7 @@ namespace {
 
 QByteArray aRecord()
 {
-    static const QByteArray text
-        = cli({"predict", "stride", "--device", "nvidia-h200", "--json"}).out;
+    static const QByteArray text = cli({"predict", "stride", "--device", "nvidia-h200", "--json"}).out;
     return text;
 }
 
@@ -104,14 +103,19 @@ private slots:
         QTest::newRow("not JSON") << QByteArray("stride,4\n") << QByteArray("line 1, column 1");
         QTest::newRow("truncated") << record.left(record.size() / 2) << QByteArray("line");
         QTest::newRow("NUL bytes") << QByteArray(64, '\0') << QByteArray("line 1");
-        QTest::newRow("another format") << QByteArray(R"({"format": "tiled-map", "version": 1})") << QByteArray("tiled-map");
+        QTest::newRow("another format") << QByteArray(R"({"format": "tiled-map", "version": 1})")
+                                        << QByteArray("tiled-map");
         QTest::newRow("no format") << QByteArray(R"({"a": 1})") << QByteArray("format");
         QTest::newRow("a list") << QByteArray("[1, 2]") << QByteArray("");
         QTest::newRow("newer") << replaced(record, "\"version\": 1,", "\"version\": 2,") << QByteArray("newer");
-        QTest::newRow("wrong type") << replaced(record, "\"experiment\": \"stride\"", "\"experiment\": 7") << QByteArray("experiment");
-        QTest::newRow("wrong figure") << replaced(record, "\"figures\": {", "\"figures\": 3, \"x\": {") << QByteArray("predicted.figures");
+        QTest::newRow("wrong type") << replaced(record, "\"experiment\": \"stride\"", "\"experiment\": 7")
+                                    << QByteArray("experiment");
+        QTest::newRow("wrong figure") << replaced(record, "\"figures\": {", "\"figures\": 3, \"x\": {")
+                                      << QByteArray("predicted.figures");
         QTest::newRow("huge") << "[" + QByteArray("0,").repeated(21'000'000) + "0]" << QByteArray("at most 20000000");
-        QTest::newRow("long sweep") << replaced(record, "\"stride\": 4,", "\"stride\": [" + QByteArray("1,").repeated(5000) + "1],") << QByteArray("parameters.stride: expected 1 to 4096");
+        QTest::newRow("long sweep") << replaced(record, "\"stride\": 4,",
+                                                "\"stride\": [" + QByteArray("1,").repeated(5000) + "1],")
+                                    << QByteArray("parameters.stride: expected 1 to 4096");
         QTest::newRow("deep") << QByteArray(100'000, '[') << QByteArray("");
         QTest::newRow("deep objects") << QByteArray(R"({"format":)").repeated(50'000) << QByteArray("");
     }
@@ -137,15 +141,23 @@ private slots:
             "backward": [1, 2, 3], "values": [1, 2, 3], "saved": [1, 2, 3], "forward_overhead": [0, 0],
             "backward_overhead": [0, 0, 0], "units": {"time": "s", "memory": "B"}})";
         QTest::newRow("chain") << chain << 0 << QByteArray("chain of 2 stages");
-        QTest::newRow("short chain") << replaced(chain, "\"saved\": [1, 2, 3]", "\"saved\": [1, 2]") << 2 << QByteArray("saved");
-        QTest::newRow("config") << QByteArray(R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32})") << 0
-                                << QByteArray("config.json of llama, 6738415616 parameters");
+        QTest::newRow("short chain") << replaced(chain, "\"saved\": [1, 2, 3]", "\"saved\": [1, 2]") << 2
+                                     << QByteArray("saved");
+        QTest::newRow("config") << QByteArray(
+            R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32})")
+                                << 0 << QByteArray("config.json of llama, 6738415616 parameters");
         QTest::newRow("config without layers") << QByteArray(R"({"model_type": "llama", "hidden_size": 4096})") << 2
                                                << QByteArray("num_hidden_layers: is missing");
-        QTest::newRow("bad config") << QByteArray(R"({"model_type": "llama", "hidden_size": -1})") << 2 << QByteArray("hidden_size");
-        QTest::newRow("words in config") << QByteArray(R"({"model_type": "llama", "hidden_size": "big"})") << 2 << QByteArray("hidden_size");
-        QTest::newRow("snapshot") << QByteArray(R"({"segments": [{"total_size": 2097152, "blocks": []}], "device_traces": []})") << 0 << QByteArray("1 segments");
-        QTest::newRow("bad snapshot") << QByteArray(R"({"segments": [{"total_size": "2 MiB", "blocks": []}], "device_traces": []})") << 2 << QByteArray("segments[0].total_size");
+        QTest::newRow("bad config") << QByteArray(R"({"model_type": "llama", "hidden_size": -1})") << 2
+                                    << QByteArray("hidden_size");
+        QTest::newRow("words in config") << QByteArray(R"({"model_type": "llama", "hidden_size": "big"})") << 2
+                                         << QByteArray("hidden_size");
+        QTest::newRow("snapshot") << QByteArray(
+            R"({"segments": [{"total_size": 2097152, "blocks": []}], "device_traces": []})")
+                                  << 0 << QByteArray("1 segments");
+        QTest::newRow("bad snapshot") << QByteArray(
+            R"({"segments": [{"total_size": "2 MiB", "blocks": []}], "device_traces": []})")
+                                      << 2 << QByteArray("segments[0].total_size");
         QTest::newRow("pickle") << QByteArray("\x80\x04 device_traces .") << 0 << QByteArray("snapshot");
         QTest::newRow("cut pickle") << QByteArray("\x80\x04 device_tra") << 2 << QByteArray("breaks off");
     }
@@ -206,7 +218,8 @@ private slots:
     {
         for (const char* limit : {"60000", "120000", "250000"}) { // KiB
             const Ran ran = shell(QStringLiteral("ulimit -v %1; exec \"$CLI\" measure attention "
-                                                 "sequence=1024 --device cpu").arg(limit));
+                                                 "sequence=1024 --device cpu")
+                                      .arg(limit));
             QVERIFY2(ran.code >= 0, limit); // no crash
             QVERIFY2(ran.code == 0 || !ran.err.isEmpty(), limit);
         }

@@ -45,8 +45,8 @@ private slots:
     void everyHelpTeaches_data()
     {
         QTest::addColumn<QString>("command");
-        for (const char* command : {"list", "devices", "describe", "predict", "measure", "calibrate",
-                                    "report", "check", "selftest", "worker"})
+        for (const char* command : {"list", "devices", "describe", "predict", "measure", "calibrate", "report", "check",
+                                    "selftest", "worker"})
             QTest::newRow(command) << QString(command);
     }
     void everyHelpTeaches()
@@ -92,8 +92,8 @@ private slots:
                  QStringList({"stride", "element", "pattern", "operation"}));
         QCOMPARE(keysOf(stride["series"], "key").first(), "useful_bandwidth");
         const QStringList figures = keysOf(stride["figures"], "key");
-        for (const char* key : {"sectors_per_request", "lines_per_request", "efficiency",
-                                "useful_bandwidth", "moved_bandwidth", "time", "peak_memory"})
+        for (const char* key : {"sectors_per_request", "lines_per_request", "efficiency", "useful_bandwidth",
+                                "moved_bandwidth", "time", "peak_memory"})
             QVERIFY2(figures.contains(key), key);
         const QJsonObject hierarchy = cli({"describe", "hierarchy", "--json"}).json();
         QCOMPARE(keysOf(hierarchy["series"], "key").first(), "latency");
@@ -130,15 +130,17 @@ private slots:
 
     void predictAsLinesForAnotherProgram()
     {
-        const QStringList setting{"predict", "training-memory", "model=gpt2", "sequence=512", "zero=2", "data_parallel=4",
-                                  "advice=none", "checkpointing=block", "--device", "nvidia-h200"};
+        const QStringList setting{"predict",  "training-memory", "model=gpt2",  "sequence=512",
+                                  "zero=2",   "data_parallel=4", "advice=none", "checkpointing=block",
+                                  "--device", "nvidia-h200"};
         const Ran lines = cli(setting + QStringList{"--as", "pytorch"});
         QCOMPARE(lines.code, 0);
-        QVERIFY2(lines.out.contains("import torch\n") && lines.out.contains("ShardingStrategy.SHARD_GRAD_OP"), lines.out);
+        QVERIFY2(lines.out.contains("import torch\n") && lines.out.contains("ShardingStrategy.SHARD_GRAD_OP"),
+                 lines.out);
         const Ran config = cli(setting + QStringList{"--as", "deepspeed"});
         QCOMPARE(config.code, 0);
         QCOMPARE(config.json()["zero_optimization"].toObject()["stage"].toInt(), 2); // JSON and nothing else
-        QVERIFY(config.says("Checkpointing is the model's")); // what it does not say
+        QVERIFY(config.says("Checkpointing is the model's"));                        // what it does not say
         QTemporaryDir folder;
         QCOMPARE(cli(setting + QStringList{"--as", "deepspeed", "-o", folder.filePath("ds.json")}).code, 0);
         QFile file(folder.filePath("ds.json"));
@@ -148,7 +150,8 @@ private slots:
 
     void linesThatAreNotThereAreRefused()
     {
-        const Ran unknown = cli({"predict", "training-memory", "advice=none", "--device", "nvidia-h200", "--as", "pytorh"});
+        const Ran unknown =
+            cli({"predict", "training-memory", "advice=none", "--device", "nvidia-h200", "--as", "pytorh"});
         QCOMPARE(unknown.code, 2);
         QVERIFY(unknown.says("did you mean pytorch?"));
         QCOMPARE(cli({"predict", "stride", "--as", "pytorch"}).code, 2);
@@ -201,8 +204,7 @@ private slots:
         const QStringList question{"predict", "stride", "--device", "nvidia-h200"};
         QCOMPARE(cli(question, {}, german).out, cli(question).out);
         QVERIFY(!cli(question).out.isEmpty());
-        QCOMPARE(cli({"describe", "stride", "--json"}, {}, german).out,
-                 cli({"describe", "stride", "--json"}).out);
+        QCOMPARE(cli({"describe", "stride", "--json"}, {}, german).out, cli({"describe", "stride", "--json"}).out);
     }
 
     void measure()
@@ -222,8 +224,8 @@ private slots:
         QVERIFY(!record["comparison"].isNull());
 
         QCOMPARE(cli({"check", path}).code, 0);
-        const Ran replayed
-            = cli({"measure", "stride", "stride=1:4:x2", "bytes=1MiB", "--device", "replay:" + path, "--json"});
+        const Ran replayed =
+            cli({"measure", "stride", "stride=1:4:x2", "bytes=1MiB", "--device", "replay:" + path, "--json"});
         QCOMPARE(replayed.code, 0);
         QCOMPARE(replayed.json()["measured"].toObject()["figures"].toObject()["useful_bandwidth"].toObject()["value"],
                  record["measured"].toObject()["figures"].toObject()["useful_bandwidth"].toObject()["value"]);
@@ -299,7 +301,11 @@ private slots:
         const QJsonObject record = ran.json();
         QVERIFY(record["measured"].isObject());
         QCOMPARE(record["provenance"].toObject()["insisted"].toBool(), true);
-        QCOMPARE(cli(QStringList{"measure", "--json"} + quickStride).json()["provenance"].toObject()["insisted"].toBool(true), false);
+        QCOMPARE(cli(QStringList{"measure", "--json"} + quickStride)
+                     .json()["provenance"]
+                     .toObject()["insisted"]
+                     .toBool(true),
+                 false);
     }
 
     /// As the system does it when the memory runs out: the process that measures is killed, the one that

@@ -14,6 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::errorIsClear(parseMlpShape(text, 1));
     fuzz::errorIsClear(parseUniformChain(text));
     if (const auto json = parseJson(text))
-        fuzz::readsBack(*json, [](const Json& one) { return chainFromJson(JsonReader(one)); }, chainToJson);
+        fuzz::readsBack(
+            *json, [](const Json& one) { return chainFromJson(JsonReader(one)); }, chainToJson);
     return 0;
 }

@@ -9,6 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 {
     const auto json = parseJson(fuzz::text(data, size));
     if (json)
-        fuzz::readsBack(*json, [](const Json& one) { return deviceFromJson(one); }, deviceToJson);
+        fuzz::readsBack(
+            *json, [](const Json& one) { return deviceFromJson(one); }, deviceToJson);
     return 0;
 }

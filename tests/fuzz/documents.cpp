@@ -12,7 +12,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!json)
         return 0;
     fuzz::errorIsClear(documentFormat(*json));
-    fuzz::readsBack(*json, [](const Json& one) { return recordFromJson(one); }, recordToJson);
-    fuzz::readsBack(*json, [](const Json& one) { return studyFromJson(one); }, studyToJson);
+    fuzz::readsBack(
+        *json, [](const Json& one) { return recordFromJson(one); }, recordToJson);
+    fuzz::readsBack(
+        *json, [](const Json& one) { return studyFromJson(one); }, studyToJson);
     return 0;
 }

@@ -19,6 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto list = inventory(*model);
     fuzz::errorIsClear(list);
     if (list)
-        fuzz::promise(list->total >= 0 && list->active >= 0 && list->active <= list->total, "parameters are counted without overflow");
+        fuzz::promise(list->total >= 0 && list->active >= 0 && list->active <= list->total,
+                      "parameters are counted without overflow");
     return 0;
 }

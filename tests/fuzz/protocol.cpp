@@ -8,8 +8,7 @@ using namespace memscape;
 
 namespace {
 
-template<typename Message, typename Decode>
-void readsBackLine(const Result<Message>& message, Decode decode)
+template <typename Message, typename Decode> void readsBackLine(const Result<Message>& message, Decode decode)
 {
     fuzz::errorIsClear(message);
     if (!message)

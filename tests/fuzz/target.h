@@ -45,16 +45,15 @@ inline void promise(bool holds, const char* what)
 }
 
 /// An error names what is wrong: a message that is neither empty nor of endless length.
-template<typename Result>
-void errorIsClear(const Result& result)
+template <typename Result> void errorIsClear(const Result& result)
 {
     if (!result)
-        promise(!result.error().message.empty() && result.error().text().size() < 20'000, "an error says what is wrong, in short");
+        promise(!result.error().message.empty() && result.error().text().size() < 20'000,
+                "an error says what is wrong, in short");
 }
 
 /// What is read is written, and what is written reads back as the same: `read` from Json, `write` to Json.
-template<typename Read, typename Write>
-void readsBack(const Json& json, Read read, Write write)
+template <typename Read, typename Write> void readsBack(const Json& json, Read read, Write write)
 {
     const auto first = read(json);
     errorIsClear(first);

@@ -75,7 +75,7 @@ inline QMap<QString, QByteArray> filesOfArchive(const QString& archive)
 {
     const QTemporaryDir folder;
     return run("tar", {"-xzf", archive, "-C", folder.path()}).status == 0 ? filesOf(folder.path())
-                                                                            : QMap<QString, QByteArray>();
+                                                                          : QMap<QString, QByteArray>();
 }
 
 /// The steps of a stage, as --dry-run says them: (name, seconds, command), the sum last.

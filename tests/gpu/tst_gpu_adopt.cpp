@@ -38,9 +38,9 @@ QByteArray changed(const QByteArray& text, const QString& key, const QString& in
 
 QJsonObject provenance()
 {
-    return {{"program", "memscape"},  {"version", "0.1.0"},          {"time", "2026-11-23T09:00:00Z"},
-            {"backend", "cuda"},      {"device_name", "NVIDIA H200"}, {"driver", "580.95.05"},
-            {"grade", "B"},           {"reason", "by hand"},    {"status", "ok"}};
+    return {{"program", "memscape"}, {"version", "0.1.0"},           {"time", "2026-11-23T09:00:00Z"},
+            {"backend", "cuda"},     {"device_name", "NVIDIA H200"}, {"driver", "580.95.05"},
+            {"grade", "B"},          {"reason", "by hand"},          {"status", "ok"}};
 }
 
 /// The prediction of a step of the table, as its own measurement.
@@ -65,21 +65,28 @@ QJsonObject comparison(const QJsonArray& rows)
 
 QJsonObject attentionRow(const QString& pass, bool causal, double ours)
 {
-    return {{"case", QJsonObject{{"batch", 2}, {"heads", 16}, {"sequence", 8192}, {"head_dim", 128}, {"causal", causal}, {"pass", pass}}},
-            {"name", "by hand"},
-            {"tflops", QJsonObject{{"ours", ours}, {"torch FLASH", 380.0}, {"torch CUDNN", 610.0}}},
-            {"of", QJsonObject{{"torch FLASH", ours / 380}}}};
+    return {
+        {"case",
+         QJsonObject{
+             {"batch", 2}, {"heads", 16}, {"sequence", 8192}, {"head_dim", 128}, {"causal", causal}, {"pass", pass}}},
+        {"name", "by hand"},
+        {"tflops", QJsonObject{{"ours", ours}, {"torch FLASH", 380.0}, {"torch CUDNN", 610.0}}},
+        {"of", QJsonObject{{"torch FLASH", ours / 380}}}};
 }
 
 Files comparisons()
 {
-    const QJsonObject copy{{"working_set", 2147483648.0}, {"bytes_per_second", QJsonObject{{"ours", 4.0e12}, {"torch", 4.1e12}}}, {"share", 0.976}};
+    const QJsonObject copy{{"working_set", 2147483648.0},
+                           {"bytes_per_second", QJsonObject{{"ours", 4.0e12}, {"torch", 4.1e12}}},
+                           {"share", 0.976}};
     const QJsonObject product{{"format", "bf16"},
-                              {"sizes", QJsonObject{{"4096", QJsonObject{{"seconds", QJsonObject{{"ours", 2.0e-4}}}}},
-                                                    {"8192", QJsonObject{{"seconds", QJsonObject{{"ours", 1.5e-3}}}}}}},
+                              {"sizes",
+                               QJsonObject{{"4096", QJsonObject{{"seconds", QJsonObject{{"ours", 2.0e-4}}}}},
+                                           {"8192", QJsonObject{{"seconds", QJsonObject{{"ours", 1.5e-3}}}}}}},
                               {"ratio", QJsonObject{{"4096", 0.97}, {"8192", 0.99}}}};
     return {{"copy", textOf(comparison({copy}))},
-            {"attention-8k", textOf(comparison({attentionRow("forward", false, 333.0), attentionRow("backward", true, 201.0)}))},
+            {"attention-8k",
+             textOf(comparison({attentionRow("forward", false, 333.0), attentionRow("backward", true, 201.0)}))},
             {"matmul-bf16", textOf(comparison({product}))}};
 }
 
@@ -106,7 +113,8 @@ void pack(Files files, const QString& archive, bool isListed = true)
     const QTemporaryDir folder;
     if (isListed) {
         for (auto one = files.begin(); one != files.end(); ++one)
-            files["MANIFEST.sha256"] += QCryptographicHash::hash(one.value(), QCryptographicHash::Sha256).toHex() + "  " + one.key().toUtf8() + '\n';
+            files["MANIFEST.sha256"] += QCryptographicHash::hash(one.value(), QCryptographicHash::Sha256).toHex() + "  "
+                + one.key().toUtf8() + '\n';
     }
     for (auto one = files.begin(); one != files.end(); ++one)
         write(folder.filePath(one.key()), one.value());
@@ -137,7 +145,8 @@ private:
     QString root() const { return m_root->path(); }
     Ran adopt(const QStringList& more = {}) const
     {
-        return run(source + "/tests/gpu/adopt", QStringList{"--root", root(), "--cli", program} + more + QStringList{m_archive});
+        return run(source + "/tests/gpu/adopt",
+                   QStringList{"--root", root(), "--cli", program} + more + QStringList{m_archive});
     }
 
     QTemporaryDir m_folder;
@@ -182,7 +191,8 @@ void TestGpuAdopt::whatIsWholeIsAdopted()
         if (!one.key().endsWith("README.md") && one.key() != "resources/devices/nvidia-h200.json")
             QCOMPARE(after[one.key()], one.value());
     }
-    QVERIFY(after["resources/records/README.md"].contains("| `h200-stride-read-float32.json` | NVIDIA H200 SXM | `stride`, grade B |"));
+    QVERIFY(after["resources/records/README.md"].contains(
+        "| `h200-stride-read-float32.json` | NVIDIA H200 SXM | `stride`, grade B |"));
     QCOMPARE(adopt().status, 0); // and once more is the same
     QCOMPARE(filesOf(root()), after);
 }
@@ -209,7 +219,8 @@ void TestGpuAdopt::theFastestFlashIsNamedInTheCatalogue()
         record["measured"] = measured;
         files[name] = textOf(record);
     };
-    set("records/attention-flash-versions-d128.json", {4, 6, 7}, {2e-9, 1e-9, QJsonValue::Null}); // one that hung has no time
+    set("records/attention-flash-versions-d128.json", {4, 6, 7},
+        {2e-9, 1e-9, QJsonValue::Null}); // one that hung has no time
     set("records/attention-flash-backward-d128.json", {6, 7, 9}, {3e-9, 2e-9, 1e-9});
     pack(files, m_archive);
     const Ran adopted = adopt();
@@ -218,7 +229,8 @@ void TestGpuAdopt::theFastestFlashIsNamedInTheCatalogue()
     const QJsonObject chosen = device["kernels"].toObject()["attention.forward"].toObject();
     QCOMPARE(chosen["version"].toInt(), 6);
     QCOMPARE(device["kernels"].toObject()["attention.backward"].toObject()["version"].toInt(), 9);
-    QCOMPARE(chosen["source"].toString(), QString("record resources/records/h200-attention-flash-versions-d128.json, 2026-11-23"));
+    QCOMPARE(chosen["source"].toString(),
+             QString("record resources/records/h200-attention-flash-versions-d128.json, 2026-11-23"));
     device.remove("kernels"); // and nothing else is changed
     QCOMPARE(device, objectOf(read(source + file)));
     QCOMPARE(run(program, {"check", root() + file}).status, 0);
@@ -229,13 +241,14 @@ void TestGpuAdopt::figuresComeFromWhatWasAdopted()
     pack(m_whole, m_archive);
     QCOMPARE(adopt().status, 0);
     const QByteArray readme = read(root() + "/README.md"), old = read(source + "/README.md");
-    for (const char* line : {"Measured on an NVIDIA H200 SXM (driver 580.95.05, 2026-11-23;",
-                             "| copy of 1 GiB | 4.00 TB/s | PyTorch 4.10 TB/s: 98 %; goal 95 % |",
-                             "| flash attention forward, d 128, 8192, bf16 | 333 TFLOP/s | CUDNN 610, FLASH 380; goal 330, stretch 500 |",
-                             "| flash attention backward, d 128, 8192, causal, bf16 | 201 TFLOP/s | CUDNN 610, FLASH 380 |",
-                             "| product of 8192³, bf16 | 733 T/s | 4096: 97 %, 8192: 99 % of torch.matmul; goal 95 % |",
-                             "| transposition of 64 × 64, bfloat16 | ", "| peak of a checkpointed chain (√n) | ",
-                             "| stride-read-float32 | B | "})
+    for (const char* line :
+         {"Measured on an NVIDIA H200 SXM (driver 580.95.05, 2026-11-23;",
+          "| copy of 1 GiB | 4.00 TB/s | PyTorch 4.10 TB/s: 98 %; goal 95 % |",
+          "| flash attention forward, d 128, 8192, bf16 | 333 TFLOP/s | CUDNN 610, FLASH 380; goal 330, stretch 500 |",
+          "| flash attention backward, d 128, 8192, causal, bf16 | 201 TFLOP/s | CUDNN 610, FLASH 380 |",
+          "| product of 8192³, bf16 | 733 T/s | 4096: 97 %, 8192: 99 % of torch.matmul; goal 95 % |",
+          "| transposition of 64 × 64, bfloat16 | ", "| peak of a checkpointed chain (√n) | ",
+          "| stride-read-float32 | B | "})
         QVERIFY2(readme.contains(line), line + QByteArray("\n") + readme);
     QVERIFY(!readme.contains("No figure of a GPU is claimed here"));
     const QByteArray begin = "<!-- figures of GPUs", end = "<!-- end of the figures of GPUs -->";
@@ -254,26 +267,39 @@ void TestGpuAdopt::whatIsNotWholeChangesNothing_data()
     QTest::addColumn<QString>("said");
     const QString stride = "records/stride-read-float32.json", copy = "compare/copy.json";
     const QByteArray record = m_whole[stride];
-    const auto provenanceWith = [&](const char* key, const QJsonValue& value) { return changed(record, "provenance", key, value); };
+    const auto provenanceWith = [&](const char* key, const QJsonValue& value) {
+        return changed(record, "provenance", key, value);
+    };
     QTest::newRow("half a record") << stride << record.left(record.size() / 2) << stride + ": not whole JSON";
     QTest::newRow("not a record") << stride << QByteArray("[]") << stride + ": an object was expected";
-    QTest::newRow("refused by check") << stride << changed(record, "parameters", "stride", "wide") << stride + ": memscape-cli check: ";
-    QTest::newRow("no provenance") << stride << changed(record, "provenance", "driver", QJsonValue::Undefined) << stride + ": provenance.driver is missing";
+    QTest::newRow("refused by check") << stride << changed(record, "parameters", "stride", "wide")
+                                      << stride + ": memscape-cli check: ";
+    QTest::newRow("no provenance") << stride << changed(record, "provenance", "driver", QJsonValue::Undefined)
+                                   << stride + ": provenance.driver is missing";
     QTest::newRow("grade D") << stride << provenanceWith("grade", "D") << stride + ": provenance.grade is D: by hand";
     QTest::newRow("a fake") << stride << provenanceWith("fake", "host memory") << stride + ": provenance.fake";
-    QTest::newRow("a host's") << stride << provenanceWith("backend", "host") << stride + ": provenance.backend is 'host'";
-    QTest::newRow("interrupted") << stride << provenanceWith("status", "interrupted") << stride + ": provenance.status is 'interrupted'";
+    QTest::newRow("a host's") << stride << provenanceWith("backend", "host")
+                              << stride + ": provenance.backend is 'host'";
+    QTest::newRow("interrupted") << stride << provenanceWith("status", "interrupted")
+                                 << stride + ": provenance.status is 'interrupted'";
     QTest::newRow("another GPU") << stride << provenanceWith("device_name", "NVIDIA H100 80GB HBM3")
                                  << "more than one device: 'NVIDIA H100 80GB HBM3' (" + stride + ")";
-    QTest::newRow("nothing measured") << stride << textOf([&] { auto one = objectOf(record); one["measured"] = QJsonValue::Null; return one; }())
-                                      << stride + ": measured is empty";
-    QTest::newRow("a failed step") << "steps/selftest" << QByteArray("A\tselftest\tfailed\t1\t9\t2026\t1\n") << "steps/selftest: failed (stage A;";
-    QTest::newRow("a missing step") << "steps/checkpoint-sqrt" << QByteArray() << "steps/checkpoint-sqrt: missing (stage A;";
+    QTest::newRow("nothing measured") << stride << textOf([&] {
+        auto one = objectOf(record);
+        one["measured"] = QJsonValue::Null;
+        return one;
+    }()) << stride + ": measured is empty";
+    QTest::newRow("a failed step") << "steps/selftest" << QByteArray("A\tselftest\tfailed\t1\t9\t2026\t1\n")
+                                   << "steps/selftest: failed (stage A;";
+    QTest::newRow("a missing step") << "steps/checkpoint-sqrt" << QByteArray()
+                                    << "steps/checkpoint-sqrt: missing (stage A;";
     QTest::newRow("a missing record") << stride << QByteArray() << stride + ": missing";
     QTest::newRow("a missing comparison") << copy << QByteArray() << copy + ": missing";
-    QTest::newRow("a comparison cut short") << copy << QByteArray(m_whole[copy]).replace("\"whole\": true", "\"whole\": false")
-                                            << copy + ": whole is false";
-    QTest::newRow("a comparison on another GPU") << copy << QByteArray(m_whole[copy]).replace("NVIDIA H200", "NVIDIA L4") << "more than one device: ";
+    QTest::newRow("a comparison cut short")
+        << copy << QByteArray(m_whole[copy]).replace("\"whole\": true", "\"whole\": false")
+        << copy + ": whole is false";
+    QTest::newRow("a comparison on another GPU")
+        << copy << QByteArray(m_whole[copy]).replace("NVIDIA H200", "NVIDIA L4") << "more than one device: ";
 }
 
 void TestGpuAdopt::whatIsNotWholeChangesNothing()
@@ -316,7 +342,8 @@ void TestGpuAdopt::aFileThatWasChangedIsNamed()
     pack(files, m_archive, false);
     const Ran refused = adopt();
     QCOMPARE(refused.status, 1);
-    for (const char* said : {"records/stride-read-float32.json was changed", "compare/copy.json is missing", "records/more.json is not in MANIFEST"})
+    for (const char* said : {"records/stride-read-float32.json was changed", "compare/copy.json is missing",
+                             "records/more.json is not in MANIFEST"})
         QVERIFY2(refused.error.contains(said), qPrintable(refused.error));
 }
 

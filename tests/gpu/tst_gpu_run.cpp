@@ -20,8 +20,10 @@ class Machine
 public:
     Machine()
     {
-        writeProgram(path("bin/nvidia-smi"), "echo \"$@\" >> \"" + path("asked").toUtf8() + "\"\n"
-                     "case \"$*\" in *compute_cap*) echo 9.0 ;; *) echo 'a GPU of the tests' ;; esac\n");
+        writeProgram(path("bin/nvidia-smi"),
+                     "echo \"$@\" >> \"" + path("asked").toUtf8()
+                         + "\"\n"
+                           "case \"$*\" in *compute_cap*) echo 9.0 ;; *) echo 'a GPU of the tests' ;; esac\n");
         writeProgram(path("bin/python3"), "echo 'no PyTorch on this machine' >&2; exit 3\n");
         for (const char* tool : {"ncu", "compute-sanitizer"})
             writeProgram(path("bin/") + tool, QByteArray("echo '") + tool + " is not on this machine' >&2; exit 127\n");
@@ -35,12 +37,17 @@ public:
     QString path(const QString& name) const { return m_folder.filePath(name); }
     QString out(const QString& name) const { return path("out/" + name); }
     QString summary() const { return QString::fromUtf8(read(out("summary.txt"))); }
-    QString step(const QString& name) const { return QString::fromUtf8(read(path("work/steps/" + name))).split('\t').value(2); }
+    QString step(const QString& name) const
+    {
+        return QString::fromUtf8(read(path("work/steps/" + name))).split('\t').value(2);
+    }
 
     QStringList arguments(const QString& stage, const QStringList& more) const
     {
         // A busy machine is given the time that it needs, where the budget is not what is asked.
-        return QStringList{"--stage", stage, "--small", "--budget", "5000", "--bundle", path("bundle"), "--work", path("work")} + more;
+        return QStringList{"--stage",  stage,          "--small", "--budget",  "5000",
+                           "--bundle", path("bundle"), "--work",  path("work")}
+        + more;
     }
     Variables variables(Variables more = {}) const
     {
@@ -145,7 +152,8 @@ void TestGpuRun::everyStepRuns()
     }
     QVERIFY(summary.contains("\nstage " + stage + ": "));
     QVERIFY(archive.contains("machine.txt") && archive.contains("summary.txt"));
-    QCOMPARE(QDir(m_machine.path("out")).entryList(QDir::Files | QDir::Hidden), (QStringList{"results.tar.gz", "summary.txt"}));
+    QCOMPARE(QDir(m_machine.path("out")).entryList(QDir::Files | QDir::Hidden),
+             (QStringList{"results.tar.gz", "summary.txt"}));
 }
 
 void TestGpuRun::aResultIsNotMadeAgain()
@@ -164,8 +172,8 @@ void TestGpuRun::theArchiveOfAFakeIsRefused()
     if (QStandardPaths::findExecutable("python3").isEmpty())
         QSKIP("python3 is not installed");
     // With everything forgiven that can be forgiven, every record is refused by name, twice over.
-    const Ran refused = run(source + "/tests/gpu/adopt",
-                            {"--cli", program, "--without", "torch-*", m_machine.out("results.tar.gz")});
+    const Ran refused =
+        run(source + "/tests/gpu/adopt", {"--cli", program, "--without", "torch-*", m_machine.out("results.tar.gz")});
     QCOMPARE(refused.status, 1);
     const auto archive = filesOfArchive(m_machine.out("results.tar.gz"));
     int records = 0;
@@ -211,7 +219,8 @@ void TestGpuRun::whatWasKilledGoesOn()
         environment.insert(one.key(), one.value());
     process.setProcessEnvironment(environment);
     process.start(source + "/tests/gpu/run", machine.arguments("A", {}));
-    QTRY_VERIFY_WITH_TIMEOUT(machine.step("torch-matmul-bf16") == "absent", 600000); // the step before the one that hangs
+    QTRY_VERIFY_WITH_TIMEOUT(machine.step("torch-matmul-bf16") == "absent",
+                             600000); // the step before the one that hangs
     QTest::qWait(1500);
     process.kill(); // what hangs is left to its own time limit
     QVERIFY(process.waitForFinished());
@@ -258,12 +267,14 @@ void TestGpuRun::anotherMachineGoesOn()
 void TestGpuRun::aLargeArchiveLeavesWhatMattersLess()
 {
     const Machine machine;
-    machine.stage("A", {"--only", "copy", "--from", m_machine.out("results.tar.gz")}, {{"MEMSCAPE_ARCHIVE_LIMIT", "200000"}});
+    machine.stage("A", {"--only", "copy", "--from", m_machine.out("results.tar.gz")},
+                  {{"MEMSCAPE_ARCHIVE_LIMIT", "200000"}});
     const auto archive = filesOfArchive(machine.out("results.tar.gz"));
     QVERIFY2(machine.summary().contains("from here on stage A alone"), qPrintable(machine.summary()));
     QVERIFY(archive.contains("steps/copy") && archive.contains("steps/stride-read-float32"));
     QVERIFY(!archive.contains("logs/copy.txt") && !archive.contains("report.html"));
-    QVERIFY(!archive.contains("steps/hierarchy-read") && !archive.contains("records/hierarchy-read.json")); // of stage B
+    QVERIFY(!archive.contains("steps/hierarchy-read")
+            && !archive.contains("records/hierarchy-read.json")); // of stage B
     QVERIFY(QFile::exists(machine.path("work/records/hierarchy-read.json")));
 }
 

@@ -19,7 +19,8 @@ void TestGpuScripts::whatNeedsNoPyTorchIsRight()
         QSKIP("python3 is not installed");
     QProcess process;
     process.setProcessChannelMode(QProcess::MergedChannels);
-    process.start(python, {"-B", SOURCE_FOLDER "/tests/gpu/tst_scripts.py"}); // -B: nothing is written beside the sources
+    process.start(python,
+                  {"-B", SOURCE_FOLDER "/tests/gpu/tst_scripts.py"}); // -B: nothing is written beside the sources
     QVERIFY2(process.waitForFinished(120'000), qPrintable(process.errorString()));
     const QByteArray said = process.readAll();
     QVERIFY2(process.exitStatus() == QProcess::NormalExit && process.exitCode() == 0, said.constData());

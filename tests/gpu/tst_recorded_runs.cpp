@@ -63,8 +63,10 @@ void TestRecordedRuns::isPredictedAsWellAsThen()
                                        [&](const SeriesComparison& one) { return one.key == before.key; });
         QVERIFY2(same != now.series.end(), before.key.c_str());
         QCOMPARE(same->points, before.points);
-        QVERIFY2(!(same->medianError > before.medianError + allowance),
-                 qPrintable(QString("%1: %2, then %3").arg(before.key.c_str()).arg(same->medianError).arg(before.medianError)));
+        QVERIFY2(
+            !(same->medianError > before.medianError + allowance),
+            qPrintable(
+                QString("%1: %2, then %3").arg(before.key.c_str()).arg(same->medianError).arg(before.medianError)));
     }
 }
 

@@ -81,7 +81,8 @@ Ran fetchCompiler(const QString& folder, const QString& pip)
             mkdir -p "$root/bin" "$root/lib"
             printf '#!/bin/sh\n' > "$root/bin/nvcc"; chmod +x "$root/bin/nvcc"
             touch "$root/lib/libcudart.so.13" "$root/lib/libcudart_static.a"
-            )") + pip + QStringLiteral(R"(
+            )")
+        + pip + QStringLiteral(R"(
         }
         mkdir -p build
         install_cuda && echo "compiler $CUDACXX")");
@@ -115,8 +116,8 @@ void TestPackaging::commandsRefuseUnknownOptions()
 
 void TestPackaging::scriptsParse()
 {
-    for (const char* script : {"packaging/run", "packaging/test", "packaging/common.sh", ".ci/run", "tests/gpu/run", "tests/gpu/stages.sh",
-                               "tests/gpu/bundle"}) {
+    for (const char* script : {"packaging/run", "packaging/test", "packaging/common.sh", ".ci/run", "tests/gpu/run",
+                               "tests/gpu/stages.sh", "tests/gpu/bundle"}) {
         const Ran parsed = run("bash", {"-n", source + '/' + script});
         QVERIFY2(parsed.status == 0, qPrintable(parsed.error));
     }
@@ -178,7 +179,7 @@ void TestPackaging::theFetchedCompilerIsMadeWhole()
     QVERIFY(fetched.out.endsWith("build/cuda/nvidia/cu13/bin/nvcc\n"));
     const QString root = folder.filePath("build/cuda/nvidia/cu13");
     QVERIFY(QFile::exists(root + "/lib64/libcudart_static.a")); // where nvcc looks
-    QVERIFY(QFile::exists(root + "/lib/libcudart.so")); // what CMake looks for
+    QVERIFY(QFile::exists(root + "/lib/libcudart.so"));         // what CMake looks for
     QVERIFY(!QFile::exists(folder.filePath("build/cuda.part")));
     QVERIFY(fetchCompiler(folder.path(), "return 1").error.isEmpty()); // nothing to fetch any more
 }
@@ -209,7 +210,8 @@ void TestPackaging::theDisassemblerIsFetchedOnceAndCanBeMissing()
                 target=$2/nvidia/cu13/bin
                 mkdir -p "$target"
                 touch "$target/cuobjdump" "$target/nvdisasm"; chmod +x "$target"/*
-                )") + pip + QStringLiteral(R"(
+                )")
+            + pip + QStringLiteral(R"(
             }
             mkdir -p build
             install_disassembler)");
@@ -285,7 +287,8 @@ void TestPackaging::programsAreHardened()
     QVERIFY2(!QRegularExpression("GNU_STACK.* RWE ").match(headers).hasMatch(), qPrintable(headers));
     const QString symbols = run("readelf", {"--wide", "--dyn-syms", file}).out;
     QVERIFY2(symbols.contains("__stack_chk_fail"), "no stack protector");
-    QVERIFY2(QRegularExpression("__(memcpy|memset|memmove|snprintf|read|vsnprintf)_chk").match(symbols).hasMatch(), "not fortified");
+    QVERIFY2(QRegularExpression("__(memcpy|memset|memmove|snprintf|read|vsnprintf)_chk").match(symbols).hasMatch(),
+             "not fortified");
 }
 
 void TestPackaging::readmeShowsBothCommands()

@@ -27,18 +27,10 @@ inline std::vector<double> drawn(Drawn kind, std::size_t count, std::size_t rowL
     for (std::size_t i = 0; i < count; ++i) {
         const double value = normal(generator);
         switch (kind) {
-        case Drawn::Normal:
-            values[i] = value;
-            break;
-        case Drawn::Large:
-            values[i] = 30 * value;
-            break;
-        case Drawn::Equal:
-            values[i] = 0.5;
-            break;
-        case Drawn::Outliers:
-            values[i] = i / rowLength % 8 == 3 ? 1000 * value : value;
-            break;
+        case Drawn::Normal: values[i] = value; break;
+        case Drawn::Large: values[i] = 30 * value; break;
+        case Drawn::Equal: values[i] = 0.5; break;
+        case Drawn::Outliers: values[i] = i / rowLength % 8 == 3 ? 1000 * value : value; break;
         }
     }
     return values;
@@ -120,17 +112,15 @@ inline ExactAttention exactAttention(const AttentionSizes& s, const std::vector<
             if (outputGradient.empty())
                 continue;
             for (int c = 0; c < d; ++c)
-                exact.delta[at] += exact.output[row(head, i) + std::size_t(c)]
-                    * outputGradient[row(head, i) + std::size_t(c)];
+                exact.delta[at] +=
+                    exact.output[row(head, i) + std::size_t(c)] * outputGradient[row(head, i) + std::size_t(c)];
             for (int j = 0; j < seen; ++j) {
                 double dp = 0;
                 for (int c = 0; c < d; ++c)
-                    dp += outputGradient[row(head, i) + std::size_t(c)]
-                        * v[keyRow(kv, j) + std::size_t(c)];
+                    dp += outputGradient[row(head, i) + std::size_t(c)] * v[keyRow(kv, j) + std::size_t(c)];
                 const double ds = p[std::size_t(j)] * (dp - exact.delta[at]) * double(s.scale);
                 for (int c = 0; c < d; ++c) {
-                    const std::size_t x = row(head, i) + std::size_t(c),
-                                      y = keyRow(kv, j) + std::size_t(c);
+                    const std::size_t x = row(head, i) + std::size_t(c), y = keyRow(kv, j) + std::size_t(c);
                     exact.queryGradient[x] += ds * k[y];
                     exact.keyGradient[y] += ds * q[x];
                     exact.valueGradient[y] += p[std::size_t(j)] * outputGradient[x];
@@ -142,8 +132,7 @@ inline ExactAttention exactAttention(const AttentionSizes& s, const std::vector<
 }
 
 /// Largest |found − exact| / (scale of the exact values + |exact|); NaN counts as infinite.
-template <typename Element>
-double worstError(const std::vector<Element>& found, const std::vector<double>& exact)
+template <typename Element> double worstError(const std::vector<Element>& found, const std::vector<double>& exact)
 {
     double size = 0, worst = 0;
     for (const double value : exact)

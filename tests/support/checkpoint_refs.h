@@ -15,8 +15,7 @@ namespace memscape::test {
 inline QJsonObject checkpointReferences()
 {
     QFile file(QStringLiteral(TEST_DATA "/checkpoint_refs.json"));
-    return file.open(QIODevice::ReadOnly) ? QJsonDocument::fromJson(file.readAll()).object()
-                                          : QJsonObject();
+    return file.open(QIODevice::ReadOnly) ? QJsonDocument::fromJson(file.readAll()).object() : QJsonObject();
 }
 
 /// An entry with the arrays fw, bw, cw, cbw, ftmp and btmp, or a homogeneous one with numbers in
@@ -24,25 +23,21 @@ inline QJsonObject checkpointReferences()
 inline Chain referenceChain(const QJsonObject& entry)
 {
     if (!entry["fw"].isArray())
-        return uniformChain(entry["L"].toInt(), entry["cw"].toInt(), entry["cbw"].toInt(),
-                            entry["fw"].toDouble(), entry["bw"].toDouble());
-    const auto size = [&](const char* array, int i) {
-        return entry[QLatin1String(array)][i].toInteger();
-    };
-    const auto time = [&](const char* array, int i) {
-        return entry[QLatin1String(array)][i].toDouble();
-    };
+        return uniformChain(entry["L"].toInt(), entry["cw"].toInt(), entry["cbw"].toInt(), entry["fw"].toDouble(),
+                            entry["bw"].toDouble());
+    const auto size = [&](const char* array, int i) { return entry[QLatin1String(array)][i].toInteger(); };
+    const auto time = [&](const char* array, int i) { return entry[QLatin1String(array)][i].toDouble(); };
     Chain chain;
     chain.units = {false, false};
     const int length = int(entry["fw"].toArray().size());
     for (int i = 0; i <= length; ++i)
         chain.values.push_back(size("cw", i));
     for (int i = 0; i < length; ++i)
-        chain.stages.push_back({{},
-                                time("fw", i),
-                                size("ftmp", i),
-                                {SaveOption{"all", time("fw", i), time("bw", i), size("cbw", i + 1),
-                                            size("ftmp", i), size("btmp", i)}}});
+        chain.stages.push_back(
+            {{},
+             time("fw", i),
+             size("ftmp", i),
+             {SaveOption{"all", time("fw", i), time("bw", i), size("cbw", i + 1), size("ftmp", i), size("btmp", i)}}});
     chain.lossTime = time("bw", length);
     chain.lossOverhead = size("btmp", length);
     return chain;

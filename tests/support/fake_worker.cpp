@@ -48,9 +48,9 @@ std::string lineOf(const char* file)
 void hello(int version = 1, const std::string& description = "null")
 {
     say(R"({"type":"hello","protocol":)" + std::to_string(version) + R"(,"worker":"0.0-fake","pid":)"
-        + std::to_string(getpid())
-        + R"(,"devices":[{"id":"cpu","name":"Fake CPU","missing":"","description":)"
-        + description + R"(},)"
+        + std::to_string(getpid()) + R"(,"devices":[{"id":"cpu","name":"Fake CPU","missing":"","description":)"
+        + description
+        + R"(},)"
           R"({"id":"cuda:0","name":"No GPU","missing":"no driver","description":null}]})");
 }
 
@@ -92,8 +92,8 @@ void point(int x, double value)
 
 void progress(int done, int total)
 {
-    say(about("progress") + R"(,"done":)" + std::to_string(done) + R"(,"total":)"
-        + std::to_string(total) + R"(,"label":"step"})");
+    say(about("progress") + R"(,"done":)" + std::to_string(done) + R"(,"total":)" + std::to_string(total)
+        + R"(,"label":"step"})");
 }
 
 std::string doneLine(const std::string& status, const std::string& more = {})
@@ -101,13 +101,13 @@ std::string doneLine(const std::string& status, const std::string& more = {})
     return about("done") + R"(,"status":")" + status + R"(","elapsed":0.5)" + more + "}";
 }
 
-const char* const result
-    = R"(,"result":{"figures":{"time":{"value":0.5,"unit":"s","label":"time"}},"series":[],"detail":{}},"provenance":{"backend":"fake"})";
+const char* const result =
+    R"(,"result":{"figures":{"time":{"value":0.5,"unit":"s","label":"time"}},"series":[],"detail":{}},"provenance":{"backend":"fake"})";
 
 void error(const char* status, const char* code)
 {
-    say(doneLine(status, std::string(R"(,"error":{"code":")") + code
-                     + R"(","message":"it could not","hint":"do otherwise"})"));
+    say(doneLine(status,
+                 std::string(R"(,"error":{"code":")") + code + R"(","message":"it could not","hint":"do otherwise"})"));
 }
 
 /// Wait; a cancel ends the run properly.

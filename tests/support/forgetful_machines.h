@@ -29,10 +29,7 @@ struct WrongSwizzle : Machine
 };
 struct WithoutTransposition : Machine
 {
-    void loadMatricesTransposed(std::uint32_t (&r)[4], std::uint32_t at)
-    {
-        Machine::loadMatrices(r, at);
-    }
+    void loadMatricesTransposed(std::uint32_t (&r)[4], std::uint32_t at) { Machine::loadMatrices(r, at); }
 };
 /// The two halves of B the other way round.
 struct WrongDepth : Machine
@@ -50,10 +47,7 @@ struct WithoutVotes : Machine
 };
 struct WrongRow : Machine
 {
-    float shuffleXor(float value, int distance)
-    {
-        return Machine::shuffleXor(value, distance == 2 ? 4 : distance);
-    }
+    float shuffleXor(float value, int distance) { return Machine::shuffleXor(value, distance == 2 ? 4 : distance); }
 };
 
 inline QString faultOf(const std::function<void()>& run)

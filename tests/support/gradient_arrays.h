@@ -67,15 +67,13 @@ template <typename Element> struct Gradients
         memory.readable("dO", outputGradient.elements.data(), outputGradient.bytes());
         memory.readable("LSE", logSumExp.data(), logSumExp.size() * 4);
     }
-    template <typename T>
-    static void writes(GlobalMemory& memory, const char* name, std::vector<T>& array)
+    template <typename T> static void writes(GlobalMemory& memory, const char* name, std::vector<T>& array)
     {
         memory.writable(name, array.data(), array.size() * sizeof(T));
     }
 };
 
-inline AttentionSizes sizesOf(int batch, int heads, int kvHeads, int queries, int keys, int headDim,
-                              bool causal)
+inline AttentionSizes sizesOf(int batch, int heads, int kvHeads, int queries, int keys, int headDim, bool causal)
 {
     return {batch, heads, kvHeads, queries, keys, headDim, causal, 1};
 }

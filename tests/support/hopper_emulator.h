@@ -28,7 +28,7 @@ struct GroupStep
     float* sums = nullptr; ///< of this lane, four for every eight columns
     int columns = 0;
     bool leftIsShared = false, isBfloat = false, adds = true;
-    std::uint64_t left = 0, right = 0; ///< descriptors
+    std::uint64_t left = 0, right = 0;        ///< descriptors
     const std::uint32_t* leftWords = nullptr; ///< of this lane, four
     // Wait, named barriers, registers
     int number = 0, threads = 0;
@@ -42,8 +42,7 @@ public:
     void arrive(std::uint32_t at);
     void arriveExpecting(std::uint32_t at, std::uint32_t bytes);
     void waitBarrier(std::uint32_t at, std::uint32_t parity);
-    void copyBox(std::uint32_t to, const cuda::TileMap& map, int column, int row, int plane,
-                 std::uint32_t there);
+    void copyBox(std::uint32_t to, const cuda::TileMap& map, int column, int row, int plane, std::uint32_t there);
 
     void waitNamed(int barrier, int threads) { step(GroupStep::WaitNamed, barrier, threads); }
     void arriveNamed(int barrier, int threads) { step(GroupStep::ArriveNamed, barrier, threads); }
@@ -79,8 +78,7 @@ public:
     }
 
 private:
-    template <typename Element>
-    static GroupStep productInto(float* sums, int columns, std::uint64_t right)
+    template <typename Element> static GroupStep productInto(float* sums, int columns, std::uint64_t right)
     {
         GroupStep product;
         product.kind = GroupStep::Multiply;

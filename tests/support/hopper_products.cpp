@@ -33,8 +33,7 @@ struct Descriptor
         , stride(std::uint32_t(bits >> 32 & 0x3fff) << 4)
         , offset(int(bits >> 49 & 7))
         , swizzle(int(bits >> 62))
-    {
-    }
+    { }
     std::uint32_t alongDepth(int row, int k) const
     {
         return swizzled(address + std::uint32_t(row % 8) * rowBytes + std::uint32_t(row / 8) * stride
@@ -80,8 +79,9 @@ void HopperUnit::checkProduct(int warp)
     for (const std::uint64_t bits : {first.right, first.leftIsShared ? first.left : first.right}) {
         const Descriptor matrix(bits);
         if (matrix.swizzle != 1 || matrix.offset != 0)
-            fault(warp, "a descriptor with swizzle " + std::to_string(matrix.swizzle) + " and offset "
-                            + std::to_string(matrix.offset));
+            fault(warp,
+                  "a descriptor with swizzle " + std::to_string(matrix.swizzle) + " and offset "
+                      + std::to_string(matrix.offset));
     }
     std::vector<Product>& started = m_started[warp / groupWarps];
     const Product product{first.left, first.right, first.columns, first.leftIsShared, first.adds};
@@ -112,8 +112,8 @@ std::vector<double> HopperUnit::leftOf(int warp)
         const Descriptor matrix(first.left);
         for (int row = 0; row < rowsPerWarp; ++row) {
             for (int k = 0; k < depth; ++k)
-                left[std::size_t(row * depth + k)] = element(
-                    warp, matrix.alongDepth(warp % groupWarps * rowsPerWarp + row, k), first.isBfloat);
+                left[std::size_t(row * depth + k)] =
+                    element(warp, matrix.alongDepth(warp % groupWarps * rowsPerWarp + row, k), first.isBfloat);
         }
         return left;
     }
@@ -166,16 +166,14 @@ void HopperUnit::noteRead(int warp, std::uint32_t at)
         fault(warp, where + " is multiplied before anything was fetched");
     for (int lane = 0; lane < lanes; ++lane) {
         if (m_known[std::size_t(warp * lanes + lane)].phases[std::size_t(chunk.barrier)] < chunk.phase)
-            m_block.fault(warp * lanes + lane,
-                          where + " is multiplied before the box has been waited for");
+            m_block.fault(warp * lanes + lane, where + " is multiplied before the box has been waited for");
     }
     if (chunk.state == Chunk::Arriving)
         fault(warp, where + " is multiplied before the box has landed");
     chunk.readBy[std::size_t(warp)] = m_warps[std::size_t(warp)].products;
 }
 
-void HopperUnit::start(int warp, int lane, const std::vector<double>& left,
-                       const std::vector<double>& right)
+void HopperUnit::start(int warp, int lane, const std::vector<double>& left, const std::vector<double>& right)
 {
     const GroupStep& step = stepOf(warp, lane);
     Lane& own = m_warps[std::size_t(warp)].lane[lane];

@@ -100,8 +100,7 @@ void HopperUnit::makeBarrier(int thread, std::uint32_t at, int arrivals)
     barrier.arrivals = barrier.waitedFor = arrivals;
     barrier.maker = thread;
     barrier.madeAt = m_block.blockTime();
-    barrier.arriving = barrier.complete =
-        Knowledge{std::vector<int>(m_warps.size()), std::vector<int>(mostBarriers)};
+    barrier.arriving = barrier.complete = Knowledge{std::vector<int>(m_warps.size()), std::vector<int>(mostBarriers)};
     m_barriers.push_back(barrier);
 }
 
@@ -119,8 +118,9 @@ HopperUnit::PhaseBarrier& HopperUnit::barrierAt(int thread, std::uint32_t at)
         if (!barrier.isPublished)
             m_block.fault(thread, "the barrier at " + std::to_string(at) + " was not published");
         if (barrier.maker != thread && barrier.madeAt == m_block.blockTime())
-            m_block.fault(thread, "the barrier at " + std::to_string(at)
-                                      + " is used with no barrier of the block since it was made");
+            m_block.fault(thread,
+                          "the barrier at " + std::to_string(at)
+                              + " is used with no barrier of the block since it was made");
         return barrier;
     }
     m_block.fault(thread, "no barrier was made at " + placeText(at));
@@ -190,8 +190,9 @@ void HopperUnit::copyBox(int thread, std::uint32_t to, const cuda::TileMap& map,
             m_block.fault(thread, placeText(to + at) + " is fetched while a box is on its way there");
         for (std::size_t warp = 0; warp < m_warps.size(); ++warp) {
             if (chunk.readBy[warp] > known.products[warp])
-                m_block.fault(thread, placeText(to + at) + " is fetched anew while products of warp "
-                                          + std::to_string(warp) + " may still read it");
+                m_block.fault(thread,
+                              placeText(to + at) + " is fetched anew while products of warp " + std::to_string(warp)
+                                  + " may still read it");
         }
         chunk.state = Chunk::Arriving;
         chunk.barrier = barrier.index;
@@ -202,8 +203,8 @@ void HopperUnit::copyBox(int thread, std::uint32_t to, const cuda::TileMap& map,
         const std::uint64_t line = std::uint64_t(from[1]) + row;
         if (line >= map.rows || std::uint64_t(from[2]) >= map.planes)
             continue;
-        const char* source = data
-            + ((std::uint64_t(from[2]) * map.rows + line) * map.columns + std::uint64_t(from[0])) * 2;
+        const char* source =
+            data + ((std::uint64_t(from[2]) * map.rows + line) * map.columns + std::uint64_t(from[0])) * 2;
         try {
             m_block.memory.read(source, cuda::pieceRowBytes);
         } catch (const Fault& fault) {
@@ -243,21 +244,13 @@ void HopperUnit::step(int warp)
     }
     Warp& own = m_warps[std::size_t(warp)];
     switch (step.kind) {
-    case GroupStep::Fence:
-        own.isFenced = true;
-        return;
-    case GroupStep::Multiply:
-        return multiply(warp);
-    case GroupStep::Commit:
-        own.lastOfGroup.push_back(own.products);
-        return;
-    case GroupStep::Wait:
-        return waitForProducts(warp, step.number);
+    case GroupStep::Fence: own.isFenced = true; return;
+    case GroupStep::Multiply: return multiply(warp);
+    case GroupStep::Commit: own.lastOfGroup.push_back(own.products); return;
+    case GroupStep::Wait: return waitForProducts(warp, step.number);
     case GroupStep::ArriveNamed:
-    case GroupStep::WaitNamed:
-        return named(warp, step.kind == GroupStep::WaitNamed);
-    case GroupStep::Registers:
-        own.registers = step.number;
+    case GroupStep::WaitNamed: return named(warp, step.kind == GroupStep::WaitNamed);
+    case GroupStep::Registers: own.registers = step.number;
     }
 }
 
@@ -301,14 +294,13 @@ void HopperUnit::nameDeadlock() const
             text += " warp " + std::to_string(warp);
             if (standing == Standing::AtPhase)
                 text += " waits for parity " + std::to_string(waiting.parity) + " of the barrier at "
-                    + std::to_string(waiting.barrier->at) + " (phase "
-                    + std::to_string(waiting.barrier->phase) + ", "
+                    + std::to_string(waiting.barrier->at) + " (phase " + std::to_string(waiting.barrier->phase) + ", "
                     + std::to_string(waiting.barrier->waitedFor) + " arrivals and "
                     + std::to_string(waiting.barrier->bytes) + " bytes missing);";
             else
                 text += standing == Standing::AtNamed ? " waits at a named barrier;"
-                    : standing == Standing::AtBlock ? " waits for the whole block;"
-                                                    : " waits for its other lanes;";
+                    : standing == Standing::AtBlock   ? " waits for the whole block;"
+                                                      : " waits for its other lanes;";
             break; // one lane speaks for its warp
         }
     }
@@ -331,8 +323,9 @@ void HopperUnit::checkEnd() const
         m_block.fault(0, std::to_string(registers) + " registers are more than an SM has");
     for (const PhaseBarrier& barrier : m_barriers) {
         if (barrier.bytes != 0)
-            m_block.fault(0, "the barrier at " + std::to_string(barrier.at) + " ends with "
-                                 + std::to_string(barrier.bytes) + " bytes missing");
+            m_block.fault(0,
+                          "the barrier at " + std::to_string(barrier.at) + " ends with " + std::to_string(barrier.bytes)
+                              + " bytes missing");
     }
     for (const auto& [number, barrier] : m_named) {
         if (barrier.arrived != 0)

@@ -31,8 +31,7 @@ public:
     void waitFor(int thread, std::uint32_t at, std::uint32_t parity);
     bool passes(int thread) const;
     void pass(int thread);
-    void copyBox(int thread, std::uint32_t to, const cuda::TileMap& map, const int (&from)[3],
-                 std::uint32_t there);
+    void copyBox(int thread, std::uint32_t to, const cuda::TileMap& map, const int (&from)[3], std::uint32_t there);
 
     /// A meeting of a warp's lanes at a GroupStep.
     void step(int warp);
@@ -50,7 +49,7 @@ private:
         std::uint32_t at = 0;
         int index = 0, arrivals = 0, waitedFor = 0;
         std::int64_t bytes = 0; ///< expected and not yet landed
-        int phase = 0; ///< how many are complete
+        int phase = 0;          ///< how many are complete
         int maker = 0, madeAt = 0;
         bool isPublished = false;
         Knowledge arriving, complete;
@@ -71,7 +70,7 @@ private:
     {
         enum State { Empty, Arriving, Landed } state = Empty;
         int barrier = 0, phase = 0; ///< that tells of its landing
-        std::vector<int> readBy; ///< by warp: the last of its products that reads it
+        std::vector<int> readBy;    ///< by warp: the last of its products that reads it
     };
     /// A lane's sums while products on them run: what they will be.
     struct Running
@@ -92,7 +91,7 @@ private:
     };
     struct Warp
     {
-        int products = 0, group = 0; ///< started; groups committed
+        int products = 0, group = 0;  ///< started; groups committed
         std::vector<int> lastOfGroup; ///< product
         bool isFenced = false;
         int registers = 0;

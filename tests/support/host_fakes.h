@@ -21,8 +21,7 @@ class TickingClock : public Clock
 public:
     explicit TickingClock(std::vector<double> steps)
         : m_steps(std::move(steps))
-    {
-    }
+    { }
     double now() const override
     {
         const std::lock_guard lock(m_mutex);
@@ -42,8 +41,8 @@ inline host::Instruments steadyMachine(std::vector<double> steps)
 {
     host::Instruments instruments;
     instruments.clock = std::make_shared<TickingClock>(std::move(steps));
-    instruments.canary = [](const Clock&) { return CanaryReading {4e9, 1e-9}; };
-    instruments.ticks = [] { return SystemTicks {}; };
+    instruments.canary = [](const Clock&) { return CanaryReading{4e9, 1e-9}; };
+    instruments.ticks = [] { return SystemTicks{}; };
     instruments.processors = {host::physicalCores().front()};
     return instruments;
 }

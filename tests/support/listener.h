@@ -39,7 +39,7 @@ public:
         return count;
     }
 
-    std::atomic<bool> stop {false};
+    std::atomic<bool> stop{false};
     bool insisting = false; ///< on what does not fit
     int stopAfter = std::numeric_limits<int>::max();
     std::vector<int> progressed; ///< of lastTotal, as told

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/measured_networks.h"
 
+#include "core/network/families/gpt2.h"
 #include "tests/support/networks/bert.h"
 #include "tests/support/networks/classifier.h"
 #include "tests/support/networks/encoder_layer.h"
-#include "core/network/families/gpt2.h"
 #include "tests/support/networks/llama.h"
 #include "tests/support/networks/mobilenet.h"
 #include "tests/support/networks/resnet.h"
@@ -96,8 +96,8 @@ VggShape vggShape(const QString& name, const QJsonObject& config)
 
 EncoderStackShape encoderShape(const QJsonObject& config)
 {
-    return {integer(config, "h"), integer(config, "heads"), integer(config, "ffn"),
-            integer(config, "L"), config["norm_first"].toBool()};
+    return {integer(config, "h"), integer(config, "heads"), integer(config, "ffn"), integer(config, "L"),
+            config["norm_first"].toBool()};
 }
 
 } // namespace
@@ -122,14 +122,12 @@ BuildOptions measuredOptions(const QString& name, const QString& mode, const QJs
     return options;
 }
 
-Result<Graph> measuredNetwork(const QString& name, const QJsonObject& config,
-                              const BuildOptions& options)
+Result<Graph> measuredNetwork(const QString& name, const QJsonObject& config, const BuildOptions& options)
 {
     if (name.startsWith("gpt2_block")) {
         NetworkBuilder b(options);
         const Gpt2Shape shape = gpt2Shape(config);
-        const Variable x = b.input("x", {options.batch, options.sequence, shape.hidden},
-                                   options.weights, true);
+        const Variable x = b.input("x", {options.batch, options.sequence, shape.hidden}, options.weights, true);
         return b.finish(gpt2Block(b, shape, x));
     }
     if (name.startsWith("gpt2"))

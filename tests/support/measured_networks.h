@@ -2,9 +2,9 @@
 // The networks that tests/data/pytorch was measured on, from their names and configurations there.
 #pragma once
 
-#include "core/network/graph.h"
 #include "core/base/result.h"
 #include "core/network/build_options.h"
+#include "core/network/graph.h"
 
 #include <QJsonObject>
 #include <QString>
@@ -15,7 +15,6 @@ namespace memscape {
 BuildOptions measuredOptions(const QString& name, const QString& mode, const QJsonObject& config);
 
 /// Errors: test.family when nothing here records `name`.
-Result<Graph> measuredNetwork(const QString& name, const QJsonObject& config,
-                              const BuildOptions& options);
+Result<Graph> measuredNetwork(const QString& name, const QJsonObject& config, const BuildOptions& options);
 
 } // namespace memscape

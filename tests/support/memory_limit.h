@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    rlimit m_before {};
+    rlimit m_before{};
     bool m_set = false;
 };
 

@@ -11,8 +11,8 @@
 
 namespace memscape {
 
-inline Record sampleRecord(const std::string& experiment, const std::vector<std::string>& values,
-                           double scale = 1.1, const std::string& device = "nvidia-h200")
+inline Record sampleRecord(const std::string& experiment, const std::vector<std::string>& values, double scale = 1.1,
+                           const std::string& device = "nvidia-h200")
 {
     const Experiment& known = **findExperiment(experiment);
     const Parameters parameters = *resolve(known.schema(), values);
@@ -39,8 +39,7 @@ struct PageFixture
     explicit PageFixture(const QStringList& worker = {})
         : devices(options(worker))
         , runs(document, devices)
-    {
-    }
+    { }
 
     static WorkerOptions options(const QStringList& worker)
     {

@@ -25,8 +25,7 @@ namespace memscape::test {
 inline constexpr double infeasible = std::numeric_limits<double>::infinity();
 
 /// O(s,t,m) from what `at` answers for smaller segments.
-template <typename At>
-double solveSegment(const Chain& chain, int s, int t, std::int64_t m, const At& at)
+template <typename At> double solveSegment(const Chain& chain, int s, int t, std::int64_t m, const At& at)
 {
     const int end = chain.length();
     const auto value = [&](int i) { return i > end ? 0 : chain.values[std::size_t(i)]; };
@@ -34,21 +33,16 @@ double solveSegment(const Chain& chain, int s, int t, std::int64_t m, const At& 
         return m >= value(s) + chain.lossOverhead ? chain.lossTime : infeasible;
     double best = infeasible;
     for (const SaveOption& option : chain.stages[std::size_t(s)].options) {
-        const std::int64_t needed =
-            std::max(value(t + 1) + option.saved + option.forwardOverhead,
-                     value(s) + value(s + 1) + option.saved + option.backwardOverhead);
+        const std::int64_t needed = std::max(value(t + 1) + option.saved + option.forwardOverhead,
+                                             value(s) + value(s + 1) + option.saved + option.backwardOverhead);
         if (m >= needed)
-            best = std::min(best,
-                            option.forward + option.backward
-                                + (s == t ? 0 : at(s + 1, t, m - option.saved)));
+            best = std::min(best, option.forward + option.backward + (s == t ? 0 : at(s + 1, t, m - option.saved)));
     }
     double passed = 0;
     std::int64_t needed = 0;
     for (int j = s + 1; j <= t; ++j) {
         const Stage& stage = chain.stages[std::size_t(j - 1)];
-        needed = std::max(needed,
-                          (j - 1 == s ? 0 : value(j - 1)) + value(j) + stage.forwardOverhead
-                              + value(t + 1));
+        needed = std::max(needed, (j - 1 == s ? 0 : value(j - 1)) + value(j) + stage.forwardOverhead + value(t + 1));
         passed += stage.forward;
         if (m >= needed)
             best = std::min(best, passed + at(j, t, m - value(j)) + at(s, j - 1, m));
@@ -64,8 +58,7 @@ public:
         : m_chain(chain)
         , m_end(chain.length())
         , m_width(std::max<std::int64_t>(0, budget - chain.values[0] + 1))
-        , m_table(std::size_t(m_end + 1) * std::size_t(m_end + 1) * std::size_t(m_width),
-                  infeasible)
+        , m_table(std::size_t(m_end + 1) * std::size_t(m_end + 1) * std::size_t(m_width), infeasible)
     {
         const auto solved = [this](int s, int t, std::int64_t m) { return at(s, t, m); };
         for (int s = m_end; s >= 0; --s) {
@@ -82,8 +75,7 @@ public:
 private:
     std::size_t index(int s, int t, std::int64_t m) const
     {
-        return (std::size_t(s) * std::size_t(m_end + 1) + std::size_t(t)) * std::size_t(m_width)
-            + std::size_t(m);
+        return (std::size_t(s) * std::size_t(m_end + 1) + std::size_t(t)) * std::size_t(m_width) + std::size_t(m);
     }
     double at(int s, int t, std::int64_t m) const
     {
@@ -102,12 +94,8 @@ class BytewiseRecursion
 public:
     explicit BytewiseRecursion(const Chain& chain)
         : m_chain(chain)
-    {
-    }
-    double makespan(std::int64_t budget)
-    {
-        return at(0, m_chain.length(), budget - m_chain.values[0]);
-    }
+    { }
+    double makespan(std::int64_t budget) { return at(0, m_chain.length(), budget - m_chain.values[0]); }
 
 private:
     double at(int s, int t, std::int64_t m)
@@ -117,9 +105,8 @@ private:
         auto& segment = m_known[{s, t}];
         if (const auto known = segment.find(m); known != segment.end())
             return known->second;
-        return segment[m] = solveSegment(m_chain, s, t, m, [this](int a, int b, std::int64_t c) {
-                   return at(a, b, c);
-               });
+        return segment[m] =
+                   solveSegment(m_chain, s, t, m, [this](int a, int b, std::int64_t c) { return at(a, b, c); });
     }
 
     const Chain& m_chain;

@@ -11,6 +11,5 @@
 inline QJsonObject pytorchData(const char* name)
 {
     QFile file(QStringLiteral(TEST_DATA "/pytorch/") + name);
-    return file.open(QIODevice::ReadOnly) ? QJsonDocument::fromJson(file.readAll()).object()
-                                          : QJsonObject();
+    return file.open(QIODevice::ReadOnly) ? QJsonDocument::fromJson(file.readAll()).object() : QJsonObject();
 }

@@ -12,9 +12,7 @@ namespace memscape::test {
 inline Chain randomChain(std::mt19937& random, int length, bool hasSpikes, int options = 1)
 {
     const auto draw = [&](int most) { return int(random() % unsigned(most + 1)); };
-    const auto overhead = [&] {
-        return std::int64_t(hasSpikes && draw(3) == 0 ? draw(25) : draw(2));
-    };
+    const auto overhead = [&] { return std::int64_t(hasSpikes && draw(3) == 0 ? draw(25) : draw(2)); };
     Chain chain;
     chain.units = {false, false};
     for (int i = 0; i <= length; ++i)
@@ -24,8 +22,7 @@ inline Chain randomChain(std::mt19937& random, int length, bool hasSpikes, int o
         Stage stage{{}, forward, overhead(), {}};
         for (int k = 0; k < options; ++k)
             stage.options.push_back({"way", forward + draw(2), double(2 + draw(30)),
-                                     chain.values[std::size_t(i + 1)] + draw(10), overhead(),
-                                     overhead()});
+                                     chain.values[std::size_t(i + 1)] + draw(10), overhead(), overhead()});
         chain.stages.push_back(std::move(stage));
     }
     chain.lossTime = draw(3);
@@ -45,8 +42,7 @@ inline Chain irregularChain(int length, unsigned seed)
     for (int i = 0; i < length; ++i) {
         const double forward = 1e-6 * double(100 + draw(900));
         const std::int64_t saved = chain.values[std::size_t(i + 1)] + draw(9'000'000);
-        chain.stages.push_back(
-            {{}, forward, 4097, {SaveOption{"all", forward, 2.1 * forward, saved, 4097, 70'001}}});
+        chain.stages.push_back({{}, forward, 4097, {SaveOption{"all", forward, 2.1 * forward, saved, 4097, 70'001}}});
     }
     return chain;
 }

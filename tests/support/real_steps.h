@@ -49,8 +49,9 @@ inline std::vector<Change> simulatedChanges(const Trace& trace, Phase phase, int
     for (const Event& event : trace.events())
         if (event.phase == phase && event.microBatch == microBatch && event.bytes > numberBytes
             && event.category != Category::Workspace)
-            changes.push_back({event.change(), QString::fromStdString(trace.modules()[event.module] + " "
-                                                                      + trace.names()[event.name])});
+            changes.push_back(
+                {event.change(),
+                 QString::fromStdString(trace.modules()[event.module] + " " + trace.names()[event.name])});
     return changes;
 }
 
@@ -74,8 +75,9 @@ inline void compareChanges(const std::vector<Change>& simulated, const std::vect
         QStringList around;
         for (std::size_t j = i > 4 ? i - 4 : 0; j < std::min({i + 10, ours.size(), theirs.size()}); ++j)
             around << QString("%1 | %2 %3").arg(theirs[j].bytes, 10).arg(ours[j].bytes, 10).arg(ours[j].source);
-        QVERIFY2(ours[i].bytes == theirs[i].bytes,
-                 qPrintable(QString("event %1 of %2 (PyTorch | here):\n").arg(i).arg(theirs.size()) + around.join('\n')));
+        QVERIFY2(
+            ours[i].bytes == theirs[i].bytes,
+            qPrintable(QString("event %1 of %2 (PyTorch | here):\n").arg(i).arg(theirs.size()) + around.join('\n')));
     }
     QCOMPARE(ours.size(), theirs.size());
 }

@@ -26,8 +26,7 @@ inline Device device()
     device.basis = "catalogue";
     device.units = 100;
     device.clock = given(1e9);
-    const auto made = [](const char* id, LevelKind kind, double bytes, double latency,
-                          double bandwidth) {
+    const auto made = [](const char* id, LevelKind kind, double bytes, double latency, double bandwidth) {
         MemoryLevel level;
         level.id = id;
         level.label = id;

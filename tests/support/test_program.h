@@ -46,8 +46,8 @@ using MainApplication = QCoreApplication;
 #undef QTEST_GUILESS_MAIN
 #undef QTEST_APPLESS_MAIN
 #define QTEST_MAIN(Test)                                                                                               \
-    static const memscape::test::TestEntry entryOf##Test(__FILE__,                                                     \
-                                                         memscape::test::runIn<memscape::test::MainApplication, Test>);
+    static const memscape::test::TestEntry entryOf##Test(                                                              \
+        __FILE__, memscape::test::runIn<memscape::test::MainApplication, Test>);
 #define QTEST_GUILESS_MAIN(Test)                                                                                       \
     static const memscape::test::TestEntry entryOf##Test(__FILE__, memscape::test::runIn<QCoreApplication, Test>);
 #define QTEST_APPLESS_MAIN(Test)                                                                                       \

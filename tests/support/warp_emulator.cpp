@@ -17,8 +17,7 @@ void GlobalMemory::readable(const std::string& name, const void* data, std::size
 
 void GlobalMemory::writable(const std::string& name, void* data, std::size_t bytes)
 {
-    m_arrays.push_back(
-        {name, static_cast<const char*>(data), bytes, true, std::vector<char>(bytes)});
+    m_arrays.push_back({name, static_cast<const char*>(data), bytes, true, std::vector<char>(bytes)});
 }
 
 GlobalMemory::Array& GlobalMemory::arrayOf(const void* at, std::size_t bytes)
@@ -134,8 +133,8 @@ void Machine::matrices(std::uint32_t (&r)[4], std::uint32_t at, bool transposed)
     m_block.meet(m_thread, brought);
 }
 
-void Machine::multiplyWords(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
-                            std::uint32_t b1, bool isBfloat)
+void Machine::multiplyWords(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
+                            bool isBfloat)
 {
     Brought brought;
     brought.meeting = isBfloat ? Meeting::MultiplyBfloat : Meeting::MultiplyHalf;

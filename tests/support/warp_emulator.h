@@ -103,7 +103,7 @@ struct BankCount
 struct LaunchCount
 {
     BankCount matrixLoads, loads, stores, copies;
-    std::uint64_t products = 0; ///< mma.sync instructions, per warp
+    std::uint64_t products = 0;              ///< mma.sync instructions, per warp
     std::uint64_t votes = 0, agreements = 0; ///< of a warp, and those with any lane for it
 };
 
@@ -124,8 +124,7 @@ public:
     Machine(Block& block, int thread)
         : m_block(block)
         , m_thread(thread)
-    {
-    }
+    { }
 
     int thread() const { return m_thread; }
     int threadAnew() const { return m_thread; }
@@ -162,10 +161,7 @@ public:
         readShared(at, &value, sizeof(T));
         return value;
     }
-    template <typename T> void storeShared(std::uint32_t at, T value)
-    {
-        writeShared(at, &value, sizeof(T));
-    }
+    template <typename T> void storeShared(std::uint32_t at, T value) { writeShared(at, &value, sizeof(T)); }
     /// 16 bytes, or zeros when it is not `wanted`; arrived after waitForCopies().
     void copyAsync(std::uint32_t at, const void* from, bool wanted);
     void commitCopies();
@@ -174,14 +170,12 @@ public:
     void loadMatrices(std::uint32_t (&r)[4], std::uint32_t at) { matrices(r, at, false); }
     void loadMatricesTransposed(std::uint32_t (&r)[4], std::uint32_t at) { matrices(r, at, true); }
     template <typename Element>
-    void multiply(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t b0,
-                  const std::uint32_t b1)
+    void multiply(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t b0, const std::uint32_t b1)
     {
         multiplyWords(d, a, b0, b1, std::is_same_v<Element, Bfloat>);
     }
     template <typename Numbers>
-    void multiplyNumbers(typename Numbers::Sum (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
-                         std::uint32_t b1)
+    void multiplyNumbers(typename Numbers::Sum (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1)
     {
         multiplyFormat(Numbers::format, d, a, b0, b1);
     }
@@ -193,8 +187,7 @@ public:
 
     template <typename Element> std::uint32_t pack(float low, float high)
     {
-        return std::uint32_t(fromFloat<Element>(low).bits)
-            | std::uint32_t(fromFloat<Element>(high).bits) << 16;
+        return std::uint32_t(fromFloat<Element>(low).bits) | std::uint32_t(fromFloat<Element>(high).bits) << 16;
     }
     template <typename Element> float widen(Element value) { return toFloat(value); }
     template <typename Element> Element narrow(float value) { return fromFloat<Element>(value); }
@@ -212,8 +205,7 @@ private:
     void matrices(std::uint32_t (&r)[4], std::uint32_t at, bool transposed);
     void multiplyFormat(cuda::TensorFormat format, void* d, const std::uint32_t (&a)[4], std::uint32_t b0,
                         std::uint32_t b1);
-    void multiplyWords(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
-                       std::uint32_t b1, bool isBfloat);
+    void multiplyWords(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1, bool isBfloat);
 
 protected:
     Block& m_block;

@@ -33,7 +33,8 @@ void addTurns(BankCount& count, const std::vector<std::uint32_t>& at, std::uint3
 {
     const std::size_t together = bytes == 16 ? 8 : bytes == 8 ? 16 : 32;
     for (std::size_t first = 0; first < at.size(); first += together) {
-        count.turns += std::uint64_t(turnsOf(std::span(at).subspan(first, std::min(together, at.size() - first)), bytes));
+        count.turns +=
+            std::uint64_t(turnsOf(std::span(at).subspan(first, std::min(together, at.size() - first)), bytes));
         ++count.fewest;
     }
 }

@@ -15,31 +15,24 @@ constexpr std::uint32_t cellBytes = 2;
 const char* nameOf(Meeting meeting)
 {
     switch (meeting) {
-    case Meeting::Matrices:
-        return "ldmatrix";
-    case Meeting::MatricesTransposed:
-        return "ldmatrix.trans";
+    case Meeting::Matrices: return "ldmatrix";
+    case Meeting::MatricesTransposed: return "ldmatrix.trans";
     case Meeting::MultiplyHalf:
     case Meeting::MultiplyBfloat:
     case Meeting::MultiplyFormat:
-    case Meeting::MultiplyDoubles:
-        return "mma";
-    case Meeting::Shuffle:
-        return "shuffle";
-    case Meeting::Vote:
-        return "vote";
-    case Meeting::SyncWarp:
-        return "syncwarp";
-    case Meeting::Group:
-        return "a warpgroup's instruction";
+    case Meeting::MultiplyDoubles: return "mma";
+    case Meeting::Shuffle: return "shuffle";
+    case Meeting::Vote: return "vote";
+    case Meeting::SyncWarp: return "syncwarp";
+    case Meeting::Group: return "a warpgroup's instruction";
     }
     return "";
 }
 
 } // namespace
 
-Block::Block(const Launch& theLaunch, GlobalMemory& theMemory, const Kernel& kernel, int theX,
-             int theY, LaunchCount& count)
+Block::Block(const Launch& theLaunch, GlobalMemory& theMemory, const Kernel& kernel, int theX, int theY,
+             LaunchCount& count)
     : launch(theLaunch)
     , memory(theMemory)
     , x(theX)
@@ -50,15 +43,14 @@ Block::Block(const Launch& theLaunch, GlobalMemory& theMemory, const Kernel& ker
     , m_shared(std::size_t(theLaunch.sharedBytes), char(0xff))
     , m_cells(std::size_t(theLaunch.sharedBytes) / cellBytes)
     , m_warpTime(std::size_t(theLaunch.threads / lanes))
-{
-}
+{ }
 
 Block::~Block() = default;
 
 void Block::fault(int thread, const std::string& what) const
 {
-    throw Fault("block (" + std::to_string(x) + ", " + std::to_string(y) + "), thread "
-                + std::to_string(thread) + ": " + what);
+    throw Fault("block (" + std::to_string(x) + ", " + std::to_string(y) + "), thread " + std::to_string(thread) + ": "
+                + what);
 }
 
 // ---- threads ----------------------------------------------------------------------------------
@@ -109,8 +101,7 @@ void Block::barrier(int thread)
 bool Block::meetingIsFull(int warp) const
 {
     const auto first = m_threads.begin() + warp * lanes;
-    return std::all_of(first, first + lanes,
-                       [](const Thread& t) { return t.standing == Standing::AtWarp; });
+    return std::all_of(first, first + lanes, [](const Thread& t) { return t.standing == Standing::AtWarp; });
 }
 
 /// Every lane that may: whether there was one.
@@ -145,15 +136,13 @@ bool Block::runWarp(int warp)
 void Block::checkWarp(int warp) const
 {
     const auto first = m_threads.begin() + warp * lanes;
-    if (std::any_of(first, first + lanes, [](const Thread& t) {
-            return t.standing == Standing::AtPhase || t.standing == Standing::AtNamed;
-        }))
+    if (std::any_of(first, first + lanes,
+                    [](const Thread& t) { return t.standing == Standing::AtPhase || t.standing == Standing::AtNamed; }))
         return;
     for (int lane = 0; lane < lanes; ++lane) {
         const Thread& t = first[lane];
         if (t.standing == Standing::AtWarp)
-            fault(warp * lanes + lane,
-                  std::string(nameOf(t.brought.meeting)) + " without the whole warp");
+            fault(warp * lanes + lane, std::string(nameOf(t.brought.meeting)) + " without the whole warp");
         if (t.standing != first->standing)
             fault(warp * lanes + lane, "a barrier that not the whole warp reaches");
     }
@@ -161,8 +150,7 @@ void Block::checkWarp(int warp) const
 
 bool Block::allStand(Standing where) const
 {
-    return std::all_of(m_threads.begin(), m_threads.end(),
-                       [&](const Thread& t) { return t.standing == where; });
+    return std::all_of(m_threads.begin(), m_threads.end(), [&](const Thread& t) { return t.standing == where; });
 }
 
 void Block::run()
@@ -227,30 +215,21 @@ void Block::hold(int warp)
         const Meeting other = m_threads[std::size_t(warp * lanes + lane)].brought.meeting;
         if (other != meeting)
             fault(warp * lanes + lane,
-                  std::string(nameOf(other)) + " while the warp's first lane is at "
-                      + nameOf(meeting));
+                  std::string(nameOf(other)) + " while the warp's first lane is at " + nameOf(meeting));
     }
     for (int lane = 0; lane < lanes; ++lane)
         m_threads[std::size_t(warp * lanes + lane)].standing = Standing::Running;
     switch (meeting) {
     case Meeting::Matrices:
-    case Meeting::MatricesTransposed:
-        return matrices(warp, meeting == Meeting::MatricesTransposed);
+    case Meeting::MatricesTransposed: return matrices(warp, meeting == Meeting::MatricesTransposed);
     case Meeting::MultiplyHalf:
-    case Meeting::MultiplyBfloat:
-        return multiply(warp, meeting == Meeting::MultiplyBfloat);
-    case Meeting::MultiplyFormat:
-        return multiplyFormat(warp);
-    case Meeting::MultiplyDoubles:
-        return multiplyDoubles(warp);
-    case Meeting::Shuffle:
-        return shuffle(warp);
-    case Meeting::Vote:
-        return vote(warp);
-    case Meeting::Group:
-        return hopper().step(warp);
-    case Meeting::SyncWarp:
-        ++m_warpTime[std::size_t(warp)];
+    case Meeting::MultiplyBfloat: return multiply(warp, meeting == Meeting::MultiplyBfloat);
+    case Meeting::MultiplyFormat: return multiplyFormat(warp);
+    case Meeting::MultiplyDoubles: return multiplyDoubles(warp);
+    case Meeting::Shuffle: return shuffle(warp);
+    case Meeting::Vote: return vote(warp);
+    case Meeting::Group: return hopper().step(warp);
+    case Meeting::SyncWarp: ++m_warpTime[std::size_t(warp)];
     }
 }
 
@@ -294,12 +273,12 @@ void Block::multiply(int warp, bool isBfloat)
         const Brought& in = m_threads[std::size_t(warp * lanes + lane)].brought;
         const int group = lane >> 2, pair = (lane & 3) << 1;
         for (int half = 0; half < 2; ++half) {
-            a[group][pair + half] = unpack(in.a[0], half); // upper left
-            a[group + 8][pair + half] = unpack(in.a[1], half); // lower left
-            a[group][pair + half + 8] = unpack(in.a[2], half); // upper right
+            a[group][pair + half] = unpack(in.a[0], half);         // upper left
+            a[group + 8][pair + half] = unpack(in.a[1], half);     // lower left
+            a[group][pair + half + 8] = unpack(in.a[2], half);     // upper right
             a[group + 8][pair + half + 8] = unpack(in.a[3], half); // lower right
-            b[pair + half][group] = unpack(in.b[0], half); // upper
-            b[pair + half + 8][group] = unpack(in.b[1], half); // lower
+            b[pair + half][group] = unpack(in.b[0], half);         // upper
+            b[pair + half + 8][group] = unpack(in.b[1], half);     // lower
         }
     }
     const int depth = launch.isTuring ? 8 : 16;
@@ -346,11 +325,10 @@ void Block::vote(int warp)
 void Block::checkAddress(int thread, std::uint32_t at, std::uint32_t bytes) const
 {
     if (at % bytes != 0)
-        fault(thread, "shared address " + std::to_string(at) + " is not a multiple of "
-                          + std::to_string(bytes));
+        fault(thread, "shared address " + std::to_string(at) + " is not a multiple of " + std::to_string(bytes));
     if (std::uint64_t(at) + bytes > m_shared.size())
-        fault(thread, "shared address " + std::to_string(at) + " lies outside "
-                          + std::to_string(m_shared.size()) + " bytes");
+        fault(thread,
+              "shared address " + std::to_string(at) + " lies outside " + std::to_string(m_shared.size()) + " bytes");
 }
 
 void Block::noteRead(int thread, std::uint32_t at, std::uint32_t bytes)
@@ -362,21 +340,18 @@ void Block::noteRead(int thread, std::uint32_t at, std::uint32_t bytes)
             fault(thread, "shared address " + std::to_string(at) + " is read before it is written");
         if (cell.state == Cell::Arriving)
             fault(thread,
-                  "shared address " + std::to_string(at)
-                      + " is read before the copy into it has been waited for");
+                  "shared address " + std::to_string(at) + " is read before the copy into it has been waited for");
         const bool ordered = cell.writer == thread || cell.writtenBlockTime < m_blockTime
-            || (cell.writer / lanes == warp
-                && cell.writtenWarpTime < m_warpTime[std::size_t(warp)]);
+            || (cell.writer / lanes == warp && cell.writtenWarpTime < m_warpTime[std::size_t(warp)]);
         if (!ordered)
             fault(thread,
-                  "shared address " + std::to_string(at) + " was written by thread "
-                      + std::to_string(cell.writer) + " with no barrier since");
+                  "shared address " + std::to_string(at) + " was written by thread " + std::to_string(cell.writer)
+                      + " with no barrier since");
         const bool first = cell.readBlockTime != m_blockTime;
         if (first || cell.reader == thread)
             cell.reader = std::int16_t(thread);
         else
-            cell.reader = cell.readerWarp == warp && cell.reader != -3 ? std::int16_t(-2)
-                                                                      : std::int16_t(-3);
+            cell.reader = cell.readerWarp == warp && cell.reader != -3 ? std::int16_t(-2) : std::int16_t(-3);
         cell.readerWarp = std::int16_t(warp);
         cell.readBlockTime = m_blockTime;
         cell.readWarpTime = m_warpTime[std::size_t(warp)];
@@ -392,14 +367,11 @@ void Block::noteWrite(int thread, std::uint32_t at, std::uint32_t bytes, Cell::S
         const bool afterReads = cell.readBlockTime < m_blockTime || cell.reader == thread
             || (cell.reader != -3 && cell.readerWarp == warp && cell.readWarpTime < warpTime);
         if (!afterReads)
-            fault(thread,
-                  "shared address " + std::to_string(at)
-                      + " is written while other threads may still read it");
+            fault(thread, "shared address " + std::to_string(at) + " is written while other threads may still read it");
         const bool afterWrites = cell.writer == thread || cell.writtenBlockTime < m_blockTime
             || (cell.writer / lanes == warp && cell.writtenWarpTime < warpTime);
         if (!afterWrites)
-            fault(thread,
-                  "shared address " + std::to_string(at) + " is written by two threads at once");
+            fault(thread, "shared address " + std::to_string(at) + " is written by two threads at once");
         cell.state = state;
         cell.writer = std::int16_t(thread);
         cell.writtenBlockTime = m_blockTime;

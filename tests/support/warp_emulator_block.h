@@ -20,8 +20,16 @@ struct GroupStep;
 /// Where a thread stands. AtPhase and AtNamed are Hopper's waits (hopper_unit.h).
 enum class Standing { Running, AtWarp, AtBlock, AtPhase, AtNamed, Done };
 enum class Meeting {
-    Matrices, MatricesTransposed, MultiplyHalf, MultiplyBfloat, MultiplyFormat, MultiplyDoubles, Shuffle, Vote,
-    SyncWarp, Group
+    Matrices,
+    MatricesTransposed,
+    MultiplyHalf,
+    MultiplyBfloat,
+    MultiplyFormat,
+    MultiplyDoubles,
+    Shuffle,
+    Vote,
+    SyncWarp,
+    Group
 };
 
 /// What a lane brings to a meeting of its warp and takes from it.
@@ -85,8 +93,7 @@ void addTurns(BankCount& count, const std::vector<std::uint32_t>& at, std::uint3
 class Block
 {
 public:
-    Block(const Launch& launch, GlobalMemory& memory, const Kernel& kernel, int x, int y,
-          LaunchCount& count);
+    Block(const Launch& launch, GlobalMemory& memory, const Kernel& kernel, int x, int y, LaunchCount& count);
     ~Block();
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;

@@ -49,8 +49,8 @@ void compareInto(FigureRow& row)
     const double predicted = row.predicted->number();
     const double measured = row.measured->number();
     row.error = measured != 0 ? (predicted - measured) / measured : (predicted == 0 ? 0 : nan);
-    row.withinNoise = row.measured->low && row.measured->high && predicted >= *row.measured->low
-        && predicted <= *row.measured->high;
+    row.withinNoise =
+        row.measured->low && row.measured->high && predicted >= *row.measured->low && predicted <= *row.measured->high;
 }
 
 } // namespace
@@ -99,8 +99,8 @@ std::optional<Figure> figureAt(const Outcome& outcome, const Figure& like, doubl
     return std::nullopt;
 }
 
-std::vector<FigureRow> figureRows(const Outcome* predicted, const Outcome* measured,
-                                  std::optional<double> atX, bool figuresAreAtX)
+std::vector<FigureRow> figureRows(const Outcome* predicted, const Outcome* measured, std::optional<double> atX,
+                                  bool figuresAreAtX)
 {
     const Figures none;
     const Figures& lead = predicted ? predicted->figures : measured ? measured->figures : none;
@@ -210,14 +210,10 @@ QString FiguresModel::display(const FigureRow& row, int column) const
 {
     const QString none = QStringLiteral("–");
     switch (column) {
-    case LabelColumn:
-        return row.label;
-    case PredictedColumn:
-        return row.predicted ? figureText(*row.predicted, m_bytes, m_isBrief) : none;
-    case MeasuredColumn:
-        return row.measured ? figureText(*row.measured, m_bytes, m_isBrief) : none;
-    case BaselineColumn:
-        return differenceText(row);
+    case LabelColumn: return row.label;
+    case PredictedColumn: return row.predicted ? figureText(*row.predicted, m_bytes, m_isBrief) : none;
+    case MeasuredColumn: return row.measured ? figureText(*row.measured, m_bytes, m_isBrief) : none;
+    case BaselineColumn: return differenceText(row);
     default:
         if (row.isCounted && row.measured)
             return tr("counted");
@@ -244,10 +240,8 @@ QString FiguresModel::toolTip(const FigureRow& row, int column) const
         return tr("Not measured at this point.");
     if (column == MeasuredColumn && row.measured->low && row.measured->high)
         return tr("between %1 and %2 (minimum to third quartile)")
-            .arg(QString::fromStdString(
-                     quantityText(*row.measured->low, row.measured->unit, m_bytes)),
-                 QString::fromStdString(
-                     quantityText(*row.measured->high, row.measured->unit, m_bytes)));
+            .arg(QString::fromStdString(quantityText(*row.measured->low, row.measured->unit, m_bytes)),
+                 QString::fromStdString(quantityText(*row.measured->high, row.measured->unit, m_bytes)));
     if (column == BaselineColumn)
         return differenceTip(row);
     if (column == ErrorColumn && row.isCounted)
@@ -266,22 +260,18 @@ QVariant FiguresModel::data(const QModelIndex& index, int role) const
     const FigureRow& row = m_rows[std::size_t(index.row())];
     const int column = index.column();
     switch (role) {
-    case Qt::DisplayRole:
-        return display(row, column);
-    case Qt::ToolTipRole:
-        return toolTip(row, column);
-    case KeyRole:
-        return row.key;
+    case Qt::DisplayRole: return display(row, column);
+    case Qt::ToolTipRole: return toolTip(row, column);
+    case KeyRole: return row.key;
     case WordsRole: {
         const auto& figure = column == MeasuredColumn ? row.measured : row.predicted;
         return (column == PredictedColumn || column == MeasuredColumn) && figure && !figure->isNumber();
     }
     case SortRole:
-        return column == ErrorColumn  ? QVariant(row.error)
+        return column == ErrorColumn   ? QVariant(row.error)
             : column == BaselineColumn ? QVariant(row.difference)
                                        : QVariant(display(row, column));
-    case Qt::TextAlignmentRole:
-        return int(Qt::AlignVCenter | (column == LabelColumn ? Qt::AlignLeft : Qt::AlignRight));
+    case Qt::TextAlignmentRole: return int(Qt::AlignVCenter | (column == LabelColumn ? Qt::AlignLeft : Qt::AlignRight));
     case Qt::ForegroundRole: {
         const Theme& theme = currentTheme();
         if (column == LabelColumn)
@@ -292,8 +282,7 @@ QVariant FiguresModel::data(const QModelIndex& index, int role) const
             return theme.textFaint;
         return column == ErrorColumn ? errorColour(row) : theme.text;
     }
-    default:
-        return {};
+    default: return {};
     }
 }
 
@@ -301,9 +290,8 @@ QVariant FiguresModel::headerData(int section, Qt::Orientation orientation, int 
 {
     if (orientation != Qt::Horizontal || section < 0 || section >= NUM_COLUMNS)
         return {};
-    static const char* const names[] = {QT_TR_NOOP("Figures"), QT_TR_NOOP("predicted"),
-                                        QT_TR_NOOP("measured"), QT_TR_NOOP("vs\nmeasured"),
-                                        QT_TR_NOOP("vs\nbaseline")};
+    static const char* const names[] = {QT_TR_NOOP("Figures"), QT_TR_NOOP("predicted"), QT_TR_NOOP("measured"),
+                                        QT_TR_NOOP("vs\nmeasured"), QT_TR_NOOP("vs\nbaseline")};
     const Theme& theme = currentTheme();
     if (role == Qt::DisplayRole)
         return tr(names[section]);
@@ -326,8 +314,7 @@ QString FiguresModel::text() const
     const auto value = [](const std::optional<Figure>& figure) {
         if (!figure)
             return QString();
-        return QString::fromStdString(figure->isNumber() ? numberText(figure->number())
-                                                         : figure->text());
+        return QString::fromStdString(figure->isNumber() ? numberText(figure->number()) : figure->text());
     };
     const auto share = [](double part) {
         return std::isfinite(part) ? QString::fromStdString(numberText(part)) : QString();
@@ -336,12 +323,9 @@ QString FiguresModel::text() const
     QString text = QStringLiteral("figure\tunit\tpredicted\tmeasured\terror");
     text += hasBaseline ? QStringLiteral("\tbaseline\tdifference\n") : QStringLiteral("\n");
     for (const FigureRow& row : m_rows) {
-        const Figure* any = row.predicted ? &*row.predicted
-            : row.measured                ? &*row.measured
-                                          : nullptr;
+        const Figure* any = row.predicted ? &*row.predicted : row.measured ? &*row.measured : nullptr;
         text += row.key + u'\t' + (any ? QString::fromUtf8(unitText(any->unit)) : QString()) + u'\t'
-            + value(row.predicted) + u'\t' + value(row.measured) + u'\t'
-            + share(row.error);
+            + value(row.predicted) + u'\t' + value(row.measured) + u'\t' + share(row.error);
         if (hasBaseline)
             text += u'\t' + value(row.baseline) + u'\t' + share(row.baseline ? row.difference : nan);
         text += u'\n';

@@ -20,11 +20,11 @@ struct FigureRow
     QString label;
     std::optional<Figure> predicted = {};
     std::optional<Figure> measured = {};
-    double error = 0; ///< (predicted − measured) / measured; NaN when there is none
-    bool agree = false; ///< equal words
-    bool withinNoise = false; ///< inside the measured band, however wide that is
-    bool isCounted = false; ///< both sides repeat one count: nothing is compared
-    bool hasBaseline = false; ///< there is one, whether or not it has this figure
+    double error = 0;                    ///< (predicted − measured) / measured; NaN when there is none
+    bool agree = false;                  ///< equal words
+    bool withinNoise = false;            ///< inside the measured band, however wide that is
+    bool isCounted = false;              ///< both sides repeat one count: nothing is compared
+    bool hasBaseline = false;            ///< there is one, whether or not it has this figure
     std::optional<Figure> baseline = {}; ///< measured if `isMeasuredAgainst`, else predicted
     bool isMeasuredAgainst = false;
     double difference = 0; ///< (shown − baseline) / |baseline|; NaN when there is none
@@ -68,8 +68,8 @@ private:
 QString figureText(const Figure& figure, ByteStyle bytes, bool isBrief = false);
 
 /// Rows from both sides. `atX` is the point shown: the measured figure is the one of the same x.
-std::vector<FigureRow> figureRows(const Outcome* predicted, const Outcome* measured,
-                                  std::optional<double> atX, bool figuresAreAtX);
+std::vector<FigureRow> figureRows(const Outcome* predicted, const Outcome* measured, std::optional<double> atX,
+                                  bool figuresAreAtX);
 /// The point of a series at x as a figure with its band; nothing where there is none.
 std::optional<Figure> figureAt(const Outcome& outcome, const Figure& like, double x);
 /// Puts the baseline beside the rows: measured beside measured, else predicted beside predicted.

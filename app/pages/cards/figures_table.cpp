@@ -44,14 +44,12 @@ public:
 protected:
     void paintSection(QPainter* painter, const QRect& rect, int section) const override
     {
-        const auto value = [&](int role) {
-            return model()->headerData(section, Qt::Horizontal, role);
-        };
+        const auto value = [&](int role) { return model()->headerData(section, Qt::Horizontal, role); };
         painter->save();
         painter->setFont(section == 0 ? relativeFont(1.15, true) : relativeFont(0.85, section < 3));
         painter->setPen(value(Qt::ForegroundRole).value<QColor>());
-        painter->drawText(rect.adjusted(section == 0 ? 0 : 4, 0, -4, -2),
-                          value(Qt::TextAlignmentRole).toInt(), value(Qt::DisplayRole).toString());
+        painter->drawText(rect.adjusted(section == 0 ? 0 : 4, 0, -4, -2), value(Qt::TextAlignmentRole).toInt(),
+                          value(Qt::DisplayRole).toString());
         painter->setPen(currentTheme().border);
         painter->drawLine(rect.bottomLeft(), rect.bottomRight());
         painter->restore();
@@ -74,12 +72,11 @@ class FiguresDelegate : public QStyledItemDelegate
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
 
-    void paint(QPainter* painter, const QStyleOptionViewItem& option,
-               const QModelIndex& index) const override
+    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override
     {
         const Theme& theme = currentTheme();
-        const bool value = index.column() == FiguresModel::PredictedColumn
-            || index.column() == FiguresModel::MeasuredColumn;
+        const bool value =
+            index.column() == FiguresModel::PredictedColumn || index.column() == FiguresModel::MeasuredColumn;
         painter->save();
         if (option.state & QStyle::State_Selected)
             painter->fillRect(option.rect, mix(theme.surface, theme.text, 0.07));
@@ -94,8 +91,7 @@ public:
             painter->drawText(text, flags | Qt::TextWordWrap, index.data().toString());
         else
             painter->drawText(text, flags,
-                              painter->fontMetrics().elidedText(index.data().toString(),
-                                                                Qt::ElideRight, text.width()));
+                              painter->fontMetrics().elidedText(index.data().toString(), Qt::ElideRight, text.width()));
         painter->restore();
     }
 };
@@ -253,9 +249,9 @@ void FiguresTable::layoutRows()
         return QFontMetrics(font).boundingRect(room, Qt::TextWordWrap, index.data().toString()).height();
     };
     for (int row = 0; row < m_model->rowCount(); ++row) {
-        int height = std::max(QFontMetrics(font()).height(),
-                              heightOf(m_model->index(row, FiguresModel::LabelColumn),
-                                       relativeFont(ordinarySize, false), labelPadding));
+        int height = std::max(
+            QFontMetrics(font()).height(),
+            heightOf(m_model->index(row, FiguresModel::LabelColumn), relativeFont(ordinarySize, false), labelPadding));
         for (const int column : {FiguresModel::PredictedColumn, FiguresModel::MeasuredColumn}) {
             const QModelIndex index = m_model->index(row, column);
             if (!isColumnHidden(column) && index.data(FiguresModel::WordsRole).toBool())

@@ -68,11 +68,13 @@ protected:
         painter.setPen(theme.textFaint);
         painter.drawText(inner, Qt::AlignTop | Qt::AlignLeft, elided(painter, m_label, inner.width()));
         painter.setFont(relativeFont(valueSize, true));
-        if (painter.fontMetrics().horizontalAdvance(m_predicted + QStringLiteral("  ") + m_measured) > inner.width() + 1)
+        if (painter.fontMetrics().horizontalAdvance(m_predicted + QStringLiteral("  ") + m_measured)
+            > inner.width() + 1)
             painter.setFont(relativeFont(smallValueSize, true)); // words, or two long numbers
         int left = inner.left();
         const int gap = painter.fontMetrics().horizontalAdvance(QStringLiteral("  "));
-        for (const auto& [text, colour] : {std::pair{m_predicted, theme.predictedText}, {m_measured, theme.measuredText}}) {
+        for (const auto& [text, colour] :
+             {std::pair{m_predicted, theme.predictedText}, {m_measured, theme.measuredText}}) {
             const int room = inner.right() + 1 - left;
             if (text.isEmpty() || room < gap)
                 continue;

@@ -15,8 +15,7 @@ constexpr int cardRest = 120; ///< ms without a change after which cards out of 
 
 } // namespace
 
-Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunController& runs,
-                     QWidget* parent)
+Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunController& runs, QWidget* parent)
     : QFrame(parent)
     , m_experiment(experiment)
     , m_headlines(new HeadlineStrip(this))
@@ -84,8 +83,7 @@ void Inspector::build(QVBoxLayout* column)
     column->addSpacing(8);
     column->addWidget(m_figures);
     m_noteAction->setObjectName(QStringLiteral("noteAction"));
-    for (QWidget* line : {static_cast<QWidget*>(m_fit), static_cast<QWidget*>(m_basis),
-                          static_cast<QWidget*>(m_note)})
+    for (QWidget* line : {static_cast<QWidget*>(m_fit), static_cast<QWidget*>(m_basis), static_cast<QWidget*>(m_note)})
         column->addWidget(line);
     column->addWidget(m_noteAction, 0, Qt::AlignLeft);
     column->addSpacing(4);
@@ -168,9 +166,7 @@ void Inspector::setClaims(std::vector<Claim> claims, ByteStyle bytes)
 
 void Inspector::setFormulas(std::vector<TextbookFormula> formulas, ByteStyle bytes)
 {
-    show(m_textbook, [this, bytes, formulas = std::move(formulas)] {
-        m_textbook->setFormulas(formulas, bytes);
-    });
+    show(m_textbook, [this, bytes, formulas = std::move(formulas)] { m_textbook->setFormulas(formulas, bytes); });
 }
 
 void Inspector::explain()

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The right side of a page: four headline figures that stay, then parameters, figures with what they stand on, why, claims, records, and
-// the progress of a measurement at the foot. It shows what the page gives it: at once where one sees
-// it; a card out of sight waits until nothing has moved for a moment, since laying out its words
-// takes longer than the rest of a frame.
+// The right side of a page: four headline figures that stay, then parameters, figures with what they stand on, why,
+// claims, records, and the progress of a measurement at the foot. It shows what the page gives it: at once where one
+// sees it; a card out of sight waits until nothing has moved for a moment, since laying out its words takes longer than
+// the rest of a frame.
 #pragma once
 
 #include "app/pages/cards/claims_card.h"
 #include "app/pages/cards/figures_table.h"
 #include "app/pages/cards/headline_strip.h"
+#include "app/pages/cards/textbook_card.h"
+#include "app/pages/cards/why_card.h"
 #include "app/pages/fields/parameter_form.h"
 #include "app/pages/progress_row.h"
 #include "app/pages/records/records_list.h"
-#include "app/pages/cards/textbook_card.h"
-#include "app/pages/cards/why_card.h"
 
 #include <QFrame>
 #include <QTimer>
@@ -39,8 +39,7 @@ class Inspector : public QFrame
     Q_OBJECT
 
 public:
-    Inspector(const Experiment& experiment, StudyDocument& document, RunController& runs,
-              QWidget* parent = nullptr);
+    Inspector(const Experiment& experiment, StudyDocument& document, RunController& runs, QWidget* parent = nullptr);
 
     ParameterForm* form() const { return m_form; }
     FiguresTable* figures() const { return m_figures; }

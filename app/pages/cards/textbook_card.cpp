@@ -9,8 +9,8 @@ namespace {
 
 QString valuesText(const TextbookFormula& one, ByteStyle bytes)
 {
-    const QString formula = TextbookCard::tr("formula %1, simulated %2")
-                                .arg(memoryText(one.value, bytes), memoryText(one.ours, bytes));
+    const QString formula =
+        TextbookCard::tr("formula %1, simulated %2").arg(memoryText(one.value, bytes), memoryText(one.ours, bytes));
     if (!std::isfinite(one.value) || !std::isfinite(one.ours) || one.ours == 0)
         return formula;
     const QString error = QString::fromStdString(percentText((one.value - one.ours) / one.ours));
@@ -40,11 +40,10 @@ void TextbookCard::setFormulas(const std::vector<TextbookFormula>& formulas, Byt
     for (std::size_t i = 0; i < m_lines.size(); ++i) {
         const bool used = i < formulas.size();
         const TextbookFormula one = used ? formulas[i] : TextbookFormula{};
-        const std::pair<QLabel*, QString> texts[] = {
-            {m_lines[i].formula, one.formula},
-            {m_lines[i].values, used ? valuesText(one, bytes) : QString()},
-            {m_lines[i].difference, one.difference},
-            {m_lines[i].source, one.source}};
+        const std::pair<QLabel*, QString> texts[] = {{m_lines[i].formula, one.formula},
+                                                     {m_lines[i].values, used ? valuesText(one, bytes) : QString()},
+                                                     {m_lines[i].difference, one.difference},
+                                                     {m_lines[i].source, one.source}};
         for (const auto& [label, text] : texts) {
             label->setText(text);
             label->setVisible(!text.isEmpty());

@@ -19,8 +19,7 @@ class ListInterface : public QAccessibleWidget
 public:
     explicit ListInterface(QComboBox* box)
         : QAccessibleWidget(box, QAccessible::ComboBox)
-    {
-    }
+    { }
 
     QString text(QAccessible::Text what) const override
     {
@@ -70,8 +69,7 @@ class SliderInterface : public QAccessibleWidget, public QAccessibleValueInterfa
 public:
     explicit SliderInterface(QuietSlider* slider)
         : QAccessibleWidget(slider, QAccessible::Slider)
-    {
-    }
+    { }
 
     void* interface_cast(QAccessible::InterfaceType type) override
     {
@@ -90,9 +88,7 @@ public:
     void setCurrentValue(const QVariant& value) override
     {
         int nearest = slider()->minimum();
-        const auto distance = [&](int position) {
-            return std::fabs(valueAt(position) - value.toDouble());
-        };
+        const auto distance = [&](int position) { return std::fabs(valueAt(position) - value.toDouble()); };
         for (int position = nearest; position <= slider()->maximum(); ++position) {
             if (distance(position) < distance(nearest))
                 nearest = position;
@@ -101,10 +97,7 @@ public:
     }
 
 private:
-    double valueAt(int position) const
-    {
-        return slider()->valueAt ? slider()->valueAt(position) : position;
-    }
+    double valueAt(int position) const { return slider()->valueAt ? slider()->valueAt(position) : position; }
     QuietSlider* slider() const { return static_cast<QuietSlider*>(widget()); }
 };
 

@@ -63,7 +63,8 @@ ChainField::ChainField(const ParameterSpec& spec, QWidget* parent)
         return QFileDialog::getOpenFileName(this, tr("Open a chain"), {}, tr("Chains (*.json);;All files (*)"));
     };
     QToolButton* open = addFileButton(
-        tr("open chain…"), tr("A memscape-chain file, also one that a run measured; dropping it on the window does the same"));
+        tr("open chain…"),
+        tr("A memscape-chain file, also one that a run measured; dropping it on the window does the same"));
     open->setObjectName(QStringLiteral("openChain"));
     open->setAccessibleName(tr("Open a chain file"));
     edit()->setPlaceholderText(tr("mlp:48x4096, uniform:16, model:gpt2, a file…"));
@@ -172,7 +173,8 @@ void StrategyField::setPoints(const std::vector<StrategyPoint>& points, const Sc
             tip = tr("the input of every k-th stage stays");
         bool fits = true;
         for (const StrategyPoint& point : points) {
-            if (point.key != m_keys[i] && !(isCounted(i) && point.key.startsWith(m_keys[i] + u':') && m_group->checkedId() == i))
+            if (point.key != m_keys[i]
+                && !(isCounted(i) && point.key.startsWith(m_keys[i] + u':') && m_group->checkedId() == i))
                 continue;
             fits = point.feasible && point.missing.isEmpty();
             best = pointText(point, units);
@@ -281,10 +283,10 @@ void BudgetField::refresh()
         m_range->setText(tr("%1 to %2").arg(units.memory(low()), units.memory(high())));
     m_range->setVisible(!m_range->text().isEmpty());
     const double step = span * m_slider->singleStep() / sliderSteps;
-    m_slider->setAccessibleDescription(
-        tr("%1; a step is %2. %3")
-            .arg(m_range->text(), countsStates() ? QString::number(step, 'g', 2) : units.memory(step),
-                 QString::fromStdString(spec().help)));
+    m_slider->setAccessibleDescription(tr("%1; a step is %2. %3")
+                                           .arg(m_range->text(),
+                                                countsStates() ? QString::number(step, 'g', 2) : units.memory(step),
+                                                QString::fromStdString(spec().help)));
     if (!edit()->isModified() && !edit()->hasFocus() && errorText().isEmpty())
         edit()->setText(restText());
 }

@@ -82,8 +82,7 @@ void ChoiceField::buildList()
     m_list->setAccessibleDescription(QString::fromStdString(spec().help));
     for (const ChoiceValue& choice : spec().choices) {
         m_list->addItem(QString::fromStdString(choice.label), QString::fromStdString(choice.key));
-        m_list->setItemData(m_list->count() - 1, QString::fromStdString(choice.help),
-                            Qt::ToolTipRole);
+        m_list->setItemData(m_list->count() - 1, QString::fromStdString(choice.help), Qt::ToolTipRole);
     }
     label()->setBuddy(m_list);
     connect(m_list, &QComboBox::activated, this, &ChoiceField::choose);

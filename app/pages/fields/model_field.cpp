@@ -37,10 +37,9 @@ ModelField::ModelField(const ParameterSpec& spec, QWidget* parent)
             tr("Networks (config.json *.safetensors *.safetensors.index.json *.json);;All files "
                "(*)"));
     };
-    QToolButton* open = addFileButton(
-        tr("open config.json…"),
-        tr("A Hugging Face configuration or safetensors weights; dropping the file on "
-           "the window does the same"));
+    QToolButton* open = addFileButton(tr("open config.json…"),
+                                      tr("A Hugging Face configuration or safetensors weights; dropping the file on "
+                                         "the window does the same"));
     open->setObjectName(QStringLiteral("openModel"));
     open->setAccessibleName(tr("Open a network's config.json"));
     edit()->setPlaceholderText(tr("llama-2-7b, params:7.5e9, a config.json…"));
@@ -55,8 +54,7 @@ void ModelField::addCompletion()
     completer->setCaseSensitivity(Qt::CaseInsensitive);
     completer->setMaxVisibleItems(14);
     edit()->setCompleter(completer);
-    connect(completer, qOverload<const QString&>(&QCompleter::activated), this,
-            &ModelField::propose);
+    connect(completer, qOverload<const QString&>(&QCompleter::activated), this, &ModelField::propose);
 }
 
 bool ModelField::eventFilter(QObject* watched, QEvent* event)

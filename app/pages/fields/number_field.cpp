@@ -113,15 +113,13 @@ void NumberField::commit()
 /// "24 MiB; the arrow keys go to 20 MiB and 28 MiB, between 4 KiB and 4 GiB. Size of the array."
 void NumberField::describeSlider()
 {
-    const auto words = [this](double value) {
-        return QString::fromStdString(valueLabel(spec(), value, byteStyle()));
-    };
+    const auto words = [this](double value) { return QString::fromStdString(valueLabel(spec(), value, byteStyle())); };
     const int last = int(m_stops.size()) - 1, at = m_slider->value();
-    m_slider->setAccessibleDescription(
-        tr("%1; the arrow keys go to %2 and %3, between %4 and %5. %6")
-            .arg(words(m_value), words(m_stops[std::size_t(std::max(0, at - 1))]),
-                 words(m_stops[std::size_t(std::min(last, at + 1))]), words(m_stops.front()),
-                 words(m_stops.back()), QString::fromStdString(spec().help)));
+    m_slider->setAccessibleDescription(tr("%1; the arrow keys go to %2 and %3, between %4 and %5. %6")
+                                           .arg(words(m_value), words(m_stops[std::size_t(std::max(0, at - 1))]),
+                                                words(m_stops[std::size_t(std::min(last, at + 1))]),
+                                                words(m_stops.front()), words(m_stops.back()),
+                                                QString::fromStdString(spec().help)));
 }
 
 void NumberField::showText()

@@ -33,7 +33,7 @@ private:
     void commit();
     void showText();
     void describeSlider();
-    QString restText() const; ///< while it is not edited: "24 MiB", "1 to 128, 8 values"
+    QString restText() const;    ///< while it is not edited: "24 MiB", "1 to 128, 8 values"
     QString editingText() const; ///< what parses back to the same value or sweep
 
     std::vector<double> m_stops;

@@ -5,8 +5,8 @@
 #include "app/pages/fields/choice_field.h"
 #include "app/pages/fields/model_field.h"
 #include "app/pages/fields/number_field.h"
-#include "app/pages/records/record_text.h"
 #include "app/pages/fields/text_field.h"
+#include "app/pages/records/record_text.h"
 #include "core/experiment/parameter_text.h"
 
 #include <QLabel>
@@ -70,8 +70,7 @@ ParameterField* makeParameterField(const ParameterSpec& spec, QWidget* parent)
 {
     switch (spec.kind) {
     case ParameterKind::Integer:
-    case ParameterKind::Real:
-        return new NumberField(spec, parent);
+    case ParameterKind::Real: return new NumberField(spec, parent);
     case ParameterKind::Choice:
         if (spec.key == "strategy" && !spec.counted.empty())
             return new StrategyField(spec, parent);
@@ -84,17 +83,16 @@ ParameterField* makeParameterField(const ParameterSpec& spec, QWidget* parent)
         if (spec.key == "budget")
             return new BudgetField(spec, parent);
         return new TextField(spec, parent);
-    case ParameterKind::Flag:
-        break;
+    case ParameterKind::Flag: break;
     }
     return new FlagField(spec, parent);
 }
 
 QString parameterToolTip(const ParameterSpec& spec)
 {
-    QString tip = QStringLiteral("<p><b>%1</b><br>%2</p>")
-                      .arg(QString::fromStdString(spec.label).toHtmlEscaped(),
-                           QString::fromStdString(spec.help).toHtmlEscaped());
+    QString tip =
+        QStringLiteral("<p><b>%1</b><br>%2</p>")
+            .arg(QString::fromStdString(spec.label).toHtmlEscaped(), QString::fromStdString(spec.help).toHtmlEscaped());
     if (spec.kind == ParameterKind::Integer || spec.kind == ParameterKind::Real) {
         tip += ParameterField::tr("<p>%1. Type several values to sweep: "
                                   "<code>1,2,5</code>, <code>1:128:x2</code> or "

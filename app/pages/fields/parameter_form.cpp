@@ -141,7 +141,8 @@ void ParameterForm::refresh()
         });
         section->setChanged(own == changed.end() ? QStringList() : own->second);
     }
-    m_idleLine->setText(idle.isEmpty() ? QString() : tr("Set, but without effect here: %1").arg(idle.join(QStringLiteral(", "))));
+    m_idleLine->setText(idle.isEmpty() ? QString()
+                                       : tr("Set, but without effect here: %1").arg(idle.join(QStringLiteral(", "))));
     m_idleLine->setVisible(!idle.isEmpty());
 }
 

@@ -76,8 +76,8 @@ QString ParameterSection::changedText() const
 
 void ParameterSection::refresh()
 {
-    setVisible(std::any_of(m_fields.begin(), m_fields.end(),
-                           [](const ParameterField* field) { return !field->isHidden(); }));
+    setVisible(
+        std::any_of(m_fields.begin(), m_fields.end(), [](const ParameterField* field) { return !field->isHidden(); }));
 }
 
 void ParameterSection::showState()
@@ -89,10 +89,10 @@ void ParameterSection::showState()
     m_changed->setText(changedText());
     m_changed->setVisible(!open && !m_differing.isEmpty());
     const QString state = open ? tr("unfolded") : tr("folded");
-    m_header->setAccessibleName(m_differing.isEmpty()
-                                    ? tr("%1, %2").arg(m_title, state)
-                                    : tr("%1, %2, %n changed: %3", nullptr, int(m_differing.size()))
-                                          .arg(m_title, state, changedText()));
+    m_header->setAccessibleName(
+        m_differing.isEmpty()
+            ? tr("%1, %2").arg(m_title, state)
+            : tr("%1, %2, %n changed: %3", nullptr, int(m_differing.size())).arg(m_title, state, changedText()));
     m_header->setToolTip(m_differing.isEmpty() ? tr("All of these stand at their defaults.")
                                                : tr("Not at their defaults: %1").arg(changedText()));
 }

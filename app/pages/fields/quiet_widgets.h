@@ -51,9 +51,7 @@ protected:
         QComboBox::paintEvent(event);
         QPainter painter(this);
         painter.setRenderHint(QPainter::Antialiasing);
-        painter.setPen(QPen(
-            palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled, QPalette::Text),
-            1.5));
+        painter.setPen(QPen(palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled, QPalette::Text), 1.5));
         const QPointF tip(width() - 14.0, height() / 2.0 + 2);
         painter.drawPolyline(QPolygonF({tip + QPointF(-4, -4), tip, tip + QPointF(4, -4)}));
     }

@@ -26,8 +26,7 @@ std::vector<double> logarithmicStops(const ParameterSpec& spec)
     const bool whole = spec.kind == ParameterKind::Integer;
     std::vector<double> stops{spec.minimum};
     const double lowest = spec.minimum > 0 ? spec.minimum : (whole ? 1.0 : spec.maximum * 0x1p-40);
-    for (double octave = std::exp2(std::floor(std::log2(lowest))); octave <= spec.maximum;
-         octave *= 2) {
+    for (double octave = std::exp2(std::floor(std::log2(lowest))); octave <= spec.maximum; octave *= 2) {
         for (const double step : {1.0, 1.25, 1.5, 1.75}) {
             const double value = octave * step;
             const bool fits = !whole || value == std::round(value);
@@ -43,8 +42,7 @@ std::vector<double> logarithmicStops(const ParameterSpec& spec)
 
 std::vector<double> sliderStops(const ParameterSpec& spec)
 {
-    std::vector<double> stops =
-        spec.scale == Scale::Log2 ? logarithmicStops(spec) : linearStops(spec);
+    std::vector<double> stops = spec.scale == Scale::Log2 ? logarithmicStops(spec) : linearStops(spec);
     std::sort(stops.begin(), stops.end());
     stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
     return stops;

@@ -16,11 +16,9 @@ QString figureLine(const Figure& a, const Figure& b)
 {
     QString line = QObject::tr("%1: %2 → %3, %4")
                        .arg(QString::fromStdString(a.label), QString::fromStdString(a.text()),
-                            QString::fromStdString(b.text()),
-                            QString::fromUtf8(verdictText(compareFigures(a, b))));
+                            QString::fromStdString(b.text()), QString::fromUtf8(verdictText(compareFigures(a, b))));
     if (a.number() != 0 && std::isfinite(b.number() / a.number()))
-        line += QStringLiteral(" (%1)").arg(
-            QString::fromStdString(percentText(b.number() / a.number() - 1)));
+        line += QStringLiteral(" (%1)").arg(QString::fromStdString(percentText(b.number() / a.number() - 1)));
     return line;
 }
 
@@ -31,8 +29,7 @@ QString nameBeside(const Record& record, const Record& other)
     const QDateTime time = recordTime(record);
     if (name != recordName(other) || !time.isValid())
         return name;
-    return QObject::tr("%1 of %2")
-        .arg(name, QLocale().toString(time.toLocalTime(), QStringLiteral("d MMM hh:mm:ss")));
+    return QObject::tr("%1 of %2").arg(name, QLocale().toString(time.toLocalTime(), QStringLiteral("d MMM hh:mm:ss")));
 }
 
 QString sentence(const Record& first, const Record& second, const Series& a, Verdict verdict)
@@ -41,17 +38,12 @@ QString sentence(const Record& first, const Record& second, const Series& a, Ver
     const QString two = nameBeside(second, first);
     const QString what = QString::fromStdString(a.label);
     switch (verdict) {
-    case Verdict::Faster:
-        return QObject::tr("“%1” is faster than “%2” in %3").arg(two, one, what);
-    case Verdict::Slower:
-        return QObject::tr("“%1” is slower than “%2” in %3").arg(two, one, what);
-    case Verdict::Same:
-        return QObject::tr("“%1” and “%2” are the same within noise in %3").arg(two, one, what);
-    case Verdict::Unknown:
-        break;
+    case Verdict::Faster: return QObject::tr("“%1” is faster than “%2” in %3").arg(two, one, what);
+    case Verdict::Slower: return QObject::tr("“%1” is slower than “%2” in %3").arg(two, one, what);
+    case Verdict::Same: return QObject::tr("“%1” and “%2” are the same within noise in %3").arg(two, one, what);
+    case Verdict::Unknown: break;
     }
-    return QObject::tr("“%1” and “%2” have too few points in common to say which is faster")
-        .arg(two, one);
+    return QObject::tr("“%1” and “%2” have too few points in common to say which is faster").arg(two, one);
 }
 
 } // namespace
@@ -73,8 +65,7 @@ QString compareText(const Record& first, const Record& second)
     }
     for (const Figure& a : one.figures) {
         const Figure* b = findFigure(two.figures, a.key);
-        const bool timed = a.unit == Unit::Second || a.unit == Unit::BytePerSecond
-            || a.unit == Unit::FlopPerSecond;
+        const bool timed = a.unit == Unit::Second || a.unit == Unit::BytePerSecond || a.unit == Unit::FlopPerSecond;
         if (b != nullptr && timed && a.isNumber() && b->isNumber())
             lines << figureLine(a, *b);
     }

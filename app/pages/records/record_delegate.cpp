@@ -13,8 +13,7 @@ namespace {
 
 constexpr int cardGap = 5; ///< between cards
 
-void paintFrame(QPainter* painter, const QRectF& card, const QStyleOptionViewItem& option,
-                bool shown)
+void paintFrame(QPainter* painter, const QRectF& card, const QStyleOptionViewItem& option, bool shown)
 {
     const Theme& theme = currentTheme();
     const bool selected = option.state & QStyle::State_Selected;
@@ -40,8 +39,7 @@ int paintTail(QPainter* painter, const QRect& rect, const QString& text, const Q
 
 } // namespace
 
-void RecordDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
-                           const QModelIndex& index) const
+void RecordDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const
 {
     const Theme& theme = currentTheme();
     const QRect card = option.rect.adjusted(1, 1, -1, -cardGap);
@@ -56,12 +54,11 @@ void RecordDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option
     painter->drawEllipse(dot, 4, 4);
 
     QRect inner = card.adjusted(26, 0, -10, 0);
-    inner.setRight(
-        paintTail(painter, inner, index.data(RecordsModel::AgeRole).toString(), theme.textFaint));
+    inner.setRight(paintTail(painter, inner, index.data(RecordsModel::AgeRole).toString(), theme.textFaint));
     const QString grade = index.data(RecordsModel::GradeRole).toString();
-    inner.setRight(paintTail(
-        painter, inner, grade,
-        grade == QStringLiteral("A") || grade == QStringLiteral("B") ? theme.good : theme.warning));
+    inner.setRight(
+        paintTail(painter, inner, grade,
+                  grade == QStringLiteral("A") || grade == QStringLiteral("B") ? theme.good : theme.warning));
     if (index.data(RecordsModel::PinnedRole).toBool()) {
         themedIcon(QStringLiteral("pin"), theme.text)
             .paint(painter, QRect(inner.right() - 14, card.center().y() - 7, 14, 14));
@@ -69,9 +66,8 @@ void RecordDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option
     }
     painter->setFont(option.font);
     painter->setPen(theme.text);
-    painter->drawText(
-        inner, Qt::AlignLeft | Qt::AlignVCenter,
-        painter->fontMetrics().elidedText(index.data().toString(), Qt::ElideMiddle, inner.width()));
+    painter->drawText(inner, Qt::AlignLeft | Qt::AlignVCenter,
+                      painter->fontMetrics().elidedText(index.data().toString(), Qt::ElideMiddle, inner.width()));
     painter->restore();
 }
 
@@ -80,8 +76,7 @@ QSize RecordDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelI
     return {120, option.fontMetrics.height() + 14 + cardGap};
 }
 
-void RecordDelegate::updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
-                                          const QModelIndex&) const
+void RecordDelegate::updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option, const QModelIndex&) const
 {
     editor->setGeometry(option.rect.adjusted(22, 2, -4, -cardGap - 1));
 }

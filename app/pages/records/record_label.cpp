@@ -85,8 +85,7 @@ QString RecordLabel::text() const
     return what.isEmpty() || time.isEmpty() ? what + time : what + QStringLiteral(", ") + time;
 }
 
-std::vector<RecordLabel> recordLabels(const std::vector<Record>& records,
-                                      const std::vector<std::size_t>& indices,
+std::vector<RecordLabel> recordLabels(const std::vector<Record>& records, const std::vector<std::size_t>& indices,
                                       const std::string& device, ByteStyle bytes, const QDateTime& now)
 {
     std::vector<const Record*> own;

@@ -21,8 +21,7 @@ struct RecordLabel
 
 /// Labels of the records at `indices`, which are of one experiment. `device`: id of the one that the
 /// page shows; another one is named. Empty: only devices that differ among them are.
-std::vector<RecordLabel> recordLabels(const std::vector<Record>& records,
-                                      const std::vector<std::size_t>& indices,
+std::vector<RecordLabel> recordLabels(const std::vector<Record>& records, const std::vector<std::size_t>& indices,
                                       const std::string& device, ByteStyle bytes,
                                       const QDateTime& now = QDateTime::currentDateTimeUtc());
 

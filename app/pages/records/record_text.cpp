@@ -53,8 +53,7 @@ QString ageText(const QDateTime& time, const QDateTime& now)
 
 QString dateText(const QDateTime& time)
 {
-    return time.isValid() ? QLocale().toString(time.toLocalTime(), QStringLiteral("d MMM yyyy hh:mm"))
-                          : QString();
+    return time.isValid() ? QLocale().toString(time.toLocalTime(), QStringLiteral("d MMM yyyy hh:mm")) : QString();
 }
 
 QString recordGrade(const Record& record)
@@ -71,9 +70,8 @@ QString recordToolTip(const Record& record)
     };
     add(QObject::tr("device: %1"), toQString(record.device.name));
     add(QObject::tr("made: %1"),
-        recordTime(record).isValid()
-            ? QLocale().toString(recordTime(record).toLocalTime(), QLocale::ShortFormat)
-            : QString());
+        recordTime(record).isValid() ? QLocale().toString(recordTime(record).toLocalTime(), QLocale::ShortFormat)
+                                     : QString());
     add(QObject::tr("quality grade: %1"), recordGrade(record));
     add(QObject::tr("because: %1"), member(record.provenance, "reason"));
     add(QObject::tr("status: %1"), member(record.provenance, "status"));
@@ -91,8 +89,8 @@ QString recordToolTip(const Record& record)
 
 std::string sweptKey(const Record& record)
 {
-    for (const Outcome* outcome : {record.measured ? &*record.measured : nullptr,
-                                   record.predicted ? &*record.predicted : nullptr}) {
+    for (const Outcome* outcome :
+         {record.measured ? &*record.measured : nullptr, record.predicted ? &*record.predicted : nullptr}) {
         if (outcome != nullptr && !outcome->series.empty())
             return outcome->series.front().x.key;
     }
@@ -109,17 +107,16 @@ bool answers(const Record& record, const std::string& experiment, const std::str
         if (key == swept)
             continue;
         const auto& theirs = record.parameters.values();
-        const bool same = std::any_of(theirs.begin(), theirs.end(), [&](const auto& pair) {
-            return pair.first == key && pair.second == value;
-        });
+        const bool same = std::any_of(theirs.begin(), theirs.end(),
+                                      [&](const auto& pair) { return pair.first == key && pair.second == value; });
         if (!same)
             return false;
     }
     return !parameters.sweep() || parameters.sweep()->key == swept;
 }
 
-QString differenceText(const Schema& schema, const Parameters& of, const Parameters& from,
-                       const std::string& except, ByteStyle bytes)
+QString differenceText(const Schema& schema, const Parameters& of, const Parameters& from, const std::string& except,
+                       ByteStyle bytes)
 {
     QStringList parts;
     for (const auto& [key, value] : of.values()) {
@@ -149,8 +146,7 @@ QString basisText(const Device& device, TimeText when)
     if (device.calibration) {
         const auto time = QDateTime::fromString(toQString(device.calibration->time), Qt::ISODate);
         const QString told = when == TimeText::Age ? ageText(time) : dateText(time);
-        QString basis =
-            told.isEmpty() ? QObject::tr("calibrated") : QObject::tr("calibrated %1").arg(told);
+        QString basis = told.isEmpty() ? QObject::tr("calibrated") : QObject::tr("calibrated %1").arg(told);
         if (!device.calibration->grade.empty())
             basis += QObject::tr(", grade %1").arg(toQString(device.calibration->grade));
         return basis;

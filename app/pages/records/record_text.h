@@ -26,8 +26,8 @@ QString recordToolTip(const Record& record);
 bool answers(const Record& record, const std::string& experiment, const std::string& device,
              const Parameters& parameters);
 /// The parameters in which a record differs from these: "element float64, offset 4 B".
-QString differenceText(const Schema& schema, const Parameters& of, const Parameters& from,
-                       const std::string& except, ByteStyle bytes = ByteStyle::Binary);
+QString differenceText(const Schema& schema, const Parameters& of, const Parameters& from, const std::string& except,
+                       ByteStyle bytes = ByteStyle::Binary);
 
 /// The key of the x axis of a record's series; empty without series.
 std::string sweptKey(const Record& record);

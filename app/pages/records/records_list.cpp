@@ -2,8 +2,8 @@
 #include "app/pages/records/records_list.h"
 
 #include "app/pages/cards/card.h"
-#include "app/pages/records/compare_text.h"
 #include "app/pages/icons.h"
+#include "app/pages/records/compare_text.h"
 #include "app/pages/records/record_delegate.h"
 
 #include <QContextMenuEvent>
@@ -66,8 +66,7 @@ RecordsList::RecordsList(StudyDocument& document, const std::string& experiment,
     connect(m_view, &QListView::activated, this,
             [this](const QModelIndex& index) { emit chosen(m_model->recordIndex(index.row())); });
     connect(m_view, &QListView::customContextMenuRequested, this, &RecordsList::contextMenu);
-    connect(m_view->selectionModel(), &QItemSelectionModel::selectionChanged, this,
-            &RecordsList::selectionChanged);
+    connect(m_view->selectionModel(), &QItemSelectionModel::selectionChanged, this, &RecordsList::selectionChanged);
     connect(m_note, &QPlainTextEdit::textChanged, this, &RecordsList::noteEdited);
     connect(m_model, &QAbstractItemModel::modelReset, this, &RecordsList::refresh);
     connect(m_model, &QAbstractItemModel::rowsInserted, this, &RecordsList::refresh);
@@ -114,8 +113,8 @@ std::vector<std::size_t> RecordsList::selected() const
 void RecordsList::togglePin()
 {
     const std::vector<std::size_t> indices = selected();
-    const bool pin = std::any_of(indices.begin(), indices.end(),
-                                 [&](std::size_t i) { return !m_document.records()[i].pinned; });
+    const bool pin =
+        std::any_of(indices.begin(), indices.end(), [&](std::size_t i) { return !m_document.records()[i].pinned; });
     for (const std::size_t i : indices)
         m_document.setRecordPinned(i, pin);
 }
@@ -126,8 +125,8 @@ void RecordsList::toggleBaseline()
     const std::vector<std::size_t> indices = selected();
     if (indices.size() != 1)
         return;
-    const bool isBaseline = baselineOf(m_document.records(), m_document.records()[indices.front()].experiment)
-        == indices.front();
+    const bool isBaseline =
+        baselineOf(m_document.records(), m_document.records()[indices.front()].experiment) == indices.front();
     m_document.setBaseline(indices.front(), !isBaseline);
 }
 
@@ -150,7 +149,8 @@ void RecordsList::selectReturned(int row)
     const bool isFirst = !std::exchange(m_isReturning, true);
     m_view->selectionModel()->setCurrentIndex(index, isFirst ? Flag::ClearAndSelect : Flag::Select);
     m_view->scrollTo(index);
-    QMetaObject::invokeMethod(this, [this] { m_isReturning = false; }, Qt::QueuedConnection);
+    QMetaObject::invokeMethod(
+        this, [this] { m_isReturning = false; }, Qt::QueuedConnection);
 }
 
 void RecordsList::editNote()
@@ -170,8 +170,7 @@ void RecordsList::editNote()
 void RecordsList::noteEdited()
 {
     if (m_noteOf >= 0 && m_noteOf < int(m_document.records().size()))
-        m_document.setRecordNote(std::size_t(m_noteOf), m_note->toPlainText().toStdString(),
-                                 m_noteGesture);
+        m_document.setRecordNote(std::size_t(m_noteOf), m_note->toPlainText().toStdString(), m_noteGesture);
 }
 
 void RecordsList::menuFor(int recordIndex, const QPoint& at)
@@ -199,11 +198,10 @@ void RecordsList::openMenu(const QPoint& atScreen)
     QAction* base = menu.addAction(isBaseline ? tr("No longer the baseline") : tr("Make it the baseline"), this,
                                    &RecordsList::toggleBaseline);
     base->setEnabled(indices.size() == 1);
-    QAction* use = menu.addAction(tr("Use its parameters and device"), this,
-                                  [&] { emit parametersWanted(int(indices.front())); });
+    QAction* use =
+        menu.addAction(tr("Use its parameters and device"), this, [&] { emit parametersWanted(int(indices.front())); });
     use->setEnabled(indices.size() == 1);
-    QAction* write = menu.addAction(tr("Save this record…"), this,
-                                    [&] { emit exportWanted(int(indices.front())); });
+    QAction* write = menu.addAction(tr("Save this record…"), this, [&] { emit exportWanted(int(indices.front())); });
     write->setEnabled(indices.size() == 1);
     menu.addSeparator();
     menu.addAction(tr("Rename"), this, &RecordsList::rename);
@@ -301,20 +299,11 @@ bool RecordsList::eventFilter(QObject* watched, QEvent* event)
                 break;
             contextMenuByKey();
             return true;
-        case Qt::Key_Delete:
-            remove();
-            return true;
-        case Qt::Key_B:
-            toggleBaseline();
-            return true;
-        case Qt::Key_P:
-            togglePin();
-            return true;
-        case Qt::Key_N:
-            editNote();
-            return true;
-        default:
-            break;
+        case Qt::Key_Delete: remove(); return true;
+        case Qt::Key_B: toggleBaseline(); return true;
+        case Qt::Key_P: togglePin(); return true;
+        case Qt::Key_N: editNote(); return true;
+        default: break;
         }
     }
     return QWidget::eventFilter(watched, event);

@@ -41,8 +41,7 @@ void RecordsModel::documentChanged(const ChangeEvent& event)
         insert(added->index, added->isBack);
     else if (const auto* removed = std::get_if<RecordRemoved>(&event))
         remove(removed->index);
-    else if (std::holds_alternative<RecordRenamed>(event)
-             || std::holds_alternative<RecordChanged>(event))
+    else if (std::holds_alternative<RecordRenamed>(event) || std::holds_alternative<RecordChanged>(event))
         reorder();
 }
 
@@ -54,8 +53,7 @@ std::vector<std::size_t> RecordsModel::wantedOrder() const
         if (records[i].experiment == m_experiment)
             order.push_back(i);
     }
-    std::stable_partition(order.begin(), order.end(),
-                          [&](std::size_t i) { return isBeside(records[i]); });
+    std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return isBeside(records[i]); });
     return order;
 }
 
@@ -149,8 +147,7 @@ RecordLabel RecordsModel::label(std::size_t recordIndex) const
     if (m_labels.empty()) {
         std::vector<std::size_t> present = m_order; // one may be being removed
         std::erase_if(present, [&](std::size_t i) { return i >= m_document.records().size(); });
-        const std::vector<RecordLabel> labels =
-            recordLabels(m_document.records(), present, m_device, m_bytes);
+        const std::vector<RecordLabel> labels = recordLabels(m_document.records(), present, m_device, m_bytes);
         for (std::size_t i = 0; i < present.size(); ++i)
             m_labels[present[i]] = labels[i];
     }
@@ -191,7 +188,8 @@ QString RecordsModel::spokenText(std::size_t recordIndex) const
     const Record& record = m_document.records()[recordIndex];
     const QString what = label(recordIndex).what;
     const QString grade = recordGrade(record);
-    QStringList parts{what.isEmpty() ? recordName(record) : what, ageText(recordTime(record)),
+    QStringList parts{what.isEmpty() ? recordName(record) : what,
+                      ageText(recordTime(record)),
                       grade.isEmpty() ? QString() : tr("grade %1").arg(grade),
                       record.pinned ? tr("pinned") : QString(),
                       isBaseline(recordIndex) ? tr("baseline") : QString(),
@@ -213,40 +211,27 @@ QVariant RecordsModel::data(const QModelIndex& index, int role) const
         const QString what = label(at).what;
         return what.isEmpty() ? recordName(record) : what;
     }
-    case Qt::EditRole:
-        return recordName(record);
-    case Qt::ToolTipRole:
-        return recordToolTip(record);
-    case Qt::AccessibleTextRole:
-        return spokenText(at);
-    case LegendRole:
-        return legendName(at);
+    case Qt::EditRole: return recordName(record);
+    case Qt::ToolTipRole: return recordToolTip(record);
+    case Qt::AccessibleTextRole: return spokenText(at);
+    case LegendRole: return legendName(at);
     case LabelRole: {
         const QString text = label(at).text();
         return text.isEmpty() ? recordName(record) : text;
     }
-    case BaselineRole:
-        return isBaseline(at);
-    case PredictedRole:
-        return !record.measured;
-    case IndexRole:
-        return int(at);
-    case AgeRole:
-        return ageText(recordTime(record));
-    case GradeRole:
-        return recordGrade(record);
-    case PinnedRole:
-        return record.pinned;
+    case BaselineRole: return isBaseline(at);
+    case PredictedRole: return !record.measured;
+    case IndexRole: return int(at);
+    case AgeRole: return ageText(recordTime(record));
+    case GradeRole: return recordGrade(record);
+    case PinnedRole: return record.pinned;
     case ColourRole:
         return isBeside(record) ? currentTheme().pin(paletteOf(at))
-            : record.measured ? currentTheme().measured
-                              : currentTheme().predicted;
-    case NoteRole:
-        return QString::fromStdString(record.note);
-    case ShownRole:
-        return int(at) == m_shown;
-    default:
-        return {};
+            : record.measured   ? currentTheme().measured
+                                : currentTheme().predicted;
+    case NoteRole: return QString::fromStdString(record.note);
+    case ShownRole: return int(at) == m_shown;
+    default: return {};
     }
 }
 

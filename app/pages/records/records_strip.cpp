@@ -19,7 +19,7 @@ namespace memscape {
 namespace {
 
 constexpr int widest = 280; ///< of a chip's words, at the usual size of text
-constexpr int chipGap = 6; ///< between chips
+constexpr int chipGap = 6;  ///< between chips
 constexpr int narrow = 480; ///< a strip that has no room for words beside its chips
 constexpr int dotRoom = 22, pinRoom = 22;
 
@@ -74,12 +74,11 @@ void RecordChip::paint(QPainter* painter, const QStyleOptionViewItem& option, co
     const QRect chip = option.rect.adjusted(0, 1, -chipGap, -1);
     painter->save();
     painter->setRenderHint(QPainter::Antialiasing);
-    painter->setPen(QPen(isHere      ? theme.predicted
+    painter->setPen(QPen(isHere        ? theme.predicted
                              : isShown ? theme.measured
                                        : theme.border,
                          isHere || isShown ? 1.6 : 1));
-    painter->setBrush(option.state & QStyle::State_MouseOver ? mix(theme.raised, theme.text, 0.06)
-                                                             : theme.raised);
+    painter->setBrush(option.state & QStyle::State_MouseOver ? mix(theme.raised, theme.text, 0.06) : theme.raised);
     const QRectF frame = QRectF(chip).adjusted(0.8, 0.8, -0.8, -0.8);
     painter->drawRoundedRect(frame, frame.height() / 2, frame.height() / 2);
     paintDot(painter, {chip.left() + 12.5, frame.center().y()}, index);
@@ -92,7 +91,7 @@ void RecordChip::paint(QPainter* painter, const QStyleOptionViewItem& option, co
     QStringList ends = tails(index);
     while (!ends.isEmpty()) {
         const QString tail = ends.takeLast();
-        painter->setPen(tail.size() > 1                                           ? theme.textDim
+        painter->setPen(tail.size() > 1                                                ? theme.textDim
                             : tail == QLatin1String("A") || tail == QLatin1String("B") ? theme.good
                                                                                        : theme.warning);
         painter->drawText(words, Qt::AlignRight | Qt::AlignVCenter, tail);
@@ -100,8 +99,8 @@ void RecordChip::paint(QPainter* painter, const QStyleOptionViewItem& option, co
     }
     painter->setPen(theme.text);
     painter->drawText(words, Qt::AlignLeft | Qt::AlignVCenter,
-                      painter->fontMetrics().elidedText(index.data(RecordsModel::LabelRole).toString(),
-                                                        Qt::ElideRight, words.width() + 2));
+                      painter->fontMetrics().elidedText(index.data(RecordsModel::LabelRole).toString(), Qt::ElideRight,
+                                                        words.width() + 2));
     painter->restore();
 }
 
@@ -186,8 +185,7 @@ void RecordsStrip::togglePin(const QModelIndex& index)
 void RecordsStrip::menuAt(const QModelIndex& index)
 {
     if (index.isValid())
-        emit menuWanted(recordOf(index),
-                        m_view->viewport()->mapToGlobal(m_view->visualRect(index).bottomLeft()));
+        emit menuWanted(recordOf(index), m_view->viewport()->mapToGlobal(m_view->visualRect(index).bottomLeft()));
 }
 
 void RecordsStrip::showNewest()
@@ -234,18 +232,13 @@ bool RecordsStrip::keyPressed(int key)
         if (current.isValid())
             emit chosen(recordOf(current));
         return true;
-    case Qt::Key_P:
-        togglePin(current);
-        return true;
+    case Qt::Key_P: togglePin(current); return true;
     case Qt::Key_B:
         if (const int record = recordOf(current); record >= 0)
             m_document.setBaseline(std::size_t(record), !current.data(RecordsModel::BaselineRole).toBool());
         return true;
-    case Qt::Key_Menu:
-        menuAt(current);
-        return true;
-    default:
-        return false;
+    case Qt::Key_Menu: menuAt(current); return true;
+    default: return false;
     }
 }
 

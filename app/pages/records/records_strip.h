@@ -24,8 +24,7 @@ class RecordChip : public QStyledItemDelegate
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
 
-    void paint(QPainter* painter, const QStyleOptionViewItem& option,
-               const QModelIndex& index) const override;
+    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
     QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
     /// Where the pin stands on a chip that fills `chip`.
     static QRect pinOf(const QRect& chip);
@@ -45,7 +44,7 @@ public:
 signals:
     void chosen(int recordIndex);
     void menuWanted(int recordIndex, const QPoint& at); ///< on the screen
-    void predictionWanted(); ///< keep the present prediction as a record
+    void predictionWanted();                            ///< keep the present prediction as a record
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;

@@ -18,8 +18,8 @@ ShownMeasurement fromRecord(const Record& record, int index, bool elsewhere)
     return shown;
 }
 
-ShownMeasurement fromRun(const RunningMeasurement& run, const Experiment& experiment,
-                         const Device& device, const Parameters& parameters)
+ShownMeasurement fromRun(const RunningMeasurement& run, const Experiment& experiment, const Device& device,
+                         const Parameters& parameters)
 {
     ShownMeasurement shown;
     shown.outcome = outcomeFromPoints(experiment, device, run.parameters, run.points);
@@ -40,8 +40,8 @@ ShownMeasurement fromRun(const RunningMeasurement& run, const Experiment& experi
 } // namespace
 
 ShownMeasurement shownMeasurement(const StudyDocument& document, const RunController& runs,
-                                  const Experiment& experiment, const Device& device,
-                                  const Parameters& parameters, int chosen)
+                                  const Experiment& experiment, const Device& device, const Parameters& parameters,
+                                  int chosen)
 {
     const std::string id = experiment.id();
     const auto& run = runs.current();
@@ -59,8 +59,7 @@ ShownMeasurement shownMeasurement(const StudyDocument& document, const RunContro
         const Record& record = records[std::size_t(i)];
         if (answers(record, id, device.id, parameters))
             return fromRecord(record, i, false);
-        const bool near =
-            record.experiment == id && record.device.id == device.id && record.measured;
+        const bool near = record.experiment == id && record.device.id == device.id && record.measured;
         if (nearby < 0 && near)
             nearby = i;
     }

@@ -12,8 +12,8 @@ namespace memscape {
 struct ShownMeasurement
 {
     std::optional<Measurement> outcome;
-    int recordIndex = -1; ///< in the study; −1 while points are arriving
-    bool live = false; ///< points are arriving
+    int recordIndex = -1;   ///< in the study; −1 while points are arriving
+    bool live = false;      ///< points are arriving
     bool elsewhere = false; ///< other parameters or another device than the page's
     Device device;
     Parameters parameters;
@@ -22,7 +22,7 @@ struct ShownMeasurement
 /// In this order: points that are arriving; the chosen record; the newest record that answers the
 /// same question; the newest of this experiment and device with other parameters; none.
 ShownMeasurement shownMeasurement(const StudyDocument& document, const RunController& runs,
-                                  const Experiment& experiment, const Device& device,
-                                  const Parameters& parameters, int chosen);
+                                  const Experiment& experiment, const Device& device, const Parameters& parameters,
+                                  int chosen);
 
 } // namespace memscape

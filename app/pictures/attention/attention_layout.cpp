@@ -32,8 +32,7 @@ AttentionLayout layoutAttention(const AttentionState& state, const QRectF& rect)
     const double boxesHeight = inside.bottom() - top;
     const double chipHeight = (boxesHeight - 8 * u) * 0.54;
     layout.chip = {boxesLeft, top, boxesWidth, chipHeight};
-    layout.traffic = {boxesLeft, layout.chip.bottom() + 8 * u, boxesWidth,
-                      boxesHeight - chipHeight - 8 * u};
+    layout.traffic = {boxesLeft, layout.chip.bottom() + 8 * u, boxesWidth, boxesHeight - chipHeight - 8 * u};
     return layout;
 }
 

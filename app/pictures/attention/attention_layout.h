@@ -12,17 +12,16 @@ namespace memscape {
 struct AttentionLayout
 {
     QRectF title, hint; ///< in one line
-    QRectF keys; ///< "keys →" above the matrix
+    QRectF keys;        ///< "keys →" above the matrix
     QRectF matrix;
-    QRectF words; ///< beside the matrix
+    QRectF words;         ///< beside the matrix
     QRectF chip, traffic; ///< two boxes
     QRectF playButton;
     double cellWidth = 0, cellHeight = 0;
 
     QRectF cell(int row, int column) const
     {
-        return {matrix.left() + column * cellWidth, matrix.top() + row * cellHeight, cellWidth,
-                cellHeight};
+        return {matrix.left() + column * cellWidth, matrix.top() + row * cellHeight, cellWidth, cellHeight};
     }
     QRectF row(int index, int columns) const
     {

@@ -43,11 +43,11 @@ struct AttentionPen
 
     const TileStep& at() const { return state.steps[std::size_t(cursor)]; }
     QColor colourOf(const QString& part) const;
-    void text(const QRectF& box, const QString& words, double size, const QColor& colour,
-              bool bold = false, int align = Qt::AlignLeft | Qt::AlignTop) const;
+    void text(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold = false,
+              int align = Qt::AlignLeft | Qt::AlignTop) const;
     /// One line, cut with "…" where it is too long.
-    void line(const QRectF& box, const QString& words, double size, const QColor& colour,
-              bool bold = false, int align = Qt::AlignLeft | Qt::AlignVCenter) const;
+    void line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold = false,
+              int align = Qt::AlignLeft | Qt::AlignVCenter) const;
     void head() const;
     void matrix() const;
     void words() const;
@@ -55,8 +55,7 @@ struct AttentionPen
     void chip() const;
     void parts(const QRectF& area) const;
     void traffic() const;
-    void bar(const QRectF& row, const QString& name, double value, double most,
-             const QColor& colour) const;
+    void bar(const QRectF& row, const QString& name, double value, double most, const QColor& colour) const;
     void button() const;
 };
 
@@ -69,22 +68,21 @@ QColor AttentionPen::colourOf(const QString& part) const
     return part == QLatin1String("O") ? theme.good : theme.fill;
 }
 
-void AttentionPen::text(const QRectF& box, const QString& words, double size, const QColor& colour,
-               bool bold, int align) const
+void AttentionPen::text(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold,
+                        int align) const
 {
     painter.setFont(plotFont(size, bold));
     painter.setPen(colour);
     painter.drawText(box, align | Qt::TextWordWrap, words);
 }
 
-void AttentionPen::line(const QRectF& box, const QString& words, double size, const QColor& colour,
-               bool bold, int align) const
+void AttentionPen::line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold,
+                        int align) const
 {
     const QFont font = plotFont(size, bold);
     painter.setFont(font);
     painter.setPen(colour);
-    painter.drawText(box, align,
-                     QFontMetricsF(font).elidedText(words, Qt::ElideRight, box.width()));
+    painter.drawText(box, align, QFontMetricsF(font).elidedText(words, Qt::ElideRight, box.width()));
 }
 
 void AttentionPen::head() const
@@ -95,9 +93,9 @@ void AttentionPen::head() const
              Qt::AlignRight | Qt::AlignVCenter);
     const bool isCoarse = state.tilesPerRow > 1 || state.tilesPerColumn > 1;
     line(layout.keys,
-         isCoarse ? tr("keys →   a cell is %1 × %2 tiles")
-                        .arg(countOf(state.tilesPerRow), countOf(state.tilesPerColumn))
-                  : tr("keys →   a cell is a tile"),
+         isCoarse
+             ? tr("keys →   a cell is %1 × %2 tiles").arg(countOf(state.tilesPerRow), countOf(state.tilesPerColumn))
+             : tr("keys →   a cell is a tile"),
          0.8, theme.textFaint);
 }
 
@@ -125,19 +123,17 @@ void AttentionPen::words() const
 {
     const double u = plotUnit();
     QRectF box = layout.words;
-    const auto put = [&](const QString& words, double size, const QColor& colour, bool bold,
-                         double gap) {
+    const auto put = [&](const QString& words, double size, const QColor& colour, bool bold, double gap) {
         painter.setFont(plotFont(size, bold));
-        const QRectF used =
-            painter.boundingRect(box, Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, words);
+        const QRectF used = painter.boundingRect(box, Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, words);
         if (used.bottom() > layout.words.bottom() + 1)
             return; // no room for half a sentence
         text(box, words, size, colour, bold);
         box.setTop(used.bottom() + gap * u);
     };
     put(tr("%1 × %2 scores").arg(state.queries).arg(state.keys), 0.95, theme.text, true, 4);
-    put(tr("standard: written and read, S and P, for each of %1 heads").arg(state.heads), 0.85,
-        theme.textDim, false, 3);
+    put(tr("standard: written and read, S and P, for each of %1 heads").arg(state.heads), 0.85, theme.textDim, false,
+        3);
     put(tr("%1 an array").arg(state.bytes(state.scoreBytes)), 0.95, theme.series(2), true, 8);
     put(tr("flash: a tile at a time, never leaves the chip"), 0.85, theme.textDim, false, 3);
     put(tr("%1 of log-sum-exp").arg(state.bytes(state.logBytes)), 0.95, theme.good, true, 4);
@@ -174,11 +170,9 @@ void AttentionPen::parts(const QRectF& area) const
             ? QString::number(at().row)
             : part.name == QLatin1String("S") ? QString()
                                               : QString::number(at().column);
-        line(cell.adjusted(4, 2, -4, -cell.height() / 2), part.name + index, 0.9, ink, true,
-             Qt::AlignCenter);
-        line(cell.adjusted(2, cell.height() / 2, -2, -2),
-             QStringLiteral("%1×%2").arg(part.rows).arg(part.columns), 0.72, ink, false,
-             Qt::AlignCenter);
+        line(cell.adjusted(4, 2, -4, -cell.height() / 2), part.name + index, 0.9, ink, true, Qt::AlignCenter);
+        line(cell.adjusted(2, cell.height() / 2, -2, -2), QStringLiteral("%1×%2").arg(part.rows).arg(part.columns),
+             0.72, ink, false, Qt::AlignCenter);
         left += width + gap;
     }
 }
@@ -211,8 +205,7 @@ void AttentionPen::chip() const
          0.8, theme.textDim);
 }
 
-void AttentionPen::bar(const QRectF& row, const QString& name, double value, double most,
-              const QColor& colour) const
+void AttentionPen::bar(const QRectF& row, const QString& name, double value, double most, const QColor& colour) const
 {
     const double u = plotUnit(), names = 70 * u, values = 78 * u;
     line({row.left(), row.top(), names, row.height()}, name, 0.9, theme.text);
@@ -222,8 +215,7 @@ void AttentionPen::bar(const QRectF& row, const QString& name, double value, dou
     painter.setPen(Qt::NoPen);
     painter.setBrush(colour);
     painter.drawRoundedRect(filled, 2, 2);
-    line({filled.right() + 6 * u, row.top(), values, row.height()}, state.bytes(value), 0.9,
-         theme.text, true);
+    line({filled.right() + 6 * u, row.top(), values, row.height()}, state.bytes(value), 0.9, theme.text, true);
 }
 
 void AttentionPen::traffic() const
@@ -231,17 +223,16 @@ void AttentionPen::traffic() const
     const double u = plotUnit();
     box(layout.traffic, theme.border);
     const QRectF inside = layout.traffic.adjusted(12 * u, 6 * u, -12 * u, -6 * u);
-    line({inside.left(), inside.top(), inside.width(), 18 * u},
-         tr("to and from memory so far, all heads"), 0.9, theme.textDim, true);
-    const double top = inside.top() + 20 * u,
-                 height = std::min(26 * u, (inside.bottom() - top) / 2);
+    line({inside.left(), inside.top(), inside.width(), 18 * u}, tr("to and from memory so far, all heads"), 0.9,
+         theme.textDim, true);
+    const double top = inside.top() + 20 * u, height = std::min(26 * u, (inside.bottom() - top) / 2);
     const double most = std::max(state.standardBytes, state.flashBytes);
     if (state.hasStandard)
-        bar({inside.left(), top, inside.width(), height}, tr("standard"),
-            state.standardSoFar(cursor), most, theme.series(2));
+        bar({inside.left(), top, inside.width(), height}, tr("standard"), state.standardSoFar(cursor), most,
+            theme.series(2));
     if (state.hasFlash)
-        bar({inside.left(), top + height, inside.width(), height}, tr("flash"),
-            state.flashSoFar(cursor), most, theme.good);
+        bar({inside.left(), top + height, inside.width(), height}, tr("flash"), state.flashSoFar(cursor), most,
+            theme.good);
 }
 
 void AttentionPen::button() const
@@ -257,8 +248,8 @@ void AttentionPen::button() const
 
 } // namespace
 
-void paintAttention(QPainter& painter, const AttentionState& state, const AttentionLayout& layout,
-                    int cursor, PlayButton button, const Theme& theme)
+void paintAttention(QPainter& painter, const AttentionState& state, const AttentionLayout& layout, int cursor,
+                    PlayButton button, const Theme& theme)
 {
     painter.setRenderHint(QPainter::Antialiasing);
     if (state.empty() || cursor < 0)

@@ -17,8 +17,8 @@ AttentionPicture::AttentionPicture(QWidget* parent)
     setAccessibleName(tr("Attention, tile by tile"));
 }
 
-void AttentionPicture::setState(const Experiment&, const Device&, const Parameters&,
-                                const Prediction* predicted, const Measurement* measured)
+void AttentionPicture::setState(const Experiment&, const Device&, const Parameters&, const Prediction* predicted,
+                                const Measurement* measured)
 {
     AttentionState state;
     if (predicted)
@@ -43,8 +43,7 @@ QString AttentionPicture::summary() const
         .arg(m_state.title)
         .arg(m_state.queries)
         .arg(m_state.keys)
-        .arg(m_state.bytes(m_state.scoreBytes), m_state.bytes(m_state.logBytes),
-             cursorText());
+        .arg(m_state.bytes(m_state.scoreBytes), m_state.bytes(m_state.logBytes), cursorText());
 }
 
 QSize AttentionPicture::sizeHint() const
@@ -84,10 +83,8 @@ int AttentionPicture::stepNear(QPointF at) const
     const AttentionLayout layout = layoutNow();
     if (m_state.empty())
         return -1;
-    const int row =
-        std::clamp(int((at.y() - layout.matrix.top()) / layout.cellHeight), 0, m_state.rows - 1);
-    const int column =
-        std::clamp(int((at.x() - layout.matrix.left()) / layout.cellWidth), 0, m_state.columns - 1);
+    const int row = std::clamp(int((at.y() - layout.matrix.top()) / layout.cellHeight), 0, m_state.rows - 1);
+    const int column = std::clamp(int((at.x() - layout.matrix.left()) / layout.cellWidth), 0, m_state.columns - 1);
     return m_state.stepAt(row, column);
 }
 

@@ -45,7 +45,7 @@ private:
 };
 
 /// attention_paint.cpp: everything, with the cursor at a step.
-void paintAttention(QPainter& painter, const AttentionState& state, const AttentionLayout& layout,
-                    int cursor, PlayButton button, const Theme& theme);
+void paintAttention(QPainter& painter, const AttentionState& state, const AttentionLayout& layout, int cursor,
+                    PlayButton button, const Theme& theme);
 
 } // namespace memscape

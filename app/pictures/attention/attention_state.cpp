@@ -77,8 +77,8 @@ void readChip(AttentionState& state, const Json& chip)
     state.chipLevel = textOf(chip, "level");
     const Json& parts = member(chip, "parts");
     for (const Json& part : parts.is_array() ? parts : Json::array())
-        state.parts.push_back({textOf(part, "name"), whole(part, "rows"), whole(part, "columns"),
-                               number(part, "bytes", 0)});
+        state.parts.push_back(
+            {textOf(part, "name"), whole(part, "rows"), whole(part, "columns"), number(part, "bytes", 0)});
 }
 
 /// As many cells as there are tiles, or as many as can be told apart.
@@ -124,8 +124,7 @@ double AttentionState::flashSoFar(int step) const
             inRow += i <= step ? 1 : 0;
         }
     }
-    const double rowShare =
-        (steps[std::size_t(step)].row + double(inRow) / std::max(1, ofRow)) / rows;
+    const double rowShare = (steps[std::size_t(step)].row + double(inRow) / std::max(1, ofRow)) / rows;
     return flashBytes / 2 * (rowShare + double(furthest) / columns);
 }
 
@@ -134,8 +133,7 @@ int AttentionState::exampleAt(int step) const
     if (empty() || maxima.empty())
         return -1;
     const double share = double(steps[std::size_t(step)].column + 1) / columns;
-    return std::clamp(int(std::lround(share * double(maxima.size()))) - 1, 0,
-                      int(maxima.size()) - 1);
+    return std::clamp(int(std::lround(share * double(maxima.size()))) - 1, 0, int(maxima.size()) - 1);
 }
 
 QString AttentionState::bytes(double value) const
@@ -156,8 +154,7 @@ QString AttentionState::words(int step) const
         .arg(key)
         .arg(tileQueries)
         .arg(tileKeys)
-        .arg(bytes(flashSoFar(step)),
-             hasStandard ? bytes(standardSoFar(step)) : tr("is not asked"));
+        .arg(bytes(flashSoFar(step)), hasStandard ? bytes(standardSoFar(step)) : tr("is not asked"));
 }
 
 int AttentionState::stepAt(int row, int column) const
@@ -186,8 +183,7 @@ AttentionState readAttention(const Json& detail, const Json& measured)
     state.hasFlash = flash.is_object();
     const double element = number(shape, "element_bytes", 2);
     state.scoreBytes =
-        number(standard, "score_bytes",
-               double(state.heads) * double(state.queries) * double(state.keys) * element);
+        number(standard, "score_bytes", double(state.heads) * double(state.queries) * double(state.keys) * element);
     state.standardBytes = number(standard, "hbm_bytes", 0);
     state.flashBytes = number(flash, "hbm_bytes", 0);
     state.logBytes = number(flash, "log_sum_exp_bytes", 0);

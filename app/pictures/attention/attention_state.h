@@ -32,12 +32,12 @@ struct AttentionState
     QString title;
     qint64 batch = 0, heads = 0, queries = 0, keys = 0, headDim = 0;
     bool isCausal = false, hasStandard = false, hasFlash = false;
-    double scoreBytes = 0, logBytes = 0; ///< B of one sequence of the batch
-    double standardBytes = 0, flashBytes = 0; ///< B to and from memory, the whole pass
-    qint64 tileQueries = 0, tileKeys = 0; ///< of flash attention
-    int rows = 0, columns = 0; ///< cells that are drawn
+    double scoreBytes = 0, logBytes = 0;        ///< B of one sequence of the batch
+    double standardBytes = 0, flashBytes = 0;   ///< B to and from memory, the whole pass
+    qint64 tileQueries = 0, tileKeys = 0;       ///< of flash attention
+    int rows = 0, columns = 0;                  ///< cells that are drawn
     double tilesPerRow = 1, tilesPerColumn = 1; ///< tiles that a cell stands for, down and across
-    std::vector<TileStep> steps; ///< the walk: cells that are not hidden
+    std::vector<TileStep> steps;                ///< the walk: cells that are not hidden
     std::vector<ChipPart> parts;
     double chipBytes = 0, chipUsed = 0;
     QString chipLevel;

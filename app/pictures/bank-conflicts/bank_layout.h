@@ -23,7 +23,7 @@ struct BankLayout
     QRectF grid;
     double cellWidth = 0, cellHeight = 0;
     QRectF playButton, strip; ///< of wavefronts
-    QRectF words; ///< what happens now
+    QRectF words;             ///< what happens now
     QRectF curesTitle;
     std::vector<QRectF> cures;
     QRectF note; ///< what the device lacks

@@ -53,7 +53,7 @@ struct BankPen
 };
 
 void BankPen::line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold,
-               int align) const
+                   int align) const
 {
     const QFont font = plotFont(size, bold);
     painter.setFont(font);
@@ -98,8 +98,7 @@ void BankPen::names() const
             continue;
         free = cell.center().y() + height / 2;
         line({layout.lineNames.left(), cell.center().y() - height / 2, layout.lineNames.width(), height},
-             QString::number(state.lines[i] * 128), 0.72, theme.textFaint, false,
-             Qt::AlignRight | Qt::AlignVCenter);
+             QString::number(state.lines[i] * 128), 0.72, theme.textFaint, false, Qt::AlignRight | Qt::AlignVCenter);
     }
 }
 
@@ -136,8 +135,8 @@ void BankPen::words() const
                           [&](const PicturedLane& lane) { return lane.wavefront != cursor; });
     for (const PicturedLane& lane : ordered) {
         for (int i = 0; i < lane.words; ++i) {
-            const QRectF cell = layout.cell((lane.word + i) % 32, state.lineOf(lane.word))
-                                    .adjusted(seam, seam / 2, -seam, -seam / 2);
+            const QRectF cell =
+                layout.cell((lane.word + i) % 32, state.lineOf(lane.word)).adjusted(seam, seam / 2, -seam, -seam / 2);
             painter.fillRect(cell, colourOf(lane));
         }
     }
@@ -178,9 +177,9 @@ void BankPen::lanes() const
         painter.setFont(font);
         painter.setPen(contrast(theme.background, colour) > contrast(theme.text, colour) ? theme.background
                                                                                          : theme.text);
-        painter.drawText(QRectF(centre - QPointF(layout.radius, layout.radius),
-                                QSizeF(2 * layout.radius, 2 * layout.radius)),
-                         Qt::AlignCenter, QString::number(i));
+        painter.drawText(
+            QRectF(centre - QPointF(layout.radius, layout.radius), QSizeF(2 * layout.radius, 2 * layout.radius)),
+            Qt::AlignCenter, QString::number(i));
     }
 }
 
@@ -219,7 +218,8 @@ void BankPen::button() const
     painter.setPen(QPen(theme.border, 1));
     painter.setBrush(theme.raised);
     painter.drawRoundedRect(layout.playButton.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
-    line(layout.playButton, play == PlayButton::Pause ? tr("❚❚ pause") : tr("▶ play"), 0.85, theme.text, false, Qt::AlignCenter);
+    line(layout.playButton, play == PlayButton::Pause ? tr("❚❚ pause") : tr("▶ play"), 0.85, theme.text, false,
+         Qt::AlignCenter);
 }
 
 void BankPen::legend(double top) const
@@ -227,8 +227,7 @@ void BankPen::legend(double top) const
     const double u = plotUnit();
     double left = layout.words.left();
     const QFontMetricsF metrics(plotFont(0.8));
-    const std::pair<QColor, QString> entries[] = {
-        {now(), tr("now")}, {before(), tr("served")}, {waits(), tr("waits")}};
+    const std::pair<QColor, QString> entries[] = {{now(), tr("now")}, {before(), tr("served")}, {waits(), tr("waits")}};
     if (top + 14 * u > layout.words.bottom())
         return;
     for (const auto& [colour, words] : entries) {
@@ -258,10 +257,7 @@ void BankPen::side() const
     put(tr("Wavefront %1 of %2").arg(cursor + 1).arg(state.wavefronts), 0.95, theme.text, true, 3);
     if (const QString phase = state.phaseWords(cursor); !phase.isEmpty())
         put(phase, 0.85, theme.text, false, 2);
-    put(tr("%1 of 32 banks open · %2 served · %3 waiting")
-            .arg(state.banksBusyIn(cursor))
-            .arg(served)
-            .arg(waiting),
+    put(tr("%1 of 32 banks open · %2 served · %3 waiting").arg(state.banksBusyIn(cursor)).arg(served).arg(waiting),
         0.85, theme.textDim, false, 5);
     legend(box.top());
     box.setTop(box.top() + 22 * u);
@@ -297,11 +293,11 @@ void BankPen::cures() const
         line({row.left() + 6 * u, row.top(), names - 6 * u, row.height()}, cure.label, 0.82,
              isChosen ? theme.text : theme.textDim, isChosen);
         const double room = std::max(8.0, row.width() - names - value - 10 * u);
-        const QRectF bar(row.left() + names, row.center().y() - 4 * u,
-                         std::max(2.0, room * cure.wavefronts / most), 8 * u);
+        const QRectF bar(row.left() + names, row.center().y() - 4 * u, std::max(2.0, room * cure.wavefronts / most),
+                         8 * u);
         painter.fillRect(bar, isChosen ? theme.predicted : mix(theme.background, theme.predicted, 0.5));
-        line({bar.right() + 5 * u, row.top(), value, row.height()}, QString::number(cure.wavefronts), 0.82,
-             theme.text, true);
+        line({bar.right() + 5 * u, row.top(), value, row.height()}, QString::number(cure.wavefronts), 0.82, theme.text,
+             true);
     }
 }
 

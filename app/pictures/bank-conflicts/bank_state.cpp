@@ -47,8 +47,8 @@ bool readLane(BankState& state, const Json& json)
     lane.words = wholeUpTo(json, "words", 4);
     lane.phase = wholeUpTo(json, "phase", mostLanes);
     lane.wavefront = wholeUpTo(json, "wavefront", state.wavefronts - 1);
-    for (const int value : {lane.element, lane.row, lane.column, lane.address, lane.word, lane.phase,
-                            lane.wavefront, lane.words - 1}) {
+    for (const int value :
+         {lane.element, lane.row, lane.column, lane.address, lane.word, lane.phase, lane.wavefront, lane.words - 1}) {
         if (value < 0)
             return false;
     }
@@ -59,8 +59,8 @@ bool readLane(BankState& state, const Json& json)
 void readCures(BankState& state, const Json& cures)
 {
     for (const Json& json : cures) {
-        BankCure cure{textOf(json, "key"), textOf(json, "label"), wholeUpTo(json, "wavefronts"),
-                      number(json, "bytes", 0), {}};
+        BankCure cure{
+            textOf(json, "key"), textOf(json, "label"), wholeUpTo(json, "wavefronts"), number(json, "bytes", 0), {}};
         const Json& parameters = member(json, "parameters");
         if (!parameters.is_object() || cure.wavefronts < 1)
             continue;
@@ -144,7 +144,7 @@ int BankState::chosenCure() const
         const bool isMeant = key == QLatin1String("none") ? padding == 0 && granule == 0
             : key == QLatin1String("padding")             ? padding == 1 && granule == 0
             : key == QLatin1String("xor16")               ? padding == 0 && granule == 16
-                              : padding == 0 && granule == std::max(width, 4);
+                                                          : padding == 0 && granule == std::max(width, 4);
         if (isMeant)
             return int(i);
     }
@@ -155,10 +155,10 @@ QString BankState::title() const
 {
     const QString verb = isWrite ? tr("writes") : tr("reads");
     const QString what = pattern == QLatin1String("row") ? tr("a row of a tile")
-        : pattern == QLatin1String("column")       ? tr("a column of a tile")
-        : pattern == QLatin1String("random")       ? tr("random elements")
-        : stride == 0                              ? tr("one element, all lanes")
-                                                   : tr("with stride %1").arg(stride);
+        : pattern == QLatin1String("column")             ? tr("a column of a tile")
+        : pattern == QLatin1String("random")             ? tr("random elements")
+        : stride == 0                                    ? tr("one element, all lanes")
+                                                         : tr("with stride %1").arg(stride);
     return tr("A warp %1 %2 · %3 B · %4")
         .arg(verb, what)
         .arg(width)
@@ -190,8 +190,8 @@ QString BankState::laneWords(int index) const
         return {};
     const PicturedLane& lane = lanes[std::size_t(index)];
     const int bank = lane.word % banks;
-    const QString in = lane.words == 1 ? tr("bank %1").arg(bank)
-                                       : tr("banks %1 to %2").arg(bank).arg(bank + lane.words - 1);
+    const QString in =
+        lane.words == 1 ? tr("bank %1").arg(bank) : tr("banks %1 to %2").arg(bank).arg(bank + lane.words - 1);
     return tr("lane %1: element %2 (row %3, column %4), bytes %5 to %6, %7; served in wavefront %8 of %9")
         .arg(index)
         .arg(lane.element)
@@ -220,7 +220,7 @@ QString BankState::wordWords(int word) const
         return isPadding(word) ? tr("%1: padding").arg(place) : tr("%1: no lane asks for it").arg(place);
     const QString lanesText = who.size() == int(lanes.size()) ? tr("all lanes, a broadcast")
         : who.size() == 1                                     ? tr("lane %1").arg(who.front())
-                          : tr("lanes %1").arg(who.join(QStringLiteral(", ")));
+                                                              : tr("lanes %1").arg(who.join(QStringLiteral(", ")));
     if (first < last)
         return tr("%1: for %2, in wavefronts %3 to %4").arg(place, lanesText).arg(first + 1).arg(last + 1);
     return tr("%1: for %2, in wavefront %3").arg(place, lanesText).arg(first + 1);

@@ -17,8 +17,8 @@ namespace memscape {
 struct PicturedLane
 {
     int element = 0, row = 0, column = 0; ///< of the tile
-    int address = 0; ///< B
-    int word = 0; ///< the first it touches
+    int address = 0;                      ///< B
+    int word = 0;                         ///< the first it touches
     int words = 1;
     int phase = 0, wavefront = 0;
 };

@@ -91,7 +91,9 @@ void placeReason(const BatchState& state, const QRectF& inner, BatchLayout& layo
     const double u = plotUnit(), left = state.sweetSpot > 0 ? 20 * u : 0;
     const QFontMetricsF metrics(plotFont(0.82));
     layout.reasonText = state.sweetSpot > 0
-        ? QCoreApplication::translate("BatchPicture", "Sweet spot %1: %2").arg(state.sweetSpot, 0, 'f', 0).arg(state.sweetReason)
+        ? QCoreApplication::translate("BatchPicture", "Sweet spot %1: %2")
+              .arg(state.sweetSpot, 0, 'f', 0)
+              .arg(state.sweetReason)
         : QCoreApplication::translate("BatchPicture", "No sweet spot: %1").arg(state.sweetReason);
     const double width = inner.width() - left;
     layout.reasonText = fittingText(layout.reasonText, plotFont(0.82), width, 3.5 * metrics.height());
@@ -121,7 +123,8 @@ std::vector<double> BatchAxis::ticks(int most, double base) const
     std::vector<double> made;
     if (isLog) {
         const double unit = std::log(base);
-        const int first = int(std::ceil(std::log(low) / unit - 1e-9)), last = int(std::floor(std::log(high) / unit + 1e-9));
+        const int first = int(std::ceil(std::log(low) / unit - 1e-9)),
+                  last = int(std::floor(std::log(high) / unit + 1e-9));
         const int room = std::max(1, most - 1), step = std::max(1, (last - first + room - 1) / room);
         for (int power = first; power <= last; power += step)
             made.push_back(std::pow(base, power));
@@ -176,7 +179,8 @@ BatchLayout layoutBatch(const BatchState& state, const QRectF& rect)
     layout.schedule.area = strip.adjusted(50 * u, 23 * u, -190 * u, -15 * u);
     layout.play = QRectF(strip.left() + 8 * u, strip.top() + 2 * u, 18 * u, 18 * u);
     layout.schedule.title.setLeft(layout.play.right() + 6 * u);
-    layout.scheduleText = QRectF(layout.schedule.area.right() + 14 * u, strip.top() + 20 * u, 170 * u, strip.height() - 24 * u);
+    layout.scheduleText =
+        QRectF(layout.schedule.area.right() + 14 * u, strip.top() + 20 * u, 170 * u, strip.height() - 24 * u);
     Range steps, batches;
     for (const BatchSchedulePoint& point : state.schedule) {
         batches.add(std::max(1.0, point.batch));

@@ -38,8 +38,8 @@ struct BatchLayout
     QRectF title;
     BatchPanel memory, throughput, target, front, schedule;
     QRectF play, scheduleText;
-    QRectF reason; ///< the lines about the sweet spot
-    QString reasonText; ///< of three lines at most
+    QRectF reason;           ///< the lines about the sweet spot
+    QString reasonText;      ///< of three lines at most
     bool hasSchedule = true; ///< there is room for its strip
 };
 

@@ -24,7 +24,8 @@ void paintLine(QPainter& painter, const std::vector<QPointF>& points, const QPen
     painter.drawPolyline(points.data(), int(points.size()));
 }
 
-void paintTag(QPainter& painter, QRectF box, const QRectF& within, const QColor& back, const QColor& ink, const QString& text)
+void paintTag(QPainter& painter, QRectF box, const QRectF& within, const QColor& back, const QColor& ink,
+              const QString& text)
 {
     const double u = plotUnit();
     const double width = QFontMetricsF(painter.font()).horizontalAdvance(text) + 10 * u;

@@ -36,11 +36,13 @@ void BatchPicture::paintPanel(QPainter& painter, const BatchPanel& panel, const 
     const double used = QFontMetricsF(painter.font()).horizontalAdvance(title) + 12 * u;
     painter.setFont(plotFont(0.78));
     painter.setPen(theme.textDim);
-    painter.drawText(panel.title, Qt::AlignRight | Qt::AlignVCenter,
-                     QFontMetricsF(painter.font()).elidedText(note, Qt::ElideRight, std::max(0.0, panel.title.width() - used)));
+    painter.drawText(
+        panel.title, Qt::AlignRight | Qt::AlignVCenter,
+        QFontMetricsF(painter.font()).elidedText(note, Qt::ElideRight, std::max(0.0, panel.title.width() - used)));
 }
 
-void BatchPicture::paintAxes(QPainter& painter, const BatchPanel& panel, const Theme& theme, Unit yUnit, Unit xUnit) const
+void BatchPicture::paintAxes(QPainter& painter, const BatchPanel& panel, const Theme& theme, Unit yUnit,
+                             Unit xUnit) const
 {
     const double u = plotUnit();
     painter.setFont(plotFont(0.72));
@@ -51,8 +53,9 @@ void BatchPicture::paintAxes(QPainter& painter, const BatchPanel& panel, const T
         painter.setPen(QPen(theme.grid, 1));
         painter.drawLine(QPointF(panel.area.left(), y), QPointF(panel.area.right(), y));
         painter.setPen(theme.textFaint);
-        painter.drawText(QRectF(panel.frame.left() + 2 * u, y - 7 * u, panel.area.left() - panel.frame.left() - 6 * u, 14 * u),
-                         Qt::AlignRight | Qt::AlignVCenter, tickText(value, yUnit, m_state.bytes));
+        painter.drawText(
+            QRectF(panel.frame.left() + 2 * u, y - 7 * u, panel.area.left() - panel.frame.left() - 6 * u, 14 * u),
+            Qt::AlignRight | Qt::AlignVCenter, tickText(value, yUnit, m_state.bytes));
     }
     double last = -1e9;
     for (const double value : panel.x.ticks(std::max(2, int(panel.area.width() / (60 * u))), base(xUnit))) {
@@ -72,7 +75,8 @@ void BatchPicture::paintAxes(QPainter& painter, const BatchPanel& panel, const T
     }
 }
 
-void BatchPicture::paintCursor(QPainter& painter, const BatchPanel& panel, const Theme& theme, double y, const QString& label) const
+void BatchPicture::paintCursor(QPainter& painter, const BatchPanel& panel, const Theme& theme, double y,
+                               const QString& label) const
 {
     const double u = plotUnit();
     const QPointF at = panel.at(m_state.batch, std::isfinite(y) ? y : panel.y.low);
@@ -83,7 +87,8 @@ void BatchPicture::paintCursor(QPainter& painter, const BatchPanel& panel, const
     if (std::isfinite(y))
         painter.drawEllipse(at, 4.5 * u, 4.5 * u);
     painter.setFont(plotFont(0.78, true));
-    paintTag(painter, QRectF(at.x(), panel.area.top() - 2 * u, 0, 0), panel.area, theme.highlightFill, theme.onHighlight, label);
+    paintTag(painter, QRectF(at.x(), panel.area.top() - 2 * u, 0, 0), panel.area, theme.highlightFill,
+             theme.onHighlight, label);
 }
 
 void BatchPicture::paintSchedule(QPainter& painter, const BatchLayout& layout, const Theme& theme, bool onScreen) const
@@ -93,8 +98,9 @@ void BatchPicture::paintSchedule(QPainter& painter, const BatchLayout& layout, c
     const QString kind = m_state.scheduleKind == QLatin1String("linear") ? tr("grows linearly")
         : m_state.scheduleKind == QLatin1String("adaptive")              ? tr("follows the noise scale")
                                                                          : tr("stays constant");
-    paintPanel(painter, panel, theme, tr("Schedule"), m_state.schedule.empty() ? tr("%1; no steps are known to run it by").arg(kind)
-                                                                               : tr("over steps: the update, which %1; the noise scale, thin").arg(kind));
+    paintPanel(painter, panel, theme, tr("Schedule"),
+               m_state.schedule.empty() ? tr("%1; no steps are known to run it by").arg(kind)
+                                        : tr("over steps: the update, which %1; the noise scale, thin").arg(kind));
     const bool hasSteps = !m_state.schedule.empty();
     if (onScreen)
         paintPlay(painter, layout.play.center(), hasSteps ? theme.predicted : theme.border);
@@ -121,15 +127,20 @@ void BatchPicture::paintSchedule(QPainter& painter, const BatchLayout& layout, c
     painter.drawEllipse(QPointF(x, panel.at(0, now.batch).y()), 4 * u, 4 * u);
     painter.setFont(plotFont(0.78));
     QStringList lines;
-    lines << tr("step %1 · update %2").arg(shortCount(std::round(m_moment * m_state.scheduleSteps)), shortCount(now.batch));
-    lines << (std::isfinite(now.loss) ? tr("loss %1, %2 examples").arg(QString::fromStdString(quantityText(now.loss, Unit::One)), shortCount(now.examples))
-                                      : tr("%1 examples").arg(shortCount(now.examples)));
+    lines << tr("step %1 · update %2")
+                 .arg(shortCount(std::round(m_moment * m_state.scheduleSteps)), shortCount(now.batch));
+    lines << (std::isfinite(now.loss)
+                  ? tr("loss %1, %2 examples")
+                        .arg(QString::fromStdString(quantityText(now.loss, Unit::One)), shortCount(now.examples))
+                  : tr("%1 examples").arg(shortCount(now.examples)));
     if (!m_state.isScheduleReached)
         lines << tr("not reached in %1 steps").arg(shortCount(m_state.scheduleSteps));
     else if (m_state.constantSteps > 0)
-        lines << tr("%1 of the steps at a constant batch").arg(QString::fromStdString(percentText(m_state.scheduleSteps / m_state.constantSteps)));
+        lines << tr("%1 of the steps at a constant batch")
+                     .arg(QString::fromStdString(percentText(m_state.scheduleSteps / m_state.constantSteps)));
     painter.setPen(theme.text);
-    painter.drawText(layout.scheduleText, Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, lines.join(QLatin1Char('\n')));
+    painter.drawText(layout.scheduleText, Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap,
+                     lines.join(QLatin1Char('\n')));
 }
 
 void BatchPicture::paintPlay(QPainter& painter, QPointF centre, const QColor& colour) const
@@ -141,7 +152,8 @@ void BatchPicture::paintPlay(QPainter& painter, QPointF centre, const QColor& co
         painter.drawRect(QRectF(centre.x() - 5 * u, centre.y() - 5.5 * u, 3.6 * u, 11 * u));
         painter.drawRect(QRectF(centre.x() + 1.4 * u, centre.y() - 5.5 * u, 3.6 * u, 11 * u));
     } else {
-        const QPointF triangle[] = {centre + QPointF(-4 * u, -6 * u), centre + QPointF(6 * u, 0), centre + QPointF(-4 * u, 6 * u)};
+        const QPointF triangle[] = {centre + QPointF(-4 * u, -6 * u), centre + QPointF(6 * u, 0),
+                                    centre + QPointF(-4 * u, 6 * u)};
         painter.drawPolygon(triangle, 3);
     }
 }
@@ -157,7 +169,8 @@ void BatchPicture::paintReason(QPainter& painter, const BatchLayout& layout, con
     }
     painter.setFont(plotFont(0.82));
     painter.setPen(theme.text);
-    painter.drawText(QRectF(left, rect.top(), rect.right() - left, rect.height()), Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, layout.reasonText);
+    painter.drawText(QRectF(left, rect.top(), rect.right() - left, rect.height()),
+                     Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, layout.reasonText);
 }
 
 void BatchPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const

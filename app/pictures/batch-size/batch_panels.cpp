@@ -26,8 +26,11 @@ void BatchPicture::paintMemory(QPainter& painter, const BatchPanel& panel, const
     const double u = plotUnit();
     QString note = tr("capacity not known");
     if (std::isfinite(m_state.capacity)) {
-        note = m_state.largest > 0 ? m_state.isLimited ? tr("every batch up to the limit fits") : tr("largest that fits: %1").arg(m_state.largest, 0, 'f', 0)
-                                   : tr("batch 1 is %1 too large").arg(QString::fromStdString(quantityText(m_state.over, Unit::Byte, m_state.bytes)));
+        note = m_state.largest > 0
+            ? m_state.isLimited ? tr("every batch up to the limit fits")
+                                : tr("largest that fits: %1").arg(m_state.largest, 0, 'f', 0)
+            : tr("batch 1 is %1 too large")
+                  .arg(QString::fromStdString(quantityText(m_state.over, Unit::Byte, m_state.bytes)));
     }
     paintPanel(painter, panel, theme, tr("Memory"), note);
     paintAxes(painter, panel, theme, Unit::Byte, Unit::One);
@@ -42,8 +45,10 @@ void BatchPicture::paintMemory(QPainter& painter, const BatchPanel& panel, const
         painter.drawLine(QPointF(panel.area.left(), y), QPointF(panel.area.right(), y));
         painter.setFont(plotFont(0.75));
         const double textTop = y + 15 * u > panel.area.bottom() ? y - 15 * u : y + 1 * u;
-        painter.drawText(QRectF(panel.area.left() + 4 * u, textTop, panel.area.width() - 8 * u, 14 * u), (panel.x.share(m_state.batch) < 0.5 ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter,
-                         tr("capacity %1").arg(QString::fromStdString(quantityText(m_state.capacity, Unit::Byte, m_state.bytes))));
+        painter.drawText(
+            QRectF(panel.area.left() + 4 * u, textTop, panel.area.width() - 8 * u, 14 * u),
+            (panel.x.share(m_state.batch) < 0.5 ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter,
+            tr("capacity %1").arg(QString::fromStdString(quantityText(m_state.capacity, Unit::Byte, m_state.bytes))));
     }
     std::vector<QPointF> points;
     for (const BatchMark& mark : m_state.curve)
@@ -69,13 +74,15 @@ void BatchPicture::paintMemory(QPainter& painter, const BatchPanel& panel, const
 void BatchPicture::paintThroughput(QPainter& painter, const BatchPanel& panel, const Theme& theme) const
 {
     const double u = plotUnit();
-    paintPanel(painter, panel, theme, tr("Throughput"), m_state.measured.empty() ? tr("examples/s") : tr("examples/s · dots: measured"));
+    paintPanel(painter, panel, theme, tr("Throughput"),
+               m_state.measured.empty() ? tr("examples/s") : tr("examples/s · dots: measured"));
     paintAxes(painter, panel, theme, Unit::One, Unit::One);
     painter.setFont(plotFont(0.72));
     for (std::size_t i = 0; i < m_state.regimes.size(); ++i) {
         const BatchRegime& regime = m_state.regimes[i];
         const double from = i == 0 ? panel.area.left() : panel.at(regime.from, 0).x();
-        const double to = i + 1 < m_state.regimes.size() ? panel.at(m_state.regimes[i + 1].from, 0).x() : panel.area.right();
+        const double to =
+            i + 1 < m_state.regimes.size() ? panel.at(m_state.regimes[i + 1].from, 0).x() : panel.area.right();
         const QRectF band(QPointF(from, panel.area.bottom() - 15 * u), QPointF(to, panel.area.bottom()));
         QColor colour = boundColour(theme, regime.bound);
         colour.setAlphaF(0.28F);
@@ -85,8 +92,11 @@ void BatchPicture::paintThroughput(QPainter& painter, const BatchPanel& panel, c
             continue; // the pointer says it
         const QFontMetricsF metrics(painter.font());
         const double width = std::max(0.0, band.width() - 6 * u);
-        const QString text = metrics.horizontalAdvance(regime.bound) <= width ? regime.bound : regime.bound.section(QLatin1Char('-'), 0, 0);
-        painter.drawText(band.adjusted(3 * u, 0, -3 * u, 0), Qt::AlignCenter, metrics.elidedText(text, Qt::ElideRight, width));
+        const QString text = metrics.horizontalAdvance(regime.bound) <= width
+            ? regime.bound
+            : regime.bound.section(QLatin1Char('-'), 0, 0);
+        painter.drawText(band.adjusted(3 * u, 0, -3 * u, 0), Qt::AlignCenter,
+                         metrics.elidedText(text, Qt::ElideRight, width));
     }
     std::vector<QPointF> points;
     for (const BatchMark& mark : m_state.curve) {
@@ -102,7 +112,8 @@ void BatchPicture::paintThroughput(QPainter& painter, const BatchPanel& panel, c
     }
     if (m_state.sweetSpot > 0)
         paintStar(painter, panel.at(m_state.sweetSpot, m_state.throughputAt(m_state.sweetSpot)), 7 * u, theme.good);
-    paintCursor(painter, panel, theme, m_state.throughputAt(m_state.batch), tr("batch %1").arg(m_state.batch, 0, 'f', 0));
+    paintCursor(painter, panel, theme, m_state.throughputAt(m_state.batch),
+                tr("batch %1").arg(m_state.batch, 0, 'f', 0));
 }
 
 void BatchPicture::paintTarget(QPainter& painter, const BatchPanel& panel, const Theme& theme) const
@@ -119,14 +130,16 @@ void BatchPicture::paintTarget(QPainter& painter, const BatchPanel& panel, const
         QString text = m_state.noiseReason;
         if (!m_state.noiseRemedy.isEmpty())
             text += QStringLiteral("\n") + m_state.noiseRemedy;
-        painter.drawText(panel.frame.adjusted(16 * u, 22 * u, -16 * u, -8 * u), Qt::AlignCenter | Qt::TextWordWrap, text);
+        painter.drawText(panel.frame.adjusted(16 * u, 22 * u, -16 * u, -8 * u), Qt::AlignCenter | Qt::TextWordWrap,
+                         text);
         return;
     }
     paintAxes(painter, panel, theme, Unit::One, Unit::One);
     painter.save();
     painter.setClipRect(panel.area.adjusted(-2, -14 * u, 2, 2));
     std::vector<QPointF> line;
-    const double first = m_state.curve.front().batch * m_state.perBatch, last = m_state.curve.back().batch * m_state.perBatch;
+    const double first = m_state.curve.front().batch * m_state.perBatch,
+                 last = m_state.curve.back().batch * m_state.perBatch;
     for (int i = 0; i <= 120; ++i) {
         const double update = first * std::pow(last / first, i / 120.0);
         line.push_back(panel.at(m_state.steps(update), m_state.examples(update)));
@@ -154,8 +167,8 @@ void BatchPicture::paintTarget(QPainter& painter, const BatchPanel& panel, const
     const QString text = tr("critical batch %1").arg(shortCount(m_state.critical));
     const double width = QFontMetricsF(painter.font()).horizontalAdvance(text);
     QRectF label(0, 0, width, 14 * u);
-    for (const QPointF& place : {QPointF(9 * u, -15 * u), QPointF(9 * u, -32 * u), QPointF(9 * u, -49 * u), QPointF(-width - 9 * u, -15 * u),
-                                 QPointF(-width - 9 * u, 4 * u)}) {
+    for (const QPointF& place : {QPointF(9 * u, -15 * u), QPointF(9 * u, -32 * u), QPointF(9 * u, -49 * u),
+                                 QPointF(-width - 9 * u, -15 * u), QPointF(-width - 9 * u, 4 * u)}) {
         label.moveTopLeft(critical + place);
         if (panel.area.contains(label) && !label.intersects(tag))
             break;
@@ -173,7 +186,8 @@ void BatchPicture::paintTarget(QPainter& painter, const BatchPanel& panel, const
 void BatchPicture::paintFront(QPainter& painter, const BatchPanel& panel, const Theme& theme) const
 {
     const double u = plotUnit();
-    paintPanel(painter, panel, theme, tr("The front"), m_state.front.empty() ? QString() : tr("examples/s over memory · darker: fewer examples"));
+    paintPanel(painter, panel, theme, tr("The front"),
+               m_state.front.empty() ? QString() : tr("examples/s over memory · darker: fewer examples"));
     if (m_state.front.empty()) {
         painter.setFont(plotFont(0.8));
         painter.setPen(theme.textDim);

@@ -16,8 +16,8 @@ namespace memscape {
 
 namespace {
 
-constexpr int frame = 40;            // ms
-constexpr double schedulePlayTime = 5;       // s for the whole schedule
+constexpr int frame = 40;              // ms
+constexpr double schedulePlayTime = 5; // s for the whole schedule
 
 QString bytesText(double bytes, ByteStyle style)
 {
@@ -57,8 +57,10 @@ QString BatchPicture::summary() const
     if (m_state.curve.empty())
         return problem().isEmpty() ? title() : problem();
     words << tr("%1 on the device").arg(bytesText(m_state.memoryAt(m_state.batch), m_state.bytes));
-    words << (m_state.largest > 0 ? tr("the largest batch that fits is %1").arg(m_state.largest, 0, 'f', 0) : tr("no batch fits"));
-    words << tr("%1 examples per second, %2").arg(shortCount(m_state.throughputAt(m_state.batch)), m_state.boundAt(m_state.batch));
+    words << (m_state.largest > 0 ? tr("the largest batch that fits is %1").arg(m_state.largest, 0, 'f', 0)
+                                  : tr("no batch fits"));
+    words << tr("%1 examples per second, %2")
+                 .arg(shortCount(m_state.throughputAt(m_state.batch)), m_state.boundAt(m_state.batch));
     if (m_state.knowsSteps())
         words << tr("critical batch %1").arg(shortCount(m_state.critical));
     if (m_state.sweetSpot > 0)
@@ -125,8 +127,10 @@ const BatchMark* BatchPicture::markAt(const QPointF& at, const BatchLayout& layo
             }
         }
     };
-    look(m_state.curve, layout.target, [&](const BatchMark& mark) { return layout.target.at(mark.steps, mark.examples); });
-    look(m_state.front, layout.front, [&](const BatchMark& mark) { return layout.front.at(mark.allocated, mark.throughput); });
+    look(m_state.curve, layout.target,
+         [&](const BatchMark& mark) { return layout.target.at(mark.steps, mark.examples); });
+    look(m_state.front, layout.front,
+         [&](const BatchMark& mark) { return layout.front.at(mark.allocated, mark.throughput); });
     return nearest;
 }
 
@@ -135,12 +139,14 @@ QString BatchPicture::hoverDescription(const QPointF& at, const BatchLayout& lay
     if (layout.reason.contains(at) && m_state.sweetSpot > 0)
         return tr("Sweet spot %1: %2. A click takes it.").arg(m_state.sweetSpot, 0, 'f', 0).arg(m_state.sweetReason);
     if (const BatchMark* mark = markAt(at, layout)) {
-        QString text = mark->accumulation > 1 ? tr("batch %1 × %2").arg(mark->batch, 0, 'f', 0).arg(mark->accumulation, 0, 'f', 0)
-                                              : tr("batch %1").arg(mark->batch, 0, 'f', 0);
+        QString text = mark->accumulation > 1
+            ? tr("batch %1 × %2").arg(mark->batch, 0, 'f', 0).arg(mark->accumulation, 0, 'f', 0)
+            : tr("batch %1").arg(mark->batch, 0, 'f', 0);
         if (layout.target.frame.contains(at))
             return text + tr(": %1 steps, %2 examples").arg(shortCount(mark->steps), shortCount(mark->examples));
         text += tr(": %1, %2 examples/s").arg(bytesText(mark->allocated, m_state.bytes), shortCount(mark->throughput));
-        return std::isfinite(mark->examples) ? text + tr(", %1 examples to the target").arg(shortCount(mark->examples)) : text;
+        return std::isfinite(mark->examples) ? text + tr(", %1 examples to the target").arg(shortCount(mark->examples))
+                                             : text;
     }
     for (const BatchPanel* panel : {&layout.memory, &layout.throughput}) {
         if (!panel->area.contains(at))
@@ -148,7 +154,8 @@ QString BatchPicture::hoverDescription(const QPointF& at, const BatchLayout& lay
         const double batch = std::clamp(std::round(panel->batchAt(at.x())), 1.0, largestShown());
         return tr("batch %1: %2, %3 examples/s, %4")
             .arg(batch, 0, 'f', 0)
-            .arg(bytesText(m_state.memoryAt(batch), m_state.bytes), shortCount(m_state.throughputAt(batch)), m_state.boundAt(batch));
+            .arg(bytesText(m_state.memoryAt(batch), m_state.bytes), shortCount(m_state.throughputAt(batch)),
+                 m_state.boundAt(batch));
     }
     return {};
 }
@@ -187,9 +194,10 @@ void BatchPicture::mouseMoveEvent(QMouseEvent* event)
     if (m_drag != Drag::None)
         return dragTo(event->position(), layout);
     const QPointF at = event->position();
-    const bool isAcross = layout.memory.frame.contains(at) || layout.throughput.frame.contains(at)
-        || layout.schedule.area.contains(at);
-    const bool isClick = markAt(at, layout) || layout.play.contains(at) || (layout.reason.contains(at) && m_state.sweetSpot > 0);
+    const bool isAcross =
+        layout.memory.frame.contains(at) || layout.throughput.frame.contains(at) || layout.schedule.area.contains(at);
+    const bool isClick =
+        markAt(at, layout) || layout.play.contains(at) || (layout.reason.contains(at) && m_state.sweetSpot > 0);
     setCursor(isClick ? Qt::PointingHandCursor : isAcross ? Qt::SizeHorCursor : Qt::ArrowCursor);
     const QString text = hoverDescription(at, layout);
     emit hoverText(text);
@@ -213,21 +221,14 @@ void BatchPicture::keyPressEvent(QKeyEvent* event)
 {
     const bool isFine = event->modifiers() & Qt::ShiftModifier;
     switch (event->key()) {
-    case Qt::Key_Right:
-        return setBatch(isFine ? m_state.batch + 1 : m_state.batch * 2);
-    case Qt::Key_Left:
-        return setBatch(isFine ? m_state.batch - 1 : m_state.batch / 2);
-    case Qt::Key_Home:
-        return setBatch(1);
-    case Qt::Key_End:
-        return setBatch(m_state.largest > 0 ? m_state.largest : largestShown());
+    case Qt::Key_Right: return setBatch(isFine ? m_state.batch + 1 : m_state.batch * 2);
+    case Qt::Key_Left: return setBatch(isFine ? m_state.batch - 1 : m_state.batch / 2);
+    case Qt::Key_Home: return setBatch(1);
+    case Qt::Key_End: return setBatch(m_state.largest > 0 ? m_state.largest : largestShown());
     case Qt::Key_Return:
-    case Qt::Key_Enter:
-        return m_state.sweetSpot > 0 ? setBatch(m_state.sweetSpot) : Picture::keyPressEvent(event);
-    case Qt::Key_Space:
-        return togglePlay();
-    default:
-        Picture::keyPressEvent(event);
+    case Qt::Key_Enter: return m_state.sweetSpot > 0 ? setBatch(m_state.sweetSpot) : Picture::keyPressEvent(event);
+    case Qt::Key_Space: return togglePlay();
+    default: Picture::keyPressEvent(event);
     }
 }
 

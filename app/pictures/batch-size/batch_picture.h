@@ -55,7 +55,8 @@ private:
     void paintTarget(QPainter& painter, const BatchPanel& panel, const Theme& theme) const;
     void paintFront(QPainter& painter, const BatchPanel& panel, const Theme& theme) const;
     void paintSchedule(QPainter& painter, const BatchLayout& layout, const Theme& theme, bool onScreen) const;
-    void paintCursor(QPainter& painter, const BatchPanel& panel, const Theme& theme, double y, const QString& label) const;
+    void paintCursor(QPainter& painter, const BatchPanel& panel, const Theme& theme, double y,
+                     const QString& label) const;
     void paintReason(QPainter& painter, const BatchLayout& layout, const Theme& theme) const;
 
     double largestShown() const;

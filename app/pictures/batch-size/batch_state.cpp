@@ -11,10 +11,9 @@ namespace memscape {
 namespace {
 
 constexpr std::size_t mostPoints = 512; // a file may hold more
-constexpr double mostBatch = 1 << 20; // of the parameter
+constexpr double mostBatch = 1 << 20;   // of the parameter
 
-template <typename Body>
-void each(const Json& array, const Body& body)
+template <typename Body> void each(const Json& array, const Body& body)
 {
     for (std::size_t i = 0; array.is_array() && i < std::min(array.size(), mostPoints); ++i)
         body(array[i]);
@@ -39,17 +38,20 @@ BatchMark markOf(const Json& point)
 
 double valueAt(const Json& array, std::size_t index)
 {
-    return array.is_array() && index < array.size() && array[index].is_number() ? array[index].get<double>()
-                                                                                : std::numeric_limits<double>::quiet_NaN();
+    return array.is_array() && index < array.size() && array[index].is_number()
+        ? array[index].get<double>()
+        : std::numeric_limits<double>::quiet_NaN();
 }
 
 void readSchedule(const Json& schedule, BatchState& state)
 {
     const Json& steps = member(schedule, "step");
     for (std::size_t i = 0; steps.is_array() && i < std::min(steps.size(), mostPoints); ++i)
-        state.schedule.push_back({valueAt(steps, i), valueAt(member(schedule, "batch"), i), valueAt(member(schedule, "noise_scale"), i),
-                                  valueAt(member(schedule, "loss"), i), valueAt(member(schedule, "seen"), i)});
-    std::erase_if(state.schedule, [](const BatchSchedulePoint& point) { return !(point.step >= 0) || !(point.batch > 0); });
+        state.schedule.push_back({valueAt(steps, i), valueAt(member(schedule, "batch"), i),
+                                  valueAt(member(schedule, "noise_scale"), i), valueAt(member(schedule, "loss"), i),
+                                  valueAt(member(schedule, "seen"), i)});
+    std::erase_if(state.schedule,
+                  [](const BatchSchedulePoint& point) { return !(point.step >= 0) || !(point.batch > 0); });
     state.scheduleSteps = number(schedule, "steps", 0);
     state.scheduleExamples = number(schedule, "examples", 0);
     const Json& reached = member(schedule, "reached");
@@ -103,9 +105,10 @@ void readMeasured(const Outcome& measured, BatchState& state)
         state.measuredNoise = noise->number();
 }
 
-double between(const std::vector<BatchMark>& curve, double batch, double BatchMark::* value)
+double between(const std::vector<BatchMark>& curve, double batch, double BatchMark::*value)
 {
-    const auto above = std::find_if(curve.begin(), curve.end(), [&](const BatchMark& mark) { return mark.batch >= batch; });
+    const auto above =
+        std::find_if(curve.begin(), curve.end(), [&](const BatchMark& mark) { return mark.batch >= batch; });
     if (above == curve.end())
         return std::numeric_limits<double>::quiet_NaN();
     if (above == curve.begin() || above->batch == batch)
@@ -142,7 +145,8 @@ QString BatchState::boundAt(double at) const
     return found;
 }
 
-BatchState batchState(const Device& device, const Parameters& parameters, const Outcome* predicted, const Outcome* measured)
+BatchState batchState(const Device& device, const Parameters& parameters, const Outcome* predicted,
+                      const Outcome* measured)
 {
     BatchState state;
     state.device = QString::fromStdString(device.name);

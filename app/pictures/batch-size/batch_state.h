@@ -16,7 +16,7 @@ struct BatchMark
 {
     double batch = 0, accumulation = 1, update = 0;
     double memory = 0, allocated = 0, throughput = 0; ///< B of the device, B of tensors, examples/s
-    double steps = 0, examples = 0;    ///< to the target; NaN unknown
+    double steps = 0, examples = 0;                   ///< to the target; NaN unknown
     QString bound;
     bool fits = true;
 };
@@ -44,7 +44,7 @@ struct BatchState
 
     double batch = 1, accumulation = 1, perBatch = 1; ///< update = batch × perBatch
     double capacity = std::numeric_limits<double>::quiet_NaN();
-    double largest = 0; ///< 0: none fits
+    double largest = 0;     ///< 0: none fits
     bool isLimited = false; ///< the largest is that of the parameter, not of the memory
     double over = 0;
     double sweetSpot = 0; ///< 0: none

@@ -103,8 +103,9 @@ void paintScheduleCell(QPainter& painter, const QRectF& cell, LegendShape shape,
                                    {neck, cell.bottom()},
                                    {flat, cell.bottom()}}));
     if (shape == LegendShape::Recompute)
-        painter.fillRect(QRectF(cell.left() + cell.width() * 0.14, cell.top(), std::max(1.5, cell.width() * 0.08), cell.height()),
-                         theme.background);
+        painter.fillRect(
+            QRectF(cell.left() + cell.width() * 0.14, cell.top(), std::max(1.5, cell.width() * 0.08), cell.height()),
+            theme.background);
 }
 
 void SchedulePen::text(const ScheduleText& one, const QFont& font, const QColor& colour, int align) const
@@ -249,7 +250,8 @@ void SchedulePen::swatch(const ScheduleLegend& entry) const
     switch (entry.shape) {
     case LegendShape::Value:
     case LegendShape::Saved:
-        paintBar(painter, QRectF(box.center().x() - 2.5, box.top(), 5, box.height()), entry.shape == LegendShape::Saved, theme);
+        paintBar(painter, QRectF(box.center().x() - 2.5, box.top(), 5, box.height()), entry.shape == LegendShape::Saved,
+                 theme);
         break;
     case LegendShape::Peak:
         painter.setPen(Qt::NoPen);
@@ -311,7 +313,8 @@ void SchedulePen::moving(int cursor) const
     painter.setBrush(Qt::NoBrush);
     if (onScreen)
         painter.drawRoundedRect(layout.axisButton, 5, 5);
-    text({layout.axisButton, onScreen ? layout.axisText + QStringLiteral(" ⇄") : layout.axisText}, plotFont(0.85), theme.textDim, Qt::AlignCenter);
+    text({layout.axisButton, onScreen ? layout.axisText + QStringLiteral(" ⇄") : layout.axisText}, plotFont(0.85),
+         theme.textDim, Qt::AlignCenter);
     if (cursor < 0 || state.empty())
         return;
     const double y = layout.stepMiddle(cursor), r = 5 * plotUnit();

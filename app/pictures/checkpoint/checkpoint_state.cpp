@@ -21,9 +21,8 @@ QString words(const Json& value)
 
 std::optional<OperationKind> kindOf(const Json& value)
 {
-    constexpr std::array kinds{OperationKind::ForwardKeep,  OperationKind::ForwardDrop,
-                               OperationKind::ForwardSave,  OperationKind::Loss,
-                               OperationKind::Backward,     OperationKind::DiscardValue,
+    constexpr std::array kinds{OperationKind::ForwardKeep, OperationKind::ForwardDrop, OperationKind::ForwardSave,
+                               OperationKind::Loss,        OperationKind::Backward,    OperationKind::DiscardValue,
                                OperationKind::DiscardSaved};
     if (!value.is_string())
         return std::nullopt;

@@ -19,7 +19,7 @@ namespace memscape {
 struct ScheduleStep
 {
     ChainOperation operation;
-    double begin = 0, end = 0;   ///< time
+    double begin = 0, end = 0;    ///< time
     double during = 0, after = 0; ///< memory while it runs, and resident afterwards
     bool isRecomputation = false;
 
@@ -49,8 +49,8 @@ struct ScheduleUnits
 /// A schedule that the user may choose: a point of the plane.
 struct StrategyPoint
 {
-    QString key, label; ///< "sqrt", "√n"
-    QString note, missing; ///< what kind of answer it is; why there is none
+    QString key, label;            ///< "sqrt", "√n"
+    QString note, missing;         ///< what kind of answer it is; why there is none
     double peak = 0, makespan = 0; ///< NaN without a schedule
     bool feasible = true;
 };
@@ -78,11 +78,11 @@ struct ScheduleState
     int length = 0;
     QStringList stages; ///< their names, when the chain has names of its own
     std::vector<ScheduleStep> steps;
-    std::vector<KeptSpan> kept;    ///< without values that the very next step frees
-    std::vector<int> keptCount;    ///< of those, how many each step finds there
+    std::vector<KeptSpan> kept; ///< without values that the very next step frees
+    std::vector<int> keptCount; ///< of those, how many each step finds there
     double budget = std::numeric_limits<double>::quiet_NaN();
-    int peak = -1;                 ///< the step that needs most
-    double highest = 0;            ///< of the memory curve and measured points
+    int peak = -1;      ///< the step that needs most
+    double highest = 0; ///< of the memory curve and measured points
     std::vector<MeasuredPoint> measured;
     ScheduleUnits units;
 

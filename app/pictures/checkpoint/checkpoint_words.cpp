@@ -85,7 +85,8 @@ QString ScheduleState::details(int step) const
         lines << what;
     lines << tr("step %1 of %2, %3 afterwards").arg(step + 1).arg(steps.size()).arg(units.memory(at.after));
     if (hasTimes())
-        lines << tr("from %1 to %2, takes %3").arg(units.time(at.begin), units.time(at.end), units.time(at.end - at.begin));
+        lines << tr("from %1 to %2, takes %3")
+                     .arg(units.time(at.begin), units.time(at.end), units.time(at.end - at.begin));
     return lines.join(u'\n');
 }
 

@@ -29,8 +29,7 @@ inline QString textOf(const Json& object, const char* key)
     return value.is_string() ? QString::fromStdString(value.get<std::string>()) : QString();
 }
 
-inline double number(const Json& object, const char* key,
-                     double otherwise = std::numeric_limits<double>::quiet_NaN())
+inline double number(const Json& object, const char* key, double otherwise = std::numeric_limits<double>::quiet_NaN())
 {
     const Json& value = member(object, key);
     return value.is_number() ? value.get<double>() : otherwise;

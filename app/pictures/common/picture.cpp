@@ -4,14 +4,14 @@
 #include "app/pictures/attention/attention_picture.h"
 #include "app/pictures/bank-conflicts/bank_picture.h"
 #include "app/pictures/batch-size/batch_picture.h"
-#include "app/pictures/training-memory/budget_picture.h"
 #include "app/pictures/checkpoint/checkpoint_picture.h"
 #include "app/pictures/hierarchy/hierarchy_picture.h"
-#include "app/pictures/training-memory/moment_picture.h"
+#include "app/pictures/layout/tensor_picture.h"
 #include "app/pictures/precision/precision_picture.h"
 #include "app/pictures/roofline/roofline_picture.h"
-#include "app/pictures/layout/tensor_picture.h"
 #include "app/pictures/stride/stride_picture.h"
+#include "app/pictures/training-memory/budget_picture.h"
+#include "app/pictures/training-memory/moment_picture.h"
 #include "app/plots/plot_style.h"
 
 #include <QEvent>
@@ -68,8 +68,8 @@ void Picture::changeEvent(QEvent* event)
 void Picture::focusInEvent(QFocusEvent* event)
 {
     QWidget::focusInEvent(event);
-    m_keyboardFocus = event->reason() == Qt::TabFocusReason
-        || event->reason() == Qt::BacktabFocusReason || event->reason() == Qt::ShortcutFocusReason;
+    m_keyboardFocus = event->reason() == Qt::TabFocusReason || event->reason() == Qt::BacktabFocusReason
+        || event->reason() == Qt::ShortcutFocusReason;
     update();
 }
 
@@ -92,8 +92,7 @@ void Picture::paintFocusRing(QPainter& painter, const Theme& theme) const
 
 namespace {
 
-template<class Kind>
-Picture* make(QWidget* parent)
+template <class Kind> Picture* make(QWidget* parent)
 {
     return new Kind(parent);
 }
@@ -122,7 +121,8 @@ constexpr std::array pageRows{
 
 const PageRow* pageRow(std::string_view page)
 {
-    const auto row = std::find_if(pageRows.begin(), pageRows.end(), [page](const PageRow& one) { return one.page == page; });
+    const auto row =
+        std::find_if(pageRows.begin(), pageRows.end(), [page](const PageRow& one) { return one.page == page; });
     return row == pageRows.end() ? nullptr : &*row;
 }
 

@@ -34,15 +34,14 @@ public:
     ~Picture() override;
 
     /// The values to draw; either outcome may be null.
-    virtual void setState(const Experiment& experiment, const Device& device,
-                          const Parameters& parameters, const Prediction* predicted,
-                          const Measurement* measured) = 0;
+    virtual void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
+                          const Prediction* predicted, const Measurement* measured) = 0;
 
     /// Draws it into a rectangle: on screen and in exports. No animation.
     virtual void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const = 0;
 
-    virtual QString title() const = 0; ///< "One warp, stride 4 (float32)"
-    virtual QString summary() const = 0; ///< in words, for screen readers
+    virtual QString title() const = 0;                  ///< "One warp, stride 4 (float32)"
+    virtual QString summary() const = 0;                ///< in words, for screen readers
     virtual bool sharesHeight() const { return false; } ///< grows with the window, as its plot does
     /// It shows what the page's plot would, and more: the plot is folded away until it is wanted.
     virtual bool isPlot() const { return false; }
@@ -62,8 +61,7 @@ signals:
     /// Several parameters in one step of the history, which is called that.
     void changesWanted(const memscape::ParameterChanges& changes, const QString& step);
     /// Another experiment at these parameters.
-    void experimentWanted(const QString& experiment, const memscape::ParameterChanges& changes,
-                          const QString& step);
+    void experimentWanted(const QString& experiment, const memscape::ParameterChanges& changes, const QString& step);
     /// The same while a handle is being dragged (an undo step merges these); ends with `false`.
     void editing(bool active);
     void hoverText(const QString& text); ///< what lies under the pointer; empty when nothing does

@@ -10,8 +10,8 @@ namespace memscape {
 
 namespace {
 
-constexpr int frameTime = 33; ///< ms
-constexpr double playTime = 9000; ///< ms for a whole walk, unless its steps would be slower than that
+constexpr int frameTime = 33;       ///< ms
+constexpr double playTime = 9000;   ///< ms for a whole walk, unless its steps would be slower than that
 constexpr double slowestStep = 250; ///< ms
 
 } // namespace

@@ -34,8 +34,8 @@ protected:
 
     /// What happens at a step; empty for −1.
     virtual QString wordsOf(int step) const = 0;
-    virtual bool isWalk(QPointF at) const = 0;   ///< whether a press here scrubs
-    virtual int stepNear(QPointF at) const = 0;  ///< of any point, the nearest step; −1 without a walk
+    virtual bool isWalk(QPointF at) const = 0;  ///< whether a press here scrubs
+    virtual int stepNear(QPointF at) const = 0; ///< of any point, the nearest step; −1 without a walk
     virtual QRectF playButton() const = 0;
     virtual bool isButton(QPointF at) const { return playButton().contains(at); } ///< or one of its own
     virtual QString toolTipAt(QPointF at) const = 0;

@@ -21,8 +21,7 @@ constexpr double smallestSet = 1024; // B, where the handle's way begins
 
 QString quantity(double value, Unit unit, ByteStyle style, int digits = 3)
 {
-    return std::isfinite(value) ? QString::fromStdString(quantityText(value, unit, style, digits))
-                                : tr("unknown");
+    return std::isfinite(value) ? QString::fromStdString(quantityText(value, unit, style, digits)) : tr("unknown");
 }
 
 double known(double value, double fallback)
@@ -88,8 +87,7 @@ struct Extent
 };
 
 // The widest text under each box.
-std::vector<Span> labelSpans(const HierarchyLayout& layout, const std::vector<double>& places,
-                             double boxWidth)
+std::vector<Span> labelSpans(const HierarchyLayout& layout, const std::vector<double>& places, double boxWidth)
 {
     const QFontMetricsF bold(plotFont(0.9 * layout.fontFactor, true));
     const QFontMetricsF plain(plotFont(0.85 * layout.fontFactor));
@@ -97,8 +95,7 @@ std::vector<Span> labelSpans(const HierarchyLayout& layout, const std::vector<do
     std::vector<Span> spans;
     for (std::size_t i = 0; i < layout.boxes.size(); ++i) {
         const LevelBox& box = layout.boxes[i];
-        const double width = std::max({bold.horizontalAdvance(box.nameText),
-                                       plain.horizontalAdvance(box.capacityText),
+        const double width = std::max({bold.horizontalAdvance(box.nameText), plain.horizontalAdvance(box.capacityText),
                                        strong.horizontalAdvance(box.latencyText), boxWidth});
         spans.push_back({places[i], std::ceil(width) + 2});
     }
@@ -112,8 +109,7 @@ void placeRoadLabels(HierarchyLayout& layout, const QRectF& area, double top)
     const QFontMetricsF metrics(plotFont(0.8 * layout.fontFactor));
     std::vector<Span> spans;
     for (const Road& road : layout.roads)
-        spans.push_back(
-            {road.rect.center().x(), std::ceil(metrics.horizontalAdvance(road.text)) + 2});
+        spans.push_back({road.rect.center().x(), std::ceil(metrics.horizontalAdvance(road.text)) + 2});
     const bool room = fits(spans, 6 * u, area.left(), area.right());
     const auto centres = spread(spans, 6 * u, area.left(), area.right());
     for (std::size_t i = 0; i < layout.roads.size(); ++i) {
@@ -126,14 +122,11 @@ void placeRoadLabels(HierarchyLayout& layout, const QRectF& area, double top)
     }
 }
 
-void placeBoxes(const HierarchyState& state, HierarchyLayout& layout, const QRectF& area,
-                double tallest)
+void placeBoxes(const HierarchyState& state, HierarchyLayout& layout, const QRectF& area, double tallest)
 {
     const double u = plotUnit();
-    const double boxWidth =
-        std::min(56 * u, area.width() / (1.6 * static_cast<double>(state.levels.size())));
-    const auto places =
-        wantedPlaces(state.levels, area.left() + boxWidth / 2, area.right() - boxWidth / 2);
+    const double boxWidth = std::min(56 * u, area.width() / (1.6 * static_cast<double>(state.levels.size())));
+    const auto places = wantedPlaces(state.levels, area.left() + boxWidth / 2, area.right() - boxWidth / 2);
     std::vector<Span> spans;
     const double gap = 8 * u;
     for (layout.fontFactor = 1; layout.fontFactor > 0.62; layout.fontFactor -= 0.08) {
@@ -151,14 +144,12 @@ void placeBoxes(const HierarchyState& state, HierarchyLayout& layout, const QRec
     for (std::size_t i = 0; i < state.levels.size(); ++i) {
         const PictureLevel& level = state.levels[i];
         LevelBox& box = layout.boxes[i];
-        const double height =
-            16 * u + logShare(level.capacity, capacity.low, capacity.high) * (tallest - 16 * u);
+        const double height = 16 * u + logShare(level.capacity, capacity.low, capacity.high) * (tallest - 16 * u);
         const double width = squeezed ? std::min(boxWidth, spans[i].width * 0.6) : boxWidth;
         box.box = QRectF(centres[i] - width / 2, layout.ground - height, width, height);
         box.unknown = !std::isfinite(level.capacity) || !std::isfinite(level.latency);
         if (level.onPath && i <= state.home)
-            box.filled = std::clamp(state.workingSet / known(level.holds, known(level.capacity, 1)),
-                                    0.0, 1.0);
+            box.filled = std::clamp(state.workingSet / known(level.holds, known(level.capacity, 1)), 0.0, 1.0);
         const double half = spans[i].width / 2;
         double y = layout.ground + 6 * u;
         box.name = QRectF(centres[i] - half, y, 2 * half, name.height());
@@ -181,8 +172,7 @@ void placeRoads(const HierarchyState& state, HierarchyLayout& layout)
         Road road;
         const double left = layout.boxes[i].box.right();
         const double right = layout.boxes[i + 1].box.left();
-        road.rect =
-            QRectF(left, layout.ground - 8 * u - thick / 2, std::max(0.0, right - left), thick);
+        road.rect = QRectF(left, layout.ground - 8 * u - thick / 2, std::max(0.0, right - left), thick);
         road.text = quantity(rate, Unit::BytePerSecond, state.bytes);
         layout.roads.push_back(road);
     }
@@ -198,9 +188,7 @@ QString secondsText(const HierarchyState& state)
         if (std::isfinite(cycles) && cycles >= 0.5 && level.onPath)
             parts << QString::fromStdString(level.id) + QLatin1Char(' ') + humanDuration(cycles);
     }
-    return parts.isEmpty()
-        ? QString()
-        : tr("if one cycle were one second: ") + parts.join(QStringLiteral(" · "));
+    return parts.isEmpty() ? QString() : tr("if one cycle were one second: ") + parts.join(QStringLiteral(" · "));
 }
 
 // The yellow handle: on top of what is filled of the home level, where its capacity puts it.
@@ -214,8 +202,7 @@ void placeHandle(const HierarchyState& state, HierarchyLayout& layout)
         if (state.levels[i].onPath)
             before = known(state.levels[i].holds, before);
     }
-    const double after =
-        std::max(known(state.levels[state.home].holds, before * 1024), before * 1.01);
+    const double after = std::max(known(state.levels[state.home].holds, before * 1024), before * 1.01);
     const QRectF box = layout.boxes[state.home].box;
     const double x = box.left() + logShare(state.workingSet, before, after) * box.width();
     const double y = box.bottom() - std::max(0.04, layout.boxes[state.home].filled) * box.height();
@@ -237,18 +224,13 @@ void placeTexts(const HierarchyState& state, HierarchyLayout& layout, const QRec
                   .arg(quantity(state.workingSet, Unit::Byte, state.bytes),
                        QString::fromStdString(state.levels[state.home].id));
     if (state.measured)
-        layout.measuredText =
-            tr(" · measured %1").arg(quantity(*state.measured, Unit::Second, state.bytes));
-    layout.seconds = QRectF(rect.left() + 8 * u, layout.title.bottom() + 2 * u,
-                            rect.width() - 16 * u, small.height());
-    layout.secondsText =
-        small.elidedText(secondsText(state), Qt::ElideRight, layout.seconds.width());
+        layout.measuredText = tr(" · measured %1").arg(quantity(*state.measured, Unit::Second, state.bytes));
+    layout.seconds = QRectF(rect.left() + 8 * u, layout.title.bottom() + 2 * u, rect.width() - 16 * u, small.height());
+    layout.secondsText = small.elidedText(secondsText(state), Qt::ElideRight, layout.seconds.width());
     const double width =
-        std::min(rect.width() - 16 * u,
-                 bold.horizontalAdvance(layout.calloutText + layout.measuredText) + 4);
+        std::min(rect.width() - 16 * u, bold.horizontalAdvance(layout.calloutText + layout.measuredText) + 4);
     double x = layout.handle.center().x() + 10 * u;
-    x = std::clamp(x, rect.left() + 8 * u,
-                   std::max(rect.left() + 8 * u, rect.right() - 8 * u - width));
+    x = std::clamp(x, rect.left() + 8 * u, std::max(rect.left() + 8 * u, rect.right() - 8 * u - width));
     layout.callout = QRectF(x, layout.seconds.bottom() + 4 * u, width, bold.height());
 }
 
@@ -263,9 +245,7 @@ std::vector<QRectF> HierarchyLayout::labels() const
         if (!road.text.isEmpty())
             rects.push_back(road.label);
     }
-    rects.erase(
-        std::remove_if(rects.begin(), rects.end(), [](const QRectF& r) { return r.isEmpty(); }),
-        rects.end());
+    rects.erase(std::remove_if(rects.begin(), rects.end(), [](const QRectF& r) { return r.isEmpty(); }), rects.end());
     return rects;
 }
 
@@ -276,18 +256,15 @@ QString humanDuration(double seconds)
         double size;
         const char* text;
     };
-    static constexpr Step steps[] = {
-        {365.25 * 86400, "%1 years"}, {86400, "%1 days"}, {3600, "%1 h"}, {60, "%1 min"}};
+    static constexpr Step steps[] = {{365.25 * 86400, "%1 years"}, {86400, "%1 days"}, {3600, "%1 h"}, {60, "%1 min"}};
     for (const Step& step : steps) {
         if (seconds >= step.size * 1.5 || (step.size < 86400 && seconds >= step.size))
             return tr(step.text).arg(QString::number(std::round(seconds / step.size), 'f', 0));
     }
-    return tr("%1 s").arg(
-        QString::number(seconds < 1 ? seconds : std::round(seconds), 'g', seconds < 1 ? 1 : 3));
+    return tr("%1 s").arg(QString::number(seconds < 1 ? seconds : std::round(seconds), 'g', seconds < 1 ? 1 : 3));
 }
 
-HierarchyState hierarchyState(const Device& device, double workingSet, Operation operation,
-                              int threads)
+HierarchyState hierarchyState(const Device& device, double workingSet, Operation operation, int threads)
 {
     HierarchyState state;
     state.workingSet = workingSet;
@@ -327,24 +304,20 @@ HierarchyState hierarchyState(const Device& device, double workingSet, Operation
     return state;
 }
 
-HierarchyLayout layoutHierarchy(const HierarchyState& state, const QRectF& rect,
-                                const QString& title)
+HierarchyLayout layoutHierarchy(const HierarchyState& state, const QRectF& rect, const QString& title)
 {
     HierarchyLayout layout;
     const double u = plotUnit();
     const QFontMetricsF head(plotFont(1.1, true));
     const QFontMetricsF small(plotFont(0.85));
-    layout.title =
-        QRectF(rect.left() + 8 * u, rect.top() + 4 * u,
-               std::min(head.horizontalAdvance(title) + 4, rect.width() - 60 * u), head.height());
+    layout.title = QRectF(rect.left() + 8 * u, rect.top() + 4 * u,
+                          std::min(head.horizontalAdvance(title) + 4, rect.width() - 60 * u), head.height());
     layout.pause = QRectF(rect.right() - 26 * u, rect.top() + 4 * u, 18 * u, 18 * u);
     const double captionWidth =
-        small.horizontalAdvance(
-            tr("across: latency · height: capacity · road: bandwidth (all logarithmic)"))
-        + 4;
+        small.horizontalAdvance(tr("across: latency · height: capacity · road: bandwidth (all logarithmic)")) + 4;
     if (layout.title.right() + 20 * u + captionWidth < layout.pause.left() - 6 * u)
-        layout.caption = QRectF(layout.pause.left() - 8 * u - captionWidth, rect.top() + 4 * u,
-                                captionWidth, head.height());
+        layout.caption =
+            QRectF(layout.pause.left() - 8 * u - captionWidth, rect.top() + 4 * u, captionWidth, head.height());
     for (const PictureLevel& level : state.levels) {
         LevelBox box;
         box.nameText = QString::fromStdString(level.id);
@@ -353,8 +326,8 @@ HierarchyLayout layoutHierarchy(const HierarchyState& state, const QRectF& rect,
         layout.boxes.push_back(box);
     }
     const QRectF area(rect.left() + 8 * u, rect.top(), rect.width() - 16 * u, rect.height());
-    const double under = 6 * u + QFontMetricsF(plotFont(0.9, true)).height() + 2 * small.height()
-        + 4 * u + QFontMetricsF(plotFont(0.8)).height() + 6 * u;
+    const double under = 6 * u + QFontMetricsF(plotFont(0.9, true)).height() + 2 * small.height() + 4 * u
+        + QFontMetricsF(plotFont(0.8)).height() + 6 * u;
     layout.ground = rect.bottom() - under;
     const double above = layout.title.bottom() + small.height() * 2 + 22 * u;
     const double tallest = std::max(40 * u, layout.ground - above);

@@ -23,13 +23,12 @@ namespace memscape {
 struct PictureLevel
 {
     std::string id;
-    double capacity = 0; ///< B, what one core (SM) sees
-    double holds = 0; ///< B, capacity of all instances that share a working set; for the filling
-    double latency = 0; ///< s
+    double capacity = 0;  ///< B, what one core (SM) sees
+    double holds = 0;     ///< B, capacity of all instances that share a working set; for the filling
+    double latency = 0;   ///< s
     double bandwidth = 0; ///< B/s on the road to it
-    double share = 0; ///< of the accesses that it serves
-    bool onPath =
-        true; ///< an ordinary load may be served by it (scratchpads and registers are not)
+    double share = 0;     ///< of the accesses that it serves
+    bool onPath = true;   ///< an ordinary load may be served by it (scratchpads and registers are not)
 };
 
 struct HierarchyState
@@ -39,24 +38,23 @@ struct HierarchyState
     double clockHz = 0;
     bool gpu = false;
     QString deviceName;
-    double latency = 0; ///< s, predicted for the working set; NaN unknown
+    double latency = 0;                  ///< s, predicted for the working set; NaN unknown
     std::optional<double> measured = {}; ///< s
     ByteStyle bytes = ByteStyle::Binary;
     std::size_t home = 0; ///< index of the level that serves most
 };
 
-HierarchyState hierarchyState(const Device& device, double workingSet, Operation operation,
-                              int threads);
+HierarchyState hierarchyState(const Device& device, double workingSet, Operation operation, int threads);
 
 /// "4 s", "6 min", "4 days": a number of cycles as if each took a second.
 QString humanDuration(double seconds);
 
 struct LevelBox
 {
-    QRectF box; ///< on the ground line
+    QRectF box;                     ///< on the ground line
     QRectF name, capacity, latency; ///< labels under it
     QString nameText, capacityText, latencyText;
-    double filled = 0; ///< 0 … 1 of the box
+    double filled = 0;    ///< 0 … 1 of the box
     bool unknown = false; ///< capacity or latency is not known: hatched
 };
 
@@ -76,14 +74,13 @@ struct HierarchyLayout
     std::vector<LevelBox> boxes;
     std::vector<Road> roads;
     QRectF handle; ///< of the working set
-    QRectF pause; ///< a click here stops the moving access
+    QRectF pause;  ///< a click here stops the moving access
 
     /// Every rectangle that holds text under and above the boxes.
     std::vector<QRectF> labels() const;
 };
 
-HierarchyLayout layoutHierarchy(const HierarchyState& state, const QRectF& rect,
-                                const QString& title);
+HierarchyLayout layoutHierarchy(const HierarchyState& state, const QRectF& rect, const QString& title);
 
 /// The working set that the handle stands for at `x`: log capacity, box by box.
 double workingSetAt(const HierarchyState& state, const HierarchyLayout& layout, double x);

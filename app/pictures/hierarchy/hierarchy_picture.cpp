@@ -50,9 +50,8 @@ HierarchyPicture::HierarchyPicture(QWidget* parent)
     connect(&m_frames, &QTimer::timeout, this, &HierarchyPicture::nextFrame);
 }
 
-void HierarchyPicture::setState(const Experiment& experiment, const Device& device,
-                                const Parameters& parameters, const Prediction* predicted,
-                                const Measurement* measured)
+void HierarchyPicture::setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
+                                const Prediction* predicted, const Measurement* measured)
 {
     const std::string& operation = parameters.choice("operation");
     const int asked = static_cast<int>(parameters.integer("threads"));
@@ -87,8 +86,7 @@ HierarchyLayout HierarchyPicture::layoutNow() const
 
 QString HierarchyPicture::title() const
 {
-    return m_state.gpu ? tr("Distance of each level on this GPU")
-                       : tr("Distance of each level on this CPU");
+    return m_state.gpu ? tr("Distance of each level on this GPU") : tr("Distance of each level on this CPU");
 }
 
 QString HierarchyPicture::summary() const
@@ -98,8 +96,8 @@ QString HierarchyPicture::summary() const
     QStringList parts;
     for (const LevelBox& box : layout.boxes)
         parts << tr("%1 %2, %3").arg(box.nameText, box.capacityText, box.latencyText);
-    return text + parts.join(QStringLiteral("; ")) + QStringLiteral(". ") + layout.calloutText
-        + layout.measuredText + QLatin1Char('.');
+    return text + parts.join(QStringLiteral("; ")) + QStringLiteral(". ") + layout.calloutText + layout.measuredText
+        + QLatin1Char('.');
 }
 
 QSize HierarchyPicture::sizeHint() const
@@ -112,8 +110,7 @@ QSize HierarchyPicture::minimumSizeHint() const
     return {static_cast<int>(420 * plotUnit()), static_cast<int>(200 * plotUnit())};
 }
 
-void HierarchyPicture::paintTexts(QPainter& painter, const HierarchyLayout& layout,
-                                  const Theme& theme) const
+void HierarchyPicture::paintTexts(QPainter& painter, const HierarchyLayout& layout, const Theme& theme) const
 {
     painter.setFont(plotFont(1.1, true));
     painter.setPen(theme.text);
@@ -121,24 +118,21 @@ void HierarchyPicture::paintTexts(QPainter& painter, const HierarchyLayout& layo
     painter.setFont(plotFont(0.85));
     painter.setPen(theme.textDim);
     if (!layout.caption.isEmpty())
-        painter.drawText(
-            layout.caption, Qt::AlignRight | Qt::AlignVCenter,
-            tr("across: latency · height: capacity · road: bandwidth (all logarithmic)"));
+        painter.drawText(layout.caption, Qt::AlignRight | Qt::AlignVCenter,
+                         tr("across: latency · height: capacity · road: bandwidth (all logarithmic)"));
     painter.drawText(layout.seconds, Qt::AlignLeft | Qt::AlignVCenter, layout.secondsText);
     const QFont bold = plotFont(0.85, true);
     const QFontMetricsF metrics(bold);
     painter.setFont(bold);
     painter.setPen(theme.highlightText);
-    const QString text =
-        metrics.elidedText(layout.calloutText, Qt::ElideRight, layout.callout.width());
+    const QString text = metrics.elidedText(layout.calloutText, Qt::ElideRight, layout.callout.width());
     painter.drawText(layout.callout, Qt::AlignLeft | Qt::AlignVCenter, text);
     painter.setPen(theme.measuredText);
     painter.drawText(layout.callout.adjusted(metrics.horizontalAdvance(text), 0, 0, 0),
                      Qt::AlignLeft | Qt::AlignVCenter, layout.measuredText);
 }
 
-void HierarchyPicture::paintLevels(QPainter& painter, const HierarchyLayout& layout,
-                                   const Theme& theme) const
+void HierarchyPicture::paintLevels(QPainter& painter, const HierarchyLayout& layout, const Theme& theme) const
 {
     const double u = plotUnit();
     const double f = layout.fontFactor;
@@ -165,13 +159,11 @@ void HierarchyPicture::paintLevels(QPainter& painter, const HierarchyLayout& lay
             painter.setBrush(theme.fill);
             painter.drawRoundedRect(inner, 3 * u, 3 * u);
         }
-        const auto label = [&](const QRectF& place, const QString& text, const QFont& font,
-                               const QColor& colour) {
+        const auto label = [&](const QRectF& place, const QString& text, const QFont& font, const QColor& colour) {
             painter.setFont(font);
             painter.setPen(colour);
-            painter.drawText(
-                place, Qt::AlignCenter,
-                QFontMetricsF(font).elidedText(text, Qt::ElideRight, place.width() + 1));
+            painter.drawText(place, Qt::AlignCenter,
+                             QFontMetricsF(font).elidedText(text, Qt::ElideRight, place.width() + 1));
         };
         label(box.name, box.nameText, plotFont(0.9 * f, true), theme.text);
         label(box.capacity, box.capacityText, plotFont(0.85 * f), theme.textDim);
@@ -184,8 +176,7 @@ void HierarchyPicture::paintLevels(QPainter& painter, const HierarchyLayout& lay
         painter.drawText(road.label, Qt::AlignCenter, road.text);
 }
 
-void HierarchyPicture::paintHandle(QPainter& painter, const HierarchyLayout& layout,
-                                   const Theme& theme) const
+void HierarchyPicture::paintHandle(QPainter& painter, const HierarchyLayout& layout, const Theme& theme) const
 {
     if (layout.handle.isEmpty())
         return;
@@ -198,8 +189,7 @@ void HierarchyPicture::paintHandle(QPainter& painter, const HierarchyLayout& lay
     painter.drawEllipse(centre, 6 * u, 6 * u);
 }
 
-void HierarchyPicture::paintTraveller(QPainter& painter, const HierarchyLayout& layout,
-                                      const Theme& theme) const
+void HierarchyPicture::paintTraveller(QPainter& painter, const HierarchyLayout& layout, const Theme& theme) const
 {
     if (m_goal >= layout.boxes.size())
         return;
@@ -219,8 +209,7 @@ void HierarchyPicture::paintTraveller(QPainter& painter, const HierarchyLayout& 
     painter.drawEllipse(at, 4 * u, 4 * u);
 }
 
-void HierarchyPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme,
-                             bool onScreen) const
+void HierarchyPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
@@ -229,8 +218,7 @@ void HierarchyPicture::paint(QPainter& painter, const QRectF& rect, const Theme&
     if (layout.boxes.empty()) {
         painter.setFont(plotFont());
         painter.setPen(theme.textDim);
-        painter.drawText(rect, Qt::AlignCenter,
-                         tr("This device does not say which levels of memory it has."));
+        painter.drawText(rect, Qt::AlignCenter, tr("This device does not say which levels of memory it has."));
         painter.restore();
         return;
     }
@@ -243,12 +231,11 @@ void HierarchyPicture::paint(QPainter& painter, const QRectF& rect, const Theme&
         painter.setBrush(theme.textFaint);
         const QRectF sign = layout.pause.adjusted(4, 4, -4, -4);
         if (m_paused) {
-            painter.drawPolygon(
-                QPolygonF({sign.topLeft(), {sign.right(), sign.center().y()}, sign.bottomLeft()}));
+            painter.drawPolygon(QPolygonF({sign.topLeft(), {sign.right(), sign.center().y()}, sign.bottomLeft()}));
         } else {
             painter.drawRect(QRectF(sign.left(), sign.top(), sign.width() * 0.35, sign.height()));
-            painter.drawRect(QRectF(sign.right() - sign.width() * 0.35, sign.top(),
-                                    sign.width() * 0.35, sign.height()));
+            painter.drawRect(
+                QRectF(sign.right() - sign.width() * 0.35, sign.top(), sign.width() * 0.35, sign.height()));
         }
     }
     paintHandle(painter, layout, theme);
@@ -330,8 +317,7 @@ void HierarchyPicture::editWorkingSet(double bytes)
 {
     const double value = std::clamp(rounded(bytes), m_least, m_most);
     if (value != m_state.workingSet)
-        emit parameterEdited(QStringLiteral("working_set"),
-                             QString::fromStdString(numberText(value)));
+        emit parameterEdited(QStringLiteral("working_set"), QString::fromStdString(numberText(value)));
 }
 
 void HierarchyPicture::mousePressEvent(QMouseEvent* event)
@@ -363,11 +349,10 @@ void HierarchyPicture::mouseMoveEvent(QMouseEvent* event)
             continue;
         text = tr("%1: %2, latency %3").arg(box.nameText, box.capacityText, box.latencyText);
         if (std::isfinite(m_state.levels[i].bandwidth))
-            text += tr(", %1").arg(QString::fromStdString(
-                quantityText(m_state.levels[i].bandwidth, Unit::BytePerSecond)));
+            text +=
+                tr(", %1").arg(QString::fromStdString(quantityText(m_state.levels[i].bandwidth, Unit::BytePerSecond)));
         if (m_state.levels[i].share > 0)
-            text += tr(", serves %1 of the accesses")
-                        .arg(QString::fromStdString(percentText(m_state.levels[i].share)));
+            text += tr(", serves %1 of the accesses").arg(QString::fromStdString(percentText(m_state.levels[i].share)));
     }
     emit hoverText(text);
     QToolTip::showText(event->globalPosition().toPoint(), text, this);

@@ -7,8 +7,8 @@
 // wanted.
 #pragma once
 
-#include "app/pictures/hierarchy/hierarchy_layout.h"
 #include "app/pictures/common/picture.h"
+#include "app/pictures/hierarchy/hierarchy_layout.h"
 
 #include <QElapsedTimer>
 #include <QTimer>

@@ -111,7 +111,8 @@ void placeStrip(TensorLayout& layout, const TensorState& state, const QRectF& ar
     const QFontMetricsF metrics(plotFont(0.72));
     layout.lineNames = 20 * u;
     for (const std::int64_t line : state.lines)
-        layout.lineNames = std::max(layout.lineNames, metrics.horizontalAdvance(QString::number(line * state.lineBytes)) + 7 * u);
+        layout.lineNames =
+            std::max(layout.lineNames, metrics.horizontalAdvance(QString::number(line * state.lineBytes)) + 7 * u);
     const double columnWidth = area.width() / columns;
     for (int i = 0; i < count; ++i) {
         const double left = area.left() + (i / rows) * columnWidth + layout.lineNames;

@@ -51,7 +51,7 @@ struct TensorPen
 };
 
 void TensorPen::line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold, int align,
-               bool isCode) const
+                     bool isCode) const
 {
     QFont font = plotFont(size, bold);
     if (isCode)
@@ -65,7 +65,8 @@ void TensorPen::head() const
 {
     line(layout.title, state.title(), 1.1, theme.text, true);
     QRectF rest = layout.hint;
-    rest.setLeft(layout.title.left() + QFontMetricsF(plotFont(1.1, true)).horizontalAdvance(state.title()) + 20 * plotUnit());
+    rest.setLeft(layout.title.left() + QFontMetricsF(plotFont(1.1, true)).horizontalAdvance(state.title())
+                 + 20 * plotUnit());
     if (const QString refusal = state.refusal(); !refusal.isEmpty())
         line(rest, refusal, 0.85, theme.bad, false, Qt::AlignRight | Qt::AlignVCenter);
     else if (moment.play != PlayButton::None)
@@ -77,11 +78,15 @@ void TensorPen::chip(const QRectF& rect, const OperationChip& chip, int index) c
 {
     const double u = plotUnit();
     const bool isHovered = index >= 0 ? moment.hover.chip == index : moment.hover.onBase;
-    const QColor edge = chip.isRefused ? theme.bad : chip.isCopy ? theme.highlight : isHovered ? theme.predicted : theme.border;
+    const QColor edge = chip.isRefused ? theme.bad
+        : chip.isCopy                  ? theme.highlight
+        : isHovered                    ? theme.predicted
+                                       : theme.border;
     painter.setPen(QPen(edge, chip.isRefused || chip.isCopy ? 1.4 : 1, chip.isRefused ? Qt::DashLine : Qt::SolidLine));
     painter.setBrush(index < 0 ? mix(theme.background, theme.raised, 0.6) : theme.raised);
     painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), 6, 6);
-    const QRectF upper(rect.left() + 9 * u, rect.top() + 3 * u, rect.width() - 18 * u - (index >= 0 ? 12 * u : 0), 16 * u);
+    const QRectF upper(rect.left() + 9 * u, rect.top() + 3 * u, rect.width() - 18 * u - (index >= 0 ? 12 * u : 0),
+                       16 * u);
     line(upper, chip.text, 0.88, chip.isRefused ? theme.bad : theme.text, true);
     const QRectF lower(rect.left() + 9 * u, rect.top() + 18 * u, rect.width() - 14 * u, 15 * u);
     const QFontMetricsF metrics(plotFont(0.76));
@@ -89,10 +94,14 @@ void TensorPen::chip(const QRectF& rect, const OperationChip& chip, int index) c
     line(lower, strides, 0.76, theme.textDim);
     const double used = std::min(lower.width(), metrics.horizontalAdvance(strides));
     line(lower.adjusted(used, 0, 0, 0), chip.verdict, 0.76,
-         chip.isRefused ? theme.bad : chip.isCopy ? theme.highlightText : theme.textDim, chip.isRefused || chip.isCopy);
+         chip.isRefused    ? theme.bad
+             : chip.isCopy ? theme.highlightText
+                           : theme.textDim,
+         chip.isRefused || chip.isCopy);
     if (index >= 0)
         line(layout.removeOf(index).translated(rect.topLeft() - layout.chips[std::size_t(index)].topLeft()),
-             QStringLiteral("×"), 0.9, isHovered && moment.hover.onRemove ? theme.bad : theme.textFaint, false, Qt::AlignCenter);
+             QStringLiteral("×"), 0.9, isHovered && moment.hover.onRemove ? theme.bad : theme.textFaint, false,
+             Qt::AlignCenter);
 }
 
 void TensorPen::arrow(const QRectF& from, const QRectF& to) const
@@ -124,8 +133,8 @@ void TensorPen::chips() const
     painter.drawRoundedRect(layout.plus.adjusted(0.5, 0.5, -0.5, -0.5), 6, 6);
     line(layout.plus, QStringLiteral("+"), 1.2, theme.textDim, true, Qt::AlignCenter);
     if (moment.dragged >= 0)
-        chip(layout.chips[std::size_t(moment.dragged)].translated(moment.draggedBy), state.chips[std::size_t(moment.dragged)],
-             moment.dragged);
+        chip(layout.chips[std::size_t(moment.dragged)].translated(moment.draggedBy),
+             state.chips[std::size_t(moment.dragged)], moment.dragged);
 }
 
 void TensorPen::names() const
@@ -135,22 +144,23 @@ void TensorPen::names() const
     for (int panel = 0; panel < state.panels && layout.cell >= 9 * u; ++panel) {
         for (int column = 0; column < state.columns; ++column) {
             const QRectF cell = layout.cellRect(panel, 0, column);
-            line({cell.left(), cell.top() - room, cell.width(), room}, QString::number(column), 0.72, theme.textFaint, false,
-                 Qt::AlignCenter);
+            line({cell.left(), cell.top() - room, cell.width(), room}, QString::number(column), 0.72, theme.textFaint,
+                 false, Qt::AlignCenter);
         }
     }
     for (int row = 0; state.asked.view.rank() > 1 && row < state.rows && layout.cell >= 9 * u; ++row) {
         const QRectF cell = layout.cellRect(0, row, 0);
-        line({cell.left() - 26 * u, cell.top(), 22 * u, cell.height()}, QString::number(row), 0.72, theme.textFaint, false,
-             Qt::AlignRight | Qt::AlignVCenter);
+        line({cell.left() - 26 * u, cell.top(), 22 * u, cell.height()}, QString::number(row), 0.72, theme.textFaint,
+             false, Qt::AlignRight | Qt::AlignVCenter);
     }
     const TensorView& view = state.asked.view;
     const std::size_t rank = view.size.size();
     if (rank > 0 && view.size[rank - 1] > state.columns)
-        line({layout.grid.right() + 2 * u, layout.grid.top(), 16 * u, layout.cell}, QStringLiteral("⋯"), 0.9, theme.textFaint);
+        line({layout.grid.right() + 2 * u, layout.grid.top(), 16 * u, layout.cell}, QStringLiteral("⋯"), 0.9,
+             theme.textFaint);
     if (rank > 1 && view.size[rank - 2] > state.rows)
-        line({layout.grid.left(), layout.grid.bottom(), layout.cell, 13 * u}, QStringLiteral("⋮"), 0.9, theme.textFaint, false,
-             Qt::AlignCenter);
+        line({layout.grid.left(), layout.grid.bottom(), layout.cell, 13 * u}, QStringLiteral("⋮"), 0.9, theme.textFaint,
+             false, Qt::AlignCenter);
     QString words = tr("elements by index");
     if (state.panels > 1)
         words = tr("elements by index: %1 matrices").arg(state.panels);
@@ -171,7 +181,8 @@ void TensorPen::grid() const
         if (metrics.horizontalAdvance(number) + 2 * u > rect.width() || metrics.height() > rect.height() + 2)
             continue;
         painter.setFont(font);
-        painter.setPen(contrast(theme.background, colour) > contrast(theme.text, colour) ? theme.background : theme.text);
+        painter.setPen(contrast(theme.background, colour) > contrast(theme.text, colour) ? theme.background
+                                                                                         : theme.text);
         painter.drawText(rect, Qt::AlignCenter, number);
     }
 }
@@ -193,7 +204,8 @@ void TensorPen::strip() const
         const QFontMetricsF metrics(plotFont(0.72));
         if (bar.height() + 2 >= metrics.height() * 0.75)
             line({bar.left() - layout.lineNames, bar.top() - 3, layout.lineNames - 5 * u, bar.height() + 6},
-                 QString::number(state.lines[i] * state.lineBytes), 0.72, theme.textFaint, false, Qt::AlignRight | Qt::AlignVCenter);
+                 QString::number(state.lines[i] * state.lineBytes), 0.72, theme.textFaint, false,
+                 Qt::AlignRight | Qt::AlignVCenter);
         for (int slot = 0; slot < layout.slotCount; ++slot) {
             const std::int64_t granule = (state.lines[i] * state.lineBytes + slot * item) / state.granuleBytes;
             const int cell = state.cellOf(int(i), slot);
@@ -211,12 +223,15 @@ void TensorPen::strip() const
                 continue;
             painter.setPen(QPen(theme.text, 1.1));
             painter.setBrush(Qt::NoBrush);
-            painter.drawRect(QRectF(bar.left() + part * share * bar.width(), bar.top() - 0.5, share * bar.width(), bar.height() + 1));
+            painter.drawRect(QRectF(bar.left() + part * share * bar.width(), bar.top() - 0.5, share * bar.width(),
+                                    bar.height() + 1));
         }
-        const bool isGap = i > 0 && state.lines[i] != state.lines[i - 1] + 1 && layout.lines[i].left() == layout.lines[i - 1].left();
+        const bool isGap =
+            i > 0 && state.lines[i] != state.lines[i - 1] + 1 && layout.lines[i].left() == layout.lines[i - 1].left();
         if (isGap) {
             painter.setPen(QPen(theme.textFaint, 1, Qt::DotLine));
-            painter.drawLine(QPointF(bar.left() - layout.lineNames + 4 * u, bar.top() - 1), QPointF(bar.right(), bar.top() - 1));
+            painter.drawLine(QPointF(bar.left() - layout.lineNames + 4 * u, bar.top() - 1),
+                             QPointF(bar.right(), bar.top() - 1));
         }
     }
 }
@@ -253,7 +268,8 @@ void TensorPen::foot() const
         line(layout.playButton, moment.play == PlayButton::Pause ? tr("❚❚ pause") : tr("▶ play"), 0.85, theme.text,
              false, Qt::AlignCenter);
     }
-    line(layout.words, state.empty() ? tr("a tensor without elements: nothing to visit") : state.stepWords(moment.cursor), 0.85,
+    line(layout.words,
+         state.empty() ? tr("a tensor without elements: nothing to visit") : state.stepWords(moment.cursor), 0.85,
          theme.text);
     const double u = plotUnit();
     const double names = 62 * u;

@@ -93,7 +93,8 @@ void TensorPicture::resizeEvent(QResizeEvent* event)
 QString TensorPicture::shortcuts()
 {
     return Player::shortcuts() + u' '
-        + tr("A click on an operation edits it, a drag moves it, its cross removes it; + adds one, Delete removes the last, "
+        + tr("A click on an operation edits it, a drag moves it, its cross removes it; + adds one, Delete removes the "
+             "last, "
              "Enter edits it. A click on the tensor offers examples.");
 }
 
@@ -189,9 +190,10 @@ void TensorPicture::commitEdit()
     const QString text = m_editor->text().trimmed();
     if (const auto operations = parseViews(text.toStdString()); !operations) {
         const Error& error = operations.error();
-        QToolTip::showText(m_editor->mapToGlobal(QPoint(0, m_editor->height())),
-                           QString::fromStdString(error.text()), m_editor);
-        QMetaObject::invokeMethod(m_editor, [this] { m_editor->show(), m_editor->setFocus(); }, Qt::QueuedConnection);
+        QToolTip::showText(m_editor->mapToGlobal(QPoint(0, m_editor->height())), QString::fromStdString(error.text()),
+                           m_editor);
+        QMetaObject::invokeMethod(
+            m_editor, [this] { m_editor->show(), m_editor->setFocus(); }, Qt::QueuedConnection);
         return;
     }
     const bool isNew = m_edited >= int(m_state.chips.size());
@@ -231,8 +233,9 @@ void TensorPicture::offerExamples(const QPoint& at)
         QAction* action = menu->addAction(label);
         action->setToolTip(QString::fromStdString(preset.lesson));
         connect(action, &QAction::triggered, this, [this, preset, label] {
-            emit changesWanted({{"shape", preset.shape}, {"views", preset.views}, {"walk", preset.walk}, {"order", "row-major"}},
-                               label);
+            emit changesWanted(
+                {{"shape", preset.shape}, {"views", preset.views}, {"walk", preset.walk}, {"order", "row-major"}},
+                label);
         });
     }
     menu->popup(at);

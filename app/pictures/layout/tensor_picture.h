@@ -5,8 +5,8 @@
 // the lines that a small cache fetches for it. Under it stands the line of PyTorch, and of NumPy, that says the same.
 #pragma once
 
-#include "app/pictures/layout/tensor_layout.h"
 #include "app/pictures/common/walk_picture.h"
+#include "app/pictures/layout/tensor_layout.h"
 
 #include <QLineEdit>
 

@@ -154,12 +154,14 @@ void writeChips(TensorState& state)
     const LayoutCase& asked = state.asked;
     state.base.text = plain(sizesText(asked.base.size));
     state.base.strides = plain(sizesText(asked.base.stride));
-    state.base.verdict = plain(quantityText(double(asked.base.storage * asked.itemBytes()), Unit::Byte, state.byteStyle));
+    state.base.verdict =
+        plain(quantityText(double(asked.base.storage * asked.itemBytes()), Unit::Byte, state.byteStyle));
     state.base.tip = tr("The tensor before the first operation. Click for examples.");
     for (const ViewStep& step : asked.steps)
         state.chips.push_back(chipOf(step, asked.itemBytes(), state.byteStyle));
     const TensorView& view = asked.view;
-    state.pytorch = plain(pytorchCode(asked.steps)) + QStringLiteral("  # .stride() %1").arg(plain(sizesText(view.stride)));
+    state.pytorch =
+        plain(pytorchCode(asked.steps)) + QStringLiteral("  # .stride() %1").arg(plain(sizesText(view.stride)));
     state.numpy = plain(numpyCode(asked.base, asked.steps, asked.itemBytes()))
         + QStringLiteral("  # .strides %1 bytes").arg(plain(byteStridesText(view, asked.itemBytes())));
 }
@@ -214,7 +216,8 @@ QString TensorState::title() const
 
 QString TensorState::refusal() const
 {
-    const auto refused = std::find_if(asked.steps.begin(), asked.steps.end(), [](const ViewStep& step) { return !step.ok; });
+    const auto refused =
+        std::find_if(asked.steps.begin(), asked.steps.end(), [](const ViewStep& step) { return !step.ok; });
     return refused == asked.steps.end() ? QString() : tr("refused: %1").arg(plain(refused->message));
 }
 
@@ -234,7 +237,8 @@ QString TensorState::cellWords(int cell) const
         else
             ++more;
     }
-    QString shared = others.isEmpty() ? tr("alone of what is shown") : tr("with %1").arg(others.join(QStringLiteral(", ")));
+    QString shared =
+        others.isEmpty() ? tr("alone of what is shown") : tr("with %1").arg(others.join(QStringLiteral(", ")));
     if (more > 0)
         shared += tr(" and %1 more").arg(more);
     return tr("%1: element %2 of the storage, byte %3, %4 %5, %6")
@@ -272,7 +276,8 @@ TensorState readTensor(const Device& device, const Parameters& parameters, ByteS
     state.asked = std::move(*asked);
     state.isGpu = device.isGpu();
     state.lineBytes = std::max<std::int64_t>(std::int64_t(device.lineBytes), 16);
-    state.granuleBytes = device.isGpu() ? std::max<std::int64_t>(std::int64_t(device.sectorBytes), 16) : state.lineBytes;
+    state.granuleBytes =
+        device.isGpu() ? std::max<std::int64_t>(std::int64_t(device.sectorBytes), 16) : state.lineBytes;
     chooseCorner(state);
     walkCorner(state);
     writeChips(state);
@@ -334,15 +339,17 @@ std::vector<OperationOffer> offersFor(const TensorView& view)
         texts.push_back("flip(0)");
         texts.push_back("sum_dim(0)");
     }
-    texts.insert(texts.end(), {"unsqueeze(0)", "squeeze()", "expand(" + listed(ahead) + ")", "view(-1)", "reshape(-1)",
-                               "contiguous()", "clone()", "neg()"});
+    texts.insert(texts.end(),
+                 {"unsqueeze(0)", "squeeze()", "expand(" + listed(ahead) + ")", "view(-1)", "reshape(-1)",
+                  "contiguous()", "clone()", "neg()"});
     if (rank == 4)
         texts.push_back("contiguous(channels_last)");
     std::vector<OperationOffer> offers;
     for (const std::string& text : texts) {
         const auto operations = parseViews(text);
         if (operations)
-            offers.push_back({plain(viewText(operations->front())), plain(findOperation(operations->front().name)->help)});
+            offers.push_back(
+                {plain(viewText(operations->front())), plain(findOperation(operations->front().name)->help)});
     }
     return offers;
 }

@@ -61,13 +61,13 @@ struct TensorState
 
     bool empty() const { return cells.empty(); }
     int lineSlots() const { return int(lineBytes / asked.itemBytes()); } ///< elements of a line
-    int cellAt(int panel, int row, int column) const;                ///< −1 where there is none
-    int cellOf(int line, int slot) const;                            ///< −1 when nothing that is shown lies there
+    int cellAt(int panel, int row, int column) const;                    ///< −1 where there is none
+    int cellOf(int line, int slot) const;                                ///< −1 when nothing that is shown lies there
     std::int64_t granuleOf(const TensorCell& cell) const { return cell.element * asked.itemBytes() / granuleBytes; }
     std::vector<std::int64_t> cachedAfter(int step) const; ///< granules in the small cache, ascending
-    QString granuleWord() const; ///< "line", "sector"
+    QString granuleWord() const;                           ///< "line", "sector"
     QString title() const;
-    QString refusal() const; ///< why the first operation that is refused is; empty where all are taken
+    QString refusal() const;           ///< why the first operation that is refused is; empty where all are taken
     QString cellWords(int cell) const; ///< "x[1, 0] · byte 8192, line 128, with x[1, 1] …"
     QString stepWords(int step) const;
 };
@@ -76,7 +76,8 @@ TensorState readTensor(const Device& device, const Parameters& parameters, ByteS
 
 /// The operations as text with one of them taken away, put in or moved.
 QString viewsWithout(const LayoutCase& asked, int index);
-QString viewsWith(const LayoutCase& asked, int index, const QString& text); ///< in place of that one; behind the last: added
+QString viewsWith(const LayoutCase& asked, int index,
+                  const QString& text); ///< in place of that one; behind the last: added
 QString viewsMoved(const LayoutCase& asked, int from, int to);
 
 /// Operations to add to a tensor, with arguments that it takes.

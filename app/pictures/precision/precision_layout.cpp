@@ -32,8 +32,7 @@ void placeCells(FormatRow& row, const QRectF& area, double width)
     for (int i = 0; i < places; ++i) {
         const int bit = format.bits() - 1 - i;
         const QRectF rect(area.left() + i * width, area.top(), width, area.height());
-        row.cells.push_back(
-            {rect, std::max(bit, -1), bit < 0 ? BitPart::Unused : partOf(format, bit)});
+        row.cells.push_back({rect, std::max(bit, -1), bit < 0 ? BitPart::Unused : partOf(format, bit)});
     }
 }
 
@@ -66,8 +65,7 @@ PrecisionLayout layoutPrecision(const QRectF& rect, double unit)
     const double below = rect.bottom() - layout.line.bottom() - 6 * unit;
     const auto& formats = numberFormats();
     // Two thirds for the bits, but a row is never higher than it needs to be.
-    const double rowHeight =
-        std::clamp(below * 0.56 / double(formats.size()), 9 * unit, 19 * unit);
+    const double rowHeight = std::clamp(below * 0.56 / double(formats.size()), 9 * unit, 19 * unit);
     const double textWidth = std::min(190 * unit, width * 0.28);
     const double cellWidth = std::max(1.0, (width - 70 * unit - textWidth) / 64);
     double y = layout.line.bottom() + 4 * unit;

@@ -26,14 +26,10 @@ QString powerText(int power)
 QColor colourOf(BitPart part, const Theme& theme)
 {
     switch (part) {
-    case BitPart::Sign:
-        return theme.bad;
-    case BitPart::Exponent:
-        return theme.series(1);
-    case BitPart::Mantissa:
-        return theme.predicted;
-    case BitPart::Unused:
-        break;
+    case BitPart::Sign: return theme.bad;
+    case BitPart::Exponent: return theme.series(1);
+    case BitPart::Mantissa: return theme.predicted;
+    case BitPart::Unused: break;
     }
     return theme.empty;
 }
@@ -49,15 +45,13 @@ void paintHandle(QPainter& painter, double x, const QRectF& area, const Theme& t
 
 } // namespace
 
-void PrecisionPicture::paintLegend(QPainter& painter, const PrecisionLayout& layout,
-                                   const Theme& theme) const
+void PrecisionPicture::paintLegend(QPainter& painter, const PrecisionLayout& layout, const Theme& theme) const
 {
     painter.setFont(plotFont(0.82));
     const QFontMetricsF metrics(painter.font());
     double right = layout.head.right();
-    const std::pair<BitPart, QString> parts[] = {{BitPart::Mantissa, tr("mantissa")},
-                                                 {BitPart::Exponent, tr("exponent")},
-                                                 {BitPart::Sign, tr("sign")}};
+    const std::pair<BitPart, QString> parts[] = {
+        {BitPart::Mantissa, tr("mantissa")}, {BitPart::Exponent, tr("exponent")}, {BitPart::Sign, tr("sign")}};
     for (const auto& [part, word] : parts) {
         const double width = metrics.horizontalAdvance(word), side = 9 * layout.unit;
         painter.setPen(theme.textDim);
@@ -70,8 +64,7 @@ void PrecisionPicture::paintLegend(QPainter& painter, const PrecisionLayout& lay
     }
 }
 
-void PrecisionPicture::paintLine(QPainter& painter, const PrecisionLayout& layout,
-                                 const Theme& theme) const
+void PrecisionPicture::paintLine(QPainter& painter, const PrecisionLayout& layout, const Theme& theme) const
 {
     const double u = layout.unit;
     painter.setFont(plotFont(0.75));
@@ -83,26 +76,23 @@ void PrecisionPicture::paintLine(QPainter& painter, const PrecisionLayout& layou
     for (int power = -40; power <= 40; power += 10) {
         const double x = layout.lineX(power);
         painter.drawLine(QPointF(x, y - 3 * u), QPointF(x, y + 3 * u));
-        painter.drawText(QRectF(x - 24 * u, y + 3 * u, 48 * u, 13 * u), Qt::AlignCenter,
-                         powerText(power));
+        painter.drawText(QRectF(x - 24 * u, y + 3 * u, 48 * u, 13 * u), Qt::AlignCenter, powerText(power));
     }
     painter.setPen(theme.textDim);
-    painter.drawText(QRectF(layout.head.left(), line.top(), 66 * u, 14 * u),
-                     Qt::AlignLeft | Qt::AlignVCenter, tr("the value"));
+    painter.drawText(QRectF(layout.head.left(), line.top(), 66 * u, 14 * u), Qt::AlignLeft | Qt::AlignVCenter,
+                     tr("the value"));
     if (m_asked.value != 0)
         paintHandle(painter, layout.lineX(std::log2(std::fabs(m_asked.value))),
                     QRectF(line.left(), y - 6 * u, line.width(), 12 * u), theme, u);
 }
 
-void PrecisionPicture::paintRow(QPainter& painter, const FormatRow& row, const Theme& theme,
-                                double unit) const
+void PrecisionPicture::paintRow(QPainter& painter, const FormatRow& row, const Theme& theme, double unit) const
 {
     const NumberFormat& format = numberFormat(row.format);
     const bool isChosen = row.format == m_asked.format;
     const std::uint64_t bits = encode(format, m_asked.value);
     if (isChosen)
-        painter.fillRect(row.area.adjusted(-4 * unit, 0, 4 * unit, 0),
-                         mix(theme.background, theme.highlight, 0.14));
+        painter.fillRect(row.area.adjusted(-4 * unit, 0, 4 * unit, 0), mix(theme.background, theme.highlight, 0.14));
     painter.setFont(plotFont(0.82, isChosen));
     painter.setPen(isChosen ? theme.text : theme.textDim);
     painter.drawText(row.label, Qt::AlignLeft | Qt::AlignVCenter,
@@ -111,14 +101,11 @@ void PrecisionPicture::paintRow(QPainter& painter, const FormatRow& row, const T
         const QColor colour = colourOf(cell.part, theme);
         const bool isSet = cell.bit >= 0 && (bits >> cell.bit & 1) != 0;
         const QRectF box = cell.rect.adjusted(0.5, 1, -0.5, -1);
-        painter.fillRect(box, mix(theme.background, colour,
-                                  isSet ? 0.92 : cell.part == BitPart::Unused ? 0.15 : 0.22));
+        painter.fillRect(box, mix(theme.background, colour, isSet ? 0.92 : cell.part == BitPart::Unused ? 0.15 : 0.22));
     }
     const double stored = rounded(format, m_asked.value);
-    const double error =
-        m_asked.value == 0 ? 0 : std::fabs((stored - m_asked.value) / m_asked.value);
-    QString text = QString::fromStdString(
-        quantityText(stored, Unit::One, ByteStyle::Binary, 7));
+    const double error = m_asked.value == 0 ? 0 : std::fabs((stored - m_asked.value) / m_asked.value);
+    QString text = QString::fromStdString(quantityText(stored, Unit::One, ByteStyle::Binary, 7));
     if (std::isnan(stored))
         text = tr("not a number");
     else if (std::isinf(stored))
@@ -136,8 +123,7 @@ void PrecisionPicture::paintRow(QPainter& painter, const FormatRow& row, const T
                      metrics.elidedText(text, Qt::ElideRight, row.text.width()));
 }
 
-void PrecisionPicture::paintRange(QPainter& painter, const PrecisionLayout& layout,
-                                  const Theme& theme) const
+void PrecisionPicture::paintRange(QPainter& painter, const PrecisionLayout& layout, const Theme& theme) const
 {
     const NumberFormat& format = numberFormat(m_asked.format);
     const auto x = [&](double magnitude) {
@@ -146,8 +132,7 @@ void PrecisionPicture::paintRange(QPainter& painter, const PrecisionLayout& layo
     const double zero = x(format.underflowThreshold()), normal = x(format.smallestNormal());
     const double over = x(format.overflowThreshold());
     const QRectF& bars = layout.bars;
-    const auto zone = [&](double left, double right, const QColor& colour, double share,
-                          const QString& words) {
+    const auto zone = [&](double left, double right, const QColor& colour, double share, const QString& words) {
         if (right - left < 1)
             return;
         const QRectF area(left, bars.top(), right - left, bars.height());
@@ -163,9 +148,8 @@ void PrecisionPicture::paintRange(QPainter& painter, const PrecisionLayout& layo
     zone(over, bars.right(), theme.bad, 0.22, tr("overflow"));
 }
 
-void PrecisionPicture::paintBars(QPainter& painter, const PrecisionLayout& layout,
-                                 const Theme& theme, const MagnitudeHistogram& histogram,
-                                 bool isMeasured) const
+void PrecisionPicture::paintBars(QPainter& painter, const PrecisionLayout& layout, const Theme& theme,
+                                 const MagnitudeHistogram& histogram, bool isMeasured) const
 {
     const double shift = std::log2(m_asked.lossScale);
     double most = 1e-6;
@@ -192,14 +176,13 @@ void PrecisionPicture::paintBars(QPainter& painter, const PrecisionLayout& layou
     painter.drawPolyline(outline);
 }
 
-void PrecisionPicture::paintCaption(QPainter& painter, const PrecisionLayout& layout,
-                                    const Theme& theme) const
+void PrecisionPicture::paintCaption(QPainter& painter, const PrecisionLayout& layout, const Theme& theme) const
 {
     const NumberFormat& format = numberFormat(m_asked.format);
     const QString what = m_measured ? tr("measured gradients") : tr("assumed gradients");
-    const QString lead =
-        tr("%1 × %2 in %3").arg(what, QString::fromStdString(numberText(m_asked.lossScale)),
-                                QString::fromUtf8(format.label.data(), qsizetype(format.label.size())));
+    const QString lead = tr("%1 × %2 in %3")
+                             .arg(what, QString::fromStdString(numberText(m_asked.lossScale)),
+                                  QString::fromUtf8(format.label.data(), qsizetype(format.label.size())));
     painter.setFont(plotFont(0.85, true));
     painter.setPen(theme.text);
     painter.drawText(layout.caption, Qt::AlignLeft | Qt::AlignVCenter, lead);
@@ -209,12 +192,10 @@ void PrecisionPicture::paintCaption(QPainter& painter, const PrecisionLayout& la
     painter.setPen(shares.underflow + shares.overflow > 0.01 ? theme.bad : theme.textDim);
     const QFontMetricsF metrics(painter.font());
     painter.drawText(layout.caption, Qt::AlignRight | Qt::AlignVCenter,
-                     metrics.elidedText(lostText(), Qt::ElideRight,
-                                        std::max(0.0, layout.caption.width() - used)));
+                     metrics.elidedText(lostText(), Qt::ElideRight, std::max(0.0, layout.caption.width() - used)));
 }
 
-void PrecisionPicture::paintAxis(QPainter& painter, const PrecisionLayout& layout,
-                                 const Theme& theme) const
+void PrecisionPicture::paintAxis(QPainter& painter, const PrecisionLayout& layout, const Theme& theme) const
 {
     const double u = layout.unit;
     painter.setFont(plotFont(0.72));
@@ -222,8 +203,8 @@ void PrecisionPicture::paintAxis(QPainter& painter, const PrecisionLayout& layou
     for (int power = -50; power <= 20; power += 10) {
         const double x = layout.barsX(power);
         painter.drawLine(QPointF(x, layout.bars.bottom()), QPointF(x, layout.bars.bottom() + 3 * u));
-        painter.drawText(QRectF(x - 24 * u, layout.axis.top(), 48 * u, layout.axis.height()),
-                         Qt::AlignCenter, powerText(power));
+        painter.drawText(QRectF(x - 24 * u, layout.axis.top(), 48 * u, layout.axis.height()), Qt::AlignCenter,
+                         powerText(power));
     }
 }
 

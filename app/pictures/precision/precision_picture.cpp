@@ -47,8 +47,8 @@ PrecisionPicture::PrecisionPicture(QWidget* parent)
     setAccessibleName(tr("Bits of a value, and gradients over the range of a format"));
 }
 
-void PrecisionPicture::setState(const Experiment&, const Device&, const Parameters& parameters,
-                                const Prediction*, const Measurement* measured)
+void PrecisionPicture::setState(const Experiment&, const Device&, const Parameters& parameters, const Prediction*,
+                                const Measurement* measured)
 {
     m_asked = precisionCase(parameters);
     m_assumed = histogramOf(m_asked.gradients, histogramFirst, histogramBars);
@@ -85,11 +85,10 @@ QString PrecisionPicture::summary() const
 {
     const NumberFormat& format = numberFormat(m_asked.format);
     return tr("%1 stores %2 as %3. %4 gradients times %5: %6.")
-        .arg(QString::fromUtf8(format.label.data(), qsizetype(format.label.size())),
-             valueWords(m_asked.value),
+        .arg(QString::fromUtf8(format.label.data(), qsizetype(format.label.size())), valueWords(m_asked.value),
              QString::fromStdString(numberText(rounded(format, m_asked.value))),
-             m_measured ? tr("Measured") : tr("Assumed"),
-             QString::fromStdString(numberText(m_asked.lossScale)), lostText());
+             m_measured ? tr("Measured") : tr("Assumed"), QString::fromStdString(numberText(m_asked.lossScale)),
+             lostText());
 }
 
 QSize PrecisionPicture::sizeHint() const
@@ -147,13 +146,11 @@ void PrecisionPicture::mousePressEvent(QMouseEvent* event)
         const NumberFormat& format = numberFormat(row.format);
         for (const BitCell& cell : row.cells) {
             if (cell.bit >= 0 && cell.rect.contains(at))
-                return setValue(decode(format,
-                                       encode(format, m_asked.value) ^ std::uint64_t(1) << cell.bit));
+                return setValue(decode(format, encode(format, m_asked.value) ^ std::uint64_t(1) << cell.bit));
         }
         if (row.label.contains(at))
-            return emit parameterEdited(
-                QStringLiteral("format"),
-                QString::fromUtf8(format.key.data(), qsizetype(format.key.size())));
+            return emit parameterEdited(QStringLiteral("format"),
+                                        QString::fromUtf8(format.key.data(), qsizetype(format.key.size())));
     }
 }
 
@@ -208,16 +205,11 @@ void PrecisionPicture::keyPressEvent(QKeyEvent* event)
     const NumberFormat& format = numberFormat(m_asked.format);
     const double step = format.spacing(m_asked.value);
     switch (event->key()) {
-    case Qt::Key_Left:
-        return setValue(rounded(format, m_asked.value) - step);
-    case Qt::Key_Right:
-        return setValue(rounded(format, m_asked.value) + step);
-    case Qt::Key_Up:
-        return setScale(m_asked.lossScale * 2);
-    case Qt::Key_Down:
-        return setScale(m_asked.lossScale / 2);
-    default:
-        Picture::keyPressEvent(event);
+    case Qt::Key_Left: return setValue(rounded(format, m_asked.value) - step);
+    case Qt::Key_Right: return setValue(rounded(format, m_asked.value) + step);
+    case Qt::Key_Up: return setScale(m_asked.lossScale * 2);
+    case Qt::Key_Down: return setScale(m_asked.lossScale / 2);
+    default: Picture::keyPressEvent(event);
     }
 }
 

@@ -82,12 +82,11 @@ public:
             return other.boundingRect().adjusted(-1, -1, 1, 1).intersects(bounds) && other.intersects(placed.box);
         };
         if (std::any_of(m_marks.begin(), m_marks.end(), meets)
-            || std::any_of(m_texts.begin(), m_texts.end(),
-                           [&](const RooflineText& other) { return meets(other.box); }))
+            || std::any_of(m_texts.begin(), m_texts.end(), [&](const RooflineText& other) { return meets(other.box); }))
             return std::nullopt;
-        if (lines == Lines::Clear
-            && std::any_of(m_lines.begin(), m_lines.end(),
-                           [&](const QLineF& line) { return crosses(line, placed.box); }))
+        if (lines == Lines::Clear && std::any_of(m_lines.begin(), m_lines.end(), [&](const QLineF& line) {
+                return crosses(line, placed.box);
+            }))
             return std::nullopt;
         return placed;
     }
@@ -163,9 +162,9 @@ void placeFormat(const RooflineState& state, const RooflineScales& scales, std::
     const QString names = namesOf(state, index);
     if (format.value <= 0 || dram <= 0 || names.isEmpty())
         return;
-    const QString text = QCoreApplication::translate("RooflinePicture", "%1 %2, ridge %3")
-                             .arg(names, quantity(format.value, Unit::FlopPerSecond),
-                                  quantity(format.value / dram, Unit::One));
+    const QString text =
+        QCoreApplication::translate("RooflinePicture", "%1 %2, ridge %3")
+            .arg(names, quantity(format.value, Unit::FlopPerSecond), quantity(format.value / dram, Unit::One));
     const double y = scales.y(format.value), last = scales.area.right() - placing.width(text) - 4 * u;
     for (const Placing::Lines lines : {Placing::Lines::Clear, Placing::Lines::Crossed}) {
         for (double x = last; x > scales.area.left(); x -= 8 * u) {
@@ -290,8 +289,7 @@ std::vector<RooflineTick> rooflineTicks(const RooflineScales& scales)
     return ticks;
 }
 
-std::vector<RooflineText> rooflineTexts(const RooflineState& state, const RooflineScales& scales,
-                                        const QString& lit)
+std::vector<RooflineText> rooflineTexts(const RooflineState& state, const RooflineScales& scales, const QString& lit)
 {
     if (state.empty())
         return {};
@@ -299,9 +297,8 @@ std::vector<RooflineText> rooflineTexts(const RooflineState& state, const Roofli
     const auto formats = [&](bool chosen) {
         std::vector<std::size_t> order(state.formats.size());
         std::iota(order.begin(), order.end(), 0);
-        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-            return state.formats[a].value > state.formats[b].value;
-        });
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t a, std::size_t b) { return state.formats[a].value > state.formats[b].value; });
         for (const std::size_t index : order) {
             if (state.formats[index].isChosen == chosen)
                 placeFormat(state, scales, index, placing);

@@ -71,13 +71,12 @@ struct RooflineText
     RooflineTextKind kind = RooflineTextKind::Mark;
     std::size_t index = 0; ///< of the level, format or mark
     QString text;
-    QPointF corner; ///< bottom left, on the baseline's side
+    QPointF corner;   ///< bottom left, on the baseline's side
     double angle = 0; ///< degrees, clockwise
     QPolygonF box;
 };
 
 /// `lit` is the id of the kernel under the pointer.
-std::vector<RooflineText> rooflineTexts(const RooflineState& state, const RooflineScales& scales,
-                                        const QString& lit);
+std::vector<RooflineText> rooflineTexts(const RooflineState& state, const RooflineScales& scales, const QString& lit);
 
 } // namespace memscape

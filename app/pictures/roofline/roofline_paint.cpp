@@ -29,13 +29,11 @@ void RooflinePicture::paintAxes(QPainter& painter, const RooflineScales& scales,
         painter.setPen(QPen(theme.grid, 1));
         painter.drawLine(QPointF(scales.area.left(), y), QPointF(scales.area.right(), y));
         painter.setPen(theme.textFaint);
-        painter.drawText(QRectF(0, y - 8 * u, scales.area.left() - 5 * u, 16 * u),
-                         Qt::AlignRight | Qt::AlignVCenter,
+        painter.drawText(QRectF(0, y - 8 * u, scales.area.left() - 5 * u, 16 * u), Qt::AlignRight | Qt::AlignVCenter,
                          rateText(std::pow(10, ten), Unit::FlopPerSecond));
     }
     painter.setPen(theme.textDim);
-    painter.drawText(QRectF(scales.area.left(), scales.area.bottom() + 15 * u, scales.area.width(),
-                            15 * u),
+    painter.drawText(QRectF(scales.area.left(), scales.area.bottom() + 15 * u, scales.area.width(), 15 * u),
                      Qt::AlignCenter, tr("operations per byte (FLOP/B)"));
 }
 
@@ -65,8 +63,7 @@ void RooflinePicture::paintRoofs(QPainter& painter, const RooflineScales& scales
         if (format.value <= 0)
             continue;
         const double y = scales.y(format.value);
-        painter.setPen(QPen(format.isChosen ? theme.predicted : theme.textFaint,
-                            (format.isChosen ? 2.2 : 1) * u,
+        painter.setPen(QPen(format.isChosen ? theme.predicted : theme.textFaint, (format.isChosen ? 2.2 : 1) * u,
                             format.isChosen ? Qt::SolidLine : Qt::DotLine));
         painter.drawLine(QPointF(scales.x(format.value / m_state.levels.front().value), y),
                          QPointF(scales.area.right(), y));
@@ -123,14 +120,14 @@ void RooflinePicture::paintTo(QPainter& painter, const QRectF& rect, const Theme
     const QRectF head = rect.adjusted(12 * u, 4 * u, -12 * u, 0);
     painter.setFont(plotFont(1.1, true));
     painter.setPen(theme.text);
-    painter.drawText(QRectF(head.topLeft(), QSizeF(head.width(), 22 * u)),
-                     Qt::AlignLeft | Qt::AlignVCenter, title());
+    painter.drawText(QRectF(head.topLeft(), QSizeF(head.width(), 22 * u)), Qt::AlignLeft | Qt::AlignVCenter, title());
     const double used = QFontMetricsF(painter.font()).horizontalAdvance(title()) + 20 * u;
     painter.setFont(plotFont(0.82));
     painter.setPen(theme.textDim);
     const QString legend = tr("ring: predicted · dot: measured");
     if (QFontMetricsF(painter.font()).horizontalAdvance(legend) <= head.width() - used) // all of it or nothing
-        painter.drawText(QRectF(head.topLeft(), QSizeF(head.width(), 22 * u)), Qt::AlignRight | Qt::AlignVCenter, legend);
+        painter.drawText(QRectF(head.topLeft(), QSizeF(head.width(), 22 * u)), Qt::AlignRight | Qt::AlignVCenter,
+                         legend);
     if (!m_state.empty()) {
         const RooflineScales scales = rooflineScales(m_state, rect);
         paintAxes(painter, scales, theme);

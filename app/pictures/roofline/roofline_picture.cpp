@@ -23,8 +23,7 @@ ParameterChanges changesOf(const Json& point)
 {
     ParameterChanges changes;
     const Json& assignments = member(point, "assignments");
-    for (std::size_t i = 0; assignments.is_array() && i < std::min<std::size_t>(assignments.size(), 64);
-         ++i) {
+    for (std::size_t i = 0; assignments.is_array() && i < std::min<std::size_t>(assignments.size(), 64); ++i) {
         if (!assignments[i].is_string())
             continue;
         const std::string text = assignments[i].get<std::string>();
@@ -42,10 +41,17 @@ void addMarks(const Outcome* outcome, bool isMeasured, std::vector<RooflineMark>
     const Json& points = member(outcome->detail, "points");
     for (std::size_t i = 0; points.is_array() && i < std::min<std::size_t>(points.size(), 256); ++i) {
         const Json& point = points[i];
-        RooflineMark mark{textOf(point, "id"), textOf(point, "label"), textOf(point, "experiment"),
-                          textOf(point, "format"), textOf(point, "level"), textOf(point, "bound"),
-                          changesOf(point), number(point, "intensity"), number(point, "rate"),
-                          number(point, "roof"), isMeasured};
+        RooflineMark mark{textOf(point, "id"),
+                          textOf(point, "label"),
+                          textOf(point, "experiment"),
+                          textOf(point, "format"),
+                          textOf(point, "level"),
+                          textOf(point, "bound"),
+                          changesOf(point),
+                          number(point, "intensity"),
+                          number(point, "rate"),
+                          number(point, "roof"),
+                          isMeasured};
         if (mark.intensity > 0 && mark.rate > 0)
             marks.push_back(std::move(mark));
     }
@@ -77,8 +83,7 @@ void RooflinePicture::setState(const Experiment&, const Device& device, const Pa
         const Json& formats = member(predicted->detail, "formats");
         for (std::size_t i = 0; formats.is_array() && i < formats.size(); ++i)
             m_state.formats.push_back({textOf(formats[i], "label"), number(formats[i], "rate", 0),
-                                       textOf(formats[i], "key").toStdString()
-                                           == parameters.choice("format")});
+                                       textOf(formats[i], "key").toStdString() == parameters.choice("format")});
     }
     addMarks(predicted, false, m_state.marks);
     addMarks(measured, true, m_state.marks);
@@ -97,8 +102,7 @@ QString RooflinePicture::summary() const
     for (const RooflineMark& mark : m_state.marks)
         words << tr("%1 %2: %3 at %4 FLOP/B, %5")
                      .arg(mark.label, mark.isMeasured ? tr("measured") : tr("predicted"),
-                          rateText(mark.rate, Unit::FlopPerSecond), rateText(mark.intensity, Unit::One),
-                          mark.bound);
+                          rateText(mark.rate, Unit::FlopPerSecond), rateText(mark.intensity, Unit::One), mark.bound);
     return title() + QStringLiteral(". ") + words.join(QStringLiteral("; "));
 }
 
@@ -167,8 +171,7 @@ void RooflinePicture::mouseMoveEvent(QMouseEvent* event)
         const double intensity =
             std::clamp(rooflineScales(m_state, QRectF(rect())).intensityAt(event->position().x()), 0.001, 1e6);
         const double step = std::pow(10, std::floor(std::log10(intensity)) - 2);
-        emit parameterEdited(QStringLiteral("intensity"),
-                             QString::number(std::round(intensity / step) * step, 'g', 4));
+        emit parameterEdited(QStringLiteral("intensity"), QString::number(std::round(intensity / step) * step, 'g', 4));
         return;
     }
     const RooflineMark* mark = markAt(event->position());

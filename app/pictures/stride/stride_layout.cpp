@@ -33,8 +33,7 @@ std::vector<StrideCell> cellsOf(const WarpAccess& access, bool skipsShown)
     }
     std::uint64_t line = ~std::uint64_t{0};
     for (StrideCell& cell : cells) {
-        cell.beginsLine =
-            cell.kind != StrideCell::Kind::Gap && cell.address / access.sizes.line != line;
+        cell.beginsLine = cell.kind != StrideCell::Kind::Gap && cell.address / access.sizes.line != line;
         if (cell.kind != StrideCell::Kind::Gap)
             line = cell.address / access.sizes.line;
     }
@@ -82,8 +81,8 @@ StrideStrip layoutStrip(const WarpAccess& access, const QRectF& area)
         const StrideCell* cell = bySector[lane.firstSector];
         // An element may reach into the next sector; its line points at what lies in the first.
         const double begin = static_cast<double>(lane.address - cell->address);
-        const double end = std::min(begin + static_cast<double>(access.width),
-                                    static_cast<double>(access.sizes.sector));
+        const double end =
+            std::min(begin + static_cast<double>(access.width), static_cast<double>(access.sizes.sector));
         const double share = (begin + end) / 2 / static_cast<double>(access.sizes.sector);
         strip.targets.push_back(cell->rect.left() + share * cell->rect.width());
     }
@@ -96,8 +95,7 @@ LaneRow layoutLanes(std::size_t lanes, const QRectF& area)
     const double pitch = area.width() / static_cast<double>(std::max<std::size_t>(lanes, 1));
     row.radius = std::min(pitch * 0.44, area.height() / 2);
     for (std::size_t i = 0; i < lanes; ++i)
-        row.centres.emplace_back(area.left() + pitch * (static_cast<double>(i) + 0.5),
-                                 area.center().y());
+        row.centres.emplace_back(area.left() + pitch * (static_cast<double>(i) + 0.5), area.center().y());
     return row;
 }
 

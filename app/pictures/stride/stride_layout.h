@@ -19,8 +19,8 @@ struct StrideCell
     Kind kind = Kind::Touched;
     QRectF rect;
     std::uint64_t address = 0; ///< of the sector; where the gap begins
-    std::uint64_t bytes = 0; ///< of a gap
-    std::size_t sector = 0; ///< index into WarpAccess::sectors when touched
+    std::uint64_t bytes = 0;   ///< of a gap
+    std::size_t sector = 0;    ///< index into WarpAccess::sectors when touched
     bool beginsLine = false;
 };
 

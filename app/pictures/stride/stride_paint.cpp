@@ -34,8 +34,7 @@ public:
         , m_sector(static_cast<double>(access.sizes.sector))
         , m_width(static_cast<double>(walk.elementBytes))
         , m_first(std::fmod(static_cast<double>(walk.offsetBytes), m_width))
-    {
-    }
+    { }
 
     double slotPixels() const { return m_box.width() * m_width / m_sector; }
 
@@ -45,13 +44,11 @@ public:
         const double left = m_box.left() + 1.5 + begin / m_sector * (m_box.width() - 3);
         const double right = m_box.left() + 1.5 + end / m_sector * (m_box.width() - 3);
         const double seam = right - left > 3 ? 0.5 : 0;
-        return QRectF(left + seam, m_box.top() + 4 * u, std::max(0.8, right - left - 2 * seam),
-                      m_box.height() - 8 * u);
+        return QRectF(left + seam, m_box.top() + 4 * u, std::max(0.8, right - left - 2 * seam), m_box.height() - 8 * u);
     }
 
     /// `paint(rect, begin)` for every slot of the cell; the first and last may lie half outside.
-    template<typename Paint>
-    void each(Paint paint) const
+    template <typename Paint> void each(Paint paint) const
     {
         for (double begin = m_first > 0 ? m_first - m_width : 0; begin < m_sector; begin += m_width)
             paint(part(std::max(0.0, begin), std::min(m_sector, begin + m_width)), begin);
@@ -65,8 +62,7 @@ public:
             return;
         }
         for (double at = begin; at < end;) {
-            const double next =
-                m_first + (std::floor((at - m_first) / m_width + 1e-9) + 1) * m_width;
+            const double next = m_first + (std::floor((at - m_first) / m_width + 1e-9) + 1) * m_width;
             painter.fillRect(part(at, std::min(next, end)), colour);
             at = next;
         }
@@ -88,22 +84,20 @@ void StridePicture::paintHead(QPainter& painter, const Layout& layout, const The
     painter.drawText(layout.head, Qt::AlignLeft | Qt::AlignVCenter, title());
     if (!m_access)
         return;
-    const QString caption = m_gpu ? tr("each cell = %1-byte sector · each group = %2-byte line")
-                                        .arg(m_access->sizes.sector)
-                                        .arg(m_access->sizes.line)
-                                  : tr("each cell = %1-byte cache line · each group = 4 KiB page")
-                                        .arg(m_access->sizes.sector);
+    const QString caption = m_gpu
+        ? tr("each cell = %1-byte sector · each group = %2-byte line")
+              .arg(m_access->sizes.sector)
+              .arg(m_access->sizes.line)
+        : tr("each cell = %1-byte cache line · each group = 4 KiB page").arg(m_access->sizes.sector);
     const QFont small = plotFont(0.85);
-    const double room =
-        layout.head.width() - QFontMetricsF(bold).horizontalAdvance(title()) - 24 * plotUnit();
+    const double room = layout.head.width() - QFontMetricsF(bold).horizontalAdvance(title()) - 24 * plotUnit();
     painter.setFont(small);
     painter.setPen(theme.textDim);
     painter.drawText(layout.head, Qt::AlignRight | Qt::AlignVCenter,
                      QFontMetricsF(small).elidedText(caption, Qt::ElideRight, std::max(0.0, room)));
 }
 
-void StridePicture::paintCell(QPainter& painter, const StrideCell& cell, const Theme& theme,
-                            const QColor& colour) const
+void StridePicture::paintCell(QPainter& painter, const StrideCell& cell, const Theme& theme, const QColor& colour) const
 {
     const double u = plotUnit();
     const QRectF box = cell.rect.adjusted(0.8, 0, -0.8, 0);
@@ -115,8 +109,7 @@ void StridePicture::paintCell(QPainter& painter, const StrideCell& cell, const T
     }
     const bool touched = cell.kind == StrideCell::Kind::Touched;
     painter.setPen(QPen(theme.border, 1, touched ? Qt::SolidLine : Qt::DotLine));
-    painter.setBrush(touched ? QBrush(mix(theme.background, theme.empty, 0.55))
-                             : QBrush(Qt::NoBrush));
+    painter.setBrush(touched ? QBrush(mix(theme.background, theme.empty, 0.55)) : QBrush(Qt::NoBrush));
     painter.drawRoundedRect(box, 2.5 * u, 2.5 * u);
     if (!touched)
         return;
@@ -136,15 +129,14 @@ void StridePicture::paintCell(QPainter& painter, const StrideCell& cell, const T
 /// Of the field of a structure that stands at byte `begin` of a cell.
 QColor StridePicture::fieldColour(const StrideCell& cell, double begin, const Theme& theme) const
 {
-    const double at
-        = static_cast<double>(cell.address) + begin - static_cast<double>(m_walk.offsetBytes);
+    const double at = static_cast<double>(cell.address) + begin - static_cast<double>(m_walk.offsetBytes);
     const auto element = std::llround(at / static_cast<double>(m_walk.elementBytes));
     const auto field = static_cast<int>(element) % static_cast<int>(m_walk.stride);
     return field == 0 ? theme.empty : mix(theme.background, theme.series(field - 1), 0.38);
 }
 
-void StridePicture::paintStrip(QPainter& painter, const StrideStrip& strip, const Theme& theme,
-                             const QColor& colour, const Hover& hover, bool labelled) const
+void StridePicture::paintStrip(QPainter& painter, const StrideStrip& strip, const Theme& theme, const QColor& colour,
+                               const Hover& hover, bool labelled) const
 {
     const double u = plotUnit();
     const QFont font = plotFont(0.75);
@@ -165,21 +157,18 @@ void StridePicture::paintStrip(QPainter& painter, const StrideStrip& strip, cons
                          QPointF(cell.rect.left() - 1, cell.rect.bottom() + 5 * u));
         const QString address = cell.address < 100000
             ? tr("%1 B").arg(cell.address)
-            : QString::fromStdString(
-                quantityText(static_cast<double>(cell.address), Unit::Byte, byteStyle(), 3));
+            : QString::fromStdString(quantityText(static_cast<double>(cell.address), Unit::Byte, byteStyle(), 3));
         const double room = strip.cells.back().rect.right() - cell.rect.left();
         if (labelled && cell.rect.left() > labelEnd && metrics.horizontalAdvance(address) <= room) {
             painter.setFont(font);
-            painter.drawText(
-                QPointF(cell.rect.left() + 2, cell.rect.bottom() + 4 * u + metrics.ascent()),
-                address);
+            painter.drawText(QPointF(cell.rect.left() + 2, cell.rect.bottom() + 4 * u + metrics.ascent()), address);
             labelEnd = cell.rect.left() + metrics.horizontalAdvance(address) + 10 * u;
         }
     }
 }
 
 void StridePicture::paintConnection(QPainter& painter, const Layout& layout, const Theme& theme,
-                                  const Connection& connection, bool lit) const
+                                    const Connection& connection, bool lit) const
 {
     const StrideStrip& strip = *connection.strip;
     const QPointF centre = layout.lanes.centres[connection.lane];
@@ -191,12 +180,10 @@ void StridePicture::paintConnection(QPainter& painter, const Layout& layout, con
     painter.setPen(QPen(lit ? theme.highlight : mix(theme.background, own, 0.6), lit ? 1.8 : 1.0));
     painter.drawLine(edge, element);
     const double size = 5 * plotUnit();
-    connection.writes ? paintArrow(painter, element, edge, size)
-                      : paintArrow(painter, edge, element, size);
+    connection.writes ? paintArrow(painter, element, edge, size) : paintArrow(painter, edge, element, size);
 }
 
-void StridePicture::paintLanes(QPainter& painter, const Layout& layout, const Theme& theme,
-                             const Hover& hover) const
+void StridePicture::paintLanes(QPainter& painter, const Layout& layout, const Theme& theme, const Hover& hover) const
 {
     const double radius = layout.lanes.radius;
     const std::size_t count = layout.lanes.centres.size();
@@ -210,8 +197,7 @@ void StridePicture::paintLanes(QPainter& painter, const Layout& layout, const Th
     QFont font = plotFont(0.72, true);
     font.setPixelSize(std::max(5, std::min(font.pixelSize(), static_cast<int>(radius * 1.05))));
     painter.setFont(font);
-    const QColor plain
-        = m_walk.operation == Operation::Write ? theme.series(0) : theme.predicted;
+    const QColor plain = m_walk.operation == Operation::Write ? theme.series(0) : theme.predicted;
     for (std::size_t lane = 0; lane < count; ++lane) {
         const QPointF centre = layout.lanes.centres[lane];
         const bool lit = static_cast<int>(lane) == hover.lane;
@@ -220,15 +206,13 @@ void StridePicture::paintLanes(QPainter& painter, const Layout& layout, const Th
         painter.drawEllipse(centre, radius, radius);
         painter.setPen(lit ? theme.onHighlight : theme.onAccent);
         if (radius >= 5)
-            painter.drawText(
-                QRectF(centre - QPointF(radius, radius), QSizeF(2 * radius, 2 * radius)),
-                Qt::AlignCenter, QString::number(lane));
+            painter.drawText(QRectF(centre - QPointF(radius, radius), QSizeF(2 * radius, 2 * radius)), Qt::AlignCenter,
+                             QString::number(lane));
     }
 }
 
 // What was fetched for nothing, in as many words as there is room for.
-QString StridePicture::wasteText(const Layout& layout, const QFontMetricsF& metrics,
-                               double room) const
+QString StridePicture::wasteText(const Layout& layout, const QFontMetricsF& metrics, double room) const
 {
     const QString wasted = bytes(static_cast<double>(m_access->fetchedBytes - m_access->usedBytes));
     const QString share = QString::fromStdString(percentText(m_access->efficiency(), 3));
@@ -260,10 +244,8 @@ void StridePicture::paintFoot(QPainter& painter, const Layout& layout, const The
         x += metrics.horizontalAdvance(text) + 18 * u;
     };
     if (m_access) {
-        say(tr("%1 fetched").arg(bytes(static_cast<double>(m_access->fetchedBytes))), theme.text,
-            true);
-        say(tr("%1 used").arg(bytes(static_cast<double>(m_access->usedBytes))), theme.predictedText,
-            true);
+        say(tr("%1 fetched").arg(bytes(static_cast<double>(m_access->fetchedBytes))), theme.text, true);
+        say(tr("%1 used").arg(bytes(static_cast<double>(m_access->usedBytes))), theme.predictedText, true);
         const QString rest = wasteText(layout, QFontMetricsF(plotFont(0.9)), end - x);
         say(rest, theme.textDim, false);
     }
@@ -285,8 +267,8 @@ void StridePicture::paintChips(QPainter& painter, const Layout& layout, const Th
     }
 }
 
-void StridePicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme,
-                        const Hover& hover, bool onScreen) const
+void StridePicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme, const Hover& hover,
+                          bool onScreen) const
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
@@ -299,13 +281,12 @@ void StridePicture::paint(QPainter& painter, const QRectF& rect, const Theme& th
         if (layout.source)
             paintStrip(painter, *layout.source, theme, theme.predicted, {},
                        false); // arrows stand there
-        paintStrip(painter, layout.strip, theme,
-                   m_walk.operation == Operation::Read ? theme.predicted : write, hover, true);
+        paintStrip(painter, layout.strip, theme, m_walk.operation == Operation::Read ? theme.predicted : write, hover,
+                   true);
     } else {
         painter.setFont(plotFont());
         painter.setPen(theme.textDim);
-        painter.drawText(rect.adjusted(20, 30, -20, -40), Qt::AlignCenter | Qt::TextWordWrap,
-                         m_problem);
+        painter.drawText(rect.adjusted(20, 30, -20, -40), Qt::AlignCenter | Qt::TextWordWrap, m_problem);
     }
     paintFoot(painter, layout, theme, onScreen);
     painter.restore();

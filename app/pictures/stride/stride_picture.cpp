@@ -18,12 +18,9 @@ namespace memscape {
 QString warpOperationWord(Operation operation)
 {
     switch (operation) {
-    case Operation::Read:
-        return StridePicture::tr("read");
-    case Operation::Write:
-        return StridePicture::tr("write");
-    case Operation::Copy:
-        break;
+    case Operation::Read: return StridePicture::tr("read");
+    case Operation::Write: return StridePicture::tr("write");
+    case Operation::Copy: break;
     }
     return StridePicture::tr("copy");
 }
@@ -34,8 +31,8 @@ StridePicture::StridePicture(QWidget* parent)
     setAccessibleName(tr("Lanes and memory"));
 }
 
-void StridePicture::setState(const Experiment&, const Device& device, const Parameters& parameters,
-                           const Prediction*, const Measurement*)
+void StridePicture::setState(const Experiment&, const Device& device, const Parameters& parameters, const Prediction*,
+                             const Measurement*)
 {
     m_gpu = device.isGpu();
     m_deviceName = device.name;
@@ -48,8 +45,7 @@ void StridePicture::setState(const Experiment&, const Device& device, const Para
         m_walk = *walk;
         // A host fetches whole cache lines; its groups are pages.
         const GranuleSizes sizes = m_gpu
-            ? GranuleSizes{static_cast<std::uint64_t>(device.sectorBytes),
-                           static_cast<std::uint64_t>(device.lineBytes)}
+            ? GranuleSizes{static_cast<std::uint64_t>(device.sectorBytes), static_cast<std::uint64_t>(device.lineBytes)}
             : GranuleSizes{static_cast<std::uint64_t>(device.lineBytes), 4096};
         const auto access = firstRequest(m_walk, sizes);
         if (access)
@@ -66,24 +62,14 @@ QString StridePicture::title() const
 {
     const QString subject = m_gpu ? tr("One warp") : tr("One core, 32 accesses");
     switch (m_walk.pattern) {
-    case Pattern::Contiguous:
-        return tr("%1, neighbours (%2)").arg(subject, m_element);
-    case Pattern::Random:
-        return tr("%1, random elements (%2)").arg(subject, m_element);
+    case Pattern::Contiguous: return tr("%1, neighbours (%2)").arg(subject, m_element);
+    case Pattern::Random: return tr("%1, random elements (%2)").arg(subject, m_element);
     case Pattern::Misaligned:
-        return tr("%1, neighbours from byte %3 on (%2)")
-            .arg(subject, m_element)
-            .arg(m_walk.offsetBytes);
-    case Pattern::Aos:
-        return tr("%1, one field of structures of %3 (%2)")
-            .arg(subject, m_element)
-            .arg(m_walk.stride);
+        return tr("%1, neighbours from byte %3 on (%2)").arg(subject, m_element).arg(m_walk.offsetBytes);
+    case Pattern::Aos: return tr("%1, one field of structures of %3 (%2)").arg(subject, m_element).arg(m_walk.stride);
     case Pattern::Soa:
-        return tr("%1, one field of %3, each in its own array (%2)")
-            .arg(subject, m_element)
-            .arg(m_walk.stride);
-    case Pattern::Strided:
-        break;
+        return tr("%1, one field of %3, each in its own array (%2)").arg(subject, m_element).arg(m_walk.stride);
+    case Pattern::Strided: break;
     }
     return tr("%1, stride %3 (%2)").arg(subject, m_element).arg(m_walk.stride);
 }
@@ -123,35 +109,30 @@ StridePicture::Layout StridePicture::layoutFor(const QRectF& rect) const
     Layout layout;
     const double u = plotUnit();
     layout.head = QRectF(rect.left() + 8 * u, rect.top() + 4 * u, rect.width() - 16 * u, 24 * u);
-    layout.foot =
-        QRectF(rect.left() + 8 * u, rect.bottom() - 34 * u, rect.width() - 16 * u, 28 * u);
+    layout.foot = QRectF(rect.left() + 8 * u, rect.bottom() - 34 * u, rect.width() - 16 * u, 28 * u);
     const QRectF middle(rect.left() + 16 * u, layout.head.bottom() + 6 * u, rect.width() - 32 * u,
                         layout.foot.top() - layout.head.bottom() - 12 * u);
     const double laneHeight = 20 * u;
     const double offsets = 14 * u; // room for addresses under the strip
     if (m_access && m_walk.operation == Operation::Copy) {
         const double strip = std::clamp(middle.height() * 0.19, 12 * u, 40 * u);
-        layout.laneArea = QRectF(middle.left(), middle.center().y() - laneHeight / 2 - offsets / 2,
-                                 middle.width(), laneHeight);
-        layout.source =
-            layoutStrip(*m_access, QRectF(middle.left(), middle.top(), middle.width(), strip));
-        layout.strip = layoutStrip(
-            *m_access,
-            QRectF(middle.left(), middle.bottom() - offsets - strip, middle.width(), strip));
+        layout.laneArea =
+            QRectF(middle.left(), middle.center().y() - laneHeight / 2 - offsets / 2, middle.width(), laneHeight);
+        layout.source = layoutStrip(*m_access, QRectF(middle.left(), middle.top(), middle.width(), strip));
+        layout.strip =
+            layoutStrip(*m_access, QRectF(middle.left(), middle.bottom() - offsets - strip, middle.width(), strip));
     } else if (m_access) {
         const double strip = std::clamp(middle.height() * 0.36, 14 * u, 60 * u);
         layout.laneArea = QRectF(middle.left(), middle.top(), middle.width(), laneHeight);
-        layout.strip = layoutStrip(
-            *m_access,
-            QRectF(middle.left(), middle.bottom() - offsets - strip, middle.width(), strip));
+        layout.strip =
+            layoutStrip(*m_access, QRectF(middle.left(), middle.bottom() - offsets - strip, middle.width(), strip));
     }
     if (m_access)
         layout.lanes = layoutLanes(m_access->lanes.size(), layout.laneArea);
     const QFontMetricsF metrics(plotFont(0.88));
     double right = layout.foot.right() - 4 * u;
     for (std::size_t i = warpOperations.size(); i-- > 0;) {
-        const double width =
-            metrics.horizontalAdvance(warpOperationWord(warpOperations[i])) + 28 * u;
+        const double width = metrics.horizontalAdvance(warpOperationWord(warpOperations[i])) + 28 * u;
         layout.chips[i] = QRectF(right - width, layout.foot.top() + 2 * u, width, 23 * u);
         right -= width + 6 * u;
     }
@@ -204,8 +185,8 @@ void StridePicture::mouseMoveEvent(QMouseEvent* event)
         if (layout.strip.cells[i].rect.contains(at))
             hover.cell = static_cast<int>(i);
     }
-    const bool chip = std::any_of(layout.chips.begin(), layout.chips.end(),
-                                  [&](const QRectF& c) { return c.contains(at); });
+    const bool chip =
+        std::any_of(layout.chips.begin(), layout.chips.end(), [&](const QRectF& c) { return c.contains(at); });
     setCursor(chip ? Qt::PointingHandCursor : Qt::ArrowCursor);
     if (hover == m_hover)
         return;
@@ -245,9 +226,8 @@ void StridePicture::leaveEvent(QEvent*)
 
 void StridePicture::keyPressEvent(QKeyEvent* event)
 {
-    const auto now =
-        static_cast<int>(std::find(warpOperations.begin(), warpOperations.end(), m_walk.operation)
-                         - warpOperations.begin());
+    const auto now = static_cast<int>(std::find(warpOperations.begin(), warpOperations.end(), m_walk.operation)
+                                      - warpOperations.begin());
     if (event->key() == Qt::Key_Left)
         chooseOperation(now - 1);
     else if (event->key() == Qt::Key_Right)

@@ -54,18 +54,15 @@ private:
     };
 
     Layout layoutFor(const QRectF& rect) const;
-    void paint(QPainter& painter, const QRectF& rect, const Theme& theme, const Hover& hover,
-               bool onScreen) const;
+    void paint(QPainter& painter, const QRectF& rect, const Theme& theme, const Hover& hover, bool onScreen) const;
     void paintHead(QPainter& painter, const Layout& layout, const Theme& theme) const;
-    void paintStrip(QPainter& painter, const StrideStrip& strip, const Theme& theme,
-                    const QColor& colour, const Hover& hover, bool labelled) const;
-    void paintCell(QPainter& painter, const StrideCell& cell, const Theme& theme,
-                   const QColor& colour) const;
+    void paintStrip(QPainter& painter, const StrideStrip& strip, const Theme& theme, const QColor& colour,
+                    const Hover& hover, bool labelled) const;
+    void paintCell(QPainter& painter, const StrideCell& cell, const Theme& theme, const QColor& colour) const;
     QColor fieldColour(const StrideCell& cell, double begin, const Theme& theme) const;
-    void paintConnection(QPainter& painter, const Layout& layout, const Theme& theme,
-                         const Connection& connection, bool lit) const;
-    void paintLanes(QPainter& painter, const Layout& layout, const Theme& theme,
-                    const Hover& hover) const;
+    void paintConnection(QPainter& painter, const Layout& layout, const Theme& theme, const Connection& connection,
+                         bool lit) const;
+    void paintLanes(QPainter& painter, const Layout& layout, const Theme& theme, const Hover& hover) const;
     void paintFoot(QPainter& painter, const Layout& layout, const Theme& theme, bool onScreen) const;
     void paintChips(QPainter& painter, const Layout& layout, const Theme& theme) const;
     QString hoverDescription(const Hover& hover) const;

@@ -9,8 +9,7 @@
 
 namespace memscape {
 
-constexpr std::array<Operation, 3> warpOperations{Operation::Read, Operation::Write,
-                                                  Operation::Copy};
+constexpr std::array<Operation, 3> warpOperations{Operation::Read, Operation::Write, Operation::Copy};
 QString warpOperationWord(Operation operation);
 
 struct StridePicture::Layout
@@ -19,7 +18,7 @@ struct StridePicture::Layout
     LaneRow lanes;
     QRectF laneArea;
     std::optional<StrideStrip> source; ///< above the lanes, of a copy
-    StrideStrip strip; ///< below them
+    StrideStrip strip;                 ///< below them
     std::array<QRectF, warpOperations.size()> chips;
 };
 

@@ -13,15 +13,12 @@
 
 namespace memscape {
 
-namespace {
-
-} // namespace
+namespace { } // namespace
 
 const BudgetButton* BudgetPicture::buttonAt(const BudgetLayout& layout, QPointF at) const
 {
-    const auto found =
-        std::find_if(layout.buttons.begin(), layout.buttons.end(),
-                     [&](const BudgetButton& button) { return button.rect.contains(at); });
+    const auto found = std::find_if(layout.buttons.begin(), layout.buttons.end(),
+                                    [&](const BudgetButton& button) { return button.rect.contains(at); });
     return found == layout.buttons.end() ? nullptr : &*found;
 }
 
@@ -38,8 +35,7 @@ QString BudgetPicture::toolTipAt(QPointF at) const
     }
     if (layout.title.contains(at) && !now.memory.assumptions.empty())
         return tr("Assumed: %1")
-            .arg(QStringList(now.memory.assumptions.begin(), now.memory.assumptions.end())
-                     .join(QStringLiteral("; ")));
+            .arg(QStringList(now.memory.assumptions.begin(), now.memory.assumptions.end()).join(QStringLiteral("; ")));
     const BudgetButton* button = buttonAt(layout, at);
     const LeverCard* card = button ? cardOf(now, *button) : nullptr;
     if (card == nullptr)
@@ -70,8 +66,7 @@ bool BudgetPicture::event(QEvent* event)
 void BudgetPicture::mousePressEvent(QMouseEvent* event)
 {
     const BudgetLayout layout = layoutNow();
-    const BudgetButton* button =
-        event->button() == Qt::LeftButton ? buttonAt(layout, event->position()) : nullptr;
+    const BudgetButton* button = event->button() == Qt::LeftButton ? buttonAt(layout, event->position()) : nullptr;
     if (button == nullptr)
         return Picture::mousePressEvent(event);
     m_current = int(button - layout.buttons.data());
@@ -133,9 +128,7 @@ void BudgetPicture::keyPressEvent(QKeyEvent* event)
     case Qt::Key_Left:
     case Qt::Key_Right:
     case Qt::Key_Up:
-    case Qt::Key_Down:
-        moveFocus(event->key());
-        return;
+    case Qt::Key_Down: moveFocus(event->key()); return;
     case Qt::Key_Return:
     case Qt::Key_Enter:
     case Qt::Key_Space:
@@ -148,8 +141,7 @@ void BudgetPicture::keyPressEvent(QKeyEvent* event)
             return;
         }
         break;
-    default:
-        break;
+    default: break;
     }
     Picture::keyPressEvent(event);
 }

@@ -37,8 +37,7 @@ void placeParts(const BudgetState& state, BudgetLayout& layout)
     const double u = plotUnit();
     const QFontMetricsF bold(plotFont(0.85, true)), plain(plotFont(0.85));
     const double total = state.memory.total();
-    const double scale =
-        layout.bar.width() / std::max({total, state.memory.capacity.value_or(0), 1.0});
+    const double scale = layout.bar.width() / std::max({total, state.memory.capacity.value_or(0), 1.0});
     if (state.memory.capacity)
         layout.capacityX = layout.bar.left() + *state.memory.capacity * scale;
     double x = layout.bar.left();
@@ -51,8 +50,7 @@ void placeParts(const BudgetState& state, BudgetLayout& layout)
         box.rect = QRectF(x, layout.bar.top(), std::max(width - gap, 0.6), layout.bar.height());
         x += width;
         const QString size = memoryText(part.bytes, state.bytes);
-        const double wide =
-            std::max(plain.horizontalAdvance(size), bold.horizontalAdvance(part.label));
+        const double wide = std::max(plain.horizontalAdvance(size), bold.horizontalAdvance(part.label));
         box.textLeft = box.rect.left() + 7 * u;
         const double line = layout.capacityX.value_or(-1);
         if (line > box.textLeft - 4 * u && line < box.textLeft + wide + 4 * u)
@@ -69,8 +67,7 @@ void placeParts(const BudgetState& state, BudgetLayout& layout)
 QRectF centred(double x, const QString& text, const QFontMetricsF& metrics, const QRectF& row)
 {
     const double width = metrics.horizontalAdvance(text) + 4;
-    const double left =
-        std::clamp(x - width / 2, row.left(), std::max(row.left(), row.right() - width));
+    const double left = std::clamp(x - width / 2, row.left(), std::max(row.left(), row.right() - width));
     return {left, row.top(), std::min(width, row.width()), row.height()};
 }
 
@@ -81,8 +78,7 @@ void placeTotals(const BudgetState& state, BudgetLayout& layout, Column& column)
     const QRectF row = column.take(std::max(bold.height(), large.height()), 8 * u);
     layout.neededText = neededText(state.memory, state.bytes);
     if (state.memory.capacity)
-        layout.capacityText =
-            tr("%1 on this device").arg(memoryText(*state.memory.capacity, state.bytes));
+        layout.capacityText = tr("%1 on this device").arg(memoryText(*state.memory.capacity, state.bytes));
     const double end = layout.parts.empty() ? row.left() : layout.parts.back().rect.right();
     layout.needed = centred(end, layout.neededText, large, row);
     if (layout.capacityText.isEmpty())
@@ -91,8 +87,7 @@ void placeTotals(const BudgetState& state, BudgetLayout& layout, Column& column)
     // One row for both when they keep apart; the longer sentence moves, the label stays at its
     // line.
     const double gap = 16 * u;
-    if (layout.capacity.right() + gap <= layout.needed.left()
-        || layout.needed.right() + gap <= layout.capacity.left())
+    if (layout.capacity.right() + gap <= layout.needed.left() || layout.needed.right() + gap <= layout.capacity.left())
         return;
     if (layout.capacity.left() - gap - layout.needed.width() >= row.left()
         && layout.needed.center().x() < layout.capacity.center().x()) {
@@ -116,8 +111,7 @@ double placeHeadingButtons(BudgetLayout& layout, const QRectF& row,
     double right = row.right();
     for (const auto& [item, text] : wanted) {
         const double width = metrics.horizontalAdvance(text) + 22 * u;
-        layout.buttons.push_back(
-            {item, 0, QRectF(right - width, row.top(), width, row.height()), text});
+        layout.buttons.push_back({item, 0, QRectF(right - width, row.top(), width, row.height()), text});
         right -= width + 6 * u;
     }
     return right;
@@ -133,8 +127,8 @@ std::vector<QRectF> cardPlaces(const QRectF& area, double narrowest, std::size_t
     const double width = (area.width() - gap * (columns - 1)) / columns;
     std::vector<QRectF> places;
     for (int i = 0; i < rows * columns && std::size_t(i) < wanted; ++i)
-        places.emplace_back(area.left() + (i % columns) * (width + gap),
-                            area.top() + (i / columns) * (height + gap), width, height);
+        places.emplace_back(area.left() + (i % columns) * (width + gap), area.top() + (i / columns) * (height + gap),
+                            width, height);
     return places;
 }
 
@@ -182,16 +176,14 @@ QString messageOf(const BudgetState& state)
     if (state.view == BudgetView::Fit && state.memory.fit && state.memory.fit->smallest)
         return tr("Nearest: %1, still %2 on the device. A smaller model, more devices or a larger "
                   "GPU would be needed.")
-            .arg(state.memory.fit->smallest->label,
-                 memoryText(state.memory.fit->smallest->total, state.bytes));
+            .arg(state.memory.fit->smallest->label, memoryText(state.memory.fit->smallest->total, state.bytes));
     if (state.view == BudgetView::Fit)
         return tr("No combination of the levers fits. A smaller model, more devices or a larger "
                   "GPU would be needed.");
     return state.settled ? tr("No lever saves anything for these parameters.") : tr("calculating…");
 }
 
-std::vector<std::pair<BudgetItem, QString>> headingButtons(const BudgetState& state, int first,
-                                                           std::size_t shown)
+std::vector<std::pair<BudgetItem, QString>> headingButtons(const BudgetState& state, int first, std::size_t shown)
 {
     std::vector<std::pair<BudgetItem, QString>> buttons;
     if (state.view == BudgetView::Levers && !state.memory.fits)
@@ -202,8 +194,7 @@ std::vector<std::pair<BudgetItem, QString>> headingButtons(const BudgetState& st
         buttons.emplace_back(BudgetItem::Back, tr("Back"));
     const std::size_t count = cardCount(state);
     if (std::size_t(first) + shown < count)
-        buttons.emplace_back(BudgetItem::Next,
-                             tr("%1 more ›").arg(count - std::size_t(first) - shown));
+        buttons.emplace_back(BudgetItem::Next, tr("%1 more ›").arg(count - std::size_t(first) - shown));
     if (first > 0)
         buttons.emplace_back(BudgetItem::Previous, tr("‹"));
     return buttons;
@@ -219,11 +210,10 @@ void placeCards(const BudgetState& state, BudgetLayout& layout, Column& column, 
     const bool cards = state.view != BudgetView::Searching && count > 0;
     const int first = cards ? std::clamp(state.firstCard, 0, std::max(0, count - 1)) : 0;
     const std::vector<QRectF> places = cards
-        ? cardPlaces(room, state.view == BudgetView::Fit ? narrowestFit : narrowestCard,
-                     std::size_t(count - first))
+        ? cardPlaces(room, state.view == BudgetView::Fit ? narrowestFit : narrowestCard, std::size_t(count - first))
         : std::vector<QRectF>{};
-    const double right = placeHeadingButtons(
-        layout, row, headingButtons(state, first, cards ? places.size() : std::size_t(count)));
+    const double right =
+        placeHeadingButtons(layout, row, headingButtons(state, first, cards ? places.size() : std::size_t(count)));
     std::reverse(layout.buttons.begin(),
                  layout.buttons.end()); // the keyboard goes from left to right
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -236,20 +226,17 @@ void placeCards(const BudgetState& state, BudgetLayout& layout, Column& column, 
     }
     layout.headingText = headingOf(state);
     const double heading = bold.horizontalAdvance(layout.headingText) + 4;
-    layout.heading =
-        QRectF(row.left(), row.top(), std::min(heading, right - row.left()), row.height());
-    layout.caption = QRectF(layout.heading.right() + 14 * u, row.top(),
-                            right - layout.heading.right() - 22 * u, row.height());
-    layout.captionText =
-        small.elidedText(captionOf(state), Qt::ElideRight, std::max(0.0, layout.caption.width()));
+    layout.heading = QRectF(row.left(), row.top(), std::min(heading, right - row.left()), row.height());
+    layout.caption =
+        QRectF(layout.heading.right() + 14 * u, row.top(), right - layout.heading.right() - 22 * u, row.height());
+    layout.captionText = small.elidedText(captionOf(state), Qt::ElideRight, std::max(0.0, layout.caption.width()));
     if (layout.caption.width() < 60 * u)
         layout.caption = QRectF();
     if (!cards || places.empty()) {
         layout.messageText = cards ? QString() : messageOf(state);
         layout.message = layout.messageText.isEmpty()
             ? QRectF()
-            : QRectF(room.left(), room.top(), room.width(),
-                     std::min(room.height(), 3 * small.height()));
+            : QRectF(room.left(), room.top(), room.width(), std::min(room.height(), 3 * small.height()));
     }
 }
 
@@ -266,8 +253,7 @@ QString neededText(const MemoryState& state, ByteStyle bytes)
     if (state.fits)
         return (state.isTight ? tr("%1: tight, %2 free, and predictions may be 3 % off") : tr("%1: fits, %2 free"))
             .arg(needed, memoryText(free, bytes));
-    return free < 0 ? tr("%1: %2 too many").arg(needed, memoryText(-free, bytes))
-                    : tr("%1: does not fit").arg(needed);
+    return free < 0 ? tr("%1: %2 too many").arg(needed, memoryText(-free, bytes)) : tr("%1: does not fit").arg(needed);
 }
 
 const LeverCard* cardOf(const BudgetState& state, const BudgetButton& button)
@@ -278,9 +264,8 @@ const LeverCard* cardOf(const BudgetState& state, const BudgetButton& button)
     if (button.item != BudgetItem::Card)
         return nullptr;
     if (state.view == BudgetView::Fit)
-        return state.memory.fit && at(state.memory.fit->cards())
-            ? &state.memory.fit->cards()[std::size_t(button.index)]
-            : nullptr;
+        return state.memory.fit && at(state.memory.fit->cards()) ? &state.memory.fit->cards()[std::size_t(button.index)]
+                                                                 : nullptr;
     return at(state.memory.levers) ? &state.memory.levers[std::size_t(button.index)] : nullptr;
 }
 

@@ -16,8 +16,7 @@ struct AppliedLever
 {
     LeverCard card;
     ParameterChanges before;
-    ParameterChanges
-        others; ///< the other parameters then: with these the saving is still the one shown
+    ParameterChanges others; ///< the other parameters then: with these the saving is still the one shown
     bool savingHolds = true;
 };
 
@@ -27,20 +26,20 @@ enum class BudgetView { Levers, Searching, Fit };
 struct BudgetState
 {
     MemoryState memory;
-    QString title; ///< "Llama-2-7B · batch 8 · 4096 tokens · AdamW · bf16 mixed"
+    QString title;                     ///< "Llama-2-7B · batch 8 · 4096 tokens · AdamW · bf16 mixed"
     std::vector<AppliedLever> applied; ///< in force now
     BudgetView view = BudgetView::Levers;
     bool advises = true; ///< the experiment has levers at all
-    QString reach; ///< without levers: "At batch 8 up to 4096 tokens fit, …"
+    QString reach;       ///< without levers: "At batch 8 up to 4096 tokens fit, …"
     bool settled = true; ///< false while something moves: the cards are of the step before
-    int firstCard = 0; ///< of the page of cards that is shown
+    int firstCard = 0;   ///< of the page of cards that is shown
     ByteStyle bytes = ByteStyle::Decimal;
 };
 
 struct PartBox
 {
     QRectF rect;
-    int part = 0; ///< of MemoryState::parts
+    int part = 0;        ///< of MemoryState::parts
     QString label, size; ///< empty where they do not fit
     double textLeft = 0; ///< where they begin: beside the line of the capacity, not under it
 };
@@ -60,7 +59,7 @@ struct BudgetLayout
 {
     QRectF title;
     QString titleText; ///< elided
-    QRectF bar; ///< where parts lie; longer than them when they fit
+    QRectF bar;        ///< where parts lie; longer than them when they fit
     std::vector<PartBox> parts;
     std::optional<double> capacityX;
     QRectF capacity, needed; ///< texts under the bar

@@ -9,8 +9,7 @@
 
 namespace memscape {
 
-void BudgetPen::label(const QRectF& rect, int align, const QString& text, const QFont& font,
-                      const QColor& colour) const
+void BudgetPen::label(const QRectF& rect, int align, const QString& text, const QFont& font, const QColor& colour) const
 {
     if (rect.isEmpty())
         return;
@@ -53,8 +52,7 @@ void BudgetPen::totals() const
     if (layout.capacityX) {
         const double x = std::min(*layout.capacityX, layout.bar.right());
         painter.setPen(QPen(theme.bad, 2 * u));
-        painter.drawLine(QPointF(x, layout.bar.top() - 6 * u),
-                         QPointF(x, layout.bar.bottom() + 5 * u));
+        painter.drawLine(QPointF(x, layout.bar.top() - 6 * u), QPointF(x, layout.bar.bottom() + 5 * u));
     }
     label(layout.capacity, Qt::AlignCenter, layout.capacityText, plotFont(0.85, true), theme.bad);
     const bool known = state.memory.capacity.has_value();
@@ -72,8 +70,7 @@ void BudgetPen::heading() const
         return;
     painter.setFont(plotFont(0.92));
     painter.setPen(theme.textDim);
-    painter.drawText(layout.message, Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap,
-                     layout.messageText);
+    painter.drawText(layout.message, Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, layout.messageText);
 }
 
 void BudgetPen::tick(const QRectF& card) const
@@ -84,9 +81,8 @@ void BudgetPen::tick(const QRectF& card) const
     painter.setBrush(theme.predicted);
     painter.drawEllipse(centre, 7 * u, 7 * u);
     painter.setPen(QPen(theme.onAccent, 1.6 * u));
-    painter.drawPolyline(
-        QPolygonF({centre + QPointF(-3.2 * u, 0), centre + QPointF(-0.8 * u, 2.6 * u),
-                   centre + QPointF(3.4 * u, -2.8 * u)}));
+    painter.drawPolyline(QPolygonF(
+        {centre + QPointF(-3.2 * u, 0), centre + QPointF(-0.8 * u, 2.6 * u), centre + QPointF(3.4 * u, -2.8 * u)}));
 }
 
 void BudgetPen::card(const BudgetButton& button, const LeverCard& lever, bool marked) const
@@ -121,13 +117,12 @@ void BudgetPen::card(const BudgetButton& button, const LeverCard& lever, bool ma
     label(head, Qt::AlignLeft, lever.label, plotFont(0.95, true), theme.text);
     const bool known = !applied || state.applied[std::size_t(button.index)].savingHolds;
     const QFont strong = plotFont(0.88, true);
-    const QString saving =
-        known ? savingText(lever.saving, state.bytes) : BudgetPicture::tr("in force");
+    const QString saving = known ? savingText(lever.saving, state.bytes) : BudgetPicture::tr("in force");
     label(foot, Qt::AlignLeft, saving, strong, lever.saving >= 0 ? theme.good : theme.bad);
     foot.setLeft(foot.left() + QFontMetricsF(strong).horizontalAdvance(saving) + 14 * u);
-    QString cost =
-        !applied ? timeChangeText(lever.timeChange)
-        : onScreen ? BudgetPicture::tr("click takes it back") : QString();
+    QString cost = !applied ? timeChangeText(lever.timeChange)
+        : onScreen          ? BudgetPicture::tr("click takes it back")
+                            : QString();
     if (!applied && !lever.keepsTraining)
         cost += BudgetPicture::tr(" · inexact");
     label(foot, Qt::AlignLeft, cost, plotFont(0.88), theme.textDim);
@@ -150,15 +145,12 @@ void BudgetPen::buttons() const
             continue;
         const bool primary = button.item == BudgetItem::MakeItFit;
         const bool hovered = button.rect.contains(pointer);
-        painter.setPen(primary && !marked
-                           ? QPen(Qt::NoPen)
-                           : QPen(marked ? theme.highlight : theme.border, marked ? 1.8 : 1));
-        painter.setBrush(primary
-                             ? (hovered ? mix(theme.predicted, theme.text, 0.15) : theme.predicted)
-                             : (hovered ? mix(theme.raised, theme.text, 0.08) : theme.raised));
+        painter.setPen(primary && !marked ? QPen(Qt::NoPen)
+                                          : QPen(marked ? theme.highlight : theme.border, marked ? 1.8 : 1));
+        painter.setBrush(primary ? (hovered ? mix(theme.predicted, theme.text, 0.15) : theme.predicted)
+                                 : (hovered ? mix(theme.raised, theme.text, 0.08) : theme.raised));
         painter.drawRoundedRect(button.rect.adjusted(0.5, 0.5, -0.5, -0.5), 5 * u, 5 * u);
-        label(button.rect, Qt::AlignHCenter, button.text, plotFont(0.88, true),
-              primary ? theme.onAccent : theme.text);
+        label(button.rect, Qt::AlignHCenter, button.text, plotFont(0.88, true), primary ? theme.onAccent : theme.text);
     }
     painter.setOpacity(1);
 }

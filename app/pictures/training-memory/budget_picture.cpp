@@ -56,11 +56,9 @@ bool holds(const Schema& schema, const Parameters& parameters, const ParameterCh
         if (spec == nullptr)
             return false;
         const auto wanted = parseValue(*spec, change.second);
-        return wanted
-            && std::any_of(parameters.values().begin(), parameters.values().end(),
-                           [&](const auto& now) {
-                               return now.first == change.first && now.second == *wanted;
-                           });
+        return wanted && std::any_of(parameters.values().begin(), parameters.values().end(), [&](const auto& now) {
+                   return now.first == change.first && now.second == *wanted;
+               });
     });
 }
 
@@ -69,8 +67,8 @@ ParameterChanges textsOf(const Parameters& parameters, const ParameterChanges& o
 {
     ParameterChanges texts;
     for (const auto& [key, value] : parameters.values()) {
-        const bool among = std::any_of(
-            of.begin(), of.end(), [&, name = key](const auto& one) { return one.first == name; });
+        const bool among =
+            std::any_of(of.begin(), of.end(), [&, name = key](const auto& one) { return one.first == name; });
         if (among == those)
             texts.emplace_back(key, valueText(value));
     }
@@ -86,10 +84,12 @@ QString reachOf(const Prediction& predicted, const Parameters& parameters)
         return {};
     const auto count = [](double value) { return QString::number(value, 'f', 0); };
     const QString now = count(parameters.number("batch")), tokens = count(parameters.number("context"));
-    const QString first = context->number() > 0 ? BudgetPicture::tr("At batch %1 up to %2 tokens fit").arg(now, count(context->number()))
-                                                : BudgetPicture::tr("At batch %1 no context fits").arg(now);
-    return batch->number() > 0 ? BudgetPicture::tr("%1, at %2 tokens up to batch %3.").arg(first, tokens, count(batch->number()))
-                               : BudgetPicture::tr("%1, at %2 tokens no batch does.").arg(first, tokens);
+    const QString first = context->number() > 0
+        ? BudgetPicture::tr("At batch %1 up to %2 tokens fit").arg(now, count(context->number()))
+        : BudgetPicture::tr("At batch %1 no context fits").arg(now);
+    return batch->number() > 0
+        ? BudgetPicture::tr("%1, at %2 tokens up to batch %3.").arg(first, tokens, count(batch->number()))
+        : BudgetPicture::tr("%1, at %2 tokens no batch does.").arg(first, tokens);
 }
 
 } // namespace
@@ -101,9 +101,8 @@ BudgetPicture::BudgetPicture(QWidget* parent, bool advises)
     setAccessibleName(tr("Memory budget"));
 }
 
-void BudgetPicture::setState(const Experiment& experiment, const Device&,
-                             const Parameters& parameters, const Prediction* predicted,
-                             const Measurement*)
+void BudgetPicture::setState(const Experiment& experiment, const Device&, const Parameters& parameters,
+                             const Prediction* predicted, const Measurement*)
 {
     m_schema = &experiment.schema();
     m_state.advises = findParameter(*m_schema, "advice") != nullptr;
@@ -125,8 +124,7 @@ void BudgetPicture::setState(const Experiment& experiment, const Device&,
     m_state.reach = predicted ? reachOf(*predicted, parameters) : QString();
     refreshApplied();
     m_state.firstCard =
-        std::clamp(m_state.firstCard, 0,
-                   std::max(0, int(m_state.memory.levers.size() + m_state.applied.size()) - 1));
+        std::clamp(m_state.firstCard, 0, std::max(0, int(m_state.memory.levers.size() + m_state.applied.size()) - 1));
     setAccessibleDescription(summary());
     update();
 }
@@ -139,9 +137,7 @@ void BudgetPicture::setSettled(bool settled)
 
 void BudgetPicture::setFit(std::optional<FitAnswer> answer, bool searching)
 {
-    m_state.view = searching ? BudgetView::Searching
-        : answer             ? BudgetView::Fit
-                             : BudgetView::Levers;
+    m_state.view = searching ? BudgetView::Searching : answer ? BudgetView::Fit : BudgetView::Levers;
     m_state.memory.fit = std::move(answer);
     m_state.firstCard = 0;
     m_current = 0;
@@ -156,8 +152,7 @@ void BudgetPicture::refreshApplied()
         if (!holds(*m_schema, m_parameters, lever.card.changes))
             continue;
         m_state.applied.push_back(lever);
-        m_state.applied.back().savingHolds =
-            textsOf(m_parameters, lever.card.changes, false) == lever.others;
+        m_state.applied.back().savingHolds = textsOf(m_parameters, lever.card.changes, false) == lever.others;
     }
 }
 
@@ -186,11 +181,10 @@ QString BudgetPicture::summary() const
     QStringList parts;
     for (const MemoryPart& part : state.memory.parts)
         parts << part.label + u' ' + memoryText(part.bytes, state.bytes);
-    QString text = state.title + QStringLiteral(": ") + parts.join(QStringLiteral(", "))
-        + QStringLiteral(". ") + neededText(state.memory, state.bytes) + QStringLiteral(". ");
-    const auto& cards = state.view == BudgetView::Fit && state.memory.fit
-        ? state.memory.fit->cards()
-        : state.memory.levers;
+    QString text = state.title + QStringLiteral(": ") + parts.join(QStringLiteral(", ")) + QStringLiteral(". ")
+        + neededText(state.memory, state.bytes) + QStringLiteral(". ");
+    const auto& cards =
+        state.view == BudgetView::Fit && state.memory.fit ? state.memory.fit->cards() : state.memory.levers;
     QStringList levers;
     for (std::size_t i = 0; i < std::min<std::size_t>(cards.size(), 6); ++i)
         levers << tr("%1 saves %2, %3")
@@ -211,10 +205,9 @@ QSize BudgetPicture::minimumSizeHint() const
 
 void BudgetPicture::apply(const LeverCard& card)
 {
-    AppliedLever made{card, textsOf(m_parameters, card.changes, true),
-                      textsOf(m_parameters, card.changes, false), true};
-    std::erase_if(m_made,
-                  [&](const AppliedLever& one) { return one.card.changes == card.changes; });
+    AppliedLever made{card, textsOf(m_parameters, card.changes, true), textsOf(m_parameters, card.changes, false),
+                      true};
+    std::erase_if(m_made, [&](const AppliedLever& one) { return one.card.changes == card.changes; });
     m_made.push_back(made);
     m_state.firstCard = 0;
     emit changesWanted(made.card.changes, made.card.label);
@@ -236,9 +229,8 @@ void BudgetPicture::activate(const BudgetButton& button)
 {
     const BudgetState now = state();
     const BudgetLayout layout = layoutNow();
-    const int shown =
-        int(std::count_if(layout.buttons.begin(), layout.buttons.end(),
-                          [&](const BudgetButton& one) { return cardOf(now, one) != nullptr; }));
+    const int shown = int(std::count_if(layout.buttons.begin(), layout.buttons.end(),
+                                        [&](const BudgetButton& one) { return cardOf(now, one) != nullptr; }));
     switch (button.item) {
     case BudgetItem::Card:
         if (const LeverCard* card = cardOf(now, button))
@@ -248,9 +240,7 @@ void BudgetPicture::activate(const BudgetButton& button)
         if (std::size_t(button.index) < now.applied.size())
             takeBack(now.applied[std::size_t(button.index)]);
         break;
-    case BudgetItem::MakeItFit:
-        emit fitWanted(true);
-        break;
+    case BudgetItem::MakeItFit: emit fitWanted(true); break;
     case BudgetItem::Cancel:
     case BudgetItem::Back:
         emit fitWanted(false);
@@ -259,12 +249,8 @@ void BudgetPicture::activate(const BudgetButton& button)
     case BudgetItem::BatchSize:
         emit experimentWanted(QStringLiteral("batch-size"), batchChanges(), tr("Batch size of this model"));
         break;
-    case BudgetItem::Previous:
-        showPage(m_state.firstCard - std::max(1, shown));
-        break;
-    case BudgetItem::Next:
-        showPage(m_state.firstCard + std::max(1, shown));
-        break;
+    case BudgetItem::Previous: showPage(m_state.firstCard - std::max(1, shown)); break;
+    case BudgetItem::Next: showPage(m_state.firstCard + std::max(1, shown)); break;
     }
 }
 
@@ -280,21 +266,16 @@ ParameterChanges BudgetPicture::batchChanges() const
     return changes;
 }
 
-void BudgetPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme,
-                          bool onScreen) const
+void BudgetPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
     painter.fillRect(rect, theme.background);
     const BudgetState now = state();
     const BudgetLayout layout = layoutBudget(now, rect);
-    const BudgetPen pen{painter,
-                        now,
-                        layout,
-                        theme,
-                        onScreen && hasFocus() ? m_current : -1,
-                        onScreen ? m_pointer : QPointF(-1, -1),
-                        onScreen};
+    const BudgetPen pen{
+        painter, now, layout, theme, onScreen && hasFocus() ? m_current : -1, onScreen ? m_pointer : QPointF(-1, -1),
+        onScreen};
     pen.bar();
     if (!now.memory.empty()) {
         pen.totals();

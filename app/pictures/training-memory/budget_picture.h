@@ -4,8 +4,8 @@
 // changes its parameters as one step; a card in force is marked and takes its change back.
 #pragma once
 
-#include "app/pictures/training-memory/budget_layout.h"
 #include "app/pictures/common/picture.h"
+#include "app/pictures/training-memory/budget_layout.h"
 #include "core/experiment/parameter.h"
 
 namespace memscape {
@@ -86,8 +86,7 @@ struct BudgetPen
 private:
     void card(const BudgetButton& button, const LeverCard& lever, bool marked) const;
     void tick(const QRectF& card) const;
-    void label(const QRectF& rect, int align, const QString& text, const QFont& font,
-               const QColor& colour) const;
+    void label(const QRectF& rect, int align, const QString& text, const QFont& font, const QColor& colour) const;
 };
 
 } // namespace memscape

@@ -51,14 +51,12 @@ template <typename Value, typename Read> std::vector<Value> list(const Json& arr
 
 std::vector<double> numbers(const Json& array)
 {
-    return list<double>(array,
-                        [](const Json& one) { return one.is_number() ? one.get<double>() : nan; });
+    return list<double>(array, [](const Json& one) { return one.is_number() ? one.get<double>() : nan; });
 }
 
 LeverCard readLever(const Json& json)
 {
-    LeverCard card{
-        words(json, "key"), words(json, "label"), words(json, "why"), words(json, "acts_on"), {}};
+    LeverCard card{words(json, "key"), words(json, "label"), words(json, "why"), words(json, "acts_on"), {}};
     if (const Json& changes = member(json, "changes"); changes.is_object()) {
         for (const auto& [key, value] : changes.items()) {
             if (value.is_string())
@@ -82,8 +80,7 @@ std::optional<FitAnswer> readFit(const Json& detail)
     answer.combinations = list<LeverCard>(member(json, "combinations"), readLever);
     answer.changing = list<LeverCard>(member(json, "changing_training"), readLever);
     answer.tried = whole(json, "tried", 0);
-    if (const Json& smallest = member(json, "smallest");
-        smallest.is_object() && !words(smallest, "label").isEmpty())
+    if (const Json& smallest = member(json, "smallest"); smallest.is_object() && !words(smallest, "label").isEmpty())
         answer.smallest = readLever(smallest);
     const Json& largest = member(detail, "largest");
     answer.largestBatch = optionalNumber(largest, "batch");
@@ -145,22 +142,20 @@ MemoryTimeline readTimeline(const Json& json)
     MemoryTimeline timeline;
     timeline.event = numbers(member(json, "event"));
     timeline.categories = list<TimelineCategory>(member(json, "categories"), [](const Json& one) {
-        return TimelineCategory{words(one, "key"), words(one, "label"),
-                                numbers(member(one, "bytes"))};
+        return TimelineCategory{words(one, "key"), words(one, "label"), numbers(member(one, "bytes"))};
     });
-    std::erase_if(timeline.categories, [&](const TimelineCategory& one) {
-        return one.bytes.size() != timeline.event.size();
-    });
+    std::erase_if(timeline.categories,
+                  [&](const TimelineCategory& one) { return one.bytes.size() != timeline.event.size(); });
     timeline.phases = list<TimelinePhase>(member(json, "phases"), [](const Json& one) {
-        return TimelinePhase{words(one, "key"), words(one, "label"), number(one, "begin", 0),
-                             number(one, "end", 0), whole(one, "micro_batch", 0)};
+        return TimelinePhase{words(one, "key"), words(one, "label"), number(one, "begin", 0), number(one, "end", 0),
+                             whole(one, "micro_batch", 0)};
     });
     timeline.peak = whole(json, "peak", -1);
     timeline.capacity = optionalNumber(json, "capacity");
     if (const Json& point = member(json, "out_of_memory"); point.is_object())
-        timeline.outOfMemory = OutOfMemoryPoint{number(point, "event", 0), words(point, "phase"),
-                                                words(point, "module"), words(point, "name"),
-                                                number(point, "bytes", 0)};
+        timeline.outOfMemory =
+            OutOfMemoryPoint{number(point, "event", 0), words(point, "phase"), words(point, "module"),
+                             words(point, "name"), number(point, "bytes", 0)};
     return timeline;
 }
 
@@ -174,8 +169,8 @@ MemoryMoment readMoment(const Json& json)
     moment.microBatch = whole(json, "micro_batch", 0);
     moment.allocated = number(json, "allocated", 0);
     moment.live = list<LiveTensor>(member(json, "live"), [](const Json& one) {
-        return LiveTensor{words(one, "category"), words(one, "module"), words(one, "name"),
-                          number(one, "bytes", 0), whole(one, "count", 1)};
+        return LiveTensor{words(one, "category"), words(one, "module"), words(one, "name"), number(one, "bytes", 0),
+                          whole(one, "count", 1)};
     });
     const Json& rest = member(json, "rest");
     moment.restBytes = number(rest, "bytes", 0);
@@ -186,8 +181,8 @@ MemoryMoment readMoment(const Json& json)
 std::vector<TextbookFormula> readTextbook(const Json& textbook)
 {
     return list<TextbookFormula>(textbook, [](const Json& one) {
-        return TextbookFormula{words(one, "formula"), words(one, "source"),
-                               words(one, "difference"), number(one, "value"), number(one, "ours")};
+        return TextbookFormula{words(one, "formula"), words(one, "source"), words(one, "difference"),
+                               number(one, "value"), number(one, "ours")};
     });
 }
 
@@ -198,8 +193,7 @@ QString memoryText(double bytes, ByteStyle style)
 
 QString savingText(double saving, ByteStyle style)
 {
-    return (saving >= 0 ? QStringLiteral("−") : QStringLiteral("+"))
-        + memoryText(std::abs(saving), style);
+    return (saving >= 0 ? QStringLiteral("−") : QStringLiteral("+")) + memoryText(std::abs(saving), style);
 }
 
 QString timeChangeText(double change)

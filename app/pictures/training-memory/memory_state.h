@@ -28,8 +28,8 @@ struct LeverCard
 {
     QString key, label, why, actsOn;
     ParameterChanges changes;
-    double saving = 0; ///< B of the device total; positive is less
-    double total = 0; ///< B on the device afterwards
+    double saving = 0;     ///< B of the device total; positive is less
+    double total = 0;      ///< B on the device afterwards
     double timeChange = 0; ///< share of the step time; NaN unknown
     bool fits = false;
     bool keepsTraining = true; ///< false: it trains something else
@@ -39,8 +39,8 @@ struct LeverCard
 struct FitAnswer
 {
     std::vector<LeverCard> combinations; ///< that train the same, quickest first
-    std::vector<LeverCard> changing; ///< when none of those fits: what fits and trains something else
-    std::optional<LeverCard> smallest; ///< what came nearest when nothing fits
+    std::vector<LeverCard> changing;     ///< when none of those fits: what fits and trains something else
+    std::optional<LeverCard> smallest;   ///< what came nearest when nothing fits
     int tried = 0;
     std::optional<double> largestBatch, largestSequence, fewestDevices;
 
@@ -130,9 +130,9 @@ MemoryMoment readMoment(const Json& moment);
 std::vector<TextbookFormula> readTextbook(const Json& textbook);
 
 // How quantities of these pages are written, once for all of them.
-QString memoryText(double bytes, ByteStyle style); ///< "53.9 GB"
+QString memoryText(double bytes, ByteStyle style);  ///< "53.9 GB"
 QString savingText(double saving, ByteStyle style); ///< "−62.8 GB", "+1 GB"
-QString timeChangeText(double change); ///< "+31 % time", "≈ same time", "time not known"
+QString timeChangeText(double change);              ///< "+31 % time", "≈ same time", "time not known"
 /// "backward · blocks.15.attention · scores"
 QString placeText(const QString& phase, const QString& module, const QString& name);
 

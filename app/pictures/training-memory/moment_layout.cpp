@@ -59,17 +59,14 @@ void placeRows(const MomentState& state, MomentLayout& layout)
         row.rect = QRectF(layout.list.left() + (k / down) * (width + gap), layout.list.top() + (k % down) * height,
                           width, height);
         const bool rest = i >= live;
-        row.sizeText = memoryText(
-            rest ? state.moment.restBytes : state.moment.live[std::size_t(i)].bytes, state.bytes);
-        row.nameText = rest ? tr("%n more", state.moment.restCount)
-                            : rowName(state.moment.live[std::size_t(i)]);
+        row.sizeText = memoryText(rest ? state.moment.restBytes : state.moment.live[std::size_t(i)].bytes, state.bytes);
+        row.nameText = rest ? tr("%n more", state.moment.restCount) : rowName(state.moment.live[std::size_t(i)]);
         const double size = bold.horizontalAdvance(row.sizeText) + 2;
         row.swatch = QRectF(row.rect.left() + 2 * u, row.rect.center().y() - 5 * u, 10 * u, 10 * u);
         row.size = QRectF(row.rect.right() - size - 2 * u, row.rect.top(), size, height);
-        row.name = QRectF(row.swatch.right() + 8 * u, row.rect.top(),
-                          row.size.left() - row.swatch.right() - 14 * u, height);
-        row.nameText =
-            plain.elidedText(row.nameText, Qt::ElideMiddle, std::max(0.0, row.name.width()));
+        row.name =
+            QRectF(row.swatch.right() + 8 * u, row.rect.top(), row.size.left() - row.swatch.right() - 14 * u, height);
+        row.nameText = plain.elidedText(row.nameText, Qt::ElideMiddle, std::max(0.0, row.name.width()));
         layout.rows.push_back(row);
     }
 }
@@ -167,7 +164,8 @@ MomentLayout layoutMoment(const MomentState& state, const QRectF& rect, const QS
     const double top = placeLegend(state, layout, area.adjusted(0, 28 * u, 0, 0)) + 6 * u;
     const double room = std::max(0.0, area.bottom() - top);
     const double rowHeight = QFontMetricsF(plotFont(0.88)).height() + 5 * u;
-    const double list = room < 260 * u ? 0 : std::max(26 * u + 2 * rowHeight, 26 * u + std::floor(0.24 * room / rowHeight) * rowHeight);
+    const double list =
+        room < 260 * u ? 0 : std::max(26 * u + 2 * rowHeight, 26 * u + std::floor(0.24 * room / rowHeight) * rowHeight);
     const int wanted = state.step ? state.step->rows : 1;
     const double most = room < 260 * u ? 2 : std::max(2.0, std::floor(0.2 * room / flameRowHeight()));
     const double flame = std::min(double(std::max(1, wanted)), most) * flameRowHeight();

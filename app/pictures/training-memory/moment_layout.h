@@ -17,11 +17,11 @@ struct MomentState
 {
     MemoryMoment moment;
     std::shared_ptr<const StepBlocks> step; ///< null: not known (yet)
-    MemoryTimeline timeline; ///< phases, capacity, where memory runs out
+    MemoryTimeline timeline;                ///< phases, capacity, where memory runs out
     bool isPeak = false;
     bool pending = false; ///< the moment that was asked for is still being looked up
-    int firstRow = 0; ///< of the list
-    QString words; ///< that are searched for
+    int firstRow = 0;     ///< of the list
+    QString words;        ///< that are searched for
     ByteStyle bytes = ByteStyle::Decimal;
 
     /// All of the step; the capacity is in sight where the step comes near it.

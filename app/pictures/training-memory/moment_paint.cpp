@@ -19,7 +19,8 @@ namespace {
 int partOf(Category category)
 {
     std::string key(categoryText(category));
-    std::replace_if(key.begin(), key.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
+    std::replace_if(
+        key.begin(), key.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
     return partIndex(key);
 }
 
@@ -62,9 +63,11 @@ void paintFlame(QPainter& painter, const StepBlocks& step, const MomentLayout& l
     }
     painter.setFont(plotFont(0.72));
     painter.setPen(theme.textFaint);
-    const QStringList names{QCoreApplication::translate("Memory", "phase"), QCoreApplication::translate("Memory", "module")};
+    const QStringList names{QCoreApplication::translate("Memory", "phase"),
+                            QCoreApplication::translate("Memory", "module")};
     for (int row = 0; row < 2 && (row + 1) * flameRowHeight() <= layout.flame.height() + 1; ++row)
-        painter.drawText(QRectF(layout.axis.left(), layout.flame.top() + row * flameRowHeight(), layout.axis.width(), flameRowHeight()),
+        painter.drawText(QRectF(layout.axis.left(), layout.flame.top() + row * flameRowHeight(), layout.axis.width(),
+                                flameRowHeight()),
                          Qt::AlignRight | Qt::AlignVCenter, names[row]);
 }
 
@@ -103,7 +106,8 @@ void MomentPicture::paintHead(QPainter& painter, const MomentLayout& layout, con
     painter.setFont(plotFont(0.8));
     for (const LegendItem& item : layout.legend) {
         painter.fillRect(item.swatch, partColour(theme, partIndex(item.category.toStdString())));
-        painter.drawText(item.rect.adjusted(14 * plotUnit(), 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextDontClip, item.text);
+        painter.drawText(item.rect.adjusted(14 * plotUnit(), 0, 0, 0),
+                         Qt::AlignLeft | Qt::AlignVCenter | Qt::TextDontClip, item.text);
     }
 }
 
@@ -144,7 +148,8 @@ void MomentPicture::paintOver(QPainter& painter, const StepChart& chart, const M
     const auto tag = [&](QString text, QPointF corner) {
         text = metrics.elidedText(text, Qt::ElideRight, chart.area.width() - 12 * u);
         QRectF box(corner, QSizeF(metrics.horizontalAdvance(text) + 8 * u, metrics.height() + 2 * u));
-        box.moveLeft(std::clamp(box.left(), chart.area.left(), std::max(chart.area.left(), chart.area.right() - box.width())));
+        box.moveLeft(
+            std::clamp(box.left(), chart.area.left(), std::max(chart.area.left(), chart.area.right() - box.width())));
         box.moveTop(std::clamp(box.top(), chart.area.top(), chart.area.bottom() - box.height()));
         QColor back = theme.background;
         back.setAlphaF(0.85F);
@@ -153,7 +158,8 @@ void MomentPicture::paintOver(QPainter& painter, const StepChart& chart, const M
     };
     QString limit;
     double limitY = chart.area.top();
-    if (const auto capacity = m_state.shownCapacity(); capacity && *capacity < chart.view.top && *capacity > chart.view.bottom) {
+    if (const auto capacity = m_state.shownCapacity();
+        capacity && *capacity<chart.view.top&& * capacity> chart.view.bottom) {
         limitY = chart.y(*capacity);
         painter.setPen(QPen(theme.bad, 1.4 * u, Qt::DashLine));
         painter.drawLine(QPointF(chart.area.left(), limitY), QPointF(chart.area.right(), limitY));
@@ -167,14 +173,17 @@ void MomentPicture::paintOver(QPainter& painter, const StepChart& chart, const M
             painter.setPen(QPen(theme.bad, 1.2 * u));
             painter.drawLine(QPointF(x, chart.area.top()), QPointF(x, chart.area.bottom()));
             painter.setPen(theme.bad);
-            tag((isBefore && point.event < m_state.whole().left ? tr("out of memory before the step begins: %1 %2") : tr("out of memory: %1 %2"))
+            tag((isBefore && point.event < m_state.whole().left ? tr("out of memory before the step begins: %1 %2")
+                                                                : tr("out of memory: %1 %2"))
                     .arg(placeText({}, point.module, point.name), memoryText(point.bytes, m_state.bytes)),
                 {x + 3 * u, chart.area.top() + 3 * u});
         }
     }
     painter.setPen(theme.bad);
     if (!limit.isEmpty())
-        tag(limit, {chart.area.right(), limitY > chart.area.top() + 40 * u ? limitY - metrics.height() - 4 * u : limitY + 2 * u});
+        tag(limit,
+            {chart.area.right(),
+             limitY > chart.area.top() + 40 * u ? limitY - metrics.height() - 4 * u : limitY + 2 * u});
     painter.setPen(QPen(theme.background, 0.8));
     painter.setBrush(theme.measured);
     for (std::size_t i = 0; i < std::min(m_measured.x.size(), m_measured.y.size()); ++i) {
@@ -184,7 +193,8 @@ void MomentPicture::paintOver(QPainter& painter, const StepChart& chart, const M
     painter.restore();
     if (m_state.moment.event < 0)
         return;
-    const double x = chart.x(std::max(m_state.moment.event + 0.5, m_state.whole().left)); // before the step: at its start
+    const double x =
+        chart.x(std::max(m_state.moment.event + 0.5, m_state.whole().left)); // before the step: at its start
     if (x < chart.area.left() || x > chart.area.right())
         return;
     painter.setPen(QPen(theme.highlight, 1.6 * u));

@@ -24,8 +24,7 @@ constexpr double clickRoom = 4; ///< pixels that a click may wander
 
 bool isCursorKey(int key)
 {
-    return key == Qt::Key_Left || key == Qt::Key_Right || key == Qt::Key_Home || key == Qt::Key_End
-        || key == Qt::Key_P;
+    return key == Qt::Key_Left || key == Qt::Key_Right || key == Qt::Key_Home || key == Qt::Key_End || key == Qt::Key_P;
 }
 
 MomentPicture::MomentPicture(QWidget* parent)
@@ -36,14 +35,15 @@ MomentPicture::MomentPicture(QWidget* parent)
     m_search->setObjectName(QStringLiteral("searchTensors"));
     m_search->setPlaceholderText(tr("search tensors  /"));
     m_search->setAccessibleName(tr("Search tensors and modules"));
-    m_search->setToolTip(tr("Part of the name of a module, a tensor or a category: what has it stays, the rest fades. Esc ends it."));
+    m_search->setToolTip(
+        tr("Part of the name of a module, a tensor or a category: what has it stays, the rest fades. Esc ends it."));
     m_search->setClearButtonEnabled(true);
     m_search->installEventFilter(this);
     connect(m_search, &QLineEdit::textChanged, this, &MomentPicture::search);
 }
 
-void MomentPicture::setState(const Experiment&, const Device&, const Parameters&,
-                             const Prediction* predicted, const Measurement*)
+void MomentPicture::setState(const Experiment&, const Device&, const Parameters&, const Prediction* predicted,
+                             const Measurement*)
 {
     m_search->setVisible(predicted != nullptr);
     if (predicted != nullptr)
@@ -62,8 +62,7 @@ void MomentPicture::setMoment(MemoryMoment moment, bool isPeak)
 {
     m_state.moment = std::move(moment);
     m_state.isPeak = isPeak;
-    m_state.firstRow =
-        std::clamp(m_state.firstRow, 0, std::max(0, int(m_state.moment.live.size()) - 1));
+    m_state.firstRow = std::clamp(m_state.firstRow, 0, std::max(0, int(m_state.moment.live.size()) - 1));
     setAccessibleDescription(summary());
     m_layout.reset();
     m_canvas = {};
@@ -180,9 +179,10 @@ QString MomentPicture::hint() const
 
 QString MomentPicture::shortcuts()
 {
-    return tr("← → move the cursor event by event, with Shift in larger steps, Home and End to the ends, P to the peak; "
-              "+ − zoom, 0 shows all; / searches, Esc ends it; ↑ ↓ scroll the list. The wheel zooms (Ctrl: events only, "
-              "Shift: bytes only), a drag pans, a click on a module shows it alone.");
+    return tr(
+        "← → move the cursor event by event, with Shift in larger steps, Home and End to the ends, P to the peak; "
+        "+ − zoom, 0 shows all; / searches, Esc ends it; ↑ ↓ scroll the list. The wheel zooms (Ctrl: events only, "
+        "Shift: bytes only), a drag pans, a click on a module shows it alone.");
 }
 
 QString MomentPicture::summary() const
@@ -190,8 +190,7 @@ QString MomentPicture::summary() const
     QStringList parts;
     for (std::size_t i = 0; i < std::min<std::size_t>(m_state.moment.live.size(), 8); ++i) {
         const LiveTensor& tensor = m_state.moment.live[i];
-        parts << placeText({}, tensor.module, tensor.name) + u' '
-                + memoryText(tensor.bytes, byteStyle());
+        parts << placeText({}, tensor.module, tensor.name) + u' ' + memoryText(tensor.bytes, byteStyle());
     }
     QString text = tr("Event %1, %2: %3 allocated. %4")
                        .arg(m_state.moment.event)
@@ -215,8 +214,7 @@ QSize MomentPicture::minimumSizeHint() const
 void MomentPicture::scroll(int rows)
 {
     const MomentLayout& layout = layoutNow();
-    m_state.firstRow = std::clamp(m_state.firstRow + rows, 0,
-                                  std::max(0, layout.rowsInAll - int(layout.rows.size())));
+    m_state.firstRow = std::clamp(m_state.firstRow + rows, 0, std::max(0, layout.rowsInAll - int(layout.rows.size())));
     m_layout.reset();
     m_canvas = {};
     update();
@@ -241,7 +239,8 @@ const FlameBox* MomentPicture::boxAt(QPointF at) const
 {
     if (!m_flame)
         return nullptr;
-    const auto found = std::find_if(m_flame->begin(), m_flame->end(), [&](const FlameBox& box) { return box.rect.contains(at); });
+    const auto found =
+        std::find_if(m_flame->begin(), m_flame->end(), [&](const FlameBox& box) { return box.rect.contains(at); });
     return found == m_flame->end() ? nullptr : &*found;
 }
 
@@ -322,7 +321,9 @@ void MomentPicture::mouseMoveEvent(QMouseEvent* event)
             return changed();
         }
     }
-    setCursor(boxAt(m_pointer) ? Qt::PointingHandCursor : chartNow().area.contains(m_pointer) ? Qt::CrossCursor : Qt::ArrowCursor);
+    setCursor(boxAt(m_pointer)                          ? Qt::PointingHandCursor
+                  : chartNow().area.contains(m_pointer) ? Qt::CrossCursor
+                                                        : Qt::ArrowCursor);
     emit hoverText(textAt(m_pointer));
     update();
 }
@@ -374,7 +375,8 @@ void MomentPicture::wheelEvent(QWheelEvent* event)
     if (delta == 0 || !m_state.step || (!isFlame && !chartNow().area.contains(at)))
         return;
     const double factor = std::pow(zoomStep, delta / 120.0);
-    const bool xOnly = isFlame || event->modifiers() & Qt::ControlModifier, yOnly = event->modifiers() & Qt::ShiftModifier;
+    const bool xOnly = isFlame || event->modifiers() & Qt::ControlModifier,
+               yOnly = event->modifiers() & Qt::ShiftModifier;
     zoomAbout(yOnly && !isFlame ? 1 : factor, xOnly ? 1 : factor, at);
 }
 
@@ -386,24 +388,18 @@ void MomentPicture::keyPressEvent(QKeyEvent* event)
     }
     switch (event->key()) {
     case Qt::Key_Up:
-    case Qt::Key_Down:
-        return scroll(event->key() == Qt::Key_Up ? -1 : 1);
+    case Qt::Key_Down: return scroll(event->key() == Qt::Key_Up ? -1 : 1);
     case Qt::Key_PageUp:
     case Qt::Key_PageDown: {
         const int page = std::max(1, int(layoutNow().rows.size()) - 1);
         return scroll(event->key() == Qt::Key_PageUp ? -page : page);
     }
     case Qt::Key_Plus:
-    case Qt::Key_Equal:
-        return zoomAbout(zoomStep, 1);
-    case Qt::Key_Minus:
-        return zoomAbout(1 / zoomStep, 1);
-    case Qt::Key_0:
-        return setView(m_state.whole());
-    case Qt::Key_Slash:
-        return m_search->setFocus(Qt::ShortcutFocusReason);
-    default:
-        Picture::keyPressEvent(event);
+    case Qt::Key_Equal: return zoomAbout(zoomStep, 1);
+    case Qt::Key_Minus: return zoomAbout(1 / zoomStep, 1);
+    case Qt::Key_0: return setView(m_state.whole());
+    case Qt::Key_Slash: return m_search->setFocus(Qt::ShortcutFocusReason);
+    default: Picture::keyPressEvent(event);
     }
 }
 

@@ -8,8 +8,8 @@
 // the peak, + − zoom, 0 shows all, / searches (Esc ends it), up and down scroll the list.
 #pragma once
 
-#include "app/pictures/training-memory/moment_layout.h"
 #include "app/pictures/common/picture.h"
+#include "app/pictures/training-memory/moment_layout.h"
 #include "app/plots/plot_types.h"
 
 #include <QPixmap>

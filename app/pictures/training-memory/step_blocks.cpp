@@ -102,7 +102,8 @@ void addSpans(const Trace& trace, StepBlocks& step)
             const int index = kinds.value(kind, int(kinds.size()));
             kinds.insert(kind, index);
             open.push_back(int(step.spans.size()));
-            const QString whole = row == 0 ? phase : phase + QStringLiteral(" · ") + path.mid(1, qsizetype(row)).join(u'.');
+            const QString whole =
+                row == 0 ? phase : phase + QStringLiteral(" · ") + path.mid(1, qsizetype(row)).join(u'.');
             step.spans.push_back({run.begin, run.end, int(row), name, whole, index});
         }
         step.rows = std::max(step.rows, int(path.size()));
@@ -148,8 +149,7 @@ QString StepBlocks::textOf(const StepBlock& block) const
 bool StepBlocks::matches(const StepBlock& block, const QString& words) const
 {
     return words.isEmpty() || modules[block.module].contains(words, Qt::CaseInsensitive)
-        || names[block.name].contains(words, Qt::CaseInsensitive)
-        || textOf(block).contains(words, Qt::CaseInsensitive)
+        || names[block.name].contains(words, Qt::CaseInsensitive) || textOf(block).contains(words, Qt::CaseInsensitive)
         || text(categoryText(block.category)).contains(words, Qt::CaseInsensitive);
 }
 

@@ -20,7 +20,7 @@ struct StepBlock
     int begin = 0, end = 0; ///< alive after the events [begin, end)
     double bytes = 0;
     Category category = Category::Unknown;
-    int module = 0, name = 0; ///< of StepBlocks
+    int module = 0, name = 0;                            ///< of StepBlocks
     Phase madeIn = Phase::Setup, freedIn = Phase::Setup; ///< the latter only where it is freed
     bool isFreed = false;
 };
@@ -31,16 +31,16 @@ struct StepSpan
     int begin = 0, end = 0; ///< events [begin, end)
     int row = 0;
     QString text, path; ///< "layers.3" and all of it: "backward · model.layers.3"
-    int kind = 0; ///< the same for parts that differ in numbers only
+    int kind = 0;       ///< the same for parts that differ in numbers only
 };
 
 struct StepBlocks
 {
-    int first = 0, last = 0; ///< the events of the step, without its setup
-    std::vector<double> totals; ///< B after event first + i
-    std::vector<StepBlock> blocks; ///< in order of allocation, the largest of them
+    int first = 0, last = 0;          ///< the events of the step, without its setup
+    std::vector<double> totals;       ///< B after event first + i
+    std::vector<StepBlock> blocks;    ///< in order of allocation, the largest of them
     std::vector<StepBlock> residents; ///< alive before the step and after it
-    std::vector<double> rest; ///< B after event first + i of those that are not in `blocks`
+    std::vector<double> rest;         ///< B after event first + i of those that are not in `blocks`
     int restCount = 0;
     QStringList modules, names;
     std::vector<StepSpan> spans; ///< rows from the top, each from left to right

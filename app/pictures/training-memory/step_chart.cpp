@@ -16,8 +16,8 @@ namespace memscape {
 
 namespace {
 
-constexpr double ownHeight = 1.2; ///< pixels from which a block has a shape of its own
-constexpr double groupHeight = 2.5; ///< of blocks that share one
+constexpr double ownHeight = 1.2;                      ///< pixels from which a block has a shape of its own
+constexpr double groupHeight = 2.5;                    ///< of blocks that share one
 constexpr double fewestEvents = 12, leastBytes = 4096; ///< in sight
 
 QString tensors(int count)
@@ -42,8 +42,7 @@ public:
         , m_base(chart.events.size(), 0.0)
         , m_matched(chart.events.size(), 0.0)
         , m_scale(chart.area.height() / (chart.view.top - chart.view.bottom))
-    {
-    }
+    { }
 
     void stack()
     {
@@ -167,8 +166,8 @@ private:
     const StepBlocks& m_step;
     StepChart& m_chart;
     const QString m_words;
-    std::vector<double> m_base, m_matched; ///< B of each column
-    const double m_scale; ///< pixels a byte
+    std::vector<double> m_base, m_matched;               ///< B of each column
+    const double m_scale;                                ///< pixels a byte
     std::map<std::pair<Category, bool>, Group> m_groups; ///< not yet put
 };
 
@@ -182,8 +181,9 @@ void placeColumns(const StepBlocks& step, StepChart& chart)
         const int from = std::clamp(int(std::floor(chart.eventAt(left))), step.first, step.last);
         const int to = std::clamp(int(std::ceil(chart.eventAt(right))), from + 1, step.last + 1);
         const auto begin = step.totals.begin() + (from - step.first);
-        const int event =
-            to - from == 1 ? from : int(std::max_element(begin, step.totals.begin() + (to - step.first)) - step.totals.begin()) + step.first;
+        const int event = to - from == 1
+            ? from
+            : int(std::max_element(begin, step.totals.begin() + (to - step.first)) - step.totals.begin()) + step.first;
         if (!chart.events.empty() && event <= chart.events.back()) {
             chart.edges.back() = right;
             continue;
@@ -210,7 +210,7 @@ void placeLabel(const StepBlocks& step, const StepChart& chart, StepShape& shape
             ++end;
         const QRectF stretch = QRectF(QPointF(chart.edges[std::size_t(shape.column) + i], shape.high[i]),
                                       QPointF(chart.edges[std::size_t(shape.column) + end], shape.low[i]))
-                             & chart.area;
+            & chart.area;
         if (stretch.height() >= metrics.height() && stretch.width() > best.width())
             best = stretch;
         i = end;
@@ -237,8 +237,7 @@ void placeLabel(const StepBlocks& step, const StepChart& chart, StepShape& shape
 
 StepView zoomed(const StepView& view, const StepView& whole, double x, double y, double xFactor, double yFactor)
 {
-    const auto range = [](double low, double high, double least, double most, double at, double factor,
-                          double fewest) {
+    const auto range = [](double low, double high, double least, double most, double at, double factor, double fewest) {
         const double width = std::clamp((high - low) * factor, std::min(fewest, most - least), most - least);
         const double share = high > low ? std::clamp((at - low) / (high - low), 0.0, 1.0) : 0.5;
         const double from = std::clamp(at - share * width, least, most - width);
@@ -253,7 +252,8 @@ StepView panned(const StepView& view, const StepView& whole, double xShare, doub
 {
     const double width = view.right - view.left, height = view.top - view.bottom;
     const double left = std::clamp(view.left + xShare * width, whole.left, std::max(whole.left, whole.right - width));
-    const double bottom = std::clamp(view.bottom + yShare * height, whole.bottom, std::max(whole.bottom, whole.top - height));
+    const double bottom =
+        std::clamp(view.bottom + yShare * height, whole.bottom, std::max(whole.bottom, whole.top - height));
     return {left, left + width, bottom, bottom + height};
 }
 
@@ -329,13 +329,15 @@ double flameRowHeight()
     return 15 * plotUnit();
 }
 
-std::vector<FlameBox> layoutFlame(const StepBlocks& step, const StepView& view, const QRectF& area, const QString& words)
+std::vector<FlameBox> layoutFlame(const StepBlocks& step, const StepView& view, const QRectF& area,
+                                  const QString& words)
 {
     const double u = plotUnit(), height = flameRowHeight();
     const QFontMetricsF metrics(plotFont(0.75));
     const int rows = int((area.height() + 0.5) / height);
     const auto x = [&](double event) {
-        return std::clamp(area.left() + (event - view.left) / (view.right - view.left) * area.width(), area.left(), area.right());
+        return std::clamp(area.left() + (event - view.left) / (view.right - view.left) * area.width(), area.left(),
+                          area.right());
     };
     std::vector<FlameBox> boxes;
     for (std::size_t i = 0; i < step.spans.size() && step.spans[i].row < rows; ++i) {
@@ -361,16 +363,14 @@ QString shapeText(const StepBlocks& step, const StepShape& shape, ByteStyle styl
     const QString size = memoryText(shape.bytes, style);
     const int count = int(shape.members.size());
     switch (shape.kind) {
-    case StepShape::Kind::Rest:
-        return tr("%1 more, all smaller, %2 at most").arg(tensors(step.restCount), size);
+    case StepShape::Kind::Rest: return tr("%1 more, all smaller, %2 at most").arg(tensors(step.restCount), size);
     case StepShape::Kind::Residents:
         return tr("%1: %2 in %3, alive the whole step").arg(nameOf(shape.category), size, tensors(count));
     case StepShape::Kind::Group:
         return tr("%1 from %2 on: %3 of %4; zoom in to tell them apart")
             .arg(tensors(count), step.textOf(step.blocks[std::size_t(shape.members.front())]), size,
                  nameOf(shape.category));
-    case StepShape::Kind::Block:
-        break;
+    case StepShape::Kind::Block: break;
     }
     const StepBlock& block = step.blocks[std::size_t(shape.members.front())];
     const double share = double(block.end - block.begin) / (step.last + 1 - step.first);

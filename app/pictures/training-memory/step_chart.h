@@ -34,12 +34,12 @@ struct StepShape
 
     Kind kind = Kind::Block;
     Category category = Category::Unknown;
-    bool isMatch = true; ///< of what is searched for
-    std::vector<int> members; ///< of StepBlocks::blocks, or of its residents
-    double bytes = 0; ///< of all of them together
-    int column = 0; ///< the first
+    bool isMatch = true;           ///< of what is searched for
+    std::vector<int> members;      ///< of StepBlocks::blocks, or of its residents
+    double bytes = 0;              ///< of all of them together
+    int column = 0;                ///< the first
     std::vector<double> low, high; ///< y in pixels, of each column from there
-    QRectF label; ///< empty: no room
+    QRectF label;                  ///< empty: no room
     QString text;
 };
 
@@ -47,10 +47,10 @@ struct StepChart
 {
     QRectF area;
     StepView view;
-    std::vector<int> events; ///< that a column shows
+    std::vector<int> events;   ///< that a column shows
     std::vector<double> edges; ///< x in pixels, one more than columns
     std::vector<StepShape> shapes;
-    int matches = 0; ///< blocks that have the words, residents among them
+    int matches = 0;         ///< blocks that have the words, residents among them
     double matchedBytes = 0; ///< the most of them that is alive at one of the columns
 
     QPolygonF outline(const StepShape& shape) const;

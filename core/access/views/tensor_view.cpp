@@ -90,12 +90,9 @@ Result<void> validateSizes(const Sizes& size)
     std::int64_t product = 1;
     for (const std::int64_t one : size) {
         if (one < 0)
-            return fail("layout.size", fmt::format("a dimension cannot have the size {}", one),
-                        "sizes are 0 or more");
-        if (__builtin_mul_overflow(product, std::max<std::int64_t>(one, 1), &product)
-            || product > elementLimit)
-            return fail("layout.elements",
-                        fmt::format("{} has more than 2^53 elements", sizesText(size)),
+            return fail("layout.size", fmt::format("a dimension cannot have the size {}", one), "sizes are 0 or more");
+        if (__builtin_mul_overflow(product, std::max<std::int64_t>(one, 1), &product) || product > elementLimit)
+            return fail("layout.elements", fmt::format("{} has more than 2^53 elements", sizesText(size)),
                         "use smaller sizes");
     }
     return {};
@@ -139,14 +136,10 @@ bool TensorView::isChannelsLast3d() const
 bool TensorView::is(MemoryFormat format) const
 {
     switch (format) {
-    case MemoryFormat::Contiguous:
-        return isContiguous();
-    case MemoryFormat::ChannelsLast:
-        return isChannelsLast();
-    case MemoryFormat::ChannelsLast3d:
-        return isChannelsLast3d();
-    case MemoryFormat::ColumnMajor:
-        break;
+    case MemoryFormat::Contiguous: return isContiguous();
+    case MemoryFormat::ChannelsLast: return isChannelsLast();
+    case MemoryFormat::ChannelsLast3d: return isChannelsLast3d();
+    case MemoryFormat::ColumnMajor: break;
     }
     TensorView mirrored = *this;
     std::reverse(mirrored.size.begin(), mirrored.size.end());
@@ -191,14 +184,10 @@ std::int64_t TensorView::extent() const
 Sizes stridesOf(const Sizes& size, MemoryFormat format)
 {
     switch (format) {
-    case MemoryFormat::ChannelsLast:
-        return stridesInOrder(size, {1, 3, 2, 0});
-    case MemoryFormat::ChannelsLast3d:
-        return stridesInOrder(size, {1, 4, 3, 2, 0});
-    case MemoryFormat::ColumnMajor:
-        return columnMajor(size);
-    case MemoryFormat::Contiguous:
-        break;
+    case MemoryFormat::ChannelsLast: return stridesInOrder(size, {1, 3, 2, 0});
+    case MemoryFormat::ChannelsLast3d: return stridesInOrder(size, {1, 4, 3, 2, 0});
+    case MemoryFormat::ColumnMajor: return columnMajor(size);
+    case MemoryFormat::Contiguous: break;
     }
     return rowMajor(size);
 }
@@ -218,8 +207,7 @@ Result<TensorView> freshTensor(const Sizes& size, MemoryFormat format)
         : format == MemoryFormat::ChannelsLast3d                    ? 5
                                                                     : size.size();
     if (size.size() != needed)
-        return fail("layout.format",
-                    fmt::format("channels last needs {} dimensions, not {}", needed, size.size()),
+        return fail("layout.format", fmt::format("channels last needs {} dimensions, not {}", needed, size.size()),
                     "four are N, C, H, W; five are N, C, D, H, W");
     return freshTensor(size, stridesOf(size, format));
 }
@@ -239,8 +227,7 @@ bool viewStrides(const TensorView& view, const Sizes& shape, Sizes& strides)
     std::int64_t base = view.stride.back(), chunk = 1, covered = 1;
     for (std::size_t i = view.size.size(); i-- > 0;) {
         chunk *= view.size[i];
-        const bool ends =
-            i == 0 || (view.size[i - 1] != 1 && view.stride[i - 1] != chunk * base);
+        const bool ends = i == 0 || (view.size[i - 1] != 1 && view.stride[i - 1] != chunk * base);
         if (!ends)
             continue;
         while (left > 0 && (covered < chunk || shape[left - 1] == 1)) {
@@ -281,9 +268,7 @@ Sizes preservedStrides(const TensorView& view)
 Sizes elementwiseStrides(std::span<const TensorView* const> inputs)
 {
     const TensorView& first = *inputs.front();
-    const auto all = [inputs](auto&& holds) {
-        return std::all_of(inputs.begin(), inputs.end(), holds);
-    };
+    const auto all = [inputs](auto&& holds) { return std::all_of(inputs.begin(), inputs.end(), holds); };
     if (all([](const TensorView* one) { return one->isContiguous(); }))
         return rowMajor(first.size);
     if (all([](const TensorView* one) { return one->isChannelsLast(); }))

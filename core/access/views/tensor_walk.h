@@ -39,9 +39,9 @@ struct WalkLoop
 
 struct TensorWalk
 {
-    std::vector<WalkLoop> loops;  ///< fastest first, none of count 1
-    std::int64_t offset = 0;      ///< elements
-    std::int64_t elements = 0;    ///< visits
+    std::vector<WalkLoop> loops; ///< fastest first, none of count 1
+    std::int64_t offset = 0;     ///< elements
+    std::int64_t elements = 0;   ///< visits
     std::uint64_t itemBytes = 4;
 
     /// Byte address of the i-th visit; the storage begins at 0.
@@ -59,7 +59,7 @@ TensorWalk walkOf(const TensorView& view, WalkOrder order, std::int64_t itemByte
 struct WalkRequests
 {
     double requests = 0;
-    double sectors = 0, lines = 0;      ///< per request
+    double sectors = 0, lines = 0;          ///< per request
     double usedBytes = 0, fetchedBytes = 0; ///< per request; distinct bytes asked for, sectors × size
     bool isExact = true;
 

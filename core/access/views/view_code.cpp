@@ -76,7 +76,8 @@ std::string pytorchCall(const ViewOperation& call)
     if (call.name == "empty_like")
         return ".clone()";
     std::string text = "." + viewText(call);
-    const bool isEmptyList = call.arguments.size() == 1 && text.ends_with("()") && findOperation(call.name)->arguments[0].kind == ArgumentKind::List;
+    const bool isEmptyList = call.arguments.size() == 1 && text.ends_with("()")
+        && findOperation(call.name)->arguments[0].kind == ArgumentKind::List;
     if (isEmptyList)
         text.insert(text.size() - 1, "()");
     std::string spaced; // "a,b" is written "a, b"
@@ -101,8 +102,7 @@ public:
     NumpyWriter(const TensorView& base, std::int64_t itemBytes)
         : m_before(base)
         , m_itemBytes(itemBytes)
-    {
-    }
+    { }
 
     void add(const ViewStep& step)
     {
@@ -125,7 +125,8 @@ private:
         const Sizes& size = step.view.size;
         if (name == "transpose" || name == "swap_last_two") {
             const bool isLast = name == "swap_last_two";
-            return fmt::format("{}.swapaxes({}, {})", m_text, isLast ? -2 : call.integer(0), isLast ? -1 : call.integer(1));
+            return fmt::format("{}.swapaxes({}, {})", m_text, isLast ? -2 : call.integer(0),
+                               isLast ? -1 : call.integer(1));
         }
         if (name == "permute")
             return fmt::format("{}.transpose{}", m_text, tuple(call.list(0)));
@@ -138,14 +139,18 @@ private:
         if (name == "narrow" || name == "chunk")
             return narrowed(step, name == "narrow" ? dim(0) : dim(1));
         if (name == "slice")
-            return m_text + indexed(dim(0), fmt::format("{}:{}:{}", numberOrNothing(call.arguments[1].integer),
-                                                        numberOrNothing(call.arguments[2].integer), call.integer(3)));
+            return m_text
+                + indexed(dim(0),
+                          fmt::format("{}:{}:{}", numberOrNothing(call.arguments[1].integer),
+                                      numberOrNothing(call.arguments[2].integer), call.integer(3)));
         if (name == "expand")
             return fmt::format("np.broadcast_to({}, {})", m_text, tuple(size));
         if (name == "unsqueeze")
             return fmt::format("np.expand_dims({}, {})", m_text, call.integer(0));
-        if (name.starts_with("squeeze") || name == "view" || name == "reshape" || name == "flatten" || name == "unflatten")
-            return fmt::format("{}.reshape({})", m_text, size.empty() ? "()" : fmt::format("{}", fmt::join(size, ", ")));
+        if (name.starts_with("squeeze") || name == "view" || name == "reshape" || name == "flatten"
+            || name == "unflatten")
+            return fmt::format("{}.reshape({})", m_text,
+                               size.empty() ? "()" : fmt::format("{}", fmt::join(size, ", ")));
         if (name == "unfold" && isScalar)
             return m_text + ".reshape(1)" + (size[0] == 0 ? "[:0]" : "");
         if (name == "unfold")
@@ -172,8 +177,8 @@ private:
         Sizes bytes = view.stride;
         for (std::int64_t& one : bytes)
             one *= m_itemBytes;
-        return fmt::format("np.lib.stride_tricks.as_strided({}.ravel('K')[{}:], {}, {})", m_storage, view.offset, tuple(view.size),
-                           tuple(bytes));
+        return fmt::format("np.lib.stride_tricks.as_strided({}.ravel('K')[{}:], {}, {})", m_storage, view.offset,
+                           tuple(view.size), tuple(bytes));
     }
 
     std::string copied(const ViewStep& step) const
@@ -193,7 +198,8 @@ private:
         if (name == "sum_dim" && m_before.rank() == 0)
             return m_text + ".copy()";
         if (name == "sum_dim")
-            return fmt::format("{}.sum(axis={}, keepdims={})", m_text, call.integer(0), call.integer(1) != 0 ? "True" : "False");
+            return fmt::format("{}.sum(axis={}, keepdims={})", m_text, call.integer(0),
+                               call.integer(1) != 0 ? "True" : "False");
         if (isCl || isCl3d)
             return step.copied ? channelsLast(m_text, isCl3d) : m_text;
         if (name == "contiguous")

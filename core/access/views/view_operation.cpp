@@ -19,34 +19,48 @@ std::vector<OperationSpec> makeSpecs()
     return {
         {"transpose", {{"dim0", number}, {"dim1", number}}, "Two dimensions change places, and so do their strides."},
         {"permute", {{"dims", list}}, "The dimensions in another order; the strides go with them."},
-        {"narrow", {{"dim", number}, {"start", number}, {"length", number}},
+        {"narrow",
+         {{"dim", number}, {"start", number}, {"length", number}},
          "A window of one dimension: the offset grows, the strides stay."},
         {"select", {{"dim", number}, {"index", number}}, "One index of a dimension, which goes away."},
-        {"slice", {{"dim", number}, {"start", maybe, "none"}, {"end", maybe, "none"}, {"step", number, "1"}},
+        {"slice",
+         {{"dim", number}, {"start", maybe, "none"}, {"end", maybe, "none"}, {"step", number, "1"}},
          "x[start:end:step] of one dimension: the stride is multiplied by the step."},
-        {"expand", {{"sizes", list}}, "Dimensions of size 1 become larger with stride 0: one element, read many times."},
+        {"expand",
+         {{"sizes", list}},
+         "Dimensions of size 1 become larger with stride 0: one element, read many times."},
         {"unsqueeze", {{"dim", number}}, "A new dimension of size 1."},
         {"squeeze", {{"dim", maybe, "none"}}, "Dimensions of size 1 go away: all of them, or one."},
         {"view", {{"shape", list}}, "Another shape of the same storage; refused where the strides cannot say it."},
         {"reshape", {{"shape", list}}, "A view where there is one, else a copy."},
         {"flatten", {{"start_dim", number, "0"}, {"end_dim", number, "-1"}}, "Dimensions joined into one, by reshape."},
         {"unflatten", {{"dim", number}, {"sizes", list}}, "One dimension split into several."},
-        {"unfold", {{"dimension", number}, {"size", number}, {"step", number}},
+        {"unfold",
+         {{"dimension", number}, {"size", number}, {"step", number}},
          "Windows that slide over a dimension: a new dimension whose elements overlap in memory."},
-        {"diagonal", {{"offset", number, "0"}, {"dim1", number, "0"}, {"dim2", number, "1"}},
+        {"diagonal",
+         {{"offset", number, "0"}, {"dim1", number, "0"}, {"dim2", number, "1"}},
          "The diagonal of two dimensions: its stride is the sum of theirs."},
-        {"as_strided", {{"size", list}, {"stride", list}, {"storage_offset", maybe, "none"}},
+        {"as_strided",
+         {{"size", list}, {"stride", list}, {"storage_offset", maybe, "none"}},
          "Any sizes and strides that stay inside the storage."},
         {"movedim", {{"source", list}, {"destination", list}}, "Dimensions moved to other places."},
         {"t", {}, "The transpose of a matrix."},
         {"flip", {{"dims", list}}, "Dimensions backwards: a copy, since strides are never negative here."},
-        {"contiguous", {{"memory_format", ArgumentKind::Format, "contiguous_format"}},
+        {"contiguous",
+         {{"memory_format", ArgumentKind::Format, "contiguous_format"}},
          "A dense copy in the order of the dimensions (or with channels last), unless it is one already."},
-        {"clone", {{"memory_format", ArgumentKind::Format, "preserve_format"}}, "Always a copy; a dense one keeps its strides."},
+        {"clone",
+         {{"memory_format", ArgumentKind::Format, "preserve_format"}},
+         "Always a copy; a dense one keeps its strides."},
         {"repeat", {{"repeats", list}}, "Copies laid side by side; expand does it without memory."},
-        {"chunk", {{"chunks", number}, {"dim", number, "0"}, {"index", number, "0"}}, "One of several equal parts of a dimension."},
+        {"chunk",
+         {{"chunks", number}, {"dim", number, "0"}, {"index", number, "0"}},
+         "One of several equal parts of a dimension."},
         {"neg", {}, "An elementwise result: a new tensor with the order of dimensions of its input."},
-        {"sum_dim", {{"dim", number}, {"keepdim", ArgumentKind::Flag, "false"}}, "A sum over one dimension: a new, contiguous tensor."},
+        {"sum_dim",
+         {{"dim", number}, {"keepdim", ArgumentKind::Flag, "false"}},
+         "A sum over one dimension: a new, contiguous tensor."},
         {"swap_last_two", {}, "transpose(-2,-1)", false},
         {"squeeze_dim", {{"dim", number}}, "squeeze(dim)", false},
         {"contiguous_cl", {}, "contiguous(memory_format=channels_last)", false},
@@ -67,13 +81,10 @@ std::string formatText(const Argument& argument)
     if (argument.isPreserve)
         return "preserve_format";
     switch (argument.format) {
-    case MemoryFormat::ChannelsLast:
-        return "channels_last";
-    case MemoryFormat::ChannelsLast3d:
-        return "channels_last_3d";
+    case MemoryFormat::ChannelsLast: return "channels_last";
+    case MemoryFormat::ChannelsLast3d: return "channels_last_3d";
     case MemoryFormat::Contiguous:
-    case MemoryFormat::ColumnMajor:
-        break;
+    case MemoryFormat::ColumnMajor: break;
     }
     return "contiguous_format";
 }
@@ -81,17 +92,13 @@ std::string formatText(const Argument& argument)
 std::string argumentText(const ArgumentSpec& spec, const Argument& argument, bool isOnly)
 {
     switch (spec.kind) {
-    case ArgumentKind::Integer:
-        return fmt::format("{}", *argument.integer);
-    case ArgumentKind::OptionalInteger:
-        return argument.integer ? fmt::format("{}", *argument.integer) : "none";
+    case ArgumentKind::Integer: return fmt::format("{}", *argument.integer);
+    case ArgumentKind::OptionalInteger: return argument.integer ? fmt::format("{}", *argument.integer) : "none";
     case ArgumentKind::List:
         return isOnly ? fmt::format("{}", fmt::join(argument.list, ","))
                       : fmt::format("[{}]", fmt::join(argument.list, ","));
-    case ArgumentKind::Flag:
-        return *argument.integer != 0 ? "true" : "false";
-    case ArgumentKind::Format:
-        break;
+    case ArgumentKind::Flag: return *argument.integer != 0 ? "true" : "false";
+    case ArgumentKind::Format: break;
     }
     return formatText(argument);
 }
@@ -111,8 +118,8 @@ const OperationSpec* findOperation(std::string_view name)
             name = own;
     }
     const auto& specs = operationSpecs();
-    const auto found = std::find_if(specs.begin(), specs.end(),
-                                    [name](const OperationSpec& spec) { return spec.name == name; });
+    const auto found =
+        std::find_if(specs.begin(), specs.end(), [name](const OperationSpec& spec) { return spec.name == name; });
     return found == specs.end() ? nullptr : &*found;
 }
 

@@ -29,7 +29,7 @@ struct OperationSpec
 {
     std::string name;
     std::vector<ArgumentSpec> arguments;
-    std::string help; ///< a sentence that teaches
+    std::string help;    ///< a sentence that teaches
     bool isShown = true; ///< offered in the window; the others only answer to their names
 };
 
@@ -54,10 +54,7 @@ struct ViewOperation
 
     std::int64_t integer(std::size_t i) const { return arguments[i].integer.value_or(0); }
     const Sizes& list(std::size_t i) const { return arguments[i].list; }
-    bool operator==(const ViewOperation& other) const
-    {
-        return name == other.name && arguments == other.arguments;
-    }
+    bool operator==(const ViewOperation& other) const { return name == other.name && arguments == other.arguments; }
 };
 
 /// At most this many operations in one text.

@@ -17,10 +17,10 @@ namespace {
 struct Word
 {
     std::size_t place = 0;
-    std::string name;                    ///< of name=value
+    std::string name; ///< of name=value
     std::optional<std::int64_t> integer;
     std::optional<Sizes> list;
-    std::string text;                    ///< anything else: none, true, channels_last
+    std::string text; ///< anything else: none, true, channels_last
 };
 
 class Reader
@@ -29,8 +29,7 @@ public:
     Reader(std::string_view text, std::string_view what)
         : m_text(text)
         , m_what(what)
-    {
-    }
+    { }
 
     void skipBlanks()
     {
@@ -68,8 +67,7 @@ public:
     tl::unexpected<Error> error(const char* code, std::string message, std::size_t at,
                                 std::string hint = "as in transpose(0,1);narrow(2,1,2)") const
     {
-        return fail(code, std::move(message), std::move(hint),
-                    fmt::format("{}, character {}", m_what, at + 1));
+        return fail(code, std::move(message), std::move(hint), fmt::format("{}, character {}", m_what, at + 1));
     }
     tl::unexpected<Error> expected(std::string_view what)
     {
@@ -94,7 +92,8 @@ public:
             return expected("a whole number");
         m_at += std::size_t(end - begin);
         const char next = m_at < m_text.size() ? m_text[m_at] : '\0';
-        if (isWord(next) || (next == '.' && m_at + 1 < m_text.size() && m_text[m_at + 1] >= '0' && m_text[m_at + 1] <= '9'))
+        if (isWord(next)
+            || (next == '.' && m_at + 1 < m_text.size() && m_text[m_at + 1] >= '0' && m_text[m_at + 1] <= '9'))
             return expected("a whole number to end here");
         return value;
     }
@@ -129,10 +128,7 @@ private:
     {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     }
-    static std::string quoted(std::string_view text)
-    {
-        return "\"" + quotedForMessage(text, 20) + "\"";
-    }
+    static std::string quoted(std::string_view text) { return "\"" + quotedForMessage(text, 20) + "\""; }
 
     std::string_view m_text;
     std::string_view m_what;
@@ -182,8 +178,7 @@ std::optional<Argument> argumentOf(ArgumentKind kind, const Word& word)
     const std::string text = lowered(word.text);
     const auto isInteger = [&] { return word.integer.has_value(); };
     switch (kind) {
-    case ArgumentKind::Integer:
-        return isInteger() ? std::optional(Argument{word.integer, {}, {}, {}}) : std::nullopt;
+    case ArgumentKind::Integer: return isInteger() ? std::optional(Argument{word.integer, {}, {}, {}}) : std::nullopt;
     case ArgumentKind::OptionalInteger:
         return isInteger() || text == "none" ? std::optional(Argument{word.integer, {}, {}, {}}) : std::nullopt;
     case ArgumentKind::List:
@@ -194,8 +189,7 @@ std::optional<Argument> argumentOf(ArgumentKind kind, const Word& word)
         if (text == "true" || text == "false")
             return Argument{text == "true" ? 1 : 0, {}, {}, {}};
         return isInteger() ? std::optional(Argument{*word.integer != 0, {}, {}, {}}) : std::nullopt;
-    case ArgumentKind::Format:
-        break;
+    case ArgumentKind::Format: break;
     }
     if (text == "contiguous_format")
         return Argument{};
@@ -211,16 +205,11 @@ std::optional<Argument> argumentOf(ArgumentKind kind, const Word& word)
 std::string_view kindText(ArgumentKind kind)
 {
     switch (kind) {
-    case ArgumentKind::Integer:
-        return "a whole number";
-    case ArgumentKind::OptionalInteger:
-        return "a whole number or none";
-    case ArgumentKind::List:
-        return "a list of whole numbers";
-    case ArgumentKind::Flag:
-        return "true or false";
-    case ArgumentKind::Format:
-        break;
+    case ArgumentKind::Integer: return "a whole number";
+    case ArgumentKind::OptionalInteger: return "a whole number or none";
+    case ArgumentKind::List: return "a list of whole numbers";
+    case ArgumentKind::Flag: return "true or false";
+    case ArgumentKind::Format: break;
     }
     return "contiguous_format, channels_last, channels_last_3d or preserve_format";
 }
@@ -252,8 +241,7 @@ void joinPlainNumbers(const OperationSpec& spec, std::vector<Word>& words)
     words.assign(1, std::move(all));
 }
 
-Result<ViewOperation> bound(const OperationSpec& spec, std::vector<Word> words, std::size_t place,
-                            const Reader& reader)
+Result<ViewOperation> bound(const OperationSpec& spec, std::vector<Word> words, std::size_t place, const Reader& reader)
 {
     const std::string hint = signatureOf(spec);
     joinPlainNumbers(spec, words);
@@ -270,23 +258,24 @@ Result<ViewOperation> bound(const OperationSpec& spec, std::vector<Word> words, 
                                     word.place, hint);
         }
         if (i >= spec.arguments.size())
-            return reader.error("views.arguments",
-                                fmt::format("{} takes {} arguments, not {}", spec.name, spec.arguments.size(), words.size()),
-                                word.place, hint);
+            return reader.error(
+                "views.arguments",
+                fmt::format("{} takes {} arguments, not {}", spec.name, spec.arguments.size(), words.size()),
+                word.place, hint);
         if (given[i])
-            return reader.error("views.arguments", fmt::format("{} is given twice", spec.arguments[i].name),
-                                word.place, hint);
+            return reader.error("views.arguments", fmt::format("{} is given twice", spec.arguments[i].name), word.place,
+                                hint);
         given[i] = argumentOf(spec.arguments[i].kind, word);
         if (!given[i])
-            return reader.error("views.arguments",
-                                fmt::format("{} of {} is {}", spec.arguments[i].name, spec.name,
-                                            kindText(spec.arguments[i].kind)),
-                                word.place, hint);
+            return reader.error(
+                "views.arguments",
+                fmt::format("{} of {} is {}", spec.arguments[i].name, spec.name, kindText(spec.arguments[i].kind)),
+                word.place, hint);
     }
     for (std::size_t i = 0; i < given.size(); ++i) {
         if (!given[i] && spec.arguments[i].standard.empty())
-            return reader.error("views.arguments", fmt::format("{} needs {}", spec.name, spec.arguments[i].name),
-                                place, hint);
+            return reader.error("views.arguments", fmt::format("{} needs {}", spec.name, spec.arguments[i].name), place,
+                                hint);
         if (!given[i]) {
             Word word;
             word.text = spec.arguments[i].standard;

@@ -46,8 +46,8 @@ Result<std::size_t> wrappedDimension(std::int64_t dimension, std::int64_t rank)
     const std::int64_t bounded = std::max<std::int64_t>(rank, 1); // a scalar has -1 and 0
     if (dimension < -bounded || dimension >= bounded)
         return refused("dim_range",
-                       fmt::format("Dimension out of range (expected to be in range of [{}, {}], but got {})",
-                                   -bounded, bounded - 1, dimension));
+                       fmt::format("Dimension out of range (expected to be in range of [{}, {}], but got {})", -bounded,
+                                   bounded - 1, dimension));
     return std::size_t(dimension < 0 ? dimension + bounded : dimension);
 }
 
@@ -189,9 +189,9 @@ Result<TensorView> narrowed(const TensorView& view, std::int64_t dim, std::int64
     MEMSCAPE_TRY(d, wrappedDimension(dim, view.rank()));
     const std::int64_t size = view.size[d];
     if (start < -size || start > size)
-        return refused("index_range",
-                       fmt::format("start out of range (expected to be in range of [{}, {}], but got {})", -size,
-                                   size, start));
+        return refused(
+            "index_range",
+            fmt::format("start out of range (expected to be in range of [{}, {}], but got {})", -size, size, start));
     const std::int64_t first = start < 0 ? start + size : start;
     if (first > size - length)
         return refused("index_range",
@@ -341,8 +341,9 @@ Result<TensorView> asStrided(const TensorView& view, const Sizes& size, const Si
     bool isEmpty = false;
     for (std::size_t i = 0; i < size.size(); ++i) {
         if (size[i] < 0)
-            return refused("bad_argument",
-                           fmt::format("Trying to create tensor with negative dimension {}: {}", size[i], sizesText(size)));
+            return refused(
+                "bad_argument",
+                fmt::format("Trying to create tensor with negative dimension {}: {}", size[i], sizesText(size)));
         isEmpty = isEmpty || size[i] == 0;
         MEMSCAPE_TRY(reach, product(stride[i], std::max<std::int64_t>(size[i] - 1, 0)));
         MEMSCAPE_TRY(next, sum(end, reach));

@@ -41,8 +41,9 @@ Result<Made> inFormat(const TensorView& view, MemoryFormat format)
 {
     const bool is3d = format == MemoryFormat::ChannelsLast3d;
     if (format != MemoryFormat::Contiguous && view.rank() != (is3d ? 5 : 4))
-        return refused("bad_argument",
-                       fmt::format("required rank {} tensor to use channels_last{} format", is3d ? 5 : 4, is3d ? "_3d" : ""));
+        return refused(
+            "bad_argument",
+            fmt::format("required rank {} tensor to use channels_last{} format", is3d ? 5 : 4, is3d ? "_3d" : ""));
     return asCopy(view.size, stridesOf(view.size, format));
 }
 
@@ -135,7 +136,8 @@ Result<Made> repeated(const TensorView& view, const Sizes& repeats)
             return refused("bad_argument",
                            fmt::format("Trying to create tensor with negative dimension {}: {}",
                                        std::int64_t(std::uint64_t(repeats[i]) // wraps around, as PyTorch's does
-                                                    * (i < leading ? 1 : std::uint64_t(view.size[i - leading]))), sizesText(repeats)));
+                                                    * (i < leading ? 1 : std::uint64_t(view.size[i - leading]))),
+                                       sizesText(repeats)));
         if ((i >= leading && __builtin_mul_overflow(repeats[i], view.size[i - leading], &size[i]))
             || __builtin_mul_overflow(elements, std::max<std::int64_t>(size[i], 1), &elements))
             return fail("layout.elements", "the repeated tensor is beyond 64 bits", "repeat less often");
@@ -173,7 +175,8 @@ Result<Made> plusMirrored(const TensorView& view)
 Result<Made> matrixTransposed(const TensorView& view)
 {
     if (view.rank() > 2)
-        return refused("bad_argument", fmt::format("t() expects a tensor with <= 2 dimensions, but self is {}D", view.rank()));
+        return refused("bad_argument",
+                       fmt::format("t() expects a tensor with <= 2 dimensions, but self is {}D", view.rank()));
     return view.rank() < 2 ? Result<Made>(Made{view, false}) : asView(transposed(view, 0, 1));
 }
 
@@ -205,7 +208,8 @@ std::map<std::string, Rule, std::less<>> makeRules()
         {"flatten", [](View v, Call c, auto) { return flattened(v, c.integer(0), c.integer(1)); }},
         {"unflatten", [](View v, Call c, auto) { return unflattened(v, c.integer(0), c.list(1)); }},
         {"unfold", [](View v, Call c, auto) { return asView(unfolded(v, c.integer(0), c.integer(1), c.integer(2))); }},
-        {"diagonal", [](View v, Call c, auto) { return asView(diagonal(v, c.integer(0), c.integer(1), c.integer(2))); }},
+        {"diagonal",
+         [](View v, Call c, auto) { return asView(diagonal(v, c.integer(0), c.integer(1), c.integer(2))); }},
         {"as_strided",
          [](View v, Call c, std::int64_t bytes) {
              return asView(asStrided(v, c.list(0), c.list(1), c.arguments[2].integer, bytes));

@@ -9,8 +9,8 @@
 // kernels.
 #include "core/experiments/attention/attention.h"
 
-#include "core/experiments/common/answers.h"
 #include "core/device/recorded_kernels.h"
+#include "core/experiments/common/answers.h"
 
 #include <algorithm>
 #include <charconv>
@@ -46,7 +46,10 @@ public:
     {
         return {"standard_time", "flash_time", "standard_extra_peak", "flash_extra_peak"};
     }
-    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override { return attentionAnswer(figures); }
+    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override
+    {
+        return attentionAnswer(figures);
+    }
     std::vector<SeriesSpec> series() const override
     {
         return {{"standard_time", "standard"},
@@ -70,7 +73,8 @@ public:
         const auto answers = answerAttention(device, own(parameters));
         return answers ? attentionDetail(device, *answers) : Json::object();
     }
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters,
+                              const Measurement& measured) const override
     {
         const auto answers = answerAttention(device, own(parameters));
         return answers ? attentionClaims(device, *answers, measured) : std::vector<Claim>();
@@ -110,8 +114,8 @@ int fastestRecorded(const Device& device, AttentionPass pass)
 Result<AttentionAnswer> answerOf(const Device& device, const AttentionPlan& plan)
 {
     MEMSCAPE_TRY(memory,
-                 attentionMemory(plan.version, plan.problem.shape, plan.problem.dtype,
-                                 plan.problem.pass, std::max(device.units, 1)));
+                 attentionMemory(plan.version, plan.problem.shape, plan.problem.dtype, plan.problem.pass,
+                                 std::max(device.units, 1)));
     MEMSCAPE_TRY(cost, attentionCost(device, plan.version, plan.problem));
     return AttentionAnswer{plan.problem, plan.version, memory, std::move(cost)};
 }
@@ -141,8 +145,7 @@ Result<AttentionShape> attentionShape(const Parameters& parameters)
     return shape;
 }
 
-Result<std::vector<AttentionPlan>> attentionPlans(const Device& device,
-                                                  const Parameters& parameters)
+Result<std::vector<AttentionPlan>> attentionPlans(const Device& device, const Parameters& parameters)
 {
     MEMSCAPE_TRY(shape, attentionShape(parameters));
     const std::string& implementation = parameters.choice("implementation");
@@ -151,13 +154,11 @@ Result<std::vector<AttentionPlan>> attentionPlans(const Device& device,
     for (const AttentionKind kind : {AttentionKind::Standard, AttentionKind::Flash}) {
         if (implementation != "both" && implementation != attentionKindText(kind))
             continue;
-        const AttentionProblem problem{shape, attentionDType(parameters), kind,
-                                       attentionPass(parameters)};
+        const AttentionProblem problem{shape, attentionDType(parameters), kind, attentionPass(parameters)};
         const bool isMeant = kind == AttentionKind::Flash || implementation == "standard";
-        MEMSCAPE_TRY(
-            found,
-            attentionVersion(isMeant ? version : 0, problem, device.isGpu(), attentionCapability(device),
-                             kind == AttentionKind::Flash ? fastestRecorded(device, problem.pass) : 0));
+        MEMSCAPE_TRY(found,
+                     attentionVersion(isMeant ? version : 0, problem, device.isGpu(), attentionCapability(device),
+                                      kind == AttentionKind::Flash ? fastestRecorded(device, problem.pass) : 0));
         plans.push_back({problem, std::move(found)});
     }
     return plans;
@@ -172,8 +173,7 @@ Result<AttentionAnswers> answerAttention(const Device& device, const Parameters&
     answers.pass = plans.front().problem.pass;
     for (const AttentionPlan& plan : plans) {
         MEMSCAPE_TRY(answer, answerOf(device, plan));
-        (plan.problem.kind == AttentionKind::Standard ? answers.standard : answers.flash) =
-            std::move(answer);
+        (plan.problem.kind == AttentionKind::Standard ? answers.standard : answers.flash) = std::move(answer);
     }
     return answers;
 }

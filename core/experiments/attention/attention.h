@@ -43,8 +43,7 @@ struct AttentionPlan
     AttentionProblem problem;
     AttentionVersion version;
 };
-Result<std::vector<AttentionPlan>> attentionPlans(const Device& device,
-                                                  const Parameters& parameters);
+Result<std::vector<AttentionPlan>> attentionPlans(const Device& device, const Parameters& parameters);
 
 /// Errors: attention.*, predict.device.
 Result<AttentionAnswers> answerAttention(const Device& device, const Parameters& parameters);
@@ -55,8 +54,7 @@ Schema attentionSchema();
 // The parts of the prediction, one file each.
 Figures attentionFigures(const Device& device, const AttentionAnswers& answers);
 Json attentionDetail(const Device& device, const AttentionAnswers& answers);
-std::vector<Claim> attentionClaims(const Device& device, const AttentionAnswers& answers,
-                                   const Measurement& measured);
+std::vector<Claim> attentionClaims(const Device& device, const AttentionAnswers& answers, const Measurement& measured);
 
 /// The shortest power of two from which flash is faster than standard and stays so, by the model; 0
 /// when it is not up to the limit. Other parameters as they are.

@@ -26,8 +26,8 @@ double totalRatio(const Device& device, const AttentionAnswers& answers, std::in
     for (const AttentionAnswer* answer : {&*answers.standard, &*answers.flash}) {
         AttentionShape shape = answers.shape;
         shape.queries = shape.keys = sequence;
-        const auto memory = attentionMemory(answer->version, shape, answers.dtype, answers.pass,
-                                            std::max(device.units, 1));
+        const auto memory =
+            attentionMemory(answer->version, shape, answers.dtype, answers.pass, std::max(device.units, 1));
         if (!memory)
             return 0;
         bytes[i++] = double(memory->tensors) + double(memory->peak(answers.pass));
@@ -42,8 +42,8 @@ Claim lessMemory(const Device& device, const AttentionAnswers& answers, const Me
         return judgedNumber(measured, key, double(answer.memory.peak(answers.pass)));
     };
     const JudgedNumber ofStandard = peak(standard, "standard_extra_peak"), ofFlash = peak(flash, "flash_extra_peak");
-    const double total = (double(standard.memory.tensors) + ofStandard.value)
-        / (double(flash.memory.tensors) + ofFlash.value);
+    const double total =
+        (double(standard.memory.tensors) + ofStandard.value) / (double(flash.memory.tensors) + ofFlash.value);
     const double saved = double(standard.memory.saved) / double(flash.memory.saved);
     std::int64_t first = 0, last = 0; // lengths at which the whole is 10 to 20 times less
     for (std::int64_t n = 64; n <= (1 << 18); n = n * 5 / 4) {
@@ -56,21 +56,19 @@ Claim lessMemory(const Device& device, const AttentionAnswers& answers, const Me
     const std::string when = total >= 10 && total <= 20 ? "holds here, inputs and outputs counted"
         : total > 20                                    ? "does not hold here: it takes less still"
                      : "does not hold here: inputs and outputs counted, it saves less";
-    const std::string where = first == 0
-        ? std::string("no sequence has 10 to 20 times")
-        : fmt::format("10 to 20 times is at sequences of about {} to {}", first, last);
+    const std::string where = first == 0 ? std::string("no sequence has 10 to 20 times")
+                                         : fmt::format("10 to 20 times is at sequences of about {} to {}", first, last);
     return {"Flash Attention: 10-20x less memory", managementNotes, when,
             fmt::format("at {}: {} with inputs and outputs ({}), {} of what is saved for the backward "
                         "({} against {}); {}",
                         answers.shape.keys, timesText(total), ofStandard.side(), timesText(saved),
-                        bytesText(double(standard.memory.saved), 3),
-                        bytesText(double(flash.memory.saved), 3), where)};
+                        bytesText(double(standard.memory.saved), 3), bytesText(double(flash.memory.saved), 3), where)};
 }
 
 Claim faster(const Device& device, const AttentionAnswers& answers, const Measurement& measured)
 {
-    const JudgedNumber speedup = judgedNumber(
-        measured, "speedup", answers.standard->cost.seconds / answers.flash->cost.seconds);
+    const JudgedNumber speedup =
+        judgedNumber(measured, "speedup", answers.standard->cost.seconds / answers.flash->cost.seconds);
     const double ratio = speedup.value;
     const std::int64_t crossover = attentionCrossover(device, answers);
     const char* verdict = ratio > 4 ? "does not hold here: it is faster still"
@@ -89,14 +87,14 @@ Claim linearMemory(const Device& device, const AttentionAnswers& answers)
     AttentionShape twice = answers.shape;
     twice.queries *= 2;
     twice.keys *= 2;
-    const auto longer = attentionMemory(answers.flash->version, twice, answers.dtype, answers.pass,
-                                        std::max(device.units, 1));
-    const double grows = longer ? double(longer->peak(answers.pass)) / double(answers.flash->memory.peak(answers.pass)) : 0;
-    const double perToken =
-        double(answers.flash->memory.saved) / double(answers.shape.batch * answers.shape.queries);
+    const auto longer =
+        attentionMemory(answers.flash->version, twice, answers.dtype, answers.pass, std::max(device.units, 1));
+    const double grows =
+        longer ? double(longer->peak(answers.pass)) / double(answers.flash->memory.peak(answers.pass)) : 0;
+    const double perToken = double(answers.flash->memory.saved) / double(answers.shape.batch * answers.shape.queries);
     return {
         "Flash Attention: O(N) memory", managementNotes,
-        !longer          ? "open: twice this length is too long to be counted"
+        !longer           ? "open: twice this length is too long to be counted"
             : grows < 1.7 ? "does not hold at this length: it takes less than proportionally"
             : grows < 2.3 ? "holds for what it takes beside its inputs; the operations stay quadratic"
                           : "does not hold at this length: it takes more than proportionally",
@@ -109,16 +107,15 @@ Claim twoGigabytes(const AttentionAnswers& answers)
 {
     const double elements = 8.0 * 16 * 4096 * 4096;
     const double bytes = elements * double(elementBytes(answers.dtype));
-    return {
-        "seq_len=4096, batch=8, heads=16: 2GB just for attention", managementNotes,
-        std::fabs(bytes / 2e9 - 1) < 0.1
-            ? "holds for one of the two arrays"
-            : fmt::format("does not hold: in {} one of the two arrays takes {}; it is 2 G elements, not bytes",
-                          dtypeText(answers.dtype), quantityText(bytes, Unit::Byte, ByteStyle::Decimal)),
-        fmt::format("{} elements: {} in a half format, {} in float32, for one of the two arrays",
-                    quantityText(elements / 1e9, Unit::One) + "·10⁹",
-                    quantityText(2 * elements, Unit::Byte, ByteStyle::Decimal),
-                    quantityText(4 * elements, Unit::Byte, ByteStyle::Decimal))};
+    return {"seq_len=4096, batch=8, heads=16: 2GB just for attention", managementNotes,
+            std::fabs(bytes / 2e9 - 1) < 0.1
+                ? "holds for one of the two arrays"
+                : fmt::format("does not hold: in {} one of the two arrays takes {}; it is 2 G elements, not bytes",
+                              dtypeText(answers.dtype), quantityText(bytes, Unit::Byte, ByteStyle::Decimal)),
+            fmt::format("{} elements: {} in a half format, {} in float32, for one of the two arrays",
+                        quantityText(elements / 1e9, Unit::One) + "·10⁹",
+                        quantityText(2 * elements, Unit::Byte, ByteStyle::Decimal),
+                        quantityText(4 * elements, Unit::Byte, ByteStyle::Decimal))};
 }
 
 Claim sparse(const AttentionAnswers& answers)
@@ -132,8 +129,8 @@ Claim sparse(const AttentionAnswers& answers)
                             : "holds at this length, and saves less than flash attention; the answer "
                               "is another one than attention's",
             fmt::format("full {}, n√n {}, n log₂ n {}; flash saves {}", bytesText(rows * n * e, 3),
-                        bytesText(rows * std::sqrt(n) * e, 3),
-                        bytesText(rows * std::log2(std::max(2.0, n)) * e, 3), bytesText(4 * rows, 3))};
+                        bytesText(rows * std::sqrt(n) * e, 3), bytesText(rows * std::log2(std::max(2.0, n)) * e, 3),
+                        bytesText(4 * rows, 3))};
 }
 
 Claim linearAttention(const AttentionAnswers& answers)
@@ -142,9 +139,8 @@ Claim linearAttention(const AttentionAnswers& answers)
     return {"Linear attention: O(n) memory complexity", theoryNotes,
             n > d ? "holds, with another kernel in place of the softmax"
                   : "holds, but a sequence shorter than the head dimension gains nothing",
-            fmt::format(
-                "2 n d² against 2 n² d operations a head and product: {} of them at n = {}, d = {}",
-                percentText(d / n, 3), n, d)};
+            fmt::format("2 n d² against 2 n² d operations a head and product: {} of them at n = {}, d = {}",
+                        percentText(d / n, 3), n, d)};
 }
 
 Claim complexity(const AttentionAnswers& answers)
@@ -155,7 +151,8 @@ Claim complexity(const AttentionAnswers& answers)
             ratio > 0.5 && ratio < 2
                 ? "holds here, where d is so small that it does not show"
                 : fmt::format("does not hold: that is the count of operations, here {} what exists; the scores are "
-                              "L² per head without d", timesText(ratio)),
+                              "L² per head without d",
+                              timesText(ratio)),
             fmt::format("L² d = {} numbers a head; what exists is L² = {} and 4 L d = {}",
                         quantityText(n * n * d, Unit::One), quantityText(n * n, Unit::One),
                         quantityText(4 * n * d, Unit::One))};
@@ -167,17 +164,14 @@ Claim traffic(const Device& device, const AttentionAnswers& answers)
     const double onChip = onChipBytes(device) / double(elementBytes(answers.dtype));
     const double ours = answers.standard->cost.bytes / answers.flash->cost.bytes;
     const double claimed = onChip / (d * d);
-    return {
-        "IO: standard Θ(N d + N²) accesses of memory, flash Θ(N² d² / M)",
-        "Dao et al. 2022, Theorem 2",
-        claimed <= 1      ? "says nothing here: d² is more than what fits on the chip"
-            : ours > 1.1 * claimed ? "holds as a bound; the last cache keeps K and V, so DRAM sees less still"
-            : ours > 0.5 * claimed ? "holds here"
-                                   : "does not hold here: the inputs and outputs that both move outweigh it",
-        fmt::format("N² / (N² d² / M) = {} with M = {} numbers; our count here: {} against {}, {}",
-                    timesText(claimed), quantityText(onChip, Unit::One),
-                    bytesText(answers.standard->cost.bytes, 3), bytesText(answers.flash->cost.bytes, 3),
-                    timesText(ours))};
+    return {"IO: standard Θ(N d + N²) accesses of memory, flash Θ(N² d² / M)", "Dao et al. 2022, Theorem 2",
+            claimed <= 1               ? "says nothing here: d² is more than what fits on the chip"
+                : ours > 1.1 * claimed ? "holds as a bound; the last cache keeps K and V, so DRAM sees less still"
+                : ours > 0.5 * claimed ? "holds here"
+                                       : "does not hold here: the inputs and outputs that both move outweigh it",
+            fmt::format("N² / (N² d² / M) = {} with M = {} numbers; our count here: {} against {}, {}",
+                        timesText(claimed), quantityText(onChip, Unit::One), bytesText(answers.standard->cost.bytes, 3),
+                        bytesText(answers.flash->cost.bytes, 3), timesText(ours))};
 }
 
 Claim memoryEfficient(const AttentionAnswers& answers)
@@ -189,16 +183,14 @@ Claim memoryEfficient(const AttentionAnswers& answers)
             isPadded ? "does not hold at this length: rows are saved in whole 32"
                      : "holds, as for flash attention: keys in chunks (Rabe and Staats 2021), one number a "
                        "row saved",
-            fmt::format(
-                "PyTorch's \"efficient\" kernel saves the log-sum-exp in rows of whole 32: {}; "
-                "flash {}",
-                bytesText(4 * rows * padded, 3), bytesText(4 * double(answers.shape.queryRows()), 3))};
+            fmt::format("PyTorch's \"efficient\" kernel saves the log-sum-exp in rows of whole 32: {}; "
+                        "flash {}",
+                        bytesText(4 * rows * padded, 3), bytesText(4 * double(answers.shape.queryRows()), 3))};
 }
 
 } // namespace
 
-std::vector<Claim> attentionClaims(const Device& device, const AttentionAnswers& answers,
-                                   const Measurement& measured)
+std::vector<Claim> attentionClaims(const Device& device, const AttentionAnswers& answers, const Measurement& measured)
 {
     std::vector<Claim> claims;
     if (answers.standard && answers.flash) {

@@ -79,9 +79,8 @@ Json onChipJson(const Device& device, const AttentionAnswers& answers)
             {"level", device.isGpu() ? "shared memory of one SM" : "L2 of one core"},
             {"tiles", jsonNumber(tileFootprint(device, tile, d, answers.dtype))},
             {"parts",
-             {partJson("Q", tile.queries, d, e), partJson("K", tile.keys, d, e),
-              partJson("V", tile.keys, d, e), partJson("S", tile.queries, tile.keys, 4),
-              partJson("O", tile.queries, d, 4)}}};
+             {partJson("Q", tile.queries, d, e), partJson("K", tile.keys, d, e), partJson("V", tile.keys, d, e),
+              partJson("S", tile.queries, tile.keys, 4), partJson("O", tile.queries, d, 4)}}};
 }
 
 Json versionsJson(const Device& device, const AttentionAnswers& answers, AttentionKind kind)
@@ -90,10 +89,8 @@ Json versionsJson(const Device& device, const AttentionAnswers& answers, Attenti
     AttentionProblem problem = answers.any().problem;
     problem.kind = kind;
     for (const AttentionVersion& version : attentionVersions(kind, device.isGpu())) {
-        Json entry{
-            {"number", version.number}, {"name", version.name}, {"teaches", version.teaches}};
-        if (const auto can = supports(version, problem, device.isGpu(), attentionCapability(device));
-            !can)
+        Json entry{{"number", version.number}, {"name", version.name}, {"teaches", version.teaches}};
+        if (const auto can = supports(version, problem, device.isGpu(), attentionCapability(device)); !can)
             entry["missing"] = can.error().text();
         all.push_back(std::move(entry));
     }
@@ -130,10 +127,7 @@ Json softmaxJson(const AttentionAnswers& answers)
         sums.push_back(jsonNumber(sum));
         factors.push_back(jsonNumber(factor));
     }
-    return {{"tile", tile},
-            {"maximum", std::move(maxima)},
-            {"sum", std::move(sums)},
-            {"rescale", std::move(factors)}};
+    return {{"tile", tile}, {"maximum", std::move(maxima)}, {"sum", std::move(sums)}, {"rescale", std::move(factors)}};
 }
 
 } // namespace
@@ -165,8 +159,7 @@ Json attentionDetail(const Device& device, const AttentionAnswers& answers)
         detail["flash"]["tile_bytes_moved"] = jsonNumber(answers.flash->cost.tileBytes);
         detail["on_chip"] = onChipJson(device, answers);
         detail["softmax"] = softmaxJson(answers);
-        detail["first_flash_tile"] =
-            tileJson(firstFlashTile(onChipBytes(device), shape.headDim, answers.dtype));
+        detail["first_flash_tile"] = tileJson(firstFlashTile(onChipBytes(device), shape.headDim, answers.dtype));
     }
     detail["versions"] = {{"standard", versionsJson(device, answers, AttentionKind::Standard)},
                           {"flash", versionsJson(device, answers, AttentionKind::Flash)}};

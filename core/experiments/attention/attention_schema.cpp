@@ -28,17 +28,15 @@ const ChoiceTable<AttentionPass> passes{
 /// Every version with what it teaches.
 std::string versionHelp()
 {
-    std::string help =
-        "Which of our programs, numbered from naive to best; of flash attention when "
-        "both implementations run. 0: the best that can, which is the fastest where a run was "
-        "recorded on this kind of device, and else the newest that needs no such record.";
+    std::string help = "Which of our programs, numbered from naive to best; of flash attention when "
+                       "both implementations run. 0: the best that can, which is the fastest where a run was "
+                       "recorded on this kind of device, and else the newest that needs no such record.";
     for (const bool gpu : {false, true}) {
         for (const AttentionKind kind : {AttentionKind::Standard, AttentionKind::Flash}) {
             help += fmt::format(" {} on a {}:", attentionKindText(kind), gpu ? "GPU" : "host");
             std::string_view separator = " ";
             for (const AttentionVersion& version : attentionVersions(kind, gpu)) {
-                help += fmt::format("{}{} {} ({})", separator, version.number, version.name,
-                                    version.teaches);
+                help += fmt::format("{}{} {} ({})", separator, version.number, version.name, version.teaches);
                 separator = "; ";
             }
             help += '.';
@@ -65,7 +63,8 @@ Schema attentionSchema()
                  attentionSequenceLimit, "2048"),
             size("head_dim", "head dimension", "Numbers in a query, key or value of one head: 32 to 256 in practice.",
                  attentionHeadDimLimit, "128"),
-            choiceSpec("dtype", "format", "Of Q, K, V and O, and of S and P where they are stored.", formats.choices(), "bfloat16"),
+            choiceSpec("dtype", "format", "Of Q, K, V and O, and of S and P where they are stored.", formats.choices(),
+                       "bfloat16"),
             flagSpec("causal", "causal", "A query sees the keys up to its own place only: half of the scores."),
             choiceSpec("pass", "pass", "Which half of a training step.", passes.choices(), "both"),
             choiceSpec("implementation", "implementation", "Whose bytes and time.",
@@ -73,7 +72,8 @@ Schema attentionSchema()
                         {"flash", "flash", "tiles that stay on the chip; only O and one number a row are written"},
                         {"both", "both", "the two in turn, on the same inputs"}},
                        "both"),
-            integerSpec("version", "version", versionHelp(), {.most = 99, .words = {{"0", "best", "the best that can run here"}}})};
+            integerSpec("version", "version", versionHelp(),
+                        {.most = 99, .words = {{"0", "best", "the best that can run here"}}})};
 }
 
 DType attentionDType(const Parameters& parameters)

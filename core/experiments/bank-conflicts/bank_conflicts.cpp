@@ -7,11 +7,11 @@
 //     bandwidth = bytes that lanes ask for × clock / cycles
 //     latency   = that without conflicts + wavefronts − 1        one warp asks
 // Left out: see the omits of each figure.
-#include "core/experiment/schema.h"
 #include "core/experiments/bank-conflicts/bank_conflicts.h"
+#include "core/experiment/schema.h"
 
-#include "core/experiments/common/answers.h"
 #include "core/access/random.h"
+#include "core/experiments/common/answers.h"
 #include "core/experiments/common/sources.h"
 
 #include <algorithm>
@@ -37,11 +37,12 @@ std::uint32_t whole(const Parameters& parameters, std::string_view key)
     return static_cast<std::uint32_t>(parameters.integer(key));
 }
 
-const ChoiceTable<std::uint32_t> widths{{1, {"1", "1 B (int8)", "four lanes share a word"}},
-                                        {2, {"2", "2 B (float16)", "two lanes share a word"}},
-                                        {4, {"4", "4 B (float32)", "a lane, a word, a bank"}},
-                                        {8, {"8", "8 B (float2)", "half a warp at a time"}},
-                                        {16, {"16", "16 B (float4)", "a quarter of a warp at a time; a row of ldmatrix"}}};
+const ChoiceTable<std::uint32_t> widths{
+    {1, {"1", "1 B (int8)", "four lanes share a word"}},
+    {2, {"2", "2 B (float16)", "two lanes share a word"}},
+    {4, {"4", "4 B (float32)", "a lane, a word, a bank"}},
+    {8, {"8", "8 B (float2)", "half a warp at a time"}},
+    {16, {"16", "16 B (float4)", "a quarter of a warp at a time; a row of ldmatrix"}}};
 
 std::uint32_t widthOf(const Parameters& parameters)
 {
@@ -77,11 +78,12 @@ Why countWhy(const BankCase& request, const BankAccess& access)
         degrees += (degrees.empty() ? "" : " + ") + std::to_string(phase.degree);
     why.formula = "wavefronts = Σ degree over the phases, degree = most different words asked of one bank";
     why.with = fmt::format("= {}{}", degrees, access.phases.size() > 1 ? fmt::format(" = {}", access.wavefronts) : "");
-    why.terms = {{"phases", double(access.phases.size()), Unit::One,
-                  fmt::format("{} lanes of {} B share the 128 B of a wavefront", access.phases.front().lanes, access.width),
-                  access.isMerged ? "two at a time: pairs of lanes with equal addresses (compute capability 7.0 to 7.5)"
-                                  : "NVIDIA's forums: 8 bytes go by half warps, 16 by quarter warps"},
-                 {"lanes", double(request.elements.size()), Unit::One, "that take part", "the parameters"}};
+    why.terms = {
+        {"phases", double(access.phases.size()), Unit::One,
+         fmt::format("{} lanes of {} B share the 128 B of a wavefront", access.phases.front().lanes, access.width),
+         access.isMerged ? "two at a time: pairs of lanes with equal addresses (compute capability 7.0 to 7.5)"
+                         : "NVIDIA's forums: 8 bytes go by half warps, 16 by quarter warps"},
+        {"lanes", double(request.elements.size()), Unit::One, "that take part", "the parameters"}};
     why.source = std::string(sharedMemoryGuide);
     why.omits = {"the order of the wavefronts, which is not documented",
                  "phases that later GPUs may merge when lanes ask for equal addresses"};
@@ -116,8 +118,8 @@ Why gcdWhy(const BankCase& request)
     Why why;
     const std::uint32_t width = request.tile.width;
     why.formula = "phases × gcd(stride, 128 B / width)";
-    why.with = fmt::format("= {} × gcd({}, {}) = {}", phasesOf(request), ruleStride(request),
-                           lanesPerPhase(width), gcdWavefronts(request));
+    why.with = fmt::format("= {} × gcd({}, {}) = {}", phasesOf(request), ruleStride(request), lanesPerPhase(width),
+                           gcdWavefronts(request));
     why.source = "gcd(s, 32) of the textbooks, for 4-byte elements";
     why.omits = {"broadcasts: for stride 0 it says 32, one wavefront serves all", "lanes that do not take part",
                  request.pattern == "column" ? "the swizzle" : "padding between rows, and the swizzle"};
@@ -128,14 +130,16 @@ std::vector<Term> timeTerms(const BankTime& time, const BankAccess& access)
 {
     return {{"wavefronts", double(access.wavefronts), Unit::One, "of one request", "counted"},
             {"clock", time.clock.value, Unit::Hertz, "of a multiprocessor", time.clock.source},
-            {"cycles per wavefront", time.cyclesPerWavefront, Unit::One, "a bank moves 32 bits a cycle", std::string(sharedMemoryGuide)}};
+            {"cycles per wavefront", time.cyclesPerWavefront, Unit::One, "a bank moves 32 bits a cycle",
+             std::string(sharedMemoryGuide)}};
 }
 
 Figures predictedTimes(const BankCase& request, const BankAccess& access, const BankTime& time)
 {
     Why cycles;
     cycles.formula = "cycles = wavefronts × cycles per wavefront, while many warps keep the banks busy";
-    cycles.with = fmt::format("= {} × {} = {}", access.wavefronts, numberOf(time.cyclesPerWavefront), numberOf(time.cycles));
+    cycles.with =
+        fmt::format("= {} × {} = {}", access.wavefronts, numberOf(time.cyclesPerWavefront), numberOf(time.cycles));
     cycles.terms = timeTerms(time, access);
     cycles.source = std::string(sharedMemoryGuide);
     cycles.omits = {"instructions between the requests", "L1 hits, which go through the same unit"};
@@ -168,7 +172,10 @@ public:
     BankConflicts();
     std::string id() const override { return "bank-conflicts"; }
     std::string title() const override { return "Bank conflicts"; }
-    std::string question() const override { return "When does shared memory make the lanes of a warp wait for each other?"; }
+    std::string question() const override
+    {
+        return "When does shared memory make the lanes of a warp wait for each other?";
+    }
     std::string group() const override { return "hardware"; }
     std::string help() const override
     {
@@ -187,20 +194,21 @@ public:
                "catalogue to predict its cycles.";
     }
     const Schema& schema() const override { return m_schema; }
-    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override { return bankConflictsAnswer(figures); }
+    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override
+    {
+        return bankConflictsAnswer(figures);
+    }
     std::vector<SeriesSpec> series() const override
     {
-        return {{"cycles", "cycles / request"},
-                {"wavefronts", "wavefronts"},
-                {"gcd_wavefronts", "by gcd(stride, 32)"},
-                {"latency_cycles", "lone warp"},
-                {"bandwidth", "bandwidth, one SM"},
-                {"degree", "degree"}};
+        return {{"cycles", "cycles / request"},           {"wavefronts", "wavefronts"},
+                {"gcd_wavefronts", "by gcd(stride, 32)"}, {"latency_cycles", "lone warp"},
+                {"bandwidth", "bandwidth, one SM"},       {"degree", "degree"}};
     }
     Sweep axis(const Device& device, const Parameters& parameters) const override;
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
     Json predictDetail(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters,
+                              const Measurement& measured) const override;
     Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
 
 private:
@@ -216,23 +224,27 @@ BankConflicts::BankConflicts()
                     {"column", "column of a tile", "tile[i][0]: a row apart, as a transposition reads or writes"},
                     {"random", "random", "any element of 32 rows, one fixed draw, as a table look-up does"}}),
         integerSpec("stride", "stride",
-                    "Elements between neighbouring lanes. Odd strides of 4-byte elements meet no bank twice; 0 is the same element "
+                    "Elements between neighbouring lanes. Odd strides of 4-byte elements meet no bank twice; 0 is the "
+                    "same element "
                     "for all, a broadcast. Rows and columns have their own.",
                     {.most = 128, .standard = "8", .suffix = "elements"}),
-        choiceSpec("width", "width",
-                   "Bytes that each lane reads or writes at once. Wider accesses are served in phases: 16 lanes of 8 bytes, "
-                   "8 lanes of 16.",
-                   widths.choices(), "4"),
+        choiceSpec(
+            "width", "width",
+            "Bytes that each lane reads or writes at once. Wider accesses are served in phases: 16 lanes of 8 bytes, "
+            "8 lanes of 16.",
+            widths.choices(), "4"),
         integerSpec("columns", "row length", "Elements of one row of the tile: float tile[32][row length].",
                     {.least = 1, .most = 1024, .standard = "32", .scale = Scale::Log2, .suffix = "elements"}),
         integerSpec("padding", "padding",
                     "Unused elements behind each row: float tile[32][row length + padding]. One shifts every row "
                     "by a bank.",
                     {.most = 64, .suffix = "elements"}),
-        choiceSpec("swizzle", "swizzle", "Exchange the elements of each row by an XOR with the row's number: conflicts go, and no memory is spent.",
-                   {{"none", "none", "elements lie in order"},
-                    {"xor", "XOR", "element c of row r lies at c ^ r, within 128 bytes"},
-                    {"xor16", "XOR, 16-byte chunks", "chunks of 16 bytes, as kernels with ldmatrix need them"}}),
+        choiceSpec(
+            "swizzle", "swizzle",
+            "Exchange the elements of each row by an XOR with the row's number: conflicts go, and no memory is spent.",
+            {{"none", "none", "elements lie in order"},
+             {"xor", "XOR", "element c of row r lies at c ^ r, within 128 bytes"},
+             {"xor16", "XOR, 16-byte chunks", "chunks of 16 bytes, as kernels with ldmatrix need them"}}),
         choiceSpec("operation", "operation", "Whether the lanes read or write.",
                    {{"read", "read", "loads; lanes that want the same word are served together"},
                     {"write", "write", "stores; of lanes that write the same word one wins"}}),
@@ -270,7 +282,8 @@ Json BankConflicts::predictDetail(const Device& device, const Parameters& parame
     return access ? bankDetail(device, *request, *access) : Json::object();
 }
 
-std::vector<Claim> BankConflicts::claims(const Device& device, const Parameters& parameters, const Measurement& measured) const
+std::vector<Claim> BankConflicts::claims(const Device& device, const Parameters& parameters,
+                                         const Measurement& measured) const
 {
     Parameters own = parameters;
     own.setSweep({});
@@ -305,8 +318,9 @@ Result<BankCase> bankCase(const Device& device, const Parameters& parameters)
     BankCase request;
     request.pattern = parameters.choice("pattern");
     request.isWrite = parameters.choice("operation") == "write";
-    MEMSCAPE_TRY(tile, sharedTile(widthOf(parameters), whole(parameters, "columns"), whole(parameters, "padding"),
-                                  granuleOf(parameters)));
+    MEMSCAPE_TRY(tile,
+                 sharedTile(widthOf(parameters), whole(parameters, "columns"), whole(parameters, "padding"),
+                            granuleOf(parameters)));
     request.tile = tile;
     request.stride = request.pattern == "strided" ? whole(parameters, "stride")
         : request.pattern == "column"             ? tile.columns
@@ -354,7 +368,8 @@ std::optional<BankTime> bankTime(const Device& device, const BankCase& request, 
     time.bandwidth = request.usefulBytes() * time.clock.value / time.cycles;
     time.latencyCycles = std::numeric_limits<double>::quiet_NaN();
     if (hasLatency(request) && shared->latency.known())
-        time.latencyCycles = shared->latency.value * time.clock.value + (access.wavefronts - 1) * time.cyclesPerWavefront;
+        time.latencyCycles =
+            shared->latency.value * time.clock.value + (access.wavefronts - 1) * time.cyclesPerWavefront;
     return time;
 }
 

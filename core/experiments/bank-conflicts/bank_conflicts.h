@@ -14,9 +14,9 @@ namespace memscape {
 /// One request of one warp over a tile in shared memory.
 struct BankCase
 {
-    std::string pattern;                 ///< "strided", "row", "column", "random"
+    std::string pattern; ///< "strided", "row", "column", "random"
     SharedTile tile;
-    std::uint32_t stride = 0;            ///< elements between neighbouring lanes; 0 for random
+    std::uint32_t stride = 0; ///< elements between neighbouring lanes; 0 for random
     bool isWrite = false;
     std::vector<std::uint32_t> elements; ///< by lane, counted row by row
     std::uint32_t rows = 0;              ///< of the tile, as many as the lanes reach

@@ -102,9 +102,10 @@ Json bankDetail(const Device& device, const BankCase& request, const BankAccess&
                 {"phases", phasesJson(access)},
                 {"cures", curesJson(device, request)}};
     if (!device.isGpu())
-        detail["not_here"] = fmt::format("{} is a CPU: it has no shared memory in banks. Counted is what a warp of 32 lanes needs "
-                                         "on a GPU; cycles and bandwidth are those of a GPU: choose one as the device.",
-                                         device.name);
+        detail["not_here"] =
+            fmt::format("{} is a CPU: it has no shared memory in banks. Counted is what a warp of 32 lanes needs "
+                        "on a GPU; cycles and bandwidth are those of a GPU: choose one as the device.",
+                        device.name);
     return detail;
 }
 

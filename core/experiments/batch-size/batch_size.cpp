@@ -21,14 +21,21 @@ class BatchSize final : public Experiment
 public:
     std::string id() const override { return "batch-size"; }
     std::string title() const override { return "Batch size"; }
-    std::string question() const override { return "How large a batch: what fits, what is fast, what still learns from every example?"; }
+    std::string question() const override
+    {
+        return "How large a batch: what fits, what is fast, what still learns from every example?";
+    }
     std::string group() const override { return "training"; }
     std::string help() const override
     {
-        return "Memory over the batch from the simulated training step, throughput from its operators' times, and steps to a "
-               "target loss from the gradients' noise: S = S_min (1 + B_crit / B). The sweet spot is the batch that reaches the "
-               "target soonest on this device. Measured on a chain of linear layers that is trained for real: time, memory, noise "
-               "of its gradients by two estimators, steps to the target at each batch, accumulation against the large batch. "
+        return "Memory over the batch from the simulated training step, throughput from its operators' times, and "
+               "steps to a "
+               "target loss from the gradients' noise: S = S_min (1 + B_crit / B). The sweet spot is the batch that "
+               "reaches the "
+               "target soonest on this device. Measured on a chain of linear layers that is trained for real: time, "
+               "memory, noise "
+               "of its gradients by two estimators, steps to the target at each batch, accumulation against the large "
+               "batch. "
                "Left out: momentum and Adam in the noise, generalisation, the time that reading data takes.";
     }
     const Schema& schema() const override { return m_schema; }
@@ -44,10 +51,15 @@ public:
     {
         return trainingSnippets(device, trainingParameters(parameters));
     }
-    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override { return batchSizeAnswer(figures); }
+    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override
+    {
+        return batchSizeAnswer(figures);
+    }
     std::vector<SeriesSpec> series() const override
     {
-        return {{"memory", "memory"}, {"throughput", "throughput (examples/s)"}, {"examples_to_target", "examples to the target"}};
+        return {{"memory", "memory"},
+                {"throughput", "throughput (examples/s)"},
+                {"examples_to_target", "examples to the target"}};
     }
     Sweep axis(const Device&, const Parameters&) const override
     {
@@ -69,7 +81,8 @@ public:
     }
     Result<Prediction> predictAgain(const Device& device, const Parameters& parameters,
                                     PredictionContext& context) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters,
+                              const Measurement& measured) const override
     {
         PredictionContext once;
         const auto study = studyBatch(device, parameters, {}, once);

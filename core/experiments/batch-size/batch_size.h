@@ -53,10 +53,10 @@ struct BatchPoint
     std::int64_t batch = 1, accumulation = 1;
     std::int64_t allocated = 0, device = 0; ///< B: peak allocated, device total
     bool fits = true;
-    StepTime time; ///< total is NaN when the device lacks a rate
-    double examples = 0; ///< of one update, all replicas
+    StepTime time;                         ///< total is NaN when the device lacks a rate
+    double examples = 0;                   ///< of one update, all replicas
     BatchBound bound = BatchBound::Memory; ///< what holds most of forward and backward
-    bool isHost = false; ///< a processor: threads meet at calls
+    bool isHost = false;                   ///< a processor: threads meet at calls
 
     double throughput() const { return examples / time.total; } ///< examples/s
     double secondsPerExample() const { return time.total / examples; }
@@ -67,14 +67,14 @@ struct BatchNoise
 {
     enum class Source { Given, Regression, Law, Unknown };
     Source source = Source::Unknown;
-    double target = 0;                    ///< the loss
+    double target = 0;                                            ///< the loss
     double noiseScale = std::numeric_limits<double>::quiet_NaN(); ///< examples, when the target is reached
-    BatchHyperbola hyperbola;             ///< in examples
-    std::string reason;                   ///< why something is missing, or what it stands on
+    BatchHyperbola hyperbola;                                     ///< in examples
+    std::string reason;                                           ///< why something is missing, or what it stands on
     std::string remedy;
-    bool isReached = true;                ///< the target, ever
+    bool isReached = true;                   ///< the target, ever
     std::vector<std::int64_t> mlpSizes = {}; ///< of Regression
-    std::optional<LanguageLaw> law = {};  ///< of Law
+    std::optional<LanguageLaw> law = {};     ///< of Law
 
     bool knowsSteps() const { return isReached && hyperbola.fewestSteps > 0; }
     std::unique_ptr<TrainingCourse> course(const BatchCase& asked) const; ///< null when unknown
@@ -88,7 +88,7 @@ struct BatchMemory
     ModelDescription model;
     std::shared_ptr<RecordedNetworks> networks;
     std::map<std::pair<std::int64_t, std::int64_t>, BatchPoint> points; ///< by batch and accumulation
-    std::optional<TrainingAnswer> smallest; ///< batch 1
+    std::optional<TrainingAnswer> smallest;                             ///< batch 1
     std::optional<std::optional<std::int64_t>> largest;
 };
 
@@ -102,10 +102,10 @@ struct BatchStudy
 {
     BatchCase asked;
     std::shared_ptr<BatchMemory> memory;
-    TrainingAnswer own;    ///< the parameters' own batch
-    BatchPoint point;      ///< the same
-    std::vector<BatchPoint> curve; ///< powers of two, the own batch and the largest, ascending
-    std::vector<BatchPoint> splits; ///< the same update in other micro-batches, largest first
+    TrainingAnswer own;                  ///< the parameters' own batch
+    BatchPoint point;                    ///< the same
+    std::vector<BatchPoint> curve;       ///< powers of two, the own batch and the largest, ascending
+    std::vector<BatchPoint> splits;      ///< the same update in other micro-batches, largest first
     std::optional<std::int64_t> largest; ///< none: not even 1 fits, or the memory is not known
     std::optional<std::int64_t> capacity;
     std::int64_t over = 0; ///< B that batch 1 has too many
@@ -114,8 +114,8 @@ struct BatchStudy
     std::string sweetReason;
     std::vector<ParetoPoint> front;
     std::optional<ScheduleRun> schedule, constant; ///< the second at the schedule's first batch
-    double scheduleLimit = 0; ///< steps after which they stop
-    double mostScheduled = 0; ///< examples: the clip
+    double scheduleLimit = 0;                      ///< steps after which they stop
+    double mostScheduled = 0;                      ///< examples: the clip
 
     const BatchPoint* at(std::int64_t batch) const;
 };

@@ -15,8 +15,10 @@ namespace {
 
 Claim criticalClaim(const BatchStudy& study, const Measurement& measured)
 {
-    Claim claim{"Critical batch size: B_crit = σ²/ε², ε the learning rate", batchNotes,
-                "open: without a gradient and a rate it cannot be judged here", {}};
+    Claim claim{"Critical batch size: B_crit = σ²/ε², ε the learning rate",
+                batchNotes,
+                "open: without a gradient and a rate it cannot be judged here",
+                {}};
     const BatchNoise& noise = study.noise;
     if (noise.source == BatchNoise::Source::Regression && noise.knowsSteps()) {
         NoisyRegression problem(noise.mlpSizes[0], noise.mlpSizes[1]);
@@ -29,13 +31,15 @@ Claim criticalClaim(const BatchStudy& study, const Measurement& measured)
         claim.verdict = claimed > critical.value / 2 && claimed < critical.value * 2
             ? "holds here by its size alone: the square of the gradient belongs below, not that of the rate"
             : "does not hold: the square of the gradient belongs below, not that of the rate";
-        claim.ours = fmt::format("at the target tr(Σ) = {} and the best rate is {}: σ²/ε² = {}; tr(Σ)/|G|² = {}, and the {} steps "
-                                 "to the target say {}. The rate's unit is no gradient's: scale the loss by 10 and σ²/ε² is 10⁴ "
-                                 "times as large, while the batch that pays stays",
-                                 shortNumber(problem.trace() * scale, 3), shortNumber(rate, 3), shortNumber(claimed, 3), shortNumber(problem.simpleNoise(), 3),
-                                 critical.side(), shortNumber(critical.value, 3));
+        claim.ours = fmt::format(
+            "at the target tr(Σ) = {} and the best rate is {}: σ²/ε² = {}; tr(Σ)/|G|² = {}, and the {} steps "
+            "to the target say {}. The rate's unit is no gradient's: scale the loss by 10 and σ²/ε² is 10⁴ "
+            "times as large, while the batch that pays stays",
+            shortNumber(problem.trace() * scale, 3), shortNumber(rate, 3), shortNumber(claimed, 3),
+            shortNumber(problem.simpleNoise(), 3), critical.side(), shortNumber(critical.value, 3));
     } else if (noise.knowsSteps()) {
-        claim.ours = fmt::format("here E_min / S_min = {} examples; no rate is in it", shortNumber(noise.hyperbola.critical(), 3));
+        claim.ours = fmt::format("here E_min / S_min = {} examples; no rate is in it",
+                                 shortNumber(noise.hyperbola.critical(), 3));
     } else {
         claim.ours = "the noise scale is tr(Σ)/|G|²: measure it, or set noise_scale";
     }
@@ -48,15 +52,18 @@ Claim beyondClaim(const BatchStudy& study, const Measurement& measured)
     const JudgedNumber critical = judgedNumber(measured, "critical_batch", study.noise.hyperbola.critical());
     // Each doubling saves B_crit / (B_crit + B) / 2 of the steps: 50 % of them far below, 25 % at B_crit.
     const double saved = critical.value / (critical.value + update) / 2;
-    Claim claim{"Beyond B_crit: diminishing returns in convergence speed", batchNotes,
+    Claim claim{"Beyond B_crit: diminishing returns in convergence speed",
+                batchNotes,
                 update < critical.value && saved < 0.4 ? "holds, and begins before: there is no edge at B_crit"
                     : update < critical.value          ? "not reached: this update is far below B_crit"
                                                        : "holds: this update is beyond B_crit",
                 {}};
-    claim.ours = fmt::format("doubling the update of {} saves {} of the steps and costs {} more examples; at B_crit = {} ({}) both are "
-                             "a factor of 2 from the fewest",
-                             shortNumber(update, 3), percentText(saved), percentText((critical.value + 2 * update) / (critical.value + update) - 1),
-                             shortNumber(critical.value, 3), critical.side());
+    claim.ours = fmt::format(
+        "doubling the update of {} saves {} of the steps and costs {} more examples; at B_crit = {} ({}) both are "
+        "a factor of 2 from the fewest",
+        shortNumber(update, 3), percentText(saved),
+        percentText((critical.value + 2 * update) / (critical.value + update) - 1), shortNumber(critical.value, 3),
+        critical.side());
     return claim;
 }
 
@@ -68,7 +75,8 @@ std::optional<Claim> halvingClaim(const BatchStudy& study)
         return {};
     const double ratio = double(half->device) / double(study.point.device);
     Claim claim{"Out of memory: halve the batch", batchNotes,
-                ratio < 0.55 ? "holds here: the batch is nearly all of it" : "does not hold: only what belongs to the batch is halved",
+                ratio < 0.55 ? "holds here: the batch is nearly all of it"
+                             : "does not hold: only what belongs to the batch is halved",
                 fmt::format("half the batch takes {} of the memory: {} instead of {}", percentText(ratio),
                             bytesText(double(half->device), 3), bytesText(double(study.point.device), 3))};
     if (study.largest)
@@ -90,12 +98,13 @@ std::optional<Claim> costClaim(const BatchStudy& study)
     }
     Claim claim{"Gradient accumulation: typically < 5 % overhead", batchNotes, {}, {}};
     claim.verdict = overhead(*dearest) < 0.05 ? "holds for every split"
-        : cheapest ? fmt::format("holds down to micro-batches of {}", cheapest->batch)
-                   : "does not hold here";
+        : cheapest                            ? fmt::format("holds down to micro-batches of {}", cheapest->batch)
+                                              : "does not hold here";
     claim.ours = fmt::format("{} × {} takes {} more time than {} at once", dearest->batch, dearest->accumulation,
                              percentText(overhead(*dearest)), study.splits.front().batch);
     if (cheapest && cheapest != dearest)
-        claim.ours += fmt::format("; {} × {}: {}", cheapest->batch, cheapest->accumulation, percentText(overhead(*cheapest)));
+        claim.ours +=
+            fmt::format("; {} × {}: {}", cheapest->batch, cheapest->accumulation, percentText(overhead(*cheapest)));
     claim.ours += ". Small micro-batches read the weights as often and fill the units less";
     return claim;
 }
@@ -105,21 +114,26 @@ std::optional<Claim> savingClaim(const BatchStudy& study)
     if (study.splits.size() < 2)
         return {};
     const BatchPoint &whole = study.splits.front(), &last = study.splits.back();
-    const double promised = double(whole.batch) / double(last.batch), got = double(whole.allocated) / double(last.allocated);
+    const double promised = double(whole.batch) / double(last.batch),
+                 got = double(whole.allocated) / double(last.allocated);
     return Claim{"Gradient accumulation: memory reduction ≈ B_eff / B_micro", batchNotes,
-                 got > 0.9 * promised ? "holds here: activations are nearly all" : "does not hold: weights, gradients and state stay",
-                 fmt::format("{} in micro-batches of {}: {} instead of {}, a factor of {} and not {}", whole.batch, last.batch,
-                             bytesText(double(last.allocated), 3), bytesText(double(whole.allocated), 3), shortNumber(got, 3), shortNumber(promised, 3))};
+                 got > 0.9 * promised ? "holds here: activations are nearly all"
+                                      : "does not hold: weights, gradients and state stay",
+                 fmt::format("{} in micro-batches of {}: {} instead of {}, a factor of {} and not {}", whole.batch,
+                             last.batch, bytesText(double(last.allocated), 3), bytesText(double(whole.allocated), 3),
+                             shortNumber(got, 3), shortNumber(promised, 3))};
 }
 
 Claim scheduleClaim(const BatchStudy& study)
 {
-    Claim claim{"AdaBatch: B(t+1) = clip(α B_opt + (1 − α) B, B_min, B_max), B_opt = σ²/ε²", batchNotes,
-                "open: no schedule ran to the target", {}};
+    Claim claim{"AdaBatch: B(t+1) = clip(α B_opt + (1 − α) B, B_min, B_max), B_opt = σ²/ε²",
+                batchNotes,
+                "open: no schedule ran to the target",
+                {}};
     const auto isReached = [](const std::optional<ScheduleRun>& run) { return run && run->isReached; };
     if (isReached(study.schedule) && isReached(study.constant)) {
-        const bool steps = study.schedule->steps < 0.99 * study.constant->steps,
-                   examples = study.schedule->examples > 1.01 * study.constant->examples;
+        const bool steps = study.schedule->steps<0.99 * study.constant->steps, examples = study.schedule->examples> 1.01
+            * study.constant->examples;
         claim.verdict = !steps ? "does not pay here: it needs as many steps as a constant batch"
             : examples         ? "holds with tr(Σ)/|G|² as B_opt: fewer steps, paid with more examples"
                                : "holds with tr(Σ)/|G|² as B_opt: fewer steps for no more examples";

@@ -37,7 +37,8 @@ Json regimesJson(const BatchStudy& study)
         if (!(point.time.total > 0))
             continue;
         if (regimes.empty() || regimes.back()["bound"] != boundText(point.bound, point.isHost))
-            regimes.push_back({{"bound", boundText(point.bound, point.isHost)}, {"from", point.batch}, {"to", point.batch}});
+            regimes.push_back(
+                {{"bound", boundText(point.bound, point.isHost)}, {"from", point.batch}, {"to", point.batch}});
         regimes.back()["to"] = point.batch;
     }
     return regimes;
@@ -69,14 +70,9 @@ Json runJson(const ScheduleRun& run)
         losses.push_back(jsonNumber(moment.loss));
         examples.push_back(jsonNumber(moment.examples));
     }
-    return {{"steps", jsonNumber(run.steps)},
-            {"examples", jsonNumber(run.examples)},
-            {"reached", run.isReached},
-            {"step", std::move(steps)},
-            {"batch", std::move(batches)},
-            {"noise_scale", std::move(noise)},
-            {"loss", std::move(losses)},
-            {"seen", std::move(examples)}};
+    return {{"steps", jsonNumber(run.steps)}, {"examples", jsonNumber(run.examples)}, {"reached", run.isReached},
+            {"step", std::move(steps)},       {"batch", std::move(batches)},          {"noise_scale", std::move(noise)},
+            {"loss", std::move(losses)},      {"seen", std::move(examples)}};
 }
 
 Json scheduleJson(const BatchStudy& study)
@@ -131,17 +127,21 @@ Json batchDetail(const BatchStudy& study)
     Json curve = Json::array();
     for (const BatchPoint& point : study.curve)
         curve.push_back(pointJson(study, point));
-    Json detail{{"curve", std::move(curve)},
-                {"regimes", regimesJson(study)},
-                {"noise", noiseJson(study.noise)},
-                {"accumulation", accumulationJson(study)},
-                {"pareto", frontJson(study)},
-                {"schedule", scheduleJson(study)},
-                {"sweet_spot", {{"batch", study.sweetSpot ? Json(*study.sweetSpot) : Json()}, {"why", study.sweetReason}}},
-                {"largest", study.largest ? Json(*study.largest) : Json()},
-                {"over", study.over},
-                {"capacity", study.capacity ? Json(*study.capacity) : Json()},
-                {"model", {{"name", study.memory->model.name}, {"assumptions", study.memory->model.assumptions}, {"caution", study.memory->model.caution}}}};
+    Json detail{
+        {"curve", std::move(curve)},
+        {"regimes", regimesJson(study)},
+        {"noise", noiseJson(study.noise)},
+        {"accumulation", accumulationJson(study)},
+        {"pareto", frontJson(study)},
+        {"schedule", scheduleJson(study)},
+        {"sweet_spot", {{"batch", study.sweetSpot ? Json(*study.sweetSpot) : Json()}, {"why", study.sweetReason}}},
+        {"largest", study.largest ? Json(*study.largest) : Json()},
+        {"over", study.over},
+        {"capacity", study.capacity ? Json(*study.capacity) : Json()},
+        {"model",
+         {{"name", study.memory->model.name},
+          {"assumptions", study.memory->model.assumptions},
+          {"caution", study.memory->model.caution}}}};
     return detail;
 }
 

@@ -45,14 +45,16 @@ BatchNoise regression(const std::vector<std::int64_t>& sizes, const BatchCase& a
     NoisyRegression problem(sizes[0], sizes[1]);
     const std::string floor = quantityText(problem.floor(), Unit::One), start = quantityText(problem.loss(), Unit::One);
     if (noise.target <= problem.floor()) {
-        neverReached(noise, fmt::format("a loss of {} is never reached: the labels' own noise is {}",
-                                        numberText(noise.target), floor),
-                     fmt::format("choose a target between {} and {}", floor, start));
+        neverReached(
+            noise,
+            fmt::format("a loss of {} is never reached: the labels' own noise is {}", numberText(noise.target), floor),
+            fmt::format("choose a target between {} and {}", floor, start));
         return noise;
     }
     if (noise.target >= problem.loss()) {
-        neverReached(noise, fmt::format("training starts at a loss of {}, below the target {}", start, numberText(noise.target)),
-                     fmt::format("choose a target between {} and {}", floor, start));
+        neverReached(
+            noise, fmt::format("training starts at a loss of {}, below the target {}", start, numberText(noise.target)),
+            fmt::format("choose a target between {} and {}", floor, start));
         return noise;
     }
     std::vector<double> batches;
@@ -60,9 +62,11 @@ BatchNoise regression(const std::vector<std::int64_t>& sizes, const BatchCase& a
         batches.push_back(batch);
     auto fitted = fitHyperbola(regressionSteps(sizes[0], sizes[1], noise.target, batches));
     if (!fitted) {
-        neverReached(noise, fmt::format("a loss of {} is so near to the labels' own noise, {}, that no batch reaches it in 1500 steps",
-                                        numberText(noise.target), floor),
-                     "choose a larger target");
+        neverReached(
+            noise,
+            fmt::format("a loss of {} is so near to the labels' own noise, {}, that no batch reaches it in 1500 steps",
+                        numberText(noise.target), floor),
+            "choose a larger target");
         return noise;
     }
     noise.hyperbola = *fitted;
@@ -81,7 +85,8 @@ double lawParameters(const ModelDescription& model)
         return 0;
     double embeddings = 0;
     for (const ModelTensor& tensor : tensors->tensors) {
-        const bool isOuter = tensor.role == TensorRole::Embedding || (tensor.layer < 0 && tensor.role == TensorRole::Matrix);
+        const bool isOuter =
+            tensor.role == TensorRole::Embedding || (tensor.layer < 0 && tensor.role == TensorRole::Matrix);
         embeddings += isOuter ? double(tensor.elements()) : 0;
     }
     return double(tensors->active) - embeddings;
@@ -117,14 +122,10 @@ std::unique_ptr<TrainingCourse> BatchNoise::course(const BatchCase& asked) const
     if (!knowsSteps())
         return nullptr;
     switch (source) {
-    case Source::Regression:
-        return regressionCourse(mlpSizes[0], mlpSizes[1], target);
-    case Source::Law:
-        return languageCourse(*law, double(asked.sequence), target);
-    case Source::Given:
-        return steadyCourse(noiseScale, hyperbola.fewestSteps);
-    case Source::Unknown:
-        break;
+    case Source::Regression: return regressionCourse(mlpSizes[0], mlpSizes[1], target);
+    case Source::Law: return languageCourse(*law, double(asked.sequence), target);
+    case Source::Given: return steadyCourse(noiseScale, hyperbola.fewestSteps);
+    case Source::Unknown: break;
     }
     return nullptr;
 }
@@ -141,8 +142,9 @@ BatchNoise batchNoise(const ModelDescription& model, const BatchCase& asked)
     BatchNoise noise;
     noise.target = asked.targetLoss;
     noise.reason = "no law says how noisy this model's gradients are";
-    noise.remedy = model.family == Family::Mlp ? "measure: it is estimated from real gradients; or set noise_scale and fewest_steps"
-                                               : "set noise_scale (and fewest_steps) to what a run of yours showed";
+    noise.remedy = model.family == Family::Mlp
+        ? "measure: it is estimated from real gradients; or set noise_scale and fewest_steps"
+        : "set noise_scale (and fewest_steps) to what a run of yours showed";
     return noise;
 }
 

@@ -10,7 +10,8 @@ namespace memscape {
 namespace {
 
 /// What a law or a closed form says of the model unless it is given.
-ParameterSpec ofModel(std::string key, std::string label, std::string help, double most, Scale scale, std::string suffix = {})
+ParameterSpec ofModel(std::string key, std::string label, std::string help, double most, Scale scale,
+                      std::string suffix = {})
 {
     return realSpec(std::move(key), std::move(label), std::move(help),
                     {.most = most,
@@ -22,7 +23,8 @@ ParameterSpec ofModel(std::string key, std::string label, std::string help, doub
 const ChoiceTable<ScheduleKind> schedules{
     {ScheduleKind::Constant, {"constant", "constant", "the same batch from the first step to the last"}},
     {ScheduleKind::Linear, {"linear", "linear growth", "B(t) = B₀ (1 + αt), up to the limit"}},
-    {ScheduleKind::Adaptive, {"adaptive", "adaptive", "towards the noise scale of the moment, clipped: after AdaBatch"}}};
+    {ScheduleKind::Adaptive,
+     {"adaptive", "adaptive", "towards the noise scale of the moment, clipped: after AdaBatch"}}};
 
 ParameterSpec& named(Schema& schema, std::string_view key)
 {
@@ -42,14 +44,15 @@ Schema batchSizeSchema()
     named(schema, "batch").standard = "32";
     named(schema, "precision").standard = "fp32";
     named(schema, "optimizer").standard = "sgd";
-    const auto behind = std::find_if(schema.begin(), schema.end(),
-                                     [](const ParameterSpec& spec) { return spec.key == "precision"; });
+    const auto behind =
+        std::find_if(schema.begin(), schema.end(), [](const ParameterSpec& spec) { return spec.key == "precision"; });
     schema.insert(
         behind,
-        {ofModel("target_loss", "target loss",
-                 "The loss that training is to reach; steps and examples are counted to it. Of a decoder: nats per token. "
-                 "0: one that suits the model.",
-                 1e6, Scale::Linear),
+        {ofModel(
+             "target_loss", "target loss",
+             "The loss that training is to reach; steps and examples are counted to it. Of a decoder: nats per token. "
+             "0: one that suits the model.",
+             1e6, Scale::Linear),
          choiceSpec("schedule", "schedule", "How the batch changes while training.", schedules.choices()),
          realSpec("schedule_growth", "growth α", "Of linear growth: the share of the first batch that each step adds.",
                   {.most = 1e6, .standard = "0.02", .suffix = "per step"}),
@@ -58,16 +61,20 @@ Schema batchSizeSchema()
                   {.least = 0.0001, .most = 1, .standard = "0.1", .scale = Scale::Log2}),
          integerSpec("batch_limit", "largest batch of the schedule",
                      "Examples of an update that a growing batch stops at. 0: as many as fit the device at once.",
-                     {.most = 0x1p40, .scale = Scale::Log2, .suffix = "examples",
+                     {.most = 0x1p40,
+                      .scale = Scale::Log2,
+                      .suffix = "examples",
                       .words = {{"0", "as fit", "as many as fit the device at once"}}}),
-         ofModel("noise_scale", "noise scale",
-                 "Of the gradients, in examples: tr(Σ)/|G|². A measurement says what it is. 0: from the model, where a law "
-                 "or a closed form is known.",
-                 1e12, Scale::Log2, "examples"),
-         ofModel("fewest_steps", "fewest steps",
-                 "S_min: steps to the target with batches without end. 0: from the model, where a law or a closed form is "
-                 "known.",
-                 1e12, Scale::Log2, "steps")});
+         ofModel(
+             "noise_scale", "noise scale",
+             "Of the gradients, in examples: tr(Σ)/|G|². A measurement says what it is. 0: from the model, where a law "
+             "or a closed form is known.",
+             1e12, Scale::Log2, "examples"),
+         ofModel(
+             "fewest_steps", "fewest steps",
+             "S_min: steps to the target with batches without end. 0: from the model, where a law or a closed form is "
+             "known.",
+             1e12, Scale::Log2, "steps")});
     setGroup(schema, "schedule and noise",
              {"schedule", "schedule_growth", "schedule_smoothing", "batch_limit", "noise_scale", "fewest_steps"});
     return schema;
@@ -104,12 +111,9 @@ Parameters trainingParameters(const Parameters& parameters)
 std::string_view boundText(BatchBound bound, bool isHost)
 {
     switch (bound) {
-    case BatchBound::Launch:
-        return isHost ? "call-bound" : "launch-bound";
-    case BatchBound::Memory:
-        return "memory-bound";
-    case BatchBound::Arithmetic:
-        break;
+    case BatchBound::Launch: return isHost ? "call-bound" : "launch-bound";
+    case BatchBound::Memory: return "memory-bound";
+    case BatchBound::Arithmetic: break;
     }
     return "compute-bound";
 }
@@ -117,14 +121,10 @@ std::string_view boundText(BatchBound bound, bool isHost)
 std::string_view noiseSourceText(BatchNoise::Source source)
 {
     switch (source) {
-    case BatchNoise::Source::Given:
-        return "given";
-    case BatchNoise::Source::Regression:
-        return "closed form";
-    case BatchNoise::Source::Law:
-        return "published law";
-    case BatchNoise::Source::Unknown:
-        break;
+    case BatchNoise::Source::Given: return "given";
+    case BatchNoise::Source::Regression: return "closed form";
+    case BatchNoise::Source::Law: return "published law";
+    case BatchNoise::Source::Unknown: break;
     }
     return "unknown";
 }

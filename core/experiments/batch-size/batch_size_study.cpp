@@ -25,16 +25,12 @@ constexpr double mostRegressionSteps = 20000; // one at a time
 Format productFormat(Precision precision)
 {
     switch (precision) {
-    case Precision::Fp32:
-        return Format::Fp32;
+    case Precision::Fp32: return Format::Fp32;
     case Precision::Fp16Autocast:
     case Precision::Fp16Mixed:
-    case Precision::Fp16:
-        return Format::Fp16;
-    case Precision::Fp8:
-        return Format::Fp8E4M3;
-    default:
-        return Format::Bf16;
+    case Precision::Fp16: return Format::Fp16;
+    case Precision::Fp8: return Format::Fp8E4M3;
+    default: return Format::Bf16;
     }
 }
 
@@ -52,9 +48,12 @@ StepTime pointTime(const Device& device, const TrainingAnswer& answer)
     const HostOperations host = device.isGpu() ? HostOperations() : hostOperations(device);
     if (!device.isGpu()) {
         options.host = &host;
-        options.bandwidth = bandwidthOf(device, double(answer.simulation.allocatedBytes()), Operation::Copy, device.units).bytesPerSecond;
+        options.bandwidth =
+            bandwidthOf(device, double(answer.simulation.allocatedBytes()), Operation::Copy, device.units)
+                .bytesPerSecond;
     }
-    const auto time = stepTime(*answer.simulation.graph, answer.simulation.parameters(), answer.setup.step.plan, device, options);
+    const auto time =
+        stepTime(*answer.simulation.graph, answer.simulation.parameters(), answer.setup.step.plan, device, options);
     if (time)
         return *time;
     StepTime missing;
@@ -89,10 +88,10 @@ BatchPoint continued(const BatchPoint& one, const BatchPoint& two, std::int64_t 
     const double more = double(accumulation - 2);
     many.accumulation = accumulation;
     many.examples = one.examples * double(accumulation);
-    for (double StepTime::* part : {&StepTime::forward, &StepTime::backward, &StepTime::recomputation, &StepTime::optimizer,
-                                    &StepTime::communication, &StepTime::exposed, &StepTime::total, &StepTime::modelFlops,
-                                    &StepTime::executedFlops, &StepTime::arithmeticBound, &StepTime::memoryBound,
-                                    &StepTime::launchBound})
+    for (double StepTime::*part :
+         {&StepTime::forward, &StepTime::backward, &StepTime::recomputation, &StepTime::optimizer,
+          &StepTime::communication, &StepTime::exposed, &StepTime::total, &StepTime::modelFlops,
+          &StepTime::executedFlops, &StepTime::arithmeticBound, &StepTime::memoryBound, &StepTime::launchBound})
         many.time.*part += more * (two.time.*part - one.time.*part);
     return many;
 }
@@ -253,7 +252,8 @@ void findSweetSpot(BatchStudy& study)
             fitting.push_back(&point);
     }
     if (fitting.empty())
-        study.sweetReason = study.over > 0 ? "no batch fits; the levers of Memory budget show what would help" : "the device's rates are not known";
+        study.sweetReason = study.over > 0 ? "no batch fits; the levers of Memory budget show what would help"
+                                           : "the device's rates are not known";
     else if (study.noise.knowsSteps())
         chooseByTime(study, fitting);
     else
@@ -297,15 +297,18 @@ void runSchedules(BatchStudy& study)
 bool beats(const ParetoPoint& a, const ParetoPoint& b)
 {
     const bool comparesExamples = std::isfinite(a.examples) && std::isfinite(b.examples);
-    const bool noWorse = a.memory <= b.memory && a.throughput >= b.throughput && (!comparesExamples || a.examples <= b.examples);
-    return noWorse && (a.memory < b.memory || a.throughput > b.throughput || (comparesExamples && a.examples < b.examples));
+    const bool noWorse =
+        a.memory <= b.memory && a.throughput >= b.throughput && (!comparesExamples || a.examples <= b.examples);
+    return noWorse
+        && (a.memory < b.memory || a.throughput > b.throughput || (comparesExamples && a.examples < b.examples));
 }
 
 } // namespace
 
 const BatchPoint* BatchStudy::at(std::int64_t batch) const
 {
-    const auto found = std::find_if(curve.begin(), curve.end(), [&](const BatchPoint& one) { return one.batch == batch; });
+    const auto found =
+        std::find_if(curve.begin(), curve.end(), [&](const BatchPoint& one) { return one.batch == batch; });
     return found == curve.end() ? nullptr : &*found;
 }
 

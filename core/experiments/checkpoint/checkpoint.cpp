@@ -8,8 +8,8 @@
 // that are no chain.
 #include "core/experiments/checkpoint/checkpoint.h"
 
-#include "core/experiments/common/answers.h"
 #include "core/base/cancellation.h"
+#include "core/experiments/common/answers.h"
 #include "core/experiments/common/framework_lines.h"
 #include "core/experiments/common/idle_parameters.h"
 
@@ -38,7 +38,8 @@ public:
                "estimated; the front is the best time for every budget, optimal among persistent "
                "schedules (what is kept stays until its "
                "own backward) on exact sizes; where a chain of many different stages is too much for "
-               "that, sizes are rounded, and the answer says how far from the optimum it may be. Left out: parameters, their gradients and the optimizer's state, "
+               "that, sizes are rounded, and the answer says how far from the optimum it may be. Left out: parameters, "
+               "their gradients and the optimizer's state, "
                "which no schedule changes, and networks "
                "that are not a chain.";
     }
@@ -55,18 +56,17 @@ public:
     {
         return checkpointSnippets(parameters);
     }
-    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override { return checkpointAnswer(figures); }
+    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override
+    {
+        return checkpointAnswer(figures);
+    }
     std::vector<SeriesSpec> series() const override
     {
-        return {{"peak", "peak"},
-                {"makespan", "time of the step"},
-                {"recomputed_forwards", "recomputed forwards"}};
+        return {{"peak", "peak"}, {"makespan", "time of the step"}, {"recomputed_forwards", "recomputed forwards"}};
     }
     Sweep axis(const Device&, const Parameters& parameters) const override
     {
-        return {"slots",
-                {parameters.number(
-                    "slots")}}; // the schedule over time is the curve; a sweep is asked for
+        return {"slots", {parameters.number("slots")}}; // the schedule over time is the curve; a sweep is asked for
     }
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override
     {
@@ -146,8 +146,7 @@ Result<CheckpointAnswer> answerCheckpoint(const Device& device, const Parameters
     answer.source = std::move(source);
     MEMSCAPE_TRY(budget, parseBudget(answer.source, parameters));
     answer.budget = budget;
-    MEMSCAPE_TRY(tables, CheckpointTables::solve(
-                             answer.chain(), int(parameters.integer("slots")), context.kept));
+    MEMSCAPE_TRY(tables, CheckpointTables::solve(answer.chain(), int(parameters.integer("slots")), context.kept));
     answer.tables = std::move(tables);
     answer.fullMemory = answer.tables->fullMemory();
     answer.fullTime = answer.tables->fullTime();
@@ -161,8 +160,8 @@ Result<CheckpointAnswer> answerCheckpoint(const Device& device, const Parameters
     const std::string& strategy = parameters.choice("strategy");
     if (strategy == "optimal")
         answer.others = solveOthers(answer, parameters);
-    answer.chosen = strategy == "optimal" ? solveOptimal(answer, answer.others)
-                                          : solveStrategy(answer, strategy, parameters);
+    answer.chosen =
+        strategy == "optimal" ? solveOptimal(answer, answer.others) : solveStrategy(answer, strategy, parameters);
     if (answer.chosen.missing && answer.chosen.missing->code != "checkpoint.budget")
         return fail(*answer.chosen.missing); // no budget would help
     return answer;

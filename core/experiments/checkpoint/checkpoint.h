@@ -20,8 +20,7 @@ inline constexpr double sameTime = 1e-9;
 /// What `budget` says. Memory is in the chain's units.
 struct CheckpointBudget
 {
-    std::int64_t memory =
-        0; ///< given, or half-way between the least and what keeping everything takes
+    std::int64_t memory = 0;            ///< given, or half-way between the least and what keeping everything takes
     std::optional<std::int64_t> states; ///< slots:N on uniform:L, for revolve and mixed
     bool isGiven = false;
 };
@@ -29,16 +28,15 @@ struct CheckpointBudget
 /// One strategy at the budget.
 struct StrategyAnswer
 {
-    std::string key; ///< "every:4": what the parameter `strategy` takes
+    std::string key;   ///< "every:4": what the parameter `strategy` takes
     std::string label; ///< "every 4 stages"
-    std::string
-        note; ///< what kind of answer this is: "optimal among persistent schedules", "a heuristic"
+    std::string note;  ///< what kind of answer this is: "optimal among persistent schedules", "a heuristic"
     Schedule schedule; ///< empty when there is none
     Replay replay;
     std::optional<Error> missing; ///< why there is none
-    bool isFeasible = false; ///< there is one, and within the budget (when one was given)
-    double solverTime = 0; ///< s, without the replay
-    std::int64_t slot = 0; ///< the size of a slot that the solver rounded to, 0: none
+    bool isFeasible = false;      ///< there is one, and within the budget (when one was given)
+    double solverTime = 0;        ///< s, without the replay
+    std::int64_t slot = 0;        ///< the size of a slot that the solver rounded to, 0: none
     /// Of optimal: no persistent schedule takes less time, and who found the schedule where it was
     /// another strategy.
     double bound = 0;
@@ -54,13 +52,12 @@ struct CheckpointAnswer
 {
     ChainSource source;
     CheckpointBudget budget;
-    std::int64_t leastMemory =
-        0; ///< that a persistent schedule takes; a bound from single operations on long chains
+    std::int64_t leastMemory = 0; ///< that a persistent schedule takes; a bound from single operations on long chains
     bool isLeastExact = true;
     std::int64_t fullMemory = 0; ///< that keeping everything takes
-    double fullTime = 0; ///< s, nothing runs twice
+    double fullTime = 0;         ///< s, nothing runs twice
     StrategyAnswer chosen;
-    std::vector<StrategyAnswer> others; ///< where the optimal one is chosen: what it had to beat
+    std::vector<StrategyAnswer> others;      ///< where the optimal one is chosen: what it had to beat
     std::optional<PersistentSolution> front; ///< missing on chains too long for it
     std::optional<Error> frontMissing;
     std::shared_ptr<CheckpointTables> tables; ///< what is solved, for other budgets
@@ -81,13 +78,11 @@ Result<CheckpointAnswer> answerCheckpoint(const Device& device, const Parameters
 /// The strategies that a person would compare, at the same budget: none, every k, √n, Revolve,
 /// mixed, optimal, selective, adaptive, and on tiny chains everything. Those that can't be (too
 /// long) say why.
-std::vector<StrategyAnswer> compareStrategies(const CheckpointAnswer& answer,
-                                              const Parameters& parameters);
+std::vector<StrategyAnswer> compareStrategies(const CheckpointAnswer& answer, const Parameters& parameters);
 
 /// One strategy but the optimal: solved, replayed, checked against what the solver claimed. `key` as
 /// the parameter takes it.
-StrategyAnswer solveStrategy(const CheckpointAnswer& answer, const std::string& key,
-                             const Parameters& parameters);
+StrategyAnswer solveStrategy(const CheckpointAnswer& answer, const std::string& key, const Parameters& parameters);
 /// All that are compared but the optimal one.
 std::vector<StrategyAnswer> solveOthers(const CheckpointAnswer& answer, const Parameters& parameters);
 /// The best that is known at the budget: the optimum among persistent schedules, or what one of the
@@ -97,8 +92,7 @@ StrategyAnswer solveOptimal(const CheckpointAnswer& answer, const std::vector<St
 
 /// The least time for every budget, as a line through its corners: the solved front, and below it
 /// what strategies found, where sizes were rounded or they do what the front leaves out.
-std::vector<FrontPoint> bestFront(const CheckpointAnswer& answer,
-                                  const std::vector<StrategyAnswer>& strategies);
+std::vector<FrontPoint> bestFront(const CheckpointAnswer& answer, const std::vector<StrategyAnswer>& strategies);
 
 /// The parameters of `checkpoint`; those of a model are spelled as in `training-memory`.
 Schema checkpointSchema();
@@ -108,8 +102,7 @@ Result<CheckpointBudget> parseBudget(const ChainSource& source, const Parameters
 
 // The parts of the prediction, one file each.
 Figures checkpointFigures(const CheckpointAnswer& answer);
-Json checkpointDetail(const CheckpointAnswer& answer,
-                      const std::vector<StrategyAnswer>& strategies);
+Json checkpointDetail(const CheckpointAnswer& answer, const std::vector<StrategyAnswer>& strategies);
 /// Live memory over the time of the chosen schedule: two points an operation, at the height it has
 /// while it runs.
 Series checkpointMemorySeries(const CheckpointAnswer& answer);

@@ -19,15 +19,13 @@ constexpr std::string_view uniformPrefix = "uniform:", modelPrefix = "model:";
 
 tl::unexpected<Error> syntax(std::string_view text, std::string_view part)
 {
-    return fail(
-        "chain.syntax",
-        fmt::format("\"{}\": can't read \"{}\"", quotedForMessage(text), quotedForMessage(part)),
-        "uniform:LENGTH, or uniform:64,value=1,saved=4,forward=1,backward=2", "chain");
+    return fail("chain.syntax",
+                fmt::format("\"{}\": can't read \"{}\"", quotedForMessage(text), quotedForMessage(part)),
+                "uniform:LENGTH, or uniform:64,value=1,saved=4,forward=1,backward=2", "chain");
 }
 
 /// A whole number from 1 (or 0) to `limit`.
-Result<std::int64_t> wholeNumber(std::string_view text, std::string_view part, std::int64_t least,
-                                 std::int64_t limit)
+Result<std::int64_t> wholeNumber(std::string_view text, std::string_view part, std::int64_t least, std::int64_t limit)
 {
     const auto number = parseNumber(part);
     if (!number || *number != std::floor(*number))
@@ -44,8 +42,7 @@ Result<ChainSource> fileSource(const std::string& text)
     if (!content) {
         Error error = content.error();
         error.place = "chain";
-        error.hint =
-            "a chain is the path of a memscape-chain file, uniform:64, mlp:48x4096, or model:gpt2";
+        error.hint = "a chain is the path of a memscape-chain file, uniform:64, mlp:48x4096, or model:gpt2";
         return fail(error);
     }
     const auto inFile = [&](Error error) {
@@ -122,16 +119,14 @@ Result<ChainSource> mlpSource(const Device& device, std::string_view text, std::
     MEMSCAPE_TRY(chain, mlpChain(shape));
     ChainSource source;
     source.chain = std::move(chain);
-    source.sizes = fmt::format("arrays of {} × {} floats, as the live run holds them", shape.batch,
-                               shape.width);
+    source.sizes = fmt::format("arrays of {} × {} floats, as the live run holds them", shape.batch, shape.width);
     const auto rates = deviceRates(device);
     source.chain.units.isSeconds = rates.has_value();
     const auto time = [&](const MlpWork& work, double kernels, double otherwise) {
         return rates ? seconds(*rates, work, kernels) : otherwise;
     };
     Stage stage = source.chain.stages.front();
-    SaveOption &all = stage.options[std::size_t(MlpSave::All)],
-               &result = stage.options[std::size_t(MlpSave::Result)];
+    SaveOption &all = stage.options[std::size_t(MlpSave::All)], &result = stage.options[std::size_t(MlpSave::Result)];
     stage.forward = time(mlpForwardWork(shape, false), 2, 1);
     all.forward = time(mlpForwardWork(shape, true), 2, 1);
     result.forward = stage.forward;
@@ -143,8 +138,7 @@ Result<ChainSource> mlpSource(const Device& device, std::string_view text, std::
     }
     source.chain.lossTime = time(mlpLossWork(shape), 1, 0);
     source.times = rates
-        ? fmt::format("roofline of {}: max(FLOPs / fp32 rate, bytes / bandwidth) + launches",
-                      device.name)
+        ? fmt::format("roofline of {}: max(FLOPs / fp32 rate, bytes / bandwidth) + launches", device.name)
         : fmt::format("counted in forwards: {}", rates.error().message);
     source.omits = {"what a library's product misses of the rate", "caches between operations"};
     return source;

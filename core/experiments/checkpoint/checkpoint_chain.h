@@ -38,7 +38,6 @@ Result<ChainSource> mlpSource(const Device& device, std::string_view text, std::
 
 /// A network cut into blocks. Errors: those of readModel and buildNetwork, chain.length when it has
 /// no layers.
-Result<ChainSource> modelSource(const Device& device, std::string_view name,
-                                const Parameters& parameters);
+Result<ChainSource> modelSource(const Device& device, std::string_view name, const Parameters& parameters);
 
 } // namespace memscape

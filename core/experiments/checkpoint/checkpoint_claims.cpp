@@ -24,9 +24,9 @@ struct Ground
 {
     const CheckpointAnswer& answer;
     double length = 0, forward = 0, backward = 0; ///< stages, Σ fw, Σ bw
-    Replay segments; ///< √n, the last kept
-    Replay recomputed; ///< the same, every stage twice
-    Replay layers; ///< every stage its own segment
+    Replay segments;                              ///< √n, the last kept
+    Replay recomputed;                            ///< the same, every stage twice
+    Replay layers;                                ///< every stage its own segment
 
     double full() const { return double(answer.fullMemory); }
     std::string memory(double value) const { return memoryText(answer, value); }
@@ -50,8 +50,7 @@ Result<Ground> groundOf(const CheckpointAnswer& answer)
         ground.backward += stage.options.front().backward;
     }
     MEMSCAPE_TRY(segments, replay(chain, squareRootSchedule(length)));
-    const int every =
-        std::max(1, length / std::max(1, int(std::lround(std::sqrt(double(length))))));
+    const int every = std::max(1, length / std::max(1, int(std::lround(std::sqrt(double(length))))));
     MEMSCAPE_TRY(recomputed, replay(chain, everyStages(length, every, LastSegment::Recomputed)));
     MEMSCAPE_TRY(layers, replay(chain, everyStages(length, 1, LastSegment::Kept)));
     ground.segments = std::move(segments);
@@ -66,17 +65,14 @@ Claim squareRootMemory(const Ground& ground)
     const double segments = double(ground.segments.peak), layers = double(ground.layers.peak);
     const double share = segments / ground.full(), allowed = 2 / std::sqrt(ground.length);
     const bool holds = share < 1 && share <= 1.25 * allowed; // gradients and the input come on top
-    return {"Checkpointing brings memory down to O(√n)",
-            "Chen, Xu, Zhang, Guestrin 2016; most course notes",
-            holds
-                ? "holds for the number of activations of two-level segments on equal layers; not for "
-                  "weights, gradients and optimizer, and not when "
-                  "every layer is its own segment"
-                : "does not hold for this chain: its stages are too few or too different",
+    return {"Checkpointing brings memory down to O(√n)", "Chen, Xu, Zhang, Guestrin 2016; most course notes",
+            holds ? "holds for the number of activations of two-level segments on equal layers; not for "
+                    "weights, gradients and optimizer, and not when "
+                    "every layer is its own segment"
+                  : "does not hold for this chain: its stages are too few or too different",
             fmt::format("everything {}, √n segments {} ({}; 2/√n is {}), every stage its own segment {} ({})",
                         ground.memory(ground.full()), ground.memory(segments), percentText(share, 3),
-                        percentText(allowed, 3), ground.memory(layers),
-                        percentText(layers / ground.full(), 3))};
+                        percentText(allowed, 3), ground.memory(layers), percentText(layers / ground.full(), 3))};
 }
 
 Claim oneThird(const Ground& ground)
@@ -91,37 +87,33 @@ Claim oneThird(const Ground& ground)
                   "every stage runs twice",
             fmt::format("here backward / forward = {}, so every stage twice costs {}; with the "
                         "last segment kept {}",
-                        quantityText(ratio, Unit::One), percentText(twice, 3),
-                        percentText(kept, 3))};
+                        quantityText(ratio, Unit::One), percentText(twice, 3), percentText(kept, 3))};
 }
 
 Claim memoryReduction(const Ground& ground)
 {
-    const double claimed = 1 - 1 / std::sqrt(ground.length),
-                 real = 1 - double(ground.segments.peak) / ground.full();
-    return {"√n checkpoints reduce memory by (1 − 1/√n)", "course notes, gradient checkpointing",
-            std::fabs(claimed - real) < 0.01 ? "holds"
-                                             : "does not hold: it counts the checkpoints and "
-                                               "forgets the segment that is being reversed",
-            fmt::format("the formula gives {}, the replayed schedule {}", percentText(claimed, 3),
-                        percentText(real, 3))};
+    const double claimed = 1 - 1 / std::sqrt(ground.length), real = 1 - double(ground.segments.peak) / ground.full();
+    return {
+        "√n checkpoints reduce memory by (1 − 1/√n)", "course notes, gradient checkpointing",
+        std::fabs(claimed - real) < 0.01 ? "holds"
+                                         : "does not hold: it counts the checkpoints and "
+                                           "forgets the segment that is being reversed",
+        fmt::format("the formula gives {}, the replayed schedule {}", percentText(claimed, 3), percentText(real, 3))};
 }
 
 Claim oneSegment(const Ground& ground)
 {
     const double root = std::sqrt(ground.length), claimed = (root - 1) / ground.length;
-    const double ofForward =
-        ground.forward > 0 ? ground.extra(ground.segments) / ground.forward : 0;
-    return {
-        "The compute overhead is (√n − 1)/n", "course notes, gradient checkpointing",
-        std::fabs(claimed - ofForward) < 0.01
-            ? "holds for this chain: all but the last segment is one run again"
-            : "does not hold: that is one segment run again; all but the last are, 1 − 1/√n of a forward",
-        fmt::format("the formula gives {}, the replayed schedule runs {} of a forward again, {} of "
-                    "the step (1 − 1/√n = {})",
-                    percentText(claimed, 3), percentText(ofForward, 3),
-                    percentText(ground.extra(ground.segments) / ground.answer.fullTime, 3),
-                    percentText(1 - 1 / root, 3))};
+    const double ofForward = ground.forward > 0 ? ground.extra(ground.segments) / ground.forward : 0;
+    return {"The compute overhead is (√n − 1)/n", "course notes, gradient checkpointing",
+            std::fabs(claimed - ofForward) < 0.01
+                ? "holds for this chain: all but the last segment is one run again"
+                : "does not hold: that is one segment run again; all but the last are, 1 − 1/√n of a forward",
+            fmt::format("the formula gives {}, the replayed schedule runs {} of a forward again, {} of "
+                        "the step (1 − 1/√n = {})",
+                        percentText(claimed, 3), percentText(ofForward, 3),
+                        percentText(ground.extra(ground.segments) / ground.answer.fullTime, 3),
+                        percentText(1 - 1 / root, 3))};
 }
 
 /// A schedule against the best in the same memory: refuted by a quicker one, confirmed by the bound.
@@ -137,11 +129,9 @@ Claim againstOptimum(const Ground& ground, Claim claim, std::string_view whose, 
         claim.verdict = "open for this chain at this memory: sizes were rounded to slots; more slots decide";
     const bool isProven = best.bound >= best.replay.makespan * (1 - sameTime);
     claim.ours = fmt::format(
-        "in the {} of {} the {} persistent schedule takes {}{}, {} {}",
-        ground.memory(double(replayed.peak)), whose, isProven ? "optimal" : "best known",
-        ground.time(best.replay.makespan),
-        isProven ? "" : fmt::format(" (none less than {})", ground.time(best.bound)), whose,
-        ground.time(time));
+        "in the {} of {} the {} persistent schedule takes {}{}, {} {}", ground.memory(double(replayed.peak)), whose,
+        isProven ? "optimal" : "best known", ground.time(best.replay.makespan),
+        isProven ? "" : fmt::format(" (none less than {})", ground.time(best.bound)), whose, ground.time(time));
     return claim;
 }
 
@@ -150,10 +140,9 @@ std::optional<Claim> spacing(const Ground& ground)
     const auto best = ground.optimum(ground.segments.peak);
     if (!best)
         return {};
-    return againstOptimum(ground,
-                          {"√n spacing is the optimal choice", "cybertronai/gradient-checkpointing, README", {}, {}},
-                          "√n segments", ground.segments, *best,
-                          "does not hold: it is the best of equal two-level segments only");
+    return againstOptimum(
+        ground, {"√n spacing is the optimal choice", "cybertronai/gradient-checkpointing, README", {}, {}},
+        "√n segments", ground.segments, *best, "does not hold: it is the best of equal two-level segments only");
 }
 
 std::optional<Claim> logarithmic(const Ground& ground)
@@ -162,44 +151,38 @@ std::optional<Claim> logarithmic(const Ground& ground)
     if (length < 4)
         return {};
     const auto slots = std::int64_t(std::ceil(std::log2(ground.length)));
-    const double total = double(revolveAdvances(length, slots) + length),
-                 bound = ground.length * double(slots);
-    return Claim{
-        "O(log n) memory costs O(n log n) compute", "Chen et al. 2016, section 4.3",
-        total > bound               ? "does not hold"
-            : total > bound / 1.5 ? "holds as an upper bound"
-                                  : "holds as an upper bound, a loose one",
-        fmt::format("log₂ n = {} states: Revolve runs {} forwards, {} a stage; the bound is {}",
-                    slots, numberText(total), quantityText(total / ground.length, Unit::One),
-                    numberText(bound))};
+    const double total = double(revolveAdvances(length, slots) + length), bound = ground.length * double(slots);
+    return Claim{"O(log n) memory costs O(n log n) compute", "Chen et al. 2016, section 4.3",
+                 total > bound             ? "does not hold"
+                     : total > bound / 1.5 ? "holds as an upper bound"
+                                           : "holds as an upper bound, a loose one",
+                 fmt::format("log₂ n = {} states: Revolve runs {} forwards, {} a stage; the bound is {}", slots,
+                             numberText(total), quantityText(total / ground.length, Unit::One), numberText(bound))};
 }
 
 std::optional<Claim> constantMemory(const Ground& ground)
 {
     const auto length = std::int64_t(ground.length);
-    const double advances = double(revolveAdvances(length, 1)),
-                 share = advances / (ground.length * ground.length);
+    const double advances = double(revolveAdvances(length, 1)), share = advances / (ground.length * ground.length);
     return Claim{"Constant memory costs n² compute", "Griewank and Walther 2000; course notes",
                  share >= 0.4 ? "holds: L (L − 1) / 2 advances, half of n²"
                               : "does not hold for so few stages: L (L − 1) / 2 advances",
-                 fmt::format("one stored state: {} advances for {} stages, {} of n²",
-                             numberText(advances), length, percentText(share, 3))};
+                 fmt::format("one stored state: {} advances for {} stages, {} of n²", numberText(advances), length,
+                             percentText(share, 3))};
 }
 
 std::optional<Claim> binomial(const Ground& ground)
 {
     const CheckpointAnswer& answer = ground.answer;
     const int length = answer.chain().length();
-    const auto plan = revolve(
-        length, std::max<std::int64_t>(2, std::int64_t(std::ceil(std::log2(ground.length + 1)))));
+    const auto plan = revolve(length, std::max<std::int64_t>(2, std::int64_t(std::ceil(std::log2(ground.length + 1)))));
     if (!plan)
         return {};
     const auto replayed = replay(answer.chain(), plan->schedule);
     const auto best = replayed ? ground.optimum(replayed->peak) : std::nullopt;
     if (!best)
         return {};
-    return againstOptimum(ground,
-                          {"Binomial checkpointing (Revolve) is optimal", "Griewank and Walther 2000", {}, {}},
+    return againstOptimum(ground, {"Binomial checkpointing (Revolve) is optimal", "Griewank and Walther 2000", {}, {}},
                           "Revolve", *replayed, *best,
                           "does not hold for this chain: only for equal stages of known number when states "
                           "alone can be stored");
@@ -222,17 +205,14 @@ std::optional<Claim> monotone(const Ground& ground)
     bool isMonotone = true, isMoved = false;
     std::int64_t before = 0;
     for (const int percent : {5, 10, 15, 20, 30, 50, 75, 100}) {
-        const auto replayed =
-            replay(chain,
-                   selectiveSchedule(knapsack->best(knapsack->slotCount() * percent / 100).kept,
-                                     Borders::Dropped));
+        const auto replayed = replay(
+            chain, selectiveSchedule(knapsack->best(knapsack->slotCount() * percent / 100).kept, Borders::Dropped));
         if (!replayed)
             return {};
         isMonotone &= replayed->peak >= before;
         isMoved |= before != 0 && replayed->peak != before;
         before = replayed->peak;
-        shown += fmt::format("{}{} %: {}", shown.empty() ? "" : ", ", percent,
-                             ground.memory(double(replayed->peak)));
+        shown += fmt::format("{}{} %: {}", shown.empty() ? "" : ", ", percent, ground.memory(double(replayed->peak)));
     }
     return Claim{"More activation budget, more memory: the knob is monotone",
                  "torch.compile's activation_memory_budget",
@@ -254,8 +234,7 @@ std::vector<Claim> checkpointClaims(const CheckpointAnswer& answer)
     std::vector<Claim> made{squareRootMemory(*ground), oneThird(*ground), memoryReduction(*ground),
                             oneSegment(*ground)};
     for (auto& claim :
-         {spacing(*ground), logarithmic(*ground), constantMemory(*ground),
-          binomial(*ground), monotone(*ground)}) {
+         {spacing(*ground), logarithmic(*ground), constantMemory(*ground), binomial(*ground), monotone(*ground)}) {
         if (claim)
             made.push_back(*claim);
     }

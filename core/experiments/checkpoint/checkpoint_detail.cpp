@@ -59,8 +59,7 @@ Json budgetJson(const CheckpointAnswer& answer)
     Json json{{"value", answer.budget.memory},
               {"given", answer.budget.isGiven},
               {"minimum", answer.leastMemory},
-              {"without_recomputation",
-               answer.front ? answer.front->budgetWithoutRecomputation() : answer.fullMemory},
+              {"without_recomputation", answer.front ? answer.front->budgetWithoutRecomputation() : answer.fullMemory},
               {"makespan_without_recomputation", answer.fullTime}};
     if (answer.budget.states)
         json["states"] = *answer.budget.states;
@@ -78,8 +77,8 @@ Json checkpointDetail(const CheckpointAnswer& answer, const std::vector<Strategy
     const bool isShort = answer.chosen.schedule.size() <= writtenOperationLimit;
     detail["schedule"] = isShort ? scheduleJson(answer.chosen.schedule, answer.chosen.replay) : Json::array();
     if (!isShort)
-        detail["schedule_missing"] = fmt::format(
-            "{} operations are more than {}", answer.chosen.schedule.size(), writtenOperationLimit);
+        detail["schedule_missing"] =
+            fmt::format("{} operations are more than {}", answer.chosen.schedule.size(), writtenOperationLimit);
     detail["front"] = frontJson(answer, strategies);
     if (answer.front)
         detail["front_slot"] = answer.front->slot();

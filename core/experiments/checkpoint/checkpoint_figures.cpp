@@ -9,8 +9,7 @@ namespace memscape {
 
 namespace {
 
-constexpr std::string_view chainModel =
-    "Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova 2019 (arXiv 1911.13214)";
+constexpr std::string_view chainModel = "Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova 2019 (arXiv 1911.13214)";
 
 std::vector<std::string> memoryOmits()
 {
@@ -47,13 +46,11 @@ Why peakWhy(const CheckpointAnswer& answer)
             continue;
         const std::int64_t before = i == 0 ? answer.chain().values.front() : steps[i - 1].after;
         const double own = double(steps[i].during - before);
-        why.with = fmt::format("= {} + {}, in operation {} of {}: {}",
-                               memoryText(answer, double(before)), memoryText(answer, own), i,
-                               steps.size(), operationName(answer.chosen.schedule[i]));
-        why.terms = {
-            {"resident", double(before), answer.memoryUnit(), "kept values and gradients before it",
-             answer.source.sizes},
-            {"made", own, answer.memoryUnit(), "its result and overhead", answer.source.sizes}};
+        why.with = fmt::format("= {} + {}, in operation {} of {}: {}", memoryText(answer, double(before)),
+                               memoryText(answer, own), i, steps.size(), operationName(answer.chosen.schedule[i]));
+        why.terms = {{"resident", double(before), answer.memoryUnit(), "kept values and gradients before it",
+                      answer.source.sizes},
+                     {"made", own, answer.memoryUnit(), "its result and overhead", answer.source.sizes}};
         break;
     }
     why.source = fmt::format("{}; every operation replayed", chainModel);
@@ -66,12 +63,11 @@ Why makespanWhy(const CheckpointAnswer& answer)
     Why why;
     why.formula = "time of the step = Σ forwards (each time it runs) + loss + Σ backwards";
     const double more = answer.chosen.replay.makespan - answer.fullTime;
-    why.with = answer.chosen.hasSchedule()
-        ? fmt::format("= {} + {} ({} more)", timeText(answer, answer.fullTime),
-                      timeText(answer, more), percentText(more / answer.fullTime, 3))
-        : missingText(answer);
-    why.terms = {{"all kept", answer.fullTime, answer.timeUnit(),
-                  "a step in which nothing runs twice", answer.source.times}};
+    why.with = answer.chosen.hasSchedule() ? fmt::format("= {} + {} ({} more)", timeText(answer, answer.fullTime),
+                                                         timeText(answer, more), percentText(more / answer.fullTime, 3))
+                                           : missingText(answer);
+    why.terms = {
+        {"all kept", answer.fullTime, answer.timeUnit(), "a step in which nothing runs twice", answer.source.times}};
     why.source = answer.source.times;
     why.omits = answer.source.omits;
     why.omits.push_back("time of the optimizer");
@@ -82,10 +78,9 @@ Why forwardsWhy(const CheckpointAnswer& answer)
 {
     Why why;
     why.formula = "recomputed forwards = forward executions − stages";
-    why.with = answer.chosen.hasSchedule()
-        ? fmt::format("= {} − {} = {}", answer.chosen.replay.forwards, answer.chain().length(),
-                      answer.chosen.replay.recomputed)
-        : missingText(answer);
+    why.with = answer.chosen.hasSchedule() ? fmt::format("= {} − {} = {}", answer.chosen.replay.forwards,
+                                                         answer.chain().length(), answer.chosen.replay.recomputed)
+                                           : missingText(answer);
     why.terms = {{"L", double(answer.chain().length()), Unit::One, "stages", answer.source.sizes}};
     why.source = "the schedule, operation by operation";
     why.omits = {"what a backward computes again inside a stage: its time counts, not its number"};
@@ -105,8 +100,7 @@ Why feasibleWhy(const CheckpointAnswer& answer)
                                memoryText(answer, double(answer.budget.memory)),
                                answer.budget.isGiven ? "" : ", the budget when none is given");
     why.terms = {{"budget", double(answer.budget.memory), answer.memoryUnit(), "at any moment",
-                  answer.budget.isGiven ? "the parameter"
-                                        : "half-way between the least and everything kept"}};
+                  answer.budget.isGiven ? "the parameter" : "half-way between the least and everything kept"}};
     why.source = answer.chosen.note;
     return why;
 }
@@ -114,19 +108,17 @@ Why feasibleWhy(const CheckpointAnswer& answer)
 Why leastWhy(const CheckpointAnswer& answer)
 {
     Why why;
-    why.formula = answer.isLeastExact
-        ? "the least peak of any persistent schedule, by the recursion without time"
-        : "what the hungriest single operation takes: no schedule does with less";
-    why.with = fmt::format("= {} of the {} that keeping everything takes",
-                           memoryText(answer, double(answer.leastMemory)),
-                           memoryText(answer, double(answer.fullMemory)));
-    why.terms = {{"all kept", double(answer.fullMemory), answer.memoryUnit(),
-                  "peak when nothing is dropped", answer.source.sizes}};
+    why.formula = answer.isLeastExact ? "the least peak of any persistent schedule, by the recursion without time"
+                                      : "what the hungriest single operation takes: no schedule does with less";
+    why.with =
+        fmt::format("= {} of the {} that keeping everything takes", memoryText(answer, double(answer.leastMemory)),
+                    memoryText(answer, double(answer.fullMemory)));
+    why.terms = {{"all kept", double(answer.fullMemory), answer.memoryUnit(), "peak when nothing is dropped",
+                  answer.source.sizes}};
     why.source = chainModel;
     why.omits = memoryOmits();
     if (answer.isLeastExact)
-        why.omits.push_back(
-            "schedules that forget a kept value and make it again, which may take less");
+        why.omits.push_back("schedules that forget a kept value and make it again, which may take less");
     return why;
 }
 
@@ -134,9 +126,8 @@ Why solverWhy(const CheckpointAnswer& answer)
 {
     Why why;
     why.formula = "time of finding the schedule, one thread, without the replay";
-    why.with = answer.chosen.slot > 0
-        ? fmt::format("slots of {}", memoryText(answer, double(answer.chosen.slot)))
-        : answer.chosen.note;
+    why.with = answer.chosen.slot > 0 ? fmt::format("slots of {}", memoryText(answer, double(answer.chosen.slot)))
+                                      : answer.chosen.note;
     why.source = "measured while it ran, on the machine that predicts";
     why.omits = {"the other strategies of the comparison"};
     return why;
@@ -150,50 +141,25 @@ Figures checkpointFigures(const CheckpointAnswer& answer)
     const Unit memory = answer.memoryUnit(), time = answer.timeUnit();
     Why evaluations = forwardsWhy(answer);
     evaluations.formula = "every forward that runs, of any kind";
-    return {
-        {"peak", "peak", memory, valueOr(answer, double(replayed.peak)), {}, {}, peakWhy(answer)},
-        {"makespan",
-         "time of the step",
-         time,
-         valueOr(answer, replayed.makespan),
-         {},
-         {},
-         makespanWhy(answer)},
-        {"recomputed_forwards",
-         "recomputed forwards",
-         Unit::One,
-         valueOr(answer, double(replayed.recomputed)),
-         {},
-         {},
-         forwardsWhy(answer)},
-        {"forward_evaluations",
-         "forward evaluations",
-         Unit::One,
-         valueOr(answer, double(replayed.forwards)),
-         {},
-         {},
-         evaluations},
-        {"feasible",
-         "feasible",
-         Unit::One,
-         answer.chosen.isFeasible ? 1.0 : 0.0,
-         {},
-         {},
-         feasibleWhy(answer)},
-        {"lower_bound_memory",
-         "least memory",
-         memory,
-         double(answer.leastMemory),
-         {},
-         {},
-         leastWhy(answer)},
-        {"solver_time",
-         "solver time",
-         Unit::Second,
-         answer.chosen.solverTime,
-         {},
-         {},
-         solverWhy(answer)}};
+    return {{"peak", "peak", memory, valueOr(answer, double(replayed.peak)), {}, {}, peakWhy(answer)},
+            {"makespan", "time of the step", time, valueOr(answer, replayed.makespan), {}, {}, makespanWhy(answer)},
+            {"recomputed_forwards",
+             "recomputed forwards",
+             Unit::One,
+             valueOr(answer, double(replayed.recomputed)),
+             {},
+             {},
+             forwardsWhy(answer)},
+            {"forward_evaluations",
+             "forward evaluations",
+             Unit::One,
+             valueOr(answer, double(replayed.forwards)),
+             {},
+             {},
+             evaluations},
+            {"feasible", "feasible", Unit::One, answer.chosen.isFeasible ? 1.0 : 0.0, {}, {}, feasibleWhy(answer)},
+            {"lower_bound_memory", "least memory", memory, double(answer.leastMemory), {}, {}, leastWhy(answer)},
+            {"solver_time", "solver time", Unit::Second, answer.chosen.solverTime, {}, {}, solverWhy(answer)}};
 }
 
 } // namespace memscape

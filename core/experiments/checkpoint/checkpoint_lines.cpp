@@ -20,8 +20,9 @@ void writeStages(PythonLines& lines, const std::string& chain)
         const std::string stages = chain.substr(mlp.size(), cross - mlp.size()), width = chain.substr(cross + 1);
         if (stages.find_first_not_of("0123456789") == std::string::npos
             && width.find_first_not_of("0123456789") == std::string::npos) {
-            lines.add(fmt::format("stages = [torch.nn.Sequential(torch.nn.Linear({0}, {0}), torch.nn.GELU()) for _ in range({1})]",
-                                  width, stages));
+            lines.add(fmt::format(
+                "stages = [torch.nn.Sequential(torch.nn.Linear({0}, {0}), torch.nn.GELU()) for _ in range({1})]", width,
+                stages));
             return;
         }
     }
@@ -67,7 +68,8 @@ std::vector<Snippet> checkpointSnippets(const Parameters& parameters)
 {
     const std::string& strategy = parameters.choice("strategy");
     PythonLines lines;
-    for (std::string& line : commentLines(fmt::format("As chosen in Memscape: {}, {}.", parameters.text("chain"), strategy)))
+    for (std::string& line :
+         commentLines(fmt::format("As chosen in Memscape: {}, {}.", parameters.text("chain"), strategy)))
         lines.preamble(std::move(line));
     lines.import("import torch");
     writeStages(lines, parameters.text("chain"));
@@ -76,8 +78,9 @@ std::vector<Snippet> checkpointSnippets(const Parameters& parameters)
         return {{"pytorch", "PyTorch lines", lines.text()}};
     }
     if (strategy != "none")
-        lines.comment("PyTorch has no solver and no form for this schedule: torch.utils.checkpoint runs a segment a second "
-                      "time, once. √n segments and every k-th stage can be written with it. What is below keeps everything.");
+        lines.comment(
+            "PyTorch has no solver and no form for this schedule: torch.utils.checkpoint runs a segment a second "
+            "time, once. √n segments and every k-th stage can be written with it. What is below keeps everything.");
     lines.blank();
     lines.blank();
     lines.add("def forward(values):");

@@ -46,7 +46,7 @@ public:
     Cutter(const Graph& graph, std::vector<OperatorRange> ranges);
     int count() const { return int(m_ranges.size()); }
     const OperatorRange& range(int stage) const { return m_ranges[std::size_t(stage)]; }
-    std::int64_t inputBytes() const; ///< of the batch
+    std::int64_t inputBytes() const;          ///< of the batch
     std::int64_t valueBytes(int stage) const; ///< what stage + 1 reads, or the loss
     ForwardBytes forwardBytes(int stage, bool isSaving) const;
     std::int64_t savedBytesWithin(std::uint32_t first, std::uint32_t last, int stage) const;
@@ -64,7 +64,7 @@ private:
 
     const Graph& m_graph;
     std::vector<OperatorRange> m_ranges;
-    std::vector<int> m_madeBy; ///< by storage: stage, −1: none
+    std::vector<int> m_madeBy;   ///< by storage: stage, −1: none
     std::vector<bool> m_isValue; ///< by storage: read by the stage behind the one that made it
     std::vector<bool> m_isSaved; ///< by storage: packed by some node
     std::unordered_map<std::string, int> m_stages;
@@ -125,13 +125,10 @@ ForwardBytes Cutter::forwardBytes(int stage, bool isSaving) const
     std::unordered_map<StorageId, int> names; // Python's, of storages made here
     ForwardBytes bytes;
     std::int64_t live = 0;
-    const auto stays = [&](StorageId id) {
-        return isValue(id, stage) || (isSaving && m_isSaved[id]);
-    };
+    const auto stays = [&](StorageId id) { return isValue(id, stage) || (isSaving && m_isSaved[id]); };
     for (std::uint32_t i = range(stage).first; i < range(stage).last; ++i) {
         const Operator& op = m_graph.operators[i];
-        const auto tensors =
-            op.kind == OperatorKind::Release ? m_graph.inputs(op) : m_graph.outputs(op);
+        const auto tensors = op.kind == OperatorKind::Release ? m_graph.inputs(op) : m_graph.outputs(op);
         for (const TensorId tensor : tensors) {
             const StorageId id = m_graph.tensors[tensor].storage;
             if (!isActivation(id) || !isMadeIn(id, stage))
@@ -192,8 +189,7 @@ std::vector<std::int64_t> backwardRise(const Trace& trace, const Cutter& cutter)
     std::int64_t live = 0, start = 0;
     bool isInside = false;
     for (const Event& event : trace.events()) {
-        const bool isCounted =
-            event.category == Category::Activations || event.category == Category::Temporary;
+        const bool isCounted = event.category == Category::Activations || event.category == Category::Temporary;
         if (event.phase == Phase::Backward && !isInside) {
             isInside = true;
             start = live;
@@ -222,22 +218,18 @@ Result<std::vector<OperatorRange>> cut(const ModelDescription& model, const Grap
         else if (!ranges.empty())
             ranges.back().last = block.first; // what lies between two layers goes with the first
         const bool hasEmbedding = !ranges.empty() && ranges.front().name == "embedding";
-        ranges.push_back({block.first, block.last,
-                          fmt::format("layer {}", ranges.size() - (hasEmbedding ? 1 : 0))});
+        ranges.push_back({block.first, block.last, fmt::format("layer {}", ranges.size() - (hasEmbedding ? 1 : 0))});
         end = block.last;
     }
     if (end == 0 || model.family == Family::EncoderDecoder)
-        return fail(
-            "chain.model", fmt::format("{} is not a chain of layers", model.name),
-            "choose a decoder, an encoder or a picture model, or write a memscape-chain file",
-            "chain");
+        return fail("chain.model", fmt::format("{} is not a chain of layers", model.name),
+                    "choose a decoder, an encoder or a picture model, or write a memscape-chain file", "chain");
     if (end < graph.operators.size())
         ranges.push_back({end, std::uint32_t(graph.operators.size()), "head and loss"});
     return ranges;
 }
 
-Result<TrainingSetup> setupOf(const Device& device, std::string_view name,
-                              const Parameters& parameters)
+Result<TrainingSetup> setupOf(const Device& device, std::string_view name, const Parameters& parameters)
 {
     const std::int64_t batch = parameters.integer("batch");
     MEMSCAPE_TRY(training,
@@ -259,21 +251,13 @@ public:
         : m_graph(graph)
         , m_plan(plan)
         , m_rates(std::move(rates))
-    {
-    }
+    { }
     bool isKnown() const { return m_rates.has_value(); }
-    double forward(std::uint32_t first, std::uint32_t last) const
-    {
-        return sum(first, last, forwardCost);
-    }
-    double backward(std::uint32_t first, std::uint32_t last) const
-    {
-        return sum(first, last, backwardCost);
-    }
+    double forward(std::uint32_t first, std::uint32_t last) const { return sum(first, last, forwardCost); }
+    double backward(std::uint32_t first, std::uint32_t last) const { return sum(first, last, backwardCost); }
 
 private:
-    double sum(std::uint32_t first, std::uint32_t last,
-               OperatorCost (*cost)(const Graph&, const Operator&)) const
+    double sum(std::uint32_t first, std::uint32_t last, OperatorCost (*cost)(const Graph&, const Operator&)) const
     {
         double total = 0;
         for (std::uint32_t i = first; i < last; ++i) {
@@ -289,8 +273,8 @@ private:
 };
 
 /// Without the tensors of the stage's attention cores.
-std::optional<SaveOption> selectiveOption(const Graph& graph, const Cutter& cutter,
-                                          const Times& times, int stage, const SaveOption& all)
+std::optional<SaveOption> selectiveOption(const Graph& graph, const Cutter& cutter, const Times& times, int stage,
+                                          const SaveOption& all)
 {
     SaveOption option = all;
     option.name = "selective";
@@ -307,12 +291,11 @@ std::optional<SaveOption> selectiveOption(const Graph& graph, const Cutter& cutt
     return option.saved < all.saved ? std::optional(option) : std::nullopt;
 }
 
-Stage stageOf(const Graph& graph, const Cutter& cutter, const Times& times, int index,
-              std::int64_t backwardOverhead, bool isSelective)
+Stage stageOf(const Graph& graph, const Cutter& cutter, const Times& times, int index, std::int64_t backwardOverhead,
+              bool isSelective)
 {
     const OperatorRange& range = cutter.range(index);
-    const ForwardBytes saving = cutter.forwardBytes(index, true),
-                       passing = cutter.forwardBytes(index, false);
+    const ForwardBytes saving = cutter.forwardBytes(index, true), passing = cutter.forwardBytes(index, false);
     Stage stage;
     stage.name = range.name;
     stage.forward = times.forward(range.first, range.last);
@@ -328,8 +311,7 @@ Stage stageOf(const Graph& graph, const Cutter& cutter, const Times& times, int 
 
 } // namespace
 
-Result<ChainSource> modelSource(const Device& device, std::string_view name,
-                                const Parameters& parameters)
+Result<ChainSource> modelSource(const Device& device, std::string_view name, const Parameters& parameters)
 {
     MEMSCAPE_TRY(model, readModel(name));
     MEMSCAPE_TRY(setup, setupOf(device, name, parameters));
@@ -341,22 +323,19 @@ Result<ChainSource> modelSource(const Device& device, std::string_view name,
     const auto rise = backwardRise(trace, cutter);
     ChainSource source;
     Chain& chain = source.chain;
-    chain.name = fmt::format("{}, batch {}", model.title.empty() ? model.name : model.title,
-                             setup.build.batch);
+    chain.name = fmt::format("{}, batch {}", model.title.empty() ? model.name : model.title, setup.build.batch);
     chain.units = {true, times.isKnown()};
     chain.values.push_back(cutter.inputBytes());
     const bool isSelective = parameters.choice("layer_options") == "selective";
     for (int i = 0; i < cutter.count(); ++i) {
-        const std::int64_t overhead =
-            std::max<std::int64_t>(0, rise[std::size_t(i)] - chain.values.back());
+        const std::int64_t overhead = std::max<std::int64_t>(0, rise[std::size_t(i)] - chain.values.back());
         chain.stages.push_back(stageOf(graph, cutter, times, i, overhead, isSelective));
         chain.values.push_back(cutter.valueBytes(i));
     }
     MEMSCAPE_CHECK(checkChain(chain));
     source.sizes = "the recorded network and its simulated step, operator by operator";
-    source.times = times.isKnown()
-        ? fmt::format("roofline of {}, operator by operator", device.name)
-        : "FLOPs: the device's rates are not known";
+    source.times = times.isKnown() ? fmt::format("roofline of {}, operator by operator", device.name)
+                                   : "FLOPs: the device's rates are not known";
     source.omits = {"tensors without a gradient that all layers share", "overlap of kernels",
                     "Python and dispatch on the host"};
     return source;

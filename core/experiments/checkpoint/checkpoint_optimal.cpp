@@ -23,18 +23,15 @@ Error belowMinimum(const CheckpointAnswer& answer)
 {
     const std::string least = memoryText(answer, double(answer.leastMemory));
     return {"checkpoint.budget",
-            fmt::format("no schedule fits in {}", memoryText(answer, double(answer.budget.memory))),
-            "budget",
+            fmt::format("no schedule fits in {}", memoryText(answer, double(answer.budget.memory))), "budget",
             answer.isLeastExact
-                ? fmt::format("the least that a persistent schedule takes is {} ({})", least,
-                              answer.leastMemory)
+                ? fmt::format("the least that a persistent schedule takes is {} ({})", least, answer.leastMemory)
                 : fmt::format("one operation alone takes {} ({})", least, answer.leastMemory)};
 }
 
 Error optimalError(const CheckpointAnswer& answer, Error error)
 {
-    if (error.code == "checkpoint.budget" && answer.isLeastExact
-        && answer.budget.memory < answer.leastMemory)
+    if (error.code == "checkpoint.budget" && answer.isLeastExact && answer.budget.memory < answer.leastMemory)
         return belowMinimum(answer);
     if (error.code == "checkpoint.budget")
         error.hint += "; sizes are rounded up to slots, so more slots may fit";
@@ -51,8 +48,7 @@ std::string noteOf(const CheckpointAnswer& answer, const StrategyAnswer& optimal
     if (optimal.takenFrom == "exhaustive")
         return "optimal among all schedules: everything was looked at";
     if (optimal.bound == 0)
-        return fmt::format("the schedule of {}: no persistent one was found in this budget",
-                           optimal.takenFrom);
+        return fmt::format("the schedule of {}: no persistent one was found in this budget", optimal.takenFrom);
     if (!optimal.takenFrom.empty() && optimal.gap() <= sameTime)
         return fmt::format("the schedule of {}, which is quicker than the optimum among persistent ones ({})",
                            optimal.takenFrom, timeText(answer, optimal.bound));
@@ -61,8 +57,7 @@ std::string noteOf(const CheckpointAnswer& answer, const StrategyAnswer& optimal
     return fmt::format("at most {} above the optimum among persistent schedules (between {} and {}): "
                        "sizes were rounded to slots of {}, more slots narrow it",
                        percentText(optimal.gap(), 2), timeText(answer, optimal.bound),
-                       timeText(answer, optimal.replay.makespan),
-                       memoryText(answer, double(optimal.slot)));
+                       timeText(answer, optimal.replay.makespan), memoryText(answer, double(optimal.slot)));
 }
 
 /// The quickest that fits.
@@ -122,8 +117,7 @@ StrategyAnswer solveOptimal(const CheckpointAnswer& answer, const std::vector<St
     return optimal;
 }
 
-std::vector<FrontPoint> bestFront(const CheckpointAnswer& answer,
-                                  const std::vector<StrategyAnswer>& strategies)
+std::vector<FrontPoint> bestFront(const CheckpointAnswer& answer, const std::vector<StrategyAnswer>& strategies)
 {
     if (!answer.front)
         return {};

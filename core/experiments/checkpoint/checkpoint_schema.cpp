@@ -29,13 +29,15 @@ ParameterSpec strategySpec()
         "input of every K-th stage.",
         {{"none", "keep everything", "no forward runs twice: the most memory, the least time"},
          {"sqrt", "√n segments", "round(√L) segments, the inputs of segments stay (Chen et al. 2016)"},
-         {"revolve", "Revolve", "binomial checkpointing: fewest forwards for a number of stored states, all stages equal"},
+         {"revolve", "Revolve",
+          "binomial checkpointing: fewest forwards for a number of stored states, all stages equal"},
          {"mixed", "mixed Revolve", "as Revolve, but a slot may hold all that one stage saves (Maddison 2024)"},
          {"optimal", "optimal",
           "dynamic program over memory: the quickest schedule in which what is kept stays "
           "until its own backward; no other strategy at the same budget is quicker"},
          {"selective", "selective", "a knapsack: keep what costs most to make again for its bytes"},
-         {"adaptive", "adaptive (heuristic)", "no plan: when memory is short, what is cheap, large and stale goes (DTR)"},
+         {"adaptive", "adaptive (heuristic)",
+          "no plan: when memory is short, what is cheap, large and stale goes (DTR)"},
          {"exhaustive", "true optimum", "everything is looked at; up to seven stages"}},
         "optimal");
     spec.counted = "every";
@@ -63,44 +65,45 @@ tl::unexpected<Error> badBudget(std::string message)
 
 Schema checkpointSchema()
 {
-    return {
-        textSpec("chain", "chain",
-                 "The stages in a row that are run forward and backward: mlp:24x1024 (24 stages of "
-                 "Linear 1024 and GELU, which measure runs "
-                 "for real), model:gpt2 (a network cut into its layers), uniform:64 (equal stages "
-                 "in abstract units; "
-                 "uniform:64,saved=4,forward=1,backward=2), or the path of a memscape-chain file.",
-                 "mlp:24x1024", 1),
-        strategySpec(),
-        textSpec("budget", "budget",
-                 "The memory that activations and their gradients may take at any moment, e.g. "
-                 "600MiB; a whole number for chains in abstract "
-                 "units. Empty: half-way between the least and what keeping everything takes. "
-                 "slots:N: so many stored states, for revolve "
-                 "and mixed on uniform:L.",
-                 ""),
-        integerSpec("slots", "slots",
-                    "Into how many parts the dynamic program divides the budget of a chain in bytes, where "
-                    "its stages are too many and too different to be solved on exact sizes. Sizes are "
-                    "rounded to whole slots, so more slots find better schedules and take longer; the answer "
-                    "says how far from the optimum it may be. A chain in abstract units has one slot a unit.",
-                    {.least = 8, .most = 20000, .standard = "500", .scale = Scale::Log2}),
-        choiceSpec("last_segment", "last segment",
-                   "Of every:K: the segment next to the loss is reversed at once, so it can be kept in "
-                   "the first pass.",
-                   lastSegments.choices()),
-        integerSpec(
-            "batch", "batch", "Rows of the MLP chain, or sequences (pictures) of a model. 0: 512 rows, 8 sequences.",
-            {.most = 1048576, .scale = Scale::Log2, .words = {{"0", "automatic", "512 rows of an MLP, 8 sequences of a model"}}}),
-        shared("sequence", "1024"),
-        shared("precision", ""),
-        shared("attention", ""),
-        choiceSpec("layer_options", "ways per layer",
-                   "Of model:NAME: whether the optimal schedule may also keep a layer without its "
-                   "attention core, which is then computed again "
-                   "(Korthikanti et al. 2022, selective).",
-                   {{"all", "all or nothing", "a layer's activations are all kept, or all made again"},
-                    {"selective", "all, selective, nothing", "the solver chooses per layer"}})};
+    return {textSpec("chain", "chain",
+                     "The stages in a row that are run forward and backward: mlp:24x1024 (24 stages of "
+                     "Linear 1024 and GELU, which measure runs "
+                     "for real), model:gpt2 (a network cut into its layers), uniform:64 (equal stages "
+                     "in abstract units; "
+                     "uniform:64,saved=4,forward=1,backward=2), or the path of a memscape-chain file.",
+                     "mlp:24x1024", 1),
+            strategySpec(),
+            textSpec("budget", "budget",
+                     "The memory that activations and their gradients may take at any moment, e.g. "
+                     "600MiB; a whole number for chains in abstract "
+                     "units. Empty: half-way between the least and what keeping everything takes. "
+                     "slots:N: so many stored states, for revolve "
+                     "and mixed on uniform:L.",
+                     ""),
+            integerSpec("slots", "slots",
+                        "Into how many parts the dynamic program divides the budget of a chain in bytes, where "
+                        "its stages are too many and too different to be solved on exact sizes. Sizes are "
+                        "rounded to whole slots, so more slots find better schedules and take longer; the answer "
+                        "says how far from the optimum it may be. A chain in abstract units has one slot a unit.",
+                        {.least = 8, .most = 20000, .standard = "500", .scale = Scale::Log2}),
+            choiceSpec("last_segment", "last segment",
+                       "Of every:K: the segment next to the loss is reversed at once, so it can be kept in "
+                       "the first pass.",
+                       lastSegments.choices()),
+            integerSpec("batch", "batch",
+                        "Rows of the MLP chain, or sequences (pictures) of a model. 0: 512 rows, 8 sequences.",
+                        {.most = 1048576,
+                         .scale = Scale::Log2,
+                         .words = {{"0", "automatic", "512 rows of an MLP, 8 sequences of a model"}}}),
+            shared("sequence", "1024"),
+            shared("precision", ""),
+            shared("attention", ""),
+            choiceSpec("layer_options", "ways per layer",
+                       "Of model:NAME: whether the optimal schedule may also keep a layer without its "
+                       "attention core, which is then computed again "
+                       "(Korthikanti et al. 2022, selective).",
+                       {{"all", "all or nothing", "a layer's activations are all kept, or all made again"},
+                        {"selective", "all, selective, nothing", "the solver chooses per layer"}})};
 }
 
 LastSegment lastSegmentOf(const Parameters& parameters)

@@ -63,8 +63,7 @@ Result<Solved> fittingSlots(const CheckpointAnswer& answer, std::int64_t most,
             return false;
         if (!best || replayed->makespan < bestTime) {
             bestTime = replayed->makespan;
-            best =
-                Solved{std::move(made->schedule), made->forwards, 0, Json{{"states", slots}}};
+            best = Solved{std::move(made->schedule), made->forwards, 0, Json{{"states", slots}}};
             if (made->writes > 0)
                 best->extra["writes"] = made->writes;
         }
@@ -85,35 +84,31 @@ Result<Solved> fittingSlots(const CheckpointAnswer& answer, std::int64_t most,
     }
     if (best)
         return *std::move(best);
-    return fail(failed ? *failed
-                       : Error{"checkpoint.budget",
-                               fmt::format("no number of slots fits in {}",
-                                           memoryText(answer, double(answer.budget.memory))),
-                               "budget", "give a larger budget, or take strategy=optimal"});
+    return fail(
+        failed ? *failed
+               : Error{"checkpoint.budget",
+                       fmt::format("no number of slots fits in {}", memoryText(answer, double(answer.budget.memory))),
+                       "budget", "give a larger budget, or take strategy=optimal"});
 }
 
 Result<Solved> solveRevolve(const CheckpointAnswer& answer)
 {
     const int length = answer.chain().length();
     if (!answer.budget.states)
-        return fittingSlots(answer, length,
-                            [&](std::int64_t slots) { return revolve(length, slots); });
+        return fittingSlots(answer, length, [&](std::int64_t slots) { return revolve(length, slots); });
     MEMSCAPE_TRY(plan, revolve(length, *answer.budget.states));
-    return Solved{std::move(plan.schedule),
-                  plan.forwards,
-                  0,
-                  {{"states", *answer.budget.states}, {"writes", plan.writes}}};
+    return Solved{
+        std::move(plan.schedule), plan.forwards, 0, {{"states", *answer.budget.states}, {"writes", plan.writes}}};
 }
 
 Result<Solved> solveMixed(const CheckpointAnswer& answer)
 {
     const int length = answer.chain().length();
-    const std::int64_t most = answer.budget.states.value_or(std::min<std::int64_t>(
-        length, std::max<std::int64_t>(1, mixedWorkLimit / (std::int64_t(length) * length))));
+    const std::int64_t most = answer.budget.states.value_or(
+        std::min<std::int64_t>(length, std::max<std::int64_t>(1, mixedWorkLimit / (std::int64_t(length) * length))));
     MEMSCAPE_TRY(table, MixedTable::make(length, most));
     if (!answer.budget.states)
-        return fittingSlots(answer, table.largestSlots(),
-                            [&](std::int64_t slots) { return table.plan(slots); });
+        return fittingSlots(answer, table.largestSlots(), [&](std::int64_t slots) { return table.plan(slots); });
     MEMSCAPE_TRY(plan, table.plan(most));
     return Solved{std::move(plan.schedule), plan.forwards, 0, {{"states", most}}};
 }
@@ -125,8 +120,7 @@ Json selectionJson(const Selection& selection)
         if (selection.kept[i])
             kept.push_back(i);
     }
-    return {
-        {"saved", selection.memory}, {"time_kept", selection.runtime}, {"stages", std::move(kept)}};
+    return {{"saved", selection.memory}, {"time_kept", selection.runtime}, {"stages", std::move(kept)}};
 }
 
 /// The quickest knapsack plan whose peak fits. Its own budget, of saved bytes, is found on the way.
@@ -137,19 +131,16 @@ Result<Solved> solveSelective(const CheckpointAnswer& answer, int slots)
     MEMSCAPE_TRY(knapsack, Knapsack::make(items, answer.budget.memory, wanted));
     std::optional<Solved> best;
     double bestTime = 0;
-    const std::int64_t stride =
-        std::max<std::int64_t>(1, knapsack.slotCount() / selectiveSlotLimit);
+    const std::int64_t stride = std::max<std::int64_t>(1, knapsack.slotCount() / selectiveSlotLimit);
     std::optional<Selection> last;
-    for (std::int64_t slot = knapsack.slotCount(); slot >= 0;
-         slot -= std::min(slot > 0 ? slot : 1, stride)) {
+    for (std::int64_t slot = knapsack.slotCount(); slot >= 0; slot -= std::min(slot > 0 ? slot : 1, stride)) {
         Selection selection = knapsack.best(slot);
         if (last && last->kept == selection.kept)
             continue;
         for (const Borders borders : {Borders::Kept, Borders::Dropped}) {
             Schedule schedule = selectiveSchedule(selection.kept, borders);
             const auto replayed = replay(answer.chain(), schedule);
-            if (!replayed || replayed->peak > answer.budget.memory
-                || (best && replayed->makespan >= bestTime))
+            if (!replayed || replayed->peak > answer.budget.memory || (best && replayed->makespan >= bestTime))
                 continue;
             const std::int64_t capacity = slot * knapsack.unit();
             bestTime = replayed->makespan;
@@ -162,19 +153,17 @@ Result<Solved> solveSelective(const CheckpointAnswer& answer, int slots)
     }
     if (best)
         return *std::move(best);
-    return fail("checkpoint.budget",
-                fmt::format("the peak of every knapsack plan is above {}",
-                            memoryText(answer, double(answer.budget.memory))),
-                "give a larger budget, or take strategy=optimal", "budget");
+    return fail(
+        "checkpoint.budget",
+        fmt::format("the peak of every knapsack plan is above {}", memoryText(answer, double(answer.budget.memory))),
+        "give a larger budget, or take strategy=optimal", "budget");
 }
 
-Result<Solved> solveBy(const CheckpointAnswer& answer, const std::string& key,
-                       const Parameters& parameters)
+Result<Solved> solveBy(const CheckpointAnswer& answer, const std::string& key, const Parameters& parameters)
 {
     MEMSCAPE_CHECK(checkWanted());
     const int length = answer.chain().length(), slots = int(parameters.integer("slots"));
-    const LastSegment last =
-        lastSegmentOf(parameters);
+    const LastSegment last = lastSegmentOf(parameters);
     if (key == "none")
         return Solved{keepEverything(length)};
     if (key.starts_with("every:")) {
@@ -199,9 +188,8 @@ Result<Solved> solveBy(const CheckpointAnswer& answer, const std::string& key,
 std::optional<Error> disagreement(const Solved& solved, const Replay& replayed)
 {
     if (solved.forwards && *solved.forwards != replayed.forwards)
-        return Error{
-            "schedule.invalid",
-            fmt::format("{} forwards replayed, {} claimed", replayed.forwards, *solved.forwards)};
+        return Error{"schedule.invalid",
+                     fmt::format("{} forwards replayed, {} claimed", replayed.forwards, *solved.forwards)};
     return {};
 }
 
@@ -210,14 +198,9 @@ std::string labelOf(const std::string& key)
     if (key.starts_with("every:"))
         return key == "every:1" ? "every stage" : fmt::format("every {} stages", key.substr(6));
     static const std::vector<std::pair<std::string_view, std::string_view>> labels{
-        {"none", "keep everything"},
-        {"sqrt", "√n segments"},
-        {"revolve", "Revolve"},
-        {"mixed", "mixed Revolve"},
-        {"optimal", "optimal"},
-        {"selective", "selective"},
-        {"adaptive", "adaptive (heuristic)"},
-        {"exhaustive", "true optimum"}};
+        {"none", "keep everything"},          {"sqrt", "√n segments"},       {"revolve", "Revolve"},
+        {"mixed", "mixed Revolve"},           {"optimal", "optimal"},        {"selective", "selective"},
+        {"adaptive", "adaptive (heuristic)"}, {"exhaustive", "true optimum"}};
     for (const auto& [known, label] : labels) {
         if (known == key)
             return std::string(label);
@@ -244,8 +227,7 @@ std::string noteOf(const std::string& key)
 
 } // namespace
 
-StrategyAnswer solveStrategy(const CheckpointAnswer& answer, const std::string& key,
-                             const Parameters& parameters)
+StrategyAnswer solveStrategy(const CheckpointAnswer& answer, const std::string& key, const Parameters& parameters)
 {
     StrategyAnswer strategy;
     strategy.key = key;
@@ -259,8 +241,7 @@ StrategyAnswer solveStrategy(const CheckpointAnswer& answer, const std::string& 
         return strategy;
     }
     auto replayed = replay(answer.chain(), solved->schedule);
-    if (const auto wrong = replayed ? disagreement(*solved, *replayed)
-                                    : std::optional<Error>(replayed.error())) {
+    if (const auto wrong = replayed ? disagreement(*solved, *replayed) : std::optional<Error>(replayed.error())) {
         strategy.missing = wrong;
         return strategy;
     }
@@ -295,13 +276,11 @@ std::vector<StrategyAnswer> solveOthers(const CheckpointAnswer& answer, const Pa
         keys.push_back("exhaustive");
     std::vector<StrategyAnswer> all;
     for (const std::string& key : keys)
-        all.push_back(key == answer.chosen.key ? answer.chosen
-                                               : solveStrategy(answer, key, parameters));
+        all.push_back(key == answer.chosen.key ? answer.chosen : solveStrategy(answer, key, parameters));
     return all;
 }
 
-std::vector<StrategyAnswer> compareStrategies(const CheckpointAnswer& answer,
-                                              const Parameters& parameters)
+std::vector<StrategyAnswer> compareStrategies(const CheckpointAnswer& answer, const Parameters& parameters)
 {
     const bool isOptimal = answer.chosen.key == "optimal";
     std::vector<StrategyAnswer> all = isOptimal ? answer.others : solveOthers(answer, parameters);

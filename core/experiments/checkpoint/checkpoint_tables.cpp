@@ -75,8 +75,7 @@ std::int64_t largestOperation(const Chain& chain)
         std::int64_t least = chainSizeLimit;
         for (const SaveOption& option : chain.stages[std::size_t(i)].options)
             least = std::min(least, option.saved + option.backwardOverhead);
-        largest = std::max(largest,
-                           chain.values[std::size_t(i)] + chain.values[std::size_t(i + 1)] + least);
+        largest = std::max(largest, chain.values[std::size_t(i)] + chain.values[std::size_t(i + 1)] + least);
     }
     return largest;
 }
@@ -89,8 +88,7 @@ CheckpointTables::CheckpointTables(const Chain& chain, int slots)
     , m_counted(countedIn(chain, m_quantum))
     , m_slotCount(slots)
     , m_isLeastExact(chain.length() <= exactMinimumLength)
-{
-}
+{ }
 
 Result<CheckpointTables> CheckpointTables::solve(const Chain& chain, int slots)
 {
@@ -99,17 +97,14 @@ Result<CheckpointTables> CheckpointTables::solve(const Chain& chain, int slots)
     tables.m_fullMemory = full.peak;
     tables.m_fullTime = full.makespan;
     tables.m_leastTime = discretise(chain, 1).base;
-    tables.m_leastMemory =
-        tables.m_isLeastExact ? minimumPersistentBudget(chain) : largestOperation(chain);
+    tables.m_leastMemory = tables.m_isLeastExact ? minimumPersistentBudget(chain) : largestOperation(chain);
     MEMSCAPE_CHECK(tables.solveFront());
     return tables;
 }
 
-Result<std::shared_ptr<CheckpointTables>> CheckpointTables::solve(const Chain& chain, int slots,
-                                                                  std::any& kept)
+Result<std::shared_ptr<CheckpointTables>> CheckpointTables::solve(const Chain& chain, int slots, std::any& kept)
 {
-    if (const auto* last = std::any_cast<std::shared_ptr<CheckpointTables>>(&kept);
-        last && (*last)->isOf(chain, slots))
+    if (const auto* last = std::any_cast<std::shared_ptr<CheckpointTables>>(&kept); last && (*last)->isOf(chain, slots))
         return *last;
     MEMSCAPE_TRY(solved, solve(chain, slots));
     auto tables = std::make_shared<CheckpointTables>(std::move(solved));
@@ -229,7 +224,7 @@ Result<ProvenSchedule> CheckpointTables::enclose(std::int64_t budget, int finer)
 /// by halving, needs what is there. Its sizes are off by half a slot each, up and down about as often,
 /// so it is better than one whose sizes all were rounded up.
 Result<std::optional<std::pair<Schedule, Replay>>> CheckpointTables::shrinkToFit(const PersistentSolution& below,
-                                                                                std::int64_t budget)
+                                                                                 std::int64_t budget)
 {
     std::optional<std::pair<Schedule, Replay>> best;
     std::int64_t low = std::max<std::int64_t>(1, budget - 2 * (m_chain.length() + 2) * below.slot()), high = budget;
@@ -251,8 +246,8 @@ Result<std::optional<std::pair<Schedule, Replay>>> CheckpointTables::shrinkToFit
 Result<Schedule> CheckpointTables::bestSegments(std::int64_t budget)
 {
     const int length = m_chain.length();
-    for (int every = 1; every <= length && m_segmented.size() < 2 * std::size_t(length)
-         && length <= exactMinimumLength; ++every) {
+    for (int every = 1; every <= length && m_segmented.size() < 2 * std::size_t(length) && length <= exactMinimumLength;
+         ++every) {
         for (const LastSegment last : {LastSegment::Kept, LastSegment::Recomputed}) {
             MEMSCAPE_TRY(replayed, replay(m_chain, everyStages(length, every, last)));
             m_segmented.push_back({every, last, replayed.peak, replayed.makespan});
@@ -279,8 +274,8 @@ Result<ProvenSchedule> CheckpointTables::optimum(std::int64_t budget)
     Result<ProvenSchedule> best = enclose(budget, 1);
     for (int finer = 4; finer <= finestSlots; finer *= 4) {
         const bool isMissing = !best && best.error().code == "checkpoint.budget"; // rounding leaves no schedule
-        const bool isOpen = best && best->replay.makespan > best->bound * (1 + closed)
-            && work(m_slotCount * finer) <= refinedWorkLimit;
+        const bool isOpen =
+            best && best->replay.makespan > best->bound * (1 + closed) && work(m_slotCount * finer) <= refinedWorkLimit;
         if (!isMissing && !isOpen)
             break;
         auto again = enclose(budget, finer);

@@ -31,7 +31,7 @@ struct ProvenSchedule
 {
     Schedule schedule; ///< within the budget on exact sizes
     Replay replay;
-    double bound = 0; ///< time
+    double bound = 0;      ///< time
     std::int64_t slot = 0; ///< the size of a slot that sizes were rounded to, 0: not rounded
     std::int64_t tableBytes = 0;
     double tableTime = 0; ///< s that its table took, where it was solved before
@@ -44,8 +44,7 @@ public:
     /// those of its replay.
     static Result<CheckpointTables> solve(const Chain& chain, int slotCount);
     /// The same, or what `kept` has of it from the last time; it is kept there.
-    static Result<std::shared_ptr<CheckpointTables>> solve(const Chain& chain, int slotCount,
-                                                           std::any& kept);
+    static Result<std::shared_ptr<CheckpointTables>> solve(const Chain& chain, int slotCount, std::any& kept);
 
     bool isOf(const Chain& chain, int slotCount) const { return m_slotCount == slotCount && m_chain == chain; }
 
@@ -60,8 +59,7 @@ public:
     Result<ProvenSchedule> optimum(std::int64_t budget);
     /// The table that answers a budget, in slots `finer` times as fine; exactly where it is solved
     /// exactly. Its makespans count quanta of time, unless it is the front. Errors: those of solvePersistent.
-    Result<PersistentSolution> within(std::int64_t budget, int finer = 1,
-                                      SlotRounding rounding = SlotRounding::Up);
+    Result<PersistentSolution> within(std::int64_t budget, int finer = 1, SlotRounding rounding = SlotRounding::Up);
 
 private:
     struct Limited
@@ -75,23 +73,23 @@ private:
     Result<PersistentSolution> solveLimited(std::int64_t limit, int slotCount, SlotRounding rounding);
     Result<ProvenSchedule> enclose(std::int64_t budget, int finer);
     Result<std::optional<std::pair<Schedule, Replay>>> shrinkToFit(const PersistentSolution& below,
-                                                                  std::int64_t budget);
+                                                                   std::int64_t budget);
     double work(double slots) const;
     /// The quickest of equal segments, of every length, that fits. Errors: checkpoint.budget.
     Result<Schedule> bestSegments(std::int64_t budget);
 
     Chain m_chain;
     double m_quantum; ///< s, or 1 where times are whole
-    Chain m_counted; ///< the chain with times in quanta
+    Chain m_counted;  ///< the chain with times in quanta
     int m_slotCount;
     std::int64_t m_leastMemory = 0;
     bool m_isLeastExact = true;
     std::int64_t m_fullMemory = 0;
     double m_fullTime = 0;
-    double m_leastTime = 0; ///< of any schedule: nothing runs twice, every stage in its fastest way
+    double m_leastTime = 0;                    ///< of any schedule: nothing runs twice, every stage in its fastest way
     std::optional<PersistentSolution> m_front; ///< missing on chains too long for it
     std::optional<Error> m_frontMissing;
-    double m_frontTime = 0; ///< s that solving it took
+    double m_frontTime = 0;        ///< s that solving it took
     std::deque<Limited> m_limited; ///< the newest last
     /// everyStages(every, last), replayed.
     struct Segmented

@@ -15,7 +15,9 @@ namespace {
 class Said
 {
 public:
-    explicit Said(const Figures& figures) : m_figures(figures) {}
+    explicit Said(const Figures& figures)
+        : m_figures(figures)
+    { }
 
     double number(std::string_view key)
     {
@@ -77,11 +79,12 @@ ShortAnswer hierarchyAnswer(const Device& device, const Figures& figures)
     const std::string home = said.text("level");
     std::string level = home;
     for (const MemoryLevel& one : device.levels)
-        if (one.id == home && one.label != "Memory") // every level is memory: this one is DRAM
+        if (one.id == home && one.label != "Memory")          // every level is memory: this one is DRAM
             level = one.label.substr(0, one.label.find(',')); // "L2 cache, half near the SM"
-    return said.answer(fmt::format("This working set lives in {}: {} to the next address of a chain, {} when it is streamed.", level,
-                                   said.text("latency"), said.text("bandwidth")),
-                       "latency", false, {"working_set", "pages"});
+    return said.answer(
+        fmt::format("This working set lives in {}: {} to the next address of a chain, {} when it is streamed.", level,
+                    said.text("latency"), said.text("bandwidth")),
+        "latency", false, {"working_set", "pages"});
 }
 
 ShortAnswer strideAnswer(const Figures& figures)
@@ -90,8 +93,8 @@ ShortAnswer strideAnswer(const Figures& figures)
     const std::string share = said.percent("efficiency");
     return said.answer(said.number("efficiency") >= 1
                            ? fmt::format("Every byte that moves is used: {}.", said.text("useful_bandwidth"))
-                           : fmt::format("{} of the bytes that move are used: {} of {}.", share, said.text("useful_bandwidth"),
-                                         said.text("moved_bandwidth")),
+                           : fmt::format("{} of the bytes that move are used: {} of {}.", share,
+                                         said.text("useful_bandwidth"), said.text("moved_bandwidth")),
                        "useful_bandwidth", true, {"stride", "element", "pattern", "threads"});
 }
 
@@ -99,24 +102,30 @@ ShortAnswer bankConflictsAnswer(const Figures& figures)
 {
     Said said(figures);
     const double wavefronts = said.number("wavefronts");
-    const std::string cost = said.has("bandwidth") ? fmt::format(": {} from one multiprocessor", said.text("bandwidth")) : std::string();
-    return said.answer(said.number("conflicts") > 0
-                           ? fmt::format("The lanes wait: {} instead of {}{}.", counted(wavefronts, "wavefront", "wavefronts"),
-                                         factorText(wavefronts - said.number("conflicts")), cost)
-                           : fmt::format("No lane waits for another: {}{}.", counted(wavefronts, "wavefront", "wavefronts"), cost),
-                       "cycles", false, {"stride", "padding", "swizzle", "width"});
+    const std::string cost =
+        said.has("bandwidth") ? fmt::format(": {} from one multiprocessor", said.text("bandwidth")) : std::string();
+    return said.answer(
+        said.number("conflicts") > 0
+            ? fmt::format("The lanes wait: {} instead of {}{}.", counted(wavefronts, "wavefront", "wavefronts"),
+                          factorText(wavefronts - said.number("conflicts")), cost)
+            : fmt::format("No lane waits for another: {}{}.", counted(wavefronts, "wavefront", "wavefronts"), cost),
+        "cycles", false, {"stride", "padding", "swizzle", "width"});
 }
 
 ShortAnswer layoutAnswer(const Figures& figures)
 {
     Said said(figures);
-    const std::string view = said.text("view_time"), dense = said.text("contiguous_time"), copy = said.text("copy_time");
+    const std::string view = said.text("view_time"), dense = said.text("contiguous_time"),
+                      copy = said.text("copy_time");
     const Figure* pays = findFigure(figures, "pays_after");
     const bool everPays = pays && std::isfinite(pays->number());
-    return said.answer(everPays ? fmt::format("Copy it when it is read {} or more: {} a read through the view, {} after contiguous(), which takes {}.",
-                                              counted(pays->number(), "time", "times"), view, dense, copy)
-                                : fmt::format("Leave it a view: a read takes {}, after contiguous() {}, which takes {} first.", view, dense, copy),
-                       "view_time", false, {"walk", "order", "dtype"});
+    return said.answer(
+        everPays ? fmt::format(
+            "Copy it when it is read {} or more: {} a read through the view, {} after contiguous(), which takes {}.",
+            counted(pays->number(), "time", "times"), view, dense, copy)
+                 : fmt::format("Leave it a view: a read takes {}, after contiguous() {}, which takes {} first.", view,
+                               dense, copy),
+        "view_time", false, {"walk", "order", "dtype"});
 }
 
 ShortAnswer memoryAnswer(const Device& device, const Figures& figures)
@@ -124,12 +133,14 @@ ShortAnswer memoryAnswer(const Device& device, const Figures& figures)
     Said said(figures);
     const std::string total = said.text("device_total");
     const double capacity = double(capacityOf(device).value_or(0));
-    const std::string parts = largestPart(figures, {"weights", "master_weights", "gradients", "optimizer_state", "activations", "temporary", "kv_cache"});
+    const std::string parts = largestPart(
+        figures, {"weights", "master_weights", "gradients", "optimizer_state", "activations", "temporary", "kv_cache"});
     const std::string of = capacity > 0 ? fmt::format(" of {}", quantityText(capacity, Unit::Byte)) : std::string();
     const Figure* fits = findFigure(figures, "fits");
     if (capacity <= 0 || !fits || !std::isfinite(fits->number()))
         return said.answer(fmt::format("It takes {}{}.", total, parts), "device_total", false, {});
-    return said.answer(fmt::format("It {}: {}{}{}.", fits->number() > 0 ? "fits" : "does not fit", total, of, parts), "device_total", false, {});
+    return said.answer(fmt::format("It {}: {}{}{}.", fits->number() > 0 ? "fits" : "does not fit", total, of, parts),
+                       "device_total", false, {});
 }
 
 ShortAnswer checkpointAnswer(const Figures& figures)
@@ -138,11 +149,13 @@ ShortAnswer checkpointAnswer(const Figures& figures)
     if (said.has("feasible") && !(said.number("feasible") > 0))
         return {"No schedule fits that budget.", "peak", false, {"strategy"}};
     const double again = said.number("recomputed_forwards");
-    return said.answer(again > 0 ? fmt::format("{} at the peak and {} a step, {} computed again; no schedule needs less than {}.", said.text("peak"),
-                                               said.text("makespan"), counted(again, "forward", "forwards"), said.text("lower_bound_memory"))
-                                 : fmt::format("Everything is kept: {} at the peak, {} a step; no schedule needs less than {}.", said.text("peak"),
-                                               said.text("makespan"), said.text("lower_bound_memory")),
-                       "peak", false, {"strategy"});
+    return said.answer(
+        again > 0 ? fmt::format("{} at the peak and {} a step, {} computed again; no schedule needs less than {}.",
+                                said.text("peak"), said.text("makespan"), counted(again, "forward", "forwards"),
+                                said.text("lower_bound_memory"))
+                  : fmt::format("Everything is kept: {} at the peak, {} a step; no schedule needs less than {}.",
+                                said.text("peak"), said.text("makespan"), said.text("lower_bound_memory")),
+        "peak", false, {"strategy"});
 }
 
 ShortAnswer batchSizeAnswer(const Figures& figures)
@@ -150,8 +163,9 @@ ShortAnswer batchSizeAnswer(const Figures& figures)
     Said said(figures);
     if (!said.has("largest_batch") || !said.has("throughput"))
         return {};
-    std::string sentence = said.number("largest_batch") > 0 ? fmt::format("Up to {} fit; this one gives {} examples/s", said.text("largest_batch"), said.text("throughput"))
-                                                            : "No batch fits";
+    std::string sentence = said.number("largest_batch") > 0
+        ? fmt::format("Up to {} fit; this one gives {} examples/s", said.text("largest_batch"), said.text("throughput"))
+        : "No batch fits";
     if (said.has("sweet_spot"))
         sentence += fmt::format("; {} is the sweet spot", said.text("sweet_spot"));
     if (said.has("critical_batch"))
@@ -164,14 +178,17 @@ ShortAnswer attentionAnswer(const Figures& figures)
     Said said(figures);
     if (!said.has("flash_time") || !said.has("standard_time")) {
         const std::string kind = said.has("flash_time") ? "flash" : "standard";
-        return said.answer(fmt::format("{} attention takes {} and {} of extra memory.", kind == "flash" ? "Flash" : "Standard", said.text(kind + "_time"),
+        return said.answer(fmt::format("{} attention takes {} and {} of extra memory.",
+                                       kind == "flash" ? "Flash" : "Standard", said.text(kind + "_time"),
                                        said.text(kind + "_extra_peak")),
                            kind + "_time", false, {"causal", "dtype", "version"});
     }
     const double ratio = said.number("standard_time") / said.number("flash_time");
-    return said.answer(fmt::format("Flash attention is {} times as fast ({} against {}) with {} of extra memory instead of {}.", factorText(ratio),
-                                   said.text("flash_time"), said.text("standard_time"), said.text("flash_extra_peak"), said.text("standard_extra_peak")),
-                       "flash_time", false, {"causal", "dtype", "version"});
+    return said.answer(
+        fmt::format("Flash attention is {} times as fast ({} against {}) with {} of extra memory instead of {}.",
+                    factorText(ratio), said.text("flash_time"), said.text("standard_time"),
+                    said.text("flash_extra_peak"), said.text("standard_extra_peak")),
+        "flash_time", false, {"causal", "dtype", "version"});
 }
 
 ShortAnswer precisionAnswer(const Parameters& parameters, const Figures& figures)
@@ -183,17 +200,19 @@ ShortAnswer precisionAnswer(const Parameters& parameters, const Figures& figures
     const std::string speed = said.has("speedup") && said.number("speedup") != 1
         ? fmt::format(", {} times the speed of FP32", factorText(said.number("speedup")))
         : std::string();
-    return said.answer(fmt::format("This product runs at {} in {}{}; it is {}.", said.text("flop_rate"), format, speed, said.text("bound")), "flop_rate", true,
-                       {"format", "m", "n", "k"});
+    return said.answer(fmt::format("This product runs at {} in {}{}; it is {}.", said.text("flop_rate"), format, speed,
+                                   said.text("bound")),
+                       "flop_rate", true, {"format", "m", "n", "k"});
 }
 
 ShortAnswer rooflineAnswer(const Parameters& parameters, const Figures& figures)
 {
     Said said(figures);
     const std::string intensity = factorText(parameters.number("intensity"));
-    return said.answer(fmt::format("At {} FLOP/B a kernel is {} and reaches at most {}; from {} FLOP/B on arithmetic holds it.", intensity, said.text("bound"),
-                                   said.text("attainable"), factorText(said.number("ridge"))),
-                       "attainable", true, {"intensity", "format"});
+    return said.answer(
+        fmt::format("At {} FLOP/B a kernel is {} and reaches at most {}; from {} FLOP/B on arithmetic holds it.",
+                    intensity, said.text("bound"), said.text("attainable"), factorText(said.number("ridge"))),
+        "attainable", true, {"intensity", "format"});
 }
 
 } // namespace memscape

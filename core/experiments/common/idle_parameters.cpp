@@ -55,8 +55,7 @@ class Idle
 public:
     explicit Idle(const Parameters& parameters)
         : m_parameters(parameters)
-    {
-    }
+    { }
 
     /// It means nothing when `what` holds.
     void add(std::string_view key, bool what)
@@ -99,8 +98,8 @@ void addUpdate(Idle& idle, const ModelTraits& traits)
     idle.add("logits_fp32", !isTraining || !traits.castsLogits || idle.is("precision", "fp32"));
     // Elsewhere the choice reaches the update alone, which is written out for Adam only.
     const bool isAdam = idle.is("optimizer", "adam") || idle.is("optimizer", "adamw");
-    const bool reachesUpdate = updatesHere && idle.is("optimizer_implementation", "auto")
-        && (isAdam || idle.is("operators", "written-out"));
+    const bool reachesUpdate =
+        updatesHere && idle.is("optimizer_implementation", "auto") && (isAdam || idle.is("operators", "written-out"));
     idle.add("operators", !traits.writesOut && !reachesUpdate);
 }
 

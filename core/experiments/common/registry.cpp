@@ -20,17 +20,9 @@ const Experiment& rooflineExperiment();
 const std::vector<const Experiment*>& experiments()
 {
     static const std::vector<const Experiment*> all{
-        &hierarchyExperiment(),
-        &strideExperiment(),
-        &bankConflictsExperiment(),
-        &layoutExperiment(),
-        &trainingMemoryExperiment(),
-        &inferenceMemoryExperiment(),
-        &checkpointExperiment(),
-        &batchSizeExperiment(),
-        &attentionExperiment(),
-        &precisionExperiment(),
-        &rooflineExperiment(),
+        &hierarchyExperiment(),      &strideExperiment(),          &bankConflictsExperiment(), &layoutExperiment(),
+        &trainingMemoryExperiment(), &inferenceMemoryExperiment(), &checkpointExperiment(),    &batchSizeExperiment(),
+        &attentionExperiment(),      &precisionExperiment(),       &rooflineExperiment(),
     };
     return all;
 }

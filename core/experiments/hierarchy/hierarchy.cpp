@@ -39,7 +39,8 @@ Why latencyWhy(const Device& device, const LatencyModel& model)
     for (const ServedBy& one : model.served) {
         if (one.share < 5e-4)
             continue;
-        why.with += fmt::format("{} {}·{}", why.with == "=" ? "" : " +", quantityText(one.share, Unit::One, ByteStyle::Binary, 2),
+        why.with += fmt::format("{} {}·{}", why.with == "=" ? "" : " +",
+                                quantityText(one.share, Unit::One, ByteStyle::Binary, 2),
                                 quantityText(one.level->latency.value, Unit::Second));
         why.terms.push_back({one.level->id, one.level->latency.value, Unit::Second,
                              fmt::format("{} holds {} of the accesses", one.level->label, percentText(one.share)),
@@ -51,14 +52,14 @@ Why latencyWhy(const Device& device, const LatencyModel& model)
     }
     why.with += fmt::format(" = {}", quantityText(model.seconds, Unit::Second));
     why.source = model.served.empty() ? std::string() : "knee: " + model.served.front().level->knee.source;
-    why.omits = {"other tenants of a shared cache", device.isGpu() ? "which memory partition is near" : "NUMA distance"};
+    why.omits = {"other tenants of a shared cache",
+                 device.isGpu() ? "which memory partition is near" : "NUMA distance"};
     return why;
 }
 
 StreamShape shapeOf(const Device& device, const Parameters& parameters)
 {
-    return {threadsOn(device, parameters), parameters.number("occupancy"),
-            double(parameters.integer("width"))};
+    return {threadsOn(device, parameters), parameters.number("occupancy"), double(parameters.integer("width"))};
 }
 
 /// How many bytes are on their way, and what Little's law lets them draw from the level that serves
@@ -81,8 +82,8 @@ void explainFlight(Why& why, const Device& device, const BandwidthModel& model, 
                          most->level->latency.source});
 }
 
-Why bandwidthWhy(const Device& device, const BandwidthModel& model, Operation operation,
-                 const StreamShape& shape, bool triad)
+Why bandwidthWhy(const Device& device, const BandwidthModel& model, Operation operation, const StreamShape& shape,
+                 bool triad)
 {
     const int threads = shape.threads;
     Why why;
@@ -139,7 +140,10 @@ public:
                "cache, NUMA, and the latency of a memory that is busy.";
     }
     const Schema& schema() const override { return m_schema; }
-    ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override { return hierarchyAnswer(device, figures); }
+    ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override
+    {
+        return hierarchyAnswer(device, figures);
+    }
     std::vector<SeriesSpec> series() const override
     {
         return {{"latency", "latency"},
@@ -150,7 +154,8 @@ public:
     }
     Sweep axis(const Device& device, const Parameters& parameters) const override;
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters,
+                              const Measurement& measured) const override;
 
 private:
     Schema m_schema;
@@ -158,34 +163,46 @@ private:
 
 Hierarchy::Hierarchy()
 {
-    ParameterSpec pages = choiceSpec(
-        "pages", "pages",
-        "Size of the pages the working set lies in: a random read must also find its page. A few at a time "
-        "are read at random, and then the next, so that finding pages costs nothing. GPUs: no effect.",
-        pageSizes.choices());
+    ParameterSpec pages =
+        choiceSpec("pages", "pages",
+                   "Size of the pages the working set lies in: a random read must also find its page. A few at a time "
+                   "are read at random, and then the next, so that finding pages costs nothing. GPUs: no effect.",
+                   pageSizes.choices());
     pages.appliesTo = AppliesTo::Hosts;
     m_schema = {
         integerSpec("working_set", "working set", "How many bytes the program goes over again and again.",
                     {.least = 1024, .most = 0x1p44, .standard = "24MiB", .unit = Unit::Byte, .scale = Scale::Log2}),
         std::move(pages),
-        choiceSpec("operation", "operation", "What the streams do for the bandwidth.",
-                   {{"read", "read", "loads only"},
-                    {"write", "write", "stores only"},
-                    {"copy", "copy", "loads and stores; both count"},
-                    {"triad", "triad", "a = b + 3 c: two arrays loaded, one stored; all three count, the fetch of the stored lines does not"}}),
-        integerSpec("threads", "threads",
-                    "CPU threads that stream for the bandwidth; 0 is all of them. Latency always takes one. A sweep shows "
-                    "Little's law: each core keeps so many bytes on their way, until the memory has no more to give.",
-                    {.most = 1024, .words = {{"0", "all", "every thread that the device has"}}, .appliesTo = AppliesTo::Hosts}),
+        choiceSpec(
+            "operation", "operation", "What the streams do for the bandwidth.",
+            {{"read", "read", "loads only"},
+             {"write", "write", "stores only"},
+             {"copy", "copy", "loads and stores; both count"},
+             {"triad", "triad",
+              "a = b + 3 c: two arrays loaded, one stored; all three count, the fetch of the stored lines does not"}}),
+        integerSpec(
+            "threads", "threads",
+            "CPU threads that stream for the bandwidth; 0 is all of them. Latency always takes one. A sweep shows "
+            "Little's law: each core keeps so many bytes on their way, until the memory has no more to give.",
+            {.most = 1024, .words = {{"0", "all", "every thread that the device has"}}, .appliesTo = AppliesTo::Hosts}),
         integerSpec("occupancy", "occupancy",
-                    "Warps that stream on each multiprocessor of a GPU; 0 is as many as fit. A sweep shows Little's law: bandwidth "
+                    "Warps that stream on each multiprocessor of a GPU; 0 is as many as fit. A sweep shows Little's "
+                    "law: bandwidth "
                     "is at most bytes in flight / latency. CPUs: no effect, sweep threads.",
-                    {.most = 64, .suffix = "warps", .words = {{"0", "as many as fit", "the most warps that a multiprocessor holds"}},
+                    {.most = 64,
+                     .suffix = "warps",
+                     .words = {{"0", "as many as fit", "the most warps that a multiprocessor holds"}},
                      .appliesTo = AppliesTo::Gpus}),
         integerSpec("width", "width",
-                    "Bytes that each GPU thread loads at a time: narrow loads keep fewer bytes in flight. CPUs: no effect, they "
+                    "Bytes that each GPU thread loads at a time: narrow loads keep fewer bytes in flight. CPUs: no "
+                    "effect, they "
                     "use their widest vectors.",
-                    {.least = 1, .most = 16, .standard = "16", .unit = Unit::Byte, .scale = Scale::Log2, .appliesTo = AppliesTo::Gpus}),
+                    {.least = 1,
+                     .most = 16,
+                     .standard = "16",
+                     .unit = Unit::Byte,
+                     .scale = Scale::Log2,
+                     .appliesTo = AppliesTo::Gpus}),
     };
 }
 
@@ -219,8 +236,8 @@ Result<Figures> Hierarchy::predictPoint(const Device& device, const Parameters& 
     }
     const LatencyModel latency = latencyOf(device, workingSet, pages);
     const double streamed = streamedBytes(device, workingSet, shape, triad);
-    const BandwidthModel bandwidth = triad ? triadOf(device, streamed, shape)
-                                           : bandwidthOf(device, streamed, operation, shape);
+    const BandwidthModel bandwidth =
+        triad ? triadOf(device, streamed, shape) : bandwidthOf(device, streamed, operation, shape);
     const auto variant = [&](Pages of) { return device.isGpu() ? nan : latencyOf(device, workingSet, of).seconds; };
 
     Why level;
@@ -229,16 +246,34 @@ Result<Figures> Hierarchy::predictPoint(const Device& device, const Parameters& 
     Figures figures{
         {"level", "lives in", Unit::One, home->id, {}, {}, level},
         {"latency", "latency", Unit::Second, latency.seconds, {}, {}, latencyWhy(device, latency)},
-        {"cycles", "cycles", Unit::One, latency.seconds * device.clock.value, {}, {},
+        {"cycles",
+         "cycles",
+         Unit::One,
+         latency.seconds * device.clock.value,
+         {},
+         {},
          Why{"cycles = latency × clock",
-             fmt::format("= {} × {}", quantityText(latency.seconds, Unit::Second), quantityText(device.clock.value, Unit::Hertz)),
-             {}, device.clock.source, {}}},
-        {"bandwidth", "bandwidth", Unit::BytePerSecond, bandwidth.bytesPerSecond, {}, {},
+             fmt::format("= {} × {}", quantityText(latency.seconds, Unit::Second),
+                         quantityText(device.clock.value, Unit::Hertz)),
+             {},
+             device.clock.source,
+             {}}},
+        {"bandwidth",
+         "bandwidth",
+         Unit::BytePerSecond,
+         bandwidth.bytesPerSecond,
+         {},
+         {},
          bandwidthWhy(device, bandwidth, triad ? Operation::Copy : operation, shape, triad)},
         {"latency_huge", "huge pages", Unit::Second, variant(Pages::Huge), {}, {}, {}},
         {"latency_4k", "4 KiB pages", Unit::Second, variant(Pages::Small), {}, {}, {}},
         {"latency_window", "few pages at a time", Unit::Second, variant(Pages::Window), {}, {}, {}},
-        {"peak_memory", "peak memory", Unit::Byte, workingSet, {}, {},
+        {"peak_memory",
+         "peak memory",
+         Unit::Byte,
+         workingSet,
+         {},
+         {},
          Why{"peak memory = working set", fmt::format("= {}", bytesText(workingSet)), {}, {}, {"the program itself"}}},
     };
     return figures;
@@ -267,7 +302,11 @@ double measuredLatency(const Device& device, const MemoryLevel& level, const Mea
 
 std::vector<Claim> Hierarchy::claims(const Device& device, const Parameters&, const Measurement& measured) const
 {
-    struct Quoted { std::string_view kind, level, quote; double low, high; };
+    struct Quoted
+    {
+        std::string_view kind, level, quote;
+        double low, high;
+    };
     // The notes' table of cycles; a level's latency on this device says whether it holds here.
     constexpr Quoted host[] = {{"host", "L1", "L1 cache: ~4 cycles", 3.5, 5.5},
                                {"host", "L2", "L2 cache: ~10 cycles", 8, 12.5},
@@ -289,7 +328,8 @@ std::vector<Claim> Hierarchy::claims(const Device& device, const Parameters&, co
         const double cycles = latency * device.clock.value;
         const bool holds = cycles >= quoted.low && cycles <= quoted.high;
         made.push_back({std::string(quoted.quote), "course notes, memory hierarchy", holds ? "holds" : "does not hold",
-                        fmt::format("{} here: {} cycles ({}{})", level->id, quantityText(cycles, Unit::One, ByteStyle::Binary, cycles < 1000 ? 3 : 4),
+                        fmt::format("{} here: {} cycles ({}{})", level->id,
+                                    quantityText(cycles, Unit::One, ByteStyle::Binary, cycles < 1000 ? 3 : 4),
                                     quantityText(latency, Unit::Second), std::isfinite(seen) ? ", measured" : "")});
     };
     if (device.isGpu())

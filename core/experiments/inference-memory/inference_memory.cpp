@@ -79,8 +79,8 @@ struct ServingPass
     std::int64_t activations = 0;
 };
 
-Result<ServingPass> passOf(const Device& device, const ModelDescription& model, const Parameters& parameters, const Request& request,
-                    std::int64_t batch)
+Result<ServingPass> passOf(const Device& device, const ModelDescription& model, const Parameters& parameters,
+                           const Request& request, std::int64_t batch)
 {
     MEMSCAPE_TRY(simulation, simulate(model, setupOf(device, parameters, request, batch)));
     ServingPass pass{std::move(simulation.trace), simulation.peak, 0};
@@ -95,14 +95,15 @@ Result<ServingPass> passOf(const Device& device, const ModelDescription& model, 
 }
 
 /// Bytes on the device without the driver's context.
-Result<std::int64_t> totalFor(const ModelDescription& model, const Request& request, std::int64_t weights, std::int64_t activations)
+Result<std::int64_t> totalFor(const ModelDescription& model, const Request& request, std::int64_t weights,
+                              std::int64_t activations)
 {
     MEMSCAPE_TRY(cache, cacheBytes(model, request.cache, request.batch, request.context, request.tensorParallel));
     return weights + activations + cache;
 }
 
 /// The largest whole number up to `most` for which fits() is true; 0 when 1 is too much.
-template<typename Fits> std::int64_t largest(std::int64_t most, Fits fits)
+template <typename Fits> std::int64_t largest(std::int64_t most, Fits fits)
 {
     std::int64_t low = 0, high = 1;
     while (high <= most && fits(high)) {
@@ -139,7 +140,8 @@ Result<Answer> answerOf(const Device& device, const Parameters& parameters)
     MEMSCAPE_TRY(model, readModel(parameters.text("model")));
     MEMSCAPE_TRY(request, requestOf(device, parameters));
     MEMSCAPE_TRY(pass, passOf(device, model, parameters, request, request.batch));
-    MEMSCAPE_TRY(weights, servedWeights(model, request.weights, elementBytes(request.computed), request.tensorParallel));
+    MEMSCAPE_TRY(weights,
+                 servedWeights(model, request.weights, elementBytes(request.computed), request.tensorParallel));
     answer.model = std::move(model);
     answer.request = request;
     answer.pass = std::move(pass);
@@ -167,9 +169,11 @@ double largestBatch(const Device& device, const Answer& answer, const Parameters
         return std::numeric_limits<double>::quiet_NaN();
     constexpr std::int64_t most = 1 << 20;
     const auto needs = [&](std::int64_t batch) -> double {
-        const auto cache = cacheBytes(answer.model, answer.request.cache, batch, answer.request.context, answer.request.tensorParallel);
+        const auto cache = cacheBytes(answer.model, answer.request.cache, batch, answer.request.context,
+                                      answer.request.tensorParallel);
         const auto pass = passOf(device, answer.model, parameters, answer.request, batch);
-        return cache && pass ? double(answer.weights + *cache + pass->activations) : std::numeric_limits<double>::infinity();
+        return cache && pass ? double(answer.weights + *cache + pass->activations)
+                             : std::numeric_limits<double>::infinity();
     };
     const auto fits = [&](std::int64_t batch) { return needs(batch) <= double(answer.available()); };
     const double one = needs(1), two = needs(2);
@@ -177,22 +181,34 @@ double largestBatch(const Device& device, const Answer& answer, const Parameters
         return 0;
     std::int64_t guess = 1;
     if (two > one && std::isfinite(two))
-        guess += static_cast<std::int64_t>(std::min((double(answer.available()) - one) / (two - one), double(most - 1)));
+        guess +=
+            static_cast<std::int64_t>(std::min((double(answer.available()) - one) / (two - one), double(most - 1)));
     if (fits(guess) && (guess == most || !fits(guess + 1)))
         return double(guess);
     return double(largest(most, fits));
 }
 
-Figure bytesFigure(std::string key, std::string label, double bytes, std::string formula, std::string with, std::string source,
-                   std::vector<std::string> omits = {})
+Figure bytesFigure(std::string key, std::string label, double bytes, std::string formula, std::string with,
+                   std::string source, std::vector<std::string> omits = {})
 {
-    return {std::move(key), std::move(label), Unit::Byte, bytes, {}, {},
+    return {std::move(key),
+            std::move(label),
+            Unit::Byte,
+            bytes,
+            {},
+            {},
             Why{std::move(formula), std::move(with), {}, std::move(source), std::move(omits)}};
 }
 
 Figure countFigure(std::string key, std::string label, double value, std::string formula)
 {
-    return {std::move(key), std::move(label), Unit::One, value, {}, {}, Why{std::move(formula), {}, {}, "the simulated pass", {}}};
+    return {std::move(key),
+            std::move(label),
+            Unit::One,
+            value,
+            {},
+            {},
+            Why{std::move(formula), {}, {}, "the simulated pass", {}}};
 }
 
 /// All but the largest context and batch, which are searched for.
@@ -200,30 +216,41 @@ Result<Figures> directFigures(const Answer& answer)
 {
     const Request& request = answer.request;
     MEMSCAPE_TRY(tensors, inventory(answer.model));
-    MEMSCAPE_TRY(cache, cacheBytes(answer.model, request.cache, request.batch, request.context, request.tensorParallel));
+    MEMSCAPE_TRY(cache,
+                 cacheBytes(answer.model, request.cache, request.batch, request.context, request.tensorParallel));
     MEMSCAPE_TRY(token, cacheBytes(answer.model, request.cache, 1, 1, request.tensorParallel));
     const std::int64_t total = answer.weights + cache + answer.pass.activations;
     const std::int64_t onDevice = total + request.deviceContext;
     const bool fits = !answer.capacity || onDevice <= *answer.capacity;
     Figures figures{
         countFigure("parameter_count", "parameters", double(tensors.total), "Σ over tensors: product of the shape"),
-        countFigure("active_parameter_count", "active parameters", double(tensors.active), "parameters that one token uses"),
-        bytesFigure("weights", "weights", double(answer.weights), "Σ over tensors: elements × bytes of their form, and scales",
+        countFigure("active_parameter_count", "active parameters", double(tensors.active),
+                    "parameters that one token uses"),
+        bytesFigure("weights", "weights", double(answer.weights),
+                    "Σ over tensors: elements × bytes of their form, and scales",
                     fmt::format("= {} ({} bits per parameter)", bytesText(double(answer.weights)),
-                                quantityText(8 * double(answer.weights) * double(request.tensorParallel) / double(tensors.total), Unit::One, ByteStyle::Binary, 4)),
+                                quantityText(8 * double(answer.weights) * double(request.tensorParallel)
+                                                 / double(tensors.total),
+                                             Unit::One, ByteStyle::Binary, 4)),
                     "formats of bitsandbytes, GPTQ, AWQ", {"padding to a kernel's tile"}),
-        bytesFigure("kv_cache", "KV cache", double(cache), "Σ over layers: tokens kept × 2 × KV heads × head dimension × bytes × batch",
-                    fmt::format("= {} per token, {} tokens × {}", bytesText(double(token)), request.context, request.batch),
-                    "the model's description", {"the unused rest of the last page of each sequence"}),
+        bytesFigure(
+            "kv_cache", "KV cache", double(cache),
+            "Σ over layers: tokens kept × 2 × KV heads × head dimension × bytes × batch",
+            fmt::format("= {} per token, {} tokens × {}", bytesText(double(token)), request.context, request.batch),
+            "the model's description", {"the unused rest of the last page of each sequence"}),
         bytesFigure("activations", "activations", double(answer.pass.activations),
                     "most bytes that one forward pass under no_grad adds to the weights",
-                    fmt::format("= {} for {} × {} tokens", bytesText(double(answer.pass.activations)), request.batch, request.chunk),
-                    "the network's operators", {"eager attention of a chunk over a longer cache writes wider scores than these"}),
+                    fmt::format("= {} for {} × {} tokens", bytesText(double(answer.pass.activations)), request.batch,
+                                request.chunk),
+                    "the network's operators",
+                    {"eager attention of a chunk over a longer cache writes wider scores than these"}),
         bytesFigure("peak_allocated", "peak allocated", double(total), "weights + KV cache + activations",
-                    fmt::format("= {} + {} + {}", bytesText(double(answer.weights)), bytesText(double(cache)), bytesText(double(answer.pass.activations))),
+                    fmt::format("= {} + {} + {}", bytesText(double(answer.weights)), bytesText(double(cache)),
+                                bytesText(double(answer.pass.activations))),
                     "the three above", {"what the allocator holds beyond it"}),
         bytesFigure("device_total", "device total", double(onDevice), "peak allocated + device context",
-                    fmt::format("= {} + {}", bytesText(double(total)), bytesText(double(request.deviceContext))), "the context is a setting"),
+                    fmt::format("= {} + {}", bytesText(double(total)), bytesText(double(request.deviceContext))),
+                    "the context is a setting"),
         countFigure("fits", "fits", fits ? 1 : 0, "1 when the device total is within the device's memory, else 0")};
     return figures;
 }
@@ -240,7 +267,8 @@ Result<Figures> figuresOf(const Device& device, const Answer& answer, const Para
 
 /// What a curve shows at a point. A context that is longer changes the cache alone: the pass over a chunk
 /// of it stays what it was.
-Result<Figures> curveFigures(const Device& device, const Answer& own, const Parameters& parameters, const std::string& swept)
+Result<Figures> curveFigures(const Device& device, const Answer& own, const Parameters& parameters,
+                             const std::string& swept)
 {
     MEMSCAPE_CHECK(checkWanted());
     MEMSCAPE_TRY(request, requestOf(device, parameters));
@@ -256,14 +284,16 @@ Json detailOf(const Device& device, const Answer& answer)
 {
     Json detail = objectWithRoom(11);
     const Request& request = answer.request;
-    const std::int64_t cache = cacheBytes(answer.model, request.cache, request.batch, request.context, request.tensorParallel).value_or(0);
+    const std::int64_t cache =
+        cacheBytes(answer.model, request.cache, request.batch, request.context, request.tensorParallel).value_or(0);
     const auto part = [](const char* key, const char* label, std::int64_t bytes) {
         return Json{{"key", key}, {"label", label}, {"bytes", bytes}};
     };
     detail["model"] = modelJson(answer.model);
-    detail["parts"] = Json::array({part("weights", "weights", answer.weights), part("key_value_cache", "KV cache", cache),
-                                   part("activations", "activations", answer.pass.activations),
-                                   part("context", "device context", request.deviceContext)});
+    detail["parts"] =
+        Json::array({part("weights", "weights", answer.weights), part("key_value_cache", "KV cache", cache),
+                     part("activations", "activations", answer.pass.activations),
+                     part("context", "device context", request.deviceContext)});
     const std::int64_t total = answer.weights + cache + answer.pass.activations + request.deviceContext;
     detail["capacity"] = capacityJson(device);
     const bool fits = !answer.capacity || total <= *answer.capacity;
@@ -281,12 +311,16 @@ std::vector<Claim> claimsAbout(const Answer& answer)
     if (answer.model.kvHeads == 0 || answer.model.family != Family::Decoder)
         return made;
     const auto token = cacheBytes(answer.model, CacheForm::Float16, 1, 1, 1);
-    const double naive = textbook::cachePerToken(double(answer.model.layers), double(answer.model.heads), double(answer.model.headDim), 2);
+    const double naive = textbook::cachePerToken(double(answer.model.layers), double(answer.model.heads),
+                                                 double(answer.model.headDim), 2);
     if (!token)
         return made;
     made.push_back({"KV cache per token = 2 × layers × hidden × 2 bytes", "common rule of thumb",
-                    std::abs(naive - double(*token)) < 1 ? "holds" : "does not hold: this model shares or compresses keys and values",
-                    fmt::format("the rule gives {}, this model keeps {} in 16 bits", bytesText(naive), bytesText(double(*token)))});
+                    std::abs(naive - double(*token)) < 1
+                        ? "holds"
+                        : "does not hold: this model shares or compresses keys and values",
+                    fmt::format("the rule gives {}, this model keeps {} in 16 bits", bytesText(naive),
+                                bytesText(double(*token)))});
     return made;
 }
 
@@ -299,14 +333,18 @@ public:
     std::string group() const override { return "training"; }
     std::string help() const override
     {
-        return "A model that answers keeps its weights, a cache of keys and values that grows with every token, and the "
-               "activations of one forward pass. Weights are counted in the form they are stored in, with the scales of "
-               "quantized ones; the cache by heads, windows and latent vectors as the model has them. Left out: pages that "
+        return "A model that answers keeps its weights, a cache of keys and values that grows with every token, and "
+               "the "
+               "activations of one forward pass. Weights are counted in the form they are stored in, with the scales "
+               "of "
+               "quantized ones; the cache by heads, windows and latent vectors as the model has them. Left out: pages "
+               "that "
                "are partly empty, and sharing of common prefixes.";
     }
     std::string notMeasured() const override
     {
-        return "A measurement is a forward pass in PyTorch: it needs the PyTorch probe, which this version does not have. "
+        return "A measurement is a forward pass in PyTorch: it needs the PyTorch probe, which this version does not "
+               "have. "
                "The prediction follows PyTorch's own allocations.";
     }
     const Schema& schema() const override { return m_schema; }
@@ -326,7 +364,10 @@ public:
     }
     std::vector<SeriesSpec> series() const override
     {
-        return {{"peak_allocated", "peak allocated"}, {"kv_cache", "KV cache"}, {"weights", "weights"}, {"activations", "activations"}};
+        return {{"peak_allocated", "peak allocated"},
+                {"kv_cache", "KV cache"},
+                {"weights", "weights"},
+                {"activations", "activations"}};
     }
     Sweep axis(const Device&, const Parameters&) const override
     {
@@ -342,7 +383,8 @@ public:
     }
     Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
     Json predictDetail(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters,
+                              const Measurement& measured) const override;
 
 private:
     Schema m_schema = inferenceSchema();

@@ -38,22 +38,23 @@ public:
     {
         return {"view_time", "contiguous_time", "copy_time", "pays_after"};
     }
-    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override { return layoutAnswer(figures); }
+    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override
+    {
+        return layoutAnswer(figures);
+    }
     std::vector<SeriesSpec> series() const override
     {
         return {{"view_total", "through the view"}, {"contiguous_total", "copy, then contiguous"}};
     }
-    Sweep axis(const Device&, const Parameters&) const override
-    {
-        return {"reads", {1.0, 2.0, 4.0, 8.0, 16.0}};
-    }
+    Sweep axis(const Device&, const Parameters&) const override { return {"reads", {1.0, 2.0, 4.0, 8.0, 16.0}}; }
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override
     {
         MEMSCAPE_TRY(answer, answerLayout(device, parameters));
         return figuresOf(device, answer);
     }
     Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters,
+                              const Measurement& measured) const override
     {
         Parameters own = parameters;
         own.setSweep({});

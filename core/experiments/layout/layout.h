@@ -72,8 +72,7 @@ Figures timedLayoutFigures(const Device& device, const LayoutAnswer& answer);
 Json layoutDetail(const Device& device, const LayoutAnswer& answer);
 /// One step as JSON: op, args, ok, error, message, size, stride, offset, contiguous, channels_last, copied …
 Json stepJson(const ViewStep& step, std::int64_t itemBytes);
-std::vector<Claim> layoutClaims(const Device& device, const LayoutAnswer& answer,
-                                const Measurement& measured);
+std::vector<Claim> layoutClaims(const Device& device, const LayoutAnswer& answer, const Measurement& measured);
 /// What a version of the copy teaches.
 std::string copyLesson(bool isGpu, int version);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the course notes say about contiguity and layouts, with this tensor's own answer beside it.
 #include "core/experiments/common/judged_number.h"
-#include "core/experiments/layout/layout.h"
 #include "core/experiments/common/sources.h"
+#include "core/experiments/layout/layout.h"
 
 #include <cmath>
 #include <optional>
@@ -13,7 +13,6 @@
 namespace memscape {
 
 namespace {
-
 
 /// The tensor after one operation; nothing where it is refused.
 std::optional<TensorView> after(const TensorView& base, const std::string& text)
@@ -42,7 +41,8 @@ std::optional<Claim> breakingClaim(const TensorView& base)
                                       : "does not hold for all: a cut of the slowest dimension stays contiguous",
                  fmt::format("of this tensor {} stay contiguous; {}",
                              kept.empty() ? std::string("none") : fmt::format("{}", fmt::join(kept, ", ")),
-                             broken.empty() ? std::string("none is broken") : fmt::format("{} do not", fmt::join(broken, ", ")))};
+                             broken.empty() ? std::string("none is broken")
+                                            : fmt::format("{} do not", fmt::join(broken, ", ")))};
 }
 
 std::optional<Claim> restoringClaim(const LayoutCase& asked)
@@ -51,7 +51,8 @@ std::optional<Claim> restoringClaim(const LayoutCase& asked)
     if (!cloned || asked.view.isContiguous())
         return {};
     return Claim{"Restoring: .contiguous(), .clone()", theoryNotes,
-                 cloned->isContiguous() ? "holds" : "does not hold for clone() of a dense tensor, which keeps its strides",
+                 cloned->isContiguous() ? "holds"
+                                        : "does not hold for clone() of a dense tensor, which keeps its strides",
                  fmt::format("clone() of the result has strides {}, contiguous() {}", sizesText(cloned->stride),
                              sizesText(asked.dense().stride))};
 }
@@ -64,7 +65,8 @@ Claim strideClaim(const LayoutCase& asked)
     return {"Stride: number of bytes to jump to next element in each dimension", executionNotes,
             asked.itemBytes() == 1 ? "holds for elements of one byte, in PyTorch as in NumPy"
                                    : "does not hold in PyTorch, which counts elements; it does in NumPy",
-            fmt::format("here x.stride() is {} in PyTorch and x.strides {} in NumPy", sizesText(asked.view.stride), sizesText(bytes))};
+            fmt::format("here x.stride() is {} in PyTorch and x.strides {} in NumPy", sizesText(asked.view.stride),
+                        sizesText(bytes))};
 }
 
 std::optional<Claim> speedClaim(const LayoutAnswer& answer, const Measurement& measured)
@@ -80,12 +82,14 @@ std::optional<Claim> speedClaim(const LayoutAnswer& answer, const Measurement& m
     const double pays = isMeasured ? paysAfter(view.value, dense.value, copy.value)
                                    : paysAfter(answer.view.seconds, answer.dense.seconds, answer.copy.seconds);
     return Claim{"Contiguous: faster operations, better cache locality, optimized GPU performance", executionNotes,
-                 !(ratio > 1.05)                 ? "does not hold for this walk"
-                     : pays <= double(answer.asked.reads) ? "holds for this walk and its reads"
-                                                 : "holds for this walk, but the copy costs more than these reads save",
+                 !(ratio > 1.05) ? "does not hold for this walk"
+                     : pays <= double(answer.asked.reads)
+                     ? "holds for this walk and its reads"
+                     : "holds for this walk, but the copy costs more than these reads save",
                  fmt::format("one pass through the view takes {} × that over a contiguous copy ({}); the copy {}",
                              quantityText(ratio, Unit::One), isMeasured ? "measured" : "predicted",
-                             std::isfinite(pays) ? fmt::format("pays after {} reads", pays) : std::string("never pays in this order"))};
+                             std::isfinite(pays) ? fmt::format("pays after {} reads", pays)
+                                                 : std::string("never pays in this order"))};
 }
 
 /// Reading the channels of each pixel, from NCHW and from NHWC.
@@ -105,20 +109,21 @@ std::optional<Claim> channelsClaim(const Device& device, const LayoutCase& asked
     if (!slow || !fast || !conversion || !requests)
         return {};
     const double gain = slow->seconds / fast->seconds, saved = slow->seconds - fast->seconds;
-    return Claim{"NHWC (channels-last): better for modern GPU architectures; can be 20-50% faster for CNNs", theoryNotes,
-                 gain < 1.05                 ? "does not hold for reading this tensor pixel by pixel"
-                     : saved < conversion->seconds ? "holds for reading only while the layout is kept: one conversion eats it"
-                     : gain <= 1.55          ? "holds for reading this tensor pixel by pixel"
-                                             : "holds for reading this tensor pixel by pixel, which gains more; no convolution is run",
-                 fmt::format("predicted: reading pixel by pixel takes {} from NCHW ({} sectors a request) and {} from NHWC; the conversion {}",
-                             quantityText(slow->seconds, Unit::Second), quantityText(requests->sectors, Unit::One),
-                             quantityText(fast->seconds, Unit::Second), quantityText(conversion->seconds, Unit::Second))};
+    return Claim{
+        "NHWC (channels-last): better for modern GPU architectures; can be 20-50% faster for CNNs", theoryNotes,
+        gain < 1.05                       ? "does not hold for reading this tensor pixel by pixel"
+            : saved < conversion->seconds ? "holds for reading only while the layout is kept: one conversion eats it"
+            : gain <= 1.55                ? "holds for reading this tensor pixel by pixel"
+                           : "holds for reading this tensor pixel by pixel, which gains more; no convolution is run",
+        fmt::format("predicted: reading pixel by pixel takes {} from NCHW ({} sectors a request) and {} from NHWC; the "
+                    "conversion {}",
+                    quantityText(slow->seconds, Unit::Second), quantityText(requests->sectors, Unit::One),
+                    quantityText(fast->seconds, Unit::Second), quantityText(conversion->seconds, Unit::Second))};
 }
 
 } // namespace
 
-std::vector<Claim> layoutClaims(const Device& device, const LayoutAnswer& answer,
-                                const Measurement& measured)
+std::vector<Claim> layoutClaims(const Device& device, const LayoutAnswer& answer, const Measurement& measured)
 {
     std::vector<Claim> claims;
     const auto add = [&claims](std::optional<Claim> claim) {

@@ -26,22 +26,16 @@ Json argumentsJson(const ViewOperation& operation)
     for (std::size_t i = 0; i < operation.arguments.size(); ++i) {
         const Argument& argument = operation.arguments[i];
         switch (spec.arguments[i].kind) {
-        case ArgumentKind::List:
-            json.push_back(argument.list);
-            break;
-        case ArgumentKind::Flag:
-            json.push_back(*argument.integer != 0);
-            break;
+        case ArgumentKind::List: json.push_back(argument.list); break;
+        case ArgumentKind::Flag: json.push_back(*argument.integer != 0); break;
         case ArgumentKind::Format:
-            json.push_back(argument.isPreserve                              ? "preserve_format"
-                           : argument.format == MemoryFormat::ChannelsLast   ? "channels_last"
-                           : argument.format == MemoryFormat::ChannelsLast3d ? "channels_last_3d"
-                                                                             : "contiguous_format");
+            json.push_back(argument.isPreserve                                   ? "preserve_format"
+                               : argument.format == MemoryFormat::ChannelsLast   ? "channels_last"
+                               : argument.format == MemoryFormat::ChannelsLast3d ? "channels_last_3d"
+                                                                                 : "contiguous_format");
             break;
         case ArgumentKind::Integer:
-        case ArgumentKind::OptionalInteger:
-            json.push_back(argument.integer ? Json(*argument.integer) : Json());
-            break;
+        case ArgumentKind::OptionalInteger: json.push_back(argument.integer ? Json(*argument.integer) : Json()); break;
         }
     }
     return json;
@@ -68,7 +62,8 @@ Json servedJson(const WalkTime& time)
 {
     Json served = Json::array();
     for (const LevelShare& share : time.served)
-        served.push_back({{"level", share.level}, {"bytes", jsonNumber(share.bytes)}, {"time", jsonNumber(share.seconds)}});
+        served.push_back(
+            {{"level", share.level}, {"bytes", jsonNumber(share.bytes)}, {"time", jsonNumber(share.seconds)}});
     return served;
 }
 

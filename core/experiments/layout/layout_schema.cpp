@@ -6,24 +6,29 @@ namespace memscape {
 
 namespace {
 
-const ChoiceTable<DType> dtypes{{DType::Float32, {"float32", "float32 (4 B)", "single precision"}},
-                                {DType::Float64, {"float64", "float64 (8 B)", "double precision"}},
-                                {DType::Float16, {"float16", "float16 (2 B)", "half precision"}},
-                                {DType::BFloat16, {"bfloat16", "bfloat16 (2 B)", "the range of float32 in half the bytes"}},
-                                {DType::Int64, {"int64", "int64 (8 B)", "what indices are stored in"}},
-                                {DType::Int32, {"int32", "int32 (4 B)", "whole numbers"}},
-                                {DType::Int8, {"int8", "int8 (1 B)", "quantized weights"}},
-                                {DType::UInt8, {"uint8", "uint8 (1 B)", "pixels"}},
-                                {DType::Bool, {"bool", "bool (1 B)", "a mask: a byte each"}}};
+const ChoiceTable<DType> dtypes{
+    {DType::Float32, {"float32", "float32 (4 B)", "single precision"}},
+    {DType::Float64, {"float64", "float64 (8 B)", "double precision"}},
+    {DType::Float16, {"float16", "float16 (2 B)", "half precision"}},
+    {DType::BFloat16, {"bfloat16", "bfloat16 (2 B)", "the range of float32 in half the bytes"}},
+    {DType::Int64, {"int64", "int64 (8 B)", "what indices are stored in"}},
+    {DType::Int32, {"int32", "int32 (4 B)", "whole numbers"}},
+    {DType::Int8, {"int8", "int8 (1 B)", "quantized weights"}},
+    {DType::UInt8, {"uint8", "uint8 (1 B)", "pixels"}},
+    {DType::Bool, {"bool", "bool (1 B)", "a mask: a byte each"}}};
 
 const ChoiceTable<MemoryFormat> orders{
-    {MemoryFormat::Contiguous, {"row-major", "row-major", "the last dimension is contiguous: PyTorch, NumPy's C order; NCHW"}},
-    {MemoryFormat::ColumnMajor, {"column-major", "column-major", "the first dimension is contiguous: Fortran, NumPy's F order"}},
-    {MemoryFormat::ChannelsLast, {"channels-last", "channels last", "NHWC (NDHWC): the channels of a pixel lie side by side"}}};
+    {MemoryFormat::Contiguous,
+     {"row-major", "row-major", "the last dimension is contiguous: PyTorch, NumPy's C order; NCHW"}},
+    {MemoryFormat::ColumnMajor,
+     {"column-major", "column-major", "the first dimension is contiguous: Fortran, NumPy's F order"}},
+    {MemoryFormat::ChannelsLast,
+     {"channels-last", "channels last", "NHWC (NDHWC): the channels of a pixel lie side by side"}}};
 
 const ChoiceTable<WalkOrder> walks{
     {WalkOrder::LastFastest, {"last-fastest", "last dimension fastest", "as nested loops over the dimensions do"}},
-    {WalkOrder::FirstFastest, {"first-fastest", "first dimension fastest", "the outermost dimension in the innermost loop"}}};
+    {WalkOrder::FirstFastest,
+     {"first-fastest", "first dimension fastest", "the outermost dimension in the innermost loop"}}};
 
 std::string copyVersionHelp()
 {
@@ -31,7 +36,8 @@ std::string copyVersionHelp()
     for (const bool isGpu : {false, true}) {
         help += isGpu ? " On a GPU:" : " On a CPU:";
         for (int version = 1; version <= copyVersionCount; ++version)
-            help += " " + std::to_string(version) + " " + copyLesson(isGpu, version) + (version < copyVersionCount ? "," : ".");
+            help += " " + std::to_string(version) + " " + copyLesson(isGpu, version)
+                + (version < copyVersionCount ? "," : ".");
     }
     return help;
 }
@@ -41,25 +47,23 @@ std::string copyVersionHelp()
 std::string copyLesson(bool isGpu, int version)
 {
     switch (version) {
-    case 1:
-        return "element by element, in the order of the target";
-    case 2:
-        return isGpu ? "tiles through shared memory" : "tiles whose lines fit the nearest cache";
-    case 3:
-        return isGpu ? "tiles with a padded row, without bank conflicts" : "tiles turned in registers";
-    default:
-        return isGpu ? "16 bytes a load and store, swizzled tiles" : "lines stored past the caches";
+    case 1: return "element by element, in the order of the target";
+    case 2: return isGpu ? "tiles through shared memory" : "tiles whose lines fit the nearest cache";
+    case 3: return isGpu ? "tiles with a padded row, without bank conflicts" : "tiles turned in registers";
+    default: return isGpu ? "16 bytes a load and store, swizzled tiles" : "lines stored past the caches";
     }
 }
 
 Schema layoutSchema()
 {
     return {
-        textSpec("shape", "shape", "Sizes of the tensor, 2,3,4. At most 8 dimensions; sizes may be 0.", "2048,2048", 0, 1024),
-        textSpec("views", "operations",
-                 "What is done to it, in PyTorch's words: transpose(0,1);narrow(2,1,2). What PyTorch refuses is shown as "
-                 "refused, and the operations after it go on without it.",
-                 "transpose(0,1)", 0, 1024),
+        textSpec("shape", "shape", "Sizes of the tensor, 2,3,4. At most 8 dimensions; sizes may be 0.", "2048,2048", 0,
+                 1024),
+        textSpec(
+            "views", "operations",
+            "What is done to it, in PyTorch's words: transpose(0,1);narrow(2,1,2). What PyTorch refuses is shown as "
+            "refused, and the operations after it go on without it.",
+            "transpose(0,1)", 0, 1024),
         choiceSpec("dtype", "dtype", "Type of one element: its bytes.", dtypes.choices()),
         choiceSpec("order", "stored", "How the tensor lies before the first operation.", orders.choices()),
         choiceSpec("walk", "walk", "In which order the result is read.", walks.choices()),

@@ -50,24 +50,32 @@ Lever lever(std::string label, std::string actsOn, std::string why, Changes chan
 void addActivationLevers(std::vector<Lever>& levers, const Parameters& parameters)
 {
     levers.push_back(lever("Checkpoint every block", "activations",
-                           "keeps each block's input and computes the rest again in the backward pass", {{"checkpointing", "block"}}));
-    levers.push_back(lever("Checkpoint √n segments", "activations", "keeps the input of every √n-th block", {{"checkpointing", "sqrt"}}));
-    levers.push_back(lever("Selective checkpointing", "activations", "computes only scores, softmax and context of attention again",
+                           "keeps each block's input and computes the rest again in the backward pass",
+                           {{"checkpointing", "block"}}));
+    levers.push_back(lever("Checkpoint √n segments", "activations", "keeps the input of every √n-th block",
+                           {{"checkpointing", "sqrt"}}));
+    levers.push_back(lever("Selective checkpointing", "activations",
+                           "computes only scores, softmax and context of attention again",
                            {{"checkpointing", "selective"}}));
-    levers.push_back(lever("Flash attention", "activations", "never writes the N × N matrices", {{"attention", "flash"}}));
-    levers.push_back(lever("Memory-efficient attention", "activations", "the same for fp32 and older GPUs", {{"attention", "efficient"}}));
+    levers.push_back(
+        lever("Flash attention", "activations", "never writes the N × N matrices", {{"attention", "flash"}}));
+    levers.push_back(lever("Memory-efficient attention", "activations", "the same for fp32 and older GPUs",
+                           {{"attention", "efficient"}}));
     const std::int64_t batch = parameters.integer("batch"), steps = parameters.integer("accumulation");
     const auto split = [&](std::int64_t parts) {
-        levers.push_back(lever(fmt::format("Batch {} → {} × {}", batch, batch / parts, parts), "activations",
-                               "smaller micro-batches, gradients summed: the same update",
-                               {{"batch", fmt::format("{}", batch / parts)}, {"accumulation", fmt::format("{}", steps * parts)}}));
+        levers.push_back(
+            lever(fmt::format("Batch {} → {} × {}", batch, batch / parts, parts), "activations",
+                  "smaller micro-batches, gradients summed: the same update",
+                  {{"batch", fmt::format("{}", batch / parts)}, {"accumulation", fmt::format("{}", steps * parts)}}));
     };
     if (batch % 2 == 0)
         split(2);
     if (batch > 2)
         split(batch);
-    levers.push_back(lever("Fused operators", "activations", "one kernel for norm, softmax, activation and loss", {{"operators", "fused"}}));
-    levers.push_back(lever("Logits in half precision", "activations", "no 32-bit copy of the logits", {{"logits_fp32", "false"}}, false));
+    levers.push_back(lever("Fused operators", "activations", "one kernel for norm, softmax, activation and loss",
+                           {{"operators", "fused"}}));
+    levers.push_back(lever("Logits in half precision", "activations", "no 32-bit copy of the logits",
+                           {{"logits_fp32", "false"}}, false));
 }
 
 void addStateLevers(std::vector<Lever>& levers, const Parameters& parameters)
@@ -76,27 +84,33 @@ void addStateLevers(std::vector<Lever>& levers, const Parameters& parameters)
     levers.push_back(lever("Fused optimizer", "optimizer step", "the update is one kernel: no temporaries",
                            {{"optimizer_implementation", "fused"}}));
     if (optimizer == "adam" || optimizer == "adamw") {
-        levers.push_back(lever("8-bit Adam", "optimizer state", "moments in one byte with a scale per block", {{"optimizer", "adam-8bit"}}, false));
-        levers.push_back(lever("Adafactor", "optimizer state", "row and column sums instead of the second moment", {{"optimizer", "adafactor"}}, false));
+        levers.push_back(lever("8-bit Adam", "optimizer state", "moments in one byte with a scale per block",
+                               {{"optimizer", "adam-8bit"}}, false));
+        levers.push_back(lever("Adafactor", "optimizer state", "row and column sums instead of the second moment",
+                               {{"optimizer", "adafactor"}}, false));
     }
     levers.push_back(lever("Optimizer on the host", "optimizer state", "state and master weights in the host's memory",
                            {{"offload", "optimizer"}}));
     levers.push_back(lever("Optimizer and gradients on the host", "gradients and optimizer state",
-                           "backward sends each layer's gradients to the host (ZeRO-Offload)", {{"offload", "gradients"}}));
+                           "backward sends each layer's gradients to the host (ZeRO-Offload)",
+                           {{"offload", "gradients"}}));
     levers.push_back(lever("Parameters on the host", "weights", "each layer is fetched before it runs (ZeRO-3)",
                            {{"offload", "parameters"}, {"zero", "3"}}));
-    levers.push_back(lever("LoRA, rank 16", "gradients and optimizer state", "trains thin matrices beside frozen ones", {{"adapter", "lora"}}, false));
-    levers.push_back(lever("QLoRA, rank 16", "weights, gradients and optimizer state", "the same beside a base in 4 bits", {{"adapter", "qlora"}}, false));
+    levers.push_back(lever("LoRA, rank 16", "gradients and optimizer state", "trains thin matrices beside frozen ones",
+                           {{"adapter", "lora"}}, false));
+    levers.push_back(lever("QLoRA, rank 16", "weights, gradients and optimizer state",
+                           "the same beside a base in 4 bits", {{"adapter", "qlora"}}, false));
     if (parameters.choice("precision") == "fp32") {
         levers.push_back(lever("bf16 autocast", "activations", "matrix products and what they save in half precision",
                                {{"precision", "bf16-autocast"}}, false));
     }
     if (parameters.choice("precision") == "fp32" || parameters.choice("precision").ends_with("autocast")) {
-        levers.push_back(lever("bf16 mixed", "weights, gradients and activations", "half weights and gradients, fp32 master copy",
-                               {{"precision", "bf16-mixed"}}, false));
+        levers.push_back(lever("bf16 mixed", "weights, gradients and activations",
+                               "half weights and gradients, fp32 master copy", {{"precision", "bf16-mixed"}}, false));
     }
     if (parameters.choice("precision") != "bf16")
-        levers.push_back(lever("Pure bf16", "everything", "moments and weights in half precision too", {{"precision", "bf16"}}, false));
+        levers.push_back(lever("Pure bf16", "everything", "moments and weights in half precision too",
+                               {{"precision", "bf16"}}, false));
 }
 
 void addParallelLevers(std::vector<Lever>& levers, const Parameters& parameters)
@@ -108,16 +122,19 @@ void addParallelLevers(std::vector<Lever>& levers, const Parameters& parameters)
         {"gradients and optimizer state", "shards gradients and optimizer"},
         {"weights, gradients and optimizer state", "shards weights, gradients and optimizer (FSDP)"}};
     for (int stage = 1; stage <= 3; ++stage) {
-        levers.push_back(lever(fmt::format("ZeRO-{} over {} GPUs", stage, devices), stages[stage - 1].first, stages[stage - 1].second,
+        levers.push_back(lever(fmt::format("ZeRO-{} over {} GPUs", stage, devices), stages[stage - 1].first,
+                               stages[stage - 1].second,
                                {{"zero", fmt::format("{}", stage)}, {"data_parallel", count}}));
     }
     const std::int64_t tensor = parameters.integer("tensor_parallel");
     levers.push_back(lever(fmt::format("Tensor parallel over {} GPUs", tensor * 2), "weights and activations",
-                           "every matrix is shared by the GPUs, head by head", {{"tensor_parallel", fmt::format("{}", tensor * 2)}}));
+                           "every matrix is shared by the GPUs, head by head",
+                           {{"tensor_parallel", fmt::format("{}", tensor * 2)}}));
     if (tensor > 1)
-        levers.push_back(lever("Sequence parallel", "activations", "norms and residuals are shared too", {{"sequence_parallel", "true"}}));
-    levers.push_back(lever("Expandable segments", "reserved, unused", "the allocator grows in pages and hardly fragments",
-                           {{"allocator", "expandable"}}));
+        levers.push_back(lever("Sequence parallel", "activations", "norms and residuals are shared too",
+                               {{"sequence_parallel", "true"}}));
+    levers.push_back(lever("Expandable segments", "reserved, unused",
+                           "the allocator grows in pages and hardly fragments", {{"allocator", "expandable"}}));
 }
 
 Json outcomeJson(const LeverOutcome& outcome)
@@ -125,12 +142,18 @@ Json outcomeJson(const LeverOutcome& outcome)
     Json changes = Json::object();
     for (const auto& [key, value] : outcome.lever.changes)
         changes[key] = value;
-    return {{"key", outcome.lever.key},       {"label", outcome.lever.label},
-            {"acts_on", outcome.lever.actsOn}, {"why", outcome.lever.why},
-            {"changes", std::move(changes)},   {"keeps_training", outcome.lever.keepsTraining},
-            {"peak", outcome.peak},            {"device_total", outcome.device},
-            {"saving", outcome.saving},        {"step_time", jsonNumber(outcome.seconds)},
-            {"time_change", jsonNumber(outcome.timeChange)}, {"fits", outcome.fits}};
+    return {{"key", outcome.lever.key},
+            {"label", outcome.lever.label},
+            {"acts_on", outcome.lever.actsOn},
+            {"why", outcome.lever.why},
+            {"changes", std::move(changes)},
+            {"keeps_training", outcome.lever.keepsTraining},
+            {"peak", outcome.peak},
+            {"device_total", outcome.device},
+            {"saving", outcome.saving},
+            {"step_time", jsonNumber(outcome.seconds)},
+            {"time_change", jsonNumber(outcome.timeChange)},
+            {"fits", outcome.fits}};
 }
 
 /// What an out-of-memory error is about, and which levers act there.
@@ -146,9 +169,10 @@ Json doctorJson(const TrainingAnswer& answer, const std::vector<LeverOutcome>& l
     doctor["category"] = categoryKey(event.category);
     doctor["levers"] = Json::array();
     for (const LeverOutcome& outcome : levers) {
-        const bool actsHere = event.phase == Phase::Optimizer ? outcome.lever.actsOn.find("optimizer") != std::string::npos
-            : event.phase == Phase::Setup                     ? outcome.lever.actsOn.find(category) != std::string::npos
-                                                              : outcome.lever.actsOn.find("activations") != std::string::npos;
+        const bool actsHere = event.phase == Phase::Optimizer
+            ? outcome.lever.actsOn.find("optimizer") != std::string::npos
+            : event.phase == Phase::Setup ? outcome.lever.actsOn.find(category) != std::string::npos
+                                          : outcome.lever.actsOn.find("activations") != std::string::npos;
         if (actsHere || outcome.fits)
             doctor["levers"].push_back(outcome.lever.key);
     }
@@ -156,7 +180,8 @@ Json doctorJson(const TrainingAnswer& answer, const std::vector<LeverOutcome>& l
         "{} for the result of {} in the {} phase{}: {} are allocated, and {} are all there is",
         quantityText(double(event.bytes), Unit::Byte), doctor["tensor"].get<std::string>(), phaseText(event.phase),
         event.module == 0 ? std::string() : " (" + answer.simulation.trace.modules()[event.module] + ")",
-        quantityText(double(refused->before.allocated), Unit::Byte), quantityText(double(*answer.capacity), Unit::Byte));
+        quantityText(double(refused->before.allocated), Unit::Byte),
+        quantityText(double(*answer.capacity), Unit::Byte));
     return doctor;
 }
 
@@ -180,7 +205,8 @@ bool keepsTooMuch(const Device& device, const Parameters& parameters, const Trai
 std::size_t stepsAtOnce(const TrainingAnswer& answer)
 {
     constexpr std::size_t mostEvents = std::size_t(4) << 20; // of all steps together
-    return std::clamp<std::size_t>(mostEvents / std::max<std::size_t>(answer.simulation.trace.events().size(), 1), 1, coreCount());
+    return std::clamp<std::size_t>(mostEvents / std::max<std::size_t>(answer.simulation.trace.events().size(), 1), 1,
+                                   coreCount());
 }
 
 LeverOutcome leverOutcome(Lever lever, const TrainingAnswer& now, const TrainingAnswer& then)
@@ -211,8 +237,8 @@ Result<Parameters> changed(const Parameters& parameters, const Changes& changes)
     return made;
 }
 
-std::vector<std::size_t> orderByNetwork(const Device& device, const Parameters& parameters, const TrainingAnswer& answer,
-                                        const std::vector<Changes>& changes)
+std::vector<std::size_t> orderByNetwork(const Device& device, const Parameters& parameters,
+                                        const TrainingAnswer& answer, const std::vector<Changes>& changes)
 {
     std::vector<BuildOptions> networks{answer.setup.build};
     std::vector<std::pair<std::size_t, std::size_t>> order; // network, change
@@ -292,12 +318,14 @@ std::optional<std::int64_t> largestThatFits(const Device& device, const Paramete
     return low;
 }
 
-std::optional<std::int64_t> fewestDevices(const Device& device, const Parameters& parameters, const TrainingAnswer& answer)
+std::optional<std::int64_t> fewestDevices(const Device& device, const Parameters& parameters,
+                                          const TrainingAnswer& answer)
 {
     if (!answer.capacity)
         return std::nullopt;
     for (std::int64_t devices = 1; devices <= 65536; devices *= 2) {
-        if (fitsWith(device, parameters, {{"zero", devices > 1 ? "3" : "0"}, {"data_parallel", fmt::format("{}", devices)}}, answer))
+        if (fitsWith(device, parameters,
+                     {{"zero", devices > 1 ? "3" : "0"}, {"data_parallel", fmt::format("{}", devices)}}, answer))
             return devices;
     }
     return std::nullopt;
@@ -323,15 +351,18 @@ void addAdvice(Json& detail, const Device& device, const Parameters& parameters,
     Json changing = Json::array();
     for (const LeverOutcome& one : fit.changing)
         changing.push_back(outcomeJson(one));
-    detail["make_it_fit"] = {{"combinations", std::move(combinations)}, {"tried", fit.tried},
-                             {"smallest", outcomeJson(fit.smallest)}, {"changing_training", std::move(changing)}};
+    detail["make_it_fit"] = {{"combinations", std::move(combinations)},
+                             {"tried", fit.tried},
+                             {"smallest", outcomeJson(fit.smallest)},
+                             {"changing_training", std::move(changing)}};
     std::array<std::optional<std::int64_t>, 3> largest;
     inParallel(largest.size(), stepsAtOnce(answer), [&](std::size_t i) {
         largest[i] = i == 2 ? fewestDevices(device, parameters, answer)
                             : largestThatFits(device, parameters, i == 0 ? "batch" : "sequence", answer);
     });
     const auto number = [](const std::optional<std::int64_t>& value) { return value ? Json(*value) : Json(); };
-    detail["largest"] = {{"batch", number(largest[0])}, {"sequence", number(largest[1])}, {"fewest_devices", number(largest[2])}};
+    detail["largest"] = {
+        {"batch", number(largest[0])}, {"sequence", number(largest[1])}, {"fewest_devices", number(largest[2])}};
 }
 
 } // namespace memscape

@@ -19,10 +19,10 @@ using Changes = std::vector<std::pair<std::string, std::string>>; ///< parameter
 
 struct Lever
 {
-    std::string key;     ///< "checkpointing=block": its changes, joined by ';'
-    std::string label;   ///< "Checkpoint every block"
-    std::string actsOn;  ///< "activations", "optimizer state", "weights", …
-    std::string why;     ///< what it does, one sentence
+    std::string key;    ///< "checkpointing=block": its changes, joined by ';'
+    std::string label;  ///< "Checkpoint every block"
+    std::string actsOn; ///< "activations", "optimizer state", "weights", …
+    std::string why;    ///< what it does, one sentence
     Changes changes;
     bool keepsTraining = true; ///< false: it trains something else (adapters) or with other arithmetic
 };
@@ -46,8 +46,8 @@ Result<Parameters> changed(const Parameters& parameters, const Changes& changes)
 
 /// The order in which changes are best asked: those that share a network one after the other, the network of `answer`
 /// first. A recorded network of many experts is kept no longer than until the next one.
-std::vector<std::size_t> orderByNetwork(const Device& device, const Parameters& parameters, const TrainingAnswer& answer,
-                                        const std::vector<Changes>& changes);
+std::vector<std::size_t> orderByNetwork(const Device& device, const Parameters& parameters,
+                                        const TrainingAnswer& answer, const std::vector<Changes>& changes);
 
 /// Whether what lives between steps is alone more than the device has, as far as that can be said without a simulation:
 /// of the parameters of the network of `answer`, kept as the plan of `parameters` keeps them.
@@ -83,7 +83,8 @@ std::optional<std::int64_t> largestThatFits(const Device& device, const Paramete
                                             const TrainingAnswer& answer);
 
 /// The fewest data-parallel devices, a power of two, on which the step fits with ZeRO stage 3.
-std::optional<std::int64_t> fewestDevices(const Device& device, const Parameters& parameters, const TrainingAnswer& answer);
+std::optional<std::int64_t> fewestDevices(const Device& device, const Parameters& parameters,
+                                          const TrainingAnswer& answer);
 
 /// `levers`, `doctor`, `make_it_fit` and `largest` of the detail, as much as `advice=` asks for.
 void addAdvice(Json& detail, const Device& device, const Parameters& parameters, const TrainingAnswer& answer);

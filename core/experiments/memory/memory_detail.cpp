@@ -61,9 +61,8 @@ Json categoriesJson(const std::vector<Moment>& line)
             any = any || moment.categories[i] != 0;
         }
         if (any) {
-            categories.push_back({{"key", categoryKey(Category(i))},
-                                  {"label", categoryText(Category(i))},
-                                  {"bytes", std::move(bytes)}});
+            categories.push_back(
+                {{"key", categoryKey(Category(i))}, {"label", categoryText(Category(i))}, {"bytes", std::move(bytes)}});
         }
     }
     return categories;
@@ -171,12 +170,11 @@ Json nodeJson(std::string_view name, const Node& node)
     sorted.reserve(node.children.size());
     for (const auto& child : node.children)
         sorted.push_back(&child);
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const auto* a, const auto* b) {
-                         if (a->second.bytes != b->second.bytes)
-                             return a->second.bytes > b->second.bytes;
-                         return a->first.size() < b->first.size(); // layer 2 before layer 10
-                     });
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
+        if (a->second.bytes != b->second.bytes)
+            return a->second.bytes > b->second.bytes;
+        return a->first.size() < b->first.size(); // layer 2 before layer 10
+    });
     Json::array_t children;
     children.reserve(sorted.size());
     for (const auto* child : sorted)
@@ -197,7 +195,8 @@ Json objectWithRoom(std::size_t members)
 std::string categoryKey(Category category)
 {
     std::string key(categoryText(category));
-    std::replace_if(key.begin(), key.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
+    std::replace_if(
+        key.begin(), key.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
     return key;
 }
 
@@ -274,8 +273,9 @@ Json momentJson(const Trace& trace, const Moment& moment, std::size_t most)
             continue;
         }
         json["live"].push_back({{"category", categoryKey(groups[i].key.category)},
-                                {"module", groups[i].count > 1 ? moduleKind(trace.modules()[groups[i].key.module])
-                                                               : trace.modules()[groups[i].key.module]},
+                                {"module",
+                                 groups[i].count > 1 ? moduleKind(trace.modules()[groups[i].key.module])
+                                                     : trace.modules()[groups[i].key.module]},
                                 {"name", trace.names()[groups[i].key.name]},
                                 {"bytes", groups[i].bytes},
                                 {"count", groups[i].count}});
@@ -297,8 +297,9 @@ Json outOfMemoryJson(const Trace& trace, const OutOfMemory& refused)
             {"bytes", event.bytes},
             {"allocated", refused.before.allocated},
             {"reserved", refused.before.reserved},
-            {"explanation", fmt::format("{} · {}{}{} {}", phaseText(event.phase), module, module.empty() ? "" : " · ", name,
-                                        quantityText(double(event.bytes), Unit::Byte))}};
+            {"explanation",
+             fmt::format("{} · {}{}{} {}", phaseText(event.phase), module, module.empty() ? "" : " · ", name,
+                         quantityText(double(event.bytes), Unit::Byte))}};
 }
 
 Json timelineJson(const Trace& trace, const Moment& peak, std::optional<std::int64_t> available,

@@ -6,9 +6,9 @@
 // The combinations that this finds are simulated whole, with the allocator, before they are proposed. Where
 // none fits, the smallest one is tried with gradients and with weights on the host, and then with what
 // changes the training.
-#include "core/experiments/memory/memory_advice.h"
 #include "core/base/cancellation.h"
 #include "core/base/parallel.h"
+#include "core/experiments/memory/memory_advice.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/training/optimizer_step.h"
 
@@ -71,8 +71,9 @@ Alternatives splits(const Parameters& parameters)
     Alternatives made{{}};
     const auto add = [&](std::int64_t parts) {
         if (parts > 1 && batch % parts == 0) {
-            made.push_back({fmt::format("batch {} → {} × {}", batch, batch / parts, parts),
-                            {{"batch", fmt::format("{}", batch / parts)}, {"accumulation", fmt::format("{}", steps * parts)}}});
+            made.push_back(
+                {fmt::format("batch {} → {} × {}", batch, batch / parts, parts),
+                 {{"batch", fmt::format("{}", batch / parts)}, {"accumulation", fmt::format("{}", steps * parts)}}});
         }
     };
     for (std::int64_t parts : {2, 4, 8})
@@ -83,7 +84,8 @@ Alternatives splits(const Parameters& parameters)
 }
 
 /// "As it is" and the others that are not in force.
-Alternatives others(const Parameters& parameters, const std::string& key, const std::vector<std::pair<std::string, std::string>>& values)
+Alternatives others(const Parameters& parameters, const std::string& key,
+                    const std::vector<std::pair<std::string, std::string>>& values)
 {
     Alternatives made{{}};
     for (const auto& [value, label] : values) {
@@ -97,7 +99,8 @@ std::vector<Alternatives> passGroups(const Parameters& parameters)
 {
     std::vector<Alternatives> groups{
         others(parameters, "attention", {{"flash", "flash attention"}}),
-        others(parameters, "checkpointing", {{"selective", "selective checkpointing"}, {"block", "checkpoint every block"}}),
+        others(parameters, "checkpointing",
+               {{"selective", "selective checkpointing"}, {"block", "checkpoint every block"}}),
         splits(parameters)};
     if (parameters.integer("data_parallel") > 1) {
         Alternatives stages{{}};
@@ -111,7 +114,9 @@ std::vector<Alternatives> passGroups(const Parameters& parameters)
 std::vector<Alternatives> updateGroups(const Parameters& parameters)
 {
     return {others(parameters, "optimizer_implementation", {{"fused", "fused optimizer"}}),
-            parameters.choice("offload") == "none" ? others(parameters, "offload", {{"optimizer", "optimizer on the host"}}) : Alternatives{{}}};
+            parameters.choice("offload") == "none"
+                ? others(parameters, "offload", {{"optimizer", "optimizer on the host"}})
+                : Alternatives{{}}};
 }
 
 bool isState(const Event& event)
@@ -127,7 +132,8 @@ Result<Trace> passTrace(const Graph& graph, const PreparedNetwork& network, Step
     return simulateStep(graph, network, settings);
 }
 
-Result<Pass> passOf(const Device& device, const Parameters& parameters, const Alternative& chosen, RecordedNetworks& networks)
+Result<Pass> passOf(const Device& device, const Parameters& parameters, const Alternative& chosen,
+                    RecordedNetworks& networks)
 {
     MEMSCAPE_CHECK(checkWanted());
     MEMSCAPE_TRY(then, changed(parameters, chosen.changes));
@@ -153,7 +159,8 @@ Result<Pass> passOf(const Device& device, const Parameters& parameters, const Al
     return pass;
 }
 
-Result<Update> updateOf(const Device& device, const Parameters& parameters, const Alternative& chosen, const std::vector<ParameterTensor>& tensors)
+Result<Update> updateOf(const Device& device, const Parameters& parameters, const Alternative& chosen,
+                        const std::vector<ParameterTensor>& tensors)
 {
     MEMSCAPE_TRY(then, changed(parameters, chosen.changes));
     MEMSCAPE_TRY(setup, trainingSetup(device, then));
@@ -205,7 +212,8 @@ std::vector<Candidate> candidates(const Device& device, const Parameters& parame
             Candidate candidate{one, 0, pass->time.total};
             if (!update.chosen.label.empty()) {
                 candidate.chosen.label += (candidate.chosen.label.empty() ? "" : ", ") + update.chosen.label;
-                candidate.chosen.changes.insert(candidate.chosen.changes.end(), update.chosen.changes.begin(), update.chosen.changes.end());
+                candidate.chosen.changes.insert(candidate.chosen.changes.end(), update.chosen.changes.begin(),
+                                                update.chosen.changes.end());
                 // What is computed is the same; moving the state costs the host's link (whole simulation, below).
                 candidate.seconds *= update.state < stateNow ? 1.05 : 1;
             }
@@ -340,7 +348,8 @@ FitOutcome makeItFit(const Device& device, const Parameters& parameters, const T
     std::vector<Candidate> all = candidates(device, parameters, answer);
     fit.tried = all.size();
     const std::int64_t available = *answer.capacity - answer.setup.context;
-    const auto smallest = std::min_element(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.bytes < b.bytes; });
+    const auto smallest = std::min_element(all.begin(), all.end(),
+                                           [](const Candidate& a, const Candidate& b) { return a.bytes < b.bytes; });
     const Candidate least = smallest == all.end() ? Candidate{} : *smallest;
     std::erase_if(all, [&](const Candidate& one) { return one.bytes > available; });
     std::stable_sort(all.begin(), all.end(), isBetter);

@@ -19,7 +19,8 @@ ParameterSpec count(std::string key, std::string label, std::string help, double
 const ChoiceTable<AttentionKernel> attentionKernels{
     {AttentionKernel::Eager, {"eager", "eager", "scores and probabilities written out: N × N matrices in memory"}},
     {AttentionKernel::Flash, {"flash", "flash", "tiles on the chip: the N × N matrices are never written"}},
-    {AttentionKernel::Efficient, {"efficient", "memory-efficient", "the same idea for any GPU and fp32; pads the statistics"}}};
+    {AttentionKernel::Efficient,
+     {"efficient", "memory-efficient", "the same idea for any GPU and fp32; pads the statistics"}}};
 
 const ChoiceTable<Offload> offloads{
     {Offload::None, {"none", "none", "everything on the device"}},
@@ -30,7 +31,8 @@ const ChoiceTable<Offload> offloads{
      {"gradients", "optimizer, gradients",
       "ZeRO-Offload (Ren et al. 2021): backward also sends each layer's gradients to the host"}},
     {Offload::Parameters,
-     {"parameters", "optimizer, gradients, weights", "ZeRO-Infinity: the weights too; each layer is fetched before it runs"}}};
+     {"parameters", "optimizer, gradients, weights",
+      "ZeRO-Infinity: the weights too; each layer is fetched before it runs"}}};
 
 const ChoiceTable<StepPhase> phases{
     {StepPhase::Training, {"training", "training step", "forward, backward, update"}},
@@ -44,55 +46,62 @@ const ChoiceTable<DType> computedIn{{DType::BFloat16, {"bf16", "bf16", "2 bytes"
 
 ParameterSpec modelSpec()
 {
-    return textSpec("model", "model",
-                    "Which network: a name that ships with the program (gpt2, llama-2-7b …), the path of a Hugging Face "
-                    "config.json or of safetensors weights, params:7.5e9 when only a size is known, or "
-                    "from-scratch:hidden=2560,layers=32,heads=32,ffn=10240,vocab=10000.",
-                    "llama-2-7b", 1);
+    return textSpec(
+        "model", "model",
+        "Which network: a name that ships with the program (gpt2, llama-2-7b …), the path of a Hugging Face "
+        "config.json or of safetensors weights, params:7.5e9 when only a size is known, or "
+        "from-scratch:hidden=2560,layers=32,heads=32,ffn=10240,vocab=10000.",
+        "llama-2-7b", 1);
 }
 
 ParameterSpec batchSpec()
 {
-    return count("batch", "batch", "Sequences (or pictures) that go through the network at once on one device.", 1048576, "8");
+    return count("batch", "batch", "Sequences (or pictures) that go through the network at once on one device.",
+                 1048576, "8");
 }
 
 ParameterSpec precisionSpec()
 {
-    return choiceSpec("precision", "precision",
-                      "What weights, activations and gradients are kept in. Autocast is PyTorch's AMP: weights stay fp32 and "
-                      "half copies come on top. Mixed is Megatron's and DeepSpeed's: half weights, an fp32 master copy.",
-                      {{"fp32", "fp32", "everything in 32 bits"},
-                       {"bf16-autocast", "bf16 autocast", "torch.autocast: fp32 weights, matrix products in bf16"},
-                       {"fp16-autocast", "fp16 autocast", "torch.autocast with loss scaling: the same bytes in fp16"},
-                       {"bf16-mixed", "bf16 mixed", "bf16 weights and gradients, fp32 master copy and optimizer"},
-                       {"fp16-mixed", "fp16 mixed", "fp16 weights and gradients, fp32 master copy and optimizer"},
-                       {"bf16", "pure bf16", "everything in bf16, the optimizer too"},
-                       {"fp16", "pure fp16", "everything in fp16, the optimizer too"},
-                       {"fp8", "fp8", "as bf16 mixed, matrix products in FP8 with cached casts"}},
-                      "bf16-mixed");
+    return choiceSpec(
+        "precision", "precision",
+        "What weights, activations and gradients are kept in. Autocast is PyTorch's AMP: weights stay fp32 and "
+        "half copies come on top. Mixed is Megatron's and DeepSpeed's: half weights, an fp32 master copy.",
+        {{"fp32", "fp32", "everything in 32 bits"},
+         {"bf16-autocast", "bf16 autocast", "torch.autocast: fp32 weights, matrix products in bf16"},
+         {"fp16-autocast", "fp16 autocast", "torch.autocast with loss scaling: the same bytes in fp16"},
+         {"bf16-mixed", "bf16 mixed", "bf16 weights and gradients, fp32 master copy and optimizer"},
+         {"fp16-mixed", "fp16 mixed", "fp16 weights and gradients, fp32 master copy and optimizer"},
+         {"bf16", "pure bf16", "everything in bf16, the optimizer too"},
+         {"fp16", "pure fp16", "everything in fp16, the optimizer too"},
+         {"fp8", "fp8", "as bf16 mixed, matrix products in FP8 with cached casts"}},
+        "bf16-mixed");
 }
 
 ParameterSpec attentionSpec()
 {
-    return choiceSpec("attention", "attention", "How scaled dot-product attention is computed.", attentionKernels.choices());
+    return choiceSpec("attention", "attention", "How scaled dot-product attention is computed.",
+                      attentionKernels.choices());
 }
 
 ParameterSpec operatorsSpec()
 {
-    return choiceSpec("operators", "operators",
-                      "Whether norm, softmax, activation, loss and optimizer of a from-scratch decoder are one kernel each or "
-                      "written out as a student would. Other models are what their library does.",
-                      {{"fused", "fused", "one kernel for each"},
-                       {"written-out", "written out", "operator by operator: every intermediate result is saved"}},
-                      "fused");
+    return choiceSpec(
+        "operators", "operators",
+        "Whether norm, softmax, activation, loss and optimizer of a from-scratch decoder are one kernel each or "
+        "written out as a student would. Other models are what their library does.",
+        {{"fused", "fused", "one kernel for each"},
+         {"written-out", "written out", "operator by operator: every intermediate result is saved"}},
+        "fused");
 }
 
 std::vector<ParameterSpec> parallelSpecs()
 {
     return {
-        integerSpec("zero", "ZeRO stage", "What data parallelism shards: 1 the optimizer, 2 gradients too, 3 weights too (FSDP).",
+        integerSpec("zero", "ZeRO stage",
+                    "What data parallelism shards: 1 the optimizer, 2 gradients too, 3 weights too (FSDP).",
                     {.most = 3}),
-        count("data_parallel", "data parallel", "Replicas, each with its own batch; ZeRO shards over them.", 65536, "1", "GPUs"),
+        count("data_parallel", "data parallel", "Replicas, each with its own batch; ZeRO shards over them.", 65536, "1",
+              "GPUs"),
         count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1024, "1", "GPUs"),
         flagSpec("sequence_parallel", "sequence parallel",
                  "Tensor parallelism also divides what lies between the matrices: norms, dropout, residuals.")};
@@ -100,15 +109,16 @@ std::vector<ParameterSpec> parallelSpecs()
 
 std::vector<ParameterSpec> deviceSpecs()
 {
-    return {integerSpec(
-                "device_context", "device context",
-                "What the driver's context takes outside of PyTorch's counters. It depends on driver, GPU and loaded kernels; "
-                "reports lie between 250 MB and 1 GB. A setting, not a prediction. A processor has none.",
-                {.most = 0x1p40, .standard = "500MB", .unit = Unit::Byte, .scale = Scale::Log2}),
-            choiceSpec("allocator", "allocator", "PYTORCH_CUDA_ALLOC_CONF: how the caching allocator takes memory.",
-                       {{"default", "default", "segments of 2 MiB, 20 MiB or the size asked for"},
-                        {"expandable", "expandable segments", "expandable_segments:True: grows in pages, hardly fragments"}},
-                       "default")};
+    return {integerSpec("device_context", "device context",
+                        "What the driver's context takes outside of PyTorch's counters. It depends on driver, GPU and "
+                        "loaded kernels; "
+                        "reports lie between 250 MB and 1 GB. A setting, not a prediction. A processor has none.",
+                        {.most = 0x1p40, .standard = "500MB", .unit = Unit::Byte, .scale = Scale::Log2}),
+            choiceSpec(
+                "allocator", "allocator", "PYTORCH_CUDA_ALLOC_CONF: how the caching allocator takes memory.",
+                {{"default", "default", "segments of 2 MiB, 20 MiB or the size asked for"},
+                 {"expandable", "expandable segments", "expandable_segments:True: grows in pages, hardly fragments"}},
+                "default")};
 }
 
 void append(Schema& schema, std::vector<ParameterSpec> more)
@@ -119,15 +129,15 @@ void append(Schema& schema, std::vector<ParameterSpec> more)
 
 ParameterSpec checkpointingSpec()
 {
-    ParameterSpec spec =
-        choiceSpec("checkpointing", "checkpointing", "Which activations are forgotten and computed again in the backward pass.",
-                   {{"none", "none", "everything that backward needs is kept"},
-                    {"block", "every block", "only each block's input is kept; a third more work"},
-                    {"every:2", "every 2 blocks", "the input of every second block is kept"},
-                    {"every:4", "every 4 blocks", "the input of every fourth block is kept"},
-                    {"sqrt", "√n", "segments of √layers blocks"},
-                    {"selective", "selective", "only scores, softmax and context of attention are computed again"}},
-                   "none");
+    ParameterSpec spec = choiceSpec(
+        "checkpointing", "checkpointing", "Which activations are forgotten and computed again in the backward pass.",
+        {{"none", "none", "everything that backward needs is kept"},
+         {"block", "every block", "only each block's input is kept; a third more work"},
+         {"every:2", "every 2 blocks", "the input of every second block is kept"},
+         {"every:4", "every 4 blocks", "the input of every fourth block is kept"},
+         {"sqrt", "√n", "segments of √layers blocks"},
+         {"selective", "selective", "only scores, softmax and context of attention are computed again"}},
+        "none");
     spec.counted = "every";
     return spec;
 }
@@ -139,7 +149,8 @@ Schema trainingSchema()
     Schema schema{
         modelSpec(),
         batchSpec(),
-        count("sequence", "sequence", "Tokens of one sequence; pictures have their own size.", 16777216, "2048", "tokens"),
+        count("sequence", "sequence", "Tokens of one sequence; pictures have their own size.", 16777216, "2048",
+              "tokens"),
         precisionSpec(),
         choiceSpec("optimizer", "optimizer", "What updates the weights, and keeps state for each of them.",
                    {{"adamw", "AdamW", "two moments: 8 bytes a parameter"},
@@ -172,7 +183,8 @@ Schema trainingSchema()
                         {"qlora", "QLoRA", "the same beside a base in 4 bits (NF4, double quantization)"}},
                        "none"),
             count("adapter_rank", "adapter rank", "Columns of the thin matrices.", 65536, "16"),
-            realSpec("dropout", "dropout", "Probability; each dropout keeps a mask of one byte per element.", {.most = 0.99}),
+            realSpec("dropout", "dropout", "Probability; each dropout keeps a mask of one byte per element.",
+                     {.most = 0.99}),
             operatorsSpec(),
             flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
             flagSpec("keeps_logits", "logits kept",
@@ -181,12 +193,13 @@ Schema trainingSchema()
                      "logits live through backward and update. Off for a loop whose model returns the loss alone.",
                      true),
             flagSpec("clipping", "gradient clipping", "torch.nn.utils.clip_grad_norm_ before the update."),
-            flagSpec("zero_grad_frees", "zero_grad frees", "zero_grad(set_to_none=True), PyTorch's default since 2.0.", true),
-            choiceSpec(
-                "phase", "phase",
-                "How much of the step runs. Inference is under torch.no_grad(), where autocast keeps its casts of the weights; "
-                "under torch.inference_mode() newer versions of PyTorch make them anew for every product.",
-                phases.choices())});
+            flagSpec("zero_grad_frees", "zero_grad frees", "zero_grad(set_to_none=True), PyTorch's default since 2.0.",
+                     true),
+            choiceSpec("phase", "phase",
+                       "How much of the step runs. Inference is under torch.no_grad(), where autocast keeps its casts "
+                       "of the weights; "
+                       "under torch.inference_mode() newer versions of PyTorch make them anew for every product.",
+                       phases.choices())});
     append(schema, deviceSpecs());
     append(schema,
            {choiceSpec("advice", "advice", "How much is tried out to answer what would help.",
@@ -194,10 +207,12 @@ Schema trainingSchema()
                         {"fit", "make it fit", "combinations of changes, cheapest in time first"},
                         {"none", "none", "only the step itself"}},
                        "levers")});
-    setGroup(schema, "parallelism and offload", {"zero", "data_parallel", "tensor_parallel", "sequence_parallel", "offload"});
+    setGroup(schema, "parallelism and offload",
+             {"zero", "data_parallel", "tensor_parallel", "sequence_parallel", "offload"});
     setGroup(schema, "training details",
              {"optimizer_implementation", "adapter", "adapter_rank", "dropout", "clipping", "operators", "phase"});
-    setGroup(schema, "memory details", {"logits_fp32", "keeps_logits", "zero_grad_frees", "device_context", "allocator"});
+    setGroup(schema, "memory details",
+             {"logits_fp32", "keeps_logits", "zero_grad_frees", "device_context", "allocator"});
     return schema;
 }
 
@@ -213,8 +228,8 @@ Schema inferenceSchema()
     Schema schema{
         modelSpec(),
         batchSpec(),
-        count("context", "context", "Tokens that the cache of keys and values holds for each sequence.", 16777216, "4096",
-              "tokens"),
+        count("context", "context", "Tokens that the cache of keys and values holds for each sequence.", 16777216,
+              "4096", "tokens"),
         choiceSpec("weight_precision", "weights", "What the weights are stored in.",
                    {{"stored", "as stored", "the dtype of the published file, else bf16"},
                     {"fp32", "fp32", "4 bytes"},
@@ -235,11 +250,12 @@ Schema inferenceSchema()
                     {"int8", "int8", "1 byte and an fp16 scale per head and token"},
                     {"int4", "int4", "half a byte, fp16 scale and zero point per 32 elements"}},
                    "bf16"),
-        count("sequence", "prefill", "Tokens of each sequence that go through the network at once; 1 is decoding.", 16777216,
-              "512", "tokens"),
+        count("sequence", "prefill", "Tokens of each sequence that go through the network at once; 1 is decoding.",
+              16777216, "512", "tokens"),
         choiceSpec("precision", "computed in", "What activations are computed in.", computedIn.choices()),
         attentionSpec(),
-        count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1024, "1", "GPUs")};
+        count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1024, "1",
+              "GPUs")};
     append(schema, deviceSpecs());
     setGroup(schema, "details", {"precision", "attention", "tensor_parallel", "device_context", "allocator"});
     return schema;

@@ -87,7 +87,8 @@ TextbookLine stateLine(const TrainingAnswer& answer)
     const KeptBytes& kept = answer.simulation.kept;
     TextbookLine line;
     const double count = double(elementCount(answer.simulation.parameters()));
-    line.formula = plan.zeroStage == 0 ? "16 Ψ" : fmt::format("ZeRO stage {} over N = {}", plan.zeroStage, plan.dataParallel);
+    line.formula =
+        plan.zeroStage == 0 ? "16 Ψ" : fmt::format("ZeRO stage {} over N = {}", plan.zeroStage, plan.dataParallel);
     line.source = "Rajbhandari et al. 2020, Table 1";
     line.value = textbook::zeroBytes(count, plan.dataParallel, plan.zeroStage);
     line.ours = double(kept.device());
@@ -155,15 +156,27 @@ TextbookFigures textbookFigures(const TrainingAnswer& answer)
 
 void appendTextbook(Figures& figures, const TextbookFigures& textbook)
 {
-    Why activations{textbook.activationsFormula, textbook.activations ? "= " + decimalBytes(*textbook.activations) : std::string(), {},
-                    "Korthikanti et al. 2022, Table 2", {"everything outside of the layers: logits, loss, temporaries"}};
+    Why activations{textbook.activationsFormula,
+                    textbook.activations ? "= " + decimalBytes(*textbook.activations) : std::string(),
+                    {},
+                    "Korthikanti et al. 2022, Table 2",
+                    {"everything outside of the layers: logits, loss, temporaries"}};
     if (!textbook.activations)
         activations.formula = "no closed formula for this family";
-    Why total{"states (ZeRO) + activations (Korthikanti)", textbook.total ? "= " + decimalBytes(*textbook.total) : std::string(), {},
-              "Rajbhandari et al. 2020; Korthikanti et al. 2022", {"temporaries, logits, the allocator, the context"}};
+    Why total{"states (ZeRO) + activations (Korthikanti)",
+              textbook.total ? "= " + decimalBytes(*textbook.total) : std::string(),
+              {},
+              "Rajbhandari et al. 2020; Korthikanti et al. 2022",
+              {"temporaries, logits, the allocator, the context"}};
     if (!textbook.total)
         total.with = "no closed formula for the activations of this family, so none for the total";
-    figures.push_back({"textbook_activations", "textbook activations", Unit::Byte, textbook.activations.value_or(nan), {}, {}, activations});
+    figures.push_back({"textbook_activations",
+                       "textbook activations",
+                       Unit::Byte,
+                       textbook.activations.value_or(nan),
+                       {},
+                       {},
+                       activations});
     figures.push_back({"textbook_total", "textbook total", Unit::Byte, textbook.total.value_or(nan), {}, {}, total});
 }
 
@@ -171,8 +184,12 @@ Json textbookJson(const TextbookFigures& textbook)
 {
     Json lines = Json::array();
     for (const TextbookLine& line : textbook.lines) {
-        lines.push_back({{"formula", line.formula}, {"source", line.source}, {"value", jsonNumber(line.value)}, {"unit", "B"},
-                         {"ours", jsonNumber(line.ours)}, {"difference", line.difference}});
+        lines.push_back({{"formula", line.formula},
+                         {"source", line.source},
+                         {"value", jsonNumber(line.value)},
+                         {"unit", "B"},
+                         {"ours", jsonNumber(line.ours)},
+                         {"difference", line.difference}});
     }
     return lines;
 }
@@ -184,10 +201,11 @@ std::vector<Claim> trainingClaims(const TrainingAnswer& answer, const TrainingAn
     const double activations = double(highestBytes(answer.simulation.trace, Category::Activations));
     if (halved) {
         const double ratio = double(halved->simulation.allocatedBytes()) / allocated;
-        made.push_back(claim("Out of memory: halve the batch", batchNotes, ratio < 0.55,
-                             "does not hold: only what belongs to the batch is halved",
-                             fmt::format("half the batch takes {} of the memory: {} instead of {}", percentText(ratio),
-                                         decimalBytes(double(halved->simulation.allocatedBytes())), decimalBytes(allocated))));
+        made.push_back(
+            claim("Out of memory: halve the batch", batchNotes, ratio < 0.55,
+                  "does not hold: only what belongs to the batch is halved",
+                  fmt::format("half the batch takes {} of the memory: {} instead of {}", percentText(ratio),
+                              decimalBytes(double(halved->simulation.allocatedBytes())), decimalBytes(allocated))));
     }
     const double count = double(elementCount(answer.simulation.parameters()));
     // The quote is of FP32 throughout: beside any other recipe it would be judged by another question.
@@ -195,12 +213,14 @@ std::vector<Claim> trainingClaims(const TrainingAnswer& answer, const TrainingAn
         const double states = double(answer.simulation.kept.device());
         made.push_back(claim("A model of 7B parameters needs about 120 GB (FP32)", managementNotes,
                              std::abs(allocated / 120e9 - 1) < 0.1,
-                             allocated > 120e9 ? "does not hold for this step: it needs more" : "does not hold for this step: it needs less",
-                             fmt::format("here {}: {} of states, {} of activations", decimalBytes(allocated), decimalBytes(states),
-                                         decimalBytes(activations))));
+                             allocated > 120e9 ? "does not hold for this step: it needs more"
+                                               : "does not hold for this step: it needs less",
+                             fmt::format("here {}: {} of states, {} of activations", decimalBytes(allocated),
+                                         decimalBytes(states), decimalBytes(activations))));
     }
     const BuildOptions& build = answer.setup.build;
-    if (answer.model.architecture == "bert" && answer.model.layers == 12 && build.batch == 32 && build.sequence == 512) {
+    if (answer.model.architecture == "bert" && answer.model.layers == 12 && build.batch == 32
+        && build.sequence == 512) {
         made.push_back(claim("BERT-base with batch 32 and sequence 512: about 8 GB of activations", executionNotes,
                              std::abs(activations / 8e9 - 1) < 0.1,
                              activations > 8e9 ? "does not hold with this attention, precision and dropout: it is more"

@@ -22,10 +22,7 @@ class PrecisionExperiment final : public Experiment
 public:
     std::string id() const override { return "precision"; }
     std::string title() const override { return "Precision"; }
-    std::string question() const override
-    {
-        return "What do FP16, BF16, TF32, FP8 and loss scaling change?";
-    }
+    std::string question() const override { return "What do FP16, BF16, TF32, FP8 and loss scaling change?"; }
     std::string group() const override { return "kernels"; }
     std::string help() const override
     {
@@ -41,15 +38,15 @@ public:
     {
         return idlePrecisionParameters(parameters);
     }
-    std::vector<std::string> headlines() const override
-    {
-        return {"time", "flop_rate", "speedup", "bound"};
-    }
+    std::vector<std::string> headlines() const override { return {"time", "flop_rate", "speedup", "bound"}; }
     std::vector<Snippet> snippets(const Device& device, const Parameters& parameters) const override
     {
         return precisionSnippets(device, parameters);
     }
-    ShortAnswer shortAnswer(const Device&, const Parameters& parameters, const Figures& figures) const override { return precisionAnswer(parameters, figures); }
+    ShortAnswer shortAnswer(const Device&, const Parameters& parameters, const Figures& figures) const override
+    {
+        return precisionAnswer(parameters, figures);
+    }
     std::vector<SeriesSpec> series() const override
     {
         return {{"time", "time"},
@@ -67,7 +64,8 @@ public:
         return asked.trains() ? trainFigures(device, asked) : matmulFigures(device, asked);
     }
     Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters,
+                              const Measurement& measured) const override
     {
         return precisionClaims(device, precisionCase(parameters), measured);
     }
@@ -86,14 +84,12 @@ Sweep PrecisionExperiment::axis(const Device& device, const Parameters& paramete
     return sweep;
 }
 
-Result<Prediction> PrecisionExperiment::predict(const Device& device,
-                                                const Parameters& parameters) const
+Result<Prediction> PrecisionExperiment::predict(const Device& device, const Parameters& parameters) const
 {
     MEMSCAPE_TRY(prediction, Experiment::predict(device, parameters));
     if (!parameters.sweep() && precisionCase(parameters).trains()) // they do not hang on the scale
         std::erase_if(prediction.series, [](const Series& series) {
-            return series.key == "step_time" || series.key == "peak_memory"
-                || series.key == "speedup";
+            return series.key == "step_time" || series.key == "peak_memory" || series.key == "speedup";
         });
     Json detail = precisionDetail(device, precisionCase(parameters));
     detail.update(prediction.detail);
@@ -164,8 +160,7 @@ Json histogramJson(const MagnitudeHistogram& histogram)
     Json shares = Json::array();
     for (const double share : histogram.shares)
         shares.push_back(jsonNumber(share));
-    return {{"first", histogram.first}, {"zeros", jsonNumber(histogram.zeros)},
-            {"shares", std::move(shares)}};
+    return {{"first", histogram.first}, {"zeros", jsonNumber(histogram.zeros)}, {"shares", std::move(shares)}};
 }
 
 Json precisionDetail(const Device& device, const PrecisionCase& asked)
@@ -174,8 +169,7 @@ Json precisionDetail(const Device& device, const PrecisionCase& asked)
     for (const NumberFormat& format : numberFormats())
         formats.push_back(formatJson(device, asked, format));
     Json detail{{"formats", std::move(formats)},
-                {"histogram",
-                 histogramJson(histogramOf(asked.gradients, histogramFirst, histogramBars))}};
+                {"histogram", histogramJson(histogramOf(asked.gradients, histogramFirst, histogramBars))}};
     if (asked.trains())
         detail["recipes"] = recipesJson(device, asked);
     return detail;

@@ -42,10 +42,7 @@ struct TrainedNetwork
     static constexpr std::int64_t classes = 16;
     std::int64_t batch = 1, inputs = 1, hidden = 1;
 
-    std::int64_t parameters() const
-    {
-        return (inputs + 1) * hidden + (hidden + 1) * hidden + (hidden + 1) * classes;
-    }
+    std::int64_t parameters() const { return (inputs + 1) * hidden + (hidden + 1) * hidden + (hidden + 1) * classes; }
     /// Of the products of a step: forward, and twice that backward, but the first layer's input
     /// wants no gradient.
     double flops() const;
@@ -66,8 +63,7 @@ struct RecipeStep
     std::int64_t peak = 0;        ///< B live at most, rounded as the pool does
     double seconds = 0;           ///< NaN where the device's rates are not known
 };
-Result<RecipeStep> recipeStep(const Device& device, const TrainedNetwork& network,
-                              Precision recipe);
+Result<RecipeStep> recipeStep(const Device& device, const TrainedNetwork& network, Precision recipe);
 
 // The parts of the prediction.
 Result<Figures> matmulFigures(const Device& device, const PrecisionCase& asked);
@@ -77,8 +73,7 @@ Figures valueFigures(const PrecisionCase& asked);
 /// Shares of the assumed gradients that are lost at the case's loss scale.
 Figures gradientFigures(const PrecisionCase& asked);
 Json precisionDetail(const Device& device, const PrecisionCase& asked);
-std::vector<Claim> precisionClaims(const Device& device, const PrecisionCase& asked,
-                                   const Measurement& measured);
+std::vector<Claim> precisionClaims(const Device& device, const PrecisionCase& asked, const Measurement& measured);
 
 /// Bars of the histograms of gradients: log2 |g| from −50 to 20.
 inline constexpr int histogramFirst = -50, histogramBars = 70;

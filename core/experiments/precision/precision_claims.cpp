@@ -2,8 +2,8 @@
 // What the course notes say about mixed precision, with the numbers of this device, this product and
 // this network beside it.
 #include "core/experiments/common/judged_number.h"
-#include "core/experiments/precision/precision.h"
 #include "core/experiments/common/sources.h"
+#include "core/experiments/precision/precision.h"
 
 #include <cmath>
 
@@ -46,8 +46,7 @@ Precision recipeOf(const PrecisionCase& asked)
 }
 
 /// The step's gain where a step is asked about, else this product's.
-std::optional<Claim> speedClaim(const Device& device, const PrecisionCase& asked,
-                                const Measurement& measured)
+std::optional<Claim> speedClaim(const Device& device, const PrecisionCase& asked, const Measurement& measured)
 {
     const auto half = shortFormat(device);
     const Format format = isShort(asked.format) ? asked.format : half.value_or(Format::Fp32);
@@ -63,17 +62,16 @@ std::optional<Claim> speedClaim(const Device& device, const PrecisionCase& asked
         predicted = single && mixed ? single->seconds / mixed->seconds : std::nan("");
     }
     // A run in FP32 says nothing of a shorter format.
-    const JudgedNumber gain = judgedNumber(isShort(asked.format) ? measured : Measurement(),
-                                           "speedup", predicted);
+    const JudgedNumber gain = judgedNumber(isShort(asked.format) ? measured : Measurement(), "speedup", predicted);
     if (!std::isfinite(gain.value))
         return {};
-    Claim claim{"Mixed precision: 2-3x speedup on Tensor Cores", executionNotes,
-                gain.value < 1.95   ? "does not hold here: it gains less"
+    Claim claim{"Mixed precision: 2-3x speedup on Tensor Cores",
+                executionNotes,
+                gain.value < 1.95       ? "does not hold here: it gains less"
                     : gain.value < 3.05 ? "holds here"
                                         : "does not hold here: it gains more",
                 {}};
-    claim.ours = fmt::format("{} in {} is {} as fast as in FP32 ({}); ",
-                             asked.trains() ? "this step" : "this product",
+    claim.ours = fmt::format("{} in {} is {} as fast as in FP32 ({}); ", asked.trains() ? "this step" : "this product",
                              numberFormat(format).label, times(gain.value), gain.side());
     if (asked.trains())
         claim.ours += fmt::format("one product of its size {}; ", times(product));
@@ -90,20 +88,19 @@ std::optional<Claim> unitsClaim(const Device& device)
     if (!half || !single)
         return {};
     const double units = productRate(device, *half)->dense.value / single->dense.value;
-    return Claim{"Uses Tensor Cores (up to 8x faster)", executionNotes,
-                 std::fabs(units - 8) < 1 ? "holds"
-                     : units > 8          ? "does not hold for this device: more"
-                                          : "does not hold for this device: less",
-                 fmt::format("{}: {} gives {} of FP32's dense rate", device.name,
-                             numberFormat(*half).label, times(units))};
+    return Claim{
+        "Uses Tensor Cores (up to 8x faster)", executionNotes,
+        std::fabs(units - 8) < 1 ? "holds"
+            : units > 8          ? "does not hold for this device: more"
+                                 : "does not hold for this device: less",
+        fmt::format("{}: {} gives {} of FP32's dense rate", device.name, numberFormat(*half).label, times(units))};
 }
 
 std::string perParameter(const RecipeStep& step, double count)
 {
-    return fmt::format("{} keeps {} B per parameter", precisionText(step.recipe),
-                       quantityText(double(step.weights + step.gradients + step.master + step.state)
-                                        / count,
-                                    Unit::One));
+    return fmt::format(
+        "{} keeps {} B per parameter", precisionText(step.recipe),
+        quantityText(double(step.weights + step.gradients + step.master + step.state) / count, Unit::One));
 }
 
 /// The four recipes that the claims about memory compare.
@@ -128,8 +125,8 @@ Result<Recipes> recipesOf(const Device& device, const PrecisionCase& asked)
 
 Claim halfClaim(const PrecisionCase& asked, const Recipes& recipes, const Measurement& measured)
 {
-    const JudgedNumber ratio = judgedNumber(isShort(asked.format) ? measured : Measurement(),
-                                            "memory_ratio", recipes.share(recipes.autocast));
+    const JudgedNumber ratio =
+        judgedNumber(isShort(asked.format) ? measured : Measurement(), "memory_ratio", recipes.share(recipes.autocast));
     return {"50% memory reduction", executionNotes,
             ratio.value < 0.45       ? "does not hold: it saves more"
                 : ratio.value < 0.55 ? "holds"
@@ -172,8 +169,8 @@ Claim brainClaim(const PrecisionCase& asked, const Recipes& recipes)
                             : "does not hold: the step is not halved, and it costs precision",
             fmt::format("all in BF16 the step peaks at {} of FP32's, under autocast at {}; {} is stored "
                         "as {} with 8 bits of precision instead of 24",
-                        recipes.shareText(recipes.pure), recipes.shareText(recipes.autocast),
-                        numberText(asked.value), numberText(stored))};
+                        recipes.shareText(recipes.pure), recipes.shareText(recipes.autocast), numberText(asked.value),
+                        numberText(stored))};
 }
 
 /// The run's own gradients where there was one: what they are is the whole question.
@@ -188,15 +185,13 @@ Claim scalingClaim(const PrecisionCase& asked, const Measurement& measured)
     const JudgedNumber after = judgedNumber(run, "underflow_share", scaled.underflow);
     const JudgedNumber overflow = judgedNumber(run, "overflow_share", scaled.overflow);
     return {"Loss scaling prevents underflow in FP16 gradients", executionNotes,
-            overflow.value > 1e-4      ? "does not hold at this scale: it makes others overflow"
-                : before.value < few   ? "not needed here: without it hardly any become zero"
+            overflow.value > 1e-4                  ? "does not hold at this scale: it makes others overflow"
+                : before.value < few               ? "not needed here: without it hardly any become zero"
                 : after.value < 0.1 * before.value ? "holds"
                                                    : "does not hold at this scale: most stay zero",
             fmt::format("of {} gradients {} become zero without it, {} at {}, where {} overflow",
-                        before.isMeasured ? "the measured" : "assumed", shareText(before.value),
-                        shareText(after.value),
-                        quantityText(asked.lossScale, Unit::One, ByteStyle::Binary, 6),
-                        shareText(overflow.value))};
+                        before.isMeasured ? "the measured" : "assumed", shareText(before.value), shareText(after.value),
+                        quantityText(asked.lossScale, Unit::One, ByteStyle::Binary, 6), shareText(overflow.value))};
 }
 
 Claim rangeClaim(const PrecisionCase& asked)
@@ -207,21 +202,19 @@ Claim rangeClaim(const PrecisionCase& asked)
     };
     const double ofHalf = error(half), ofBrain = error(brain);
     return {"BF16: better numerical properties than FP16", executionNotes,
-            ofBrain < ofHalf ? "holds for this value, by its range"
-                : ofBrain > ofHalf
-                ? "does not hold for this value: its precision is less; its range is larger"
-                : "neither is better for this value",
+            ofBrain < ofHalf       ? "holds for this value, by its range"
+                : ofBrain > ofHalf ? "does not hold for this value: its precision is less; its range is larger"
+                                   : "neither is better for this value",
             fmt::format("{} is stored as {} in BF16, {} in FP16; BF16 reaches {:.3g} and 1 ± {:.2g}, FP16 "
                         "{:.5g} and 1 ± {:.2g}",
                         numberText(asked.value), numberText(rounded(brain, asked.value)),
-                        numberText(rounded(half, asked.value)), brain.largest(), brain.epsilon(),
-                        half.largest(), half.epsilon())};
+                        numberText(rounded(half, asked.value)), brain.largest(), brain.epsilon(), half.largest(),
+                        half.epsilon())};
 }
 
 } // namespace
 
-std::vector<Claim> precisionClaims(const Device& device, const PrecisionCase& asked,
-                                   const Measurement& measured)
+std::vector<Claim> precisionClaims(const Device& device, const PrecisionCase& asked, const Measurement& measured)
 {
     std::vector<Claim> claims;
     if (auto claim = speedClaim(device, asked, measured))

@@ -2,8 +2,8 @@
 // One product in a format, or the small training of `precision` with its loss scaling, in PyTorch.
 #include "core/experiments/common/framework_lines.h"
 
-#include "core/experiments/precision/precision.h"
 #include "core/experiments/common/python_lines.h"
+#include "core/experiments/precision/precision.h"
 
 #include <fmt/format.h>
 
@@ -39,7 +39,8 @@ void writeProduct(PythonLines& lines, const PrecisionCase& asked, std::string_vi
         lines.add("c = torch._int_mm(a, b)");
     } else {
         const char* eight = asked.format == Format::Fp8E5M2 ? "torch.float8_e5m2" : "torch.float8_e4m3fn";
-        lines.comment("PyTorch stores FP8 and does not multiply it with @: torchao.float8 or Transformer Engine do, with scales.");
+        lines.comment("PyTorch stores FP8 and does not multiply it with @: torchao.float8 or Transformer Engine do, "
+                      "with scales.");
         lines.add(fmt::format("a = torch.randn(m, k, device={}).to({})", device, eight));
         lines.add(fmt::format("b = torch.randn(k, n, device={}).to({})", device, eight));
     }
@@ -50,10 +51,12 @@ void writeTraining(PythonLines& lines, const PrecisionCase& asked, std::string_v
     const bool isHalf = asked.format == Format::Fp16 || asked.format == Format::Bf16;
     const bool isScaled = asked.format == Format::Fp16;
     if (type.empty())
-        lines.comment("torch.autocast knows float16 and bfloat16: in this format there is no training in PyTorch alone.");
-    lines.add(fmt::format("model = torch.nn.Sequential(torch.nn.Linear({0}, {1}), torch.nn.ReLU(), torch.nn.Linear({1}, {1}), "
-                          "torch.nn.ReLU(), torch.nn.Linear({1}, 16)).to({2})",
-                          asked.shape.k, asked.shape.n, device));
+        lines.comment(
+            "torch.autocast knows float16 and bfloat16: in this format there is no training in PyTorch alone.");
+    lines.add(fmt::format(
+        "model = torch.nn.Sequential(torch.nn.Linear({0}, {1}), torch.nn.ReLU(), torch.nn.Linear({1}, {1}), "
+        "torch.nn.ReLU(), torch.nn.Linear({1}, 16)).to({2})",
+        asked.shape.k, asked.shape.n, device));
     if (asked.format == Format::Fp64)
         lines.add("model = model.double()");
     lines.add("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # the rate is yours");

@@ -38,12 +38,10 @@ std::vector<ChoiceValue> formatChoices()
         "FP32 in memory; tensor cores take 19 of its bits: the range of FP32, the precision of FP16";
     choices[std::size_t(Format::Fp16)].help =
         "half precision: 11 bits of precision, nothing beyond 65504 or below 6e-8";
-    choices[std::size_t(Format::Bf16)].help =
-        "the upper half of an FP32 word: its range, 8 bits of precision";
+    choices[std::size_t(Format::Bf16)].help = "the upper half of an FP32 word: its range, 8 bits of precision";
     choices[std::size_t(Format::Fp8E4M3)].help =
         "for weights and activations: up to 448, 4 bits of precision, no infinity";
-    choices[std::size_t(Format::Fp8E5M2)].help =
-        "for gradients: the range of FP16, 3 bits of precision";
+    choices[std::size_t(Format::Fp8E5M2)].help = "for gradients: the range of FP16, 3 bits of precision";
     choices[std::size_t(Format::Int8)].help = "whole numbers from -128 to 127; needs a scale";
     return choices;
 }
@@ -51,7 +49,8 @@ std::vector<ChoiceValue> formatChoices()
 Schema precisionSchema()
 {
     return {
-        choiceSpec("operation", "operation", "One matrix product, or steps of a small network's training.", operations.choices()),
+        choiceSpec("operation", "operation", "One matrix product, or steps of a small network's training.",
+                   operations.choices()),
         choiceSpec("format", "format", "Which numbers are multiplied, or trained in.", formatChoices(), "bf16"),
         integerSpec("m", "rows, m", "Rows of the result; in training the batch.",
                     {.least = 1, .most = 1 << 20, .standard = "1024", .scale = Scale::Log2}),
@@ -65,7 +64,8 @@ Schema precisionSchema()
                  "What the loss is multiplied by before backward, and the gradients divided by "
                  "before the optimizer. The scaler of a training run starts here.",
                  {.least = 1, .most = 0x1p40, .standard = "65536", .scale = Scale::Log2}),
-        choiceSpec("distribution", "gradients", "How the magnitudes of the assumed gradients are spread.", distributions.choices()),
+        choiceSpec("distribution", "gradients", "How the magnitudes of the assumed gradients are spread.",
+                   distributions.choices()),
         realSpec("gradient_median", "median |g|",
                  "The median magnitude of the assumed gradients, before scaling. A measured run "
                  "says what it was.",
@@ -74,7 +74,8 @@ Schema precisionSchema()
                  {.least = 0.1, .most = 20, .standard = "4", .suffix = "bits"}),
         integerSpec("steps", "steps", "Training steps of a measured run.",
                     {.least = 1, .most = 100000, .standard = "100", .scale = Scale::Log2}),
-        integerSpec("growth_interval", "growth interval", "Steps without an infinite gradient after which the loss scale doubles.",
+        integerSpec("growth_interval", "growth interval",
+                    "Steps without an infinite gradient after which the loss scale doubles.",
                     {.least = 1, .most = 1000000, .standard = "2000", .scale = Scale::Log2, .suffix = "steps"}),
     };
 }
@@ -85,11 +86,8 @@ PrecisionCase precisionCase(const Parameters& parameters)
     asked.operation = operations.of(parameters.choice("operation"));
     // A choice of the schema always is a format.
     asked.format = formatFromText(parameters.choice("format")).value_or(Format::Bf16);
-    const auto orRows = [&](std::int64_t given) {
-        return given > 0 ? given : parameters.integer("m");
-    };
-    asked.shape = {parameters.integer("m"), orRows(parameters.integer("n")),
-                   orRows(parameters.integer("k"))};
+    const auto orRows = [&](std::int64_t given) { return given > 0 ? given : parameters.integer("m"); };
+    asked.shape = {parameters.integer("m"), orRows(parameters.integer("n")), orRows(parameters.integer("k"))};
     asked.value = parameters.number("value");
     asked.gradients.shape = distributions.of(parameters.choice("distribution"));
     asked.gradients.median = parameters.number("gradient_median");

@@ -57,8 +57,8 @@ std::int64_t weightCastBytes(const Graph& graph)
     return bytes;
 }
 
-double stepSeconds(const Device& device, const Graph& graph,
-                   const std::vector<ParameterTensor>& parameters, const Plan& plan, Format format)
+double stepSeconds(const Device& device, const Graph& graph, const std::vector<ParameterTensor>& parameters,
+                   const Plan& plan, Format format)
 {
     // The share of the dense rate that large products reach, of the format that they run in.
     const auto rate = productRate(device, format);
@@ -74,12 +74,9 @@ Format productFormat(Precision recipe)
     switch (recipe) {
     case Precision::Fp16Autocast:
     case Precision::Fp16Mixed:
-    case Precision::Fp16:
-        return Format::Fp16;
-    case Precision::Fp32:
-        return Format::Fp32;
-    default:
-        return Format::Bf16;
+    case Precision::Fp16: return Format::Fp16;
+    case Precision::Fp32: return Format::Fp32;
+    default: return Format::Bf16;
     }
 }
 
@@ -100,12 +97,9 @@ TrainedNetwork trainedNetwork(const GemmShape& shape)
 Result<Precision> trainingRecipe(Format format)
 {
     switch (format) {
-    case Format::Fp32:
-        return Precision::Fp32;
-    case Format::Bf16:
-        return Precision::Bf16Autocast;
-    case Format::Fp16:
-        return Precision::Fp16Autocast;
+    case Format::Fp32: return Precision::Fp32;
+    case Format::Bf16: return Precision::Bf16Autocast;
+    case Format::Fp16: return Precision::Fp16Autocast;
     default:
         return fail("predict.format",
                     "training in " + std::string(numberFormat(format).label)

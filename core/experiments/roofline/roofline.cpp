@@ -8,8 +8,8 @@
 // of it for arithmetic, and each format has a ridge of its own. Kernels of the other experiments
 // stand under the device's ceilings, predicted and measured by those experiments. Left out: ceilings
 // within a core (no vectors, no overlap), energy, bytes that hardware counters would show.
-#include "core/experiment/schema.h"
 #include "core/experiments/roofline/roofline.h"
+#include "core/experiment/schema.h"
 #include "core/experiments/common/answers.h"
 #include "core/experiments/precision/precision.h"
 
@@ -57,8 +57,7 @@ struct Question
 
 Question questionOf(const Parameters& parameters)
 {
-    return {formatFromText(parameters.choice("format")).value_or(Format::Bf16),
-            parameters.number("intensity")};
+    return {formatFromText(parameters.choice("format")).value_or(Format::Bf16), parameters.number("intensity")};
 }
 
 class Roofline final : public Experiment
@@ -78,7 +77,10 @@ public:
                "hardware counters would show.";
     }
     const Schema& schema() const override { return m_schema; }
-    ShortAnswer shortAnswer(const Device&, const Parameters& parameters, const Figures& figures) const override { return rooflineAnswer(parameters, figures); }
+    ShortAnswer shortAnswer(const Device&, const Parameters& parameters, const Figures& figures) const override
+    {
+        return rooflineAnswer(parameters, figures);
+    }
     std::vector<SeriesSpec> series() const override
     {
         return {{"attainable", "under DRAM"}, {"cache_attainable", "under the first cache"}};
@@ -86,7 +88,8 @@ public:
     Sweep axis(const Device& device, const Parameters& parameters) const override;
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
     Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters,
+                              const Measurement& measured) const override;
 
 private:
     Schema m_schema;
@@ -123,35 +126,35 @@ Result<Figures> Roofline::predictPoint(const Device& device, const Parameters& p
     MEMSCAPE_TRY(rate, productRate(device, asked.format));
     const std::vector<RooflineLevel> levels = rooflineLevels(device);
     if (levels.empty() || !std::isfinite(levels.back().bandwidth))
-        return fail("predict.device",
-                    fmt::format("the DRAM bandwidth of {} is not known", device.name),
+        return fail("predict.device", fmt::format("the DRAM bandwidth of {} is not known", device.name),
                     "choose a device of the catalogue, or calibrate this one");
     const double ridge = rate.dense.value / levels.back().bandwidth;
     const std::string with =
         fmt::format("= min({}, {} × {})", quantityText(rate.dense.value, Unit::FlopPerSecond),
-                    shortNumber(asked.intensity, 3),
-                    quantityText(levels.back().bandwidth, Unit::BytePerSecond));
+                    shortNumber(asked.intensity, 3), quantityText(levels.back().bandwidth, Unit::BytePerSecond));
     const Why why = roofWhy("min(dense rate, intensity × bandwidth)", with);
     Figures figures;
     const auto add = [&](std::string key, std::string label, Unit unit, double value) {
         figures.push_back({std::move(key), std::move(label), unit, value, {}, {}, why});
     };
-    add("attainable", "attainable rate", Unit::FlopPerSecond,
-        rooflineRoof(device, asked.format, {}, asked.intensity));
+    add("attainable", "attainable rate", Unit::FlopPerSecond, rooflineRoof(device, asked.format, {}, asked.intensity));
     add("cache_attainable", "attainable from " + levels.front().id, Unit::FlopPerSecond,
         rooflineRoof(device, asked.format, levels.front().id, asked.intensity));
-    figures.push_back({"bound", "limited by", Unit::One,
-                       rooflineBound(device, asked.format, {}, asked.intensity), {}, {}, why});
+    figures.push_back(
+        {"bound", "limited by", Unit::One, rooflineBound(device, asked.format, {}, asked.intensity), {}, {}, why});
     add("ridge", "ridge (FLOP/B)", Unit::One, ridge);
     for (const Format format : productFormats(device)) {
         const NumberFormat& numbers = numberFormat(format);
         const double dense = denseRate(device, format);
-        figures.push_back(
-            {fmt::format("ridge_{}", numbers.key), fmt::format("ridge, {} (FLOP/B)", numbers.label),
-             Unit::One, dense / levels.back().bandwidth, {}, {},
-             roofWhy("dense rate / DRAM bandwidth",
-                     fmt::format("= {} / {}", quantityText(dense, Unit::FlopPerSecond),
-                                 quantityText(levels.back().bandwidth, Unit::BytePerSecond)))});
+        figures.push_back({fmt::format("ridge_{}", numbers.key),
+                           fmt::format("ridge, {} (FLOP/B)", numbers.label),
+                           Unit::One,
+                           dense / levels.back().bandwidth,
+                           {},
+                           {},
+                           roofWhy("dense rate / DRAM bandwidth",
+                                   fmt::format("= {} / {}", quantityText(dense, Unit::FlopPerSecond),
+                                               quantityText(levels.back().bandwidth, Unit::BytePerSecond)))});
     }
     return figures;
 }
@@ -175,8 +178,7 @@ Result<Prediction> Roofline::predict(const Device& device, const Parameters& par
     prediction.detail["points"] = std::move(points);
     Json levels = Json::array(), formats = Json::array();
     for (const RooflineLevel& level : rooflineLevels(device))
-        levels.push_back(
-            {{"id", level.id}, {"label", level.label}, {"bandwidth", jsonNumber(level.bandwidth)}});
+        levels.push_back({{"id", level.id}, {"label", level.label}, {"bandwidth", jsonNumber(level.bandwidth)}});
     for (const Format format : productFormats(device))
         formats.push_back({{"key", numberFormat(format).key},
                            {"label", numberFormat(format).label},
@@ -207,15 +209,13 @@ std::vector<Claim> Roofline::claims(const Device& device, const Parameters&, con
                                 shortNumber(denseRate(device, format) / bandwidth, 3));
         const double ridge = denseRate(device, Format::Fp32) / bandwidth;
         made.push_back({std::string("Compute-bound above: ") + threshold.quote, "course notes",
-                        std::fabs(ridge / threshold.value - 1) < 0.25
-                            ? "holds for plain FP32"
-                            : "does not hold, not even for plain FP32",
+                        std::fabs(ridge / threshold.value - 1) < 0.25 ? "holds for plain FP32"
+                                                                      : "does not hold, not even for plain FP32",
                         "the ridge in FLOP/B by format: " + ours});
     }
     if (made.empty() && std::isfinite(bandwidth)) {
         const double ridge = denseRate(device, Format::Fp32) / bandwidth;
-        made.push_back({"Compute-bound above: A100 ~10, V100 ~17, H100 ~20 FLOPs/byte",
-                        "course notes",
+        made.push_back({"Compute-bound above: A100 ~10, V100 ~17, H100 ~20 FLOPs/byte", "course notes",
                         ridge < 8        ? "does not hold for this device: in FP32 it is compute-bound earlier"
                             : ridge > 25 ? "does not hold for this device: in FP32 it is memory-bound for longer"
                                          : "holds for this device too, in plain FP32",
@@ -235,8 +235,7 @@ std::vector<RooflineLevel> rooflineLevels(const Device& device)
         // A host reads each line before it overwrites it: the bytes that its copies count are fewer
         // than those that move, and its reads alone show what the memory gives.
         const bool copies = device.isGpu() && level.kind == LevelKind::Dram;
-        const Sourced bandwidth =
-            levelBandwidth(device, level, copies ? Operation::Copy : Operation::Read);
+        const Sourced bandwidth = levelBandwidth(device, level, copies ? Operation::Copy : Operation::Read);
         if (bandwidth.valueOr(0) > 0)
             levels.push_back({level.id, level.label, bandwidth.value});
     }
@@ -248,8 +247,7 @@ double rooflineRoof(const Device& device, Format format, const std::string& leve
     return std::min(denseRate(device, format), intensity * bandwidthOf(device, level));
 }
 
-std::string rooflineBound(const Device& device, Format format, const std::string& level,
-                          double intensity)
+std::string rooflineBound(const Device& device, Format format, const std::string& level, double intensity)
 {
     const double ridge = denseRate(device, format) / bandwidthOf(device, level);
     if (!std::isfinite(ridge))
@@ -265,11 +263,9 @@ void addRooflineFigures(Figures& figures, const Device& device, const RooflineKe
     Why why = roofWhy("operations / time",
                       fmt::format("{} ({}), {} FLOP/B: {}", operationsText(point.flops), kernel.counts,
                                   shortNumber(point.intensity(), 3),
-                                  rooflineBound(device, kernel.format, kernel.level,
-                                                point.intensity())));
+                                  rooflineBound(device, kernel.format, kernel.level, point.intensity())));
     why.source = "the experiment " + kernel.experiment;
-    figures.push_back({kernel.id + "_rate", kernel.label, Unit::FlopPerSecond, point.rate(), {}, {},
-                       std::move(why)});
+    figures.push_back({kernel.id + "_rate", kernel.label, Unit::FlopPerSecond, point.rate(), {}, {}, std::move(why)});
 }
 
 Json rooflineJson(const Device& device, const RooflineKernel& kernel, const RooflinePoint& point)

@@ -13,15 +13,15 @@ namespace memscape {
 /// A kernel of another experiment at one set of parameters.
 struct RooflineKernel
 {
-    std::string id;         ///< "triad_l2": its rate is the figure "triad_l2_rate"
-    std::string label;      ///< "triad in L2"
-    std::string experiment; ///< "hierarchy"
+    std::string id;                       ///< "triad_l2": its rate is the figure "triad_l2_rate"
+    std::string label;                    ///< "triad in L2"
+    std::string experiment;               ///< "hierarchy"
     std::vector<std::string> assignments; ///< "operation=triad", …
-    std::string sweepKey;   ///< swept over its one value, so that a measurement takes one point
-    std::string prefix;     ///< of its figures: "flash_"
-    Format format = Format::Fp32; ///< whose roof it stands under
-    std::string level;      ///< the memory it reads: "L2"; empty: DRAM
-    std::string counts;     ///< what an operation is
+    std::string sweepKey;                 ///< swept over its one value, so that a measurement takes one point
+    std::string prefix;                   ///< of its figures: "flash_"
+    Format format = Format::Fp32;         ///< whose roof it stands under
+    std::string level;                    ///< the memory it reads: "L2"; empty: DRAM
+    std::string counts;                   ///< what an operation is
 };
 
 struct RooflinePoint
@@ -48,8 +48,7 @@ struct RooflineLevel
 std::vector<RooflineLevel> rooflineLevels(const Device& device);
 
 /// "compute-bound", or "memory-bound (L2)": on which side of the ridge the intensity lies.
-std::string rooflineBound(const Device& device, Format format, const std::string& level,
-                          double intensity);
+std::string rooflineBound(const Device& device, Format format, const std::string& level, double intensity);
 /// min(dense rate, intensity × bandwidth of the level); NaN where one is not known.
 double rooflineRoof(const Device& device, Format format, const std::string& level, double intensity);
 

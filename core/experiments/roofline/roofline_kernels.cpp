@@ -36,13 +36,19 @@ void addStreams(const Device& device, std::vector<RooflineKernel>& kernels)
             last = std::max(last, level.capacity.value);
         if (!isCache && level.kind != LevelKind::Dram)
             continue;
-        const double bytes = isCache ? level.capacity.value * level.instances / 2
-                                     : std::clamp(8 * last, 0x1p26, 0x1p30);
+        const double bytes =
+            isCache ? level.capacity.value * level.instances / 2 : std::clamp(8 * last, 0x1p26, 0x1p30);
         std::string id = lowered(level.id);
         std::replace(id.begin(), id.end(), ' ', '_');
-        kernels.push_back({"triad_" + id, "triad in " + level.id, "hierarchy",
+        kernels.push_back({"triad_" + id,
+                           "triad in " + level.id,
+                           "hierarchy",
                            {"operation=triad", "working_set=" + whole(std::max(bytes, 4096.0))},
-                           "working_set", {}, Format::Fp32, level.id, "2 per 24 B of doubles"});
+                           "working_set",
+                           {},
+                           Format::Fp32,
+                           level.id,
+                           "2 per 24 B of doubles"});
     }
 }
 
@@ -57,12 +63,23 @@ void addProducts(const Device& device, std::vector<RooflineKernel>& kernels)
         std::string id(numbers.key);
         for (const std::string& size : sizes)
             kernels.push_back({"gemm_" + id + "_" + size,
-                               fmt::format("{} product {}³", numbers.label, size), "precision",
-                               {"format=" + id, "m=" + size}, "m", {}, format, {}, "2 m n k"});
+                               fmt::format("{} product {}³", numbers.label, size),
+                               "precision",
+                               {"format=" + id, "m=" + size},
+                               "m",
+                               {},
+                               format,
+                               {},
+                               "2 m n k"});
         if (format == Format::Fp32 || format == Format::Bf16)
             kernels.push_back({"gemm_" + id + "_16",
-                               fmt::format("{} product of 16 rows", numbers.label), "precision",
-                               {"format=" + id, "m=16", "n=4096", "k=4096"}, "m", {}, format, {},
+                               fmt::format("{} product of 16 rows", numbers.label),
+                               "precision",
+                               {"format=" + id, "m=16", "n=4096", "k=4096"},
+                               "m",
+                               {},
+                               format,
+                               {},
                                "2 m n k"});
     }
 }
@@ -90,24 +107,38 @@ std::vector<RooflineKernel> rooflineKernels(const Device& device)
     std::vector<RooflineKernel> kernels;
     addStreams(device, kernels);
     for (const std::string stride : {"1", "16"})
-        kernels.push_back({"stride_" + stride, "reading with stride " + stride, "stride",
-                           {"pattern=strided", "stride=" + stride, "element=float32"}, "stride", {},
-                           Format::Fp32, {}, "one per element"});
+        kernels.push_back({"stride_" + stride,
+                           "reading with stride " + stride,
+                           "stride",
+                           {"pattern=strided", "stride=" + stride, "element=float32"},
+                           "stride",
+                           {},
+                           Format::Fp32,
+                           {},
+                           "one per element"});
     addProducts(device, kernels);
-    kernels.push_back({"chain", "MLP chain, a step", "checkpoint",
-                       {"chain=" + mlpText(chainShape), "batch=" + std::to_string(chainShape.batch),
-                        "strategy=none"},
-                       "slots", {}, Format::Fp32, {}, "2 per multiply-add of its products"});
+    kernels.push_back({"chain",
+                       "MLP chain, a step",
+                       "checkpoint",
+                       {"chain=" + mlpText(chainShape), "batch=" + std::to_string(chainShape.batch), "strategy=none"},
+                       "slots",
+                       {},
+                       Format::Fp32,
+                       {},
+                       "2 per multiply-add of its products"});
     if (findExperiment("attention")) {
         for (const char* kind : {"standard", "flash"}) {
             // A host reads and multiplies floats; tensor cores take halves.
             const char* dtype = device.isGpu() ? "bfloat16" : "float32";
-            kernels.push_back({std::string("attention_") + kind, std::string(kind) + " attention",
+            kernels.push_back({std::string("attention_") + kind,
+                               std::string(kind) + " attention",
                                "attention",
                                {std::string("dtype=") + dtype, std::string("implementation=") + kind,
                                 device.isGpu() ? "sequence=8192" : "sequence=1024", "pass=forward"},
-                               "sequence", std::string(kind) + "_",
-                               device.isGpu() ? Format::Bf16 : Format::Fp32, {},
+                               "sequence",
+                               std::string(kind) + "_",
+                               device.isGpu() ? Format::Bf16 : Format::Fp32,
+                               {},
                                "4 B H N² d of its products"});
         }
     }
@@ -140,17 +171,13 @@ std::optional<RooflinePoint> rooflinePoint(const RooflineKernel& kernel, const F
     } else if (kernel.experiment == "checkpoint") {
         point = chainPoint(figures);
     } else if (kernel.experiment == "attention") {
-        point = {figureOr(figures, kernel.prefix + "flops", 0),
-                 figureOr(figures, kernel.prefix + "hbm_bytes", 0),
+        point = {figureOr(figures, kernel.prefix + "flops", 0), figureOr(figures, kernel.prefix + "hbm_bytes", 0),
                  figureOr(figures, kernel.prefix + "time", 0)};
     } else {
-        point = {figureOr(figures, "flops", 0), figureOr(figures, "bytes", 0),
-                 figureOr(figures, "time", 0)};
+        point = {figureOr(figures, "flops", 0), figureOr(figures, "bytes", 0), figureOr(figures, "time", 0)};
     }
     const bool isWhole = point.flops > 0 && point.bytes > 0 && point.seconds > 0;
-    return isWhole && std::isfinite(point.flops * point.bytes * point.seconds)
-        ? std::optional(point)
-        : std::nullopt;
+    return isWhole && std::isfinite(point.flops * point.bytes * point.seconds) ? std::optional(point) : std::nullopt;
 }
 
 } // namespace memscape

@@ -7,11 +7,11 @@
 // Which granules one request of 32 neighbouring accesses touches is counted exactly (core/access);
 // what the memory gives is the device's own rate (core/timing/stride_time.h).
 // Left out: see the omits of each figure.
+#include "core/experiments/stride/stride.h"
 #include "core/experiment/schema.h"
 #include "core/experiments/common/answers.h"
 #include "core/experiments/common/judged_number.h"
 #include "core/experiments/common/sources.h"
-#include "core/experiments/stride/stride.h"
 
 #include "core/timing/stride_time.h"
 
@@ -27,7 +27,8 @@ const ChoiceTable<Pattern> patterns{
     {Pattern::Contiguous, {"contiguous", "contiguous", "every element in order"}},
     {Pattern::Strided, {"strided", "strided", "every stride-th element"}},
     {Pattern::Random, {"random", "random", "uniformly drawn elements, one per 64 bytes of the array"}},
-    {Pattern::Misaligned, {"misaligned", "misaligned", "every element in order, beginning `offset` bytes into the array"}},
+    {Pattern::Misaligned,
+     {"misaligned", "misaligned", "every element in order, beginning `offset` bytes into the array"}},
     {Pattern::Aos, {"aos", "array of structures", "one field of structures of `stride` fields"}},
     {Pattern::Soa, {"soa", "structure of arrays", "the same field, stored contiguously"}}};
 
@@ -49,10 +50,9 @@ std::vector<std::string> omitsOf(const Device& device)
 {
     if (device.isGpu())
         return {"DRAM's own granularity where it is larger than a sector",
-                "sectors written in part, which some memories read first",
-                "other work on the GPU"};
-    return {"lines that prefetchers fetch in vain, except as calibrated",
-            "page walks, except as calibrated", "other programs that use the memory"};
+                "sectors written in part, which some memories read first", "other work on the GPU"};
+    return {"lines that prefetchers fetch in vain, except as calibrated", "page walks, except as calibrated",
+            "other programs that use the memory"};
 }
 
 Why bandwidthWhy(const Device& device, const StrideCase& walk, const StrideTime& time)
@@ -62,8 +62,9 @@ Why bandwidthWhy(const Device& device, const StrideCase& walk, const StrideTime&
     why.formula = "useful bandwidth = bytes asked for / time";
     why.with = fmt::format("= {} / {} = {}", bytesText(useful), quantityText(time.seconds, Unit::Second),
                            quantityText(useful / time.seconds, Unit::BytePerSecond));
-    why.terms = {{"asked for", useful, Unit::Byte, "elements touched × element size, both ways for a copy", "the parameters"},
-                 {"time", time.seconds, Unit::Second, fmt::format("held by: {}", time.limit), "see time"}};
+    why.terms = {
+        {"asked for", useful, Unit::Byte, "elements touched × element size, both ways for a copy", "the parameters"},
+        {"time", time.seconds, Unit::Second, fmt::format("held by: {}", time.limit), "see time"}};
     why.source = time.rateSource;
     why.omits = omitsOf(device);
     return why;
@@ -77,22 +78,28 @@ Why timeWhy(const Device& device, const StrideCase& walk, const StrideTime& time
         why.with = fmt::format("= {} + {} / {} = {}", quantityText(device.launch.valueOr(0), Unit::Second),
                                bytesText(time.movedBytes), quantityText(time.memoryRate, Unit::BytePerSecond),
                                quantityText(time.seconds, Unit::Second));
-        why.terms = {{"moved", time.movedBytes, Unit::Byte, "requests × sectors × 32 B", std::string(coalescingGuide)},
-                     {"memory rate", time.memoryRate, Unit::BytePerSecond,
-                      time.limit == "latency" ? "bytes in flight / latency (Little's law)" : "what DRAM gives this operation",
-                      time.rateSource},
-                     {"launch", device.launch.valueOr(0), Unit::Second, "one kernel start", device.launch.source}};
+        why.terms = {
+            {"moved", time.movedBytes, Unit::Byte, "requests × sectors × 32 B", std::string(coalescingGuide)},
+            {"memory rate", time.memoryRate, Unit::BytePerSecond,
+             time.limit == "latency" ? "bytes in flight / latency (Little's law)" : "what DRAM gives this operation",
+             time.rateSource},
+            {"launch", device.launch.valueOr(0), Unit::Second, "one kernel start", device.launch.source}};
     } else {
         const double lineCount = time.seconds * (time.limit == "memory" ? time.memoryRate : 0);
         why.formula = "time = max(lines / line rate, accesses / issue rate)";
         why.with = time.limit == "memory"
-            ? fmt::format("= {} lines / {} lines per s = {}", quantityText(std::round(lineCount), Unit::One, ByteStyle::Binary, 4),
-                          quantityText(time.memoryRate, Unit::One, ByteStyle::Binary, 4), quantityText(time.seconds, Unit::Second))
+            ? fmt::format("= {} lines / {} lines per s = {}",
+                          quantityText(std::round(lineCount), Unit::One, ByteStyle::Binary, 4),
+                          quantityText(time.memoryRate, Unit::One, ByteStyle::Binary, 4),
+                          quantityText(time.seconds, Unit::Second))
             : fmt::format("= {} accesses / {} per s = {}", double(walk.accesses),
-                          quantityText(time.issueRate, Unit::One, ByteStyle::Binary, 4), quantityText(time.seconds, Unit::Second));
-        why.terms = {{"line rate", time.memoryRate, Unit::One, "lines per second that memory gives this stride", time.rateSource},
+                          quantityText(time.issueRate, Unit::One, ByteStyle::Binary, 4),
+                          quantityText(time.seconds, Unit::Second));
+        why.terms = {{"line rate", time.memoryRate, Unit::One, "lines per second that memory gives this stride",
+                      time.rateSource},
                      {"issue rate", time.issueRate, Unit::One, "accesses per second that the cores start",
-                      device.calibration ? "calibrated on this machine" : "one element per cycle, or L1 bandwidth for neighbours"}};
+                      device.calibration ? "calibrated on this machine"
+                                         : "one element per cycle, or L1 bandwidth for neighbours"}};
     }
     why.source = time.rateSource;
     why.omits = omitsOf(device);
@@ -122,7 +129,10 @@ public:
     {
         return {"efficiency", "useful_bandwidth", "moved_bandwidth", "time"};
     }
-    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override { return strideAnswer(figures); }
+    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override
+    {
+        return strideAnswer(figures);
+    }
     std::vector<SeriesSpec> series() const override
     {
         return {{"useful_bandwidth", "useful bandwidth"},
@@ -133,7 +143,8 @@ public:
     }
     Sweep axis(const Device& device, const Parameters& parameters) const override;
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters,
+                              const Measurement& measured) const override;
 
 private:
     Schema m_schema;
@@ -143,22 +154,27 @@ Stride::Stride()
 {
     m_schema = {
         integerSpec("stride", "stride",
-                    "Distance between the elements that neighbouring lanes (or iterations) touch. 1 is contiguous, 0 is the same "
+                    "Distance between the elements that neighbouring lanes (or iterations) touch. 1 is contiguous, 0 "
+                    "is the same "
                     "element for all. For array-of-structures patterns it is the number of fields.",
                     {.most = 1048576, .standard = "4", .scale = Scale::Log2, .suffix = "elements"}),
-        choiceSpec("element", "element", "Type of one element: how many bytes each access asks for.", elements.choices(), "float32"),
+        choiceSpec("element", "element", "Type of one element: how many bytes each access asks for.",
+                   elements.choices(), "float32"),
         choiceSpec("pattern", "pattern", "Which elements are touched, in which order.", patterns.choices(), "strided"),
         choiceSpec("operation", "operation", "Read, write, or copy from one array to another in the same pattern.",
                    {{"read", "read", "loads only"},
                     {"write", "write", "stores only"},
                     {"copy", "copy", "loads from one array, stores to another; both count as useful"}}),
-        integerSpec("bytes", "array", "Size of the array. Larger than the last cache, or the caches answer instead of memory.",
+        integerSpec("bytes", "array",
+                    "Size of the array. Larger than the last cache, or the caches answer instead of memory.",
                     {.least = 4096, .most = 0x1p40, .standard = "256MiB", .unit = Unit::Byte, .scale = Scale::Log2}),
         integerSpec("offset", "offset", "Bytes between the start of the array and the first element.",
                     {.most = 4095, .unit = Unit::Byte}),
-        integerSpec("threads", "threads", "CPU threads that share the walk; 0 is all of them. GPUs use every multiprocessor.",
-                    {.most = 1024, .words = {{"0", "all", "every thread that the device has"}}, .appliesTo = AppliesTo::Hosts}),
-        choiceSpec("cache", "caches", "Cold: flushed before every pass. Warm: what the pass before left is still there.",
+        integerSpec(
+            "threads", "threads", "CPU threads that share the walk; 0 is all of them. GPUs use every multiprocessor.",
+            {.most = 1024, .words = {{"0", "all", "every thread that the device has"}}, .appliesTo = AppliesTo::Hosts}),
+        choiceSpec("cache", "caches",
+                   "Cold: flushed before every pass. Warm: what the pass before left is still there.",
                    {{"cold", "cold", "every pass begins with caches that hold other data"},
                     {"warm", "warm", "passes follow each other"}}),
     };
@@ -171,8 +187,7 @@ Sweep Stride::axis(const Device&, const Parameters& parameters) const
     };
     switch (patterns.of(parameters.choice("pattern"))) {
     case Pattern::Contiguous:
-    case Pattern::Random:
-        return sweep("bytes", {0x1p16, 0x1p18, 0x1p20, 0x1p22, 0x1p24, 0x1p26, 0x1p28});
+    case Pattern::Random: return sweep("bytes", {0x1p16, 0x1p18, 0x1p20, 0x1p22, 0x1p24, 0x1p26, 0x1p28});
     case Pattern::Misaligned: return sweep("offset", {0, 4, 8, 16, 24, 32, 48, 64});
     case Pattern::Strided:
     case Pattern::Aos:
@@ -188,7 +203,12 @@ Result<Figures> Stride::predictPoint(const Device& device, const Parameters& par
     MEMSCAPE_TRY(time, strideTime(device, walk));
     const double useful = walk.usefulBytes() / time.seconds;
     const double moved = time.movedBytes / time.seconds;
-    figures.push_back({"useful_bandwidth", "useful bandwidth", Unit::BytePerSecond, useful, {}, {},
+    figures.push_back({"useful_bandwidth",
+                       "useful bandwidth",
+                       Unit::BytePerSecond,
+                       useful,
+                       {},
+                       {},
                        bandwidthWhy(device, walk, time)});
     Why movedWhy = timeWhy(device, walk, time);
     movedWhy.formula = "moved bandwidth = moved bytes / time";
@@ -198,7 +218,8 @@ Result<Figures> Stride::predictPoint(const Device& device, const Parameters& par
     figures.push_back({"time", "time", Unit::Second, time.seconds, {}, {}, timeWhy(device, walk, time)});
     Why memory;
     memory.formula = "peak memory = arrays × bytes";
-    memory.with = fmt::format("= {} × {} = {}", walk.arrays(), bytesText(double(walk.arrayBytes)), bytesText(walk.memoryBytes()));
+    memory.with =
+        fmt::format("= {} × {} = {}", walk.arrays(), bytesText(double(walk.arrayBytes)), bytesText(walk.memoryBytes()));
     memory.omits = {"the program itself"};
     figures.push_back({"peak_memory", "peak memory", Unit::Byte, walk.memoryBytes(), {}, {}, memory});
     return figures;
@@ -218,13 +239,14 @@ std::vector<Claim> Stride::claims(const Device& device, const Parameters& parame
     const JudgedNumber useful = judgedNumber(measured, "useful_bandwidth", walk->usefulBytes() / time->seconds);
     const double formula = theory * walk->usefulBytes() / time->movedBytes;
     const double ratio = useful.value / formula;
-    made.push_back({"Effective bandwidth = theoretical bandwidth × (requested bytes / transferred bytes)",
-                    theoryNotes,
-                    std::fabs(ratio - 1) < 0.1 ? "holds here"
-                        : ratio > 1            ? "does not hold here: a cache gives more than the memory's bandwidth"
-                                               : "does not hold here: the core, the latency or what streams reach of the datasheet is the limit",
-                    fmt::format("the formula gives {}, {} {}", quantityText(formula, Unit::BytePerSecond), useful.side(),
-                                quantityText(useful.value, Unit::BytePerSecond))});
+    made.push_back(
+        {"Effective bandwidth = theoretical bandwidth × (requested bytes / transferred bytes)", theoryNotes,
+         std::fabs(ratio - 1) < 0.1 ? "holds here"
+             : ratio > 1
+             ? "does not hold here: a cache gives more than the memory's bandwidth"
+             : "does not hold here: the core, the latency or what streams reach of the datasheet is the limit",
+         fmt::format("the formula gives {}, {} {}", quantityText(formula, Unit::BytePerSecond), useful.side(),
+                     quantityText(useful.value, Unit::BytePerSecond))});
     return made;
 }
 
@@ -257,8 +279,9 @@ Result<Figures> stridedCountFigures(const Device& device, const StrideCase& walk
     }
     Why sectors;
     sectors.formula = "sectors = distinct ⌊byte address / 32⌋ over the bytes of 32 lanes";
-    sectors.with = fmt::format("stride {} × {} B, offset {} B: {}", walk.pitchBytes / walk.elementBytes, walk.elementBytes,
-                               walk.offsetBytes, quantityText(counts.sectors, Unit::One, ByteStyle::Binary, 4));
+    sectors.with =
+        fmt::format("stride {} × {} B, offset {} B: {}", walk.pitchBytes / walk.elementBytes, walk.elementBytes,
+                    walk.offsetBytes, quantityText(counts.sectors, Unit::One, ByteStyle::Binary, 4));
     sectors.source = coalescingGuide;
     if (!device.isGpu())
         sectors.omits = {"a CPU has no sectors: this is what a GPU's warp would ask for, shown to compare"};
@@ -268,7 +291,8 @@ Result<Figures> stridedCountFigures(const Device& device, const StrideCase& walk
     lines.omits = {};
     Why efficiency;
     efficiency.formula = "efficiency = distinct bytes used / bytes fetched";
-    efficiency.with = fmt::format("= {} / {} = {}", bytesText(used), bytesText(fetched), percentText(used / fetched, 3));
+    efficiency.with =
+        fmt::format("= {} / {} = {}", bytesText(used), bytesText(fetched), percentText(used / fetched, 3));
     efficiency.terms = {{"used", used, Unit::Byte, "distinct bytes that some access asked for", "counted"},
                         {"fetched", fetched, Unit::Byte, granule, "counted"}};
     efficiency.source = coalescingGuide;

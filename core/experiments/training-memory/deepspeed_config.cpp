@@ -25,7 +25,8 @@ public:
         writeOptimizer();
         writePrecision();
         writeSharding();
-        m_json["gradient_clipping"] = parameters.flag("clipping") ? 1.0 : 0.0; // newer versions clip at 1 unless they are told
+        m_json["gradient_clipping"] =
+            parameters.flag("clipping") ? 1.0 : 0.0; // newer versions clip at 1 unless they are told
         noteTheRest();
     }
 
@@ -52,8 +53,9 @@ private:
         else if (kind == "muon")
             m_json["optimizer"] = {{"type", "Muon"}, {"params", parameters}};
         else if (kind != "none")
-            note(fmt::format("{} is no optimizer of a configuration: give one of bitsandbytes to deepspeed.initialize(optimizer=…).",
-                             kind == "lion" ? "Lion" : "8-bit Adam"));
+            note(fmt::format(
+                "{} is no optimizer of a configuration: give one of bitsandbytes to deepspeed.initialize(optimizer=…).",
+                kind == "lion" ? "Lion" : "8-bit Adam"));
         if (m_json.contains("optimizer"))
             note("The learning rate is the optimizer's own default; memory does not depend on it.");
     }
@@ -66,7 +68,8 @@ private:
         if (precision == "fp16-mixed" || precision == "fp16")
             m_json["fp16"] = {{"enabled", true}, {"loss_scale", 0}}; // 0: dynamic
         if (precision.ends_with("-autocast"))
-            m_json["torch_autocast"] = {{"enabled", true}, {"dtype", precision.starts_with("fp16") ? "float16" : "bfloat16"}};
+            m_json["torch_autocast"] = {{"enabled", true},
+                                        {"dtype", precision.starts_with("fp16") ? "float16" : "bfloat16"}};
         if (precision == "bf16" && stage() > 0) {
             m_json["bf16"]["bf16_master_weights_and_grads"] = true;
             m_json["bf16"]["bf16_optimizer_states"] = true;
@@ -81,7 +84,10 @@ private:
     std::int64_t stage() const
     {
         const std::int64_t chosen = m_parameters.integer("zero");
-        const std::int64_t least = is("offload", "parameters") ? 3 : is("offload", "gradients") ? 2 : is("offload", "optimizer") ? 1 : 0;
+        const std::int64_t least = is("offload", "parameters") ? 3
+            : is("offload", "gradients")                       ? 2
+            : is("offload", "optimizer")                       ? 1
+                                                               : 0;
         return std::max(chosen, least);
     }
 
@@ -95,7 +101,8 @@ private:
             zero["offload_param"] = host;
         m_json["zero_optimization"] = std::move(zero);
         if (stage() != m_parameters.integer("zero"))
-            note(fmt::format("Offloading that needs ZeRO: stage {} in place of {}.", stage(), m_parameters.integer("zero")));
+            note(fmt::format("Offloading that needs ZeRO: stage {} in place of {}.", stage(),
+                             m_parameters.integer("zero")));
     }
 
     void noteTheRest()
@@ -103,7 +110,8 @@ private:
         if (!is("checkpointing", "none"))
             note("Checkpointing is the model's: torch.utils.checkpoint, as in the PyTorch lines.");
         if (m_parameters.integer("tensor_parallel") > 1)
-            note(fmt::format("Tensor parallelism over {} devices is the model's (Megatron).", m_parameters.integer("tensor_parallel")));
+            note(fmt::format("Tensor parallelism over {} devices is the model's (Megatron).",
+                             m_parameters.integer("tensor_parallel")));
         if (!is("adapter", "none"))
             note("Adapters are the model's (PEFT), as in the PyTorch lines.");
         if (!is("attention", "eager"))

@@ -103,12 +103,15 @@ private:
         } else {
             m_lines.add(fmt::format("model = model.to({}, dtype={})", m_device, halfType()));
             if (m_precision.ends_with("-mixed") || m_precision == "fp8")
-                m_lines.comment("PyTorch's optimizers keep no fp32 master copy of half weights: DeepSpeed and Megatron do.");
+                m_lines.comment(
+                    "PyTorch's optimizers keep no fp32 master copy of half weights: DeepSpeed and Megatron do.");
         }
         if (m_precision == "fp8")
-            m_lines.comment("PyTorch has no FP8 layers of its own: Transformer Engine's te.Linear under te.fp8_autocast().");
+            m_lines.comment(
+                "PyTorch has no FP8 layers of its own: Transformer Engine's te.Linear under te.fp8_autocast().");
         if (means("dropout") && m_parameters.number("dropout") > 0)
-            m_lines.comment(fmt::format("Dropout of {} is a setting of the model.", numberText(m_parameters.number("dropout"))));
+            m_lines.comment(
+                fmt::format("Dropout of {} is a setting of the model.", numberText(m_parameters.number("dropout"))));
         if (means("operators") && is("operators", "written-out"))
             m_lines.comment("Operators are written out in the model's own code, one expression after the other.");
         writeAdapters();
@@ -146,8 +149,10 @@ private:
             m_lines.import("import math");
         m_lines.blank();
         m_lines.add("def run_blocks(blocks, hidden):  # in forward(), in place of the loop over blocks");
-        m_lines.add("    every = " + (kind == "sqrt" ? std::string("max(1, round(math.sqrt(len(blocks))))")
-                                                        : kind == "block" ? "1" : kind.substr(kind.find(':') + 1)));
+        m_lines.add("    every = "
+                    + (kind == "sqrt"        ? std::string("max(1, round(math.sqrt(len(blocks))))")
+                           : kind == "block" ? "1"
+                                             : kind.substr(kind.find(':') + 1)));
         m_lines.add("    for first in range(0, len(blocks), every):");
         m_lines.add("        segment = torch.nn.Sequential(*blocks[first:first + every])");
         m_lines.add("        hidden = checkpoint(segment, hidden, use_reentrant=False)");
@@ -160,15 +165,16 @@ private:
     {
         const std::int64_t replicas = integer("data_parallel");
         if (means("tensor_parallel") && integer("tensor_parallel") > 1) {
-            m_lines.comment(fmt::format(
-                "Tensor parallelism over {} devices{} is a plan for each kind of layer: torch.distributed.tensor.parallel."
-                "parallelize_module with ColwiseParallel, RowwiseParallel{}.",
-                integer("tensor_parallel"), m_parameters.flag("sequence_parallel") ? ", sequences too," : "",
-                m_parameters.flag("sequence_parallel") ? " and SequenceParallel" : ""));
+            m_lines.comment(fmt::format("Tensor parallelism over {} devices{} is a plan for each kind of layer: "
+                                        "torch.distributed.tensor.parallel."
+                                        "parallelize_module with ColwiseParallel, RowwiseParallel{}.",
+                                        integer("tensor_parallel"),
+                                        m_parameters.flag("sequence_parallel") ? ", sequences too," : "",
+                                        m_parameters.flag("sequence_parallel") ? " and SequenceParallel" : ""));
         }
         if (replicas > 1)
-            m_lines.comment(fmt::format("{} replicas: torchrun --nproc-per-node=…, after torch.distributed.init_process_group().",
-                                        replicas));
+            m_lines.comment(fmt::format(
+                "{} replicas: torchrun --nproc-per-node=…, after torch.distributed.init_process_group().", replicas));
         if (m_zero >= 2) {
             m_lines.import("from torch.distributed.fsdp import CPUOffload, FullyShardedDataParallel, ShardingStrategy");
             m_lines.add(fmt::format("model = FullyShardedDataParallel(model, sharding_strategy=ShardingStrategy.{}{})",
@@ -195,10 +201,11 @@ private:
         if (!name.import.empty())
             m_lines.import(std::string(name.import));
         const std::string& style = m_parameters.choice("optimizer_implementation");
-        const bool isWrittenOut = style == "written-out"
-            || (style == "auto" && means("operators") && is("operators", "written-out"));
+        const bool isWrittenOut =
+            style == "written-out" || (style == "auto" && means("operators") && is("operators", "written-out"));
         if (means("optimizer_implementation") && isWrittenOut)
-            m_lines.comment("Predicted is an update that is written out, every expression a new tensor: torch.optim has none.");
+            m_lines.comment(
+                "Predicted is an update that is written out, every expression a new tensor: torch.optim has none.");
         m_lines.add("learning_rate = 1e-3  # yours: memory does not depend on it");
         const std::string arguments = fmt::format("lr=learning_rate{}", name.arguments);
         if (m_offload == "optimizer" || m_offload == "gradients")
@@ -208,7 +215,8 @@ private:
         else if (is("optimizer", "muon"))
             writeMuon();
         else
-            m_lines.add(fmt::format("optimizer = {}(model.parameters(), {}{})", name.call, arguments, styleArguments(name)));
+            m_lines.add(
+                fmt::format("optimizer = {}(model.parameters(), {}{})", name.call, arguments, styleArguments(name)));
         writeScaler();
         m_lines.blank();
     }
@@ -216,7 +224,8 @@ private:
     void writeScaler()
     {
         if (m_precision == "fp16" || m_precision == "fp16-mixed")
-            m_lines.comment("Nothing scales the loss: GradScaler refuses fp16 gradients. DeepSpeed's fp16 scales them.");
+            m_lines.comment(
+                "Nothing scales the loss: GradScaler refuses fp16 gradients. DeepSpeed's fp16 scales them.");
         if (!isScaled())
             return;
         if (m_zero >= 2) {
@@ -230,18 +239,19 @@ private:
     void writeOffloaded(const OptimizerName& name, const std::string& arguments)
     {
         m_lines.import("from torchao.optim import CPUOffloadOptimizer");
-        m_lines.add(fmt::format("optimizer = CPUOffloadOptimizer(model.parameters(), {}, offload_gradients={}, {})", name.call,
-                                pythonFlag(m_offload == "gradients"), arguments));
+        m_lines.add(fmt::format("optimizer = CPUOffloadOptimizer(model.parameters(), {}, offload_gradients={}, {})",
+                                name.call, pythonFlag(m_offload == "gradients"), arguments));
         if (m_offload == "gradients" && (integer("accumulation") > 1 || m_parameters.flag("clipping") || isScaled()))
-            m_lines.comment("It takes each gradient away while backward runs: accumulation, clipping and loss scaling need "
-                            "DeepSpeed's offload instead.");
+            m_lines.comment(
+                "It takes each gradient away while backward runs: accumulation, clipping and loss scaling need "
+                "DeepSpeed's offload instead.");
     }
 
     void writeSharded(const OptimizerName& name, const std::string& arguments)
     {
         m_lines.import("from torch.distributed.optim import ZeroRedundancyOptimizer");
-        m_lines.add(fmt::format("optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class={}, {})", name.call,
-                                arguments));
+        m_lines.add(fmt::format("optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class={}, {})",
+                                name.call, arguments));
     }
 
     void writeMuon()
@@ -297,7 +307,8 @@ private:
         }
         const bool inFloat = means("logits_fp32") && m_parameters.flag("logits_fp32");
         const char* logits = inFloat ? "logits.float()" : "logits";
-        const std::string loss = fmt::format("torch.nn.functional.cross_entropy({0}.flatten(0, -2), targets.flatten())", logits);
+        const std::string loss =
+            fmt::format("torch.nn.functional.cross_entropy({0}.flatten(0, -2), targets.flatten())", logits);
         if (m_parameters.flag("keeps_logits")) {
             m_lines.add(start + "logits = model(inputs)");
             m_lines.add(start + "loss = " + loss + " / accumulation");

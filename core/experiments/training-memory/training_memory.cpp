@@ -34,13 +34,16 @@ public:
     {
         return "One training step, allocation by allocation: the network's operators, what autograd saves for each, "
                "gradients, the optimizer and their temporaries, as eager PyTorch makes and frees them; then PyTorch's "
-               "caching allocator replayed on it. Allocated, reserved and device total are three numbers. Every advice is "
-               "a step simulated again. Left out: cuDNN's workspaces, torch.compile, and the driver's context, which is a "
+               "caching allocator replayed on it. Allocated, reserved and device total are three numbers. Every advice "
+               "is "
+               "a step simulated again. Left out: cuDNN's workspaces, torch.compile, and the driver's context, which "
+               "is a "
                "setting.";
     }
     std::string notMeasured() const override
     {
-        return "A measurement is a training step in PyTorch: it needs the PyTorch probe, which this version does not have. "
+        return "A measurement is a training step in PyTorch: it needs the PyTorch probe, which this version does not "
+               "have. "
                "The prediction follows PyTorch's own allocations.";
     }
     const Schema& schema() const override { return m_schema; }
@@ -57,11 +60,17 @@ public:
     {
         return trainingSnippets(device, parameters);
     }
-    ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override { return memoryAnswer(device, figures); }
+    ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override
+    {
+        return memoryAnswer(device, figures);
+    }
     std::vector<SeriesSpec> series() const override
     {
-        return {{"peak_allocated", "peak allocated"}, {"peak_reserved", "peak reserved"}, {"device_total", "device total"},
-                {"activations", "activations"}, {"step_time", "step time"}};
+        return {{"peak_allocated", "peak allocated"},
+                {"peak_reserved", "peak reserved"},
+                {"device_total", "device total"},
+                {"activations", "activations"},
+                {"step_time", "step time"}};
     }
     Sweep axis(const Device&, const Parameters& parameters) const override
     {
@@ -69,12 +78,12 @@ public:
     }
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
     Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
-    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement& measured) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters,
+                              const Measurement& measured) const override;
 
 private:
     Result<std::vector<Point>> pointsOf(const Device& device, const Parameters& parameters,
-                                        const std::shared_ptr<RecordedNetworks>& networks,
-                                        const Figures& own) const;
+                                        const std::shared_ptr<RecordedNetworks>& networks, const Figures& own) const;
 
     Schema m_schema = trainingSchema();
 };
@@ -130,7 +139,8 @@ Result<std::vector<Point>> TrainingMemory::pointsOf(const Device& device, const 
         Point point{number ? *number : double(i), valueText(sweep.values[i]), own, {}};
         if (parameters.sweep() && i > 0) { // the first is the parameters' own
             const Parameters there = parameters.at(sweep.key, sweep.values[i]);
-            MEMSCAPE_TRY(answer, sweep.key == "model" ? answerOnce(device, there) : answerTraining(device, there, networks));
+            MEMSCAPE_TRY(answer,
+                         sweep.key == "model" ? answerOnce(device, there) : answerTraining(device, there, networks));
             MEMSCAPE_TRY(figures, trainingFigures(answer));
             point.figures = std::move(figures);
         }

@@ -18,10 +18,10 @@ struct TrainingAnswer
     TrainingSetup setup;
     Simulation simulation;
     StepTime time;
-    std::optional<Error> timeMissing; ///< why there is no time: the device lacks a rate or a link
-    std::vector<Collective> collectives; ///< between devices and with the host, of one step
+    std::optional<Error> timeMissing;     ///< why there is no time: the device lacks a rate or a link
+    std::vector<Collective> collectives;  ///< between devices and with the host, of one step
     std::optional<std::int64_t> capacity; ///< B of the device's memory
-    bool fits = true; ///< also when the allocator must empty its cache for it, or nothing is known
+    bool fits = true;                     ///< also when the allocator must empty its cache for it, or nothing is known
     /// The allocation at which this device would raise an out-of-memory error.
     std::optional<OutOfMemory> outOfMemory;
 
@@ -35,8 +35,8 @@ Result<StepTime> setupTime(const Device& device, const TrainingSetup& setup, con
 
 /// Parameters are those of `training-memory`. Errors: those of readModel and simulate.
 Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters);
-/// The same for a model that was read before: for advice, which asks hundreds of times. Micro-batches that are alike are
-/// one repetition of its trace.
+/// The same for a model that was read before: for advice, which asks hundreds of times. Micro-batches that are alike
+/// are one repetition of its trace.
 Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters,
                                       const std::shared_ptr<RecordedNetworks>& networks);
 /// Its figures, each with its why. Errors: those of inventory().

@@ -91,7 +91,8 @@ bool trainingFits(const Device& device, const Parameters& parameters, RecordedNe
     if (setup)
         setup->step.repeatsMicroBatches = true;
     const auto graph = setup ? networks.network(setup->build) : fail(setup.error());
-    const auto trace = graph ? simulateStep(**graph, *preparedNetwork(networks, **graph), setup->step) : fail(graph.error());
+    const auto trace =
+        graph ? simulateStep(**graph, *preparedNetwork(networks, **graph), setup->step) : fail(graph.error());
     const auto capacity = capacityOf(device);
     if (!trace || !capacity)
         return trace.has_value();

@@ -11,12 +11,14 @@ namespace memscape {
 
 namespace {
 
-constexpr std::string_view tapeSource = "PyTorch's autograd: derivatives.yaml, the engine, torch.optim, operator by operator";
+constexpr std::string_view tapeSource =
+    "PyTorch's autograd: derivatives.yaml, the engine, torch.optim, operator by operator";
 constexpr std::string_view allocatorSource = "c10/cuda/CUDACachingAllocator.cpp, replayed";
 
 std::vector<std::string> omits()
 {
-    return {"workspaces of cuDNN and of sorting kernels", "memory of other programs", "communication libraries' own buffers"};
+    return {"workspaces of cuDNN and of sorting kernels", "memory of other programs",
+            "communication libraries' own buffers"};
 }
 
 Figure bytesFigure(std::string key, std::string label, double bytes, Why why)
@@ -25,12 +27,14 @@ Figure bytesFigure(std::string key, std::string label, double bytes, Why why)
 }
 
 /// A figure per category of what stays between steps.
-Figure keptFigure(std::string key, std::string label, std::int64_t bytes, const Simulation& simulation, std::string rule)
+Figure keptFigure(std::string key, std::string label, std::int64_t bytes, const Simulation& simulation,
+                  std::string rule)
 {
     const double count = double(elementCount(simulation.parameters()));
     Why why;
     why.formula = "Σ over parameters: elements × bytes";
-    why.with = fmt::format("= {} ({} per parameter)", bytesText(double(bytes)), numberText(count > 0 ? double(bytes) / count : 0));
+    why.with = fmt::format("= {} ({} per parameter)", bytesText(double(bytes)),
+                           numberText(count > 0 ? double(bytes) / count : 0));
     why.terms = {{"Ψ", count, Unit::One, "parameters on this device", "the model"}};
     why.source = std::move(rule);
     return bytesFigure(std::move(key), std::move(label), double(bytes), std::move(why));
@@ -38,8 +42,11 @@ Figure keptFigure(std::string key, std::string label, std::int64_t bytes, const 
 
 Why countWhy(const Inventory& tensors)
 {
-    return {"Σ over tensors: product of the shape", fmt::format("= {} over {} tensors", tensors.total, tensors.tensorCount()), {},
-            "the model's description", {}};
+    return {"Σ over tensors: product of the shape",
+            fmt::format("= {} over {} tensors", tensors.total, tensors.tensorCount()),
+            {},
+            "the model's description",
+            {}};
 }
 
 /// B of the storage of the output that outlives the forward pass by its name alone, in training.
@@ -60,12 +67,15 @@ Why allocatedWhy(const TrainingAnswer& answer)
         const auto bytes = simulation.peak.categories[i];
         if (bytes == 0)
             continue;
-        why.with += fmt::format("{} {} {}", why.with == "=" ? "" : " +", bytesText(double(bytes)), categoryText(Category(i)));
-        why.terms.push_back({std::string(categoryText(Category(i))), double(bytes), Unit::Byte, "alive at the peak", "the simulated step"});
+        why.with +=
+            fmt::format("{} {} {}", why.with == "=" ? "" : " +", bytesText(double(bytes)), categoryText(Category(i)));
+        why.terms.push_back({std::string(categoryText(Category(i))), double(bytes), Unit::Byte, "alive at the peak",
+                             "the simulated step"});
     }
     why.with += fmt::format(", in the {} phase", phaseText(simulation.peak.phase));
     if (const double logits = double(keptLogitsBytes(answer)); logits > 0)
-        why.terms.push_back({"logits", logits, Unit::Byte, "kept by the training loop's own name for them (keeps_logits)",
+        why.terms.push_back({"logits", logits, Unit::Byte,
+                             "kept by the training loop's own name for them (keeps_logits)",
                              "`logits, loss = model(x)`, `outputs = model(**batch)`"});
     why.source = tapeSource;
     why.omits = omits();
@@ -78,7 +88,8 @@ Why activationsWhy(const TrainingAnswer& answer, const TextbookFigures& textbook
     why.formula = "most bytes that results of the forward pass hold at one moment";
     why.with = fmt::format("= {}", bytesText(double(highestBytes(answer.simulation.trace, Category::Activations))));
     if (textbook.activations)
-        why.terms.push_back({"textbook", *textbook.activations, Unit::Byte, textbook.activationsFormula, "Korthikanti et al. 2022"});
+        why.terms.push_back(
+            {"textbook", *textbook.activations, Unit::Byte, textbook.activationsFormula, "Korthikanti et al. 2022"});
     why.source = tapeSource;
     why.omits = {"buffers inside kernels"};
     return why;
@@ -91,11 +102,13 @@ Why stepTimeWhy(const TrainingAnswer& answer)
                   "each operator max(FLOPs / rate, bytes / bandwidth) + launch";
     const StepTime& time = answer.time;
     const auto seconds = [](double value) { return quantityText(value, Unit::Second); };
-    why.with = answer.timeMissing ? answer.timeMissing->text()
-                                  : fmt::format("= {} + {} + {} + {} + {}", seconds(time.forward), seconds(time.backward),
-                                                seconds(time.recomputation), seconds(time.optimizer), seconds(time.exposed));
+    why.with = answer.timeMissing
+        ? answer.timeMissing->text()
+        : fmt::format("= {} + {} + {} + {} + {}", seconds(time.forward), seconds(time.backward),
+                      seconds(time.recomputation), seconds(time.optimizer), seconds(time.exposed));
     why.source = "roofline: Williams, Waterman, Patterson 2009; rates of the device";
-    why.omits = {"Python and dispatch on the host", "cache hits between operators", "what a kernel misses of the dense rate"};
+    why.omits = {"Python and dispatch on the host", "cache hits between operators",
+                 "what a kernel misses of the dense rate"};
     return why;
 }
 
@@ -122,7 +135,8 @@ Why communicationWhy(const TrainingAnswer& answer)
         why.with += fmt::format("{}{}", why.with == "=" ? " " : " + ", bytesText(one.sentBytes()));
         const std::string among = one.degree > 1 ? fmt::format(" of {} devices", one.degree) : std::string();
         why.terms.push_back({fmt::format("{}, {}", one.what, kindText(one.kind)), one.sentBytes(), Unit::Byte,
-                             fmt::format("{} × {}{}", numberText(one.count), bytesText(one.payload), among), "the plan"});
+                             fmt::format("{} × {}{}", numberText(one.count), bytesText(one.payload), among),
+                             "the plan"});
     }
     if (why.terms.empty())
         why.with = "= 0 B: one device, nothing on the host";
@@ -135,13 +149,19 @@ Figures modelFigures(const TrainingAnswer& answer, const Inventory& tensors)
 {
     const Simulation& simulation = answer.simulation;
     const KeptBytes& kept = simulation.kept;
-    return {{"parameter_count", "parameters", Unit::One, double(tensors.total), {}, {}, countWhy(tensors)},
-            {"active_parameter_count", "active parameters", Unit::One, double(tensors.active), {}, {},
-             Why{"parameters that one token uses", fmt::format("= {}", tensors.active), {}, "the model's description", {}}},
-            keptFigure("weights", "weights", kept.weights, simulation, "the precision's recipe"),
-            keptFigure("master_weights", "master weights", kept.master, simulation, "fp32 copy of mixed precision"),
-            keptFigure("gradients", "gradients", kept.gradients, simulation, "between backward and zero_grad"),
-            keptFigure("optimizer_state", "optimizer state", kept.state, simulation, "torch.optim, bitsandbytes")};
+    return {
+        {"parameter_count", "parameters", Unit::One, double(tensors.total), {}, {}, countWhy(tensors)},
+        {"active_parameter_count",
+         "active parameters",
+         Unit::One,
+         double(tensors.active),
+         {},
+         {},
+         Why{"parameters that one token uses", fmt::format("= {}", tensors.active), {}, "the model's description", {}}},
+        keptFigure("weights", "weights", kept.weights, simulation, "the precision's recipe"),
+        keptFigure("master_weights", "master weights", kept.master, simulation, "fp32 copy of mixed precision"),
+        keptFigure("gradients", "gradients", kept.gradients, simulation, "between backward and zero_grad"),
+        keptFigure("optimizer_state", "optimizer state", kept.state, simulation, "torch.optim, bitsandbytes")};
 }
 
 Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textbook)
@@ -149,29 +169,40 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
     const Simulation& simulation = answer.simulation;
     const double allocated = double(simulation.allocatedBytes()), reserved = double(simulation.reservedBytes());
     Figures figures;
-    figures.push_back(bytesFigure("activations", "activations", double(highestBytes(simulation.trace, Category::Activations)),
+    figures.push_back(bytesFigure("activations", "activations",
+                                  double(highestBytes(simulation.trace, Category::Activations)),
                                   activationsWhy(answer, textbook)));
     figures.push_back(bytesFigure(
         "temporary", "temporary", double(simulation.peak.categories[std::size_t(Category::Temporary)]),
         Why{"gradients of activations and operators' temporaries at the peak",
-            fmt::format("= {}", bytesText(double(simulation.peak.categories[std::size_t(Category::Temporary)]))), {}, std::string(tapeSource), {}}));
+            fmt::format("= {}", bytesText(double(simulation.peak.categories[std::size_t(Category::Temporary)]))),
+            {},
+            std::string(tapeSource),
+            {}}));
     figures.push_back(bytesFigure("peak_allocated", "peak allocated", allocated, allocatedWhy(answer)));
-    figures.push_back(bytesFigure(
-        "peak_reserved", "peak reserved", reserved,
-        Why{"what the caching allocator takes from the driver", fmt::format("= {} in {} segments for {} allocated", bytesText(reserved),
-                                                                           simulation.allocator.peak.segments, bytesText(allocated)),
-            {}, std::string(allocatorSource), {}}));
-    figures.push_back(bytesFigure(
-        "device_total", "device total", double(answer.deviceBytes()),
-        Why{"reserved + context", fmt::format("= {} + {}", bytesText(reserved), bytesText(double(answer.setup.context))), {},
-            "the context is a setting (device_context)", omits()}));
+    figures.push_back(bytesFigure("peak_reserved", "peak reserved", reserved,
+                                  Why{"what the caching allocator takes from the driver",
+                                      fmt::format("= {} in {} segments for {} allocated", bytesText(reserved),
+                                                  simulation.allocator.peak.segments, bytesText(allocated)),
+                                      {},
+                                      std::string(allocatorSource),
+                                      {}}));
+    figures.push_back(
+        bytesFigure("device_total", "device total", double(answer.deviceBytes()),
+                    Why{"reserved + context",
+                        fmt::format("= {} + {}", bytesText(reserved), bytesText(double(answer.setup.context))),
+                        {},
+                        "the context is a setting (device_context)",
+                        omits()}));
     Why fits;
     fits.formula = "1 when the device total is within the device's memory, else 0";
-    fits.with = answer.capacity ? fmt::format("{} of {}", bytesText(double(answer.deviceBytes())), bytesText(double(*answer.capacity)))
-                                : std::string("the device's memory is not known");
+    fits.with = answer.capacity
+        ? fmt::format("{} of {}", bytesText(double(answer.deviceBytes())), bytesText(double(*answer.capacity)))
+        : std::string("the device's memory is not known");
     figures.push_back({"fits", "fits", Unit::One, answer.fits ? 1.0 : 0.0, {}, {}, fits});
     figures.push_back({"step_time", "step time", Unit::Second, answer.time.total, {}, {}, stepTimeWhy(answer)});
-    figures.push_back(bytesFigure("communication", "communication", sentBytes(answer.collectives), communicationWhy(answer)));
+    figures.push_back(
+        bytesFigure("communication", "communication", sentBytes(answer.collectives), communicationWhy(answer)));
     appendTextbook(figures, textbook);
     return figures;
 }

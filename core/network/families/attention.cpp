@@ -18,8 +18,7 @@ Variable withSinks(NetworkBuilder& b, Variable scores, const Variable& sinks)
     return b.narrow(b.softmax(std::move(joined)), -1, length);
 }
 
-Variable eagerScores(NetworkBuilder& b, const Variable& q, const Variable& k,
-                     const AttentionStyle& style)
+Variable eagerScores(NetworkBuilder& b, const Variable& q, const Variable& k, const AttentionStyle& style)
 {
     Variable scores = b.matmul(q, b.transpose(k, 2, 3));
     if (style.scalesScores)
@@ -45,8 +44,7 @@ Variable splitHeads(NetworkBuilder& b, Variable x, std::int64_t heads, std::int6
     return b.transpose(b.view(std::move(x), shape), 1, 2);
 }
 
-Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,
-                const AttentionStyle& style)
+Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v, const AttentionStyle& style)
 {
     if (!b.ok())
         return {};

@@ -9,10 +9,10 @@ namespace memscape {
 
 struct AttentionStyle
 {
-    Variable mask; ///< added to the scores; nothing: no mask
-    Variable bias; ///< added before the mask (T5's relative positions)
-    Variable sinks; ///< one more logit a head, dropped after the softmax (GPT-OSS)
-    double softcap = 0; ///< scores / c, tanh, · c; 0: none
+    Variable mask;              ///< added to the scores; nothing: no mask
+    Variable bias;              ///< added before the mask (T5's relative positions)
+    Variable sinks;             ///< one more logit a head, dropped after the softmax (GPT-OSS)
+    double softcap = 0;         ///< scores / c, tanh, · c; 0: none
     bool softmaxInFloat = true; ///< softmax(…, dtype=float32).to(q.dtype)
     bool scalesScores = true;
 };

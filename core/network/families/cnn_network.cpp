@@ -16,8 +16,7 @@ public:
         : m_b(b)
         , m_model(model)
         , m_x(std::move(picture))
-    {
-    }
+    { }
 
     Variable take() { return std::move(m_x); }
 
@@ -25,44 +24,23 @@ public:
     {
         switch (layer.kind) {
         case CnnLayerKind::Convolution:
-            m_x = m_b.convolution(
-                layer.name, std::move(m_x), layer.outputs,
-                {layer.kernel, layer.stride, layer.padding, layer.groups, layer.hasBias});
+            m_x = m_b.convolution(layer.name, std::move(m_x), layer.outputs,
+                                  {layer.kernel, layer.stride, layer.padding, layer.groups, layer.hasBias});
             break;
-        case CnnLayerKind::BatchNorm:
-            m_x = m_b.batchNorm(layer.name, std::move(m_x));
-            break;
-        case CnnLayerKind::Relu:
-            m_x = m_b.unary(OperatorKind::Relu, std::move(m_x), true);
-            break;
-        case CnnLayerKind::Relu6:
-            m_x = m_b.unary(OperatorKind::HardTanh, std::move(m_x), true);
-            break;
-        case CnnLayerKind::MaxPool:
-            m_x = m_b.maxPool(std::move(m_x), layer.kernel, layer.stride, layer.padding);
-            break;
-        case CnnLayerKind::AdaptiveAveragePool:
-            m_x = m_b.adaptiveAveragePool(std::move(m_x), layer.size);
-            break;
-        case CnnLayerKind::Flatten:
-            m_x = m_b.flatten(std::move(m_x), 1);
-            break;
-        case CnnLayerKind::Dropout:
-            m_x = m_b.dropout(std::move(m_x), m_b.options().dropout);
-            break;
-        case CnnLayerKind::Linear:
-            m_x = m_b.linear(layer.name, std::move(m_x), layer.outputs, layer.hasBias);
-            break;
-        case CnnLayerKind::BlockBegin:
-            m_identity = m_x;
-            break;
+        case CnnLayerKind::BatchNorm: m_x = m_b.batchNorm(layer.name, std::move(m_x)); break;
+        case CnnLayerKind::Relu: m_x = m_b.unary(OperatorKind::Relu, std::move(m_x), true); break;
+        case CnnLayerKind::Relu6: m_x = m_b.unary(OperatorKind::HardTanh, std::move(m_x), true); break;
+        case CnnLayerKind::MaxPool: m_x = m_b.maxPool(std::move(m_x), layer.kernel, layer.stride, layer.padding); break;
+        case CnnLayerKind::AdaptiveAveragePool: m_x = m_b.adaptiveAveragePool(std::move(m_x), layer.size); break;
+        case CnnLayerKind::Flatten: m_x = m_b.flatten(std::move(m_x), 1); break;
+        case CnnLayerKind::Dropout: m_x = m_b.dropout(std::move(m_x), m_b.options().dropout); break;
+        case CnnLayerKind::Linear: m_x = m_b.linear(layer.name, std::move(m_x), layer.outputs, layer.hasBias); break;
+        case CnnLayerKind::BlockBegin: m_identity = m_x; break;
         case CnnLayerKind::ShortcutBegin:
             std::swap(m_x, m_identity);
             m_swapped = true;
             break;
-        case CnnLayerKind::BlockEnd:
-            endBlock();
-            break;
+        case CnnLayerKind::BlockEnd: endBlock(); break;
         }
     }
 
@@ -72,9 +50,8 @@ private:
         if (m_swapped) // the shortcut was run last: m_x is the identity
             std::swap(m_x, m_identity);
         m_swapped = false;
-        m_x = m_model.cnn.kind == CnnKind::ResNet
-            ? m_b.addInPlace(std::move(m_x), std::move(m_identity))
-            : m_b.add(std::move(m_identity), std::move(m_x));
+        m_x = m_model.cnn.kind == CnnKind::ResNet ? m_b.addInPlace(std::move(m_x), std::move(m_identity))
+                                                  : m_b.add(std::move(m_identity), std::move(m_x));
         m_identity.reset();
     }
 
@@ -103,8 +80,7 @@ Result<Graph> cnnNetwork(const ModelDescription& model, const BuildOptions& opti
     MEMSCAPE_TRY(layers, cnnLayers(model));
     NetworkBuilder b(options);
     const PictureInput& picture = model.picture;
-    Variable x = b.input("pictures", {options.batch, picture.channels, picture.size, picture.size},
-                         options.weights);
+    Variable x = b.input("pictures", {options.batch, picture.channels, picture.size, picture.size}, options.weights);
     for (std::size_t i = 0; i < layers.size() && b.ok();) {
         if (layers[i].kind != CnnLayerKind::BlockBegin) {
             CnnRunner runner(b, model, std::move(x));

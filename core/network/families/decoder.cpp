@@ -19,9 +19,8 @@ Variable gemmaNorm(NetworkBuilder& b, std::string_view name, const Variable& arg
     const ModuleScope scope(b, name, "RMSNorm");
     const Variable weight = b.parameter("weight", {argument.size(-1)});
     const Variable x = b.cast(argument, DType::Float32);
-    Variable normed = b.multiply(x,
-                                 b.unary(OperatorKind::ReciprocalRoot,
-                                         b.shift(b.mean(b.unary(OperatorKind::Power, x), -1))));
+    Variable normed =
+        b.multiply(x, b.unary(OperatorKind::ReciprocalRoot, b.shift(b.mean(b.unary(OperatorKind::Power, x), -1))));
     normed = b.multiply(std::move(normed), b.shift(b.cast(weight, DType::Float32)));
     return b.cast(std::move(normed), argument.dtype());
 }
@@ -33,8 +32,7 @@ public:
         : m_b(b)
         , m_model(model)
         , m_names(decoderNames(model.architecture))
-    {
-    }
+    { }
 
     Result<Graph> record();
 
@@ -43,10 +41,7 @@ private:
     void makeMasks();
     void makeTables();
     Variable mask() const;
-    Variable norm(const char* name, Variable x)
-    {
-        return decoderNorm(m_b, m_model, name, std::move(x));
-    }
+    Variable norm(const char* name, Variable x) { return decoderNorm(m_b, m_model, name, std::move(x)); }
     Variable attention(std::int64_t index, const Variable& x);
     Variable feedForward(std::int64_t index, const Variable& x);
     Variable sequential(std::int64_t index, const Variable& x);
@@ -108,8 +103,7 @@ void DecoderNetwork::makeTables()
     if (m_model.positions != PositionKind::Rotary)
         return;
     const BuildOptions& options = m_b.options();
-    const std::int64_t full =
-        m_model.latent.keyValueRank > 0 ? m_model.latent.ropeHeadDim : m_model.headDim;
+    const std::int64_t full = m_model.latent.keyValueRank > 0 ? m_model.latent.ropeHeadDim : m_model.headDim;
     const auto share = static_cast<std::int64_t>(static_cast<double>(full) * m_model.rotaryShare);
     const Shape table{1, 1, options.sequence, std::max<std::int64_t>(2, share)};
     m_tables.cosine = m_b.fill(table, options.weights);
@@ -123,10 +117,9 @@ void DecoderNetwork::makeTables()
 Variable DecoderNetwork::attention(std::int64_t index, const Variable& argument)
 {
     const Variable x = m_b.columnInput(argument);
-    return m_b.rowOutput(
-        m_model.latent.keyValueRank > 0
-            ? latentAttention(m_b, m_model, m_names, m_tables, x)
-            : decoderAttention(m_b, m_model, m_names, m_tables, m_model.isSliding(index), x));
+    return m_b.rowOutput(m_model.latent.keyValueRank > 0
+                             ? latentAttention(m_b, m_model, m_names, m_tables, x)
+                             : decoderAttention(m_b, m_model, m_names, m_tables, m_model.isSliding(index), x));
 }
 
 Variable DecoderNetwork::feedForward(std::int64_t index, const Variable& argument)
@@ -137,8 +130,7 @@ Variable DecoderNetwork::feedForward(std::int64_t index, const Variable& argumen
     std::optional<ModuleScope> scope;
     if (*m_names.feedForward)
         scope.emplace(m_b, m_names.feedForward, "MLP");
-    return m_b.rowOutput(
-        decoderFeedForward(m_b, m_model, m_names, x, m_model.ffn, m_model.biases.feedForward));
+    return m_b.rowOutput(decoderFeedForward(m_b, m_model, m_names, x, m_model.ffn, m_model.biases.feedForward));
 }
 
 Variable DecoderNetwork::sequential(std::int64_t index, const Variable& argument)
@@ -186,9 +178,8 @@ Variable DecoderNetwork::logits(Variable x)
 {
     if (m_model.embeddingWidth > 0)
         x = m_b.linear("project_out", std::move(x), m_model.embeddingWidth, false);
-    Variable result = m_model.tied
-        ? m_b.linear(std::move(x), m_tokenWeight)
-        : m_b.linear(m_names.head, std::move(x), m_model.vocab, m_model.biases.head);
+    Variable result = m_model.tied ? m_b.linear(std::move(x), m_tokenWeight)
+                                   : m_b.linear(m_names.head, std::move(x), m_model.vocab, m_model.biases.head);
     if (m_model.logitSoftcap > 0)
         result = m_b.scale(m_b.tanh(m_b.scale(std::move(result))));
     return result;
@@ -244,8 +235,7 @@ Result<Graph> DecoderNetwork::record()
 
 } // namespace
 
-Variable decoderNorm(NetworkBuilder& b, const ModelDescription& model, std::string_view name,
-                     Variable x)
+Variable decoderNorm(NetworkBuilder& b, const ModelDescription& model, std::string_view name, Variable x)
 {
     if (!b.ok())
         return {};

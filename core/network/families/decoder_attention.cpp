@@ -27,8 +27,7 @@ Variable rotated(NetworkBuilder& b, const Variable& x, const Variable& cosine, c
 }
 
 /// Rotates the first dimensions of every head; the rest passes.
-Variable partlyRotated(NetworkBuilder& b, const Variable& x, const Variable& cosine,
-                       const Variable& sine)
+Variable partlyRotated(NetworkBuilder& b, const Variable& x, const Variable& cosine, const Variable& sine)
 {
     if (!b.ok())
         return {};
@@ -43,11 +42,9 @@ Variable partlyRotated(NetworkBuilder& b, const Variable& x, const Variable& cos
 }
 
 /// GPT-NeoX interleaves q, k and v head by head; Phi-3 and GPT-2 put them side by side.
-Heads fusedHeads(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
-                 const Variable& x)
+Heads fusedHeads(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names, const Variable& x)
 {
-    const std::int64_t width = model.headDim, queries = model.heads * width,
-                       keys = model.kvHeads * width;
+    const std::int64_t width = model.headDim, queries = model.heads * width, keys = model.kvHeads * width;
     Variable fused = b.linear(names.fusedQkv, x, queries + 2 * keys, model.biases.query);
     if (model.architecture == "gpt_neox") {
         fused = splitHeads(b, std::move(fused), model.heads, 3 * width);
@@ -57,14 +54,13 @@ Heads fusedHeads(NetworkBuilder& b, const ModelDescription& model, const Decoder
     std::vector<Variable> parts = b.split(std::move(fused), {queries, keys, keys}, -1);
     if (!b.ok())
         return {};
-    return {splitHeads(b, parts[0], model.heads, width),
-            splitHeads(b, parts[1], model.kvHeads, width),
+    return {splitHeads(b, parts[0], model.heads, width), splitHeads(b, parts[1], model.kvHeads, width),
             splitHeads(b, parts[2], model.kvHeads, width)};
 }
 
 /// One projection, its norm where queries and keys have one, as heads.
-Variable projected(NetworkBuilder& b, const ModelDescription& model, const char* name,
-                   const Variable& x, std::int64_t heads, bool hasBias, const char* norm)
+Variable projected(NetworkBuilder& b, const ModelDescription& model, const char* name, const Variable& x,
+                   std::int64_t heads, bool hasBias, const char* norm)
 {
     Variable y = b.linear(name, x, heads * model.headDim, hasBias);
     if (*norm && model.queryKeyNormWhole)
@@ -83,8 +79,7 @@ Heads separateHeads(NetworkBuilder& b, const ModelDescription& model, const Vari
 {
     Heads heads;
     if (model.architecture == "opt") { // scales the queries, not the scores
-        Variable q =
-            b.scale(b.linear("q_proj", x, model.heads * model.headDim, model.biases.query));
+        Variable q = b.scale(b.linear("q_proj", x, model.heads * model.headDim, model.biases.query));
         heads.q = b.ok() ? splitHeads(b, std::move(q), model.heads, model.headDim) : Variable();
     } else {
         heads.q = projected(b, model, "q_proj", x, model.heads, model.biases.query, "q_norm");
@@ -96,9 +91,8 @@ Heads separateHeads(NetworkBuilder& b, const ModelDescription& model, const Vari
 
 } // namespace
 
-Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model,
-                          const DecoderNames& names, const DecoderTables& tables, bool isSliding,
-                          const Variable& x)
+Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
+                          const DecoderTables& tables, bool isSliding, const Variable& x)
 {
     const ModuleScope scope(b, names.attention, "Attention");
     Heads heads = *names.fusedQkv ? fusedHeads(b, model, names, x) : separateHeads(b, model, x);
@@ -138,24 +132,22 @@ Variable rotatedPairs(NetworkBuilder& b, const Variable& x, const DecoderTables&
 
 } // namespace
 
-Variable latentAttention(NetworkBuilder& b, const ModelDescription& model,
-                         const DecoderNames& names, const DecoderTables& tables, const Variable& x)
+Variable latentAttention(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
+                         const DecoderTables& tables, const Variable& x)
 {
     const ModuleScope scope(b, names.attention, "Attention");
     const LatentAttention& latent = model.latent;
     const std::int64_t queries = model.heads * model.queryHeadDim();
     const bool bias = model.biases.query;
     Variable q = latent.queryRank > 0
-        ? b.linear("q_b_proj",
-                   b.rmsNorm("q_a_layernorm", b.linear("q_a_proj", x, latent.queryRank, bias)),
-                   queries, false)
+        ? b.linear("q_b_proj", b.rmsNorm("q_a_layernorm", b.linear("q_a_proj", x, latent.queryRank, bias)), queries,
+                   false)
         : b.linear("q_proj", x, queries, false);
     if (!b.ok())
         return {};
     q = splitHeads(b, std::move(q), model.heads, model.queryHeadDim());
     std::vector<Variable> parts = b.split(q, {latent.plainHeadDim, latent.ropeHeadDim}, -1);
-    Variable compressed =
-        b.linear("kv_a_proj_with_mqa", x, latent.keyValueRank + latent.ropeHeadDim, bias);
+    Variable compressed = b.linear("kv_a_proj_with_mqa", x, latent.keyValueRank + latent.ropeHeadDim, bias);
     std::vector<Variable> keys = b.split(compressed, {latent.keyValueRank, latent.ropeHeadDim}, -1);
     if (!b.ok())
         return {};
@@ -163,17 +155,15 @@ Variable latentAttention(NetworkBuilder& b, const ModelDescription& model,
     Variable keyTurned = rotatedPairs(b, splitHeads(b, keys[1], 1, latent.ropeHeadDim), tables);
     Variable queryTurned = rotatedPairs(b, parts[1], tables);
     q = b.cat({parts[0], std::move(queryTurned)}, -1);
-    Variable expanded = b.linear("kv_b_proj", std::move(inner),
-                                 model.heads * (latent.plainHeadDim + latent.valueHeadDim), false);
+    Variable expanded =
+        b.linear("kv_b_proj", std::move(inner), model.heads * (latent.plainHeadDim + latent.valueHeadDim), false);
     if (!b.ok())
         return {};
-    expanded =
-        splitHeads(b, std::move(expanded), model.heads, latent.plainHeadDim + latent.valueHeadDim);
+    expanded = splitHeads(b, std::move(expanded), model.heads, latent.plainHeadDim + latent.valueHeadDim);
     std::vector<Variable> made = b.split(expanded, {latent.plainHeadDim, latent.valueHeadDim}, -1);
     if (!b.ok())
         return {};
-    keyTurned =
-        b.expand(std::move(keyTurned), {x.size(0), model.heads, x.size(1), latent.ropeHeadDim});
+    keyTurned = b.expand(std::move(keyTurned), {x.size(0), model.heads, x.size(1), latent.ropeHeadDim});
     const Variable k = b.cat({made[0], std::move(keyTurned)}, -1);
     AttentionStyle style;
     style.mask = tables.mask;

@@ -13,16 +13,12 @@ namespace {
 OperatorKind fusedActivation(ActivationKind kind)
 {
     switch (kind) {
-    case ActivationKind::Relu:
-        return OperatorKind::Relu;
+    case ActivationKind::Relu: return OperatorKind::Relu;
     case ActivationKind::Gelu:
     case ActivationKind::GeluTanh:
-    case ActivationKind::GeluNew:
-        return OperatorKind::Gelu;
-    case ActivationKind::Tanh:
-        return OperatorKind::Tanh;
-    case ActivationKind::Silu:
-        break;
+    case ActivationKind::GeluNew: return OperatorKind::Gelu;
+    case ActivationKind::Tanh: return OperatorKind::Tanh;
+    case ActivationKind::Silu: break;
     }
     return OperatorKind::Silu;
 }
@@ -40,9 +36,8 @@ Variable activated(NetworkBuilder& b, ActivationKind kind, Variable x)
     return b.multiply(std::move(half), std::move(inner));
 }
 
-Variable decoderFeedForward(NetworkBuilder& b, const ModelDescription& model,
-                            const DecoderNames& names, const Variable& x, std::int64_t width,
-                            bool bias)
+Variable decoderFeedForward(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
+                            const Variable& x, std::int64_t width, bool bias)
 {
     const ActivationKind activation = model.activation;
     if (!model.gated) {
@@ -51,8 +46,7 @@ Variable decoderFeedForward(NetworkBuilder& b, const ModelDescription& model,
     }
     Variable product;
     if (*names.fusedGateUp) {
-        std::vector<Variable> parts =
-            b.chunk(b.linear(names.fusedGateUp, x, 2 * width, bias), 2, -1);
+        std::vector<Variable> parts = b.chunk(b.linear(names.fusedGateUp, x, 2 * width, bias), 2, -1);
         if (!b.ok())
             return {};
         product = b.multiply(parts[1], activated(b, activation, parts[0]));
@@ -72,22 +66,20 @@ std::int64_t tokensPerExpert(const Experts& experts, std::int64_t tokens)
 }
 
 /// act(gate(x)) · up(x) and down, scaled by the router's weight of each token.
-Variable oneExpert(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
-                   const Variable& tokens, const Variable& weights, std::int64_t index)
+Variable oneExpert(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names, const Variable& tokens,
+                   const Variable& weights, std::int64_t index)
 {
     const ModuleScope scope(b, fmt::format("experts.{}", index), "Expert");
     const std::int64_t share = tokensPerExpert(model.experts, tokens.size(0));
     const Variable chosen = b.fill({share}, DType::Int64);
     const Variable x = b.index(tokens, chosen);
-    Variable y =
-        decoderFeedForward(b, model, names, x, model.experts.ffn, model.experts.expertBiases);
+    Variable y = decoderFeedForward(b, model, names, x, model.experts.ffn, model.experts.expertBiases);
     if (!b.ok())
         return {};
     return b.multiply(std::move(y), b.unsqueeze(b.index(weights, chosen), 1));
 }
 
-Variable sharedExpert(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
-                      const Variable& x)
+Variable sharedExpert(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names, const Variable& x)
 {
     const bool gated = model.experts.sharedGate;
     Variable y;
@@ -95,8 +87,7 @@ Variable sharedExpert(NetworkBuilder& b, const ModelDescription& model, const De
         const ModuleScope scope(b, gated ? "shared_expert" : "shared_experts", "MLP");
         y = decoderFeedForward(b, model, names, x, model.experts.sharedFfn, false);
     }
-    return gated ? b.multiply(b.sigmoid(b.linear("shared_expert_gate", x, 1, false)), std::move(y))
-                 : std::move(y);
+    return gated ? b.multiply(b.sigmoid(b.linear("shared_expert_gate", x, 1, false)), std::move(y)) : std::move(y);
 }
 
 } // namespace
@@ -116,8 +107,8 @@ Variable decoderExperts(NetworkBuilder& b, const ModelDescription& model, const 
         return {};
     const std::int64_t count = argument.size(0) * argument.size(1);
     const Variable tokens = b.view(argument, {count, model.hidden});
-    Variable scores = b.softmax(b.linear(model.architecture == "gpt_oss" ? "router" : "gate",
-                                         tokens, model.experts.count, model.experts.routerBias),
+    Variable scores = b.softmax(b.linear(model.architecture == "gpt_oss" ? "router" : "gate", tokens,
+                                         model.experts.count, model.experts.routerBias),
                                 DType::Float32);
     // topk saves its indices, as gather does; the weights are divided by their sum.
     Variable top = b.gather(std::move(scores), b.fill({count, model.experts.active}, DType::Int64));

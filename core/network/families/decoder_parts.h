@@ -21,23 +21,19 @@ struct DecoderTables
 Variable activated(NetworkBuilder& b, ActivationKind kind, Variable x);
 
 /// The norm of the model's kind, a module of that name.
-Variable decoderNorm(NetworkBuilder& b, const ModelDescription& model, std::string_view name,
-                     Variable x);
+Variable decoderNorm(NetworkBuilder& b, const ModelDescription& model, std::string_view name, Variable x);
 
 /// down(act(gate(x)) · up(x)), or down(act(up(x))); `width` is the inner one.
-Variable decoderFeedForward(NetworkBuilder& b, const ModelDescription& model,
-                            const DecoderNames& names, const Variable& x, std::int64_t width,
-                            bool hasBias);
+Variable decoderFeedForward(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
+                            const Variable& x, std::int64_t width, bool hasBias);
 
 /// Router, the loop over experts and the shared part.
-Variable decoderExperts(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
-                        const Variable& x);
+Variable decoderExperts(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names, const Variable& x);
 
 /// Attention on the normed x (B, S, hidden); `isSliding` picks the mask.
-Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model,
-                          const DecoderNames& names, const DecoderTables& tables, bool isSliding,
-                          const Variable& x);
-Variable latentAttention(NetworkBuilder& b, const ModelDescription& model,
-                         const DecoderNames& names, const DecoderTables& tables, const Variable& x);
+Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
+                          const DecoderTables& tables, bool isSliding, const Variable& x);
+Variable latentAttention(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
+                         const DecoderTables& tables, const Variable& x);
 
 } // namespace memscape

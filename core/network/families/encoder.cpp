@@ -12,8 +12,8 @@ namespace memscape {
 namespace {
 
 /// Attention and its output projection with dropout; `inner` is the module of q, k and v.
-Variable selfAttention(NetworkBuilder& b, const ModelDescription& model, const char* inner,
-                       const Variable& argument, bool softmaxInFloat)
+Variable selfAttention(NetworkBuilder& b, const ModelDescription& model, const char* inner, const Variable& argument,
+                       bool softmaxInFloat)
 {
     const ModuleScope scope(b, "attention", "Attention");
     const Variable x = b.columnInput(argument);
@@ -30,8 +30,7 @@ Variable selfAttention(NetworkBuilder& b, const ModelDescription& model, const c
         context = attend(b, q, k, v, style);
     }
     const ModuleScope output(b, "output", "SelfOutput");
-    context = b.rowOutput(
-        b.linear("dense", std::move(context), model.hidden, model.biases.attentionOutput));
+    context = b.rowOutput(b.linear("dense", std::move(context), model.hidden, model.biases.attentionOutput));
     return b.dropout(std::move(context), b.options().dropout);
 }
 
@@ -41,37 +40,32 @@ Variable feedForward(NetworkBuilder& b, const ModelDescription& model, const Var
     Variable inner;
     {
         const ModuleScope scope(b, "intermediate", "Intermediate");
-        inner = activated(b, model.activation,
-                          b.linear("dense", x, model.ffn, model.biases.feedForward));
+        inner = activated(b, model.activation, b.linear("dense", x, model.ffn, model.biases.feedForward));
     }
     const ModuleScope scope(b, "output", "Output");
-    inner = b.rowOutput(
-        b.linear("dense", std::move(inner), model.hidden, model.biases.feedForward));
+    inner = b.rowOutput(b.linear("dense", std::move(inner), model.hidden, model.biases.feedForward));
     return b.dropout(std::move(inner), b.options().dropout);
 }
 
 Variable bertLayer(NetworkBuilder& b, const ModelDescription& model, const Variable& x)
 {
     Variable attended = selfAttention(b, model, "self", x, false);
-    const Variable between =
-        b.layerNorm("attention.output.LayerNorm", b.add(std::move(attended), x));
+    const Variable between = b.layerNorm("attention.output.LayerNorm", b.add(std::move(attended), x));
     Variable forwarded = feedForward(b, model, between);
     return b.layerNorm("output.LayerNorm", b.add(std::move(forwarded), between));
 }
 
 Variable visionLayer(NetworkBuilder& b, const ModelDescription& model, const Variable& x)
 {
-    Variable attended =
-        NetworkBuilder::call(b.layerNorm("layernorm_before", x), [&](const Variable& y) {
-            return selfAttention(b, model, "attention", y, true);
-        });
+    Variable attended = NetworkBuilder::call(b.layerNorm("layernorm_before", x), [&](const Variable& y) {
+        return selfAttention(b, model, "attention", y, true);
+    });
     const Variable between = b.add(std::move(attended), x);
     const Variable normed = b.layerNorm("layernorm_after", between);
     return b.add(feedForward(b, model, normed), between);
 }
 
-template <typename Layer>
-Variable stack(NetworkBuilder& b, const ModelDescription& model, Variable x, Layer layer)
+template <typename Layer> Variable stack(NetworkBuilder& b, const ModelDescription& model, Variable x, Layer layer)
 {
     const ModuleScope scope(b, "encoder", "Encoder");
     x = b.rowOutput(std::move(x));
@@ -94,26 +88,21 @@ Variable bertEmbeddings(NetworkBuilder& b, const ModelDescription& model, Variab
     Variable x = b.embedding(tokens, tokenWeight);
     const Variable all = b.buffer("position_ids", {1, model.maxPositions}, DType::Int64);
     b.buffer("token_type_ids", {1, model.maxPositions}, DType::Int64);
-    const Variable types =
-        b.expand(b.fill({1, options.sequence}, DType::Int64), {options.batch, options.sequence});
+    const Variable types = b.expand(b.fill({1, options.sequence}, DType::Int64), {options.batch, options.sequence});
     if (model.tokenTypes > 0)
-        x = b.add(std::move(x),
-                  b.embedding("token_type_embeddings", types, model.tokenTypes, model.hidden));
+        x = b.add(std::move(x), b.embedding("token_type_embeddings", types, model.tokenTypes, model.hidden));
     const Variable positions = b.narrow(all, 1, options.sequence);
-    x = b.add(std::move(x),
-              b.embedding("position_embeddings", positions, model.maxPositions, model.hidden));
+    x = b.add(std::move(x), b.embedding("position_embeddings", positions, model.maxPositions, model.hidden));
     return b.dropout(b.layerNorm("LayerNorm", std::move(x)), options.dropout);
 }
 
-Variable maskedLanguageHead(NetworkBuilder& b, const ModelDescription& model, Variable x,
-                            const Variable& tokenWeight)
+Variable maskedLanguageHead(NetworkBuilder& b, const ModelDescription& model, Variable x, const Variable& tokenWeight)
 {
     const ModuleScope scope(b, "cls.predictions", "MaskedLanguageHead");
     x = activated(b, model.activation, b.linear("transform.dense", std::move(x), model.hidden));
     x = b.layerNorm("transform.LayerNorm", std::move(x));
     const Variable bias = b.parameter("bias", {model.vocab});
-    const Variable weight =
-        model.tied ? tokenWeight : b.parameter("decoder.weight", {model.vocab, model.hidden});
+    const Variable weight = model.tied ? tokenWeight : b.parameter("decoder.weight", {model.vocab, model.hidden});
     return b.linear(std::move(x), weight, bias);
 }
 
@@ -159,14 +148,13 @@ Result<Graph> visionTransformer(const ModelDescription& model, const BuildOption
     NetworkBuilder b(options);
     const PictureInput& picture = model.picture;
     const std::int64_t side = picture.size / picture.patch;
-    const Variable pictures = b.input(
-        "pictures", {options.batch, picture.channels, picture.size, picture.size}, options.weights);
+    const Variable pictures =
+        b.input("pictures", {options.batch, picture.channels, picture.size, picture.size}, options.weights);
     Variable x;
     {
         const ModuleScope scope(b, "vit.embeddings", "ViTEmbeddings");
         Variable first = b.parameter("cls_token", {1, 1, model.hidden});
-        const Variable positions =
-            b.parameter("position_embeddings", {1, side * side + 1, model.hidden});
+        const Variable positions = b.parameter("position_embeddings", {1, side * side + 1, model.hidden});
         x = b.convolution("patch_embeddings.projection", pictures, model.hidden,
                           {picture.patch, picture.patch, 0, 1, true});
         if (b.ok())

@@ -32,8 +32,7 @@ Variable normalized(NetworkBuilder& b, std::string_view name, const Variable& ar
         return b.fusedRmsNorm(argument, weight);
     const DType dtype = argument.dtype();
     Variable x = b.cast(argument, DType::Float32);
-    const Variable root = b.unary(OperatorKind::ReciprocalRoot,
-                                  b.shift(b.mean(b.unary(OperatorKind::Power, x), -1)));
+    const Variable root = b.unary(OperatorKind::ReciprocalRoot, b.shift(b.mean(b.unary(OperatorKind::Power, x), -1)));
     x = b.multiply(x, root);
     return b.cast(b.multiply(weight, x), dtype);
 }
@@ -52,8 +51,7 @@ Variable rotatedPairs(NetworkBuilder& b, const Variable& x, const Variable& tabl
 {
     const ModuleScope scope(b, "positional_encoder", "RotaryEmbedding");
     const std::int64_t length = x.size(2), half = x.size(3) / 2;
-    const auto pairs = b.unbind(
-        b.permute(b.view(x, {x.size(0), x.size(1), length, half, 2}), {4, 0, 1, 2, 3}), 0);
+    const auto pairs = b.unbind(b.permute(b.view(x, {x.size(0), x.size(1), length, half, 2}), {4, 0, 1, 2, 3}), 0);
     const auto turns = b.unbind(b.narrow(table, 1, length), 0); // of (2, S, half): cosine and sine
     const Variable &x1 = pairs[0], &x2 = pairs[1], &cosine = turns[0], &sine = turns[1];
     Variable left = b.multiply(cosine, x1);
@@ -63,8 +61,7 @@ Variable rotatedPairs(NetworkBuilder& b, const Variable& x, const Variable& tabl
     return b.cat({first, second}, -1);
 }
 
-Variable attended(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,
-                  const Variable& mask)
+Variable attended(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v, const Variable& mask)
 {
     Variable scores = b.scale(b.einsum("bhqd,bhkd->bhqk", q, k));
     scores = b.where(mask, std::move(scores));
@@ -72,8 +69,7 @@ Variable attended(NetworkBuilder& b, const Variable& q, const Variable& k, const
     return b.einsum("bhqk,bhkd->bhqd", weights, v);
 }
 
-Variable attention(NetworkBuilder& b, const ModelDescription& model, const Variable& table,
-                   const Variable& argument)
+Variable attention(NetworkBuilder& b, const ModelDescription& model, const Variable& table, const Variable& argument)
 {
     const ModuleScope scope(b, "attn", "CausalMultiHeadSelfAttention");
     const Variable x = b.columnInput(argument);
@@ -97,8 +93,7 @@ Variable attention(NetworkBuilder& b, const ModelDescription& model, const Varia
     Variable output = b.options().attention == AttentionKernel::Eager
         ? b.attentionCore([&] { return attended(b, heads[0], heads[1], heads[2], mask); })
         : b.scaledDotProduct(heads[0], heads[1], heads[2]);
-    output = b.view(b.contiguous(b.transpose(std::move(output), 1, 2)),
-                    {batch, length, model.heads * width});
+    output = b.view(b.contiguous(b.transpose(std::move(output), 1, 2)), {batch, length, model.heads * width});
     return b.rowOutput(projected(b, "output_proj", output, model.hidden));
 }
 
@@ -113,30 +108,25 @@ Variable gatedFeedForward(NetworkBuilder& b, const ModelDescription& model, cons
 {
     const ModuleScope scope(b, "ffn", "SwiGLU");
     const Variable x = b.columnInput(argument);
-    Variable gate = b.call(projected(b, "w1", x, model.ffn),
-                           [&](const Variable& y) { return activated(b, y); });
+    Variable gate = b.call(projected(b, "w1", x, model.ffn), [&](const Variable& y) { return activated(b, y); });
     Variable product = b.multiply(std::move(gate), projected(b, "w3", x, model.ffn));
     return b.rowOutput(projected(b, "w2", product, model.hidden));
 }
 
-Variable block(NetworkBuilder& b, const ModelDescription& model, const Variable& table,
-               const Variable& x)
+Variable block(NetworkBuilder& b, const ModelDescription& model, const Variable& table, const Variable& x)
 {
-    const Variable attending = b.call(normalized(b, "ln1", x), [&](const Variable& y) {
-        return attention(b, model, table, y);
-    });
+    const Variable attending =
+        b.call(normalized(b, "ln1", x), [&](const Variable& y) { return attention(b, model, table, y); });
     const Variable middle = b.add(x, attending);
-    const Variable feeding = b.call(normalized(b, "ln2", middle), [&](const Variable& y) {
-        return gatedFeedForward(b, model, y);
-    });
+    const Variable feeding =
+        b.call(normalized(b, "ln2", middle), [&](const Variable& y) { return gatedFeedForward(b, model, y); });
     return b.add(middle, feeding);
 }
 
 Variable lossOf(NetworkBuilder& b, const Variable& logits, const Variable& target)
 {
     if (!b.options().writtenOut.loss)
-        return b.crossEntropy(b.view(logits, {logits.size(0) * logits.size(1), logits.size(2)}),
-                              target);
+        return b.crossEntropy(b.view(logits, {logits.size(0) * logits.size(1), logits.size(2)}), target);
     Variable x = b.call(logits, [&](const Variable& inputs) {
         const Variable top = b.maximum(inputs, -1, true);
         const Variable shifted = b.subtract(inputs, top);
@@ -153,15 +143,13 @@ Result<Graph> fromScratchDecoder(const ModelDescription& model, const BuildOptio
 {
     MEMSCAPE_CHECK(checkModel(model));
     if (model.headDim % 2 != 0)
-        return fail("model.contradiction",
-                    fmt::format("rotary positions need an even head, {} is odd", model.headDim),
+        return fail("model.contradiction", fmt::format("rotary positions need an even head, {} is odd", model.headDim),
                     "choose heads so that hidden / heads is even", "heads");
     NetworkBuilder b(options);
     const Shape tokens{options.batch, options.sequence};
     const Variable indices = b.input("tokens", tokens, DType::Int64);
     const std::int64_t positions = std::max(model.maxPositions, options.sequence);
-    const Variable table
-        = b.buffer("cos_sin", {2, positions, model.headDim / 2}, DType::Float32);
+    const Variable table = b.buffer("cos_sin", {2, positions, model.headDim / 2}, DType::Float32);
     Variable x;
     {
         const ModuleScope scope(b, "token_embeddings", "Embedding");

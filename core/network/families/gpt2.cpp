@@ -39,8 +39,7 @@ Variable attention(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& ar
         return b.dropout(std::move(y), b.options().dropout);
     }
     Variable scores; // a local of this function
-    Variable y = b.attentionCore(
-        [&] { return eagerAttention(b, parts[0], parts[1], parts[2], mask, scores); });
+    Variable y = b.attentionCore([&] { return eagerAttention(b, parts[0], parts[1], parts[2], mask, scores); });
     y = b.view(b.contiguous(b.transpose(std::move(y), 1, 2)), {batch, length, inner});
     return b.dropout(b.rowOutput(b.linear("proj", y, shape.hidden)), b.options().dropout);
 }
@@ -60,8 +59,7 @@ Variable feedForward(NetworkBuilder& b, const Gpt2Shape& shape, Variable x)
     const std::int64_t width = shape.feedForward > 0 ? shape.feedForward : 4 * shape.hidden;
     x = b.columnInput(std::move(x));
     Variable hidden = b.linear("fc", std::move(x), width);
-    hidden = shape.isActivationComposite ? compositeGelu(b, hidden)
-                                         : b.unary(shape.activation, std::move(hidden));
+    hidden = shape.isActivationComposite ? compositeGelu(b, hidden) : b.unary(shape.activation, std::move(hidden));
     hidden = b.rowOutput(b.linear("pj", std::move(hidden), shape.hidden));
     return b.dropout(std::move(hidden), b.options().dropout);
 }
@@ -71,8 +69,7 @@ Variable feedForward(NetworkBuilder& b, const Gpt2Shape& shape, Variable x)
 Variable gpt2Block(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& argument)
 {
     Variable x = argument;
-    Variable branch = b.call(b.layerNorm("ln1", x),
-                             [&](const Variable& y) { return attention(b, shape, y); });
+    Variable branch = b.call(b.layerNorm("ln1", x), [&](const Variable& y) { return attention(b, shape, y); });
     x = b.add(std::move(x), std::move(branch));
     branch = feedForward(b, shape, b.layerNorm("ln2", x));
     return b.add(std::move(x), std::move(branch));
@@ -82,8 +79,8 @@ Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
 {
     NetworkBuilder b(options);
     if (shape.heads < 1 || (shape.headWidth == 0 && shape.hidden % shape.heads != 0))
-        b.refuse("network.shape", fmt::format("hidden size {} is not a multiple of {} heads",
-                                              shape.hidden, shape.heads));
+        b.refuse("network.shape",
+                 fmt::format("hidden size {} is not a multiple of {} heads", shape.hidden, shape.heads));
     b.refuseBeyond(shape.positions);
     const Variable indices = tokenInput(b);
     Variable tokenWeight, positionWeight;
@@ -91,8 +88,7 @@ Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
         const ModuleScope scope(b, "wte", "Embedding");
         tokenWeight = b.parameter("weight", {shape.vocabulary, shape.hidden});
     }
-    const Variable positions = b.narrow(b.buffer("pos", {1, shape.positions}, DType::Int64), 1,
-                                        options.sequence);
+    const Variable positions = b.narrow(b.buffer("pos", {1, shape.positions}, DType::Int64), 1, options.sequence);
     Variable x = b.embedding(indices, tokenWeight);
     x = b.add(std::move(x), b.embedding("wpe", positions, shape.positions, shape.hidden));
     x = b.dropout(b.rowOutput(std::move(x)), options.dropout);
@@ -101,8 +97,7 @@ Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
         y = b.layer([&] { return gpt2Block(b, shape, y); });
     });
     x = b.columnInput(b.layerNorm("lnf", std::move(x)));
-    Variable logits = shape.isTied ? b.linear(x, tokenWeight)
-                                   : b.linear("head", x, shape.vocabulary, false);
+    Variable logits = shape.isTied ? b.linear(x, tokenWeight) : b.linear("head", x, shape.vocabulary, false);
     return finishLanguageModel(b, std::move(logits));
 }
 

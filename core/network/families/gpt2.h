@@ -18,7 +18,7 @@ struct Gpt2Shape
     bool isTied = true;
     OperatorKind activation = OperatorKind::Gelu;
     bool isActivationComposite = false; ///< Hugging Face's NewGELUActivation, operator by operator
-    std::int64_t headWidth = 0; ///< 0: hidden / heads
+    std::int64_t headWidth = 0;         ///< 0: hidden / heads
 };
 
 /// One block on x (B, S, hidden); `mask` is the causal Bool buffer (1, 1, positions, positions).

@@ -15,8 +15,7 @@ Result<Graph> mlpChain(const ModelDescription& model, const BuildOptions& option
     const std::size_t layers = model.mlpSizes.size() - 1;
     for (std::size_t i = 0; i < layers && b.ok(); ++i) {
         x = b.layer([&] {
-            Variable y = b.linear(fmt::format("layers.{}", i), x, model.mlpSizes[i + 1],
-                                  model.biases.feedForward);
+            Variable y = b.linear(fmt::format("layers.{}", i), x, model.mlpSizes[i + 1], model.biases.feedForward);
             return i + 1 < layers ? activated(b, model.activation, std::move(y)) : y;
         });
     }

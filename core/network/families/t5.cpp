@@ -12,8 +12,7 @@ namespace memscape {
 namespace {
 
 /// Only the variance is computed in float; x itself is scaled as it is.
-Variable t5Norm(NetworkBuilder& b, const ModelDescription& model, std::string_view name,
-                const Variable& x)
+Variable t5Norm(NetworkBuilder& b, const ModelDescription& model, std::string_view name, const Variable& x)
 {
     const ModuleScope scope(b, name, "T5LayerNorm");
     const Variable weight = b.parameter("weight", {model.hidden});
@@ -33,15 +32,13 @@ public:
         , m_model(model)
         , m_name(name)
         , m_causal(causal)
-    {
-    }
+    { }
 
     /// `encoded` is the encoder's output, or nothing in the encoder itself.
     Variable run(Variable x, std::int64_t layers, const Variable& encoded);
 
 private:
-    Variable attention(std::string_view name, const Variable& x, const Variable& source,
-                       const AttentionStyle& style);
+    Variable attention(std::string_view name, const Variable& x, const Variable& source, const AttentionStyle& style);
     Variable feedForward(const Variable& x);
     Variable layer(std::int64_t index, const Variable& x, const Variable& encoded);
     void makeRelativeBias();
@@ -57,24 +54,21 @@ private:
 void T5Stack::makeRelativeBias()
 {
     const std::int64_t length = m_b.options().sequence;
-    const ModuleScope scope(m_b, fmt::format("{}.block.0.layer.0.SelfAttention", m_name),
-                            "T5Attention");
+    const ModuleScope scope(m_b, fmt::format("{}.block.0.layer.0.SelfAttention", m_name), "T5Attention");
     const Variable buckets = m_b.fill({length, length}, DType::Int64);
-    Variable bias =
-        m_b.embedding("relative_attention_bias", buckets, m_model.relativeBuckets, m_model.heads);
+    Variable bias = m_b.embedding("relative_attention_bias", buckets, m_model.relativeBuckets, m_model.heads);
     m_self.bias = m_b.unsqueeze(m_b.permute(std::move(bias), {2, 0, 1}), 0);
 }
 
-Variable T5Stack::attention(std::string_view name, const Variable& argument,
-                            const Variable& origin, const AttentionStyle& style)
+Variable T5Stack::attention(std::string_view name, const Variable& argument, const Variable& origin,
+                            const AttentionStyle& style)
 {
     const ModuleScope scope(m_b, name, "T5Attention");
     const Variable x = m_b.columnInput(argument);
     const Variable source = origin.id() == argument.id() ? x : m_b.columnInput(origin);
     const auto projected = [&](const char* part, const Variable& from) {
         Variable y = m_b.linear(part, from, m_model.heads * m_model.headDim, false);
-        return m_b.ok() ? splitHeads(m_b, std::move(y), m_model.heads, m_model.headDim)
-                        : Variable();
+        return m_b.ok() ? splitHeads(m_b, std::move(y), m_model.heads, m_model.headDim) : Variable();
     };
     const Variable q = projected("q", x), k = projected("k", source), v = projected("v", source);
     return m_b.rowOutput(m_b.linear("o", attend(m_b, q, k, v, style), m_model.hidden, false));
@@ -103,8 +97,7 @@ Variable T5Stack::layer(std::int64_t index, const Variable& argument, const Vari
     Variable x = argument;
     int part = 0;
     const auto step = [&](const auto& body) {
-        const ModuleScope scope(m_b, fmt::format("{}.block.{}.layer.{}", m_name, index, part++),
-                                "T5Layer");
+        const ModuleScope scope(m_b, fmt::format("{}.block.{}.layer.{}", m_name, index, part++), "T5Layer");
         Variable y = t5Norm(m_b, m_model, "layer_norm", x);
         y = body(y);
         x = m_b.add(std::move(x), m_b.dropout(std::move(y), m_b.options().dropout));
@@ -123,11 +116,9 @@ Variable T5Stack::run(Variable x, std::int64_t layers, const Variable& encoded)
     m_self.softmaxInFloat = m_cross.softmaxInFloat = false;
     makeRelativeBias();
     if (m_causal)
-        m_self.mask =
-            m_b.fill({options.batch, 1, options.sequence, options.sequence}, options.weights);
+        m_self.mask = m_b.fill({options.batch, 1, options.sequence, options.sequence}, options.weights);
     if (encoded)
-        m_cross.bias =
-            m_b.fill({1, m_model.heads, options.sequence, options.sequence}, options.weights);
+        m_cross.bias = m_b.fill({1, m_model.heads, options.sequence, options.sequence}, options.weights);
     for (std::int64_t i = 0; i < layers && m_b.ok(); ++i)
         x = m_b.layer([&] { return layer(i, x, encoded); });
     if (!m_b.ok())
@@ -149,12 +140,11 @@ Result<Graph> t5(const ModelDescription& model, const BuildOptions& options)
         const ModuleScope scope(b, "shared", "Embedding");
         weight = b.parameter("weight", {model.vocab, model.hidden});
     }
-    const Variable encoded =
-        T5Stack(b, model, "encoder", false).run(b.embedding(tokens, weight), model.layers, {});
+    const Variable encoded = T5Stack(b, model, "encoder", false).run(b.embedding(tokens, weight), model.layers, {});
     if (!b.ok())
         return b.finish({});
-    Variable x = T5Stack(b, model, "decoder", true)
-                     .run(b.embedding(decoderTokens, weight), model.decoderLayers, encoded);
+    Variable x =
+        T5Stack(b, model, "decoder", true).run(b.embedding(decoderTokens, weight), model.decoderLayers, encoded);
     x = b.columnInput(std::move(x));
     if (model.head == HeadKind::None)
         return b.finish(std::move(x));

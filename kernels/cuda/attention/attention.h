@@ -31,9 +31,8 @@ cudaError_t launchFlashWide(const FlashLaunch& launch, cudaStream_t stream);
 /// and from a build without sm_90a.
 cudaError_t launchFlashHopper(const FlashLaunch& launch, cudaStream_t stream);
 /// The first `count` elements of an input (attention_numbers.h), rounded to the format.
-cudaError_t launchAttentionInput(void* to, ElementFormat format, AttentionTensor tensor,
-                                 AttentionInputs inputs, std::uint64_t count, std::uint64_t headDim,
-                                 cudaStream_t stream);
+cudaError_t launchAttentionInput(void* to, ElementFormat format, AttentionTensor tensor, AttentionInputs inputs,
+                                 std::uint64_t count, std::uint64_t headDim, cudaStream_t stream);
 
 /// P = softmax(scale S) over the rows of batch × heads × queries × keys scores; or, with a gradient
 /// dP, dS = scale P ∘ (dP − Σ P ∘ dP) from P as `scores`. The result may lie over S or dP.

@@ -24,8 +24,8 @@ namespace {
 
 bool isOfKeys(AttentionTensor tensor)
 {
-    return tensor == AttentionTensor::Key || tensor == AttentionTensor::Value
-        || tensor == AttentionTensor::KeyGradient || tensor == AttentionTensor::ValueGradient;
+    return tensor == AttentionTensor::Key || tensor == AttentionTensor::Value || tensor == AttentionTensor::KeyGradient
+        || tensor == AttentionTensor::ValueGradient;
 }
 bool isInput(AttentionTensor tensor)
 {
@@ -35,15 +35,13 @@ bool isInput(AttentionTensor tensor)
 class CudaAttentionDevice final : public GpuAttention
 {
 public:
-    CudaAttentionDevice(Session& session, CublasLt* blas, std::function<bool()> cancelled,
-                        const AttentionTask& task)
+    CudaAttentionDevice(Session& session, CublasLt* blas, std::function<bool()> cancelled, const AttentionTask& task)
         : m_session(session)
         , m_blas(usesLibrary(task) ? blas : nullptr)
         , m_cancelled(std::move(cancelled))
         , m_task(task)
         , m_format(elementFormat(task.problem.dtype))
-    {
-    }
+    { }
     ~CudaAttentionDevice() override { m_session.settle(); }
 
     Result<void> open();
@@ -85,8 +83,8 @@ private:
     /// "flash attention v6 in bfloat16", for errors.
     std::string title() const
     {
-        return fmt::format("{} attention v{} in {}", attentionKindText(m_task.problem.kind),
-                           m_task.version.number, dtypeText(m_task.problem.dtype));
+        return fmt::format("{} attention v{} in {}", attentionKindText(m_task.problem.kind), m_task.version.number,
+                           dtypeText(m_task.problem.dtype));
     }
     Result<void> checkMemory(const AttentionMemory& memory, std::int64_t arena) const;
     /// Of kernels in one run of the pass, at most: a product of the library may be two.
@@ -128,7 +126,7 @@ private:
     AttentionSizes m_sizes;
     std::map<AttentionTensor, Buffer> m_tensors;
     std::map<std::string, AttentionArray> m_arrays; ///< what this version takes, by name
-    std::map<std::string, std::int64_t> m_taken; ///< offsets in the arena
+    std::map<std::string, std::int64_t> m_taken;    ///< offsets in the arena
     Buffer m_arena;
     std::uint64_t m_arenaBytes = 0;
     std::unique_ptr<CountingPool> m_pool;
@@ -137,20 +135,16 @@ private:
 
 // ---- opening ----------------------------------------------------------------------------------
 
-Result<void> CudaAttentionDevice::checkMemory(const AttentionMemory& memory,
-                                              std::int64_t arena) const
+Result<void> CudaAttentionDevice::checkMemory(const AttentionMemory& memory, std::int64_t arena) const
 {
     const double free = double(m_session.freeBytes());
-    if (m_session.isInsisted()
-        || double(memory.tensors) + double(arena) <= shareOfMemory * free)
+    if (m_session.isInsisted() || double(memory.tensors) + double(arena) <= shareOfMemory * free)
         return {};
     return fail("run.memory",
                 fmt::format("{} attention takes {} beside {} of inputs and outputs, and {} of the "
                             "GPU's memory are available",
-                            attentionKindText(m_task.problem.kind),
-                            quantityText(double(arena), Unit::Byte),
-                            quantityText(double(memory.tensors), Unit::Byte),
-                            quantityText(free, Unit::Byte)),
+                            attentionKindText(m_task.problem.kind), quantityText(double(arena), Unit::Byte),
+                            quantityText(double(memory.tensors), Unit::Byte), quantityText(free, Unit::Byte)),
                 m_task.problem.kind == AttentionKind::Standard
                     ? "choose a shorter sequence, fewer heads or implementation=flash"
                     : "choose a shorter sequence or fewer heads, or end what else uses the GPU",
@@ -164,24 +158,19 @@ Result<void> CudaAttentionDevice::open()
     MEMSCAPE_CHECK(checkMachine(m_task, m_blas != nullptr));
     MEMSCAPE_TRY(sizes, attentionSizes(problem.shape));
     m_sizes = sizes;
-    MEMSCAPE_TRY(memory,
-                 attentionMemory(m_task.version, problem.shape, problem.dtype, problem.pass, 1));
+    MEMSCAPE_TRY(memory, attentionMemory(m_task.version, problem.shape, problem.dtype, problem.pass, 1));
     MEMSCAPE_TRY(arrays, attentionArrays(m_task.version, problem.shape, problem.dtype, 1));
     for (const AttentionArray& array : arrays)
         m_arrays[array.name] = array;
     const bool isForward = problem.pass == AttentionPass::Forward;
-    const std::int64_t arena =
-        isForward ? memory.forward : std::max(memory.forward, memory.backward);
+    const std::int64_t arena = isForward ? memory.forward : std::max(memory.forward, memory.backward);
     MEMSCAPE_CHECK(checkMemory(memory, arena));
     for (int i = 0; i <= int(AttentionTensor::ValueGradient); ++i) {
         const auto name = AttentionTensor(i);
-        const bool isBackwards = name == AttentionTensor::OutputGradient
-            || name >= AttentionTensor::QueryGradient;
+        const bool isBackwards = name == AttentionTensor::OutputGradient || name >= AttentionTensor::QueryGradient;
         if (name == AttentionTensor::LogSumExp || (isBackwards && isForward))
             continue;
-        MEMSCAPE_TRY(buffer,
-                     m_session.allocateExtra(elementsOf(name)
-                                             * std::uint64_t(elementBytes(problem.dtype))));
+        MEMSCAPE_TRY(buffer, m_session.allocateExtra(elementsOf(name) * std::uint64_t(elementBytes(problem.dtype))));
         m_tensors[name] = std::move(buffer);
     }
     m_arenaBytes = std::uint64_t(arena);
@@ -198,16 +187,14 @@ Result<void> CudaAttentionDevice::fill(AttentionInputs inputs)
     for (const auto& [name, buffer] : m_tensors) {
         const std::uint64_t count = elementsOf(name);
         const cudaError_t error = isInput(name)
-            ? launchAttentionInput(buffer.get(), m_format, name, inputs, count,
-                                   std::uint64_t(m_sizes.headDim), m_session.stream())
-            : cudaMemsetAsync(buffer.get(), 0xff,
-                              count * std::uint64_t(elementBytes(m_task.problem.dtype)),
+            ? launchAttentionInput(buffer.get(), m_format, name, inputs, count, std::uint64_t(m_sizes.headDim),
+                                   m_session.stream())
+            : cudaMemsetAsync(buffer.get(), 0xff, count * std::uint64_t(elementBytes(m_task.problem.dtype)),
                               m_session.stream());
         MEMSCAPE_CHECK(cudaResult(error, "filling the tensors"));
     }
     MEMSCAPE_CHECK(
-        cudaResult(cudaMemsetAsync(m_arena.get(), 0xff, m_arenaBytes, m_session.stream()),
-                   "poisoning the arrays"));
+        cudaResult(cudaMemsetAsync(m_arena.get(), 0xff, m_arenaBytes, m_session.stream()), "poisoning the arrays"));
     return m_session.synchronize("filling the tensors");
 }
 
@@ -274,9 +261,7 @@ Products CudaAttentionDevice::products() const
 {
     if (m_blas == nullptr)
         return ownProducts(m_session.stream());
-    return [this](const TensorProductLaunch& launch) {
-        return m_blas->launch(launch, m_session.stream());
-    };
+    return [this](const TensorProductLaunch& launch) { return m_blas->launch(launch, m_session.stream()); };
 }
 
 Result<void> CudaAttentionDevice::queueForward()
@@ -286,8 +271,7 @@ Result<void> CudaAttentionDevice::queueForward()
     const FlashLaunch launch = flash();
     auto done = m_task.problem.kind == AttentionKind::Flash
         ? cudaResult(launchFlash(launch, m_session.stream()), "starting attention")
-        : standardForward(m_sizes, m_format, launch.arrays, scores(), products(),
-                          m_session.stream());
+        : standardForward(m_sizes, m_format, launch.arrays, scores(), products(), m_session.stream());
     giveAll([](const AttentionArray& array) { return !array.isSaved; });
     return done;
 }
@@ -297,10 +281,8 @@ Result<void> CudaAttentionDevice::queueBackward()
     MEMSCAPE_CHECK(takeAll([](const AttentionArray& array) { return array.inBackward; }));
     const FlashLaunch launch = flash();
     auto done = m_task.problem.kind == AttentionKind::Flash
-        ? cudaResult(launchFlashBackward(launch, m_session.stream()),
-                     "starting the gradients of attention")
-        : standardBackward(m_sizes, m_format, launch.arrays, scores(), products(),
-                           m_session.stream());
+        ? cudaResult(launchFlashBackward(launch, m_session.stream()), "starting the gradients of attention")
+        : standardBackward(m_sizes, m_format, launch.arrays, scores(), products(), m_session.stream());
     giveAll([](const AttentionArray& array) { return !array.isSaved; });
     return done;
 }
@@ -324,8 +306,7 @@ std::size_t CudaAttentionDevice::launchesOf(AttentionPass pass) const
     const std::size_t product = isPlanewise ? planes : 2;
     const std::size_t forward = isFlash ? flashForward : 2 * product + 1;
     const std::size_t backward = isFlash ? flashBackward : 4 * product + 1;
-    return (pass != AttentionPass::Backward ? forward : 0)
-        + (pass != AttentionPass::Forward ? backward : 0);
+    return (pass != AttentionPass::Backward ? forward : 0) + (pass != AttentionPass::Forward ? backward : 0);
 }
 
 Result<Sample> CudaAttentionDevice::timed(AttentionPass pass)
@@ -359,9 +340,8 @@ Result<std::vector<float>> CudaAttentionDevice::read(AttentionTensor name)
 {
     const bool isFloat = name == AttentionTensor::LogSumExp || m_format == ElementFormat::Float32;
     const char* from = name == AttentionTensor::LogSumExp ? array("L") : tensor(name);
-    const std::size_t count = name == AttentionTensor::LogSumExp
-        ? std::size_t(m_task.problem.shape.queryRows())
-        : std::size_t(elementsOf(name));
+    const std::size_t count = name == AttentionTensor::LogSumExp ? std::size_t(m_task.problem.shape.queryRows())
+                                                                 : std::size_t(elementsOf(name));
     std::vector<float> values(count);
     std::vector<std::uint16_t> halves(isFloat ? 0 : count);
     void* const to = isFloat ? static_cast<void*>(values.data()) : halves.data();
@@ -369,8 +349,7 @@ Result<std::vector<float>> CudaAttentionDevice::read(AttentionTensor name)
         return std::vector<float>();
     MEMSCAPE_CHECK(m_session.download(to, from, count * (isFloat ? 4 : 2), "reading a tensor of " + title()));
     for (std::size_t i = 0; i < halves.size(); ++i)
-        values[i] = m_format == ElementFormat::Float16 ? float16ToFloat(halves[i])
-                                                       : bfloat16ToFloat(halves[i]);
+        values[i] = m_format == ElementFormat::Float16 ? float16ToFloat(halves[i]) : bfloat16ToFloat(halves[i]);
     return values;
 }
 
@@ -393,11 +372,9 @@ Json CudaAttentionDevice::method() const
 } // namespace
 
 Result<std::unique_ptr<GpuAttention>> makeAttentionDevice(Session& session, CublasLt* blas,
-                                                          std::function<bool()> cancelled,
-                                                          const AttentionTask& task)
+                                                          std::function<bool()> cancelled, const AttentionTask& task)
 {
-    auto device =
-        std::make_unique<CudaAttentionDevice>(session, blas, std::move(cancelled), task);
+    auto device = std::make_unique<CudaAttentionDevice>(session, blas, std::move(cancelled), task);
     MEMSCAPE_CHECK(device->open());
     return std::unique_ptr<GpuAttention>(std::move(device));
 }

@@ -36,7 +36,6 @@ public:
 /// `blas` must outlive the device. Errors: run.memory with what is needed and what is free, before
 /// anything is taken; attention.unsupported, also for a GPU that is too old and a missing library.
 Result<std::unique_ptr<GpuAttention>> makeAttentionDevice(Session& session, CublasLt* blas,
-                                                          std::function<bool()> cancelled,
-                                                          const AttentionTask& task);
+                                                          std::function<bool()> cancelled, const AttentionTask& task);
 
 } // namespace memscape::cuda

@@ -21,7 +21,6 @@ namespace memscape::cuda {
 
 namespace {
 
-
 /// The shape of products of one pass: planes of K, rows of Q that belong to each.
 struct Planes
 {
@@ -36,8 +35,7 @@ struct Planes
         , headDim(s.headDim)
         , format(elements)
         , factor(elements == ElementFormat::Float32 ? 1.0F : s.scale)
-    {
-    }
+    { }
     TensorProductLaunch product(int height, int width, int inner, float scale = 1) const
     {
         TensorProductLaunch launch;
@@ -52,8 +50,7 @@ struct Planes
 };
 
 /// rows × keys = left (rows × d) · right (keys × d)ᵀ
-TensorProductLaunch scoresOf(const Planes& p, const void* left, const void* right, void* to,
-                             float scale)
+TensorProductLaunch scoresOf(const Planes& p, const void* left, const void* right, void* to, float scale)
 {
     TensorProductLaunch launch = p.product(p.rows, p.keys, p.headDim, scale);
     launch.a = left;
@@ -85,8 +82,7 @@ TensorProductLaunch keysOf(const Planes& p, const void* left, const void* right,
 /// Products of floats one after the other: product.cu knows no batches.
 Result<void> floatProducts(const TensorProductLaunch& w, cudaStream_t stream)
 {
-    const auto rows = std::uint64_t(w.rows), columns = std::uint64_t(w.columns),
-               inner = std::uint64_t(w.inner);
+    const auto rows = std::uint64_t(w.rows), columns = std::uint64_t(w.columns), inner = std::uint64_t(w.inner);
     for (std::uint64_t i = 0; i < std::uint64_t(w.batch); ++i) {
         ProductLaunch launch;
         launch.rows = rows;
@@ -139,8 +135,7 @@ AttentionVersion compiledVersion(AttentionVersion version)
 
 bool usesLibrary(const AttentionTask& task)
 {
-    return task.problem.kind == AttentionKind::Standard
-        && task.version.number == standardWithLibrary;
+    return task.problem.kind == AttentionKind::Standard && task.version.number == standardWithLibrary;
 }
 
 Result<void> checkMachine(const AttentionTask& task, bool hasLibrary)
@@ -148,8 +143,8 @@ Result<void> checkMachine(const AttentionTask& task, bool hasLibrary)
     const double capability = computeCapability();
     MEMSCAPE_CHECK(supports(compiledVersion(task.version), task.problem, true, capability));
     const ElementFormat format = elementFormat(task.problem.dtype);
-    const bool onTensorCores = format != ElementFormat::Float32
-        && (task.version.number > 1 || task.problem.kind == AttentionKind::Standard);
+    const bool onTensorCores =
+        format != ElementFormat::Float32 && (task.version.number > 1 || task.problem.kind == AttentionKind::Standard);
     const double needed = format == ElementFormat::BFloat16 ? firstWithBfloat : firstWithHalves;
     if (onTensorCores && capability > 0 && capability < needed)
         return fail("attention.unsupported",
@@ -157,8 +152,7 @@ Result<void> checkMachine(const AttentionTask& task, bool hasLibrary)
                                 dtypeText(task.problem.dtype), needed, capability),
                     "choose dtype=float16 or dtype=float32, or another device", "dtype");
     if (usesLibrary(task) && !hasLibrary)
-        return fail("attention.unsupported",
-                    "libcublasLt was not found, and this version's products are NVIDIA's",
+        return fail("attention.unsupported", "libcublasLt was not found, and this version's products are NVIDIA's",
                     "install the CUDA toolkit's cuBLAS, or choose version=1", "version");
     return {};
 }
@@ -174,11 +168,10 @@ Result<AttentionSizes> attentionSizes(const AttentionShape& shape)
 {
     constexpr std::int64_t most = std::numeric_limits<int>::max();
     const std::int64_t groupRows = shape.heads / shape.kvHeads * shape.queries;
-    if (groupRows > most || shape.queryRows() > most || shape.keyRows() > most
-        || shape.batch * shape.heads > 65535)
+    if (groupRows > most || shape.queryRows() > most || shape.keyRows() > most || shape.batch * shape.heads > 65535)
         return fail("attention.range",
-                    fmt::format("{} × {} heads of {} queries are more than a kernel's grid holds",
-                                shape.batch, shape.heads, shape.queries),
+                    fmt::format("{} × {} heads of {} queries are more than a kernel's grid holds", shape.batch,
+                                shape.heads, shape.queries),
                     "choose a smaller batch, fewer heads or a shorter sequence", "batch");
     AttentionSizes sizes;
     sizes.batch = int(shape.batch);
@@ -201,9 +194,8 @@ Products ownProducts(cudaStream_t stream)
     };
 }
 
-Result<void> standardForward(const AttentionSizes& sizes, ElementFormat format,
-                             const AttentionArrays& arrays, const ScoreArrays& scores,
-                             const Products& multiply, cudaStream_t stream)
+Result<void> standardForward(const AttentionSizes& sizes, ElementFormat format, const AttentionArrays& arrays,
+                             const ScoreArrays& scores, const Products& multiply, cudaStream_t stream)
 {
     const Planes p(sizes, format);
     MEMSCAPE_CHECK(multiply(scoresOf(p, arrays.query, arrays.key, scores.scores, p.factor)));
@@ -214,22 +206,18 @@ Result<void> standardForward(const AttentionSizes& sizes, ElementFormat format,
     return multiply(rowsOf(p, scores.weights, arrays.value, arrays.output, 1));
 }
 
-Result<void> standardBackward(const AttentionSizes& sizes, ElementFormat format,
-                              const AttentionArrays& arrays, const ScoreArrays& scores,
-                              const Products& multiply, cudaStream_t stream)
+Result<void> standardBackward(const AttentionSizes& sizes, ElementFormat format, const AttentionArrays& arrays,
+                              const ScoreArrays& scores, const Products& multiply, cudaStream_t stream)
 {
     const Planes p(sizes, format);
-    MEMSCAPE_CHECK(
-        multiply(keysOf(p, scores.weights, arrays.outputGradient, arrays.valueGradient, 1)));
-    MEMSCAPE_CHECK(
-        multiply(scoresOf(p, arrays.outputGradient, arrays.value, scores.weightsGradient, 1)));
+    MEMSCAPE_CHECK(multiply(keysOf(p, scores.weights, arrays.outputGradient, arrays.valueGradient, 1)));
+    MEMSCAPE_CHECK(multiply(scoresOf(p, arrays.outputGradient, arrays.value, scores.weightsGradient, 1)));
     SoftmaxLaunch softmax = softmaxOf(sizes, format);
     softmax.scores = scores.weights;
     softmax.gradient = scores.weightsGradient;
     softmax.result = scores.scoresGradient;
     MEMSCAPE_CHECK(cudaResult(launchSoftmax(softmax, stream), "taking softmax's gradient"));
-    MEMSCAPE_CHECK(
-        multiply(rowsOf(p, scores.scoresGradient, arrays.key, arrays.queryGradient, p.factor)));
+    MEMSCAPE_CHECK(multiply(rowsOf(p, scores.scoresGradient, arrays.key, arrays.queryGradient, p.factor)));
     return multiply(keysOf(p, scores.scoresGradient, arrays.query, arrays.keyGradient, p.factor));
 }
 

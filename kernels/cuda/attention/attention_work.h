@@ -14,7 +14,7 @@ using Products = std::function<Result<void>(const TensorProductLaunch&)>;
 /// Arrays of standard attention; flash attention's are in AttentionArrays.
 struct ScoreArrays
 {
-    void *scores = nullptr, *weights = nullptr; ///< S and P, or both P
+    void *scores = nullptr, *weights = nullptr;                 ///< S and P, or both P
     void *weightsGradient = nullptr, *scoresGradient = nullptr; ///< dP and dS, or both dP
 };
 
@@ -30,11 +30,9 @@ Result<AttentionSizes> attentionSizes(const AttentionShape& shape);
 /// Our own product of one format: product.cu's for floats, tensor_product.h's for halves.
 Products ownProducts(cudaStream_t stream);
 
-Result<void> standardForward(const AttentionSizes& sizes, ElementFormat format,
-                             const AttentionArrays& arrays, const ScoreArrays& scores,
-                             const Products& multiply, cudaStream_t stream);
-Result<void> standardBackward(const AttentionSizes& sizes, ElementFormat format,
-                              const AttentionArrays& arrays, const ScoreArrays& scores,
-                              const Products& multiply, cudaStream_t stream);
+Result<void> standardForward(const AttentionSizes& sizes, ElementFormat format, const AttentionArrays& arrays,
+                             const ScoreArrays& scores, const Products& multiply, cudaStream_t stream);
+Result<void> standardBackward(const AttentionSizes& sizes, ElementFormat format, const AttentionArrays& arrays,
+                              const ScoreArrays& scores, const Products& multiply, cudaStream_t stream);
 
 } // namespace memscape::cuda

@@ -17,8 +17,7 @@
 namespace memscape::cuda {
 
 template <typename Element, int headDim>
-__global__ void __launch_bounds__(FlashOne<headDim>::threads, 2)
-    flash_1(AttentionSizes s, AttentionArrays arrays)
+__global__ void __launch_bounds__(FlashOne<headDim>::threads, 2) flash_1(AttentionSizes s, AttentionArrays arrays)
 {
     GpuMachine m(dynamicShared());
     flash_v1<Element, headDim>(m, s, arrays);
@@ -76,34 +75,25 @@ static cudaError_t launchTensor(int version, const AttentionSizes& s, const Atte
     using Plain = FlashTwo<Element, headDim>;
     using Tile = FlashThree<Element, headDim>;
     switch (version) {
-    case 2:
-        return launchRows<Plain>(flash_2<Plain>, flashSharedBytesV2<Plain>, s, arrays, stream);
-    case 3:
-        return launchRows<Tile>(flash_3<Tile>, flashSharedBytesV3<Tile>, s, arrays, stream);
-    case 4:
-        return launchRows<Tile>(flash_4<Tile>, flashSharedBytesV4<Tile>, s, arrays, stream);
-    case 5:
-        return launchRows<Tile>(flash_5<Tile>, flashSharedBytesV5<Tile>, s, arrays, stream);
-    default:
-        return cudaErrorInvalidValue;
+    case 2: return launchRows<Plain>(flash_2<Plain>, flashSharedBytesV2<Plain>, s, arrays, stream);
+    case 3: return launchRows<Tile>(flash_3<Tile>, flashSharedBytesV3<Tile>, s, arrays, stream);
+    case 4: return launchRows<Tile>(flash_4<Tile>, flashSharedBytesV4<Tile>, s, arrays, stream);
+    case 5: return launchRows<Tile>(flash_5<Tile>, flashSharedBytesV5<Tile>, s, arrays, stream);
+    default: return cudaErrorInvalidValue;
     }
 }
 
-template <int headDim>
-static cudaError_t launchHeadDim(const FlashLaunch& w, cudaStream_t stream)
+template <int headDim> static cudaError_t launchHeadDim(const FlashLaunch& w, cudaStream_t stream)
 {
     using One = FlashOne<headDim>;
     if (w.version == 1) {
         switch (w.format) {
         case ElementFormat::Float32:
-            return launchRows<One>(flash_1<float, headDim>, One::sharedBytes, w.sizes, w.arrays,
-                                   stream);
+            return launchRows<One>(flash_1<float, headDim>, One::sharedBytes, w.sizes, w.arrays, stream);
         case ElementFormat::Float16:
-            return launchRows<One>(flash_1<Half, headDim>, One::sharedBytes, w.sizes, w.arrays,
-                                   stream);
+            return launchRows<One>(flash_1<Half, headDim>, One::sharedBytes, w.sizes, w.arrays, stream);
         case ElementFormat::BFloat16:
-            return launchRows<One>(flash_1<Bfloat, headDim>, One::sharedBytes, w.sizes, w.arrays,
-                                   stream);
+            return launchRows<One>(flash_1<Bfloat, headDim>, One::sharedBytes, w.sizes, w.arrays, stream);
         }
     }
     if (w.format == ElementFormat::Float16)

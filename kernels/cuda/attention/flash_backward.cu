@@ -15,8 +15,7 @@ __global__ void __launch_bounds__(deltaThreads) flashDelta_1(AttentionSizes s, A
 }
 
 template <typename Tile>
-__global__ void __launch_bounds__(Tile::threads)
-    gradientsOfKeys_1(AttentionSizes s, AttentionArrays arrays)
+__global__ void __launch_bounds__(Tile::threads) gradientsOfKeys_1(AttentionSizes s, AttentionArrays arrays)
 {
     if constexpr (hasAsyncCopies) {
         GpuMachine m(dynamicShared());
@@ -25,8 +24,7 @@ __global__ void __launch_bounds__(Tile::threads)
 }
 
 template <typename Tile>
-__global__ void __launch_bounds__(Tile::threads)
-    gradientsOfQueries_1(AttentionSizes s, AttentionArrays arrays)
+__global__ void __launch_bounds__(Tile::threads) gradientsOfQueries_1(AttentionSizes s, AttentionArrays arrays)
 {
     if constexpr (hasAsyncCopies) {
         GpuMachine m(dynamicShared());
@@ -43,8 +41,7 @@ static_assert(blocksFit(flashSharedBytesOfQueries<NarrowQueriesTile<Half, 128>>,
 static_assert(blocksFit(flashSharedBytesOfQueries<WideQueriesTile<Half, 64>>, 2, 1, 4));
 static_assert(blocksFit(flashSharedBytesOfQueries<WideQueriesTile<Half, 128>>, 1, 1, 2));
 
-template <typename Keys, typename Queries>
-static cudaError_t launchTiles(const FlashLaunch& w, cudaStream_t stream)
+template <typename Keys, typename Queries> static cudaError_t launchTiles(const FlashLaunch& w, cudaStream_t stream)
 {
     using Element = typename Keys::Element;
     constexpr int headDim = Keys::headDim;
@@ -53,23 +50,21 @@ static cudaError_t launchTiles(const FlashLaunch& w, cudaStream_t stream)
     const std::int64_t blocks = (rows + deltaThreads / 32 - 1) / (deltaThreads / 32);
     if (blocks > 0x7fffffff)
         return cudaErrorInvalidConfiguration;
-    cudaError_t error = launchBlocks(flashDelta_1<Element, headDim>, int(blocks), 1, deltaThreads, 0,
-                                     s, w.arrays, stream);
+    cudaError_t error =
+        launchBlocks(flashDelta_1<Element, headDim>, int(blocks), 1, deltaThreads, 0, s, w.arrays, stream);
     if (error == cudaSuccess)
-        error = launchBlocks(gradientsOfKeys_1<Keys>, over(s.keys, Keys::keys), s.batch * s.kvHeads,
-                             Keys::threads, Keys::sharedBytes, s, w.arrays, stream);
+        error = launchBlocks(gradientsOfKeys_1<Keys>, over(s.keys, Keys::keys), s.batch * s.kvHeads, Keys::threads,
+                             Keys::sharedBytes, s, w.arrays, stream);
     if (error == cudaSuccess)
-        error = launchRows<Queries>(gradientsOfQueries_1<Queries>, flashSharedBytesOfQueries<Queries>,
-                                    s, w.arrays, stream);
+        error =
+            launchRows<Queries>(gradientsOfQueries_1<Queries>, flashSharedBytesOfQueries<Queries>, s, w.arrays, stream);
     return error;
 }
 
-template <typename Element, int headDim>
-static cudaError_t launchGradients(const FlashLaunch& w, cudaStream_t stream)
+template <typename Element, int headDim> static cudaError_t launchGradients(const FlashLaunch& w, cudaStream_t stream)
 {
     if (w.version < firstWideBackward)
-        return launchTiles<NarrowKeysTile<Element, headDim>, NarrowQueriesTile<Element, headDim>>(
-            w, stream);
+        return launchTiles<NarrowKeysTile<Element, headDim>, NarrowQueriesTile<Element, headDim>>(w, stream);
     return launchTiles<WideKeysTile<Element, headDim>, WideQueriesTile<Element, headDim>>(w, stream);
 }
 
@@ -82,8 +77,7 @@ cudaError_t launchFlashBackward(const FlashLaunch& w, cudaStream_t stream)
         return cudaErrorInvalidValue;
     if (w.format == ElementFormat::Float16)
         return isShort ? launchGradients<Half, 64>(w, stream) : launchGradients<Half, 128>(w, stream);
-    return isShort ? launchGradients<Bfloat, 64>(w, stream)
-                   : launchGradients<Bfloat, 128>(w, stream);
+    return isShort ? launchGradients<Bfloat, 64>(w, stream) : launchGradients<Bfloat, 128>(w, stream);
 }
 
 } // namespace memscape::cuda

@@ -52,8 +52,7 @@ template <typename Element> struct FlashBackwardArrays
         , outputGradient(static_cast<const Element*>(a.outputGradient))
         , logSumExp(a.logSumExp)
         , delta(a.delta)
-    {
-    }
+    { }
 };
 
 constexpr int deltaThreads = 128;
@@ -94,8 +93,8 @@ MEMSCAPE_KERNEL void flashDelta(Machine& m, const AttentionSizes& s, const Atten
 
 /// A warp's sums as rows of elements, all times one factor.
 template <typename Element, int strips, int blocks, typename Machine>
-MEMSCAPE_KERNEL void writeScaled(Machine& m, const Sums<strips, blocks>& sums, float factor,
-                                 Element* to, int firstRow, int rowCount)
+MEMSCAPE_KERNEL void writeScaled(Machine& m, const Sums<strips, blocks>& sums, float factor, Element* to, int firstRow,
+                                 int rowCount)
 {
     float factors[strips][2];
     MEMSCAPE_UNROLL
@@ -126,8 +125,7 @@ template <typename TheElement, int theHeadDim, int theStrips, int theQueries> st
     using Gradient = Sums<strips, outputBlocks>;
 };
 
-template <typename Element, int headDim>
-using NarrowKeysTile = KeysTile<Element, headDim, 1, headDim == 64 ? 64 : 32>;
+template <typename Element, int headDim> using NarrowKeysTile = KeysTile<Element, headDim, 1, headDim == 64 ? 64 : 32>;
 template <typename Element, int headDim>
 using WideKeysTile = KeysTile<Element, headDim, headDim == 64 ? 2 : 1, headDim == 64 ? 32 : 64>;
 
@@ -144,8 +142,7 @@ struct QueryWalk
         , turns(over(s.queries - firstRow, queries) * (s.heads / s.kvHeads))
         , head(firstQueryPlane(s, kvHead))
         , row(firstRow)
-    {
-    }
+    { }
     MEMSCAPE_BOTH void step(const AttentionSizes& s)
     {
         row += rows;
@@ -159,25 +156,22 @@ struct QueryWalk
 /// Q and dO of the tile that the walk stands before, without waiting.
 template <typename Tile, typename Machine>
 MEMSCAPE_KERNEL void copyQueries(Machine& m, const AttentionSizes& s,
-                                 const FlashBackwardArrays<typename Tile::Element>& a,
-                                 const QueryWalk& walk, std::uint32_t stage)
+                                 const FlashBackwardArrays<typename Tile::Element>& a, const QueryWalk& walk,
+                                 std::uint32_t stage)
 {
     using Layout = typename Tile::Layout;
     using Element = typename Tile::Element;
     const std::uint64_t start = queryStart(s, walk.head);
-    copyTileAsync<Layout, Tile::queries, Tile::threads>(
-        m, stage, Rows<Element>{a.query + start, s.queries}, walk.row);
-    copyTileAsync<Layout, Tile::queries, Tile::threads>(
-        m, stage + Tile::queryTileBytes, Rows<Element>{a.outputGradient + start, s.queries},
-        walk.row);
+    copyTileAsync<Layout, Tile::queries, Tile::threads>(m, stage, Rows<Element>{a.query + start, s.queries}, walk.row);
+    copyTileAsync<Layout, Tile::queries, Tile::threads>(m, stage + Tile::queryTileBytes,
+                                                        Rows<Element>{a.outputGradient + start, s.queries}, walk.row);
 }
 
 /// Where threads 0 … 2 × queries - 1 keep one number each: log-sum-exp, in powers of two, then
 /// delta. Rows that do not exist have zeros, and with them no share in any gradient.
 template <typename Tile, typename Machine>
 MEMSCAPE_KERNEL float rowNumber(Machine& m, const AttentionSizes& s,
-                                const FlashBackwardArrays<typename Tile::Element>& a,
-                                const QueryWalk& walk)
+                                const FlashBackwardArrays<typename Tile::Element>& a, const QueryWalk& walk)
 {
     const int row = walk.row + m.thread() % Tile::queries;
     if (m.thread() >= 2 * Tile::queries || row >= s.queries)
@@ -194,11 +188,9 @@ MEMSCAPE_KERNEL void keepRowNumber(Machine& m, std::uint32_t stage, float number
 
 /// left · tileᵀ over the whole head dimension; left: the warp's strips of a tile in shared memory.
 template <typename Tile, int strips, int blocks, typename Machine>
-MEMSCAPE_KERNEL void productOfTiles(Machine& m, Sums<strips, blocks>& sums, std::uint32_t left,
-                                    std::uint32_t right)
+MEMSCAPE_KERNEL void productOfTiles(Machine& m, Sums<strips, blocks>& sums, std::uint32_t left, std::uint32_t right)
 {
-    const std::uint32_t lane =
-        leftOfLane<typename Tile::Layout>(m, left, m.thread() / 32 * strips * mmaRows);
+    const std::uint32_t lane = leftOfLane<typename Tile::Layout>(m, left, m.thread() / 32 * strips * mmaRows);
     sums.clear(m);
     MEMSCAPE_UNROLL
     for (int step = 0; step < Tile::depthSteps; ++step) {
@@ -210,24 +202,23 @@ MEMSCAPE_KERNEL void productOfTiles(Machine& m, Sums<strips, blocks>& sums, std:
 
 /// sums += left · tile, left's rounded sums as the depth.
 template <typename Tile, int strips, int depthBlocks, int blocks, typename Machine>
-MEMSCAPE_KERNEL void addProduct(Machine& m, Sums<strips, blocks>& sums,
-                                const Sums<strips, depthBlocks>& left, std::uint32_t tile)
+MEMSCAPE_KERNEL void addProduct(Machine& m, Sums<strips, blocks>& sums, const Sums<strips, depthBlocks>& left,
+                                std::uint32_t tile)
 {
     MEMSCAPE_UNROLL
     for (int step = 0; step < depthBlocks / 2; ++step) {
         std::uint32_t a[strips][4];
         MEMSCAPE_UNROLL
         for (int strip = 0; strip < strips; ++strip)
-            asLeft<typename Tile::Element>(m, a[strip], left.at[strip][2 * step],
-                                           left.at[strip][2 * step + 1]);
+            asLeft<typename Tile::Element>(m, a[strip], left.at[strip][2 * step], left.at[strip][2 * step + 1]);
         addValues<typename Tile::Element, typename Tile::Layout>(m, sums, a, tile, step * mmaDepth);
     }
 }
 
 /// Sets to −∞, a weight of 0, what the queries from `query` on may not see of the keys from `key` on.
 template <int strips, int blocks, typename Machine>
-MEMSCAPE_KERNEL void maskTransposed(Machine& m, Sums<strips, blocks>& scores,
-                                    const AttentionSizes& s, int key, int query)
+MEMSCAPE_KERNEL void maskTransposed(Machine& m, Sums<strips, blocks>& scores, const AttentionSizes& s, int key,
+                                    int query)
 {
     MEMSCAPE_UNROLL
     for (int strip = 0; strip < strips; ++strip) {
@@ -236,8 +227,7 @@ MEMSCAPE_KERNEL void maskTransposed(Machine& m, Sums<strips, blocks>& scores,
             MEMSCAPE_UNROLL
             for (int r = 0; r < 4; ++r) {
                 const Place place = placeInD(m.thread() % 32, r);
-                if (!sees(s, query + b * mmaColumns + place.column,
-                          key + strip * mmaRows + place.row))
+                if (!sees(s, query + b * mmaColumns + place.column, key + strip * mmaRows + place.row))
                     scores.at[strip][b][r] = -INFINITY;
             }
         }
@@ -246,8 +236,8 @@ MEMSCAPE_KERNEL void maskTransposed(Machine& m, Sums<strips, blocks>& scores,
 
 /// Pᵀ and dSᵀ from Sᵀ and dPᵀ, in place. `numbers`: log-sum-exp of the columns, delta behind.
 template <int strips, int blocks, typename Machine>
-MEMSCAPE_KERNEL void transposedWeights(Machine& m, Sums<strips, blocks>& p,
-                                       Sums<strips, blocks>& ds, std::uint32_t numbers, float scale)
+MEMSCAPE_KERNEL void transposedWeights(Machine& m, Sums<strips, blocks>& p, Sums<strips, blocks>& ds,
+                                       std::uint32_t numbers, float scale)
 {
     MEMSCAPE_UNROLL
     for (int b = 0; b < blocks; ++b) {
@@ -270,21 +260,17 @@ MEMSCAPE_KERNEL void transposedWeights(Machine& m, Sums<strips, blocks>& p,
 
 /// Block (x, y): dK and dV of Tile::keys keys of key/value head y.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void gradientsOfKeys(Machine& m, const AttentionSizes& s,
-                                     const AttentionArrays& arrays)
+MEMSCAPE_KERNEL void gradientsOfKeys(Machine& m, const AttentionSizes& s, const AttentionArrays& arrays)
 {
     using Element = typename Tile::Element;
     using Layout = typename Tile::Layout;
-    constexpr std::uint32_t keyTile = 0, valueTile = Tile::keyTileBytes,
-                            stages = 2 * Tile::keyTileBytes;
+    constexpr std::uint32_t keyTile = 0, valueTile = Tile::keyTileBytes, stages = 2 * Tile::keyTileBytes;
     const FlashBackwardArrays<Element> a(arrays);
     const int firstKey = m.blockX() * Tile::keys;
     const std::uint64_t own = keyStart(s, m.blockY());
     QueryWalk walk(s, m.blockY(), firstKey, Tile::queries);
-    copyTileAsync<Layout, Tile::keys, Tile::threads>(m, keyTile, Rows<Element>{a.key + own, s.keys},
-                                                     firstKey);
-    copyTileAsync<Layout, Tile::keys, Tile::threads>(
-        m, valueTile, Rows<Element>{a.value + own, s.keys}, firstKey);
+    copyTileAsync<Layout, Tile::keys, Tile::threads>(m, keyTile, Rows<Element>{a.key + own, s.keys}, firstKey);
+    copyTileAsync<Layout, Tile::keys, Tile::threads>(m, valueTile, Rows<Element>{a.value + own, s.keys}, firstKey);
     copyQueries<Tile>(m, s, a, walk, stages);
     m.commitCopies();
     keepRowNumber<Tile>(m, stages, rowNumber<Tile>(m, s, a, walk));
@@ -312,33 +298,28 @@ MEMSCAPE_KERNEL void gradientsOfKeys(Machine& m, const AttentionSizes& s,
         productOfTiles<Tile>(m, p, keyTile, stage);
         productOfTiles<Tile>(m, ds, valueTile, stage + Tile::queryTileBytes);
         if (s.causal && !seesAll(s, query, warpKey, Tile::keysPerWarp)) // keys beyond the last one
-            maskTransposed(m, p, s, warpKey, query); // are never written
+            maskTransposed(m, p, s, warpKey, query);                    // are never written
         transposedWeights(m, p, ds, stage + 2 * Tile::queryTileBytes, s.scale * logTwoOfE);
         addProduct<Tile>(m, valueGradient, p, stage + Tile::queryTileBytes);
         addProduct<Tile>(m, keyGradient, ds, stage);
         if (goesOn)
             keepRowNumber<Tile>(m, next, number);
     }
-    writeScaled(m, valueGradient, 1, static_cast<Element*>(arrays.valueGradient) + own, warpKey,
-                s.keys);
-    writeScaled(m, keyGradient, s.scale, static_cast<Element*>(arrays.keyGradient) + own, warpKey,
-                s.keys);
+    writeScaled(m, valueGradient, 1, static_cast<Element*>(arrays.valueGradient) + own, warpKey, s.keys);
+    writeScaled(m, keyGradient, s.scale, static_cast<Element*>(arrays.keyGradient) + own, warpKey, s.keys);
 }
 
 // ---- dQ ---------------------------------------------------------------------------------------
 
-template <typename Element, int headDim>
-using NarrowQueriesTile = FlashTile<Element, headDim, 4, 1, 64>;
+template <typename Element, int headDim> using NarrowQueriesTile = FlashTile<Element, headDim, 4, 1, 64>;
 template <typename Element, int headDim>
 using WideQueriesTile = FlashTile<Element, headDim, 4, 2, headDim == 64 ? 48 : 32>;
-template <typename Tile>
-constexpr int flashSharedBytesOfQueries = 2 * Tile::rowTileBytes + 4 * Tile::keyTileBytes;
+template <typename Tile> constexpr int flashSharedBytesOfQueries = 2 * Tile::rowTileBytes + 4 * Tile::keyTileBytes;
 
 /// dS from S and dP, in place of dP; log-sum-exp and delta of each strip's halves.
 template <int strips, int blocks, typename Machine>
-MEMSCAPE_KERNEL void plainWeights(Machine& m, const Sums<strips, blocks>& scores,
-                                  Sums<strips, blocks>& ds, const float (&logSumExp)[strips][2],
-                                  const float (&delta)[strips][2], float scale)
+MEMSCAPE_KERNEL void plainWeights(Machine& m, const Sums<strips, blocks>& scores, Sums<strips, blocks>& ds,
+                                  const float (&logSumExp)[strips][2], const float (&delta)[strips][2], float scale)
 {
     MEMSCAPE_UNROLL
     for (int strip = 0; strip < strips; ++strip) {
@@ -346,8 +327,7 @@ MEMSCAPE_KERNEL void plainWeights(Machine& m, const Sums<strips, blocks>& scores
         for (int b = 0; b < blocks; ++b) {
             MEMSCAPE_UNROLL
             for (int r = 0; r < 4; ++r) {
-                const float weight =
-                    m.powerOfTwo(scores.at[strip][b][r] * scale - logSumExp[strip][r / 2]);
+                const float weight = m.powerOfTwo(scores.at[strip][b][r] * scale - logSumExp[strip][r / 2]);
                 ds.at[strip][b][r] = weight * (ds.at[strip][b][r] - delta[strip][r / 2]);
             }
         }
@@ -356,16 +336,15 @@ MEMSCAPE_KERNEL void plainWeights(Machine& m, const Sums<strips, blocks>& scores
 
 /// Log-sum-exp, in powers of two, and delta of a lane's rows; zeros of rows that do not exist.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void loadRowNumbers(Machine& m, float (&logSumExp)[Tile::strips][2],
-                                    float (&delta)[Tile::strips][2], const AttentionSizes& s,
-                                    const AttentionArrays& arrays, const FlashBlock<Tile>& block)
+MEMSCAPE_KERNEL void loadRowNumbers(Machine& m, float (&logSumExp)[Tile::strips][2], float (&delta)[Tile::strips][2],
+                                    const AttentionSizes& s, const AttentionArrays& arrays,
+                                    const FlashBlock<Tile>& block)
 {
     MEMSCAPE_UNROLL
     for (int strip = 0; strip < Tile::strips; ++strip) {
         MEMSCAPE_UNROLL
         for (int half = 0; half < 2; ++half) {
-            const int row =
-                block.warpRow + strip * mmaRows + placeInD(m.thread() % 32, 2 * half).row;
+            const int row = block.warpRow + strip * mmaRows + placeInD(m.thread() % 32, 2 * half).row;
             const std::int64_t at = std::int64_t(block.head) * s.queries + row;
             const bool exists = row < s.queries;
             logSumExp[strip][half] = exists ? m.load(arrays.logSumExp + at) * logTwoOfE : 0;
@@ -376,17 +355,16 @@ MEMSCAPE_KERNEL void loadRowNumbers(Machine& m, float (&logSumExp)[Tile::strips]
 
 /// Block (x, y): dQ of Tile::rows rows of head y.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void gradientsOfQueries(Machine& m, const AttentionSizes& s,
-                                        const AttentionArrays& arrays)
+MEMSCAPE_KERNEL void gradientsOfQueries(Machine& m, const AttentionSizes& s, const AttentionArrays& arrays)
 {
     using Element = typename Tile::Element;
     using Layout = typename Tile::Layout;
-    constexpr std::uint32_t queryTile = 0, gradientTile = Tile::rowTileBytes,
-                            stages = 2 * Tile::rowTileBytes, stageBytes = 2 * Tile::keyTileBytes;
+    constexpr std::uint32_t queryTile = 0, gradientTile = Tile::rowTileBytes, stages = 2 * Tile::rowTileBytes,
+                            stageBytes = 2 * Tile::keyTileBytes;
     const FlashBlock<Tile> block(m, s, arrays);
     KeyWalk<Tile> walk(m, block);
-    const Rows<Element> gradient{
-        static_cast<const Element*>(arrays.outputGradient) + queryStart(s, block.head), s.queries};
+    const Rows<Element> gradient{static_cast<const Element*>(arrays.outputGradient) + queryStart(s, block.head),
+                                 s.queries};
     copyTileAsync<Layout, Tile::rows, Tile::threads>(m, queryTile, block.query, block.firstRow);
     copyTileAsync<Layout, Tile::rows, Tile::threads>(m, gradientTile, gradient, block.firstRow);
     walk.copyNext(m, stages);
@@ -411,8 +389,7 @@ MEMSCAPE_KERNEL void gradientsOfQueries(Machine& m, const AttentionSizes& s,
         plainWeights(m, scores, ds, logSumExp, delta, s.scale * logTwoOfE);
         addProduct<Tile>(m, queryGradient, ds, stage);
     }
-    writeScaled(m, queryGradient, s.scale,
-                static_cast<Element*>(arrays.queryGradient) + queryStart(s, block.head),
+    writeScaled(m, queryGradient, s.scale, static_cast<Element*>(arrays.queryGradient) + queryStart(s, block.head),
                 block.warpRow, s.queries);
 }
 

@@ -31,12 +31,11 @@ static bool isHopper()
     int device = 0, major = 0, minor = 0;
     return cudaGetDevice(&device) == cudaSuccess
         && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess
-        && cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess
-        && major == 9 && minor == 0;
+        && cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess && major == 9
+        && minor == 0;
 }
 
-template <typename Element, int headDim>
-static cudaError_t launchHopper(const FlashLaunch& w, cudaStream_t stream)
+template <typename Element, int headDim> static cudaError_t launchHopper(const FlashLaunch& w, cudaStream_t stream)
 {
     using Tile = FlashHopper<Element, headDim>;
     const AttentionSizes& s = w.sizes;
@@ -48,8 +47,7 @@ static cudaError_t launchHopper(const FlashLaunch& w, cudaStream_t stream)
     if (error == cudaSuccess)
         error = encodeTileMap(keyMap<Tile>(s, w.arrays.value, isBfloat), &value);
     if (error == cudaSuccess)
-        error = cudaFuncSetAttribute(flash_8<Tile>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     Tile::sharedBytes);
+        error = cudaFuncSetAttribute(flash_8<Tile>, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::sharedBytes);
     if (error != cudaSuccess)
         return error;
     const dim3 grid{unsigned(over(s.queries, Tile::rows)), unsigned(s.batch * s.heads), 1};

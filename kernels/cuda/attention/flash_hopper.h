@@ -32,20 +32,17 @@ constexpr int fetcherRegisters = 24, computerRegisters = 240; ///< 128 × 24 + 2
 
 /// One tile, piece by piece; `there` completes when all its bytes are.
 template <typename Tile, typename Machine, typename Map>
-MEMSCAPE_KERNEL void fetchTile(Machine& m, const Map& map, std::uint32_t to, int row, int plane,
-                               std::uint32_t there)
+MEMSCAPE_KERNEL void fetchTile(Machine& m, const Map& map, std::uint32_t to, int row, int plane, std::uint32_t there)
 {
     m.arriveExpecting(there, Tile::tileBytes);
     MEMSCAPE_UNROLL
     for (int piece = 0; piece < Tile::pieces; ++piece)
-        m.copyBox(to + std::uint32_t(piece) * Tile::pieceBytes, map, piece * pieceColumns, row, plane,
-                  there);
+        m.copyBox(to + std::uint32_t(piece) * Tile::pieceBytes, map, piece * pieceColumns, row, plane, there);
 }
 
 /// A tile of K or of V once its stage was `read`; of a stage that nothing was in the wait passes at once.
 template <typename Tile, typename Machine, typename Map>
-MEMSCAPE_KERNEL void fetchNext(Machine& m, const Map& map, std::uint32_t to, int tile, int plane,
-                               int read, int there)
+MEMSCAPE_KERNEL void fetchNext(Machine& m, const Map& map, std::uint32_t to, int tile, int plane, int read, int there)
 {
     const int stage = stageOf<Tile>(tile);
     m.waitBarrier(Tile::barrier(read, stage), parityOf<Tile>(tile) ^ 1);
@@ -54,20 +51,18 @@ MEMSCAPE_KERNEL void fetchNext(Machine& m, const Map& map, std::uint32_t to, int
 
 /// In the order in which they are used, K one tile ahead of V.
 template <typename Tile, typename Machine, typename Map>
-MEMSCAPE_KERNEL void fetchTiles(Machine& m, const AttentionSizes& s, const FlashBlock<Tile>& block,
-                                const Map& query, const Map& key, const Map& value)
+MEMSCAPE_KERNEL void fetchTiles(Machine& m, const AttentionSizes& s, const FlashBlock<Tile>& block, const Map& query,
+                                const Map& key, const Map& value)
 {
     const int plane = keyPlane(s, block.head);
-    fetchTile<Tile>(m, query, Tile::queryTile, block.firstRow, block.head,
-                    Tile::barrier(Tile::QueryThere));
+    fetchTile<Tile>(m, query, Tile::queryTile, block.firstRow, block.head, Tile::barrier(Tile::QueryThere));
     MEMSCAPE_NO_UNROLL
     for (int tile = 0; tile <= block.tiles; ++tile) {
         if (tile < block.tiles)
-            fetchNext<Tile>(m, key, Tile::keyTile(stageOf<Tile>(tile)), tile, plane, Tile::KeysRead,
-                            Tile::KeysThere);
+            fetchNext<Tile>(m, key, Tile::keyTile(stageOf<Tile>(tile)), tile, plane, Tile::KeysRead, Tile::KeysThere);
         if (tile > 0)
-            fetchNext<Tile>(m, value, Tile::valueTile(stageOf<Tile>(tile - 1)), tile - 1, plane,
-                            Tile::ValuesRead, Tile::ValuesThere);
+            fetchNext<Tile>(m, value, Tile::valueTile(stageOf<Tile>(tile - 1)), tile - 1, plane, Tile::ValuesRead,
+                            Tile::ValuesThere);
     }
 }
 
@@ -92,15 +87,14 @@ MEMSCAPE_KERNEL void startScores(Machine& m, typename Tile::Scores& scores, int 
 
 /// Starts O += P V.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void startValues(Machine& m, typename Tile::Output& output,
-                                 const typename Tile::Weights& weights, int stage)
+MEMSCAPE_KERNEL void startValues(Machine& m, typename Tile::Output& output, const typename Tile::Weights& weights,
+                                 int stage)
 {
     MEMSCAPE_UNROLL
     for (int step = 0; step < Tile::keySteps; ++step) {
         const auto rows = std::uint32_t(step * mmaDepth) * pieceRowBytes;
         m.template multiplyRegisters<typename Tile::Element>(
-            output, weights[step],
-            m.matrix(Tile::valueTile(stage) + rows, Tile::pieceBytes, atomBytes));
+            output, weights[step], m.matrix(Tile::valueTile(stage) + rows, Tile::pieceBytes, atomBytes));
     }
     m.commitProducts();
 }
@@ -115,8 +109,8 @@ template <typename Machine> MEMSCAPE_KERNEL void giveBack(Machine& m, std::uint3
 /// Turns scores into weights under the raised maximum; `factors` say by how much what was summed
 /// before shrinks.
 template <int blocks, typename Machine>
-MEMSCAPE_KERNEL void weigh(Machine& m, Sums<1, blocks>& scores, RunningSoftmax (&rows)[1][2],
-                           float (&factors)[2], float scale)
+MEMSCAPE_KERNEL void weigh(Machine& m, Sums<1, blocks>& scores, RunningSoftmax (&rows)[1][2], float (&factors)[2],
+                           float scale)
 {
     const auto exponential = [&m](float x) { return m.powerOfTwo(x); };
     MEMSCAPE_UNROLL
@@ -129,24 +123,20 @@ MEMSCAPE_KERNEL void weigh(Machine& m, Sums<1, blocks>& scores, RunningSoftmax (
 }
 
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void packWeights(Machine& m, typename Tile::Weights& weights,
-                                 const typename Tile::Scores& scores)
+MEMSCAPE_KERNEL void packWeights(Machine& m, typename Tile::Weights& weights, const typename Tile::Scores& scores)
 {
     MEMSCAPE_UNROLL
     for (int step = 0; step < Tile::keySteps; ++step)
-        asLeft<typename Tile::Element>(m, weights[step], scores.at[0][2 * step],
-                                       scores.at[0][2 * step + 1]);
+        asLeft<typename Tile::Element>(m, weights[step], scores.at[0][2 * step], scores.at[0][2 * step + 1]);
 }
 
 /// The two warpgroups' turns to start products: named barriers 1 and 2, on which the group whose turn
 /// comes waits and the other one only arrives. The first turn is the first group's.
-template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void awaitTurn(Machine& m, int group)
+template <typename Tile, typename Machine> MEMSCAPE_KERNEL void awaitTurn(Machine& m, int group)
 {
     m.waitNamed(1 + group, Tile::consumers * Tile::groupThreads);
 }
-template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void passTurn(Machine& m, int group)
+template <typename Tile, typename Machine> MEMSCAPE_KERNEL void passTurn(Machine& m, int group)
 {
     m.arriveNamed(2 - group, Tile::consumers * Tile::groupThreads);
 }
@@ -225,8 +215,8 @@ MEMSCAPE_KERNEL void computeTiles(Machine& m, const AttentionSizes& s, const Att
 /// Block (x, y): 128 rows of head y. The last warpgroup fetches, so that the rows of the others are
 /// counted from thread 0 on.
 template <typename Tile, typename Machine, typename Map>
-MEMSCAPE_KERNEL void flash_v8(Machine& m, const AttentionSizes& s, const AttentionArrays& arrays,
-                              const Map& query, const Map& key, const Map& value)
+MEMSCAPE_KERNEL void flash_v8(Machine& m, const AttentionSizes& s, const AttentionArrays& arrays, const Map& query,
+                              const Map& key, const Map& value)
 {
     constexpr int arrivals = Tile::consumers * Tile::groupThreads / 32; // a warp gives a tile back
     const FlashBlock<Tile> block(m, s, arrays);

@@ -18,37 +18,37 @@
 namespace memscape::cuda {
 
 // The operands of an instruction with 32 or 64 sums, four for every block of eight columns.
-#define MEMSCAPE_SUM_NAMES_32 \
-    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+#define MEMSCAPE_SUM_NAMES_32                                                                                          \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                           \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define MEMSCAPE_SUM_NAMES_64 \
-    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
-    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
-    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+#define MEMSCAPE_SUM_NAMES_64                                                                                          \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                           \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "                                 \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                                 \
     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define MEMSCAPE_FOUR_SUMS(b) "+f"(d[b][0]), "+f"(d[b][1]), "+f"(d[b][2]), "+f"(d[b][3])
-#define MEMSCAPE_SUMS_16(b) \
+#define MEMSCAPE_SUMS_16(b)                                                                                            \
     MEMSCAPE_FOUR_SUMS(b), MEMSCAPE_FOUR_SUMS(b + 1), MEMSCAPE_FOUR_SUMS(b + 2), MEMSCAPE_FOUR_SUMS(b + 3)
 #define MEMSCAPE_SUMS_32 MEMSCAPE_SUMS_16(0), MEMSCAPE_SUMS_16(4)
 #define MEMSCAPE_SUMS_64 MEMSCAPE_SUMS_32, MEMSCAPE_SUMS_16(8), MEMSCAPE_SUMS_16(12)
 
 /// 64 × 128 += A · Bᵀ, both from shared memory, their rows along the depth; or = without `adds`.
-#define MEMSCAPE_MULTIPLY_SHARED(type) \
-    asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, %66, 0;\n" \
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type \
-                 " {" MEMSCAPE_SUM_NAMES_64 "}, %64, %65, adds, 1, 1, 0, 0;\n}" \
-                 : MEMSCAPE_SUMS_64 \
+#define MEMSCAPE_MULTIPLY_SHARED(type)                                                                                 \
+    asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, %66, 0;\n"                                                    \
+                 "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " {" MEMSCAPE_SUM_NAMES_64               \
+                 "}, %64, %65, adds, 1, 1, 0, 0;\n}"                                                                   \
+                 : MEMSCAPE_SUMS_64                                                                                    \
                  : "l"(a), "l"(b), "r"(adds ? 1 : 0))
 /// 64 × 64 or 64 × 128 += A · B, A in registers, B's rows across the depth.
-#define MEMSCAPE_MULTIPLY_REGISTERS_64(type) \
-    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type \
-                 " {" MEMSCAPE_SUM_NAMES_32 "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;" \
-                 : MEMSCAPE_SUMS_32 \
+#define MEMSCAPE_MULTIPLY_REGISTERS_64(type)                                                                           \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" MEMSCAPE_SUM_NAMES_32                \
+                 "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"                                                           \
+                 : MEMSCAPE_SUMS_32                                                                                    \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
-#define MEMSCAPE_MULTIPLY_REGISTERS_128(type) \
-    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type \
-                 " {" MEMSCAPE_SUM_NAMES_64 "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;" \
-                 : MEMSCAPE_SUMS_64 \
+#define MEMSCAPE_MULTIPLY_REGISTERS_128(type)                                                                          \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " {" MEMSCAPE_SUM_NAMES_64               \
+                 "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"                                                           \
+                 : MEMSCAPE_SUMS_64                                                                                    \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
 
 class HopperMachine : public GpuMachine
@@ -58,15 +58,13 @@ public:
     __device__ __forceinline__ explicit HopperMachine(char* shared)
         : GpuMachine(shared)
         , m_base(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared)))
-    {
-    }
+    { }
 
     // ---- barriers in shared memory
 
     __device__ __forceinline__ void makeBarrier(std::uint32_t at, int arrivals)
     {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(m_base + at), "r"(arrivals)
-                     : "memory");
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(m_base + at), "r"(arrivals) : "memory");
     }
     /// Barriers that were made are there for the copy engine, too.
     __device__ __forceinline__ void publishBarriers()
@@ -87,16 +85,17 @@ public:
     {
         asm volatile("{\n.reg .pred there;\nagain:\n"
                      "mbarrier.try_wait.parity.shared::cta.b64 there, [%0], %1;\n"
-                     "@there bra done;\nbra again;\ndone:\n}" ::"r"(m_base + at), "r"(parity)
+                     "@there bra done;\nbra again;\ndone:\n}" ::"r"(m_base + at),
+                     "r"(parity)
                      : "memory");
     }
     /// A box from (column, row, plane) on; its bytes count at `there`.
-    __device__ __forceinline__ void copyBox(std::uint32_t to, const CUtensorMap& map, int column, int row,
-                                            int plane, std::uint32_t there)
+    __device__ __forceinline__ void copyBox(std::uint32_t to, const CUtensorMap& map, int column, int row, int plane,
+                                            std::uint32_t there)
     {
         asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
-                     "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(m_base + to), "l"(&map), "r"(column), "r"(row),
-                     "r"(plane), "r"(m_base + there)
+                     "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(m_base + to),
+                     "l"(&map), "r"(column), "r"(row), "r"(plane), "r"(m_base + there)
                      : "memory");
     }
 
@@ -121,20 +120,13 @@ public:
 
     // ---- products of a warpgroup
 
-    __device__ __forceinline__ std::uint64_t matrix(std::uint32_t at, std::uint32_t leading,
-                                                    std::uint32_t stride) const
+    __device__ __forceinline__ std::uint64_t matrix(std::uint32_t at, std::uint32_t leading, std::uint32_t stride) const
     {
         return matrixDescriptor(m_base + at, leading, stride);
     }
     /// Sums and left sides that were touched may be used by products again.
-    __device__ __forceinline__ void fenceRegisters()
-    {
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-    }
-    __device__ __forceinline__ void commitProducts()
-    {
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-    }
+    __device__ __forceinline__ void fenceRegisters() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+    __device__ __forceinline__ void commitProducts() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
     template <int pending> __device__ __forceinline__ void waitForProducts()
     {
         asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
@@ -161,30 +153,27 @@ public:
     }
 
     template <typename Element>
-    __device__ __forceinline__ void multiplyShared(Sums<1, 16>& sums, std::uint64_t a, std::uint64_t b,
-                                                   bool adds)
+    __device__ __forceinline__ void multiplyShared(Sums<1, 16>& sums, std::uint64_t a, std::uint64_t b, bool adds)
     {
-        float (&d)[16][4] = sums.at[0];
+        float(&d)[16][4] = sums.at[0];
         if constexpr (SameType<Element, Bfloat>::value)
             MEMSCAPE_MULTIPLY_SHARED("bf16");
         else
             MEMSCAPE_MULTIPLY_SHARED("f16");
     }
     template <typename Element>
-    __device__ __forceinline__ void multiplyRegisters(Sums<1, 8>& sums, const std::uint32_t (&a)[4],
-                                                      std::uint64_t b)
+    __device__ __forceinline__ void multiplyRegisters(Sums<1, 8>& sums, const std::uint32_t (&a)[4], std::uint64_t b)
     {
-        float (&d)[8][4] = sums.at[0];
+        float(&d)[8][4] = sums.at[0];
         if constexpr (SameType<Element, Bfloat>::value)
             MEMSCAPE_MULTIPLY_REGISTERS_64("bf16");
         else
             MEMSCAPE_MULTIPLY_REGISTERS_64("f16");
     }
     template <typename Element>
-    __device__ __forceinline__ void multiplyRegisters(Sums<1, 16>& sums, const std::uint32_t (&a)[4],
-                                                      std::uint64_t b)
+    __device__ __forceinline__ void multiplyRegisters(Sums<1, 16>& sums, const std::uint32_t (&a)[4], std::uint64_t b)
     {
-        float (&d)[16][4] = sums.at[0];
+        float(&d)[16][4] = sums.at[0];
         if constexpr (SameType<Element, Bfloat>::value)
             MEMSCAPE_MULTIPLY_REGISTERS_128("bf16");
         else

@@ -36,8 +36,7 @@ struct TileMap
 };
 
 /// Of a matrix whose first element lies at `address`.
-MEMSCAPE_BOTH std::uint64_t matrixDescriptor(std::uint32_t address, std::uint32_t leading,
-                                             std::uint32_t stride)
+MEMSCAPE_BOTH std::uint64_t matrixDescriptor(std::uint32_t address, std::uint32_t leading, std::uint32_t stride)
 {
     constexpr std::uint64_t swizzledBy128 = 1;
     return std::uint64_t((address & 0x3ffff) >> 4) | std::uint64_t(leading >> 4) << 16
@@ -67,22 +66,23 @@ template <typename TheElement, int theHeadDim> struct FlashHopper
 
     // Shared memory: Q, then K and V of every stage, then the barriers.
     static constexpr std::uint32_t queryTile = 0;
-    MEMSCAPE_BOTH static std::uint32_t keyTile(int stage)
-    {
-        return tileBytes * std::uint32_t(1 + 2 * stage);
-    }
+    MEMSCAPE_BOTH static std::uint32_t keyTile(int stage) { return tileBytes * std::uint32_t(1 + 2 * stage); }
     MEMSCAPE_BOTH static std::uint32_t valueTile(int stage) { return keyTile(stage) + tileBytes; }
 
-    enum Barrier { QueryThere, KeysThere, ValuesThere = KeysThere + stages,
-                   KeysRead = ValuesThere + stages, ValuesRead = KeysRead + stages,
-                   barriers = ValuesRead + stages };
+    enum Barrier {
+        QueryThere,
+        KeysThere,
+        ValuesThere = KeysThere + stages,
+        KeysRead = ValuesThere + stages,
+        ValuesRead = KeysRead + stages,
+        barriers = ValuesRead + stages
+    };
     static constexpr int barrierBytes = 8;
     MEMSCAPE_BOTH static std::uint32_t barrier(int which, int stage = 0)
     {
         return tileBytes * std::uint32_t(1 + 2 * stages) + std::uint32_t((which + stage) * barrierBytes);
     }
-    static constexpr int sharedBytes =
-        int(tileBytes) * (1 + 2 * stages) + int(barriers) * barrierBytes;
+    static constexpr int sharedBytes = int(tileBytes) * (1 + 2 * stages) + int(barriers) * barrierBytes;
 };
 
 /// Which stage tile `tile` lies in, and the parity of the barriers' phase for it: a barrier's phases
@@ -99,13 +99,21 @@ template <typename Tile> MEMSCAPE_BOTH std::uint32_t parityOf(int tile)
 /// The maps of Q, and of K and V.
 template <typename Tile> TileMap queryMap(const AttentionSizes& s, const void* data, bool isBfloat)
 {
-    return {data, std::uint64_t(s.headDim), std::uint64_t(s.queries),
-            std::uint64_t(s.batch) * std::uint64_t(s.heads), Tile::rows, isBfloat};
+    return {data,
+            std::uint64_t(s.headDim),
+            std::uint64_t(s.queries),
+            std::uint64_t(s.batch) * std::uint64_t(s.heads),
+            Tile::rows,
+            isBfloat};
 }
 template <typename Tile> TileMap keyMap(const AttentionSizes& s, const void* data, bool isBfloat)
 {
-    return {data, std::uint64_t(s.headDim), std::uint64_t(s.keys),
-            std::uint64_t(s.batch) * std::uint64_t(s.kvHeads), Tile::keys, isBfloat};
+    return {data,
+            std::uint64_t(s.headDim),
+            std::uint64_t(s.keys),
+            std::uint64_t(s.batch) * std::uint64_t(s.kvHeads),
+            Tile::keys,
+            isBfloat};
 }
 
 } // namespace memscape::cuda

@@ -8,16 +8,14 @@
 namespace memscape::cuda {
 
 template <typename Element, int headDim>
-__global__ void __launch_bounds__(deltaThreads)
-    flashDelta_9(AttentionSizes s, AttentionArrays arrays)
+__global__ void __launch_bounds__(deltaThreads) flashDelta_9(AttentionSizes s, AttentionArrays arrays)
 {
     GpuMachine m(dynamicShared());
     flashDelta<Element, headDim, true>(m, s, arrays);
 }
 
 template <typename Tile>
-__global__ void __launch_bounds__(Tile::threads)
-    gradientsOfAll_9(AttentionSizes s, AttentionArrays arrays)
+__global__ void __launch_bounds__(Tile::threads) gradientsOfAll_9(AttentionSizes s, AttentionArrays arrays)
 {
     if constexpr (hasAsyncCopies) {
         GpuMachine m(dynamicShared());
@@ -26,8 +24,7 @@ __global__ void __launch_bounds__(Tile::threads)
 }
 
 template <typename Element, int headDim>
-__global__ void __launch_bounds__(roundThreads)
-    roundQueryGradient_9(AttentionSizes s, AttentionArrays arrays)
+__global__ void __launch_bounds__(roundThreads) roundQueryGradient_9(AttentionSizes s, AttentionArrays arrays)
 {
     GpuMachine m(dynamicShared());
     roundQueryGradient<Element, headDim>(m, s, arrays);
@@ -41,13 +38,12 @@ static_assert(blocksFit(SmallOnePassTile<Half, 128>::sharedBytes, 1, 1, 2));
 template <typename Tile> static cudaError_t launchTile(const FlashLaunch& w, cudaStream_t stream)
 {
     const AttentionSizes& s = w.sizes;
-    return launchBlocks(gradientsOfAll_9<Tile>, over(s.keys, Tile::keys), s.batch * s.kvHeads,
-                        Tile::threads, Tile::sharedBytes, s, w.arrays, stream);
+    return launchBlocks(gradientsOfAll_9<Tile>, over(s.keys, Tile::keys), s.batch * s.kvHeads, Tile::threads,
+                        Tile::sharedBytes, s, w.arrays, stream);
 }
 
 /// With the tile that a block of this GPU has shared memory for.
-template <typename Element, int headDim>
-static cudaError_t launchFitting(const FlashLaunch& w, cudaStream_t stream)
+template <typename Element, int headDim> static cudaError_t launchFitting(const FlashLaunch& w, cudaStream_t stream)
 {
     using Large = LargeOnePassTile<Element, headDim>;
     using Small = SmallOnePassTile<Element, headDim>;
@@ -60,8 +56,7 @@ static cudaError_t launchFitting(const FlashLaunch& w, cudaStream_t stream)
     return most >= Large::sharedBytes ? launchTile<Large>(w, stream) : launchTile<Small>(w, stream);
 }
 
-template <typename Element, int headDim>
-static cudaError_t launchGradients(const FlashLaunch& w, cudaStream_t stream)
+template <typename Element, int headDim> static cudaError_t launchGradients(const FlashLaunch& w, cudaStream_t stream)
 {
     const AttentionSizes& s = w.sizes;
     const std::int64_t rows = std::int64_t(s.batch) * s.heads * s.queries;
@@ -70,13 +65,13 @@ static cudaError_t launchGradients(const FlashLaunch& w, cudaStream_t stream)
                        rounds = blocks(rows * (headDim / sumsTogether), roundThreads);
     if (deltas > 0x7fffffff || rounds > 0x7fffffff)
         return cudaErrorInvalidConfiguration;
-    cudaError_t error = launchBlocks(flashDelta_9<Element, headDim>, int(deltas), 1, deltaThreads,
-                                     0, s, w.arrays, stream);
+    cudaError_t error =
+        launchBlocks(flashDelta_9<Element, headDim>, int(deltas), 1, deltaThreads, 0, s, w.arrays, stream);
     if (error == cudaSuccess)
         error = launchFitting<Element, headDim>(w, stream);
     if (error == cudaSuccess)
-        error = launchBlocks(roundQueryGradient_9<Element, headDim>, int(rounds), 1, roundThreads,
-                             0, s, w.arrays, stream);
+        error =
+            launchBlocks(roundQueryGradient_9<Element, headDim>, int(rounds), 1, roundThreads, 0, s, w.arrays, stream);
     return error;
 }
 
@@ -87,10 +82,8 @@ cudaError_t launchFlashOnePass(const FlashLaunch& w, cudaStream_t stream)
         || w.arrays.queryGradientSums == nullptr)
         return cudaErrorInvalidValue;
     if (w.format == ElementFormat::Float16)
-        return isShort ? launchGradients<Half, 64>(w, stream)
-                       : launchGradients<Half, 128>(w, stream);
-    return isShort ? launchGradients<Bfloat, 64>(w, stream)
-                   : launchGradients<Bfloat, 128>(w, stream);
+        return isShort ? launchGradients<Half, 64>(w, stream) : launchGradients<Half, 128>(w, stream);
+    return isShort ? launchGradients<Bfloat, 64>(w, stream) : launchGradients<Bfloat, 128>(w, stream);
 }
 
 } // namespace memscape::cuda

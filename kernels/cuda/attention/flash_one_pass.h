@@ -51,13 +51,11 @@ template <int rows, int theColumns, int warps> struct Share
     MEMSCAPE_BOTH explicit Share(int thread)
         : row(thread / 32 % down * rowsOfWarp)
         , chunk(thread / 32 / down * chunks)
-    {
-    }
+    { }
     using Part = Sums<strips, blocks>;
 };
 
-template <typename TheElement, int theHeadDim, int theQueries, int theKeys, int theWarps>
-struct OnePassTile
+template <typename TheElement, int theHeadDim, int theQueries, int theKeys, int theWarps> struct OnePassTile
 {
     using Element = TheElement;
     using Layout = TileLayout<theHeadDim / chunkElements>;
@@ -74,12 +72,10 @@ struct OnePassTile
     /// Log-sum-exp and delta of the rows of a tile.
     static constexpr int numberBytes = 2 * queries * int(sizeof(float));
     // Where they lie; of Q and the numbers there are two, in turns.
-    static constexpr std::uint32_t keyTile = 0, valueTile = keyTileBytes,
-                                   weightTile = 2 * keyTileBytes,
+    static constexpr std::uint32_t keyTile = 0, valueTile = keyTileBytes, weightTile = 2 * keyTileBytes,
                                    scoreGradientTile = weightTile + weightBytes,
                                    gradientTile = scoreGradientTile + weightBytes,
-                                   queryTile = gradientTile + queryTileBytes,
-                                   numbers = queryTile + 2 * queryTileBytes;
+                                   queryTile = gradientTile + queryTileBytes, numbers = queryTile + 2 * queryTileBytes;
     static constexpr int sharedBytes = int(numbers) + 2 * numberBytes;
 };
 
@@ -87,21 +83,18 @@ template <typename Element, int headDim>
 using LargeOnePassTile = OnePassTile<Element, headDim, headDim == 64 ? 128 : 64, 128, 8>;
 /// Where the large one does not fit.
 template <typename Element, int headDim>
-using SmallOnePassTile =
-    OnePassTile<Element, headDim, 64, headDim == 64 ? 128 : 64, headDim == 64 ? 8 : 4>;
+using SmallOnePassTile = OnePassTile<Element, headDim, 64, headDim == 64 ? 128 : 64, headDim == 64 ? 8 : 4>;
 
 // ---- products ---------------------------------------------------------------------------------
 
 /// Rows of `left` times rows of `right`: of S = Q Kᵀ and dP = dO Vᵀ the warp's part.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void scoresOfPart(Machine& m, typename Tile::Scores& sums, std::uint32_t left,
-                                  std::uint32_t right)
+MEMSCAPE_KERNEL void scoresOfPart(Machine& m, typename Tile::Scores& sums, std::uint32_t left, std::uint32_t right)
 {
     using Layout = typename Tile::Layout;
     const typename Tile::OfScores share(m.thread());
     const std::uint32_t lane = leftOfLane<Layout>(m, left, share.row);
-    const std::uint32_t rows =
-        right + std::uint32_t(share.chunk * chunkElements * Layout::rowBytes);
+    const std::uint32_t rows = right + std::uint32_t(share.chunk * chunkElements * Layout::rowBytes);
     sums.clear(m);
     MEMSCAPE_UNROLL
     for (int step = 0; step < Tile::depthSteps; ++step) {
@@ -113,8 +106,8 @@ MEMSCAPE_KERNEL void scoresOfPart(Machine& m, typename Tile::Scores& sums, std::
 
 /// sums += Pᵀ dO or dSᵀ Q: rows are the depth of both, so both are turned as they are loaded.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void addOverQueries(Machine& m, typename Tile::OfKeys::Part& sums,
-                                    std::uint32_t weights, std::uint32_t rows)
+MEMSCAPE_KERNEL void addOverQueries(Machine& m, typename Tile::OfKeys::Part& sums, std::uint32_t weights,
+                                    std::uint32_t rows)
 {
     using Layout = typename Tile::WeightLayout;
     const int thread = m.threadAnew();
@@ -128,11 +121,9 @@ MEMSCAPE_KERNEL void addOverQueries(Machine& m, typename Tile::OfKeys::Part& sum
         std::uint32_t a[2][4];
         MEMSCAPE_UNROLL
         for (int strip = 0; strip < 2; ++strip)
-            m.loadMatricesTransposed(a[strip],
-                                     Layout::further(left, 2 * strip)
-                                         + std::uint32_t(step * mmaDepth * Layout::rowBytes));
-        addValuesFrom<typename Tile::Element, typename Tile::Layout>(m, sums, a, right,
-                                                                     step * mmaDepth);
+            m.loadMatricesTransposed(
+                a[strip], Layout::further(left, 2 * strip) + std::uint32_t(step * mmaDepth * Layout::rowBytes));
+        addValuesFrom<typename Tile::Element, typename Tile::Layout>(m, sums, a, right, step * mmaDepth);
     }
 }
 
@@ -142,16 +133,14 @@ MEMSCAPE_KERNEL void productOverKeys(Machine& m, typename Tile::OfQueries::Part&
 {
     const int thread = m.threadAnew();
     const typename Tile::OfQueries share(thread);
-    const std::uint32_t left =
-        leftOfLane<typename Tile::WeightLayout>(m, Tile::scoreGradientTile, share.row);
+    const std::uint32_t left = leftOfLane<typename Tile::WeightLayout>(m, Tile::scoreGradientTile, share.row);
     const std::uint32_t right = valuesOfLane<typename Tile::Layout>(m, Tile::keyTile, share.chunk);
     sums.clear(m);
     MEMSCAPE_UNROLL
     for (int step = 0; step < Tile::keys / mmaDepth; ++step) {
         std::uint32_t a[2][4];
         loadLeft<typename Tile::WeightLayout>(m, a, left, 2 * step);
-        addValuesFrom<typename Tile::Element, typename Tile::Layout>(m, sums, a, right,
-                                                                     step * mmaDepth);
+        addValuesFrom<typename Tile::Element, typename Tile::Layout>(m, sums, a, right, step * mmaDepth);
     }
 }
 
@@ -192,8 +181,7 @@ MEMSCAPE_KERNEL void keepPart(Machine& m, const typename Tile::Scores& part, std
     using Share = typename Tile::OfScores;
     const Share share(m.thread());
     const Place place = placeInD(m.thread() % 32, 0);
-    const std::uint32_t lane =
-        tile + Layout::at(share.row + place.row, share.chunk) + std::uint32_t(place.column * 2);
+    const std::uint32_t lane = tile + Layout::at(share.row + place.row, share.chunk) + std::uint32_t(place.column * 2);
     MEMSCAPE_UNROLL
     for (int half = 0; half < 2 * Share::strips; ++half) {
         MEMSCAPE_UNROLL
@@ -213,8 +201,8 @@ constexpr int sumsTogether = 16, sumsOfLane = 4;
 
 /// Adds the warp's part of dQ; a row lies `headDim` floats after the one before.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void addToSums(Machine& m, const typename Tile::OfQueries::Part& part, float* to,
-                               int firstRow, int rowCount)
+MEMSCAPE_KERNEL void addToSums(Machine& m, const typename Tile::OfQueries::Part& part, float* to, int firstRow,
+                               int rowCount)
 {
     using Share = typename Tile::OfQueries;
     const int thread = m.threadAnew();
@@ -225,8 +213,8 @@ MEMSCAPE_KERNEL void addToSums(Machine& m, const typename Tile::OfQueries::Part&
         const int row = firstRow + share.row + half * 8 + place.row;
         if (row >= rowCount)
             continue;
-        float* at = to + std::int64_t(row) * Tile::headDim + share.chunk * chunkElements
-            + place.column / 2 * sumsOfLane;
+        float* at =
+            to + std::int64_t(row) * Tile::headDim + share.chunk * chunkElements + place.column / 2 * sumsOfLane;
         MEMSCAPE_UNROLL
         for (int b = 0; b < Share::blocks; b += 2) {
             const float* left = part.at[half / 2][b] + half % 2 * 2;
@@ -240,8 +228,7 @@ constexpr int roundThreads = 128;
 
 /// dQ from its sums, sixteen neighbours a thread.
 template <typename Element, int headDim, typename Machine>
-MEMSCAPE_KERNEL void roundQueryGradient(Machine& m, const AttentionSizes& s,
-                                        const AttentionArrays& arrays)
+MEMSCAPE_KERNEL void roundQueryGradient(Machine& m, const AttentionSizes& s, const AttentionArrays& arrays)
 {
     struct alignas(16) Four
     {
@@ -250,23 +237,20 @@ MEMSCAPE_KERNEL void roundQueryGradient(Machine& m, const AttentionSizes& s,
     const std::int64_t thread = std::int64_t(m.blockX()) * roundThreads + m.thread();
     if (thread >= std::int64_t(s.batch) * s.heads * s.queries * (headDim / sumsTogether))
         return;
-    const auto* from =
-        reinterpret_cast<const Four*>(arrays.queryGradientSums + thread * sumsTogether);
-    auto* to = reinterpret_cast<Chunk*>(static_cast<Element*>(arrays.queryGradient)
-                                        + thread * sumsTogether);
+    const auto* from = reinterpret_cast<const Four*>(arrays.queryGradientSums + thread * sumsTogether);
+    auto* to = reinterpret_cast<Chunk*>(static_cast<Element*>(arrays.queryGradient) + thread * sumsTogether);
     std::uint32_t words[2][4];
     MEMSCAPE_UNROLL
     for (int lane = 0; lane < 4; ++lane) {
         const Four four = m.load(from + lane);
         MEMSCAPE_UNROLL
         for (int block = 0; block < 2; ++block)
-            words[block][lane] = m.template pack<Element>(four.at[2 * block] * s.scale,
-                                                          four.at[2 * block + 1] * s.scale);
+            words[block][lane] =
+                m.template pack<Element>(four.at[2 * block] * s.scale, four.at[2 * block + 1] * s.scale);
     }
     MEMSCAPE_UNROLL
     for (int block = 0; block < 2; ++block)
-        m.store(to + block,
-                Chunk{words[block][0], words[block][1], words[block][2], words[block][3]});
+        m.store(to + block, Chunk{words[block][0], words[block][1], words[block][2], words[block][3]});
 }
 
 // ---- the block --------------------------------------------------------------------------------
@@ -284,8 +268,7 @@ MEMSCAPE_KERNEL void writeKeys(Machine& m, const typename Tile::OfKeys::Part& pa
         const int key = firstKey + share.row + half * 8 + place.row;
         if (key >= keyCount)
             continue;
-        auto* at =
-            to + std::int64_t(key) * Tile::headDim + share.chunk * chunkElements + place.column;
+        auto* at = to + std::int64_t(key) * Tile::headDim + share.chunk * chunkElements + place.column;
         MEMSCAPE_UNROLL
         for (int b = 0; b < Share::blocks; ++b) {
             const float* two = part.at[half / 2][b] + half % 2 * 2;
@@ -304,8 +287,7 @@ MEMSCAPE_KERNEL void copyRows(Machine& m, const AttentionSizes& s, const QueryWa
         m, to, Rows<typename Tile::Element>{from + queryStart(s, walk.head), s.queries}, walk.row);
 }
 
-template <typename Machine>
-MEMSCAPE_KERNEL void keepNumber(Machine& m, std::uint32_t numbers, int count, float number)
+template <typename Machine> MEMSCAPE_KERNEL void keepNumber(Machine& m, std::uint32_t numbers, int count, float number)
 {
     if (m.thread() < count)
         m.storeShared(numbers + std::uint32_t(m.thread() * 4), number);
@@ -313,8 +295,8 @@ MEMSCAPE_KERNEL void keepNumber(Machine& m, std::uint32_t numbers, int count, fl
 
 /// P and dS of a tile of Q, from the products to shared memory.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void keepWeights(Machine& m, const AttentionSizes& s, std::uint32_t queryTile,
-                                 std::uint32_t numbers, int firstQuery, int firstKey)
+MEMSCAPE_KERNEL void keepWeights(Machine& m, const AttentionSizes& s, std::uint32_t queryTile, std::uint32_t numbers,
+                                 int firstQuery, int firstKey)
 {
     const typename Tile::OfScores share(m.thread());
     const int query = firstQuery + share.row, key = firstKey + share.chunk * chunkElements;
@@ -330,8 +312,7 @@ MEMSCAPE_KERNEL void keepWeights(Machine& m, const AttentionSizes& s, std::uint3
 
 /// Block (x, y): dK and dV of Tile::keys keys of key/value head y, and what they add to dQ.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void gradientsInOnePass(Machine& m, const AttentionSizes& s,
-                                        const AttentionArrays& arrays)
+MEMSCAPE_KERNEL void gradientsInOnePass(Machine& m, const AttentionSizes& s, const AttentionArrays& arrays)
 {
     using Element = typename Tile::Element;
     using Layout = typename Tile::Layout;
@@ -340,10 +321,9 @@ MEMSCAPE_KERNEL void gradientsInOnePass(Machine& m, const AttentionSizes& s,
     const int firstKey = m.blockX() * Tile::keys;
     const std::uint64_t own = keyStart(s, m.blockY());
     QueryWalk walk(s, m.blockY(), firstKey, Tile::queries);
-    copyTileAsync<Layout, Tile::keys, Tile::threads>(m, Tile::keyTile,
-                                                     Rows<Element>{a.key + own, s.keys}, firstKey);
-    copyTileAsync<Layout, Tile::keys, Tile::threads>(
-        m, Tile::valueTile, Rows<Element>{a.value + own, s.keys}, firstKey);
+    copyTileAsync<Layout, Tile::keys, Tile::threads>(m, Tile::keyTile, Rows<Element>{a.key + own, s.keys}, firstKey);
+    copyTileAsync<Layout, Tile::keys, Tile::threads>(m, Tile::valueTile, Rows<Element>{a.value + own, s.keys},
+                                                     firstKey);
     copyRows<Tile>(m, s, walk, a.query, Tile::queryTile);
     copyRows<Tile>(m, s, walk, a.outputGradient, Tile::gradientTile);
     m.commitCopies();
@@ -363,8 +343,7 @@ MEMSCAPE_KERNEL void gradientsInOnePass(Machine& m, const AttentionSizes& s,
         m.syncThreads(); // this tile has arrived; every warp has read the last Q, P and dS
         if (goesOn)
             copyRows<Tile>(m, s, walk, a.query, Tile::queryTile + other * Tile::queryTileBytes);
-        keepWeights<Tile>(m, s, queryTile, Tile::numbers + odd * Tile::numberBytes, here.row,
-                          firstKey);
+        keepWeights<Tile>(m, s, queryTile, Tile::numbers + odd * Tile::numberBytes, here.row, firstKey);
         const float number = goesOn ? rowNumber<Tile>(m, s, a, walk) : 0;
         m.syncThreads(); // P and dS are whole
         addOverQueries<Tile>(m, valueGradient, Tile::weightTile, Tile::gradientTile);
@@ -375,16 +354,13 @@ MEMSCAPE_KERNEL void gradientsInOnePass(Machine& m, const AttentionSizes& s,
         m.commitCopies();
         typename Tile::OfQueries::Part queryGradient;
         productOverKeys<Tile>(m, queryGradient);
-        addToSums<Tile>(m, queryGradient, arrays.queryGradientSums + queryStart(s, here.head),
-                        here.row, s.queries);
+        addToSums<Tile>(m, queryGradient, arrays.queryGradientSums + queryStart(s, here.head), here.row, s.queries);
         addOverQueries<Tile>(m, keyGradient, Tile::scoreGradientTile, queryTile);
         if (goesOn)
             keepNumber(m, Tile::numbers + other * Tile::numberBytes, numberCount, number);
     }
-    writeKeys<Tile>(m, valueGradient, 1, static_cast<Element*>(arrays.valueGradient) + own,
-                    firstKey, s.keys);
-    writeKeys<Tile>(m, keyGradient, s.scale, static_cast<Element*>(arrays.keyGradient) + own,
-                    firstKey, s.keys);
+    writeKeys<Tile>(m, valueGradient, 1, static_cast<Element*>(arrays.valueGradient) + own, firstKey, s.keys);
+    writeKeys<Tile>(m, keyGradient, s.scale, static_cast<Element*>(arrays.keyGradient) + own, firstKey, s.keys);
 }
 
 } // namespace memscape::cuda

@@ -8,8 +8,7 @@
 namespace memscape::cuda {
 
 /// A block of `theWarps` warps with 16 × theStrips rows of Q each, over tiles of theKeys keys.
-template <typename TheElement, int theHeadDim, int theWarps, int theStrips, int theKeys,
-          bool isSwizzled = true>
+template <typename TheElement, int theHeadDim, int theWarps, int theStrips, int theKeys, bool isSwizzled = true>
 struct FlashTile
 {
     using Element = TheElement;
@@ -32,8 +31,8 @@ template <typename Tile> struct FlashBlock
     using Element = typename Tile::Element;
     Rows<Element> query, key, value;
     int firstRow; ///< of the block
-    int warpRow; ///< the first of this warp
-    int tiles; ///< of keys to walk over
+    int warpRow;  ///< the first of this warp
+    int tiles;    ///< of keys to walk over
     int head;
 
     template <typename Machine>
@@ -52,34 +51,28 @@ template <typename Tile> struct FlashBlock
     /// Divides by the rows' sums and writes output and log-sum-exp.
     template <typename Machine>
     MEMSCAPE_KERNEL void finish(Machine& m, const AttentionSizes& s, const AttentionArrays& arrays,
-                                const typename Tile::Output& output,
-                                const RunningSoftmax (&rows)[Tile::strips][2], float scale,
-                                float toNatural) const
+                                const typename Tile::Output& output, const RunningSoftmax (&rows)[Tile::strips][2],
+                                float scale, float toNatural) const
     {
         float factors[Tile::strips][2];
-        float* logSumExp = arrays.logSumExp == nullptr
-            ? nullptr
-            : arrays.logSumExp + std::int64_t(head) * s.queries;
+        float* logSumExp = arrays.logSumExp == nullptr ? nullptr : arrays.logSumExp + std::int64_t(head) * s.queries;
         finishRows(m, rows, factors, scale, toNatural, logSumExp, warpRow, s.queries);
-        writeRows(m, output, factors, static_cast<Element*>(arrays.output) + queryStart(s, head),
-                  warpRow, s.queries);
+        writeRows(m, output, factors, static_cast<Element*>(arrays.output) + queryStart(s, head), warpRow, s.queries);
     }
 };
 
 /// O += P V, P's rounded sums as the depth.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void addWeighted(Machine& m, typename Tile::Output& output,
-                                 const typename Tile::Scores& weights, std::uint32_t valueTile)
+MEMSCAPE_KERNEL void addWeighted(Machine& m, typename Tile::Output& output, const typename Tile::Scores& weights,
+                                 std::uint32_t valueTile)
 {
     MEMSCAPE_UNROLL
     for (int step = 0; step < Tile::keySteps; ++step) {
         std::uint32_t p[Tile::strips][4];
         MEMSCAPE_UNROLL
         for (int strip = 0; strip < Tile::strips; ++strip)
-            asLeft<typename Tile::Element>(m, p[strip], weights.at[strip][2 * step],
-                                           weights.at[strip][2 * step + 1]);
-        addValues<typename Tile::Element, typename Tile::Layout>(m, output, p, valueTile,
-                                                                 step * mmaDepth);
+            asLeft<typename Tile::Element>(m, p[strip], weights.at[strip][2 * step], weights.at[strip][2 * step + 1]);
+        addValues<typename Tile::Element, typename Tile::Layout>(m, output, p, valueTile, step * mmaDepth);
     }
 }
 
@@ -94,11 +87,9 @@ MEMSCAPE_KERNEL void maskTile(Machine& m, typename Tile::Scores& scores, const A
 
 /// Softmax of one tile's scores and O += P V, both in place.
 template <typename Tile, typename Machine, typename Exponential>
-MEMSCAPE_KERNEL void flashTileStep(Machine& m, const AttentionSizes& s,
-                                   typename Tile::Scores& scores, typename Tile::Output& output,
-                                   RunningSoftmax (&rows)[Tile::strips][2],
-                                   const FlashBlock<Tile>& block, int firstKey,
-                                   std::uint32_t valueTile, float scale,
+MEMSCAPE_KERNEL void flashTileStep(Machine& m, const AttentionSizes& s, typename Tile::Scores& scores,
+                                   typename Tile::Output& output, RunningSoftmax (&rows)[Tile::strips][2],
+                                   const FlashBlock<Tile>& block, int firstKey, std::uint32_t valueTile, float scale,
                                    const Exponential& exponential)
 {
     maskTile<Tile>(m, scores, s, block, firstKey);
@@ -108,8 +99,8 @@ MEMSCAPE_KERNEL void flashTileStep(Machine& m, const AttentionSizes& s,
 
 /// S = Q Kᵀ with Q in shared memory.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void scoresFromShared(Machine& m, typename Tile::Scores& scores,
-                                      std::uint32_t queryTile, std::uint32_t keyTile)
+MEMSCAPE_KERNEL void scoresFromShared(Machine& m, typename Tile::Scores& scores, std::uint32_t queryTile,
+                                      std::uint32_t keyTile)
 {
     const int warpRow = m.thread() / 32 * Tile::rowsPerWarp;
     const std::uint32_t left = leftOfLane<typename Tile::Layout>(m, queryTile, warpRow);
@@ -135,8 +126,7 @@ template <typename Tile> struct KeyWalk
     int rowsLeft;
     std::uint32_t to;
 
-    template <typename Machine>
-    MEMSCAPE_KERNEL KeyWalk(Machine& m, const FlashBlock<Tile>& block)
+    template <typename Machine> MEMSCAPE_KERNEL KeyWalk(Machine& m, const FlashBlock<Tile>& block)
     {
         const Place place = firstChunk<chunks>(m.thread());
         const int at = (place.row * chunks + place.column) * chunkElements;
@@ -155,13 +145,12 @@ template <typename Tile> struct KeyWalk
     }
 
 private:
-    template <typename Machine>
-    MEMSCAPE_KERNEL void copy(Machine& m, std::uint32_t stage, const Element*& from)
+    template <typename Machine> MEMSCAPE_KERNEL void copy(Machine& m, std::uint32_t stage, const Element*& from)
     {
         MEMSCAPE_UNROLL
         for (int down = 0; down < Tile::keys; down += step)
-            m.copyAsync(stage + to + std::uint32_t(down * Layout::rowBytes),
-                        from + down * Tile::headDim, down < rowsLeft);
+            m.copyAsync(stage + to + std::uint32_t(down * Layout::rowBytes), from + down * Tile::headDim,
+                        down < rowsLeft);
         from += Tile::keys * Tile::headDim;
     }
 };

@@ -48,8 +48,8 @@ MEMSCAPE_KERNEL void widenTile(Machine& m, std::uint32_t at, const Rows<Element>
         const int row = index / (headDim / 4), column = index % (headDim / 4) * 4;
         FourFloats wide{{0, 0, 0, 0}};
         if (firstRow + row < from.count) {
-            const Four four = m.load(reinterpret_cast<const Four*>(
-                from.data + std::int64_t(firstRow + row) * headDim + column));
+            const Four four =
+                m.load(reinterpret_cast<const Four*>(from.data + std::int64_t(firstRow + row) * headDim + column));
             MEMSCAPE_UNROLL
             for (int i = 0; i < 4; ++i)
                 wide.at[i] = m.template widen<Element>(four.at[i]);
@@ -61,8 +61,7 @@ MEMSCAPE_KERNEL void widenTile(Machine& m, std::uint32_t at, const Rows<Element>
 /// Scores of one row with the tile's keys: all four lanes of the row get them.
 template <int headDim, typename Machine>
 MEMSCAPE_KERNEL void plainScores(Machine& m, float (&scores)[FlashOne<headDim>::keys],
-                                 const float (&query)[FlashOne<headDim>::quads][4],
-                                 std::uint32_t keyTile)
+                                 const float (&query)[FlashOne<headDim>::quads][4], std::uint32_t keyTile)
 {
     using Tile = FlashOne<headDim>;
     MEMSCAPE_UNROLL
@@ -70,8 +69,8 @@ MEMSCAPE_KERNEL void plainScores(Machine& m, float (&scores)[FlashOne<headDim>::
         float sum = 0;
         MEMSCAPE_UNROLL
         for (int quad = 0; quad < Tile::quads; ++quad) {
-            const auto four = m.template loadShared<FourFloats>(
-                keyTile + Tile::at(key, Tile::column(m.thread(), quad)));
+            const auto four =
+                m.template loadShared<FourFloats>(keyTile + Tile::at(key, Tile::column(m.thread(), quad)));
             MEMSCAPE_UNROLL
             for (int i = 0; i < 4; ++i)
                 sum += query[quad][i] * four.at[i];
@@ -88,20 +87,15 @@ MEMSCAPE_KERNEL void flash_v1(Machine& m, const AttentionSizes& s, const Attenti
     const int head = m.blockY(), firstRow = m.blockX() * Tile::rows;
     const int row = firstRow + m.thread() / Tile::lanesPerRow;
     const auto* query = static_cast<const Element*>(arrays.query) + queryStart(s, head);
-    const Rows<Element> keys{static_cast<const Element*>(arrays.key)
-                                 + keyStart(s, keyPlane(s, head)),
-                             s.keys};
-    const Rows<Element> values{static_cast<const Element*>(arrays.value)
-                                   + keyStart(s, keyPlane(s, head)),
-                               s.keys};
+    const Rows<Element> keys{static_cast<const Element*>(arrays.key) + keyStart(s, keyPlane(s, head)), s.keys};
+    const Rows<Element> values{static_cast<const Element*>(arrays.value) + keyStart(s, keyPlane(s, head)), s.keys};
 
     float q[Tile::quads][4], output[Tile::quads][4];
     MEMSCAPE_UNROLL
     for (int quad = 0; quad < Tile::quads; ++quad) {
         MEMSCAPE_UNROLL
         for (int i = 0; i < 4; ++i) {
-            const std::int64_t at =
-                std::int64_t(row) * headDim + Tile::column(m.thread(), quad) + i;
+            const std::int64_t at = std::int64_t(row) * headDim + Tile::column(m.thread(), quad) + i;
             q[quad][i] = row < s.queries ? m.template widen<Element>(m.load(query + at)) : 0.0F;
             output[quad][i] = 0;
         }
@@ -141,8 +135,8 @@ MEMSCAPE_KERNEL void flash_v1(Machine& m, const AttentionSizes& s, const Attenti
             softmax.sum += weight;
             MEMSCAPE_UNROLL
             for (int quad = 0; quad < Tile::quads; ++quad) {
-                const auto four = m.template loadShared<FourFloats>(
-                    Tile::tileBytes + Tile::at(key, Tile::column(m.thread(), quad)));
+                const auto four =
+                    m.template loadShared<FourFloats>(Tile::tileBytes + Tile::at(key, Tile::column(m.thread(), quad)));
                 MEMSCAPE_UNROLL
                 for (int i = 0; i < 4; ++i)
                     output[quad][i] += weight * four.at[i];

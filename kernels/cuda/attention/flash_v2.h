@@ -12,8 +12,7 @@
 
 namespace memscape::cuda {
 
-template <typename Element, int headDim>
-using FlashTwo = FlashTile<Element, headDim, 4, 1, 64, false>;
+template <typename Element, int headDim> using FlashTwo = FlashTile<Element, headDim, 4, 1, 64, false>;
 
 template <typename Tile> constexpr int flashSharedBytesV2 = Tile::rowTileBytes + 2 * Tile::keyTileBytes;
 
@@ -28,14 +27,13 @@ template <typename Layout, typename Machine>
 MEMSCAPE_KERNEL std::uint32_t gatherColumn(Machine& m, std::uint32_t at, int row, int column)
 {
     const std::uint32_t low = m.template loadShared<std::uint16_t>(at + Layout::element(row, column));
-    const std::uint32_t high =
-        m.template loadShared<std::uint16_t>(at + Layout::element(row + 1, column));
+    const std::uint32_t high = m.template loadShared<std::uint16_t>(at + Layout::element(row + 1, column));
     return low | high << 16;
 }
 
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void gatheredScores(Machine& m, typename Tile::Scores& scores,
-                                    std::uint32_t queryTile, std::uint32_t keyTile)
+MEMSCAPE_KERNEL void gatheredScores(Machine& m, typename Tile::Scores& scores, std::uint32_t queryTile,
+                                    std::uint32_t keyTile)
 {
     using Layout = typename Tile::Layout;
     const int lane = m.thread() % 32, warpRow = m.thread() / 32 * Tile::rowsPerWarp;
@@ -46,8 +44,7 @@ MEMSCAPE_KERNEL void gatheredScores(Machine& m, typename Tile::Scores& scores,
         MEMSCAPE_UNROLL
         for (int r = 0; r < 4; ++r) {
             const Place place = placeInA(lane, r);
-            a[r] = gatherRow<Layout>(m, queryTile, warpRow + place.row,
-                                     step * mmaDepth + place.column);
+            a[r] = gatherRow<Layout>(m, queryTile, warpRow + place.row, step * mmaDepth + place.column);
         }
         MEMSCAPE_UNROLL
         for (int block = 0; block < Tile::keyBlocks; ++block) {
@@ -55,8 +52,7 @@ MEMSCAPE_KERNEL void gatheredScores(Machine& m, typename Tile::Scores& scores,
             MEMSCAPE_UNROLL
             for (int r = 0; r < 2; ++r) {
                 const Place place = placeInB(lane, r);
-                b[r] = gatherRow<Layout>(m, keyTile, block * mmaColumns + place.column,
-                                         step * mmaDepth + place.row);
+                b[r] = gatherRow<Layout>(m, keyTile, block * mmaColumns + place.column, step * mmaDepth + place.row);
             }
             m.template multiply<typename Tile::Element>(scores.at[0][block], a, b[0], b[1]);
         }
@@ -64,8 +60,8 @@ MEMSCAPE_KERNEL void gatheredScores(Machine& m, typename Tile::Scores& scores,
 }
 
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void gatheredValues(Machine& m, typename Tile::Output& output,
-                                    const typename Tile::Scores& weights, std::uint32_t valueTile)
+MEMSCAPE_KERNEL void gatheredValues(Machine& m, typename Tile::Output& output, const typename Tile::Scores& weights,
+                                    std::uint32_t valueTile)
 {
     using Layout = typename Tile::Layout;
     const int lane = m.thread() % 32;
@@ -79,8 +75,8 @@ MEMSCAPE_KERNEL void gatheredValues(Machine& m, typename Tile::Output& output,
             MEMSCAPE_UNROLL
             for (int r = 0; r < 2; ++r) {
                 const Place place = placeInB(lane, r);
-                b[r] = gatherColumn<Layout>(m, valueTile, step * mmaDepth + place.row,
-                                            block * mmaColumns + place.column);
+                b[r] =
+                    gatherColumn<Layout>(m, valueTile, step * mmaDepth + place.row, block * mmaColumns + place.column);
             }
             m.template multiply<typename Tile::Element>(output.at[0][block], p, b[0], b[1]);
         }
@@ -92,8 +88,7 @@ template <typename Tile, typename Machine>
 MEMSCAPE_KERNEL void flash_v2(Machine& m, const AttentionSizes& s, const AttentionArrays& arrays)
 {
     using Layout = typename Tile::Layout;
-    constexpr std::uint32_t queryTile = 0, keyTile = Tile::rowTileBytes,
-                            valueTile = keyTile + Tile::keyTileBytes;
+    constexpr std::uint32_t queryTile = 0, keyTile = Tile::rowTileBytes, valueTile = keyTile + Tile::keyTileBytes;
     const FlashBlock<Tile> block(m, s, arrays);
     copyTile<Layout, Tile::rows, Tile::threads>(m, queryTile, block.query, block.firstRow);
 

@@ -21,8 +21,7 @@ template <typename Tile, typename Machine>
 MEMSCAPE_KERNEL void flash_v3(Machine& m, const AttentionSizes& s, const AttentionArrays& arrays)
 {
     using Layout = typename Tile::Layout;
-    constexpr std::uint32_t queryTile = 0, keyTile = Tile::rowTileBytes,
-                            valueTile = keyTile + Tile::keyTileBytes;
+    constexpr std::uint32_t queryTile = 0, keyTile = Tile::rowTileBytes, valueTile = keyTile + Tile::keyTileBytes;
     const FlashBlock<Tile> block(m, s, arrays);
     copyTile<Layout, Tile::rows, Tile::threads>(m, queryTile, block.query, block.firstRow);
 
@@ -39,8 +38,7 @@ MEMSCAPE_KERNEL void flash_v3(Machine& m, const AttentionSizes& s, const Attenti
         m.syncThreads();
         typename Tile::Scores scores;
         scoresFromShared<Tile>(m, scores, queryTile, keyTile);
-        flashTileStep<Tile>(m, s, scores, output, rows, block, firstKey, valueTile, s.scale,
-                            exponential);
+        flashTileStep<Tile>(m, s, scores, output, rows, block, firstKey, valueTile, s.scale, exponential);
     }
     block.finish(m, s, arrays, output, rows, s.scale, 1);
 }

@@ -20,12 +20,10 @@ template <typename Tile> constexpr int flashSharedBytesV4 = Tile::rowTileBytes +
 template <typename Tile, typename Machine>
 MEMSCAPE_KERNEL void flash_v4(Machine& m, const AttentionSizes& s, const AttentionArrays& arrays)
 {
-    constexpr std::uint32_t queryTile = 0, stages = Tile::rowTileBytes,
-                            stageBytes = 2 * Tile::keyTileBytes;
+    constexpr std::uint32_t queryTile = 0, stages = Tile::rowTileBytes, stageBytes = 2 * Tile::keyTileBytes;
     const FlashBlock<Tile> block(m, s, arrays);
     KeyWalk<Tile> walk(m, block);
-    copyTileAsync<typename Tile::Layout, Tile::rows, Tile::threads>(m, queryTile, block.query,
-                                                                    block.firstRow);
+    copyTileAsync<typename Tile::Layout, Tile::rows, Tile::threads>(m, queryTile, block.query, block.firstRow);
     walk.copyNext(m, stages);
     m.commitCopies();
 
@@ -43,8 +41,8 @@ MEMSCAPE_KERNEL void flash_v4(Machine& m, const AttentionSizes& s, const Attenti
         m.commitCopies();
         typename Tile::Scores scores;
         scoresFromShared<Tile>(m, scores, queryTile, stage);
-        flashTileStep<Tile>(m, s, scores, output, rows, block, tile * Tile::keys,
-                            stage + Tile::keyTileBytes, s.scale, exponential);
+        flashTileStep<Tile>(m, s, scores, output, rows, block, tile * Tile::keys, stage + Tile::keyTileBytes, s.scale,
+                            exponential);
     }
     block.finish(m, s, arrays, output, rows, s.scale, 1);
 }

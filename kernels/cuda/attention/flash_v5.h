@@ -26,15 +26,14 @@ template <typename Tile> constexpr int flashSharedBytesV6 = Tile::rowTileBytes +
 
 /// S = Q Kᵀ with Q in registers.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void scoresFromRegisters(
-    Machine& m, typename Tile::Scores& scores,
-    const std::uint32_t (&query)[Tile::depthSteps][Tile::strips][4], std::uint32_t keyTile)
+MEMSCAPE_KERNEL void scoresFromRegisters(Machine& m, typename Tile::Scores& scores,
+                                         const std::uint32_t (&query)[Tile::depthSteps][Tile::strips][4],
+                                         std::uint32_t keyTile)
 {
     scores.clear(m);
     MEMSCAPE_UNROLL
     for (int step = 0; step < Tile::depthSteps; ++step)
-        addScores<typename Tile::Element, typename Tile::Layout>(m, scores, query[step], keyTile,
-                                                                 2 * step);
+        addScores<typename Tile::Element, typename Tile::Layout>(m, scores, query[step], keyTile, 2 * step);
 }
 
 /// Block (x, y): 64 rows of head y.
@@ -53,8 +52,7 @@ MEMSCAPE_KERNEL void flash_v5(Machine& m, const AttentionSizes& s, const Attenti
 
     m.template waitForCopies<1>(); // Q, not yet the first stage
     m.syncThreads();
-    const std::uint32_t left =
-        leftOfLane<Layout>(m, stageBytes, m.thread() / 32 * Tile::rowsPerWarp);
+    const std::uint32_t left = leftOfLane<Layout>(m, stageBytes, m.thread() / 32 * Tile::rowsPerWarp);
     std::uint32_t query[Tile::depthSteps][Tile::strips][4];
     MEMSCAPE_UNROLL
     for (int step = 0; step < Tile::depthSteps; ++step)
@@ -74,8 +72,8 @@ MEMSCAPE_KERNEL void flash_v5(Machine& m, const AttentionSizes& s, const Attenti
         m.commitCopies();
         typename Tile::Scores scores;
         scoresFromRegisters<Tile>(m, scores, query, stage);
-        flashTileStep<Tile>(m, s, scores, output, rows, block, tile * Tile::keys,
-                            stage + Tile::keyTileBytes, scale, exponential);
+        flashTileStep<Tile>(m, s, scores, output, rows, block, tile * Tile::keys, stage + Tile::keyTileBytes, scale,
+                            exponential);
     }
     block.finish(m, s, arrays, output, rows, scale, logOfTwo);
 }
@@ -87,8 +85,7 @@ MEMSCAPE_KERNEL void flash_v6(Machine& m, const AttentionSizes& s, const Attenti
     constexpr std::uint32_t stages = Tile::rowTileBytes, stageBytes = 2 * Tile::keyTileBytes;
     const FlashBlock<Tile> block(m, s, arrays);
     KeyWalk<Tile> walk(m, block);
-    copyTileAsync<typename Tile::Layout, Tile::rows, Tile::threads>(m, 0, block.query,
-                                                                    block.firstRow);
+    copyTileAsync<typename Tile::Layout, Tile::rows, Tile::threads>(m, 0, block.query, block.firstRow);
     walk.copyNext(m, stages);
     m.commitCopies();
 
@@ -107,8 +104,8 @@ MEMSCAPE_KERNEL void flash_v6(Machine& m, const AttentionSizes& s, const Attenti
         m.commitCopies();
         typename Tile::Scores scores;
         scoresFromShared<Tile>(m, scores, 0, stage);
-        flashTileStep<Tile>(m, s, scores, output, rows, block, tile * Tile::keys,
-                            stage + Tile::keyTileBytes, scale, exponential);
+        flashTileStep<Tile>(m, s, scores, output, rows, block, tile * Tile::keys, stage + Tile::keyTileBytes, scale,
+                            exponential);
     }
     block.finish(m, s, arrays, output, rows, scale, logOfTwo);
 }

@@ -27,14 +27,12 @@ namespace memscape::cuda {
 /// By how many powers of two a row's maximum may be higher than the one in use.
 constexpr float flashLag = 8;
 
-template <typename Element, int headDim>
-using FlashSeven = FlashTile<Element, headDim, 4, 2, headDim == 64 ? 64 : 48>;
+template <typename Element, int headDim> using FlashSeven = FlashTile<Element, headDim, 4, 2, headDim == 64 ? 64 : 48>;
 
 /// The rows' maxima over what was seen and this tile; whether any of the warp's is too far above the
 /// one in use.
 template <int strips, int blocks, typename Machine>
-MEMSCAPE_KERNEL bool anyRises(Machine& m, float (&maxima)[strips][2],
-                              const Sums<strips, blocks>& scores,
+MEMSCAPE_KERNEL bool anyRises(Machine& m, float (&maxima)[strips][2], const Sums<strips, blocks>& scores,
                               const RunningSoftmax (&rows)[strips][2], float scale, float lag)
 {
     bool rises = false;
@@ -52,8 +50,7 @@ MEMSCAPE_KERNEL bool anyRises(Machine& m, float (&maxima)[strips][2],
 
 /// softmaxStep() in powers of two, with O and l as they are unless a maximum rises.
 template <int strips, int blocks, int outputBlocks, typename Machine>
-MEMSCAPE_KERNEL void sparingSoftmaxStep(Machine& m, Sums<strips, blocks>& scores,
-                                        Sums<strips, outputBlocks>& output,
+MEMSCAPE_KERNEL void sparingSoftmaxStep(Machine& m, Sums<strips, blocks>& scores, Sums<strips, outputBlocks>& output,
                                         RunningSoftmax (&rows)[strips][2], float scale, float lag)
 {
     float maxima[strips][2];
@@ -72,21 +69,18 @@ MEMSCAPE_KERNEL void sparingSoftmaxStep(Machine& m, Sums<strips, blocks>& scores
     for (int s = 0; s < strips; ++s) {
         MEMSCAPE_UNROLL
         for (int half = 0; half < 2; ++half) // every row has seen a key in its first tile
-            weighRow(scores.at[s], half, rows[s][half], scale, rows[s][half].maximum * scale,
-                     exponential);
+            weighRow(scores.at[s], half, rows[s][half], scale, rows[s][half].maximum * scale, exponential);
     }
 }
 
 /// Block (x, y): 128 rows of head y. `lag`: 0 computes version 6's bits.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void flash_v7(Machine& m, const AttentionSizes& s, const AttentionArrays& arrays,
-                              float lag = flashLag)
+MEMSCAPE_KERNEL void flash_v7(Machine& m, const AttentionSizes& s, const AttentionArrays& arrays, float lag = flashLag)
 {
     constexpr std::uint32_t stages = Tile::rowTileBytes, stageBytes = 2 * Tile::keyTileBytes;
     const FlashBlock<Tile> block(m, s, arrays);
     KeyWalk<Tile> walk(m, block);
-    copyTileAsync<typename Tile::Layout, Tile::rows, Tile::threads>(m, 0, block.query,
-                                                                    block.firstRow);
+    copyTileAsync<typename Tile::Layout, Tile::rows, Tile::threads>(m, 0, block.query, block.firstRow);
     walk.copyNext(m, stages);
     m.commitCopies();
 

@@ -33,8 +33,7 @@ static_assert(blocksFit(flashSharedBytesV6<FlashSix<Half, 128>>, 1, 1, 2));
 static_assert(blocksFit(flashSharedBytesV6<FlashSeven<Half, 64>>, 3, 2, 4));
 static_assert(blocksFit(flashSharedBytesV6<FlashSeven<Half, 128>>, 2, 1, 2));
 
-template <typename Element, int headDim>
-static cudaError_t launchWide(const FlashLaunch& w, cudaStream_t stream)
+template <typename Element, int headDim> static cudaError_t launchWide(const FlashLaunch& w, cudaStream_t stream)
 {
     using Six = FlashSix<Element, headDim>;
     using Seven = FlashSeven<Element, headDim>;

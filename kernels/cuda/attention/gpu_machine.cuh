@@ -31,8 +31,7 @@ public:
     __device__ __forceinline__ explicit GpuMachine(char* shared)
         : m_shared(shared)
         , m_base(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared)))
-    {
-    }
+    { }
 
     __device__ __forceinline__ int thread() const { return int(threadIdx.x); }
     /// The same, asked for again: what is computed from it is computed here, instead of being kept in
@@ -54,8 +53,7 @@ public:
     __device__ __forceinline__ void addFourAtomically(float* to, float a, float b, float c, float d)
     {
 #if __CUDA_ARCH__ >= 900
-        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(
-                         __cvta_generic_to_global(to)),
+        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
                      "f"(a), "f"(b), "f"(c), "f"(d)
                      : "memory");
 #else
@@ -78,8 +76,7 @@ public:
     {
 #if __CUDA_ARCH__ >= 800
         const int bytes = wanted ? 16 : 0; // of the source; the rest of the 16 is zeros
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(m_base + at), "l"(from),
-                     "r"(bytes)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(m_base + at), "l"(from), "r"(bytes)
                      : "memory");
 #endif
     }
@@ -113,20 +110,20 @@ public:
 
     /// D += A · B, see fragments.h.
     template <typename Element>
-    __device__ __forceinline__ void multiply(float (&d)[4], const std::uint32_t (&a)[4],
-                                             std::uint32_t b0, std::uint32_t b1)
+    __device__ __forceinline__ void multiply(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                                             std::uint32_t b1)
     {
 #if __CUDA_ARCH__ >= 800
         if constexpr (SameType<Element, Bfloat>::value)
             asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
-                         "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+                "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
         else
             asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
-                         "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+                "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #else
         multiplyEight(d, a[0], a[1], b0);
         multiplyEight(d, a[2], a[3], b1);
@@ -190,12 +187,17 @@ public:
     {
         return __any_sync(0xffffffffU, value ? 1 : 0) != 0;
     }
-    __device__ __forceinline__ void syncThreads() { __syncthreads(); }
-    __device__ __forceinline__ void syncWarp() { __syncwarp(); }
+    __device__ __forceinline__ void syncThreads()
+    {
+        __syncthreads();
+    }
+    __device__ __forceinline__ void syncWarp()
+    {
+        __syncwarp();
+    }
 
     /// Two elements in one register, the low half first.
-    template <typename Element>
-    __device__ __forceinline__ std::uint32_t pack(float low, float high)
+    template <typename Element> __device__ __forceinline__ std::uint32_t pack(float low, float high)
     {
         if constexpr (SameType<Element, Bfloat>::value) {
             const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
@@ -225,24 +227,33 @@ public:
     }
     /// One instruction, where a > b ? a : b is a comparison and a choice: that one says otherwise what
     /// becomes of a NaN, and nvcc keeps to it.
-    __device__ __forceinline__ float maximum(float a, float b) { return fmaxf(a, b); }
-    __device__ __forceinline__ float exponential(float x) { return __expf(x); }
+    __device__ __forceinline__ float maximum(float a, float b)
+    {
+        return fmaxf(a, b);
+    }
+    __device__ __forceinline__ float exponential(float x)
+    {
+        return __expf(x);
+    }
     __device__ __forceinline__ float powerOfTwo(float x)
     {
         float y;
         asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
         return y;
     }
-    __device__ __forceinline__ float logarithm(float x) { return logf(x); }
+    __device__ __forceinline__ float logarithm(float x)
+    {
+        return logf(x);
+    }
 
 private:
-    __device__ __forceinline__ static void multiplyEight(float (&d)[4], std::uint32_t a0,
-                                                         std::uint32_t a1, std::uint32_t b)
+    __device__ __forceinline__ static void multiplyEight(float (&d)[4], std::uint32_t a0, std::uint32_t a1,
+                                                         std::uint32_t b)
     {
         asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
-                     "{%4, %5}, {%6}, {%0, %1, %2, %3};"
-                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                     : "r"(a0), "r"(a1), "r"(b));
+            "{%4, %5}, {%6}, {%0, %1, %2, %3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a0), "r"(a1), "r"(b));
     }
 
     __device__ __forceinline__ static void multiplyEightBytes(std::int32_t& d0, std::int32_t& d1, std::uint32_t a,

@@ -29,9 +29,8 @@ using AttentionKernel = void (*)(AttentionSizes, AttentionArrays);
 
 constexpr int sharedUnasked = 48 << 10, mostBlocksInY = 65535;
 
-inline cudaError_t launchBlocks(AttentionKernel kernel, int blocks, int planes, int threads,
-                                int sharedBytes, const AttentionSizes& s,
-                                const AttentionArrays& arrays, cudaStream_t stream)
+inline cudaError_t launchBlocks(AttentionKernel kernel, int blocks, int planes, int threads, int sharedBytes,
+                                const AttentionSizes& s, const AttentionArrays& arrays, cudaStream_t stream)
 {
     if (planes > mostBlocksInY)
         return cudaErrorInvalidConfiguration;
@@ -48,11 +47,11 @@ inline cudaError_t launchBlocks(AttentionKernel kernel, int blocks, int planes, 
 
 /// A block for every Tile::rows rows of every plane of Q.
 template <typename Tile>
-cudaError_t launchRows(AttentionKernel kernel, int sharedBytes, const AttentionSizes& s,
-                       const AttentionArrays& arrays, cudaStream_t stream)
+cudaError_t launchRows(AttentionKernel kernel, int sharedBytes, const AttentionSizes& s, const AttentionArrays& arrays,
+                       cudaStream_t stream)
 {
-    return launchBlocks(kernel, over(s.queries, Tile::rows), s.batch * s.heads, Tile::threads,
-                        sharedBytes, s, arrays, stream);
+    return launchBlocks(kernel, over(s.queries, Tile::rows), s.batch * s.heads, Tile::threads, sharedBytes, s, arrays,
+                        stream);
 }
 
 } // namespace memscape::cuda

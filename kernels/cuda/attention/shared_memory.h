@@ -15,7 +15,7 @@ struct SharedMemory
     int perMultiprocessor, perBlock;
 };
 constexpr SharedMemory sharedMemoryOf80{164 << 10, 163 << 10},
-    sharedMemoryOf86{100 << 10, 99 << 10}, ///< and of 89 and 120
+    sharedMemoryOf86{100 << 10, 99 << 10},  ///< and of 89 and 120
     sharedMemoryOf90{228 << 10, 227 << 10}; ///< and of 100
 
 constexpr int blocksThatFit(const SharedMemory& memory, int blockBytes)
@@ -27,8 +27,7 @@ constexpr int blocksThatFit(const SharedMemory& memory, int blockBytes)
 /// Whether so many blocks fit sm_80; sm_86, 89 and 120; sm_90 and 100.
 constexpr bool blocksFit(int blockBytes, int on80, int on86, int on90)
 {
-    return blocksThatFit(sharedMemoryOf80, blockBytes) == on80
-        && blocksThatFit(sharedMemoryOf86, blockBytes) == on86
+    return blocksThatFit(sharedMemoryOf80, blockBytes) == on80 && blocksThatFit(sharedMemoryOf86, blockBytes) == on86
         && blocksThatFit(sharedMemoryOf90, blockBytes) == on90;
 }
 

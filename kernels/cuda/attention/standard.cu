@@ -38,8 +38,8 @@ __global__ void __launch_bounds__(productThreads) tensorProduct_1(TensorProductA
 }
 
 template <typename Element>
-__global__ void attentionInput_1(Element* to, AttentionTensor tensor, AttentionInputs inputs,
-                                 std::uint64_t count, std::uint64_t headDim)
+__global__ void attentionInput_1(Element* to, AttentionTensor tensor, AttentionInputs inputs, std::uint64_t count,
+                                 std::uint64_t headDim)
 {
     GpuMachine m(nullptr);
     const std::uint64_t step = std::uint64_t(gridDim.x) * blockDim.x;
@@ -54,11 +54,9 @@ static cudaError_t launchSoftmaxOf(const SoftmaxLaunch& w, unsigned rows, cudaSt
 {
     const SoftmaxArguments arguments{w.scores, w.gradient, w.result, w.sizes.scale};
     if (w.gradient != nullptr)
-        softmax_1<Element, true>
-            <<<rows, softmaxThreads, softmaxSharedBytes, stream>>>(w.sizes, arguments);
+        softmax_1<Element, true><<<rows, softmaxThreads, softmaxSharedBytes, stream>>>(w.sizes, arguments);
     else
-        softmax_1<Element, false>
-            <<<rows, softmaxThreads, softmaxSharedBytes, stream>>>(w.sizes, arguments);
+        softmax_1<Element, false><<<rows, softmaxThreads, softmaxSharedBytes, stream>>>(w.sizes, arguments);
     return cudaGetLastError();
 }
 
@@ -68,33 +66,26 @@ cudaError_t launchSoftmax(const SoftmaxLaunch& w, cudaStream_t stream)
     if (rows < 1 || rows > 0x7fffffff)
         return cudaErrorInvalidConfiguration;
     switch (w.format) {
-    case ElementFormat::Float32:
-        return launchSoftmaxOf<float>(w, unsigned(rows), stream);
-    case ElementFormat::Float16:
-        return launchSoftmaxOf<Half>(w, unsigned(rows), stream);
-    case ElementFormat::BFloat16:
-        return launchSoftmaxOf<Bfloat>(w, unsigned(rows), stream);
+    case ElementFormat::Float32: return launchSoftmaxOf<float>(w, unsigned(rows), stream);
+    case ElementFormat::Float16: return launchSoftmaxOf<Half>(w, unsigned(rows), stream);
+    case ElementFormat::BFloat16: return launchSoftmaxOf<Bfloat>(w, unsigned(rows), stream);
     }
     return cudaErrorInvalidValue;
 }
 
-cudaError_t launchAttentionInput(void* to, ElementFormat format, AttentionTensor tensor,
-                                 AttentionInputs inputs, std::uint64_t count, std::uint64_t headDim,
-                                 cudaStream_t stream)
+cudaError_t launchAttentionInput(void* to, ElementFormat format, AttentionTensor tensor, AttentionInputs inputs,
+                                 std::uint64_t count, std::uint64_t headDim, cudaStream_t stream)
 {
     constexpr int blocks = 1024, threads = 256;
     switch (format) {
     case ElementFormat::Float32:
-        attentionInput_1<<<blocks, threads, 0, stream>>>(static_cast<float*>(to), tensor, inputs,
-                                                         count, headDim);
+        attentionInput_1<<<blocks, threads, 0, stream>>>(static_cast<float*>(to), tensor, inputs, count, headDim);
         break;
     case ElementFormat::Float16:
-        attentionInput_1<<<blocks, threads, 0, stream>>>(static_cast<Half*>(to), tensor, inputs,
-                                                         count, headDim);
+        attentionInput_1<<<blocks, threads, 0, stream>>>(static_cast<Half*>(to), tensor, inputs, count, headDim);
         break;
     case ElementFormat::BFloat16:
-        attentionInput_1<<<blocks, threads, 0, stream>>>(static_cast<Bfloat*>(to), tensor, inputs,
-                                                         count, headDim);
+        attentionInput_1<<<blocks, threads, 0, stream>>>(static_cast<Bfloat*>(to), tensor, inputs, count, headDim);
         break;
     }
     return cudaGetLastError();
@@ -152,8 +143,8 @@ cudaError_t launchTensorProduct(const TensorProductLaunch& w, cudaStream_t strea
     arguments.bBatch = std::int64_t(w.inner) * w.columns;
     arguments.cBatch = std::int64_t(w.rows) * w.columns;
     arguments.factor = w.factor;
-    const bool areRowsAligned = alignedForChunks(arguments, w.aTransposed, w.bTransposed)
-        && isAligned(w.a) && isAligned(w.b);
+    const bool areRowsAligned =
+        alignedForChunks(arguments, w.aTransposed, w.bTransposed) && isAligned(w.a) && isAligned(w.b);
     if (w.format == ElementFormat::Float16)
         return launchElement<Half>(arguments, w.aTransposed, w.bTransposed, areRowsAligned, stream);
     return w.format == ElementFormat::BFloat16

@@ -81,27 +81,24 @@ MEMSCAPE_KERNEL void softmaxRow(Machine& m, const SoftmaxRow<Element>& row)
             own.sum += scaled(score - own.maximum);
         }
     });
-    const float most = mergeBlock(m, own.maximum, 0,
-                                  [](float a, float b) { return a > b ? a : b; });
+    const float most = mergeBlock(m, own.maximum, 0, [](float a, float b) { return a > b ? a : b; });
     raisedTo(own, most, scaled);
-    const float sum = mergeBlock(m, own.sum, softmaxWarps * 4,
-                                 [](float a, float b) { return a + b; });
+    const float sum = mergeBlock(m, own.sum, softmaxWarps * 4, [](float a, float b) { return a + b; });
     const float share = 1.0F / sum;
     eachPack<Element, count>(m, row.scores, row.length, [&](int first, const Packed& pack) {
         Packed weights;
         MEMSCAPE_UNROLL
         for (int i = 0; i < count; ++i) {
             const float score = m.template widen<Element>(pack.at[i]);
-            weights.at[i] = m.template narrow<Element>(
-                first + i < row.visible ? scaled(score - most) * share : 0.0F);
+            weights.at[i] = m.template narrow<Element>(first + i < row.visible ? scaled(score - most) * share : 0.0F);
         }
         m.store(reinterpret_cast<Packed*>(row.weights + first), weights);
     });
 }
 
 template <typename Element, int count, typename Machine>
-MEMSCAPE_KERNEL void softmaxGradientRow(Machine& m, const Element* weights, const Element* gradient,
-                                        Element* result, int length, float scale)
+MEMSCAPE_KERNEL void softmaxGradientRow(Machine& m, const Element* weights, const Element* gradient, Element* result,
+                                        int length, float scale)
 {
     using Packed = Pack<Element, count>;
     float own = 0;
@@ -117,16 +114,15 @@ MEMSCAPE_KERNEL void softmaxGradientRow(Machine& m, const Element* weights, cons
         Packed ds;
         MEMSCAPE_UNROLL
         for (int i = 0; i < count; ++i)
-            ds.at[i] = m.template narrow<Element>(
-                scale * m.template widen<Element>(p.at[i])
-                * (m.template widen<Element>(g.at[i]) - delta));
+            ds.at[i] = m.template narrow<Element>(scale * m.template widen<Element>(p.at[i])
+                                                  * (m.template widen<Element>(g.at[i]) - delta));
         m.store(reinterpret_cast<Packed*>(result + first), ds);
     });
 }
 
 struct SoftmaxArguments
 {
-    const void* scores = nullptr; ///< gradient: P
+    const void* scores = nullptr;   ///< gradient: P
     const void* gradient = nullptr; ///< dP
     void* result = nullptr;
     float scale = 1;
@@ -149,9 +145,8 @@ MEMSCAPE_KERNEL void standardSoftmax(Machine& m, const AttentionSizes& s, const 
             softmaxGradientRow<Element, 1>(m, scores, gradient, result, s.keys, w.scale);
     } else {
         const int row = m.blockX() % s.queries;
-        const SoftmaxRow<Element> view{
-            scores, result, int(attentionVisibleKeys(row, s.queries, s.keys, s.causal)), s.keys,
-            w.scale};
+        const SoftmaxRow<Element> view{scores, result, int(attentionVisibleKeys(row, s.queries, s.keys, s.causal)),
+                                       s.keys, w.scale};
         if (isAligned)
             softmaxRow<Element, whole>(m, view);
         else

@@ -42,12 +42,10 @@ struct TensorProductArguments
 
 MEMSCAPE_BOTH bool wholeChunks(std::int64_t stride, std::int64_t batchStride, int width)
 {
-    return stride % chunkElements == 0 && batchStride % chunkElements == 0
-        && width % chunkElements == 0;
+    return stride % chunkElements == 0 && batchStride % chunkElements == 0 && width % chunkElements == 0;
 }
 /// Every row of A and B is whole chunks, if the first is.
-MEMSCAPE_BOTH bool alignedForChunks(const TensorProductArguments& w, bool aTransposed,
-                                    bool bTransposed)
+MEMSCAPE_BOTH bool alignedForChunks(const TensorProductArguments& w, bool aTransposed, bool bTransposed)
 {
     return wholeChunks(w.aStride, w.aBatch, aTransposed ? w.sizes.rows : w.sizes.inner)
         && wholeChunks(w.bStride, w.bBatch, bTransposed ? w.sizes.inner : w.sizes.columns);
@@ -164,8 +162,7 @@ template <typename TheElement, bool isATransposed, bool isBTransposed, bool areC
     static constexpr int warpSide = 64, steps = depth / mmaDepth;
     /// As the matrix lies: rows of the tile along the side, or along the depth.
     template <bool alongDepth> static constexpr int tileRows = alongDepth ? depth : side;
-    template <bool alongDepth>
-    using Layout = TileLayout<(alongDepth ? side : depth) / chunkElements>;
+    template <bool alongDepth> using Layout = TileLayout<(alongDepth ? side : depth) / chunkElements>;
     using A = Layout<aTransposed>;
     using B = Layout<!bTransposed>;
     static constexpr int tileBytes = side * depth * 2;
@@ -175,8 +172,7 @@ template <typename TheElement, bool isATransposed, bool isBTransposed, bool areC
 
 /// Both strips from depth `deep` on.
 template <typename Tile, bool isAligned, typename Machine>
-MEMSCAPE_KERNEL void copyStrips(Machine& m, const TensorProductArguments& w, Place tile,
-                                std::uint32_t stage, int deep)
+MEMSCAPE_KERNEL void copyStrips(Machine& m, const TensorProductArguments& w, Place tile, std::uint32_t stage, int deep)
 {
     using Element = typename Tile::Element;
     constexpr int bytes = int(sizeof(Element));
@@ -197,15 +193,15 @@ MEMSCAPE_KERNEL void copyStrips(Machine& m, const TensorProductArguments& w, Pla
 
 /// Four strips of A for one step: rows from `row`, depth from 16 × step.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void loadStrips(Machine& m, std::uint32_t (&a)[Tile::strips][4], std::uint32_t at,
-                                int row, int step)
+MEMSCAPE_KERNEL void loadStrips(Machine& m, std::uint32_t (&a)[Tile::strips][4], std::uint32_t at, int row, int step)
 {
     const Place across = matrixRowAcrossFirst(m.thread() % 32), down = matrixRowDownFirst(m.thread() % 32);
     MEMSCAPE_UNROLL
     for (int s = 0; s < Tile::strips; ++s) {
         if (Tile::aTransposed) {
             const std::uint32_t lane = at + Tile::A::at(across.row, row / chunkElements + across.column);
-            m.loadMatricesTransposed(a[s], Tile::A::further(lane, s * mmaRows / chunkElements)
+            m.loadMatricesTransposed(a[s],
+                                     Tile::A::further(lane, s * mmaRows / chunkElements)
                                          + std::uint32_t(step * mmaDepth * Tile::A::rowBytes));
         } else {
             const std::uint32_t lane = at + Tile::A::at(row + down.row, down.column);
@@ -218,8 +214,7 @@ MEMSCAPE_KERNEL void loadStrips(Machine& m, std::uint32_t (&a)[Tile::strips][4],
 template <typename Tile, typename Machine>
 MEMSCAPE_KERNEL void multiplyStage(Machine& m, typename Tile::Result& sums, std::uint32_t stage)
 {
-    const int warp = m.thread() / 32, row = warp / 2 * Tile::warpSide,
-              column = warp % 2 * Tile::warpSide;
+    const int warp = m.thread() / 32, row = warp / 2 * Tile::warpSide, column = warp % 2 * Tile::warpSide;
     const std::uint32_t b = stage + Tile::tileBytes;
     MEMSCAPE_UNROLL
     for (int step = 0; step < Tile::steps; ++step) {
@@ -231,22 +226,18 @@ MEMSCAPE_KERNEL void multiplyStage(Machine& m, typename Tile::Result& sums, std:
             if (Tile::bTransposed) {
                 const Place place = matrixRowAcrossFirst(m.thread() % 32);
                 const std::uint32_t lane = b + Tile::B::at(column + place.row, place.column);
-                m.loadMatrices(right, Tile::B::further(lane, 2 * step)
-                                   + std::uint32_t(block * mmaColumns * Tile::B::rowBytes));
+                m.loadMatrices(
+                    right, Tile::B::further(lane, 2 * step) + std::uint32_t(block * mmaColumns * Tile::B::rowBytes));
             } else {
                 const Place place = matrixRowDownFirst(m.thread() % 32);
-                const std::uint32_t lane =
-                    b + Tile::B::at(place.row, column / chunkElements + place.column);
-                m.loadMatricesTransposed(right,
-                                         Tile::B::further(lane, block)
-                                             + std::uint32_t(step * mmaDepth * Tile::B::rowBytes));
+                const std::uint32_t lane = b + Tile::B::at(place.row, column / chunkElements + place.column);
+                m.loadMatricesTransposed(
+                    right, Tile::B::further(lane, block) + std::uint32_t(step * mmaDepth * Tile::B::rowBytes));
             }
             MEMSCAPE_UNROLL
             for (int s = 0; s < Tile::strips; ++s) {
-                m.template multiply<typename Tile::Element>(sums.at[s][block], a[s], right[0],
-                                                            right[1]);
-                m.template multiply<typename Tile::Element>(sums.at[s][block + 1], a[s], right[2],
-                                                            right[3]);
+                m.template multiply<typename Tile::Element>(sums.at[s][block], a[s], right[0], right[1]);
+                m.template multiply<typename Tile::Element>(sums.at[s][block + 1], a[s], right[2], right[3]);
             }
         }
     }
@@ -254,8 +245,8 @@ MEMSCAPE_KERNEL void multiplyStage(Machine& m, typename Tile::Result& sums, std:
 
 /// Rounds the block's sums into C, two neighbours at a time where they are aligned.
 template <typename Tile, typename Machine>
-MEMSCAPE_KERNEL void writeResult(Machine& m, const TensorProductArguments& w,
-                                 const typename Tile::Result& sums, Place tile)
+MEMSCAPE_KERNEL void writeResult(Machine& m, const TensorProductArguments& w, const typename Tile::Result& sums,
+                                 Place tile)
 {
     using Element = typename Tile::Element;
     auto* c = static_cast<Element*>(w.c) + m.blockY() * w.cBatch;
@@ -268,10 +259,9 @@ MEMSCAPE_KERNEL void writeResult(Machine& m, const TensorProductArguments& w,
             MEMSCAPE_UNROLL
             for (int r = 0; r < 4; r += 2) {
                 const Place place = placeInD(m.thread() % 32, r);
-                const int row = tile.row * Tile::side + warp / 2 * Tile::warpSide + s * mmaRows
-                    + place.row;
-                const int column = tile.column * Tile::side + warp % 2 * Tile::warpSide
-                    + block * mmaColumns + place.column;
+                const int row = tile.row * Tile::side + warp / 2 * Tile::warpSide + s * mmaRows + place.row;
+                const int column =
+                    tile.column * Tile::side + warp % 2 * Tile::warpSide + block * mmaColumns + place.column;
                 if (row >= w.sizes.rows || column >= w.sizes.columns)
                     continue;
                 Element* at = c + row * w.cStride + column;
@@ -293,8 +283,7 @@ MEMSCAPE_KERNEL void writeResult(Machine& m, const TensorProductArguments& w,
 template <typename Tile, bool isAligned, typename Machine>
 MEMSCAPE_KERNEL void tensorProduct(Machine& m, const TensorProductArguments& w)
 {
-    const Place tile = productTile(m.blockX(), over(w.sizes.rows, Tile::side),
-                                   over(w.sizes.columns, Tile::side));
+    const Place tile = productTile(m.blockX(), over(w.sizes.rows, Tile::side), over(w.sizes.columns, Tile::side));
     typename Tile::Result sums;
     sums.clear(m);
     throughStrips<Tile::stageBytes, Tile::isAsync>(

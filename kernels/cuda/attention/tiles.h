@@ -68,8 +68,7 @@ MEMSCAPE_KERNEL void copyTile(Machine& m, std::uint32_t at, const Rows<Element>&
 
 /// The same without passing registers, and without waiting.
 template <typename Layout, int rows, int threads, typename Machine, typename Element>
-MEMSCAPE_KERNEL void copyTileAsync(Machine& m, std::uint32_t at, const Rows<Element>& from,
-                                   int firstRow)
+MEMSCAPE_KERNEL void copyTileAsync(Machine& m, std::uint32_t at, const Rows<Element>& from, int firstRow)
 {
     constexpr int chunks = Layout::chunksPerRow, step = rowsPerTurn<chunks, threads>();
     static_assert(rows % step == 0, "every thread copies equally many chunks");
@@ -79,8 +78,8 @@ MEMSCAPE_KERNEL void copyTileAsync(Machine& m, std::uint32_t at, const Rows<Elem
     const std::uint32_t to = at + Layout::at(place.row, place.column);
     MEMSCAPE_UNROLL
     for (int down = 0; down < rows; down += step)
-        m.copyAsync(to + std::uint32_t(down * Layout::rowBytes),
-                    source + down * chunks * chunkElements, row + down < from.count);
+        m.copyAsync(to + std::uint32_t(down * Layout::rowBytes), source + down * chunks * chunkElements,
+                    row + down < from.count);
 }
 
 // ---- shared memory to fragments ---------------------------------------------------------------
@@ -94,28 +93,25 @@ MEMSCAPE_KERNEL std::uint32_t leftOfLane(Machine& m, std::uint32_t at, int row)
 }
 /// A: 16 rows from `row` on, 16 elements of depth from chunk `chunk` on.
 template <typename Layout, typename Machine>
-MEMSCAPE_KERNEL void loadLeft(Machine& m, std::uint32_t (&a)[4], std::uint32_t at, int row,
-                              int chunk)
+MEMSCAPE_KERNEL void loadLeft(Machine& m, std::uint32_t (&a)[4], std::uint32_t at, int row, int chunk)
 {
     m.loadMatrices(a, Layout::further(leftOfLane<Layout>(m, at, row), chunk));
 }
 /// The same of `strips` strips, `left` being where the lane points at: the strips are whole swizzles
 /// apart, so that one address serves for all of them.
 template <typename Layout, int strips, typename Machine>
-MEMSCAPE_KERNEL void loadLeft(Machine& m, std::uint32_t (&a)[strips][4], std::uint32_t left,
-                              int chunk)
+MEMSCAPE_KERNEL void loadLeft(Machine& m, std::uint32_t (&a)[strips][4], std::uint32_t left, int chunk)
 {
     MEMSCAPE_UNROLL
     for (int s = 0; s < strips; ++s)
-        m.loadMatrices(a[s], Layout::further(left, chunk)
-                                 + std::uint32_t(s * mmaRows * Layout::rowBytes));
+        m.loadMatrices(a[s], Layout::further(left, chunk) + std::uint32_t(s * mmaRows * Layout::rowBytes));
 }
 
 /// S += A Tᵀ for one step of depth 16: A's fragments are given, T's rows from `row` on are the
 /// 8 × blocks columns of S.
 template <typename Element, typename Layout, int strips, int blocks, typename Machine>
-MEMSCAPE_KERNEL void addScores(Machine& m, Sums<strips, blocks>& sums,
-                               const std::uint32_t (&a)[strips][4], std::uint32_t at, int chunk)
+MEMSCAPE_KERNEL void addScores(Machine& m, Sums<strips, blocks>& sums, const std::uint32_t (&a)[strips][4],
+                               std::uint32_t at, int chunk)
 {
     const Place place = matrixRowAcrossFirst(m.thread() % 32);
     const std::uint32_t lane = Layout::further(at + Layout::at(place.row, place.column), chunk);
@@ -141,14 +137,13 @@ MEMSCAPE_KERNEL std::uint32_t valuesOfLane(Machine& m, std::uint32_t at, int chu
 /// O += P T for 16 rows of the tile, from `row` on; the columns of T are those of O, from where `lane`
 /// points at.
 template <typename Element, typename Layout, int strips, int blocks, typename Machine>
-MEMSCAPE_KERNEL void addValuesFrom(Machine& m, Sums<strips, blocks>& sums,
-                                   const std::uint32_t (&p)[strips][4], std::uint32_t lane, int row)
+MEMSCAPE_KERNEL void addValuesFrom(Machine& m, Sums<strips, blocks>& sums, const std::uint32_t (&p)[strips][4],
+                                   std::uint32_t lane, int row)
 {
     MEMSCAPE_UNROLL
     for (int b = 0; b < blocks; b += 2) {
         std::uint32_t right[4];
-        m.loadMatricesTransposed(right,
-                                 Layout::further(lane, b) + std::uint32_t(row * Layout::rowBytes));
+        m.loadMatricesTransposed(right, Layout::further(lane, b) + std::uint32_t(row * Layout::rowBytes));
         MEMSCAPE_UNROLL
         for (int s = 0; s < strips; ++s) {
             m.template multiply<Element>(sums.at[s][b], p[s], right[0], right[1]);
@@ -158,16 +153,15 @@ MEMSCAPE_KERNEL void addValuesFrom(Machine& m, Sums<strips, blocks>& sums,
 }
 /// The same where O has all columns of T.
 template <typename Element, typename Layout, int strips, int blocks, typename Machine>
-MEMSCAPE_KERNEL void addValues(Machine& m, Sums<strips, blocks>& sums,
-                               const std::uint32_t (&p)[strips][4], std::uint32_t at, int row)
+MEMSCAPE_KERNEL void addValues(Machine& m, Sums<strips, blocks>& sums, const std::uint32_t (&p)[strips][4],
+                               std::uint32_t at, int row)
 {
     addValuesFrom<Element, Layout>(m, sums, p, valuesOfLane<Layout>(m, at, 0), row);
 }
 
 /// Two blocks of sums side by side as a left side of depth 16, rounded to the element format.
 template <typename Element, typename Machine>
-MEMSCAPE_KERNEL void asLeft(Machine& m, std::uint32_t (&a)[4], const float (&left)[4],
-                            const float (&right)[4])
+MEMSCAPE_KERNEL void asLeft(Machine& m, std::uint32_t (&a)[4], const float (&left)[4], const float (&right)[4])
 {
     a[0] = m.template pack<Element>(left[0], left[1]);
     a[1] = m.template pack<Element>(left[2], left[3]);
@@ -179,8 +173,7 @@ MEMSCAPE_KERNEL void asLeft(Machine& m, std::uint32_t (&a)[4], const float (&lef
 
 /// Sets to −∞ what row `row` + … may not see of the keys from `key` on.
 template <int strips, int blocks, typename Machine>
-MEMSCAPE_KERNEL void maskScores(Machine& m, Sums<strips, blocks>& scores, const AttentionSizes& s,
-                                int row, int key)
+MEMSCAPE_KERNEL void maskScores(Machine& m, Sums<strips, blocks>& scores, const AttentionSizes& s, int row, int key)
 {
     MEMSCAPE_UNROLL
     for (int strip = 0; strip < strips; ++strip) {
@@ -204,8 +197,7 @@ template <typename Machine> MEMSCAPE_KERNEL float rowMaximum(Machine& m, float v
 }
 /// The largest of `least` and a lane's own scores of row group, or of group + 8.
 template <int blocks, typename Machine>
-MEMSCAPE_KERNEL float laneMaximum(Machine& m, const float (&scores)[blocks][4], int half,
-                                  float least)
+MEMSCAPE_KERNEL float laneMaximum(Machine& m, const float (&scores)[blocks][4], int half, float least)
 {
     MEMSCAPE_UNROLL
     for (int b = 0; b < blocks; ++b)
@@ -219,8 +211,7 @@ template <typename Machine> MEMSCAPE_KERNEL float rowSum(Machine& m, float value
 }
 
 /// Multiplies what was summed of row group, or of group + 8, by its factor.
-template <int blocks>
-MEMSCAPE_KERNEL void shrinkRow(float (&sums)[blocks][4], int half, float factor)
+template <int blocks> MEMSCAPE_KERNEL void shrinkRow(float (&sums)[blocks][4], int half, float factor)
 {
     MEMSCAPE_UNROLL
     for (int b = 0; b < blocks; ++b) {
@@ -232,8 +223,8 @@ MEMSCAPE_KERNEL void shrinkRow(float (&sums)[blocks][4], int half, float factor)
 /// Turns a row's scores into weights, and adds them up: a lane its own columns, finishRows() the
 /// four lanes of a row.
 template <int blocks, typename Exponential>
-MEMSCAPE_KERNEL void weighRow(float (&scores)[blocks][4], int half, RunningSoftmax& row, float scale,
-                              float offset, const Exponential& exponential)
+MEMSCAPE_KERNEL void weighRow(float (&scores)[blocks][4], int half, RunningSoftmax& row, float scale, float offset,
+                              const Exponential& exponential)
 {
     MEMSCAPE_UNROLL
     for (int b = 0; b < blocks; ++b) {
@@ -248,10 +239,8 @@ MEMSCAPE_KERNEL void weighRow(float (&scores)[blocks][4], int half, RunningSoftm
 /// Turns scores into e^(scale (score − maximum)) under the raised maximum, and shrinks what was
 /// summed before.
 template <int strips, int blocks, int outputBlocks, typename Machine, typename Exponential>
-MEMSCAPE_KERNEL void softmaxStep(Machine& m, Sums<strips, blocks>& scores,
-                                 Sums<strips, outputBlocks>& output,
-                                 RunningSoftmax (&rows)[strips][2], float scale,
-                                 const Exponential& exponential)
+MEMSCAPE_KERNEL void softmaxStep(Machine& m, Sums<strips, blocks>& scores, Sums<strips, outputBlocks>& output,
+                                 RunningSoftmax (&rows)[strips][2], float scale, const Exponential& exponential)
 {
     const auto scaled = [&](float difference) { return exponential(difference * scale); };
     MEMSCAPE_UNROLL
@@ -269,9 +258,8 @@ MEMSCAPE_KERNEL void softmaxStep(Machine& m, Sums<strips, blocks>& scores,
 
 /// Writes a warp's sums as rows of elements, two at a time; `factors` per strip and half.
 template <typename Element, int strips, int blocks, typename Machine>
-MEMSCAPE_KERNEL void writeRows(Machine& m, const Sums<strips, blocks>& sums,
-                               const float (&factors)[strips][2], Element* to, int firstRow,
-                               int rowCount)
+MEMSCAPE_KERNEL void writeRows(Machine& m, const Sums<strips, blocks>& sums, const float (&factors)[strips][2],
+                               Element* to, int firstRow, int rowCount)
 {
     MEMSCAPE_UNROLL
     for (int s = 0; s < strips; ++s) {
@@ -286,8 +274,7 @@ MEMSCAPE_KERNEL void writeRows(Machine& m, const Sums<strips, blocks>& sums,
             for (int b = 0; b < blocks; ++b) {
                 const float* block = sums.at[s][b] + 2 * half;
                 m.store(reinterpret_cast<std::uint32_t*>(at + b * 8),
-                        m.template pack<Element>(block[0] * factors[s][half],
-                                                 block[1] * factors[s][half]));
+                        m.template pack<Element>(block[0] * factors[s][half], block[1] * factors[s][half]));
             }
         }
     }
@@ -296,9 +283,8 @@ MEMSCAPE_KERNEL void writeRows(Machine& m, const Sums<strips, blocks>& sums,
 /// 1 / sum of every row, and the rows' log-sum-exp where it is wanted. `toNatural` turns an exponent
 /// into one of e.
 template <int strips, typename Machine>
-MEMSCAPE_KERNEL void finishRows(Machine& m, const RunningSoftmax (&rows)[strips][2],
-                                float (&factors)[strips][2], float scale, float toNatural,
-                                float* logSumExp, int firstRow, int rowCount)
+MEMSCAPE_KERNEL void finishRows(Machine& m, const RunningSoftmax (&rows)[strips][2], float (&factors)[strips][2],
+                                float scale, float toNatural, float* logSumExp, int firstRow, int rowCount)
 {
     MEMSCAPE_UNROLL
     for (int s = 0; s < strips; ++s) {
@@ -309,8 +295,7 @@ MEMSCAPE_KERNEL void finishRows(Machine& m, const RunningSoftmax (&rows)[strips]
             const int lane = m.thread() % 32;
             const int row = firstRow + s * 16 + placeInD(lane, 2 * half).row;
             if (logSumExp != nullptr && lane % 4 == 0 && row < rowCount)
-                m.store(logSumExp + row,
-                        rows[s][half].maximum * scale * toNatural + m.logarithm(sum));
+                m.store(logSumExp + row, rows[s][half].maximum * scale * toNatural + m.logarithm(sum));
         }
     }
 }

@@ -25,10 +25,7 @@ class TestAutosave : public QObject
 
     QString path(const char* name) const { return m_folder->filePath(QLatin1String(name)); }
     QString recovery() const { return path("recovery"); }
-    QStringList recoveryFiles() const
-    {
-        return QDir(recovery()).entryList(QDir::Files | QDir::Hidden);
-    }
+    QStringList recoveryFiles() const { return QDir(recovery()).entryList(QDir::Files | QDir::Hidden); }
 
     /// A child that edits `file` ("-": a new study) and is killed once its recovery file is there.
     void editAndKill(const QString& file) const
@@ -178,8 +175,7 @@ private slots:
     {
         QVERIFY(QDir().mkpath(recovery()));
         const auto write = [&](const char* name, std::string_view text) {
-            QVERIFY(writeFileAtomically(
-                (recovery() + QLatin1Char('/') + QLatin1String(name)).toStdString(), text));
+            QVERIFY(writeFileAtomically((recovery() + QLatin1Char('/') + QLatin1String(name)).toStdString(), text));
         };
         write("empty.json", "");
         write("foreign.json", "{\"format\": \"memscape-study\"}");

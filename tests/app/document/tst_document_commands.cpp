@@ -19,8 +19,7 @@ public:
     Editor(StudyDocument& document, unsigned seed)
         : m_document(document)
         , m_random(seed)
-    {
-    }
+    { }
 
     void edit()
     {
@@ -31,28 +30,22 @@ public:
         switch (pick(12)) {
         case 0: m_document.setParameter("stride", "stride", 1.0 + pick(3), gesture); break;
         case 1: m_document.setParameter("stride", "element", pickElement(), gesture); break;
-        case 2:
-            m_document.setParameter("hierarchy", "working_set", 4096.0 * (1 + pick(3)), gesture);
-            break;
+        case 2: m_document.setParameter("hierarchy", "working_set", 4096.0 * (1 + pick(3)), gesture); break;
         case 3:
-            m_document.setSweep(
-                "stride", pick(2) == 0 ? std::optional<Sweep>() : Sweep{"stride", {1.0, 2.0}});
+            m_document.setSweep("stride", pick(2) == 0 ? std::optional<Sweep>() : Sweep{"stride", {1.0, 2.0}});
             break;
         case 4: m_document.setDevice(page, "device-" + text); break;
         case 5:
-            m_document.setViewSetting(pick(3) == 0 ? "" : page, "logX",
-                                      pick(3) == 0 ? Json() : Json(pick(2) == 0));
+            m_document.setViewSetting(pick(3) == 0 ? "" : page, "logX", pick(3) == 0 ? Json() : Json(pick(2) == 0));
             break;
         case 6: m_document.setTitle(text, gesture); break;
-        case 7:
-            m_document.addRecords({sample::record(text), sample::record("r" + text)},
-                                  QStringLiteral("two"));
-            break;
+        case 7: m_document.addRecords({sample::record(text), sample::record("r" + text)}, QStringLiteral("two")); break;
         case 8: m_document.removeRecord(index); break;
         case 9: m_document.renameRecord(index, text); break;
         case 10: m_document.setRecordNote(index, text, gesture); break;
-        default: pick(2) == 0 ? m_document.setRecordPinned(index, pick(2) == 0)
-                              : m_document.moveRecord(index, static_cast<std::size_t>(pick(4)));
+        default:
+            pick(2) == 0 ? m_document.setRecordPinned(index, pick(2) == 0)
+                         : m_document.moveRecord(index, static_cast<std::size_t>(pick(4)));
         }
     }
 

@@ -49,8 +49,7 @@ private slots:
         QVERIFY(!predictor.isBusy());
         QVERIFY(busy.isEmpty());
         const auto record = predicted[0].at(0).value<std::shared_ptr<const Record>>();
-        const auto direct =
-            predictRecord(**findExperiment("stride"), sample::device(), sample::parameters());
+        const auto direct = predictRecord(**findExperiment("stride"), sample::device(), sample::parameters());
         QVERIFY(direct.has_value());
         QVERIFY(outcomeToJson(*record->predicted) == outcomeToJson(*direct->predicted));
         QTest::qWait(20);
@@ -62,14 +61,11 @@ private slots:
         Predictor predictor(nullptr, 0ms);
         std::vector<Parameters> answers;
         connect(&predictor, &Predictor::predicted, this,
-                [&](const std::shared_ptr<const Record>& record) {
-                    answers.push_back(record->parameters);
-                });
+                [&](const std::shared_ptr<const Record>& record) { answers.push_back(record->parameters); });
         predictor.request("stride", sample::device(), heavy());
         QVERIFY(predictor.isBusy());
         for (int offset = 1; offset <= 50; ++offset)
-            predictor.request("stride", sample::device(),
-                              sample::parameters({"offset=" + std::to_string(offset)}));
+            predictor.request("stride", sample::device(), sample::parameters({"offset=" + std::to_string(offset)}));
         QTRY_VERIFY_WITH_TIMEOUT(!predictor.isBusy(), 30000);
         QCOMPARE(answers.back().integer("offset"), 50);
         QVERIFY(answers.size() <= 3); // the others were dropped, not worked through

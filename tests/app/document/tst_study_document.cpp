@@ -20,12 +20,10 @@ struct Listener
         QObject::connect(&document, &StudyDocument::changed, &document,
                          [this](const ChangeEvent& event) { events.push_back(event); });
     }
-    template<typename Event>
-    int count() const
+    template <typename Event> int count() const
     {
-        return static_cast<int>(std::count_if(events.begin(), events.end(), [](const auto& event) {
-            return std::holds_alternative<Event>(event);
-        }));
+        return static_cast<int>(std::count_if(events.begin(), events.end(),
+                                              [](const auto& event) { return std::holds_alternative<Event>(event); }));
     }
     std::vector<ChangeEvent> events;
 };
@@ -201,8 +199,7 @@ private slots:
     {
         StudyDocument document;
         document.addRecord(sample::record("first"));
-        document.addRecords({sample::record("x"), sample::record("y")},
-                            QStringLiteral("Import 2 records"));
+        document.addRecords({sample::record("x"), sample::record("y")}, QStringLiteral("Import 2 records"));
         QCOMPARE(document.undoStack()->undoText(), QStringLiteral("Import 2 records"));
         document.undoStack()->undo();
         QCOMPARE(document.records().size(), 1u);

@@ -20,10 +20,7 @@ class TestStudyFile : public QObject
     QTemporaryDir m_folder;
 
     QString path(const char* name) const { return m_folder.filePath(QLatin1String(name)); }
-    static std::string contentOf(const QString& path)
-    {
-        return readFile(path.toStdString()).value_or("(none)");
-    }
+    static std::string contentOf(const QString& path) { return readFile(path.toStdString()).value_or("(none)"); }
     static void write(const QString& path, const std::string& content)
     {
         sample::mustWork(writeFileAtomically(path.toStdString(), content));
@@ -68,17 +65,15 @@ private slots:
         QTest::addColumn<QByteArray>("content");
         QTest::addColumn<QByteArray>("code");
         QTest::newRow("empty") << QByteArray() << QByteArray("json.syntax");
-        QTest::newRow("not JSON") << QByteArray("\x7f""ELF") << QByteArray("json.syntax");
-        QTest::newRow("truncated")
-            << QByteArray("{\"format\": \"memscape-study\", \"ver") << QByteArray("json.syntax");
-        QTest::newRow("foreign") << QByteArray(R"({"model_type": "llama"})")
-                                 << QByteArray("document.format");
+        QTest::newRow("not JSON") << QByteArray("\x7f"
+                                                "ELF")
+                                  << QByteArray("json.syntax");
+        QTest::newRow("truncated") << QByteArray("{\"format\": \"memscape-study\", \"ver") << QByteArray("json.syntax");
+        QTest::newRow("foreign") << QByteArray(R"({"model_type": "llama"})") << QByteArray("document.format");
         QTest::newRow("another document")
-            << QByteArray(R"({"format": "memscape-device", "version": 1})")
-            << QByteArray("document.format");
-        QTest::newRow("wrong type")
-            << QByteArray(R"({"format": "memscape-study", "version": 1, "records": {}})")
-            << QByteArray("json.type");
+            << QByteArray(R"({"format": "memscape-device", "version": 1})") << QByteArray("document.format");
+        QTest::newRow("wrong type") << QByteArray(R"({"format": "memscape-study", "version": 1, "records": {}})")
+                                    << QByteArray("json.type");
         QTest::newRow("deep") << QByteArray(100000, '[') << QByteArray("json.limit");
     }
     void aFailedOpenLeavesTheStudyAsItIs()
@@ -113,9 +108,8 @@ private slots:
 
     void aNewerStudyIsReadOnlyButCanBeCopied()
     {
-        write(
-            path("newer.memscape"),
-            R"({"format": "memscape-study", "version": 99, "title": "later", "records": [], "view": {}})");
+        write(path("newer.memscape"),
+              R"({"format": "memscape-study", "version": 99, "title": "later", "records": [], "view": {}})");
         StudyDocument document;
         QVERIFY(document.open(path("newer.memscape")));
         QVERIFY(document.isReadOnly());
@@ -138,8 +132,7 @@ private slots:
         QVERIFY(!first->isReadOnly());
         QVERIFY(second.isReadOnly());
         QCOMPARE(second.readOnlyReason()->code, std::string("document.locked"));
-        QVERIFY(second.readOnlyReason()->message.find(std::to_string(::getpid()))
-                != std::string::npos);
+        QVERIFY(second.readOnlyReason()->message.find(std::to_string(::getpid())) != std::string::npos);
         second.setTitle("second");
         QCOMPARE(second.save().error().code, std::string("document.locked"));
         QCOMPARE(second.saveAs(file).error().code, std::string("document.locked"));
@@ -170,9 +163,8 @@ private slots:
             QVERIFY(!document.isReadOnly());
             QVERIFY(document.saveAs(path("clean2.memscape")));
         }
-        const QStringList locks = QDir(m_folder.path())
-                                      .entryList({QStringLiteral(".clean*.lock")},
-                                                 QDir::Files | QDir::Hidden);
+        const QStringList locks =
+            QDir(m_folder.path()).entryList({QStringLiteral(".clean*.lock")}, QDir::Files | QDir::Hidden);
         QCOMPARE(locks, QStringList());
     }
 
@@ -183,8 +175,7 @@ private slots:
         QVERIFY(document.open(file));
         document.setTitle("mine");
         QSignalSpy changed(&document, &StudyDocument::changed);
-        const std::string theirs =
-            R"({"format": "memscape-study", "version": 1, "title": "theirs", "records": []})";
+        const std::string theirs = R"({"format": "memscape-study", "version": 1, "title": "theirs", "records": []})";
         write(file, theirs);
         QTRY_VERIFY(document.changedOnDisk());
         QVERIFY(!changed.isEmpty());
@@ -265,8 +256,7 @@ private slots:
         QVERIFY(!document.saveAs(path("no-such-folder/x.memscape")));
         QVERIFY(!document.saveAs(m_folder.path())); // a folder
         QVERIFY(QFile::exists(QStringLiteral("/dev/full")));
-        QCOMPARE(document.saveAs(QStringLiteral("/dev/full")).error().code,
-                 std::string("file.space"));
+        QCOMPARE(document.saveAs(QStringLiteral("/dev/full")).error().code, std::string("file.space"));
         QVERIFY(document.isModified());
         QVERIFY(document.fileName().isEmpty());
         QVERIFY(document.saveAs(path("kept.memscape")));

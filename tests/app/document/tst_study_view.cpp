@@ -18,8 +18,7 @@ class TestStudyView : public QObject
     QString fileWithView(const std::string& view) const
     {
         const QString path = m_folder.filePath(QStringLiteral("view.memscape"));
-        const std::string text =
-            R"({"format": "memscape-study", "version": 1, "records": [], "view": )" + view + "}";
+        const std::string text = R"({"format": "memscape-study", "version": 1, "records": [], "view": )" + view + "}";
         sample::mustWork(writeFileAtomically(path.toStdString(), text));
         return path;
     }
@@ -72,14 +71,11 @@ private slots:
         QTest::addColumn<QByteArray>("view");
         QTest::addColumn<QByteArray>("place");
         QTest::newRow("unknown parameter")
-            << QByteArray(R"({"pages": {"stride": {"parameters": {"strid": 4}}}})")
-            << QByteArray("strid");
-        QTest::newRow("out of range")
-            << QByteArray(R"({"pages": {"stride": {"parameters": {"stride": 1e300}}}})")
-            << QByteArray("stride");
+            << QByteArray(R"({"pages": {"stride": {"parameters": {"strid": 4}}}})") << QByteArray("strid");
+        QTest::newRow("out of range") << QByteArray(R"({"pages": {"stride": {"parameters": {"stride": 1e300}}}})")
+                                      << QByteArray("stride");
         QTest::newRow("text for a number")
-            << QByteArray(R"({"pages": {"stride": {"parameters": {"stride": [[]]}}}})")
-            << QByteArray("stride");
+            << QByteArray(R"({"pages": {"stride": {"parameters": {"stride": [[]]}}}})") << QByteArray("stride");
         QTest::newRow("device is no text")
             << QByteArray(R"({"pages": {"stride": {"device": {}}}})") << QByteArray("device");
     }
@@ -101,8 +97,7 @@ private slots:
         QTest::newRow("page is a number") << QByteArray(R"({"page": 7})");
         QTest::newRow("pages is a list") << QByteArray(R"({"pages": [1, 2]})");
         QTest::newRow("a page is null") << QByteArray(R"({"pages": {"stride": null}})");
-        QTest::newRow("settings is text")
-            << QByteArray(R"({"settings": "x", "pages": {"stride": {"settings": 3}}})");
+        QTest::newRow("settings is text") << QByteArray(R"({"settings": "x", "pages": {"stride": {"settings": 3}}})");
         QTest::newRow("empty name") << QByteArray(R"({"pages": {"": {"device": "x"}}})");
     }
     void hostileViewsAreHarmless()

@@ -35,8 +35,8 @@ double chainFigure(const ExperimentPage& page, const char* key)
 
 void mouse(QWidget& canvas, QEvent::Type type, QPointF place, Qt::MouseButtons buttons)
 {
-    QMouseEvent event(type, place, canvas.mapToGlobal(place), type == QEvent::MouseMove ? Qt::NoButton : Qt::LeftButton, buttons,
-                      Qt::NoModifier);
+    QMouseEvent event(type, place, canvas.mapToGlobal(place), type == QEvent::MouseMove ? Qt::NoButton : Qt::LeftButton,
+                      buttons, Qt::NoModifier);
     QApplication::sendEvent(&canvas, &event);
 }
 
@@ -72,7 +72,10 @@ class TestCheckpointPage : public QObject
 
     static void settle(ExperimentPage& page) { QTRY_VERIFY_WITH_TIMEOUT(page.upToDate() && page.prediction(), 20000); }
 
-    static CheckpointPicture& picture(ExperimentPage& page) { return *qobject_cast<CheckpointPicture*>(page.picture()); }
+    static CheckpointPicture& picture(ExperimentPage& page)
+    {
+        return *qobject_cast<CheckpointPicture*>(page.picture());
+    }
 
     /// Where a memory stands on the plane, in pixels of its canvas.
     static double pixelOf(const PlotView& view, const QWidget& canvas, double memory)
@@ -199,8 +202,8 @@ void TestCheckpointPage::schedulesAtOnePlaceAreNamedByAMenu()
     QStringList together; // of the points, those that share a place with another
     for (const Curve& curve : view.curves()) {
         for (const Curve& other : view.curves()) {
-            if (curve.x.size() == 1 && other.x.size() == 1 && &curve != &other && curve.x == other.x && curve.y == other.y
-                && !together.contains(curve.key))
+            if (curve.x.size() == 1 && other.x.size() == 1 && &curve != &other && curve.x == other.x
+                && curve.y == other.y && !together.contains(curve.key))
                 together << curve.key;
         }
     }
@@ -234,7 +237,8 @@ void TestCheckpointPage::theCursorOfThePictureIsOnTheCurve()
 void TestCheckpointPage::theBatchSaysWhatItIs()
 {
     auto page = open({"chain=mlp:8x256"});
-    auto* value = page->inspector()->form()->field(QStringLiteral("batch"))->findChild<QLineEdit*>(QStringLiteral("value"));
+    auto* value =
+        page->inspector()->form()->field(QStringLiteral("batch"))->findChild<QLineEdit*>(QStringLiteral("value"));
     QCOMPARE(value->text(), QStringLiteral("512"));
     QVERIFY(page->setText(QStringLiteral("chain"), QStringLiteral("model:gpt2")));
     settle(*page);
@@ -248,7 +252,9 @@ void TestCheckpointPage::buttonsChooseTheStrategy()
 {
     auto page = open({"chain=uniform:24", "budget=12"});
     auto* field = page->inspector()->form()->field(QStringLiteral("strategy"));
-    const auto button = [&](const char* key) { return field->findChild<QToolButton*>(QStringLiteral("strategy.") + QLatin1String(key)); };
+    const auto button = [&](const char* key) {
+        return field->findChild<QToolButton*>(QStringLiteral("strategy.") + QLatin1String(key));
+    };
     QVERIFY(button("optimal")->isChecked());
     QVERIFY(!button("optimal")->toolTip().isEmpty());
     button("every")->click();
@@ -278,7 +284,11 @@ void TestCheckpointPage::noButtonIsCutWhereThereIsLittleRoom()
         settle(*page);
         for (const QToolButton* button : field->findChildren<QToolButton*>())
             QVERIFY2(button->width() >= button->sizeHint().width(),
-                     qPrintable(QStringLiteral("%1 at %2: %3 < %4").arg(button->text()).arg(width).arg(button->width()).arg(button->sizeHint().width())));
+                     qPrintable(QStringLiteral("%1 at %2: %3 < %4")
+                                    .arg(button->text())
+                                    .arg(width)
+                                    .arg(button->width())
+                                    .arg(button->sizeHint().width())));
     }
 }
 
@@ -300,7 +310,8 @@ void TestCheckpointPage::tooLittleSaysWhatWouldDo()
 void TestCheckpointPage::chainsComeFromFiles()
 {
     QTemporaryDir folder;
-    const QString good = folder.filePath(QStringLiteral("chain.json")), bad = folder.filePath(QStringLiteral("bad.json"));
+    const QString good = folder.filePath(QStringLiteral("chain.json")),
+                  bad = folder.filePath(QStringLiteral("bad.json"));
     const auto write = [](const QString& path, const Json& json) {
         QFile file(path);
         QVERIFY(file.open(QIODevice::WriteOnly));
@@ -335,7 +346,8 @@ void TestCheckpointPage::measuredSchedulesBecomeRings()
     auto page = open({"chain=uniform:24", "budget=9"});
     Record record = sampleRecord(checkpoint, {"chain=uniform:24", "budget=12", "strategy=sqrt"}, 1.1, "nvidia-t4");
     m_fixture->document.addRecord(record);
-    m_fixture->document.addRecord(sampleRecord(checkpoint, {"chain=uniform:23", "budget=12"}, 1.1, "nvidia-t4")); // another chain
+    m_fixture->document.addRecord(
+        sampleRecord(checkpoint, {"chain=uniform:23", "budget=12"}, 1.1, "nvidia-t4")); // another chain
     settle(*page);
     page->updateNow();
     int rings = 0;
@@ -351,7 +363,9 @@ void TestCheckpointPage::measuredSchedulesBecomeRings()
 void TestCheckpointPage::onlyWhatTheChainHasIsAsked()
 {
     auto page = open({"chain=uniform:24", "budget=9"});
-    const auto shown = [&](const char* key) { return !page->inspector()->form()->field(QString::fromLatin1(key))->isHidden(); };
+    const auto shown = [&](const char* key) {
+        return !page->inspector()->form()->field(QString::fromLatin1(key))->isHidden();
+    };
     QVERIFY(!shown("batch") && !shown("sequence") && !shown("last_segment"));
     QVERIFY(page->setText(QStringLiteral("chain"), QStringLiteral("mlp:4x64")));
     QVERIFY(page->setText(QStringLiteral("budget"), QString()));

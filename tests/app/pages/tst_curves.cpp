@@ -54,11 +54,9 @@ class TestCurves : public QObject
                 const CurveStyle a = styleOf(curves[i], darkTheme());
                 const CurveStyle b = styleOf(curves[j], darkTheme());
                 const QString both = curves[i].name + " and " + curves[j].name;
-                const bool pinned = (curves[i].role == CurveRole::Pinned)
-                    != (curves[j].role == CurveRole::Pinned);
+                const bool pinned = (curves[i].role == CurveRole::Pinned) != (curves[j].role == CurveRole::Pinned);
                 QVERIFY2(!pinned || a.colour != b.colour, qPrintable(both));
-                const bool sameDots = (a.size > 0) == (b.size > 0) && a.shape == b.shape
-                    && a.hollow == b.hollow;
+                const bool sameDots = (a.size > 0) == (b.size > 0) && a.shape == b.shape && a.hollow == b.hollow;
                 QVERIFY2(a.colour != b.colour || a.pen != b.pen || !sameDots, qPrintable(both));
             }
         }
@@ -113,8 +111,7 @@ private slots:
         CurveInput input;
         input.predicted = &both;
         input.basis = "calibrated";
-        input.others = {{"datasheet", CurveRole::Datasheet, &silent},
-                        {"catalogue", CurveRole::Uncalibrated, &both}};
+        input.others = {{"datasheet", CurveRole::Datasheet, &silent}, {"catalogue", CurveRole::Uncalibrated, &both}};
         const auto latency = makeCurves(seriesGroups(both)[0], input);
         QCOMPARE(latency[0].name, "catalogue");
         QCOMPARE(latency[0].role, CurveRole::Uncalibrated);

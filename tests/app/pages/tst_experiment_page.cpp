@@ -35,8 +35,7 @@ private slots:
             for (const char* theme : {"light", "dark"}) {
                 for (const QSize size : {QSize(900, 600), QSize(1280, 800), QSize(1920, 1200)}) {
                     const QString id = QString::fromStdString(experiment->id());
-                    QTest::addRow("%s %s %d", qPrintable(id), theme, size.width())
-                        << id << theme << size;
+                    QTest::addRow("%s %s %d", qPrintable(id), theme, size.width()) << id << theme << size;
                 }
             }
         }
@@ -86,7 +85,8 @@ private slots:
         auto page = open("stride", "nvidia-h200");
         QTRY_VERIFY(page->upToDate());
         const QString bandwidth = page->inspector()->headlines()->texts().at(1);
-        QVERIFY2(bandwidth.startsWith("useful bandwidth: predicted 1.11 TB/s, measured 2.21 TB/s"), qPrintable(bandwidth));
+        QVERIFY2(bandwidth.startsWith("useful bandwidth: predicted 1.11 TB/s, measured 2.21 TB/s"),
+                 qPrintable(bandwidth));
     }
 
     void aSectionRemembersThatItWasUnfolded()
@@ -124,17 +124,15 @@ private slots:
         auto page = open("stride", "cpu");
         int controls = 0;
         for (QWidget* widget : page->findChildren<QWidget*>()) {
-            const bool control = qobject_cast<QAbstractButton*>(widget)
-                || qobject_cast<QSlider*>(widget) || qobject_cast<QComboBox*>(widget)
-                || qobject_cast<QLineEdit*>(widget);
+            const bool control = qobject_cast<QAbstractButton*>(widget) || qobject_cast<QSlider*>(widget)
+                || qobject_cast<QComboBox*>(widget) || qobject_cast<QLineEdit*>(widget);
             if (!control || widget->isHidden() || widget->objectName().startsWith("qt_"))
                 continue;
             if (qobject_cast<QLineEdit*>(widget) && qobject_cast<QComboBox*>(widget->parent()))
                 continue;
             ++controls;
             const auto* button = qobject_cast<QAbstractButton*>(widget);
-            const bool named
-                = !widget->accessibleName().isEmpty() || (button && !button->text().isEmpty());
+            const bool named = !widget->accessibleName().isEmpty() || (button && !button->text().isEmpty());
             QVERIFY2(named, widget->metaObject()->className());
             QVERIFY2(widget->focusPolicy() & Qt::TabFocus, qPrintable(widget->objectName()));
         }
@@ -213,7 +211,8 @@ private slots:
         QVERIFY(!page->header()->measureButton()->isEnabled());
         QVERIFY2(page->header()->measureButton()->toolTip().contains("no shared memory in banks"),
                  qPrintable(page->header()->measureButton()->toolTip()));
-        QVERIFY2(page->inspector()->noteText().contains("no shared memory in banks"), qPrintable(page->inspector()->noteText()));
+        QVERIFY2(page->inspector()->noteText().contains("no shared memory in banks"),
+                 qPrintable(page->inspector()->noteText()));
     }
 
     void parametersOfOtherDevicesAreLeftOut()
@@ -266,8 +265,7 @@ private slots:
         auto page = open("stride", "nvidia-h200");
         QTRY_VERIFY(page->upToDate());
         QVERIFY(!page->inspector()->figures()->figures()->rows().front().measured);
-        QVERIFY2(page->inspector()->noteText().contains("float64"),
-                 qPrintable(page->inspector()->noteText()));
+        QVERIFY2(page->inspector()->noteText().contains("float64"), qPrintable(page->inspector()->noteText()));
         page->inspector()->findChild<QPushButton*>("noteAction")->click(); // use these settings
         QTRY_VERIFY(page->upToDate());
         QCOMPARE(page->parameters().choice("element"), "float64");
@@ -282,9 +280,8 @@ private slots:
         const auto pinned = [&] {
             page->updateNow();
             const auto& curves = page->plot()->view()->curves();
-            return std::count_if(curves.begin(), curves.end(), [](const Curve& curve) {
-                return curve.role == CurveRole::Pinned;
-            });
+            return std::count_if(curves.begin(), curves.end(),
+                                 [](const Curve& curve) { return curve.role == CurveRole::Pinned; });
         };
         QCOMPARE(pinned(), 0);
         m_fixture->document.setRecordPinned(0, true);
@@ -339,9 +336,8 @@ private slots:
         page->updateNow();
         const auto& rows = page->inspector()->figures()->figures()->rows();
         QVERIFY(std::none_of(rows.begin(), rows.end(), [](const auto& row) { return row.isMeasuredAgainst; }));
-        const auto bandwidth = std::find_if(rows.begin(), rows.end(), [](const auto& row) {
-            return row.predicted->unit == Unit::BytePerSecond;
-        });
+        const auto bandwidth = std::find_if(rows.begin(), rows.end(),
+                                            [](const auto& row) { return row.predicted->unit == Unit::BytePerSecond; });
         QVERIFY(bandwidth != rows.end() && bandwidth->baseline);
         QVERIFY2(bandwidth->difference < -0.3, qPrintable(QString::number(bandwidth->difference))); // A100 against H200
         emit page->strip()->chosen(0); // what only predicts is put on the page
@@ -462,8 +458,10 @@ private slots:
     {
         QTest::addColumn<QString>("id");
         QTest::addColumn<QString>("key");
-        QTest::newRow("budget") << "training-memory" << "model";
-        QTest::newRow("schedule") << "checkpoint" << "chain";
+        QTest::newRow("budget") << "training-memory"
+                                << "model";
+        QTest::newRow("schedule") << "checkpoint"
+                                  << "chain";
     }
     void whatCannotBePredictedIsSaidInThePicture()
     {
@@ -569,7 +567,8 @@ private slots:
         page->resize(1280, 800);
         QTRY_VERIFY(page->upToDate());
         int i = 0;
-        QBENCHMARK {
+        QBENCHMARK
+        {
             static_cast<void>(page->setText("working_set", QString::number(65536 + 4096 * ++i)));
             page->updateNow();
         }

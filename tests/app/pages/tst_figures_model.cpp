@@ -93,7 +93,8 @@ private slots:
     void operationsAreShortAndTheirDigitsAreInTheTooltip()
     {
         Outcome predicted;
-        predicted.figures = {figure("standard_flops", 120259084288.0, Unit::One), figure("parameter_count", 6738415616.0, Unit::One)};
+        predicted.figures = {figure("standard_flops", 120259084288.0, Unit::One),
+                             figure("parameter_count", 6738415616.0, Unit::One)};
         FiguresModel model;
         model.setRows(figureRows(&predicted, nullptr, {}, true), ByteStyle::Binary);
         const QModelIndex flops = model.index(0, FiguresModel::PredictedColumn);
@@ -101,7 +102,8 @@ private slots:
         const QString exact = flops.data(Qt::ToolTipRole).toString();
         QCOMPARE(QString(exact).remove(QChar(0x202f)), QString("120259084288 floating-point operations"));
         QVERIFY(model.text().contains("standard_flops\t1\t120259084288\t")); // what is copied keeps them
-        QCOMPARE(model.index(1, FiguresModel::PredictedColumn).data().toString().remove(QChar(0x202f)), QString("6738415616"));
+        QCOMPARE(model.index(1, FiguresModel::PredictedColumn).data().toString().remove(QChar(0x202f)),
+                 QString("6738415616"));
     }
 
     void longCountsMayBeBrief()
@@ -111,9 +113,7 @@ private slots:
                              figure("bytes", 3e12, Unit::Byte)};
         FiguresModel model;
         model.setRows(figureRows(&predicted, nullptr, {}, false), ByteStyle::Decimal);
-        const auto shown = [&](int row) {
-            return model.index(row, FiguresModel::PredictedColumn).data().toString();
-        };
+        const auto shown = [&](int row) { return model.index(row, FiguresModel::PredictedColumn).data().toString(); };
         QVERIFY(shown(0).endsWith("288"));
         model.setBrief(true);
         QCOMPARE(shown(0), "120.3 G");
@@ -177,8 +177,7 @@ private slots:
     void theModelIsSoundAndSpeaks()
     {
         FiguresModel model;
-        QAbstractItemModelTester tester(&model,
-                                        QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         Outcome predicted;
         predicted.figures = {figure("latency", 1e-9), figure("bytes", 1073741824.0, Unit::Byte)};
         const Outcome measured = measuredOutcome();
@@ -200,8 +199,9 @@ private slots:
         predicted.figures = {figure("latency", 2e-9)};
         const Outcome measured = measuredOutcome();
         model.setRows(figureRows(&predicted, &measured, 1.0, true), ByteStyle::Binary);
-        QCOMPARE(model.text(), "figure\tunit\tpredicted\tmeasured\terror\n"
-                               "latency\ts\t2e-09\t1e-09\t1\n");
+        QCOMPARE(model.text(),
+                 "figure\tunit\tpredicted\tmeasured\terror\n"
+                 "latency\ts\t2e-09\t1e-09\t1\n");
     }
 
     void theBaselineStandsBesideWhatIsOfItsKind()
@@ -220,7 +220,7 @@ private slots:
         model.setRows(rows, ByteStyle::Binary);
         const auto cell = [&](int row) { return model.index(row, FiguresModel::BaselineColumn).data().toString(); };
         QCOMPARE(cell(0), QString("+25 %")); // measured against measured, not 2 ns against 2 ns
-        QCOMPARE(cell(1), QString("=")); // words: L1 in both measurements
+        QCOMPARE(cell(1), QString("="));     // words: L1 in both measurements
         QCOMPARE(cell(2), QString("−25 %")); // only predicted, on both sides
         QVERIFY(model.index(0, FiguresModel::BaselineColumn).data(Qt::ToolTipRole).toString().startsWith("Measured"));
         QVERIFY(model.index(2, FiguresModel::BaselineColumn).data(Qt::ToolTipRole).toString().startsWith("Predicted"));
@@ -260,7 +260,8 @@ private slots:
         model.setRows(rows, ByteStyle::Binary);
         const QModelIndex cell = model.index(0, FiguresModel::BaselineColumn);
         QCOMPARE(cell.data().toString(), QString("+100 %"));
-        QVERIFY2(cell.data(Qt::ToolTipRole).toString().contains("counted"), qPrintable(cell.data(Qt::ToolTipRole).toString()));
+        QVERIFY2(cell.data(Qt::ToolTipRole).toString().contains("counted"),
+                 qPrintable(cell.data(Qt::ToolTipRole).toString()));
     }
 };
 

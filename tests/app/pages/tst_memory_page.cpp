@@ -2,8 +2,8 @@
 // The pages of a network's memory as a person uses them: see that it does not fit, take an advice
 // as one step of the history, take it back, let the program look for what fits, walk along the
 // timeline.
-#include "app/pages/memory_extension.h"
 #include "app/pages/fields/model_field.h"
+#include "app/pages/memory_extension.h"
 #include "app/pictures/training-memory/budget_picture.h"
 #include "app/pictures/training-memory/moment_picture.h"
 #include "app/plots/part_colours.h"
@@ -33,8 +33,7 @@ BudgetPicture& budget(ExperimentPage& page)
     return *qobject_cast<BudgetPicture*>(page.picture());
 }
 
-std::optional<BudgetButton> buttonOf(BudgetPicture& picture, BudgetItem item,
-                                     const QString& label = {})
+std::optional<BudgetButton> buttonOf(BudgetPicture& picture, BudgetItem item, const QString& label = {})
 {
     const BudgetState state = picture.state();
     for (const BudgetButton& button : picture.layoutNow().buttons) {
@@ -57,8 +56,7 @@ const MemoryExtension& memoryOf(const ExperimentPage& page)
 
 double figure(const ExperimentPage& page, const char* key)
 {
-    const Figure* found =
-        page.prediction() ? findFigure(page.prediction()->predicted->figures, key) : nullptr;
+    const Figure* found = page.prediction() ? findFigure(page.prediction()->predicted->figures, key) : nullptr;
     return found ? found->number() : std::nan("");
 }
 
@@ -78,11 +76,9 @@ class TestMemoryPage : public QObject
         m_fixture->document.setParameters(
             memory,
             *resolve(experiment.schema(),
-                     std::vector<std::string>{"model=gpt2", std::string("batch=") + batch,
-                                              "sequence=512"}),
+                     std::vector<std::string>{"model=gpt2", std::string("batch=") + batch, "sequence=512"}),
             {});
-        auto page =
-            std::make_unique<ExperimentPage>(experiment, m_fixture->services(), nullptr, id);
+        auto page = std::make_unique<ExperimentPage>(experiment, m_fixture->services(), nullptr, id);
         page->resize(1280, 900);
         page->show();
         return page;
@@ -114,7 +110,8 @@ private slots:
         QTemporaryDir folder;
         QFile file(folder.filePath(QStringLiteral("config.json")));
         QVERIFY(file.open(QIODevice::WriteOnly));
-        file.write(R"({"model_type": "frobnicator9", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+        file.write(
+            R"({"model_type": "frobnicator9", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
                        "intermediate_size": 128, "vocab_size": 100, "max_position_embeddings": 4096})");
         file.close();
         auto* caution = page->header()->findChild<QLabel*>(QStringLiteral("caution"));
@@ -142,8 +139,7 @@ private slots:
         QCOMPARE(m_fixture->document.undoStack()->count(), steps + 1);
         QCOMPARE(m_fixture->document.undoStack()->undoText(), lever.label);
         QTRY_VERIFY(page->upToDate());
-        QVERIFY(std::abs(figure(*page, "device_total") - (total - lever.saving))
-                < 1.0); // as it was promised
+        QVERIFY(std::abs(figure(*page, "device_total") - (total - lever.saving)) < 1.0); // as it was promised
 
         const auto applied = buttonOf(picture, BudgetItem::Applied, lever.label);
         QVERIFY(applied.has_value());
@@ -199,8 +195,7 @@ private slots:
         BudgetPicture& picture = budget(*page);
         QTRY_VERIFY(page->upToDate() && !picture.state().memory.levers.empty());
         picture.activate(*buttonOf(picture, BudgetItem::MakeItFit));
-        if (const auto cancel =
-                buttonOf(picture, BudgetItem::Cancel)) // it may have been quicker than we
+        if (const auto cancel = buttonOf(picture, BudgetItem::Cancel)) // it may have been quicker than we
             picture.activate(*cancel);
         QTRY_VERIFY(page->upToDate());
         QCOMPARE(picture.state().view, BudgetView::Levers);
@@ -233,7 +228,7 @@ private slots:
         const MemoryPlot early = memoryPlot(timeline, ByteStyle::Binary);
         QCOMPARE(early.callouts.size(), std::size_t(1));
         QCOMPARE(early.callouts[0].x, 100.0); // in sight
-        QCOMPARE(early.callouts[0].y, 40.0); // on the line
+        QCOMPARE(early.callouts[0].y, 40.0);  // on the line
         QVERIFY(early.callouts[0].title.contains("before the step"));
         timeline.outOfMemory->event = 110;
         const MemoryPlot later = memoryPlot(timeline, ByteStyle::Binary);
@@ -269,9 +264,8 @@ private slots:
         QTRY_VERIFY(page->upToDate() && memoryOf(*page).timeline().event.size() > 1);
         const auto& now = memoryOf(*page).timeline().event;
         const auto& curves = page->plot()->view()->curves();
-        const auto pinned = std::find_if(curves.begin(), curves.end(), [](const Curve& curve) {
-            return curve.role == CurveRole::Pinned;
-        });
+        const auto pinned = std::find_if(curves.begin(), curves.end(),
+                                         [](const Curve& curve) { return curve.role == CurveRole::Pinned; });
         QVERIFY(pinned != curves.end());
         QVERIFY(!pinned->x.empty());
         QVERIFY(pinned->x.front() >= now.front());
@@ -281,8 +275,8 @@ private slots:
     void twoPagesShareTheirParameters()
     {
         auto page = open();
-        auto steps = std::make_unique<ExperimentPage>(
-            **findExperiment(memory), m_fixture->services(), nullptr, "step-timeline");
+        auto steps =
+            std::make_unique<ExperimentPage>(**findExperiment(memory), m_fixture->services(), nullptr, "step-timeline");
         QCOMPARE(steps->title(), QStringLiteral("Step timeline"));
         QVERIFY(qobject_cast<MomentPicture*>(steps->picture()));
         QVERIFY(steps->setText(QStringLiteral("batch"), QStringLiteral("8")));
@@ -331,7 +325,7 @@ private slots:
         QVERIFY(page->plot()->isFolded());
         const StepBlocks& step = *picture.state().step;
         const double highest = *std::max_element(step.totals.begin(), step.totals.end());
-        QCOMPARE(highest, picture.state().moment.allocated); // the cursor is at the peak
+        QCOMPARE(highest, picture.state().moment.allocated);                     // the cursor is at the peak
         QCOMPARE(step.first - 1, int(memoryOf(*page).timeline().event.front())); // what stood before it
         QVERIFY(step.blocks.size() > 100);
         QVERIFY(step.rows >= 3); // phases, layers, their parts
@@ -349,10 +343,12 @@ private slots:
         const int event = int(std::floor(picture.chartNow().eventAt(at.x())));
         QTest::mouseClick(&picture, Qt::LeftButton, {}, at);
         QTRY_COMPARE(picture.state().moment.event, event);
-        QWheelEvent wheel(QPointF(at), picture.mapToGlobal(QPointF(at)), {}, {0, 360}, {}, {}, Qt::NoScrollPhase, false);
+        QWheelEvent wheel(QPointF(at), picture.mapToGlobal(QPointF(at)), {}, {0, 360}, {}, {}, Qt::NoScrollPhase,
+                          false);
         QApplication::sendEvent(&picture, &wheel);
         QVERIFY(picture.view().right - picture.view().left < 0.6 * (whole.right - whole.left));
-        QVERIFY(std::abs(picture.chartNow().eventAt(at.x()) - (event + 0.5)) < 0.02 * (whole.right - whole.left)); // it stays under the pointer
+        QVERIFY(std::abs(picture.chartNow().eventAt(at.x()) - (event + 0.5))
+                < 0.02 * (whole.right - whole.left)); // it stays under the pointer
         const StepView near = picture.view();
         QTest::mousePress(&picture, Qt::LeftButton, {}, at);
         QTest::mouseMove(&picture, at + QPoint(80, 0));
@@ -377,7 +373,8 @@ private slots:
         picture.grab();
         const QRectF flame = picture.layoutNow().flame;
         const auto boxes = layoutFlame(*picture.state().step, picture.view(), flame, {});
-        const auto backward = std::find_if(boxes.begin(), boxes.end(), [](const FlameBox& box) { return box.text == "backward"; });
+        const auto backward =
+            std::find_if(boxes.begin(), boxes.end(), [](const FlameBox& box) { return box.text == "backward"; });
         QVERIFY(backward != boxes.end());
         const StepSpan& span = picture.state().step->spans[std::size_t(backward->span)];
         QTest::mouseClick(&picture, Qt::LeftButton, {}, backward->rect.center().toPoint());
@@ -397,7 +394,8 @@ private slots:
         const StepChart& chart = picture.chartNow();
         QVERIFY(chart.matches >= 12); // one a layer of GPT-2
         QVERIFY(chart.matchedBytes > 0 && chart.matchedBytes < picture.state().moment.allocated);
-        const auto lit = std::count_if(chart.shapes.begin(), chart.shapes.end(), [](const StepShape& shape) { return shape.isMatch; });
+        const auto lit = std::count_if(chart.shapes.begin(), chart.shapes.end(),
+                                       [](const StepShape& shape) { return shape.isMatch; });
         QVERIFY(lit > 0 && lit < std::ptrdiff_t(chart.shapes.size()));
         QVERIFY(picture.layoutNow().foundText.startsWith(QString::number(chart.matches)));
         QTest::keyClick(picture.searchField(), Qt::Key_Escape);
@@ -441,8 +439,7 @@ private slots:
     void aFileIsOpenedByTheButton()
     {
         auto page = open();
-        auto* field =
-            qobject_cast<ModelField*>(page->inspector()->form()->field(QStringLiteral("model")));
+        auto* field = qobject_cast<ModelField*>(page->inspector()->form()->field(QStringLiteral("model")));
         QVERIFY(field);
         field->askFile = [] { return QStringLiteral("gpt2-medium"); };
         QTest::mouseClick(field->findChild<QWidget*>(QStringLiteral("openModel")), Qt::LeftButton);
@@ -456,12 +453,10 @@ private slots:
         const FiguresModel& figures = *page->inspector()->figures()->figures();
         bool found = false;
         for (int row = 0; row < figures.rowCount(); ++row) {
-            if (figures.index(row, 0).data(FiguresModel::KeyRole).toString()
-                != QLatin1String("fits"))
+            if (figures.index(row, 0).data(FiguresModel::KeyRole).toString() != QLatin1String("fits"))
                 continue;
             found = true;
-            QCOMPARE(figures.index(row, FiguresModel::PredictedColumn).data().toString(),
-                     QStringLiteral("no"));
+            QCOMPARE(figures.index(row, FiguresModel::PredictedColumn).data().toString(), QStringLiteral("no"));
         }
         QVERIFY(found);
     }
@@ -506,9 +501,8 @@ private slots:
     {
         for (const Theme* theme : {&lightTheme(), &darkTheme()}) {
             for (const char* key :
-                 {"weights", "master_weights", "gradients", "optimizer_state", "activations",
-                  "temporary", "communication", "key_value_cache", "workspace", "input",
-                  "reserved_unused", "context", "unknown"}) {
+                 {"weights", "master_weights", "gradients", "optimizer_state", "activations", "temporary",
+                  "communication", "key_value_cache", "workspace", "input", "reserved_unused", "context", "unknown"}) {
                 const QColor colour = partColour(*theme, partIndex(key));
                 QVERIFY2(contrast(textOn(colour), colour) >= 4.5, key);
             }

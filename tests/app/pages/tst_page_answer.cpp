@@ -36,7 +36,8 @@ private slots:
         m_fixture->document.addRecord(sampleRecord("stride", {}, 2));
         auto page = open("stride", "nvidia-h200");
         QTRY_VERIFY(page->upToDate());
-        QVERIFY2(page->header()->answer().startsWith(QStringLiteral("Measured: ")), qPrintable(page->header()->answer()));
+        QVERIFY2(page->header()->answer().startsWith(QStringLiteral("Measured: ")),
+                 qPrintable(page->header()->answer()));
         QVERIFY(page->header()->answer().contains(QStringLiteral("2.21 TB/s")));
         QVERIFY(page->setText("stride", "8"));
         QTRY_VERIFY(page->upToDate());
@@ -59,26 +60,31 @@ private slots:
     {
         QTest::addColumn<QString>("id");
         QTest::addColumn<QString>("link");
-        QTest::newRow("serving") << "inference-memory" << "weight_precision=";
-        QTest::newRow("checkpointing") << "checkpoint" << "strategy=";
+        QTest::newRow("serving") << "inference-memory"
+                                 << "weight_precision=";
+        QTest::newRow("checkpointing") << "checkpoint"
+                                       << "strategy=";
     }
     void pagesOfMemoryLinkWhatWouldTakeLess()
     {
         QFETCH(QString, id);
         QFETCH(QString, link);
         auto page = open(id.toStdString(), "nvidia-h200");
-        QTRY_VERIFY2(!page->isSeeking() && page->header()->changes().contains(link), qPrintable(page->header()->changes()));
+        QTRY_VERIFY2(!page->isSeeking() && page->header()->changes().contains(link),
+                     qPrintable(page->header()->changes()));
     }
 
     void aFurtherPageHasAnotherQuestion()
     {
         auto page = open("training-memory", "nvidia-h200", "step-timeline");
-        QTRY_VERIFY2(page->header()->answer().startsWith(QStringLiteral("The peak is ")), qPrintable(page->header()->answer()));
+        QTRY_VERIFY2(page->header()->answer().startsWith(QStringLiteral("The peak is ")),
+                     qPrintable(page->header()->answer()));
         QVERIFY(page->header()->answer().contains(QStringLiteral(" phase")));
     }
 
 private:
-    std::unique_ptr<ExperimentPage> open(const std::string& id, const std::string& device, const std::string& further = {})
+    std::unique_ptr<ExperimentPage> open(const std::string& id, const std::string& device,
+                                         const std::string& further = {})
     {
         m_fixture->document.setDevice(id, device);
         auto page = std::make_unique<ExperimentPage>(**findExperiment(id), m_fixture->services(), nullptr, further);

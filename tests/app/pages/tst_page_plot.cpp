@@ -54,8 +54,7 @@ void TestPagePlot::longerNamesBecomeAList()
     plot.show();
     QVERIFY(QTest::qWaitForWindowExposed(&plot));
     QCOMPARE(chipsOf(plot).size(), 2);
-    plot.setGroups(groupsNamed({"gradients that become zero", "gradients with fewer bits",
-                                "gradients that overflow"}),
+    plot.setGroups(groupsNamed({"gradients that become zero", "gradients with fewer bits", "gradients that overflow"}),
                    "gradients that become zero");
     QCoreApplication::processEvents();
     for (const QToolButton* chip : chipsOf(plot))
@@ -73,8 +72,7 @@ void TestPagePlot::thePlaceOfTheListGoesBackToChips()
 {
     PagePlot plot;
     plot.resize(740, 420);
-    plot.setGroups(groupsNamed({"gradients that become zero", "gradients with fewer bits",
-                                "gradients that overflow"}),
+    plot.setGroups(groupsNamed({"gradients that become zero", "gradients with fewer bits", "gradients that overflow"}),
                    "gradients that become zero");
     plot.show();
     QVERIFY(QTest::qWaitForWindowExposed(&plot));

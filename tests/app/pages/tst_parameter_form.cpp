@@ -32,17 +32,7 @@ Schema schema()
          Scale::Log2,
          {},
          "1MiB"},
-        {"stride",
-         "stride",
-         "Distance.",
-         ParameterKind::Integer,
-         Unit::One,
-         0,
-         128,
-         Scale::Log2,
-         {},
-         "4",
-         "elements"},
+        {"stride", "stride", "Distance.", ParameterKind::Integer, Unit::One, 0, 128, Scale::Log2, {}, "4", "elements"},
         {"operation",
          "operation",
          "What to do.",
@@ -66,26 +56,8 @@ Schema schema()
           {"float32", "float32 (4 B)", ""},
           {"float64", "float64 (8 B)", ""}},
          "float32"},
-        {"warm",
-         "warm caches",
-         "Keep them.",
-         ParameterKind::Flag,
-         Unit::One,
-         0,
-         0,
-         Scale::Linear,
-         {},
-         "false"},
-        {"model",
-         "model",
-         "Which network.",
-         ParameterKind::Text,
-         Unit::One,
-         1,
-         0,
-         Scale::Linear,
-         {},
-         "gpt2"},
+        {"warm", "warm caches", "Keep them.", ParameterKind::Flag, Unit::One, 0, 0, Scale::Linear, {}, "false"},
+        {"model", "model", "Which network.", ParameterKind::Text, Unit::One, 1, 0, Scale::Linear, {}, "gpt2"},
     };
 }
 
@@ -166,9 +138,8 @@ private slots:
         QVERIFY(told->text(QAccessible::Description).startsWith("2 MiB; "));
         // A number without a unit is told in what it counts.
         auto* stride = form.field("stride")->findChild<QSlider*>();
-        QVERIFY(QAccessible::queryAccessibleInterface(stride)
-                    ->text(QAccessible::Description)
-                    .startsWith("4 elements; "));
+        QVERIFY(
+            QAccessible::queryAccessibleInterface(stride)->text(QAccessible::Description).startsWith("4 elements; "));
     }
 
     void whatMeansNothingOnADeviceIsLeftOut()
@@ -238,7 +209,8 @@ private slots:
         now.set("warm", true);
         form.display(now);
         QCOMPARE(section->changedText(), QString("element float64 (8 B), warm caches"));
-        QCOMPARE(section->header()->accessibleName(), QString("Details, folded, 2 changed: element float64 (8 B), warm caches"));
+        QCOMPARE(section->header()->accessibleName(),
+                 QString("Details, folded, 2 changed: element float64 (8 B), warm caches"));
         form.setStandard(now); // another device's defaults
         QVERIFY(section->changedText().isEmpty());
         // A section of nothing is not there.
@@ -289,21 +261,36 @@ private slots:
         QTest::addColumn<QString>("key");
         QTest::addColumn<QString>("text");
         QTest::addColumn<bool>("good");
-        QTest::newRow("unit") << "bytes" << "24 MiB" << true;
-        QTest::newRow("bare number") << "bytes" << "4096" << true;
-        QTest::newRow("sweep") << "stride" << "1:128:x2" << true;
-        QTest::newRow("list") << "stride" << "1,2,5" << true;
-        QTest::newRow("a word") << "stride" << "many" << false;
-        QTest::newRow("too large") << "stride" << "1e300" << false;
-        QTest::newRow("out of range") << "stride" << "129" << false;
-        QTest::newRow("negative") << "stride" << "-1" << false;
-        QTest::newRow("fraction") << "stride" << "1.5" << false;
-        QTest::newRow("not a number") << "bytes" << "nan" << false;
-        QTest::newRow("wrong unit") << "bytes" << "5 ns" << false;
-        QTest::newRow("a text") << "model" << "from-scratch:hidden=1,layers=2" << true;
-        QTest::newRow("several texts") << "model" << "\"gpt2\",\"bert-base\"" << true;
-        QTest::newRow("an open quote") << "model" << "\"gpt2" << false;
-        QTest::newRow("broken sweep") << "stride" << "1:2:3:4" << false;
+        QTest::newRow("unit") << "bytes"
+                              << "24 MiB" << true;
+        QTest::newRow("bare number") << "bytes"
+                                     << "4096" << true;
+        QTest::newRow("sweep") << "stride"
+                               << "1:128:x2" << true;
+        QTest::newRow("list") << "stride"
+                              << "1,2,5" << true;
+        QTest::newRow("a word") << "stride"
+                                << "many" << false;
+        QTest::newRow("too large") << "stride"
+                                   << "1e300" << false;
+        QTest::newRow("out of range") << "stride"
+                                      << "129" << false;
+        QTest::newRow("negative") << "stride"
+                                  << "-1" << false;
+        QTest::newRow("fraction") << "stride"
+                                  << "1.5" << false;
+        QTest::newRow("not a number") << "bytes"
+                                      << "nan" << false;
+        QTest::newRow("wrong unit") << "bytes"
+                                    << "5 ns" << false;
+        QTest::newRow("a text") << "model"
+                                << "from-scratch:hidden=1,layers=2" << true;
+        QTest::newRow("several texts") << "model"
+                                       << "\"gpt2\",\"bert-base\"" << true;
+        QTest::newRow("an open quote") << "model"
+                                       << "\"gpt2" << false;
+        QTest::newRow("broken sweep") << "stride"
+                                      << "1:2:3:4" << false;
     }
     void typing()
     {

@@ -21,10 +21,7 @@ class TestPointText : public QObject
         return record;
     }
 
-    static QString stale(const Record& record)
-    {
-        return staleText(*record.predicted, *record.measured, "latency");
-    }
+    static QString stale(const Record& record) { return staleText(*record.predicted, *record.measured, "latency"); }
 
 private slots:
     void aPointNamesTheLevelThatHoldsIt()

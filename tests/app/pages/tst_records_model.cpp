@@ -39,8 +39,7 @@ private slots:
     {
         StudyDocument document;
         RecordsModel model(document, "stride");
-        QAbstractItemModelTester tester(&model,
-                                        QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         for (const char* stride : {"stride=1", "stride=2", "stride=4"})
             document.addRecord(sampleRecord("stride", {stride}));
         document.addRecord(sampleRecord("hierarchy", {}));
@@ -146,8 +145,7 @@ private slots:
         list.view()->selectAll();
         QVERIFY2(list.comparisonText().contains("faster"), qPrintable(list.comparisonText()));
         QVERIFY(compareText(document.records()[1], document.records()[0]).contains("slower"));
-        QVERIFY(compareText(document.records()[0], document.records()[0])
-                    .contains("same within noise"));
+        QVERIFY(compareText(document.records()[0], document.records()[0]).contains("same within noise"));
     }
 
     void aChangedRecordKeepsSelectionAndKeyboard()
@@ -196,8 +194,7 @@ private slots:
     {
         StudyDocument document;
         RecordsModel model(document, "stride");
-        QAbstractItemModelTester tester(&model,
-                                        QAbstractItemModelTester::FailureReportingMode::QtTest);
+        QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         for (const char* stride : {"stride=1", "stride=2", "stride=4"})
             document.addRecord(sampleRecord("stride", {stride}));
         const QPersistentModelIndex second(model.index(model.rowOf(1)));
@@ -254,7 +251,8 @@ private slots:
         QCOMPARE(names({made({"element=float64"})}), QStringList{"float64 (8 B)"});
         QCOMPARE(names({made({}), made({"element=float64"})}), (QStringList{"float32 (4 B)", "float64 (8 B)"}));
         // What is swept differs by no more than the point from which one looks.
-        QCOMPARE(names({made({"stride=4"}), made({"stride=8"})}), (QStringList{"stride 4 elements", "stride 8 elements"}));
+        QCOMPARE(names({made({"stride=4"}), made({"stride=8"})}),
+                 (QStringList{"stride 4 elements", "stride 8 elements"}));
         QCOMPARE(names({made({"stride=4"}), made({"stride=8", "element=float64"})}),
                  (QStringList{"float32 (4 B)", "float64 (8 B)"}));
         QCOMPARE(names({made({}), made({}, "nvidia-a100-80gb")}), (QStringList{"H200 SXM", "A100 80 GB SXM"}));
@@ -417,11 +415,9 @@ private slots:
         QVERIFY(answered({"stride=8"}, "nvidia-h200")); // the swept parameter may move
         QVERIFY(!answered({"element=float64"}, "nvidia-h200"));
         QVERIFY(!answered({"stride=4"}, "nvidia-a100-80gb"));
-        QCOMPARE(
-            differenceText(stride.schema(),
-                           *resolve(stride.schema(), std::vector<std::string>{"element=float64"}),
-                           record.parameters, "stride"),
-            "element float64 (8 B)");
+        QCOMPARE(differenceText(stride.schema(), *resolve(stride.schema(), std::vector<std::string>{"element=float64"}),
+                                record.parameters, "stride"),
+                 "element float64 (8 B)");
     }
 };
 

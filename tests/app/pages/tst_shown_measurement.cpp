@@ -28,10 +28,7 @@ class TestShownMeasurement : public QObject
 private slots:
     void init() { m_fixture = std::make_unique<PageFixture>(); }
 
-    void noneWithoutRecords()
-    {
-        QVERIFY(!shown({}, "nvidia-h200").outcome);
-    }
+    void noneWithoutRecords() { QVERIFY(!shown({}, "nvidia-h200").outcome); }
 
     void theNewestThatAnswers()
     {
@@ -64,16 +61,12 @@ private slots:
     }
 
 private:
-    void add(const std::vector<std::string>& values)
-    {
-        m_fixture->document.addRecord(sampleRecord("stride", values));
-    }
+    void add(const std::vector<std::string>& values) { m_fixture->document.addRecord(sampleRecord("stride", values)); }
 
-    ShownMeasurement shown(const std::vector<std::string>& values, const char* device,
-                           int chosen = -1)
+    ShownMeasurement shown(const std::vector<std::string>& values, const char* device, int chosen = -1)
     {
-        return shownMeasurement(m_fixture->document, m_fixture->runs, stride(), *findDevice(device),
-                                parameters(values), chosen);
+        return shownMeasurement(m_fixture->document, m_fixture->runs, stride(), *findDevice(device), parameters(values),
+                                chosen);
     }
 
     std::unique_ptr<PageFixture> m_fixture;

@@ -24,8 +24,7 @@ class TestSliderStops : public QObject
 private slots:
     void wholeNumbersOneByOne()
     {
-        QCOMPARE(sliderStops(spec(ParameterKind::Integer, 0, 4, Scale::Linear)),
-                 (std::vector<double>{0, 1, 2, 3, 4}));
+        QCOMPARE(sliderStops(spec(ParameterKind::Integer, 0, 4, Scale::Linear)), (std::vector<double>{0, 1, 2, 3, 4}));
     }
 
     void octavesInQuarters()
@@ -33,8 +32,7 @@ private slots:
         QCOMPARE(sliderStops(spec(ParameterKind::Integer, 0, 8, Scale::Log2)),
                  (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
         const auto stops = sliderStops(spec(ParameterKind::Integer, 1024, 4096, Scale::Log2));
-        QCOMPARE(stops,
-                 (std::vector<double>{1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096}));
+        QCOMPARE(stops, (std::vector<double>{1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096}));
     }
 
     void everyStopIsInsideAndAscending_data()
@@ -57,8 +55,8 @@ private slots:
         QFETCH(double, maximum);
         QFETCH(bool, whole);
         QFETCH(bool, log);
-        const auto stops = sliderStops(spec(whole ? ParameterKind::Integer : ParameterKind::Real,
-                                            minimum, maximum, log ? Scale::Log2 : Scale::Linear));
+        const auto stops = sliderStops(spec(whole ? ParameterKind::Integer : ParameterKind::Real, minimum, maximum,
+                                            log ? Scale::Log2 : Scale::Linear));
         QVERIFY(!stops.empty());
         QCOMPARE(stops.front(), minimum);
         QCOMPARE(stops.back(), maximum);
@@ -73,7 +71,7 @@ private slots:
     {
         const std::vector<double> stops{1, 2, 4, 8};
         QCOMPARE(nearestStop(stops, 0), 0);
-        QCOMPARE(nearestStop(stops, 2.9), 2);  // 4/2.9 is less than 2.9/2
+        QCOMPARE(nearestStop(stops, 2.9), 2); // 4/2.9 is less than 2.9/2
         QCOMPARE(nearestStop(stops, 2.7), 1);
         QCOMPARE(nearestStop(stops, 100), 3);
         for (int i = 0; i < 4; ++i)

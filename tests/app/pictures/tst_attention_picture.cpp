@@ -24,8 +24,7 @@ struct Shown
     explicit Shown(const std::vector<std::string>& assignments)
         : parameters(*resolve(experiment->schema(), assignments))
         , prediction(*experiment->predict(device, parameters))
-    {
-    }
+    { }
     void show(AttentionPicture& picture) const
     {
         picture.setState(*experiment, device, parameters, &prediction, nullptr);
@@ -115,8 +114,7 @@ void TestAttentionPicture::keysAndMouseMoveTheCursor()
     QCOMPARE(moved.size(), qsizetype(1));
     QCOMPARE(picture->state().steps[std::size_t(picture->cursor())].row, 3);
     // A hidden cell: the last of its row that is seen.
-    QTest::mouseClick(picture, Qt::LeftButton, {},
-                      layout.cell(3, picture->state().columns - 1).center().toPoint());
+    QTest::mouseClick(picture, Qt::LeftButton, {}, layout.cell(3, picture->state().columns - 1).center().toPoint());
     QCOMPARE(picture->state().steps[std::size_t(picture->cursor())].row, 3);
     QTest::keyClick(picture, Qt::Key_Space);
     QVERIFY(picture->isPlaying());

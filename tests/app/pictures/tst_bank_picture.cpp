@@ -91,8 +91,8 @@ void TestBankPicture::paddingIsSeen()
 void TestBankPicture::everyWordThatIsAskedForIsInTheGrid_data()
 {
     QTest::addColumn<QString>("given");
-    for (const char* given : {"stride=0", "stride=1", "stride=128 width=16", "pattern=column padding=1", "pattern=random",
-                              "pattern=column width=2 columns=64 swizzle=xor16", "lanes=3 stride=64"})
+    for (const char* given : {"stride=0", "stride=1", "stride=128 width=16", "pattern=column padding=1",
+                              "pattern=random", "pattern=column width=2 columns=64 swizzle=xor16", "lanes=3 stride=64"})
         QTest::newRow(given) << QString::fromUtf8(given);
 }
 
@@ -153,7 +153,7 @@ void TestBankPicture::aDragChangesTheStride()
         QCOMPARE(edited.size(), qsizetype(1));
         QCOMPARE(edited[0].at(0).toString(), QStringLiteral("stride"));
         QCOMPARE(edited[0].at(1).toString(), QStringLiteral("7")); // three elements further
-        QCOMPARE(editing.size(), qsizetype(2)); // one step of the history
+        QCOMPARE(editing.size(), qsizetype(2));                    // one step of the history
         QVERIFY(editing[0].at(0).toBool() && !editing[1].at(0).toBool());
     }
     auto* column = bankShown(window, {"pattern=column"});
@@ -191,7 +191,8 @@ void TestBankPicture::wordsSayWhoAsks()
     QVERIFY(state.wordWords(16).contains(QStringLiteral("lane 1")));
     QVERIFY(state.wordWords(1).contains(QStringLiteral("no lane asks")));
     QVERIFY(bankShown(window, {"stride=0"})->state().wordWords(0).contains(QStringLiteral("broadcast")));
-    QVERIFY(bankShown(window, {"pattern=column", "padding=1"})->state().wordWords(32).contains(QStringLiteral("padding")));
+    QVERIFY(
+        bankShown(window, {"pattern=column", "padding=1"})->state().wordWords(32).contains(QStringLiteral("padding")));
     QVERIFY(state.laneWords(99).isEmpty());
     const BankState& phases = bankShown(window, {"stride=0", "width=16"})->state(); // the same word in every phase
     QVERIFY2(phases.wordWords(3).contains(QStringLiteral("wavefronts 1 to 4")), qPrintable(phases.wordWords(3)));
@@ -226,8 +227,8 @@ void TestBankPicture::nothingIsOutside()
     auto* picture = bankShown(window, {"stride=64"}, qPrintable(device));
     const QRectF rect(QPointF(0, 0), QSizeF(size));
     const BankLayout layout = layoutBanks(picture->state(), rect);
-    for (const QRectF& part : {layout.title, layout.laneRow, layout.grid, layout.strip, layout.words, layout.curesTitle,
-                               layout.playButton})
+    for (const QRectF& part :
+         {layout.title, layout.laneRow, layout.grid, layout.strip, layout.words, layout.curesTitle, layout.playButton})
         QVERIFY(rect.contains(part) && part.width() > 0 && part.height() > 0);
     QVERIFY(!layout.grid.intersects(layout.words) && !layout.grid.intersects(layout.strip));
     QVERIFY(!layout.laneRow.intersects(layout.bankNames) && !layout.bankNames.intersects(layout.grid));
@@ -243,7 +244,9 @@ void TestBankPicture::foreignDetailDrawsNothing()
     QVERIFY(readBanks(Json()).empty());
     QVERIFY(readBanks(Json::parse(R"({"tile": 7, "request": [], "lanes": {"lane": 3}})")).empty());
     const Experiment* experiment = *findExperiment("bank-conflicts");
-    const Json good = experiment->predict(*findDevice("nvidia-h200"), *resolve(experiment->schema(), std::vector<std::string>{}))->detail;
+    const Json good =
+        experiment->predict(*findDevice("nvidia-h200"), *resolve(experiment->schema(), std::vector<std::string>{}))
+            ->detail;
     QVERIFY(!readBanks(good).empty());
     const auto broken = [&](const char* pointer, Json value) {
         Json detail = good;

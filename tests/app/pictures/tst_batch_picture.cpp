@@ -2,8 +2,8 @@
 // The picture of `batch-size`: what a hand does to it becomes edits, its parts keep clear of each other, and records
 // with nothing or nonsense in them are drawn too.
 #include "app/pictures/batch-size/batch_picture.h"
-#include "core/device/catalogue.h"
 #include "app/plots/plot_style.h"
+#include "core/device/catalogue.h"
 
 #include <QFontMetricsF>
 #include <QImage>
@@ -30,8 +30,9 @@ struct ShownBatch
     Parameters parameters;
     Prediction prediction;
 
-    explicit ShownBatch(const std::vector<std::string>& assignments = {"model=gpt2", "sequence=1024", "precision=bf16-autocast"},
-                   const char* deviceId = "nvidia-h200")
+    explicit ShownBatch(const std::vector<std::string>& assignments = {"model=gpt2", "sequence=1024",
+                                                                       "precision=bf16-autocast"},
+                        const char* deviceId = "nvidia-h200")
         : device(*findDevice(deviceId))
         , parameters(*resolve(batchSize().schema(), assignments))
         , prediction(*batchSize().predict(device, parameters))
@@ -85,7 +86,8 @@ private slots:
         QCOMPARE(wanted.front().first, std::string("batch"));
         QCOMPARE(std::stod(wanted.front().second), mark.batch);
         const BatchMark& last = shown.picture.state().front.back();
-        QTest::mouseClick(&shown.picture, Qt::LeftButton, {}, layout.front.at(last.allocated, last.throughput).toPoint());
+        QTest::mouseClick(&shown.picture, Qt::LeftButton, {},
+                          layout.front.at(last.allocated, last.throughput).toPoint());
         QCOMPARE(changes.size(), 2);
         QCOMPARE(std::stod(changes.last().at(0).value<ParameterChanges>().back().second), last.accumulation);
     }
@@ -113,7 +115,8 @@ private slots:
         ShownBatch shown({"model=gpt2", "sequence=1024", "precision=bf16-autocast", "batch=1"});
         QSignalSpy edits(&shown.picture, &Picture::parameterEdited);
         QTest::mouseClick(&shown.picture, Qt::LeftButton, {}, shown.layout().reason.center().toPoint());
-        QCOMPARE(edited(edits), QStringLiteral("batch=%1").arg(shown.prediction.detail["sweet_spot"]["batch"].get<int>()));
+        QCOMPARE(edited(edits),
+                 QStringLiteral("batch=%1").arg(shown.prediction.detail["sweet_spot"]["batch"].get<int>()));
     }
 
     void theSchedulePlaysToItsEnd()
@@ -151,8 +154,8 @@ private slots:
         const ShownBatch shown;
         const QRectF rect(QPointF(), size);
         const BatchLayout layout = layoutBatch(shown.picture.state(), rect);
-        std::vector<QRectF> parts{layout.title, layout.memory.frame, layout.throughput.frame, layout.target.frame,
-                                  layout.front.frame, layout.reason};
+        std::vector<QRectF> parts{layout.title,        layout.memory.frame, layout.throughput.frame,
+                                  layout.target.frame, layout.front.frame,  layout.reason};
         if (layout.hasSchedule)
             parts.push_back(layout.schedule.frame);
         QCOMPARE(layout.hasSchedule, size.height() > 400);
@@ -179,8 +182,9 @@ private slots:
     {
         BatchState state;
         state.sweetSpot = 128;
-        state.sweetReason = QStringLiteral("reaches the target soonest, in 4.06 ms; batch 64 takes 0.6 % more (86 % of the throughput, 86 % of the "
-                                           "examples); batch 256 takes 17 % more (109 % of the throughput, 128 % of the examples)");
+        state.sweetReason = QStringLiteral(
+            "reaches the target soonest, in 4.06 ms; batch 64 takes 0.6 % more (86 % of the throughput, 86 % of the "
+            "examples); batch 256 takes 17 % more (109 % of the throughput, 128 % of the examples)");
         for (const QSizeF size : {QSizeF(330, 276), QSizeF(424, 410), QSizeF(756, 660), QSizeF(1396, 1060)}) {
             const BatchLayout layout = layoutBatch(state, QRectF(QPointF(0, 0), size));
             const QFontMetricsF metrics(plotFont(0.82));
@@ -234,8 +238,10 @@ private slots:
         QTest::addColumn<QString>("detail");
         QTest::newRow("nothing") << "{}";
         QTest::newRow("no object") << "[1, 2]";
-        QTest::newRow("other kinds") << R"({"curve": 7, "noise": [], "schedule": "x", "pareto": {"a": 1}, "largest": "many"})";
-        QTest::newRow("numbers that cannot be") << R"({"curve": [{"batch": -4, "device_total": 1e300}, {"batch": 8, "device_total": 1e9, "throughput": null},
+        QTest::newRow("other kinds")
+            << R"({"curve": 7, "noise": [], "schedule": "x", "pareto": {"a": 1}, "largest": "many"})";
+        QTest::newRow("numbers that cannot be")
+            << R"({"curve": [{"batch": -4, "device_total": 1e300}, {"batch": 8, "device_total": 1e9, "throughput": null},
             {"batch": 1e300, "device_total": 1e300}], "schedule": {"step": [0, -1], "batch": [0, null]}, "pareto": [{"peak_allocated": -1}]})";
     }
 

@@ -27,7 +27,8 @@ ScheduleState stateOf(const Chain& chain, const Schedule& schedule, std::int64_t
     ScheduleState state = readSchedule(scheduleDetail(chain, schedule, budget));
     state.units.isBytes = chain.units.isBytes;
     state.units.isSeconds = chain.units.isSeconds;
-    state.title = QStringLiteral("uniform:%1 · optimal for %2").arg(chain.length()).arg(state.units.memory(double(budget)));
+    state.title =
+        QStringLiteral("uniform:%1 · optimal for %2").arg(chain.length()).arg(state.units.memory(double(budget)));
     return state;
 }
 
@@ -41,13 +42,14 @@ using Samples = std::vector<std::pair<QString, ScheduleState>>;
 
 const Samples& samples()
 {
-    static const Samples all{{QStringLiteral("uniform-1"), stateOf(uniformChain(1), storeEverything(1), 4)},
-            {QStringLiteral("uniform-16-of-8"), uniformState(16, 8)},
-            {QStringLiteral("uniform-16-everything"), stateOf(uniformChain(16), storeEverything(16), 19)},
-            {QStringLiteral("uniform-16-nothing"), stateOf(uniformChain(16), keepNothing(16), 4)},
-            {QStringLiteral("uniform-48-of-14"), uniformState(48, 14)},
-            {QStringLiteral("uniform-100-of-20"), uniformState(100, 20)},
-            {QStringLiteral("uniform-339-segments"), stateOf(uniformChain(339), segments(339, 18), 45)}};
+    static const Samples all{
+        {QStringLiteral("uniform-1"), stateOf(uniformChain(1), storeEverything(1), 4)},
+        {QStringLiteral("uniform-16-of-8"), uniformState(16, 8)},
+        {QStringLiteral("uniform-16-everything"), stateOf(uniformChain(16), storeEverything(16), 19)},
+        {QStringLiteral("uniform-16-nothing"), stateOf(uniformChain(16), keepNothing(16), 4)},
+        {QStringLiteral("uniform-48-of-14"), uniformState(48, 14)},
+        {QStringLiteral("uniform-100-of-20"), uniformState(100, 20)},
+        {QStringLiteral("uniform-339-segments"), stateOf(uniformChain(339), segments(339, 18), 45)}};
     return all;
 }
 
@@ -116,8 +118,9 @@ void TestCheckpointPicture::keptBytesAreTheReplays()
 void TestCheckpointPicture::barsOfAHandWrittenSchedule()
 {
     // Two stages; x_1 is kept, stage 1 saved first, then stage 0 again.
-    const Schedule schedule{{OperationKind::ForwardKeep, 0, 0}, {OperationKind::ForwardSave, 1, 0}, {OperationKind::Loss, 2, 0},
-                            {OperationKind::Backward, 1, 0},    {OperationKind::ForwardSave, 0, 0}, {OperationKind::Backward, 0, 0}};
+    const Schedule schedule{{OperationKind::ForwardKeep, 0, 0}, {OperationKind::ForwardSave, 1, 0},
+                            {OperationKind::Loss, 2, 0},        {OperationKind::Backward, 1, 0},
+                            {OperationKind::ForwardSave, 0, 0}, {OperationKind::Backward, 0, 0}};
     const ScheduleState state = stateOf(uniformChain(2), schedule, 10);
     const std::vector<KeptSpan> expected{{1, true, 1, 3}, {1, false, 0, 3}, {0, true, 4, 5}, {0, false, -1, 5}};
     QCOMPARE(state.kept.size(), expected.size());
@@ -133,7 +136,8 @@ void TestCheckpointPicture::barsOfAHandWrittenSchedule()
 void TestCheckpointPicture::nothingTouches_data()
 {
     QTest::addColumn<QSizeF>("size");
-    for (const QSizeF& size : {QSizeF(460, 210), QSizeF(560, 300), QSizeF(740, 360), QSizeF(840, 420), QSizeF(1300, 600)})
+    for (const QSizeF& size :
+         {QSizeF(460, 210), QSizeF(560, 300), QSizeF(740, 360), QSizeF(840, 420), QSizeF(1300, 600)})
         QTest::addRow("%gx%g", size.width(), size.height()) << size;
 }
 
@@ -179,7 +183,8 @@ void TestCheckpointPicture::cellsStandInTheirColumnAndTime()
     const auto backward = std::find_if(state.steps.begin(), state.steps.end(), [](const ScheduleStep& step) {
         return step.operation.kind == OperationKind::Backward;
     });
-    const double ratio = times.cell(state, int(backward - state.steps.begin())).height() / times.cell(state, 0).height();
+    const double ratio =
+        times.cell(state, int(backward - state.steps.begin())).height() / times.cell(state, 0).height();
     QVERIFY(std::abs(ratio - 2) < 1e-6);
 }
 

@@ -21,12 +21,14 @@ private slots:
     {
         const QFont font;
         const QFontMetricsF metrics(font);
-        const QString text = QStringLiteral("Counted is what a warp of 32 lanes needs on a GPU; cycles and bandwidth are those of a GPU");
+        const QString text = QStringLiteral(
+            "Counted is what a warp of 32 lanes needs on a GPU; cycles and bandwidth are those of a GPU");
         QCOMPARE(fittingText(text, font, 2000, metrics.height() * 1.1), text);
         for (const double lines : {1.0, 2.0, 3.0}) {
             const QString kept = fittingText(text, font, 120, lines * metrics.height() + 1);
             QVERIFY(kept.endsWith(QChar(0x2026)) && text.startsWith(kept.chopped(1)));
-            QVERIFY(metrics.boundingRect(QRectF(0, 0, 120, 1e4), Qt::TextWordWrap, kept).height() <= lines * metrics.height() + 1);
+            QVERIFY(metrics.boundingRect(QRectF(0, 0, 120, 1e4), Qt::TextWordWrap, kept).height()
+                    <= lines * metrics.height() + 1);
         }
     }
 
@@ -58,8 +60,7 @@ private slots:
             const auto count = 1 + random.below(9);
             for (std::uint64_t i = 0; i < count; ++i)
                 spans.push_back({double(random.below(1000)), 10 + double(random.below(60))});
-            std::sort(spans.begin(), spans.end(),
-                      [](const Span& a, const Span& b) { return a.centre < b.centre; });
+            std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.centre < b.centre; });
             const double gap = 6;
             QVERIFY(fits(spans, gap, 0, 1000));
             const auto places = spread(spans, gap, 0, 1000);
@@ -68,8 +69,7 @@ private slots:
                 QVERIFY(places[i] - spans[i].width / 2 >= -1e-9);
                 QVERIFY(places[i] + spans[i].width / 2 <= 1000 + 1e-9);
                 if (i > 0)
-                    QVERIFY(places[i] - places[i - 1]
-                            >= (spans[i].width + spans[i - 1].width) / 2 + gap - 1e-9);
+                    QVERIFY(places[i] - places[i - 1] >= (spans[i].width + spans[i - 1].width) / 2 + gap - 1e-9);
                 cost += std::fabs(places[i] - spans[i].centre);
             }
             QVERIFY(cost < 1000.0 * double(count));

@@ -28,9 +28,7 @@ bool areApart(const std::vector<QRectF>& rects)
 {
     for (std::size_t i = 0; i < rects.size(); ++i) {
         for (std::size_t j = i + 1; j < rects.size(); ++j) {
-            if (rects[i]
-                    .adjusted(0.1, 0.1, -0.1, -0.1)
-                    .intersects(rects[j].adjusted(0.1, 0.1, -0.1, -0.1))) {
+            if (rects[i].adjusted(0.1, 0.1, -0.1, -0.1).intersects(rects[j].adjusted(0.1, 0.1, -0.1, -0.1))) {
                 qWarning() << rects[i] << "meets" << rects[j];
                 return false;
             }
@@ -63,11 +61,10 @@ private slots:
     {
         QTest::addColumn<QSizeF>("size");
         QTest::addColumn<double>("capacity");
-        for (const QSizeF& size : {QSizeF(420, 210), QSizeF(620, 230), QSizeF(760, 296),
-                                   QSizeF(1240, 296), QSizeF(1500, 360)}) {
+        for (const QSizeF& size :
+             {QSizeF(420, 210), QSizeF(620, 230), QSizeF(760, 296), QSizeF(1240, 296), QSizeF(1500, 360)}) {
             for (const double capacity : {3e9, 80e9, 141e9, 185e9, 187e9, 900e9})
-                QTest::addRow("%gx%g, %g GB", size.width(), size.height(), capacity / 1e9)
-                    << size << capacity;
+                QTest::addRow("%gx%g, %g GB", size.width(), size.height(), capacity / 1e9) << size << capacity;
         }
     }
 
@@ -140,7 +137,8 @@ private slots:
         Json detail = memoryDetail();
         Json lora = leverJson("adapter", "lora", "LoRA, rank 16", 150e9, 0.1, true);
         lora["keeps_training"] = false;
-        detail["make_it_fit"] = {{"combinations", Json::array()}, {"tried", 64},
+        detail["make_it_fit"] = {{"combinations", Json::array()},
+                                 {"tried", 64},
                                  {"smallest", leverJson("zero", "3", "ZeRO-3", 10e9, 0.1, false)},
                                  {"changing_training", {lora}}};
         BudgetState state = budget(detail);
@@ -159,8 +157,7 @@ private slots:
                  QStringLiteral("186 GB needed: 45 GB too many"));
         Json detail = memoryDetail();
         detail["capacity"] = Json();
-        QCOMPARE(neededText(readMemoryState(detail), ByteStyle::Binary),
-                 QStringLiteral("173 GiB needed"));
+        QCOMPARE(neededText(readMemoryState(detail), ByteStyle::Binary), QStringLiteral("173 GiB needed"));
     }
 
     void cardsThatDoNotFitAreOnTheNextPage()
@@ -168,9 +165,8 @@ private slots:
         BudgetState state = budget(memoryDetail());
         const BudgetLayout small = layoutBudget(state, QRectF(0, 0, 640, 300));
         const auto cards = [&](const BudgetLayout& layout) {
-            return std::count_if(
-                layout.buttons.begin(), layout.buttons.end(),
-                [&](const BudgetButton& one) { return cardOf(state, one) != nullptr; });
+            return std::count_if(layout.buttons.begin(), layout.buttons.end(),
+                                 [&](const BudgetButton& one) { return cardOf(state, one) != nullptr; });
         };
         const auto shown = cards(small);
         QVERIFY(shown >= 2 && shown < 7);
@@ -186,7 +182,8 @@ private slots:
     void momentStaysInsideAndApart_data()
     {
         QTest::addColumn<QSizeF>("size");
-        for (const QSizeF& size : {QSizeF(330, 200), QSizeF(404, 380), QSizeF(420, 150), QSizeF(760, 600), QSizeF(1400, 1060)})
+        for (const QSizeF& size :
+             {QSizeF(330, 200), QSizeF(404, 380), QSizeF(420, 150), QSizeF(760, 600), QSizeF(1400, 1060)})
             QTest::addRow("%gx%g", size.width(), size.height()) << size;
     }
 

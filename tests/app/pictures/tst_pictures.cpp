@@ -76,19 +76,17 @@ private slots:
 
     void roadsAreAsWideAsTheOperationAllows()
     {
-        const Device* device = findIf(
-            [](const Device& one) {
-                const MemoryLevel* dram = one.dram();
-                return dram && !one.isGpu()
-                    && levelRate(one, *dram, Operation::Read, one.threads)
-                    != levelRate(one, *dram, Operation::Copy, one.threads);
-            });
+        const Device* device = findIf([](const Device& one) {
+            const MemoryLevel* dram = one.dram();
+            return dram && !one.isGpu()
+                && levelRate(one, *dram, Operation::Read, one.threads)
+                != levelRate(one, *dram, Operation::Copy, one.threads);
+        });
         QVERIFY(device);
         const auto drawn = [&](const char* operation) {
             HierarchyPicture picture;
             picture.setState(experiment("hierarchy"), *device,
-                             parameters("hierarchy", {std::string("operation=") + operation}),
-                             nullptr, nullptr);
+                             parameters("hierarchy", {std::string("operation=") + operation}), nullptr, nullptr);
             QImage image(900, 236, QImage::Format_ARGB32_Premultiplied);
             QPainter painter(&image);
             picture.paintTo(painter, image.rect(), lightTheme());
@@ -110,8 +108,7 @@ private slots:
         const auto summaryAt = [&](const char* bytes) {
             HierarchyPicture picture;
             picture.setState(experiment("hierarchy"), *findDevice("nvidia-h200"),
-                             parameters("hierarchy", {std::string("working_set=") + bytes}),
-                             nullptr, &measured);
+                             parameters("hierarchy", {std::string("working_set=") + bytes}), nullptr, &measured);
             return picture.summary();
         };
         QVERIFY2(summaryAt("2MiB").contains("measured 22 ns"), qPrintable(summaryAt("2MiB")));
@@ -132,18 +129,16 @@ private slots:
         for (const Device& device : catalogue()) {
             for (const double set : {1024.0, 3e5, 24e6, 5e9, 0x1p43}) {
                 const HierarchyState state = hierarchyState(device, set, Operation::Read, 1);
-                const HierarchyLayout layout = layoutHierarchy(
-                    state, area, QStringLiteral("Distance of each level on this CPU"));
+                const HierarchyLayout layout =
+                    layoutHierarchy(state, area, QStringLiteral("Distance of each level on this CPU"));
                 const auto labels = layout.labels();
                 for (std::size_t a = 0; a < labels.size(); ++a) {
-                    QVERIFY2(area.adjusted(0, 0, 0.01, 0.01).contains(labels[a]),
-                             device.id.c_str());
+                    QVERIFY2(area.adjusted(0, 0, 0.01, 0.01).contains(labels[a]), device.id.c_str());
                     for (std::size_t b = a + 1; b < labels.size(); ++b)
                         QVERIFY2(!labels[a].intersects(labels[b]), device.id.c_str());
                 }
                 for (std::size_t i = 1; i < layout.boxes.size(); ++i)
-                    QVERIFY2(!layout.boxes[i].box.intersects(layout.boxes[i - 1].box),
-                             device.id.c_str());
+                    QVERIFY2(!layout.boxes[i].box.intersects(layout.boxes[i - 1].box), device.id.c_str());
                 QVERIFY(state.levels.empty() || area.contains(layout.handle.center()));
             }
         }
@@ -155,8 +150,7 @@ private slots:
         for (const Device& device : catalogue()) {
             for (double set = 4096; set < 1e12; set *= 3.7) {
                 const HierarchyState state = hierarchyState(device, set, Operation::Read, 1);
-                const HierarchyLayout layout =
-                    layoutHierarchy(state, QRectF(0, 0, 1000, 236), QString());
+                const HierarchyLayout layout = layoutHierarchy(state, QRectF(0, 0, 1000, 236), QString());
                 const double back = workingSetAt(state, layout, layout.handle.center().x());
                 // A level may be home before the one nearer to it is full, or after it is itself:
                 // then the handle waits at that edge of the box.
@@ -195,8 +189,7 @@ private slots:
         }
         device.levels.clear();
         HierarchyPicture picture;
-        picture.setState(experiment("hierarchy"), device, parameters("hierarchy", {}), nullptr,
-                         nullptr);
+        picture.setState(experiment("hierarchy"), device, parameters("hierarchy", {}), nullptr, nullptr);
         picture.grab();
     }
 
@@ -205,25 +198,21 @@ private slots:
         HierarchyPicture picture;
         picture.resize(1000, 236);
         const Device device = *findDevice("nvidia-h200");
-        picture.setState(experiment("hierarchy"), device,
-                         parameters("hierarchy", {"working_set=24MiB"}), nullptr, nullptr);
-        const HierarchyState state =
-            hierarchyState(device, 24 * 0x1p20, Operation::Read, device.units);
-        const HierarchyLayout layout =
-            layoutHierarchy(state, QRectF(picture.rect()), picture.title());
+        picture.setState(experiment("hierarchy"), device, parameters("hierarchy", {"working_set=24MiB"}), nullptr,
+                         nullptr);
+        const HierarchyState state = hierarchyState(device, 24 * 0x1p20, Operation::Read, device.units);
+        const HierarchyLayout layout = layoutHierarchy(state, QRectF(picture.rect()), picture.title());
         QSignalSpy edited(&picture, &Picture::parameterEdited);
         QSignalSpy editing(&picture, &Picture::editing);
         const QPointF from = layout.handle.center();
         mouse(picture, QEvent::MouseButtonPress, from, Qt::LeftButton);
-        mouse(picture, QEvent::MouseMove, QPointF(layout.boxes.back().box.center().x(), from.y()),
-              Qt::LeftButton);
+        mouse(picture, QEvent::MouseMove, QPointF(layout.boxes.back().box.center().x(), from.y()), Qt::LeftButton);
         mouse(picture, QEvent::MouseButtonRelease, from, Qt::NoButton);
         QVERIFY(edited.count() >= 1);
         QCOMPARE(edited.last()[0].toString(), QStringLiteral("working_set"));
         // What comes out is a value of the schema.
-        const auto value =
-            parseValue(*findParameter(experiment("hierarchy").schema(), "working_set"),
-                       edited.last()[1].toString().toStdString());
+        const auto value = parseValue(*findParameter(experiment("hierarchy").schema(), "working_set"),
+                                      edited.last()[1].toString().toStdString());
         QVERIFY(value);
         QVERIFY(std::get<double>(*value) > 24 * 0x1p20);
         QCOMPARE(editing.count(), 2);
@@ -235,8 +224,8 @@ private slots:
     {
         HierarchyPicture picture;
         picture.resize(900, 236);
-        picture.setState(experiment("hierarchy"), *findDevice("nvidia-h200"),
-                         parameters("hierarchy", {}), nullptr, nullptr);
+        picture.setState(experiment("hierarchy"), *findDevice("nvidia-h200"), parameters("hierarchy", {}), nullptr,
+                         nullptr);
         QVERIFY(!picture.moving());
         picture.show();
         QVERIFY(QTest::qWaitForWindowExposed(&picture));
@@ -267,9 +256,8 @@ private slots:
         QTest::newRow("far apart") << "stride=1024"
                                    << "1024 bytes fetched, 128 bytes used, 896 bytes wasted, "
                                       "efficiency 12.5 %, in 32 pieces";
-        QTest::newRow("broadcast")
-            << "stride=0"
-            << "32 bytes fetched, 4 bytes used, 28 bytes wasted, efficiency 12.5 %, in 1 pieces";
+        QTest::newRow("broadcast") << "stride=0"
+                                   << "32 bytes fetched, 4 bytes used, 28 bytes wasted, efficiency 12.5 %, in 1 pieces";
         QTest::newRow("misaligned")
             << "pattern=misaligned offset=4"
             << "160 bytes fetched, 128 bytes used, 32 bytes wasted, efficiency 80 %, in 5 pieces";
@@ -283,8 +271,8 @@ private slots:
         for (const QString& one : assignments.split(QLatin1Char(' ')))
             list.push_back(one.toStdString());
         StridePicture picture;
-        picture.setState(experiment("stride"), *findDevice("nvidia-h200"),
-                         parameters("stride", list), nullptr, nullptr);
+        picture.setState(experiment("stride"), *findDevice("nvidia-h200"), parameters("stride", list), nullptr,
+                         nullptr);
         QString said = picture.summary();
         said = said.mid(said.indexOf(QStringLiteral(": ")) + 2);
         expected.replace(QStringLiteral(" fetched"), QStringLiteral(" fetched"));
@@ -294,14 +282,12 @@ private slots:
     // Every lane's line ends inside the cell that holds its element, for every pattern.
     void linesEndWhereTheElementsAre()
     {
-        for (const char* pattern :
-             {"strided", "random", "misaligned", "aos", "soa", "contiguous"}) {
+        for (const char* pattern : {"strided", "random", "misaligned", "aos", "soa", "contiguous"}) {
             for (const char* stride : {"0", "1", "3", "17", "1000", "1048576"}) {
                 const auto walk = completed([&] {
                     StrideCase made;
                     made.stride = std::stoull(stride);
-                    made.pattern =
-                        std::string_view(pattern) == "random" ? Pattern::Random : Pattern::Strided;
+                    made.pattern = std::string_view(pattern) == "random" ? Pattern::Random : Pattern::Strided;
                     made.arrayBytes = std::uint64_t{1} << 33;
                     return made;
                 }());
@@ -315,8 +301,7 @@ private slots:
                     bool found = false;
                     for (const StrideCell& cell : strip.cells)
                         found |= cell.kind == StrideCell::Kind::Touched && cell.address == sector
-                            && strip.targets[lane] >= cell.rect.left()
-                            && strip.targets[lane] <= cell.rect.right();
+                            && strip.targets[lane] >= cell.rect.left() && strip.targets[lane] <= cell.rect.right();
                     QVERIFY(found);
                 }
                 for (const StrideCell& cell : strip.cells)
@@ -329,8 +314,7 @@ private slots:
     {
         StridePicture picture;
         picture.resize(900, 206);
-        picture.setState(experiment("stride"), *findDevice("nvidia-h200"), parameters("stride", {}),
-                         nullptr, nullptr);
+        picture.setState(experiment("stride"), *findDevice("nvidia-h200"), parameters("stride", {}), nullptr, nullptr);
         QSignalSpy edited(&picture, &Picture::parameterEdited);
         QTest::keyClick(&picture, Qt::Key_Right);
         QCOMPARE(edited.count(), 1);
@@ -348,8 +332,8 @@ private slots:
     {
         StridePicture picture;
         picture.resize(900, 206);
-        picture.setState(experiment("stride"), *findDevice("nvidia-h200"),
-                         parameters("stride", {"stride=4"}), nullptr, nullptr);
+        picture.setState(experiment("stride"), *findDevice("nvidia-h200"), parameters("stride", {"stride=4"}), nullptr,
+                         nullptr);
         QSignalSpy hover(&picture, &Picture::hoverText);
         for (int y = 30; y < 150; y += 6)
             mouse(picture, QEvent::MouseMove, QPointF(440, y), Qt::NoButton);
@@ -364,12 +348,12 @@ private slots:
     {
         QTest::addColumn<QString>("of");
         QTest::addColumn<QString>("assignment");
-        for (const char* id : {"training-memory", "inference-memory", "checkpoint", "attention",
-                               "batch-size", "precision", "roofline", "bank-conflicts", "layout",
-                               "stride", "hierarchy"})
+        for (const char* id : {"training-memory", "inference-memory", "checkpoint", "attention", "batch-size",
+                               "precision", "roofline", "bank-conflicts", "layout", "stride", "hierarchy"})
             QTest::newRow(id) << id << QString();
         QTest::newRow("step-timeline") << "training-memory" << QString();
-        QTest::newRow("too large") << "training-memory" << "model=llama-2-70b";
+        QTest::newRow("too large") << "training-memory"
+                                   << "model=llama-2-70b";
     }
     void exportsCarryNothingToPress()
     {
@@ -395,8 +379,8 @@ private slots:
         painter.end();
         const QString written = QString::fromUtf8(drawing.data());
         QVERIFY(written.contains("<text"));
-        for (const char* word : {"space plays", "▶", "❚❚", "click", "drag", "⇄", "Make it fit", " more ›",
-                                 "how large a batch?"})
+        for (const char* word :
+             {"space plays", "▶", "❚❚", "click", "drag", "⇄", "Make it fit", " more ›", "how large a batch?"})
             QVERIFY2(!written.contains(QString::fromUtf8(word)), word);
     }
 
@@ -419,19 +403,16 @@ private slots:
                                                        {"pattern=soa", "stride=5"},
                                                        {"stride=0"},
                                                        {"stride=3", "element=float4"}}) {
-                warp.setState(experiment("stride"), gpu, parameters("stride", assignments), nullptr,
-                              nullptr);
-                save(warp, *theme, {840, 206},
-                     QStringLiteral("warp-%1-%2.png").arg(theme->name).arg(n++));
+                warp.setState(experiment("stride"), gpu, parameters("stride", assignments), nullptr, nullptr);
+                save(warp, *theme, {840, 206}, QStringLiteral("warp-%1-%2.png").arg(theme->name).arg(n++));
             }
-            warp.setState(experiment("stride"), host, parameters("stride", {"stride=4"}), nullptr,
-                          nullptr);
+            warp.setState(experiment("stride"), host, parameters("stride", {"stride=4"}), nullptr, nullptr);
             save(warp, *theme, {640, 206}, QStringLiteral("warp-%1-host.png").arg(theme->name));
             HierarchyPicture levels;
             for (const char* id : {"nvidia-h200", "amd-mi300x", "amd-epyc-9654"}) {
                 const Device device = *findDevice(id);
-                levels.setState(experiment("hierarchy"), device,
-                                parameters("hierarchy", {"working_set=24MiB"}), nullptr, nullptr);
+                levels.setState(experiment("hierarchy"), device, parameters("hierarchy", {"working_set=24MiB"}),
+                                nullptr, nullptr);
                 for (const int width : {640, 840, 1300})
                     save(levels, *theme, {width, 236},
                          QStringLiteral("levels-%1-%2-%3.png")

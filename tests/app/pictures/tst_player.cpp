@@ -88,11 +88,17 @@ void TestPlayer::keys()
 {
     Player player;
     player.setSteps(100, 0);
-    const std::vector<std::tuple<Qt::Key, Qt::KeyboardModifiers, int>> presses{
-        {Qt::Key_Right, {}, 1},          {Qt::Key_Down, {}, 2},      {Qt::Key_Right, Qt::ShiftModifier, 12},
-        {Qt::Key_PageDown, {}, 22},      {Qt::Key_PageUp, {}, 12},   {Qt::Key_Up, {}, 11},
-        {Qt::Key_Left, Qt::ShiftModifier, 1}, {Qt::Key_Left, Qt::ShiftModifier, 0}, {Qt::Key_End, {}, 99},
-        {Qt::Key_Right, {}, 99},         {Qt::Key_Home, {}, 0}};
+    const std::vector<std::tuple<Qt::Key, Qt::KeyboardModifiers, int>> presses{{Qt::Key_Right, {}, 1},
+                                                                               {Qt::Key_Down, {}, 2},
+                                                                               {Qt::Key_Right, Qt::ShiftModifier, 12},
+                                                                               {Qt::Key_PageDown, {}, 22},
+                                                                               {Qt::Key_PageUp, {}, 12},
+                                                                               {Qt::Key_Up, {}, 11},
+                                                                               {Qt::Key_Left, Qt::ShiftModifier, 1},
+                                                                               {Qt::Key_Left, Qt::ShiftModifier, 0},
+                                                                               {Qt::Key_End, {}, 99},
+                                                                               {Qt::Key_Right, {}, 99},
+                                                                               {Qt::Key_Home, {}, 0}};
     for (const auto& [which, modifiers, expected] : presses) {
         QVERIFY(key(player, which, modifiers));
         QCOMPARE(player.cursor(), expected);

@@ -29,8 +29,7 @@ const Experiment& precision()
     return **findExperiment("precision");
 }
 
-void show(PrecisionPicture& picture, const std::vector<std::string>& assignments,
-          const Measurement* measured = nullptr)
+void show(PrecisionPicture& picture, const std::vector<std::string>& assignments, const Measurement* measured = nullptr)
 {
     const Device device = *findDevice("nvidia-h200");
     const auto parameters = resolve(precision().schema(), assignments);
@@ -65,8 +64,8 @@ void TestPrecisionPicture::everyFormatHasItsBits()
         double bottom = layout.line.bottom();
         for (const FormatRow& row : layout.rows) {
             const NumberFormat& format = numberFormat(row.format);
-            const auto used = std::count_if(row.cells.begin(), row.cells.end(),
-                                            [](const BitCell& cell) { return cell.bit >= 0; });
+            const auto used =
+                std::count_if(row.cells.begin(), row.cells.end(), [](const BitCell& cell) { return cell.bit >= 0; });
             QCOMPARE(int(used), format.bits());
             QCOMPARE(row.cells.front().part, BitPart::Sign);
             QVERIFY(row.area.top() >= bottom);
@@ -111,8 +110,7 @@ void TestPrecisionPicture::aClickTurnsABit()
     QCOMPARE(edits.last()[1].toString().toDouble(), -1.0); // the sign
     mouse(picture, QEvent::MouseButtonPress, row.cells[6].rect.center(), Qt::LeftButton);
     QCOMPARE(edits.last()[1].toString().toDouble(), 1.5); // the first bit of the mantissa
-    mouse(picture, QEvent::MouseButtonPress, layout.rows[std::size_t(Format::Bf16)].label.center(),
-          Qt::LeftButton);
+    mouse(picture, QEvent::MouseButtonPress, layout.rows[std::size_t(Format::Bf16)].label.center(), Qt::LeftButton);
     QCOMPARE(edits.last()[0].toString(), QString("format"));
     QCOMPARE(edits.last()[1].toString(), QString("bf16"));
 }
@@ -201,9 +199,7 @@ void TestPrecisionPicture::bothThemesAndSizes()
     picture.paintTo(painter, QRectF(QPointF(0, 0), QSizeF(size)), dark ? darkTheme() : lightTheme());
     painter.end();
     QDir().mkpath(SAMPLES);
-    QVERIFY(image.save(QStringLiteral(SAMPLES "/precision-%1-%2.png")
-                           .arg(dark ? "dark" : "light")
-                           .arg(size.width())));
+    QVERIFY(image.save(QStringLiteral(SAMPLES "/precision-%1-%2.png").arg(dark ? "dark" : "light").arg(size.width())));
     // Something of each colour is there: what is lost, what is stored.
     const Theme& theme = dark ? darkTheme() : lightTheme();
     int stored = 0;

@@ -167,7 +167,8 @@ void TestRooflinePicture::noTwoWordsOverlapOnAnyDevice()
     for (const bool isMeasured : {false, true}) {
         show(picture, device, isMeasured ? &measured : nullptr);
         const RooflineState& state = picture.state();
-        for (const QSizeF size : {QSizeF(330, 220), QSizeF(420, 400), QSizeF(586, 430), QSizeF(756, 660), QSizeF(1396, 1060)}) {
+        for (const QSizeF size :
+             {QSizeF(330, 220), QSizeF(420, 400), QSizeF(586, 430), QSizeF(756, 660), QSizeF(1396, 1060)}) {
             const RooflineScales scales = rooflineScales(state, QRectF(QPointF(0, 0), size));
             QStringList lit{QString()}; // each kernel's name is forced to be there while it is pointed at
             for (const RooflineMark& mark : state.marks) {
@@ -179,7 +180,9 @@ void TestRooflinePicture::noTwoWordsOverlapOnAnyDevice()
                 for (std::size_t i = 0; i < texts.size(); ++i) {
                     for (std::size_t j = 0; j < i; ++j)
                         QVERIFY2(!texts[i].box.intersects(texts[j].box),
-                                 qPrintable(QStringLiteral("%1 on %2, %3 wide").arg(texts[i].text, texts[j].text).arg(size.width())));
+                                 qPrintable(QStringLiteral("%1 on %2, %3 wide")
+                                                .arg(texts[i].text, texts[j].text)
+                                                .arg(size.width())));
                 }
             }
         }
@@ -292,7 +295,8 @@ void TestRooflinePicture::bothThemesAndSizes()
     picture.paintTo(painter, QRectF(QPointF(0, 0), QSizeF(size)), theme);
     painter.end();
     QDir().mkpath(SAMPLES);
-    QVERIFY(image.save(QStringLiteral(SAMPLES "/roofline-%1-%2-%3.png").arg(dark ? "dark" : "light").arg(size.width()).arg(device)));
+    QVERIFY(image.save(
+        QStringLiteral(SAMPLES "/roofline-%1-%2-%3.png").arg(dark ? "dark" : "light").arg(size.width()).arg(device)));
     // Each ring is drawn where placeOf() says: some of its rim shows, though others lie over it.
     int rings = 0;
     for (const RooflineMark& mark : picture.marks()) {

@@ -36,7 +36,9 @@ Trace smallStep()
 StepBlocks stepOf(const char* model, const char* batch)
 {
     const Experiment& memory = **findExperiment("training-memory");
-    const Parameters parameters = *resolve(memory.schema(), std::vector<std::string>{std::string("model=") + model, std::string("batch=") + batch, "sequence=512"});
+    const Parameters parameters = *resolve(
+        memory.schema(),
+        std::vector<std::string>{std::string("model=") + model, std::string("batch=") + batch, "sequence=512"});
     return stepBlocks(answerTraining(*findDevice("nvidia-h200"), parameters)->simulation.trace);
 }
 
@@ -91,8 +93,9 @@ private slots:
         for (const StepSpan& span : step.spans)
             spans << QStringLiteral("%1 %2 %3-%4").arg(span.row).arg(span.text).arg(span.begin).arg(span.end);
         // "model" is everywhere and says nothing.
-        QCOMPARE(spans, (QStringList{"0 forward 1-3", "0 backward 3-8", "1 layers.0 1-2", "1 layers.1 2-3", "1 layers.1 3-6",
-                                     "1 layers.0 6-8", "2 mlp 1-2", "2 mlp 2-3", "2 mlp 3-6", "2 mlp 6-8"}));
+        QCOMPARE(spans,
+                 (QStringList{"0 forward 1-3", "0 backward 3-8", "1 layers.0 1-2", "1 layers.1 2-3", "1 layers.1 3-6",
+                              "1 layers.0 6-8", "2 mlp 1-2", "2 mlp 2-3", "2 mlp 3-6", "2 mlp 6-8"}));
         QCOMPARE(step.rows, 3);
     }
 
@@ -147,7 +150,8 @@ private slots:
         const StepBlocks step = stepOf("gpt2", "8");
         const QRectF area(0, 0, 700, 300);
         const auto groups = [](const StepChart& chart) {
-            return std::count_if(chart.shapes.begin(), chart.shapes.end(), [](const StepShape& shape) { return shape.kind == StepShape::Kind::Group; });
+            return std::count_if(chart.shapes.begin(), chart.shapes.end(),
+                                 [](const StepShape& shape) { return shape.kind == StepShape::Kind::Group; });
         };
         const StepView whole = wholeOf(step);
         const StepChart far = layoutChart(step, whole, area, {}, ByteStyle::Binary);
@@ -166,7 +170,8 @@ private slots:
         const StepShape* softmax = chart.at({150, 240 - 170}); // event 2: 100 of weights, 40 of gelu, then 60
         QVERIFY(softmax);
         QCOMPARE(shapeText(step, *softmax, ByteStyle::Binary),
-                 QStringLiteral("model.layers.1.mlp · softmax: 60 B of activations, alive for 2 of 7 events (29 %), made in forward, freed in backward"));
+                 QStringLiteral("model.layers.1.mlp · softmax: 60 B of activations, alive for 2 of 7 events (29 %), "
+                                "made in forward, freed in backward"));
         QVERIFY(chart.at({650, 10}) == nullptr);
         QVERIFY(chart.at({-5, 100}) == nullptr);
     }

@@ -14,7 +14,8 @@ using namespace memscape;
 
 namespace {
 
-TensorPicture* shown(QWidget& parent, const std::vector<std::string>& assignments, const char* device = "cpu", QSize size = {760, 370})
+TensorPicture* shown(QWidget& parent, const std::vector<std::string>& assignments, const char* device = "cpu",
+                     QSize size = {760, 370})
 {
     const Experiment* experiment = *findExperiment("layout");
     const Device found = *findDevice(device);
@@ -141,9 +142,12 @@ private slots:
         QTest::addColumn<QString>("given");
         QTest::addColumn<QString>("device");
         for (const char* device : {"cpu", "nvidia-h200"}) {
-            for (const char* given : {"shape=2048,2048", "shape= views=", "shape=0,4", "shape=3 views=", "shape=32,64,56,56 views=permute(0,2,3,1)",
-                                      "shape=4096 dtype=int8 views=unfold(0,8,4)", "shape=1,1,1,2,2,2,3,3 views=neg()",
-                                      "shape=6,8 views=t();view(48);reshape(48);unsqueeze(0);expand(7,-1);t();clone();flatten();view(6,56);t()"})
+            for (const char* given :
+                 {"shape=2048,2048", "shape= views=", "shape=0,4",
+                  "shape=3 views=", "shape=32,64,56,56 views=permute(0,2,3,1)",
+                  "shape=4096 dtype=int8 views=unfold(0,8,4)", "shape=1,1,1,2,2,2,3,3 views=neg()",
+                  "shape=6,8 "
+                  "views=t();view(48);reshape(48);unsqueeze(0);expand(7,-1);t();clone();flatten();view(6,56);t()"})
                 QTest::newRow(qPrintable(QString::fromUtf8(device) + u' ' + QString::fromUtf8(given)))
                     << QString::fromUtf8(given) << QString::fromUtf8(device);
         }
@@ -182,10 +186,13 @@ private slots:
     {
         QWidget window;
         for (const QSize size : {QSize(756, 400), QSize(1396, 700)}) { // of windows of 1280 × 800 and 1920 × 1200
-            const TensorLayout layout = shown(window, {"shape=2048,2048", "views=transpose(0,1)"}, "nvidia-h200", size)->layoutNow();
+            const TensorLayout layout =
+                shown(window, {"shape=2048,2048", "views=transpose(0,1)"}, "nvidia-h200", size)->layoutNow();
             const double bottom = layout.playButton.top(), height = bottom - layout.gridTitle.bottom();
-            QVERIFY2(bottom - layout.grid.bottom() < 0.25 * height, qPrintable(QString::number(bottom - layout.grid.bottom())));
-            QVERIFY2(bottom - layout.lines.back().bottom() < 0.2 * height, qPrintable(QString::number(bottom - layout.lines.back().bottom())));
+            QVERIFY2(bottom - layout.grid.bottom() < 0.25 * height,
+                     qPrintable(QString::number(bottom - layout.grid.bottom())));
+            QVERIFY2(bottom - layout.lines.back().bottom() < 0.2 * height,
+                     qPrintable(QString::number(bottom - layout.lines.back().bottom())));
             QVERIFY(layout.grid.right() < layout.stripTitle.left());
         }
     }

@@ -179,8 +179,7 @@ private slots:
                                 "low [B/s],measured high [B/s]\n"
                                 "1,123456789.125,,,\n"
                                 "2,0.1,7,6,8\n"));
-        QCOMPARE(tableText(x, y, {predicted}, QLatin1Char('\t'), nullptr).count(QLatin1Char('\n')),
-                 4);
+        QCOMPARE(tableText(x, y, {predicted}, QLatin1Char('\t'), nullptr).count(QLatin1Char('\n')), 4);
         QCOMPARE(tableText(x, y, {}, QLatin1Char(','), nullptr), QStringLiteral("stride\n"));
     }
 
@@ -191,8 +190,7 @@ private slots:
         AxisSpec y;
         y.label = QStringLiteral("latency");
         y.unit = Unit::Second;
-        const QString text =
-            summaryText(QStringLiteral("Latency"), x, y, {curve({1, 2}, {1e-9, 3e-9})});
+        const QString text = summaryText(QStringLiteral("Latency"), x, y, {curve({1, 2}, {1e-9, 3e-9})});
         const auto said = [&](std::vector<double> values) {
             return summaryText({}, x, y, {curve({1, 2, 4}, std::move(values))});
         };

@@ -108,8 +108,7 @@ private slots:
         }
         for (std::size_t i = 0; i < points.size(); ++i)
             QVERIFY(!points[i].joined || points[i].x == points[i - 1].x);
-        QVERIFY(std::is_sorted(points.begin(), points.end(),
-                               [](const auto& a, const auto& b) { return a.x < b.x; }));
+        QVERIFY(std::is_sorted(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.x < b.x; }));
     }
 
     void linesReachTheEdges()
@@ -126,8 +125,7 @@ private slots:
         CleanCurve curve = noise(100000, 2);
         for (std::size_t i = 40000; i < 60000; ++i)
             curve.y[i] = gap;
-        const auto points
-            = densePoints(curve, ExtremesTree(curve.y), {1, 100000, false}, 500);
+        const auto points = densePoints(curve, ExtremesTree(curve.y), {1, 100000, false}, 500);
         for (const DensePoint& point : points)
             QCOMPARE(std::isnan(point.y), point.x > 40000.5 && point.x < 60000.5);
     }

@@ -120,10 +120,7 @@ class TestPlotExport : public QObject
 {
     Q_OBJECT
 
-    QString sample(const char* name) const
-    {
-        return QStringLiteral(SAMPLES "/") + QLatin1String(name);
-    }
+    QString sample(const char* name) const { return QStringLiteral(SAMPLES "/") + QLatin1String(name); }
 
 private slots:
     void initTestCase()
@@ -197,8 +194,7 @@ private slots:
         QVERIFY(!format);
         QCOMPARE(format.error().code, std::string("export.format"));
         QVERIFY(!format.error().hint.empty());
-        for (const char* name :
-             {"/nowhere/at/all/plot.png", "/nowhere/plot.svg", "/nowhere/plot.pdf"}) {
+        for (const char* name : {"/nowhere/at/all/plot.png", "/nowhere/plot.svg", "/nowhere/plot.pdf"}) {
             const auto missing = view->exportTo(QString::fromLatin1(name));
             QVERIFY2(!missing, name);
             QVERIFY(!missing.error().message.empty());
@@ -255,18 +251,15 @@ private slots:
                     QVERIFY(QTest::qWaitForWindowExposed(view.get()));
                     QTest::qWait(40);
                     view->showCrosshairAt(number < 2 ? 2e7 : 4);
-                    QVERIFY(view->grab().save(sample("")
-                                              + QStringLiteral("plot-%1-%2.png")
-                                                    .arg(QLatin1String(theme))
-                                                    .arg(number++)));
+                    QVERIFY(view->grab().save(
+                        sample("") + QStringLiteral("plot-%1-%2.png").arg(QLatin1String(theme)).arg(number++)));
                 }
             }
             PlotView empty;
             empty.resize(600, 300);
             empty.show();
             QTest::qWait(40);
-            QVERIFY(empty.grab().save(
-                sample("") + QStringLiteral("plot-%1-empty.png").arg(QLatin1String(theme))));
+            QVERIFY(empty.grab().save(sample("") + QStringLiteral("plot-%1-empty.png").arg(QLatin1String(theme))));
         }
     }
 };

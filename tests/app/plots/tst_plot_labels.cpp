@@ -54,7 +54,8 @@ class TestPlotLabels : public QObject
 private slots:
     void aLowPlotKeepsItsCurves()
     {
-        PlotState state = stateOf({peaked(CurveRole::Predicted, 1), peaked(CurveRole::Measured, 0.5), peaked(CurveRole::Variant, 0.3)});
+        PlotState state = stateOf(
+            {peaked(CurveRole::Predicted, 1), peaked(CurveRole::Measured, 0.5), peaked(CurveRole::Variant, 0.3)});
         state.title = QStringLiteral("One training step, byte by byte");
         state.y.label = QStringLiteral("allocated");
         const PlotHeader tall = layoutHeader(state, 400, 420), low = layoutHeader(state, 400, 130);
@@ -66,7 +67,8 @@ private slots:
 
     void aLowPlotShortensTheNamesOfItsLegend()
     {
-        PlotState state = stateOf({peaked(CurveRole::Predicted, 1), peaked(CurveRole::Measured, 0.5), peaked(CurveRole::Variant, 0.3)});
+        PlotState state = stateOf(
+            {peaked(CurveRole::Predicted, 1), peaked(CurveRole::Measured, 0.5), peaked(CurveRole::Variant, 0.3)});
         state.title = QStringLiteral("Bandwidth");
         state.curves[1].name = QStringLiteral("a workstation with a name that would fill the row alone, and more");
         state.curves[2].name = QStringLiteral("short");
@@ -131,17 +133,14 @@ private slots:
         const auto labels = labelsOf(state, map);
         QCOMPARE(labels.size(), std::size_t(7));
         for (std::size_t i = 0; i < labels.size(); ++i) {
-            QVERIFY2(!labels[i].box.intersects(markerPill(state.markers[0], map)),
-                     qPrintable(labels[i].text));
-            QVERIFY2(!labels[i].box.intersects(calloutCard(state.callouts[0], map)),
-                     qPrintable(labels[i].text));
+            QVERIFY2(!labels[i].box.intersects(markerPill(state.markers[0], map)), qPrintable(labels[i].text));
+            QVERIFY2(!labels[i].box.intersects(calloutCard(state.callouts[0], map)), qPrintable(labels[i].text));
             for (std::size_t j = 0; j < i; ++j)
                 QVERIFY2(!labels[i].box.intersects(labels[j].box),
                          qPrintable(labels[i].text + " on " + labels[j].text));
         }
         for (std::size_t i = 0; i < state.bands.size(); ++i) // its line does not cross it
-            QVERIFY2(std::fabs(labels[i].box.center().x() - map.toX(state.bands[i].from))
-                         > labels[i].box.width() / 2,
+            QVERIFY2(std::fabs(labels[i].box.center().x() - map.toX(state.bands[i].from)) > labels[i].box.width() / 2,
                      qPrintable(labels[i].text));
     }
 
@@ -153,8 +152,8 @@ private slots:
             const Marker marker{QStringLiteral("batch"), x, QStringLiteral("1024 tokens")};
             QVERIFY(map.rect.contains(markerPill(marker, map)));
             for (const double y : {0.0, 0.05, 0.5, 1.1}) {
-                const QRectF card = calloutCard(
-                    {x, y, QStringLiteral("Out of memory here"), QStringLiteral("to")}, map);
+                const QRectF card =
+                    calloutCard({x, y, QStringLiteral("Out of memory here"), QStringLiteral("to")}, map);
                 QVERIFY(map.rect.contains(card));
                 QVERIFY2(!card.intersects(markerPill(marker, map)), qPrintable(QString::number(y)));
             }
@@ -174,7 +173,8 @@ private slots:
         QVERIFY(!labels.empty());
         for (std::size_t i = 0; i < labels.size(); ++i) {
             for (std::size_t j = 0; j < i; ++j)
-                QVERIFY2(!labels[i].box.intersects(labels[j].box), qPrintable(labels[i].text + " on " + labels[j].text));
+                QVERIFY2(!labels[i].box.intersects(labels[j].box),
+                         qPrintable(labels[i].text + " on " + labels[j].text));
         }
     }
 
@@ -195,7 +195,8 @@ private slots:
         QVERIFY(!labels.empty());
         for (std::size_t i = 0; i < labels.size(); ++i) {
             for (std::size_t j = 0; j < i; ++j)
-                QVERIFY2(!labels[i].box.intersects(labels[j].box), qPrintable(labels[i].text + " on " + labels[j].text));
+                QVERIFY2(!labels[i].box.intersects(labels[j].box),
+                         qPrintable(labels[i].text + " on " + labels[j].text));
         }
     }
 };

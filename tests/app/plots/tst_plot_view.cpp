@@ -3,6 +3,7 @@
 #include "app/plots/plot_style.h"
 #include "app/plots/plot_view.h"
 
+#include <QAccessible>
 #include <QApplication>
 #include <QClipboard>
 #include <QContextMenuEvent>
@@ -10,7 +11,6 @@
 #include <QMimeData>
 #include <QMouseEvent>
 #include <QSignalSpy>
-#include <QAccessible>
 #include <QTest>
 #include <QTimer>
 #include <QWheelEvent>
@@ -66,13 +66,10 @@ class TestPlotView : public QObject
     QWidget* m_canvas = nullptr;
 
     // The drawing area, for places to click at.
-    QPointF at(double shareX, double shareY) const
-    {
-        return {m_canvas->width() * shareX, m_canvas->height() * shareY};
-    }
+    QPointF at(double shareX, double shareY) const { return {m_canvas->width() * shareX, m_canvas->height() * shareY}; }
 
-    void mouse(QEvent::Type type, QPointF place, Qt::MouseButtons buttons,
-               Qt::MouseButton button = Qt::LeftButton, Qt::KeyboardModifiers modifiers = {})
+    void mouse(QEvent::Type type, QPointF place, Qt::MouseButtons buttons, Qt::MouseButton button = Qt::LeftButton,
+               Qt::KeyboardModifiers modifiers = {})
     {
         QMouseEvent event(type, place, m_canvas->mapToGlobal(place), button, buttons, modifiers);
         QApplication::sendEvent(m_canvas, &event);
@@ -89,8 +86,8 @@ class TestPlotView : public QObject
 
     void wheel(QPointF place, int steps, Qt::KeyboardModifiers modifiers = {})
     {
-        QWheelEvent event(place, m_canvas->mapToGlobal(place), {}, {0, 120 * steps}, Qt::NoButton,
-                          modifiers, Qt::NoScrollPhase, false);
+        QWheelEvent event(place, m_canvas->mapToGlobal(place), {}, {0, 120 * steps}, Qt::NoButton, modifiers,
+                          Qt::NoScrollPhase, false);
         QApplication::sendEvent(m_canvas, &event);
         settle();
     }
@@ -104,8 +101,7 @@ class TestPlotView : public QObject
         for (int y = 0; y < image.height(); ++y) {
             for (int x = 0; x < image.width(); ++x) {
                 const QColor pixel = image.pixelColor(x, y);
-                count += std::abs(pixel.red() - colour.red()) < 24
-                        && std::abs(pixel.green() - colour.green()) < 24
+                count += std::abs(pixel.red() - colour.red()) < 24 && std::abs(pixel.green() - colour.green()) < 24
                         && std::abs(pixel.blue() - colour.blue()) < 24
                     ? 1
                     : 0;
@@ -251,11 +247,10 @@ private slots:
         const PlotRange before = m_view->range();
         drag(at(0.6, 0.5), at(0.4, 0.6));
         const PlotRange after = m_view->range();
-        QVERIFY(after.xLow > before.xLow); // the content went left
+        QVERIFY(after.xLow > before.xLow);   // the content went left
         QVERIFY(after.yHigh > before.yHigh); // and down
         // The same distance on the logarithmic axis: a ratio, not a difference.
-        QVERIFY(std::fabs(std::log(after.xHigh / after.xLow) - std::log(before.xHigh / before.xLow))
-                < 1e-9);
+        QVERIFY(std::fabs(std::log(after.xHigh / after.xLow) - std::log(before.xHigh / before.xLow)) < 1e-9);
     }
 
     void dragOnAnAxisPansThatAxis()
@@ -306,8 +301,7 @@ private slots:
         QSignalSpy readout(m_view.get(), &PlotView::readoutChanged);
         m_view->showCrosshairAt(4.4);
         QCOMPARE(m_view->readout(),
-                 QStringLiteral(
-                     "stride 4: predicted 1 TB/s · measured 975 GB/s (925 GB/s to 1.02 TB/s)"));
+                 QStringLiteral("stride 4: predicted 1 TB/s · measured 975 GB/s (925 GB/s to 1.02 TB/s)"));
         QCOMPARE(readout.count(), 1);
         m_view->setCurves(strides(2)); // new points under a standing crosshair
         QVERIFY(m_view->readout().contains(QStringLiteral("2 TB/s")));
@@ -385,8 +379,7 @@ private slots:
         QVERIFY(!m_view->note().contains(QStringLiteral("logarithmic")));
         QSignalSpy note(m_view.get(), &PlotView::noteChanged);
         m_view->setLogY(10);
-        QVERIFY(
-            m_view->note().contains(QStringLiteral("1 zero or negative on a logarithmic axis")));
+        QVERIFY(m_view->note().contains(QStringLiteral("1 zero or negative on a logarithmic axis")));
         QCOMPARE(note.count(), 1);
         QVERIFY(m_view->range().yLow > 0);
         m_view->setLogY(0);
@@ -460,8 +453,8 @@ private slots:
         for (const QAction* action : menu.actions())
             texts << action->text();
         const QString all = texts.join(QLatin1Char('\n'));
-        for (const char* word : {"Copy plot", "Copy data", "Export", "Logarithmic x",
-                                 "Logarithmic y", "Show everything"})
+        for (const char* word :
+             {"Copy plot", "Copy data", "Export", "Logarithmic x", "Logarithmic y", "Show everything"})
             QVERIFY2(all.contains(QLatin1String(word)), word);
     }
 
@@ -494,8 +487,7 @@ private slots:
         dots.key = dots.name = QStringLiteral("measured");
         dots.role = CurveRole::Measured;
         for (int i = 0; i < 1000000; ++i) {
-            const double y =
-                2e12 + 1e12 * std::sin(i * 1e-5) + 1e11 * ((i % 1000) * 7919 % 1000) / 1000.0;
+            const double y = 2e12 + 1e12 * std::sin(i * 1e-5) + 1e11 * ((i % 1000) * 7919 % 1000) / 1000.0;
             curve.x.push_back(1 + i);
             curve.y.push_back(y);
             dots.x.push_back(1 + i);

@@ -49,9 +49,8 @@ private slots:
         for (const auto& [name, colour] : texts) {
             for (const QColor& surface : {t.background, t.surface, t.raised}) {
                 QVERIFY2(contrast(colour, surface) >= 4.5,
-                         qPrintable(QStringLiteral("%1 on %2: %3")
-                                        .arg(name, surface.name())
-                                        .arg(contrast(colour, surface))));
+                         qPrintable(
+                             QStringLiteral("%1 on %2: %3").arg(name, surface.name()).arg(contrast(colour, surface))));
             }
         }
         QVERIFY(contrast(t.onAccent, t.predicted) >= 4.5);
@@ -86,8 +85,7 @@ private slots:
         for (std::size_t i = 0; i < t.pins.size(); ++i) {
             QVERIFY2(contrast(t.pins[i], t.background) >= 3, qPrintable(t.pins[i].name()));
             for (const QColor& other : curves)
-                QVERIFY2(apart(t.pins[i], other) >= 50,
-                         qPrintable(t.pins[i].name() + " like " + other.name()));
+                QVERIFY2(apart(t.pins[i], other) >= 50, qPrintable(t.pins[i].name() + " like " + other.name()));
             for (std::size_t j = 0; j < i; ++j)
                 QVERIFY(apart(t.pins[i], t.pins[j]) >= 50);
         }
@@ -110,8 +108,8 @@ private slots:
         applyTheme(*qApp, theme);
         QWidget window;
         window.resize(60, 40);
-        QAbstractButton* box = radio ? static_cast<QAbstractButton*>(new QRadioButton(&window))
-                                     : new QCheckBox(&window);
+        QAbstractButton* box =
+            radio ? static_cast<QAbstractButton*>(new QRadioButton(&window)) : new QCheckBox(&window);
         box->resize(40, 30);
         const auto drawn = [&] { return window.grab().toImage(); };
         const QImage empty = drawn();

@@ -39,8 +39,7 @@ private slots:
         const std::vector<SavedWorker> workers{
             {QStringLiteral("lab-gpu"), QStringLiteral("ssh lab-gpu memscape-cli worker")},
             {QStringLiteral("Ünï \"quoted\", %"), QStringLiteral("srun --x=\"a b\" w")}};
-        const ExportDefaults exported{QStringLiteral("svg"), {800, 500}, true,
-                                      QStringLiteral("/tmp/a, b")};
+        const ExportDefaults exported{QStringLiteral("svg"), {800, 500}, true, QStringLiteral("/tmp/a, b")};
         {
             Settings settings(path("all.ini"));
             settings.setTheme(ThemeChoice::Dark);
@@ -68,8 +67,7 @@ private slots:
     void fewerWorkersLeaveNoTrace()
     {
         Settings settings(path("workers.ini"));
-        settings.setWorkers({{QStringLiteral("a"), QStringLiteral("x")},
-                             {QStringLiteral("b"), QStringLiteral("y")}});
+        settings.setWorkers({{QStringLiteral("a"), QStringLiteral("x")}, {QStringLiteral("b"), QStringLiteral("y")}});
         settings.setWorkers({{QStringLiteral("b"), QStringLiteral("y")}});
         QCOMPARE(settings.workers().size(), 1u);
         settings.setWorkers({});
@@ -117,7 +115,9 @@ private slots:
                                             "[workers]\nsize=3\n");
         QTest::newRow("variants") << QByteArray("[view]\nzoom=@Variant(\\0\\0\\0\\x7f)\n"
                                                 "theme=@ByteArray(\\xff)\n");
-        QTest::newRow("binary") << QByteArray("\x7f""ELF\0\1\2\xff\xfe[[[\n=\n]", 15);
+        QTest::newRow("binary") << QByteArray("\x7f"
+                                              "ELF\0\1\2\xff\xfe[[[\n=\n]",
+                                              15);
         QTest::newRow("truncated") << QByteArray("[view\nzoom=la");
     }
     void foreignValuesReadAsDefaults()
@@ -151,8 +151,7 @@ private slots:
             const Settings settings(path("old.ini"));
             QCOMPARE(settings.theme(), ThemeChoice::Dark);
         }
-        QCOMPARE(QSettings(path("old.ini"), QSettings::IniFormat).value("version").toInt(),
-                 Settings::version);
+        QCOMPARE(QSettings(path("old.ini"), QSettings::IniFormat).value("version").toInt(), Settings::version);
 
         write(path("newer.ini"), "version=99\nshape=round\n[view]\ntheme=dark\n");
         {

@@ -33,16 +33,14 @@ private slots:
     {
         {
             const auto window = makeWindow();
-            window->addDockWidget(Qt::LeftDockWidgetArea,
-                                  window->findChild<QDockWidget*>(QStringLiteral("inspector")));
+            window->addDockWidget(Qt::LeftDockWidgetArea, window->findChild<QDockWidget*>(QStringLiteral("inspector")));
             window->resize(640, 480);
             Session(path("a.ini")).saveWindow(*window);
         }
         const auto window = makeWindow();
         QVERIFY(Session(path("a.ini")).restoreWindow(*window));
         QCOMPARE(window->size(), QSize(640, 480));
-        QCOMPARE(window->dockWidgetArea(window->findChild<QDockWidget*>()),
-                 Qt::LeftDockWidgetArea);
+        QCOMPARE(window->dockWidgetArea(window->findChild<QDockWidget*>()), Qt::LeftDockWidgetArea);
     }
 
     void aLayoutOfAnotherVersionIsLeftOut()
@@ -53,8 +51,7 @@ private slots:
             .setValue("window/docks", window->saveState(Session::layoutVersion + 1));
         const auto fresh = makeWindow();
         QVERIFY(!Session(path("old.ini")).restoreWindow(*fresh));
-        QCOMPARE(fresh->dockWidgetArea(fresh->findChild<QDockWidget*>()),
-                 Qt::RightDockWidgetArea);
+        QCOMPARE(fresh->dockWidgetArea(fresh->findChild<QDockWidget*>()), Qt::RightDockWidgetArea);
     }
 
     void resettingForgetsTheLayoutAndKeepsTheRest()
@@ -76,23 +73,20 @@ private slots:
             session.setPageView(QStringLiteral("/s/a.memscape"), QStringLiteral("stride"), zoom);
         }
         const Session session(path("views.ini"));
-        QCOMPARE(session.pageView(QStringLiteral("/s/a.memscape"), QStringLiteral("stride")),
-                 zoom);
-        QVERIFY(session.pageView(QStringLiteral("/s/a.memscape"), QStringLiteral("hierarchy"))
-                    .isEmpty());
-        QVERIFY(session.pageView(QStringLiteral("/s/b.memscape"), QStringLiteral("stride"))
-                    .isEmpty());
+        QCOMPARE(session.pageView(QStringLiteral("/s/a.memscape"), QStringLiteral("stride")), zoom);
+        QVERIFY(session.pageView(QStringLiteral("/s/a.memscape"), QStringLiteral("hierarchy")).isEmpty());
+        QVERIFY(session.pageView(QStringLiteral("/s/b.memscape"), QStringLiteral("stride")).isEmpty());
     }
 
     void brokenFilesGiveDefaults_data()
     {
         QTest::addColumn<QByteArray>("content");
         QTest::newRow("binary") << QByteArray("\0\1\2\3[window\n\xff\xff", 15);
-        QTest::newRow("foreign bytes")
-            << QByteArray("[window]\ngeometry=@ByteArray(nonsense)\ndocks=@ByteArray(\\0\\0)\n");
-        QTest::newRow("hostile variant")
-            << QByteArray("[window]\ngeometry=@Variant(\\0\\0\\0\\x9\\x7f\\xff\\xff\\xff)\n"
-                          "docks=@Rect(1 2 3 4)\n[views]\nx=@Variant()\n");
+        QTest::newRow("foreign bytes") << QByteArray(
+            "[window]\ngeometry=@ByteArray(nonsense)\ndocks=@ByteArray(\\0\\0)\n");
+        QTest::newRow("hostile variant") << QByteArray(
+            "[window]\ngeometry=@Variant(\\0\\0\\0\\x9\\x7f\\xff\\xff\\xff)\n"
+            "docks=@Rect(1 2 3 4)\n[views]\nx=@Variant()\n");
     }
     void brokenFilesGiveDefaults()
     {

@@ -22,8 +22,8 @@ private slots:
         for (const QAction* action : actions.all())
             ids << Actions::id(action);
         QCOMPARE(QSet<QString>(ids.begin(), ids.end()).size(), ids.size());
-        for (const char* id : {"file.save", "edit.undo", "edit.palette", "view.restoreLayout",
-                               "run.measure", "run.stop", "page.hierarchy", "page.stride"})
+        for (const char* id : {"file.save", "edit.undo", "edit.palette", "view.restoreLayout", "run.measure",
+                               "run.stop", "page.hierarchy", "page.stride"})
             QVERIFY2(actions.find(QString::fromLatin1(id)) != nullptr, id);
     }
 
@@ -55,8 +55,7 @@ private slots:
             QVERIFY2(!action->text().isEmpty(), qPrintable(Actions::id(action)));
             QVERIFY2(action->statusTip().size() > 5, qPrintable(Actions::id(action)));
             if (!action->shortcut().isEmpty())
-                QVERIFY(action->toolTip().contains(
-                    action->shortcut().toString(QKeySequence::NativeText)));
+                QVERIFY(action->toolTip().contains(action->shortcut().toString(QKeySequence::NativeText)));
         }
     }
 
@@ -90,8 +89,7 @@ private slots:
                 if (at < 0)
                     continue;
                 const QString letter = action->text().mid(at + 1, 1).toLower();
-                QVERIFY2(!letters.contains(letter),
-                         qPrintable(top->text() + ": " + action->text()));
+                QVERIFY2(!letters.contains(letter), qPrintable(top->text() + ": " + action->text()));
                 letters << letter;
             }
         }

@@ -17,10 +17,11 @@ private slots:
     void anErrorShowsMessagePlaceAndHint()
     {
         Banner banner;
-        banner.showError({"json.type", "expected a number, found \"12 GB\"",
-                          "predicted.figures.peak.value", "give bytes as a number"});
-        QCOMPARE(banner.texts(), QStringList{"predicted.figures.peak.value: expected a number, "
-                                             "found \"12 GB\"\ngive bytes as a number"});
+        banner.showError({"json.type", "expected a number, found \"12 GB\"", "predicted.figures.peak.value",
+                          "give bytes as a number"});
+        QCOMPARE(banner.texts(),
+                 QStringList{"predicted.figures.peak.value: expected a number, "
+                             "found \"12 GB\"\ngive bytes as a number"});
     }
 
     void detailsGoToTheClipboard()
@@ -106,9 +107,11 @@ private slots:
     void aStateAndWhatFailsForItAreOneMessage()
     {
         Banner banner; // a study that may not be written is opened, and saving it is tried twice
-        banner.put({BannerKind::Warning, "lab.memscape may not be written", "save under another name", {}, {}, "readonly"});
+        banner.put(
+            {BannerKind::Warning, "lab.memscape may not be written", "save under another name", {}, {}, "readonly"});
         for (int i = 0; i < 2; ++i)
-            banner.put({BannerKind::Problem, "lab.memscape may not be written", "save under another name", {}, {}, "save"});
+            banner.put(
+                {BannerKind::Problem, "lab.memscape may not be written", "save under another name", {}, {}, "save"});
         QCOMPARE(banner.texts(), QStringList{"lab.memscape may not be written\nsave under another name"});
     }
 

@@ -22,8 +22,9 @@ private slots:
     void aStepGoesOnceItIsDone()
     {
         FirstSteps steps(*m_settings);
-        QCOMPARE(steps.texts(), (QStringList{"Drag the yellow marker", "Measure this point", "Will my model fit?",
-                                             "Open the example"}));
+        QCOMPARE(
+            steps.texts(),
+            (QStringList{"Drag the yellow marker", "Measure this point", "Will my model fit?", "Open the example"}));
         steps.finish(FirstStep::Drag);
         QCOMPARE(steps.texts().first(), "Measure this point");
         steps.finish(FirstStep::Measure);

@@ -16,13 +16,20 @@ private slots:
         QTest::addColumn<QString>("pattern");
         QTest::addColumn<QString>("text");
         QTest::addColumn<bool>("matches");
-        QTest::newRow("prefix") << "sav" << "Save as…" << true;
-        QTest::newRow("case") << "SAVE" << "Save as…" << true;
-        QTest::newRow("scattered") << "epg" << "Export page…" << true;
-        QTest::newRow("words in any order") << "page exp" << "Export page…" << true;
-        QTest::newRow("letters in the wrong order") << "gep" << "Page" << false;
-        QTest::newRow("one word does not match") << "export zebra" << "Export page…" << false;
-        QTest::newRow("empty text") << "a" << "" << false;
+        QTest::newRow("prefix") << "sav"
+                                << "Save as…" << true;
+        QTest::newRow("case") << "SAVE"
+                              << "Save as…" << true;
+        QTest::newRow("scattered") << "epg"
+                                   << "Export page…" << true;
+        QTest::newRow("words in any order") << "page exp"
+                                            << "Export page…" << true;
+        QTest::newRow("letters in the wrong order") << "gep"
+                                                    << "Page" << false;
+        QTest::newRow("one word does not match") << "export zebra"
+                                                 << "Export page…" << false;
+        QTest::newRow("empty text") << "a"
+                                    << "" << false;
     }
     void matches()
     {
@@ -41,8 +48,8 @@ private slots:
     void betterMatchesScoreMore()
     {
         const auto score = [](const char* text) { return fuzzyMatch("copy", text).score; };
-        QVERIFY(score("Copy plot") > score("Photocopy"));       // start of the line
-        QVERIFY(score("Photocopy") > score("Compare pretty"));  // together beats scattered
+        QVERIFY(score("Copy plot") > score("Photocopy"));                          // start of the line
+        QVERIFY(score("Photocopy") > score("Compare pretty"));                     // together beats scattered
         QVERIFY(score("Copy") > score("Copy the data of all plots of this page")); // shorter
     }
 

@@ -56,7 +56,8 @@ private slots:
         QVERIFY(help.contains(QStringLiteral("What it was checked against")));
         QVERIFY(help.contains(QStringLiteral("Revolve: advances")));
         QVERIFY(!help.contains(QStringLiteral("linear layer's weight in NF4"))); // of another page
-        QVERIFY(!experimentHelp(**findExperiment("bank-conflicts")).contains(QStringLiteral("What it was checked against")));
+        QVERIFY(!experimentHelp(**findExperiment("bank-conflicts"))
+                     .contains(QStringLiteral("What it was checked against")));
     }
 };
 

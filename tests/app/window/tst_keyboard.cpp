@@ -27,12 +27,11 @@ std::set<QWidget*> controlsOf(QWidget& window)
 {
     std::set<QWidget*> controls;
     for (QWidget* widget : window.findChildren<QWidget*>()) {
-        const bool wanted = qobject_cast<QAbstractButton*>(widget)
-            || qobject_cast<QAbstractSlider*>(widget) || qobject_cast<QComboBox*>(widget)
-            || qobject_cast<QLineEdit*>(widget) || qobject_cast<PlotView*>(widget)
+        const bool wanted = qobject_cast<QAbstractButton*>(widget) || qobject_cast<QAbstractSlider*>(widget)
+            || qobject_cast<QComboBox*>(widget) || qobject_cast<QLineEdit*>(widget) || qobject_cast<PlotView*>(widget)
             || qobject_cast<Picture*>(widget) || qobject_cast<QAbstractItemView*>(widget);
-        if (wanted && widget->isVisible() && widget->isEnabled() && widget->window() == &window
-            && !widget->focusProxy() && (widget->focusPolicy() & Qt::TabFocus))
+        if (wanted && widget->isVisible() && widget->isEnabled() && widget->window() == &window && !widget->focusProxy()
+            && (widget->focusPolicy() & Qt::TabFocus))
             controls.insert(widget);
     }
     return controls;
@@ -42,8 +41,7 @@ std::set<QWidget*> controlsOf(QWidget& window)
 bool inSight(const QWidget* widget)
 {
     QRect seen = widget->rect();
-    for (const QWidget* now = widget; now->parentWidget() && !now->isWindow();
-         now = now->parentWidget())
+    for (const QWidget* now = widget; now->parentWidget() && !now->isWindow(); now = now->parentWidget())
         seen = seen.translated(now->pos()) & now->parentWidget()->rect();
     return !seen.isEmpty();
 }
@@ -52,8 +50,8 @@ QString described(const QWidget* widget)
 {
     const auto* button = qobject_cast<const QAbstractButton*>(widget);
     return QStringLiteral("%1 %2 %3 %4")
-        .arg(QString::fromLatin1(widget->metaObject()->className()), widget->objectName(),
-             widget->accessibleName(), button ? button->text() : QString());
+        .arg(QString::fromLatin1(widget->metaObject()->className()), widget->objectName(), widget->accessibleName(),
+             button ? button->text() : QString());
 }
 
 } // namespace

@@ -28,8 +28,7 @@ private slots:
 
     void render()
     {
-        const auto options = parseLaunch(
-            {"--render", "r.json", "-o", "r.svg", "--size", "800x600", "--theme", "dark"});
+        const auto options = parseLaunch({"--render", "r.json", "-o", "r.svg", "--size", "800x600", "--theme", "dark"});
         QVERIFY(options);
         QCOMPARE(options->mode, Mode::Render);
         QCOMPARE(options->record, "r.json");
@@ -39,8 +38,8 @@ private slots:
 
     void screenshotTakesParameters()
     {
-        const auto options = parseLaunch({"--screenshot", "stride", "-o", "s.png", "stride=4",
-                                          "element=float32", "--device", "nvidia-h200"});
+        const auto options = parseLaunch(
+            {"--screenshot", "stride", "-o", "s.png", "stride=4", "element=float32", "--device", "nvidia-h200"});
         QVERIFY(options);
         QCOMPARE(options->mode, Mode::Screenshot);
         QCOMPARE(options->values, (QStringList{"stride=4", "element=float32"}));
@@ -60,12 +59,10 @@ private slots:
         QTest::addColumn<QString>("code");
         QTest::newRow("unknown option") << QStringList{"--frobnicate"} << "usage.syntax";
         QTest::newRow("no output") << QStringList{"--render", "r.json"} << "usage.output";
-        QTest::newRow("unknown kind") << QStringList{"--render", "r.json", "-o", "r.gif"}
-                                      << "usage.output";
+        QTest::newRow("unknown kind") << QStringList{"--render", "r.json", "-o", "r.gif"} << "usage.output";
         QTest::newRow("screenshots are pixels")
             << QStringList{"--screenshot", "stride", "-o", "r.svg"} << "usage.output";
-        QTest::newRow("both") << QStringList{"--render", "r", "--screenshot", "s", "-o", "r.png"}
-                              << "usage.modes";
+        QTest::newRow("both") << QStringList{"--render", "r", "--screenshot", "s", "-o", "r.png"} << "usage.modes";
         QTest::newRow("theme") << QStringList{"--theme", "pink"} << "usage.theme";
         QTest::newRow("size") << QStringList{"--size", "wide"} << "usage.size";
         QTest::newRow("output of nothing") << QStringList{"-o", "x.png"} << "usage.output";

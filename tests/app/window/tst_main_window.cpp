@@ -11,6 +11,7 @@
 #include <QClipboard>
 #include <QDropEvent>
 #include <QFile>
+#include <QLabel>
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPushButton>
@@ -18,10 +19,9 @@
 #include <QSignalSpy>
 #include <QStandardPaths>
 #include <QTemporaryDir>
-#include <QLabel>
 #include <QTest>
-#include <QToolButton>
 #include <QTimer>
+#include <QToolButton>
 #include <QUndoStack>
 
 #include <nlohmann/json.hpp>
@@ -114,7 +114,8 @@ private slots:
         }
         const Inspector* inspector = window.page()->inspector();
         for (const ParameterField* field : inspector->findChildren<ParameterField*>())
-            QVERIFY2(field->mapTo(inspector, QPoint(field->width(), 0)).x() <= inspector->width(), qPrintable(field->accessibleName()));
+            QVERIFY2(field->mapTo(inspector, QPoint(field->width(), 0)).x() <= inspector->width(),
+                     qPrintable(field->accessibleName()));
         window.actions().at("view.zoomReset").trigger();
         QTRY_COMPARE(window.page()->inspector()->width(), before);
     }
@@ -141,26 +142,21 @@ private slots:
             file.close();
             QMimeData data;
             data.setUrls({QUrl::fromLocalFile(path)});
-            QDragEnterEvent enter(QPoint(400, 300), Qt::CopyAction, &data, Qt::LeftButton,
-                                  Qt::NoModifier);
+            QDragEnterEvent enter(QPoint(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
             QApplication::sendEvent(&window, &enter);
             QVERIFY(enter.isAccepted());
-            QDropEvent event(QPointF(400, 300), Qt::CopyAction, &data, Qt::LeftButton,
-                             Qt::NoModifier);
+            QDropEvent event(QPointF(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
             QApplication::sendEvent(&window, &event);
         };
         MainWindow window(quietWindow());
         window.restore(false);
-        drop(
-            window,
-            R"({"model_type":"gpt2","n_embd":64,"n_layer":2,"n_head":4,"n_positions":128,"vocab_size":1000})");
+        drop(window, R"({"model_type":"gpt2","n_embd":64,"n_layer":2,"n_head":4,"n_positions":128,"vocab_size":1000})");
         QVERIFY(window.page());
         QCOMPARE(window.page()->experiment().id(), std::string("training-memory"));
         QCOMPARE(QString::fromStdString(window.page()->parameters().text("model")), path);
         window.document().undoStack()->undo();
         const Parameters before = window.page()->parameters();
-        for (const char* broken :
-             {"{\"model_type\":\"gpt2\",\"n_embd\":-1}", "not json at all", "\xff\xfe"}) {
+        for (const char* broken : {"{\"model_type\":\"gpt2\",\"n_embd\":-1}", "not json at all", "\xff\xfe"}) {
             drop(window, broken);
             QVERIFY(!window.page()->inspector()->form()->field("model")->errorText().isEmpty());
             QCOMPARE(window.page()->parameters(), before);
@@ -336,7 +332,7 @@ private slots:
         tryButton()->click();
         QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 15000);
         QCOMPARE(window.document().records().size(), std::size_t(1));
-        QVERIFY(!tryButton()); // the refusal is answered
+        QVERIFY(!tryButton());    // the refusal is answered
         window.page()->measure(); // insisting once is not insisting for ever
         QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 15000);
         QVERIFY(tryButton());
@@ -373,8 +369,7 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 5000);
         QCOMPARE(window->document().records().size(), std::size_t(1));
         window.reset();
-        QTRY_VERIFY_WITH_TIMEOUT(!QFile::exists(QString("/proc/%1/stat").arg(pid))
-                                     || isZombie(pid), 3000);
+        QTRY_VERIFY_WITH_TIMEOUT(!QFile::exists(QString("/proc/%1/stat").arg(pid)) || isZombie(pid), 3000);
     }
 
     /// Alt+F4 pressed twice: the second must not pass by the question that the first will ask.
@@ -412,12 +407,10 @@ private slots:
         MainWindow window(quietWindow());
         window.showPage("stride");
         window.devices().setWorkers({{"lab", QString("\"%1\" result %2").arg(FAKE_WORKER, file)}});
-        QTRY_VERIFY(window.devices().find("lab/cpu")
-                    && window.devices().find("lab/cpu")->measurable());
+        QTRY_VERIFY(window.devices().find("lab/cpu") && window.devices().find("lab/cpu")->measurable());
         window.runs().calibrate("lab/cpu");
         QTRY_VERIFY(!window.runs().current());
-        QVERIFY2(std::filesystem::exists(calibrationPath("lab/cpu")),
-                 qPrintable(window.banner().texts().join('\n')));
+        QVERIFY2(std::filesystem::exists(calibrationPath("lab/cpu")), qPrintable(window.banner().texts().join('\n')));
         QVERIFY(!std::filesystem::exists(calibrationPath("cpu"))); // this machine's is another
         std::filesystem::remove(calibrationPath("lab/cpu"));
     }

@@ -50,8 +50,7 @@ private slots:
     {
         const Ran ran = run({});
         QCOMPARE(ran.code, 2);
-        QVERIFY2(ran.error.contains("memscape-cli") && ran.error.contains("packaging/run"),
-                 qPrintable(ran.error));
+        QVERIFY2(ran.error.contains("memscape-cli") && ran.error.contains("packaging/run"), qPrintable(ran.error));
     }
 
     void screenshots_data()
@@ -70,8 +69,8 @@ private slots:
         QFETCH(QString, page);
         QFETCH(QString, theme);
         const QString file = m_folder.filePath(page + theme + ".png");
-        const Ran ran = run({"--screenshot", page, "-o", file, "--size", "1280x800", "--theme",
-                             theme, "--device", "nvidia-h200"});
+        const Ran ran =
+            run({"--screenshot", page, "-o", file, "--size", "1280x800", "--theme", theme, "--device", "nvidia-h200"});
         QVERIFY2(ran.code == 0, qPrintable(ran.error));
         const QImage image(file);
         QCOMPARE(image.size(), QSize(1280, 800));
@@ -105,16 +104,12 @@ private slots:
         QTest::addColumn<QString>("says");
         const QString out = m_folder.filePath("x.png");
         QTest::newRow("page") << QStringList{"--screenshot", "strid", "-o", out} << 2 << "stride";
-        QTest::newRow("value") << QStringList{"--screenshot", "stride", "-o", out, "stride=lots"}
-                               << 2 << "stride";
-        QTest::newRow("parameter")
-            << QStringList{"--screenshot", "stride", "-o", out, "strife=1"} << 2 << "stride";
-        QTest::newRow("device") << QStringList{"--screenshot", "stride", "-o", out, "--device",
-                                               "nvidia-h20"} << 3 << "nvidia-h200";
-        QTest::newRow("record") << QStringList{"--render", "/nowhere.json", "-o", out} << 2
-                                << "/nowhere.json";
-        QTest::newRow("folder") << QStringList{"--screenshot", "stride", "-o", "/nowhere/x.png"}
-                                << 2 << "/nowhere";
+        QTest::newRow("value") << QStringList{"--screenshot", "stride", "-o", out, "stride=lots"} << 2 << "stride";
+        QTest::newRow("parameter") << QStringList{"--screenshot", "stride", "-o", out, "strife=1"} << 2 << "stride";
+        QTest::newRow("device") << QStringList{"--screenshot", "stride", "-o", out, "--device", "nvidia-h20"} << 3
+                                << "nvidia-h200";
+        QTest::newRow("record") << QStringList{"--render", "/nowhere.json", "-o", out} << 2 << "/nowhere.json";
+        QTest::newRow("folder") << QStringList{"--screenshot", "stride", "-o", "/nowhere/x.png"} << 2 << "/nowhere";
         QTest::newRow("option") << QStringList{"--frobnicate"} << 2 << "--help";
     }
     void wrongInput()

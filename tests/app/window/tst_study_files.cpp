@@ -70,7 +70,8 @@ private slots:
         QVERIFY(m_window->files().save());
         const auto said = [&] { return m_window->banner().texts(); };
         QCOMPARE(said().size(), 1);
-        QVERIFY2(said().first().contains("with a long note") && said().first().contains("KiB"), qPrintable(said().first()));
+        QVERIFY2(said().first().contains("with a long note") && said().first().contains("KiB"),
+                 qPrintable(said().first()));
         m_window->banner().closeTopic("size"); // as the user does
         m_window->document().setTitle("again");
         QVERIFY(m_window->files().save());
@@ -133,8 +134,7 @@ private slots:
         QTest::newRow("not JSON") << QByteArray("hello");
         QTest::newRow("truncated") << QByteArray("{\"format\": \"memscape-study\", \"records\": [");
         QTest::newRow("foreign") << QByteArray("{\"model_type\": \"llama\"}");
-        QTest::newRow("wrong type") << QByteArray(
-            "{\"format\": \"memscape-study\", \"version\": 1, \"records\": 7}");
+        QTest::newRow("wrong type") << QByteArray("{\"format\": \"memscape-study\", \"version\": 1, \"records\": 7}");
         QTest::newRow("nested") << QByteArray(100000, '[');
     }
     void brokenFilesLeaveTheStudyAloneAndSayWhy()
@@ -185,8 +185,7 @@ private slots:
         device.name = "My GPU";
         writeFile(file, QByteArray::fromStdString(jsonText(deviceToJson(device))));
         drop({file});
-        QVERIFY2(m_window->banner().texts().isEmpty(),
-                 qPrintable(m_window->banner().texts().join(u'\n')));
+        QVERIFY2(m_window->banner().texts().isEmpty(), qPrintable(m_window->banner().texts().join(u'\n')));
         QVERIFY(m_window->devices().find(file.toStdString()));
         QCOMPARE(m_window->page()->deviceId(), file.toStdString());
         m_window->settings().setDeviceFiles({});
@@ -312,8 +311,7 @@ private slots:
         m_window->document().addRecord(sampleRecord("stride", {}));
         QTRY_VERIFY(m_window->page()->prediction() && m_window->page()->upToDate());
         QString next;
-        m_window->exporter().askName
-            = [&](const QString&, const QString&, const QString&) { return next; };
+        m_window->exporter().askName = [&](const QString&, const QString&, const QString&) { return next; };
         ExperimentPage& page = *m_window->page();
         const auto written = [&](const char* name, const std::function<void()>& run) {
             next = path(name);
@@ -344,8 +342,7 @@ private:
         for (const QString& file : files)
             urls << QUrl::fromLocalFile(file);
         data.setUrls(urls);
-        QDragEnterEvent enter(QPoint(50, 50), Qt::CopyAction, &data, Qt::LeftButton,
-                              Qt::NoModifier);
+        QDragEnterEvent enter(QPoint(50, 50), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
         QCoreApplication::sendEvent(m_window.get(),
                                     &enter); // Qt delivers a drop where a drag entered
         QVERIFY(enter.isAccepted());

@@ -53,8 +53,7 @@ private slots:
         QVERIFY(gpu);
         QVERIFY(!gpu->measurable());
         QCOMPARE(gpu->missing, QStringLiteral("no driver"));
-        QCOMPARE(directory.run("stride", "cuda:0", sample::parameters()).error().code,
-                 std::string("device.missing"));
+        QCOMPARE(directory.run("stride", "cuda:0", sample::parameters()).error().code, std::string("device.missing"));
         QCOMPARE(directory.run("stride", "telepathy", sample::parameters()).error().code,
                  std::string("device.unknown"));
     }
@@ -62,8 +61,7 @@ private slots:
     void workersByCommandAreDevicesUnderTheirName()
     {
         DeviceDirectory directory(fake(QStringLiteral("ok")));
-        directory.setWorkers({{QStringLiteral("lab-gpu"), command("ok")},
-                              {QStringLiteral("broken"), command("exit")}});
+        directory.setWorkers({{QStringLiteral("lab-gpu"), command("ok")}, {QStringLiteral("broken"), command("exit")}});
         QTRY_VERIFY(directory.find("lab-gpu/cpu")
                     && directory.find("lab-gpu/cpu")->worker == QStringLiteral("lab-gpu"));
         QVERIFY(directory.find("lab-gpu/cpu")->label.contains(QStringLiteral("lab-gpu")));
@@ -89,10 +87,8 @@ private slots:
         DeviceDirectory directory(fake(QStringLiteral("failed")));
         directory.setWorkers({{QStringLiteral("lab"), command("failed")}});
         std::vector<FinishedRun> runs;
-        connect(&directory, &DeviceDirectory::finished, this,
-                [&](const FinishedRun& run) { runs.push_back(run); });
-        const auto first =
-            directory.run("stride", "cpu", sample::parameters()); // starts its worker
+        connect(&directory, &DeviceDirectory::finished, this, [&](const FinishedRun& run) { runs.push_back(run); });
+        const auto first = directory.run("stride", "cpu", sample::parameters()); // starts its worker
         QVERIFY(first);
         QTRY_COMPARE(runs.size(), 1u);
         QCOMPARE(runs[0].id, *first);
@@ -190,8 +186,7 @@ private slots:
         QTest::newRow("ssh") << "lab-gpu"
                              << "ssh lab-gpu memscape-cli worker"
                              << QStringList{QStringLiteral("ssh"), QStringLiteral("lab-gpu"),
-                                            QStringLiteral("memscape-cli"),
-                                            QStringLiteral("worker")};
+                                            QStringLiteral("memscape-cli"), QStringLiteral("worker")};
         QTest::newRow("nothing reaches a shell")
             << "x"
             << "w '; rm -rf $HOME' && `date`"
@@ -200,21 +195,24 @@ private slots:
                            QStringLiteral("`date`")};
         QTest::newRow("quotes") << "x"
                                 << "\"/my tools/w\" worker"
-                                << QStringList{QStringLiteral("/my tools/w"),
-                                               QStringLiteral("worker")};
-        QTest::newRow("open quote") << "x" << "\"/my tools/w worker" << QStringList{};
-        QTest::newRow("empty command") << "x" << "  " << QStringList{};
-        QTest::newRow("empty name") << " " << "w" << QStringList{};
-        QTest::newRow("slash in the name") << "a/b" << "w" << QStringList{};
-        QTest::newRow("taken") << "taken" << "w" << QStringList{};
+                                << QStringList{QStringLiteral("/my tools/w"), QStringLiteral("worker")};
+        QTest::newRow("open quote") << "x"
+                                    << "\"/my tools/w worker" << QStringList{};
+        QTest::newRow("empty command") << "x"
+                                       << "  " << QStringList{};
+        QTest::newRow("empty name") << " "
+                                    << "w" << QStringList{};
+        QTest::newRow("slash in the name") << "a/b"
+                                           << "w" << QStringList{};
+        QTest::newRow("taken") << "taken"
+                               << "w" << QStringList{};
     }
     void commandsAreChecked()
     {
         QFETCH(QString, name);
         QFETCH(QString, line);
         QFETCH(QStringList, words);
-        const auto checked =
-            checkWorkerCommand({name, line}, {{QStringLiteral("taken"), QStringLiteral("w")}});
+        const auto checked = checkWorkerCommand({name, line}, {{QStringLiteral("taken"), QStringLiteral("w")}});
         QCOMPARE(checked.value_or(QStringList{}), words);
         if (!checked)
             QVERIFY(QByteArray::fromStdString(checked.error().code).startsWith("worker."));

@@ -129,26 +129,23 @@ private slots:
         QTest::addColumn<RunStatus>("status");
         QTest::addColumn<std::string>("code");
         QTest::addColumn<std::size_t>("points");
-        QTest::newRow("crashes") << "crash" << RunStatus::Interrupted
-                                 << std::string("worker.crashed") << std::size_t(2);
-        QTest::newRow("is killed") << "killed" << RunStatus::Interrupted
-                                   << std::string("worker.crashed") << std::size_t(1);
-        QTest::newRow("prints garbage") << "garbage" << RunStatus::Interrupted
-                                        << std::string("worker.protocol") << std::size_t(1);
+        QTest::newRow("crashes") << "crash" << RunStatus::Interrupted << std::string("worker.crashed")
+                                 << std::size_t(2);
+        QTest::newRow("is killed") << "killed" << RunStatus::Interrupted << std::string("worker.crashed")
+                                   << std::size_t(1);
+        QTest::newRow("prints garbage") << "garbage" << RunStatus::Interrupted << std::string("worker.protocol")
+                                        << std::size_t(1);
         QTest::newRow("prints a huge line")
             << "huge" << RunStatus::Interrupted << std::string("worker.protocol") << std::size_t(1);
-        QTest::newRow("exits in a line") << "half-line" << RunStatus::Interrupted
-                                         << std::string("worker.crashed") << std::size_t(1);
+        QTest::newRow("exits in a line") << "half-line" << RunStatus::Interrupted << std::string("worker.crashed")
+                                         << std::size_t(1);
         QTest::newRow("exits after done without newline")
             << "half-done" << RunStatus::Done << std::string() << std::size_t(0);
-        QTest::newRow("skips") << "skipped" << RunStatus::Skipped << std::string("run.skipped")
-                               << std::size_t(0);
-        QTest::newRow("fails") << "failed" << RunStatus::Failed << std::string("run.memory")
-                               << std::size_t(0);
+        QTest::newRow("skips") << "skipped" << RunStatus::Skipped << std::string("run.skipped") << std::size_t(0);
+        QTest::newRow("fails") << "failed" << RunStatus::Failed << std::string("run.memory") << std::size_t(0);
         QTest::newRow("sends a broken result")
             << "broken-result" << RunStatus::Failed << std::string("json.type") << std::size_t(0);
-        QTest::newRow("sends what we do not know")
-            << "strange" << RunStatus::Done << std::string() << std::size_t(0);
+        QTest::newRow("sends what we do not know") << "strange" << RunStatus::Done << std::string() << std::size_t(0);
     }
     void whatTheWorkerDoesDuringARun()
     {
@@ -183,8 +180,7 @@ private slots:
     void anInterruptedRunCanBeRepeated()
     {
         QTemporaryDir folder;
-        Session session(
-            fake({QStringLiteral("crash-once"), folder.filePath(QStringLiteral("crashed"))}));
+        Session session(fake({QStringLiteral("crash-once"), folder.filePath(QStringLiteral("crashed"))}));
         const FinishedRun first = session.measure();
         QCOMPARE(first.status, RunStatus::Interrupted);
         QVERIFY(first.details.contains(QStringLiteral("illegal address")));
@@ -198,12 +194,9 @@ private slots:
         QTest::addColumn<QString>("says");
         QTest::newRow("exits") << "exit" << std::string("worker.start") << "publickey";
         QTest::newRow("says nothing") << "silent" << std::string("worker.handshake") << "0.3 s";
-        QTest::newRow("speaks another version")
-            << "version" << std::string("worker.version") << "99";
-        QTest::newRow("prints a greeting")
-            << "noise" << std::string("worker.protocol") << "Welcome to lab-gpu";
-        QTest::newRow("begins with something else")
-            << "early" << std::string("worker.protocol") << "hello";
+        QTest::newRow("speaks another version") << "version" << std::string("worker.version") << "99";
+        QTest::newRow("prints a greeting") << "noise" << std::string("worker.protocol") << "Welcome to lab-gpu";
+        QTest::newRow("begins with something else") << "early" << std::string("worker.protocol") << "hello";
     }
     void workersThatNeverGetReady()
     {
@@ -217,8 +210,7 @@ private slots:
         const FinishedRun run = session.measure();
         QCOMPARE(run.status, RunStatus::Failed);
         QCOMPARE(run.error->code, code);
-        QVERIFY2(run.error->message.find(says.toStdString()) != std::string::npos,
-                 run.error->message.c_str());
+        QVERIFY2(run.error->message.find(says.toStdString()) != std::string::npos, run.error->message.c_str());
         QVERIFY(!run.error->hint.empty());
         QCOMPARE(session.client.state(), State::Failed);
         QCOMPARE(session.code(), code);
@@ -246,7 +238,8 @@ private slots:
         session.client.start();
         QTRY_COMPARE_WITH_TIMEOUT(session.client.state(), State::Failed, 20000);
         QCOMPARE(session.code(), std::string("worker.gave-up"));
-        QVERIFY2(session.client.error()->message.find("4 times") != std::string::npos, session.client.error()->message.c_str());
+        QVERIFY2(session.client.error()->message.find("4 times") != std::string::npos,
+                 session.client.error()->message.c_str());
         const auto ready = std::count_if(states.begin(), states.end(), [](const auto& change) {
             return change.at(0).template value<State>() == State::Ready;
         });
@@ -289,8 +282,7 @@ private slots:
         session.client.run(request());
         QTRY_VERIFY(!points.isEmpty());
         QTRY_VERIFY(session.client.details().contains(QStringLiteral("child ")));
-        const qint64 child =
-            session.client.details().section(QStringLiteral("child "), -1).trimmed().toLongLong();
+        const qint64 child = session.client.details().section(QStringLiteral("child "), -1).trimmed().toLongLong();
         QVERIFY(isAlive(child));
         session.client.cancel(session.client.currentRun());
         QTRY_VERIFY(!isAlive(child));
@@ -320,8 +312,7 @@ private slots:
         qint64 longest = 0;
         QElapsedTimer beat;
         QTimer heart;
-        connect(&heart, &QTimer::timeout, this,
-                [&] { longest = std::max(longest, beat.restart()); });
+        connect(&heart, &QTimer::timeout, this, [&] { longest = std::max(longest, beat.restart()); });
         QElapsedTimer whole;
         whole.start();
         beat.start();
@@ -329,8 +320,7 @@ private slots:
         const FinishedRun run = session.measure();
         QCOMPARE(run.status, RunStatus::Done);
         QCOMPARE(progress.last().at(1).toInt(), 500000);
-        QVERIFY2(longest < 500,
-                 qPrintable(QStringLiteral("%1 ms without a heartbeat").arg(longest)));
+        QVERIFY2(longest < 500, qPrintable(QStringLiteral("%1 ms without a heartbeat").arg(longest)));
         const double seconds = static_cast<double>(whole.elapsed()) / 1000;
         QVERIFY2(static_cast<double>(progress.size()) <= 31 * (seconds + 1),
                  qPrintable(QString::number(progress.size())));
@@ -416,8 +406,7 @@ private slots:
     {
         for (const char* mode : {"slow", "deaf"}) {
             QProcess window;
-            window.start(QStringLiteral(WORKER_PARENT),
-                         {QStringLiteral(FAKE_WORKER), QLatin1String(mode)});
+            window.start(QStringLiteral(WORKER_PARENT), {QStringLiteral(FAKE_WORKER), QLatin1String(mode)});
             QTRY_VERIFY_WITH_TIMEOUT(window.canReadLine(), 20000);
             const qint64 worker = window.readLine().trimmed().toLongLong();
             QVERIFY(worker > 0);

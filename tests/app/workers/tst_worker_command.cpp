@@ -14,8 +14,12 @@ private slots:
         QTest::addColumn<QString>("image");
         QTest::addColumn<QString>("libraries");
         QTest::addColumn<QString>("kept");
-        QTest::newRow("no image") << "" << "/opt/cuda/lib64" << "/opt/cuda/lib64";
-        QTest::newRow("only the image's") << "/tmp/.mount_x" << "/tmp/.mount_x/usr/lib" << "";
+        QTest::newRow("no image") << ""
+                                  << "/opt/cuda/lib64"
+                                  << "/opt/cuda/lib64";
+        QTest::newRow("only the image's") << "/tmp/.mount_x"
+                                          << "/tmp/.mount_x/usr/lib"
+                                          << "";
         QTest::newRow("both") << "/tmp/.mount_x"
                               << "/tmp/.mount_x/usr/lib:/opt/cuda/lib64"
                               << "/opt/cuda/lib64";
@@ -42,9 +46,8 @@ private slots:
     {
         // Beside this test there is no memscape-cli.
         qputenv("MEMSCAPE_WORKER", "\"/opt/my tools/memscape-cli\"");
-        QCOMPARE(
-            defaultWorkerCommand(),
-            (QStringList{QStringLiteral("/opt/my tools/memscape-cli"), QStringLiteral("worker")}));
+        QCOMPARE(defaultWorkerCommand(),
+                 (QStringList{QStringLiteral("/opt/my tools/memscape-cli"), QStringLiteral("worker")}));
         qputenv("MEMSCAPE_WORKER", "ssh lab memscape-cli worker");
         QCOMPARE(defaultWorkerCommand().size(), 4);
         qunsetenv("MEMSCAPE_WORKER");
@@ -55,12 +58,10 @@ private slots:
         QTest::addColumn<QStringList>("command");
         QTest::addColumn<int>("code");
         QTest::addColumn<QByteArray>("hint");
-        const QStringList ssh{QStringLiteral("/usr/bin/ssh"), QStringLiteral("lab"),
-                              QStringLiteral("memscape-cli")};
+        const QStringList ssh{QStringLiteral("/usr/bin/ssh"), QStringLiteral("lab"), QStringLiteral("memscape-cli")};
         QTest::newRow("ssh does not connect") << ssh << 255 << QByteArray("ssh connects");
         QTest::newRow("not installed there") << ssh << 127 << QByteArray("not installed");
-        QTest::newRow("something else")
-            << QStringList{QStringLiteral("srun")} << 1 << QByteArray("terminal");
+        QTest::newRow("something else") << QStringList{QStringLiteral("srun")} << 1 << QByteArray("terminal");
     }
     void endsBeforeHelloSayWhatToDo()
     {
@@ -75,8 +76,7 @@ private slots:
 
     void commandsReadAsTyped()
     {
-        QCOMPARE(commandText({QStringLiteral("a b"), QStringLiteral("c")}),
-                 QStringLiteral("\"a b\" c"));
+        QCOMPARE(commandText({QStringLiteral("a b"), QStringLiteral("c")}), QStringLiteral("\"a b\" c"));
     }
 };
 

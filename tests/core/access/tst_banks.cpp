@@ -110,8 +110,12 @@ void TestBanks::stridesMatchTheMachine()
                     const int expected = turnsOfMachine(addresses, bytes, lanesTogether(bytes));
                     QVERIFY2(wavefronts(addresses, bytes) == expected,
                              qPrintable(QStringLiteral("stride %1, padding %2, pieces of %3, %4 lanes: %5, not %6")
-                                            .arg(stride).arg(padding).arg(granule).arg(lanes)
-                                            .arg(wavefronts(addresses, bytes)).arg(expected)));
+                                            .arg(stride)
+                                            .arg(padding)
+                                            .arg(granule)
+                                            .arg(lanes)
+                                            .arg(wavefronts(addresses, bytes))
+                                            .arg(expected)));
                 }
             }
         }
@@ -145,10 +149,10 @@ void TestBanks::theGuidesFigures()
     for (const std::size_t lane : {3u, 4u, 6u, 7u, 9u})
         shared[lane] = 5 * 4;
     QCOMPARE(wavefronts(shared), 1);
-    QCOMPARE(stridedWavefronts(0), 1); // broadcast
-    QCOMPARE(stridedWavefronts(32), 32); // smemArray[32][32]: down a column, 32-way
+    QCOMPARE(stridedWavefronts(0), 1);        // broadcast
+    QCOMPARE(stridedWavefronts(32), 32);      // smemArray[32][32]: down a column, 32-way
     QCOMPARE(stridedWavefronts(32, 4, 1), 1); // smemArray[32][33]
-    QCOMPARE(stridedWavefronts(1, 4, 1), 1); // and along its rows
+    QCOMPARE(stridedWavefronts(1, 4, 1), 1);  // and along its rows
 }
 
 void TestBanks::gcdIsTheRuleExceptForBroadcasts()
@@ -181,10 +185,10 @@ void TestBanks::everyLaneIsServedOnceByOneWordPerBank()
             for (const BankLane& lane : access->lanes) {
                 QVERIFY(lane.wavefront >= 0 && lane.wavefront < access->wavefronts);
                 const BankPhase& phase = access->phases[std::size_t(lane.phase)];
-                QVERIFY(lane.wavefront >= phase.firstWavefront
-                        && lane.wavefront < phase.firstWavefront + phase.degree);
+                QVERIFY(lane.wavefront >= phase.firstWavefront && lane.wavefront < phase.firstWavefront + phase.degree);
                 for (std::uint32_t i = 0; i < std::uint32_t(lane.words); ++i) {
-                    const auto [at, isNew] = open.emplace(std::pair(lane.wavefront, (lane.word + i) % 32), lane.word + i);
+                    const auto [at, isNew] =
+                        open.emplace(std::pair(lane.wavefront, (lane.word + i) % 32), lane.word + i);
                     QVERIFY(isNew || at->second == lane.word + i);
                 }
             }
@@ -245,7 +249,8 @@ void TestBanks::tilesAreOneToOne()
     QFETCH(int, columns);
     QFETCH(int, padding);
     QFETCH(int, granule);
-    const auto tile = sharedTile(std::uint32_t(width), std::uint32_t(columns), std::uint32_t(padding), std::uint32_t(granule));
+    const auto tile =
+        sharedTile(std::uint32_t(width), std::uint32_t(columns), std::uint32_t(padding), std::uint32_t(granule));
     QVERIFY2(tile.has_value(), tile ? "" : tile.error().text().c_str());
     constexpr std::uint32_t rows = 64;
     std::set<std::uint32_t> seen;
@@ -268,7 +273,7 @@ void TestBanks::columnsAreCured()
         QCOMPARE(column(4, columns, 1, 0), 1);
         QCOMPARE(column(4, columns, 0, 4), 1);
     }
-    QCOMPARE(column(4, 31, 0, 0), 1); // odd as it is
+    QCOMPARE(column(4, 31, 0, 0), 1);  // odd as it is
     QCOMPARE(column(4, 31, 1, 0), 32); // … and the padding makes the conflict
     QCOMPARE(column(8, 16, 1, 0), 2);
     QCOMPARE(column(8, 16, 0, 8), 2);
@@ -288,9 +293,8 @@ void TestBanks::badSizesAreRefused_data()
     QTest::addColumn<quint32>("padding");
     QTest::addColumn<quint32>("granule");
     QTest::addColumn<QString>("code");
-    const auto row = [](const char* name, quint32 width, quint32 columns, quint32 padding, quint32 granule, const char* code) {
-        QTest::newRow(name) << width << columns << padding << granule << code;
-    };
+    const auto row = [](const char* name, quint32 width, quint32 columns, quint32 padding, quint32 granule,
+                        const char* code) { QTest::newRow(name) << width << columns << padding << granule << code; };
     row("no bytes", 0, 32, 0, 0, "banks.width");
     row("three bytes", 3, 32, 0, 0, "banks.width");
     row("32 bytes", 32, 32, 0, 0, "banks.width");

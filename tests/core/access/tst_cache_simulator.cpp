@@ -26,8 +26,7 @@ public:
     void access(const MemoryAccess& access)
     {
         const std::uint64_t size = m_levels[0].geometry.line;
-        for (std::uint64_t line = access.address / size;
-             line <= (access.address + access.size - 1) / size; ++line) {
+        for (std::uint64_t line = access.address / size; line <= (access.address + access.size - 1) / size; ++line) {
             std::size_t level = 0;
             while (level < m_levels.size() && !lookup(level, line, access.isWrite))
                 ++level;
@@ -112,8 +111,7 @@ std::vector<MemoryAccess> randomTrace(std::uint64_t seed, std::uint64_t region, 
     std::vector<MemoryAccess> trace;
     for (int i = 0; i < count; ++i) {
         const std::uint64_t within = random.below(3) ? region / 16 : region;
-        trace.push_back(
-            {random.below(within), std::uint32_t(1 + random.below(200)), random.below(4) == 0});
+        trace.push_back({random.below(within), std::uint32_t(1 + random.below(200)), random.below(4) == 0});
     }
     return trace;
 }
@@ -144,8 +142,7 @@ std::vector<MemoryAccess> scatteredTrace(std::uint64_t seed, std::uint64_t regio
     return trace;
 }
 
-CacheSimulator simulatorOf(const std::vector<CacheGeometry>& levels,
-                           CacheCounting counting = CacheCounting::Lines)
+CacheSimulator simulatorOf(const std::vector<CacheGeometry>& levels, CacheCounting counting = CacheCounting::Lines)
 {
     return CacheSimulator::create(levels, counting).value();
 }
@@ -217,10 +214,8 @@ void TestCacheSimulator::equalsThePlainHierarchy_data()
     QTest::newRow("three levels, odd sets")
         << Levels{{"L1", 1536, 4, 32}, {"L2", 5 * 1024, 8, 32}, {"L3", 7 * 4096, 16, 32}};
     QTest::newRow("17 ways") << Levels{{"L1", 17 * 256, 17, 64}};
-    QTest::newRow("8, 16 and 20 ways")
-        << Levels{{"L1", 4096, 8, 64}, {"L2", 16384, 16, 64}, {"L3", 20 * 2048, 20, 64}};
-    QTest::newRow("9 and 15 ways, odd sets")
-        << Levels{{"L1", 9 * 192, 9, 64}, {"L2", 15 * 960, 15, 64}};
+    QTest::newRow("8, 16 and 20 ways") << Levels{{"L1", 4096, 8, 64}, {"L2", 16384, 16, 64}, {"L3", 20 * 2048, 20, 64}};
+    QTest::newRow("9 and 15 ways, odd sets") << Levels{{"L1", 9 * 192, 9, 64}, {"L2", 15 * 960, 15, 64}};
     QTest::newRow("outer level smaller") << Levels{{"L1", 4096, 4, 64}, {"L2", 1024, 2, 64}};
 }
 
@@ -282,8 +277,7 @@ void TestCacheSimulator::stepsAndRunsAlike()
     CacheSimulator stepped = simulatorOf(levels, counting);
     CacheSimulator ran = simulatorOf(levels, counting);
     auto trace = randomTrace(11, 64 << 10, 30000);
-    for (const auto& more :
-         {repeatingTrace(12, 32 << 10, 20000), scatteredTrace(13, 8 << 10, 20000)})
+    for (const auto& more : {repeatingTrace(12, 32 << 10, 20000), scatteredTrace(13, 8 << 10, 20000)})
         trace.insert(trace.end(), more.begin(), more.end());
     std::uint64_t lookups = 0, evictions = 0, writeBacks = 0;
     for (const MemoryAccess& access : trace) {
@@ -296,8 +290,7 @@ void TestCacheSimulator::stepsAndRunsAlike()
     }
     // In pieces that are no multiple of a batch; what a batch leaves waiting would show.
     for (std::size_t at = 0; at < trace.size(); at += 7001)
-        QVERIFY(
-            ran.run(std::span(trace).subspan(at, std::min<std::size_t>(7001, trace.size() - at))));
+        QVERIFY(ran.run(std::span(trace).subspan(at, std::min<std::size_t>(7001, trace.size() - at))));
     QVERIFY(stepped.counters() == ran.counters());
     QVERIFY(stepped.memory() == ran.memory());
     CacheCounters all;
@@ -338,8 +331,7 @@ void TestCacheSimulator::keepsALineInItsWay()
 {
     CacheSimulator simulator = simulatorOf({{"L1", 512, 8, 64}});
     for (std::uint64_t line = 0; line < 8; ++line)
-        QCOMPARE(simulator.step({line * 64, 4, line == 5}).value().lookups[0].way,
-                 std::uint32_t(line));
+        QCOMPARE(simulator.step({line * 64, 4, line == 5}).value().lookups[0].way, std::uint32_t(line));
     QVERIFY(simulator.step({3 * 64, 4, false}));
     const auto held = simulator.levels()[0].contents(0);
     for (std::uint64_t way = 0; way < 8; ++way) {
@@ -497,16 +489,14 @@ void TestCacheSimulator::refusesGeometries_data()
     QTest::newRow("line 48") << Levels{{"L1", 4096, 4, 48}} << "cache.line";
     QTest::newRow("line 8") << Levels{{"L1", 4096, 4, 8}} << "cache.line";
     QTest::newRow("line 8192") << Levels{{"L1", 65536, 1, 8192}} << "cache.line";
-    QTest::newRow("lines differ") << Levels{{"L1", 4096, 4, 64}, {"L2", 8192, 4, 128}}
-                                  << "cache.line";
+    QTest::newRow("lines differ") << Levels{{"L1", 4096, 4, 64}, {"L2", 8192, 4, 128}} << "cache.line";
     QTest::newRow("no ways") << Levels{{"L1", 4096, 0, 64}} << "cache.ways";
     QTest::newRow("513 ways") << Levels{{"L1", 513 * 64, 513, 64}} << "cache.ways";
     QTest::newRow("huge ways") << Levels{{"L1", 4096, UINT64_MAX / 32, 64}} << "cache.ways";
     QTest::newRow("no bytes") << Levels{{"L1", 0, 4, 64}} << "cache.size";
     QTest::newRow("half a set") << Levels{{"L1", 4096 + 128, 4, 64}} << "cache.size";
     QTest::newRow("an exabyte") << Levels{{"L1", std::uint64_t(1) << 60, 16, 64}} << "cache.size";
-    QTest::newRow("second level wrong")
-        << Levels{{"L1", 4096, 4, 64}, {"L2", 8192, 0, 64}} << "cache.ways";
+    QTest::newRow("second level wrong") << Levels{{"L1", 4096, 4, 64}, {"L2", 8192, 0, 64}} << "cache.ways";
 }
 
 void TestCacheSimulator::refusesGeometries()
@@ -532,18 +522,12 @@ void TestCacheSimulator::refusesAccesses()
     QVERIFY(simulator.step({cacheAddressLimit - 4, 4, false}).value().lookups[0].hit);
 
     // The bulk run makes what comes before the wrong one, and says the same.
-    const std::vector<MemoryAccess> trace = {
-        {0, 4, false}, {64, 4, false}, {0, 0, false}, {128, 4, false}};
+    const std::vector<MemoryAccess> trace = {{0, 4, false}, {64, 4, false}, {0, 0, false}, {128, 4, false}};
     simulator.clear();
     QCOMPARE(errorOf(simulator.run(trace)), QString("access.size"));
     QCOMPARE(simulator.counters()[0].references(), std::uint64_t(2));
-    QCOMPARE(errorOf(simulator.run(std::vector<MemoryAccess>{{UINT64_MAX - 3, 4, false}})),
-             QString("access.address"));
-    QCOMPARE(errorOf(simulator.run(3,
-                                  [] {
-                                      return MemoryAccess{0, 0, false};
-                                  })),
-             QString("access.size"));
+    QCOMPARE(errorOf(simulator.run(std::vector<MemoryAccess>{{UINT64_MAX - 3, 4, false}})), QString("access.address"));
+    QCOMPARE(errorOf(simulator.run(3, [] { return MemoryAccess{0, 0, false}; })), QString("access.size"));
 }
 
 QTEST_GUILESS_MAIN(TestCacheSimulator)

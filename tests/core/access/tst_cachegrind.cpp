@@ -29,8 +29,7 @@ class RecordingMemory
 public:
     explicit RecordingMemory(CacheSimulator& simulator)
         : m_simulator(simulator)
-    {
-    }
+    { }
     ~RecordingMemory() { flush(); }
 
     template <typename T> T read(std::uint64_t address, T value = {})
@@ -91,8 +90,7 @@ struct Run
 
 Misses simulated(const Geometry& geometry, const QString& loop, const loops::Arrays& arrays)
 {
-    auto simulator =
-        CacheSimulator::create({geometry.first, geometry.last}, CacheCounting::Accesses).value();
+    auto simulator = CacheSimulator::create({geometry.first, geometry.last}, CacheCounting::Accesses).value();
     {
         RecordingMemory memory(simulator);
         for (const auto& candidate : loops::all<RecordingMemory>())
@@ -101,9 +99,8 @@ Misses simulated(const Geometry& geometry, const QString& loop, const loops::Arr
     }
     const CacheCounters& first = simulator.counters()[0];
     const CacheCounters& last = simulator.counters()[1];
-    return {{"Dr", qint64(first.reads)},        {"Dw", qint64(first.writes)},
-            {"D1mr", qint64(first.readMisses)}, {"D1mw", qint64(first.writeMisses)},
-            {"DLmr", qint64(last.readMisses)},  {"DLmw", qint64(last.writeMisses)}};
+    return {{"Dr", qint64(first.reads)},         {"Dw", qint64(first.writes)},      {"D1mr", qint64(first.readMisses)},
+            {"D1mw", qint64(first.writeMisses)}, {"DLmr", qint64(last.readMisses)}, {"DLmw", qint64(last.writeMisses)}};
 }
 
 void compareMisses(const Misses& simulatedMisses, const Misses& counted)
@@ -126,8 +123,7 @@ QString option(const char* name, const CacheGeometry& cache)
 
 QStringList valgrindOptions(const Geometry& geometry)
 {
-    return {"--tool=cachegrind", "--cache-sim=yes", option("D1", geometry.first),
-            option("LL", geometry.last)};
+    return {"--tool=cachegrind", "--cache-sim=yes", option("D1", geometry.first), option("LL", geometry.last)};
 }
 
 /// Whether cachegrind saw the loop's reads and writes and, within 1 in 1000, no others: a compiler
@@ -142,15 +138,12 @@ bool madeAsWritten(const Misses& simulatedCounts, const Misses& counted)
 }
 
 /// One run of the loops program under cachegrind; the counts are of the whole process.
-std::optional<Run> underCachegrind(const QString& valgrind, const Geometry& geometry,
-                                   const QString& loop)
+std::optional<Run> underCachegrind(const QString& valgrind, const Geometry& geometry, const QString& loop)
 {
     QTemporaryDir folder;
     const QString out = folder.filePath("counts");
     QProcess process;
-    process.start(valgrind,
-                  valgrindOptions(geometry)
-                      << "--cachegrind-out-file=" + out << CACHEGRIND_LOOPS << loop);
+    process.start(valgrind, valgrindOptions(geometry) << "--cachegrind-out-file=" + out << CACHEGRIND_LOOPS << loop);
     if (!process.waitForFinished(120'000) || process.exitCode() != 0)
         return std::nullopt;
     const QStringList addresses = QString(process.readAllStandardOutput()).simplified().split(' ');
@@ -159,14 +152,12 @@ std::optional<Run> underCachegrind(const QString& valgrind, const Geometry& geom
         return std::nullopt;
     const QString text = file.readAll();
     const auto words = [&](const char* line) {
-        const QRegularExpression pattern(QString("^%1: (.*)$").arg(line),
-                                         QRegularExpression::MultilineOption);
+        const QRegularExpression pattern(QString("^%1: (.*)$").arg(line), QRegularExpression::MultilineOption);
         return pattern.match(text).captured(1).simplified().split(' ');
     };
     const QStringList names = words("events");
     const QStringList values = words("summary");
-    Run run{{addresses[0].toULongLong(), addresses[1].toULongLong(), addresses[2].toULongLong()},
-            {}};
+    Run run{{addresses[0].toULongLong(), addresses[1].toULongLong(), addresses[2].toULongLong()}, {}};
     for (qsizetype i = 0; i < std::min(names.size(), values.size()); ++i)
         run.counts[names[i]] = values[i].toLongLong();
     return run;
@@ -182,16 +173,14 @@ QString versionOf(const QString& valgrind)
 
 QJsonObject recorded(const QString& loop, const Run& run)
 {
-    QJsonObject object{
-        {"loop", loop},
-        {"arrays", QJsonArray{qint64(run.arrays.a), qint64(run.arrays.b), qint64(run.arrays.c)}}};
+    QJsonObject object{{"loop", loop},
+                       {"arrays", QJsonArray{qint64(run.arrays.a), qint64(run.arrays.b), qint64(run.arrays.c)}}};
     for (const QString& name : QStringList{"Dr", "Dw"} + missNames())
         object[name] = run.counts.value(name);
     return object;
 }
 
-void writeFixture(const QString& folder, const QString& valgrind, const Geometry& geometry,
-                  const QJsonArray& loops)
+void writeFixture(const QString& folder, const QString& valgrind, const Geometry& geometry, const QJsonArray& loops)
 {
     const QJsonObject provenance{
         {"tool", versionOf(valgrind)},
@@ -236,14 +225,12 @@ void TestCachegrind::equalsRecordedRuns()
     QFETCH(int, geometry);
     QFETCH(QJsonObject, run);
     const QJsonArray arrays = run["arrays"].toArray();
-    const loops::Arrays at{std::uint64_t(arrays[0].toInteger()),
-                           std::uint64_t(arrays[1].toInteger()),
+    const loops::Arrays at{std::uint64_t(arrays[0].toInteger()), std::uint64_t(arrays[1].toInteger()),
                            std::uint64_t(arrays[2].toInteger())};
     Misses counted;
     for (const QString& name : missNames())
         counted[name] = run[name].toInteger(-1);
-    compareMisses(simulated(geometries()[std::size_t(geometry)], run["loop"].toString(), at),
-                  counted);
+    compareMisses(simulated(geometries()[std::size_t(geometry)], run["loop"].toString(), at), counted);
 }
 
 void TestCachegrind::runsLive_data()
@@ -275,8 +262,7 @@ void TestCachegrind::runsLive()
             run->counts[event] -= baseline->counts.value(event);
         const Misses own = simulated(caches, name, run->arrays);
         if (!madeAsWritten(own, run->counts)) {
-            qWarning("loop %s: this compiler added accesses of its own, not compared",
-                     qPrintable(name));
+            qWarning("loop %s: this compiler added accesses of its own, not compared", qPrintable(name));
             continue;
         }
         compareMisses(own, run->counts);
@@ -285,8 +271,7 @@ void TestCachegrind::runsLive()
         fixture.append(recorded(name, *run));
     }
     QVERIFY2(fixture.size() >= 8, "too few loops were compared");
-    if (const QString folder = qEnvironmentVariable("MEMSCAPE_RECORD_CACHEGRIND");
-        !folder.isEmpty())
+    if (const QString folder = qEnvironmentVariable("MEMSCAPE_RECORD_CACHEGRIND"); !folder.isEmpty())
         writeFixture(folder, valgrind, caches, fixture);
 }
 

@@ -88,9 +88,8 @@ void TestGranules::equalsBruteForceOnRandomWalks()
 {
     SplitMix64 random(7);
     for (int i = 0; i < 2000; ++i)
-        compareWithBruteForce(
-            {random.below(5000), random.below(300), 1 + random.below(40), 1 + random.below(60)},
-            1 + random.below(200));
+        compareWithBruteForce({random.below(5000), random.below(300), 1 + random.below(40), 1 + random.below(60)},
+                              1 + random.below(200));
 }
 
 void TestGranules::isExactWhereSumsAreHuge()
@@ -147,9 +146,8 @@ void TestGranules::expectsWhatDrawingShows()
     const double mean = sum / trials;
     const double deviation = std::sqrt(std::max(0.0, squares / trials - mean * mean) / trials);
     const double expected = expectedGranules({base, width, elements}, draws, granule).value();
-    QVERIFY2(
-        std::abs(expected - mean) <= 5 * deviation + 1e-4,
-        qPrintable(QString("expected %1, drew %2 ± %3").arg(expected).arg(mean).arg(deviation)));
+    QVERIFY2(std::abs(expected - mean) <= 5 * deviation + 1e-4,
+             qPrintable(QString("expected %1, drew %2 ± %3").arg(expected).arg(mean).arg(deviation)));
 }
 
 void TestGranules::expectedDistinctHasItsLimits()
@@ -177,12 +175,9 @@ void TestGranules::refuses_data()
     QTest::newRow("width 0") << 0ull << 4ull << 0ull << 1ull << 32ull << "access.element";
     QTest::newRow("count 0") << 0ull << 4ull << 4ull << 0ull << 32ull << "access.count";
     QTest::newRow("granule 0") << 0ull << 4ull << 4ull << 1ull << 0ull << "access.granule";
-    QTest::newRow("base at the end")
-        << quint64(-1) << 4ull << 4ull << 1ull << 32ull << "access.overflow";
-    QTest::newRow("huge pitch") << 0ull << quint64(-1) << 4ull << 3ull << 32ull
-                                << "access.overflow";
-    QTest::newRow("huge count") << 0ull << 16ull << 4ull << quint64(-1) << 32ull
-                                << "access.overflow";
+    QTest::newRow("base at the end") << quint64(-1) << 4ull << 4ull << 1ull << 32ull << "access.overflow";
+    QTest::newRow("huge pitch") << 0ull << quint64(-1) << 4ull << 3ull << 32ull << "access.overflow";
+    QTest::newRow("huge count") << 0ull << 16ull << 4ull << quint64(-1) << 32ull << "access.overflow";
 }
 
 void TestGranules::refuses()
@@ -212,8 +207,7 @@ void TestGranules::refusesArrays()
     QCOMPARE(code(expectedGranules({0, 0, 4}, 1, 32)), QString("access.element"));
     QCOMPARE(code(expectedGranules({0, 2u << 20, 4}, 1, 32)), QString("access.element"));
     QCOMPARE(code(expectedGranules({0, 4, 4}, 1, 0)), QString("access.granule"));
-    QCOMPARE(code(expectedGranules({0, 16, std::uint64_t(1) << 62}, 1, 32)),
-             QString("access.overflow"));
+    QCOMPARE(code(expectedGranules({0, 16, std::uint64_t(1) << 62}, 1, 32)), QString("access.overflow"));
     QCOMPARE(expectedGranules({0, 4, 4}, 0, 32).value(), 0.0);
 }
 

@@ -23,9 +23,8 @@ void TestRandom::equalsTheReferenceSequence()
 {
     // Seed 1234567 of the reference C code, the values that its ports are commonly tested with.
     SplitMix64 random(1234567);
-    const std::array<std::uint64_t, 5> reference = {6457827717110365317u, 3203168211198807973u,
-                                                    9817491932198370423u, 4593380528125082431u,
-                                                    16408922859458223821u};
+    const std::array<std::uint64_t, 5> reference = {6457827717110365317u, 3203168211198807973u, 9817491932198370423u,
+                                                    4593380528125082431u, 16408922859458223821u};
     for (const std::uint64_t expected : reference)
         QCOMPARE(random.next(), expected);
 }
@@ -33,8 +32,7 @@ void TestRandom::equalsTheReferenceSequence()
 void TestRandom::belowIsInsideItsBound()
 {
     SplitMix64 random(1);
-    for (const std::uint64_t bound :
-         {std::uint64_t(1), std::uint64_t(3), std::uint64_t(1) << 63, UINT64_MAX})
+    for (const std::uint64_t bound : {std::uint64_t(1), std::uint64_t(3), std::uint64_t(1) << 63, UINT64_MAX})
         for (int i = 0; i < 1000; ++i)
             QVERIFY(random.below(bound) < bound);
 }

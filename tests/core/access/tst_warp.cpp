@@ -36,10 +36,7 @@ public:
         return touched;
     }
 
-    std::uint64_t used() const
-    {
-        return std::uint64_t(std::count(m_used.begin(), m_used.end(), true));
-    }
+    std::uint64_t used() const { return std::uint64_t(std::count(m_used.begin(), m_used.end(), true)); }
 
 private:
     std::array<bool, 34816> m_used{}; // 31 × 64 × 16 + 16 + 127 fits, a multiple of 128
@@ -95,13 +92,9 @@ void TestWarp::equalsBruteForceEverywhere()
                 const WarpCounts closed = stridedCounts(offset, stride, element).value();
                 const WarpAccess access = resolveRequest(request).value();
                 const bool same = closed.sectors == double(access.sectors.size())
-                    && closed.lines == double(access.lines.size())
-                    && closed.usedBytes == double(access.usedBytes)
+                    && closed.lines == double(access.lines.size()) && closed.usedBytes == double(access.usedBytes)
                     && closed.fetchedBytes == double(access.fetchedBytes);
-                const QString where = QString("stride %1, element %2, offset %3")
-                                          .arg(stride)
-                                          .arg(element)
-                                          .arg(offset);
+                const QString where = QString("stride %1, element %2, offset %3").arg(stride).arg(element).arg(offset);
                 QVERIFY2(same, qPrintable(where));
                 const ByteMap bytes(request);
                 QVERIFY2(access.sectors.size() == bytes.granules(32), qPrintable(where));
@@ -128,7 +121,7 @@ void TestWarp::followsTheTextbookWhenAligned()
     QCOMPARE(stridedCounts(0, 1, 4).value().efficiency(), 1.0);
     QCOMPARE(stridedCounts(0, 2, 4).value().efficiency(), 0.5);
     QCOMPARE(stridedCounts(0, 64, 4).value().efficiency(), 0.125); // the floor is element / sector
-    QCOMPARE(stridedCounts(0, 0, 4).value().efficiency(), 0.125); // a broadcast uses 4 of 32 B
+    QCOMPARE(stridedCounts(0, 0, 4).value().efficiency(), 0.125);  // a broadcast uses 4 of 32 B
     QCOMPARE(stridedCounts(4, 1, 4).value().sectors, 5.0);
 }
 
@@ -144,8 +137,7 @@ void TestWarp::drawsEachLane()
         QCOMPARE(access.lanes[lane].lastSector, lane / 2);
         QCOMPARE(access.lanes[lane].firstLine, lane / 8);
     }
-    QCOMPARE(drawn({access.sectors[0], access.sectors[1]}),
-             QString("256[0,4)[16,20) 288[0,4)[16,20)"));
+    QCOMPARE(drawn({access.sectors[0], access.sectors[1]}), QString("256[0,4)[16,20) 288[0,4)[16,20)"));
     QCOMPARE(access.sectors[0].usedBytes(), std::uint64_t(8));
     QCOMPARE(access.usedBytes, std::uint64_t(128));
     QCOMPARE(access.fetchedBytes, std::uint64_t(512));
@@ -192,8 +184,7 @@ void TestWarp::servesWideLoadsInPasses()
     QFETCH(int, passes);
     QFETCH(int, lanes);
     QFETCH(int, sectorsInAll);
-    const WarpAccess access =
-        resolveRequest(stridedRequest(0, 1, std::uint64_t(element)).value()).value();
+    const WarpAccess access = resolveRequest(stridedRequest(0, 1, std::uint64_t(element)).value()).value();
     QCOMPARE(int(access.passes.size()), passes);
     QCOMPARE(int(access.sectors.size()), sectorsInAll);
     int next = 0, sectors = 0;
@@ -205,7 +196,7 @@ void TestWarp::servesWideLoadsInPasses()
     }
     QCOMPARE(next, 32);
     QCOMPARE(sectors, sectorsInAll); // contiguous passes share no sector
-    QCOMPARE(lanesPerPass(12), 8); // not one instruction: see the header
+    QCOMPARE(lanesPerPass(12), 8);   // not one instruction: see the header
     QCOMPARE(lanesPerPass(4096), 1);
 }
 
@@ -283,21 +274,17 @@ void TestWarp::refuses_data()
     QTest::newRow("no lanes") << codeOf(stridedRequest(0, 1, 4, 0)) << "access.lanes";
     QTest::newRow("minus one lanes") << codeOf(stridedRequest(0, 1, 4, -1)) << "access.lanes";
     QTest::newRow("1025 lanes") << codeOf(stridedRequest(0, 1, 4, 1025)) << "access.lanes";
-    QTest::newRow("stride × element")
-        << codeOf(stridedRequest(0, most / 2, 4)) << "access.overflow";
+    QTest::newRow("stride × element") << codeOf(stridedRequest(0, most / 2, 4)) << "access.overflow";
     QTest::newRow("lane × pitch") << codeOf(stridedRequest(0, most / 64, 4)) << "access.overflow";
     QTest::newRow("base + lanes") << codeOf(stridedRequest(most - 8, 1, 4)) << "access.overflow";
     QTest::newRow("closed form: element 0") << codeOf(stridedCounts(0, 1, 0)) << "access.element";
     QTest::newRow("closed form: no lanes") << codeOf(stridedCounts(0, 1, 4, 0)) << "access.lanes";
     QTest::newRow("closed form: stride") << codeOf(stridedCounts(0, most, 4)) << "access.overflow";
-    QTest::newRow("closed form: granule")
-        << codeOf(stridedCounts(0, 1, 4, 32, {48, 128})) << "access.granule";
+    QTest::newRow("closed form: granule") << codeOf(stridedCounts(0, 1, 4, 32, {48, 128})) << "access.granule";
     QTest::newRow("random: no elements") << codeOf(randomRequest(0, 1, 0, 4)) << "access.elements";
     QTest::newRow("random: element 0") << codeOf(randomRequest(0, 1, 9, 0)) << "access.element";
-    QTest::newRow("random: array too large")
-        << codeOf(randomRequest(0, 1, most / 2, 4)) << "access.overflow";
-    QTest::newRow("expected: no elements")
-        << codeOf(expectedRandomCounts(0, 0, 4)) << "access.elements";
+    QTest::newRow("random: array too large") << codeOf(randomRequest(0, 1, most / 2, 4)) << "access.overflow";
+    QTest::newRow("expected: no elements") << codeOf(expectedRandomCounts(0, 0, 4)) << "access.elements";
     QTest::newRow("aos: no such field") << codeOf(aosRequest(0, 3, 3, 4)) << "access.field";
     QTest::newRow("aos: no fields") << codeOf(aosRequest(0, 0, 0, 4)) << "access.field";
     QTest::newRow("aos: huge structure") << codeOf(aosRequest(0, 0, most, 4)) << "access.overflow";
@@ -307,12 +294,9 @@ void TestWarp::refuses_data()
     QTest::newRow("soa: huge array") << codeOf(soaRequest(0, 1, 2, most, 4)) << "access.overflow";
     QTest::newRow("resolve: no lanes") << codeOf(resolveRequest({{}, 4})) << "access.lanes";
     QTest::newRow("resolve: width 0") << codeOf(resolveRequest({{0}, 0})) << "access.element";
-    QTest::newRow("resolve: past the end")
-        << codeOf(resolveRequest({{most - 2}, 4})) << "access.overflow";
-    QTest::newRow("resolve: sector 0")
-        << codeOf(resolveRequest({{0}, 4}, {0, 128})) << "access.granule";
-    QTest::newRow("resolve: line 0")
-        << codeOf(resolveRequest({{0}, 4}, {32, 0})) << "access.granule";
+    QTest::newRow("resolve: past the end") << codeOf(resolveRequest({{most - 2}, 4})) << "access.overflow";
+    QTest::newRow("resolve: sector 0") << codeOf(resolveRequest({{0}, 4}, {0, 128})) << "access.granule";
+    QTest::newRow("resolve: line 0") << codeOf(resolveRequest({{0}, 4}, {32, 0})) << "access.granule";
 }
 
 void TestWarp::refuses()

@@ -3,13 +3,13 @@
 
 #include <QtTest>
 
+#include <csignal>
+#include <fcntl.h>
 #include <filesystem>
 #include <random>
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <csignal>
 #include <unistd.h>
 
 using namespace memscape;
@@ -35,10 +35,7 @@ private slots:
 
 private:
     fs::path path(const char* name) const { return fs::path(m_folder.path().toStdString()) / name; }
-    int entries() const
-    {
-        return int(std::distance(fs::directory_iterator(m_folder.path().toStdString()), {}));
-    }
+    int entries() const { return int(std::distance(fs::directory_iterator(m_folder.path().toStdString()), {})); }
     QTemporaryDir m_folder;
 };
 
@@ -126,7 +123,8 @@ void TestFile::pipesAndDevicesAreRefusedAtOnce()
 void TestFile::modesAreTheUmasksOrPrivate()
 {
     const auto modeOf = [this](const char* name) {
-        struct stat status { };
+        struct stat status
+        { };
         ::stat(path(name).c_str(), &status);
         return status.st_mode & 0777;
     };

@@ -37,8 +37,7 @@ void TestJson::namesThePlaceOfAWrongType()
     const auto peak = JsonReader(*json).at("predicted").value().at("figures").value().at("peak").value();
     const auto value = peak.number("value");
     QVERIFY(!value.has_value());
-    QCOMPARE(value.error().text(),
-             std::string("predicted.figures.peak.value: expected a number, found \"12 GB\""));
+    QCOMPARE(value.error().text(), std::string("predicted.figures.peak.value: expected a number, found \"12 GB\""));
     QCOMPARE(peak.number("unit").error().text(), std::string("predicted.figures.peak.unit: is missing"));
 }
 
@@ -78,7 +77,8 @@ void TestJson::aNumberTooLargeHasAPlace()
 void TestJson::anObjectHasSoManyKeys()
 {
     const JsonLimits limits{.keys = 3};
-    // Only keys of one and the same object are counted together: not those of its members, of its neighbours, or in texts.
+    // Only keys of one and the same object are counted together: not those of its members, of its neighbours, or in
+    // texts.
     QVERIFY(parseJson(R"({"a": {"a": 1, "b": 2}, "b": [{"a": 1}, {"a": 1, "b": 2, "c": 3}], "c": "x:y:z:"})", limits));
     const auto json = parseJson("{\"a\": {\"a\": 1, \"b\": {}, \"c\": 3,\n \"d\": 4}}", limits);
     QCOMPARE(json.error().code, std::string("json.limit"));
@@ -116,7 +116,8 @@ void TestJson::keysCostNearlyLinearEffort()
 
 void TestJson::curvesAreOneLine()
 {
-    const Json json = *parseJson(R"({"y": [1, 2.5, null, true], "words": ["a", "b]"], "none": [], "inner": [[1], {}]})");
+    const Json json =
+        *parseJson(R"({"y": [1, 2.5, null, true], "words": ["a", "b]"], "none": [], "inner": [[1], {}]})");
     QCOMPARE(jsonText(json),
              std::string("{\n  \"y\": [1,2.5,null,true],\n  \"words\": [\n    \"a\",\n    \"b]\"\n  ],\n"
                          "  \"none\": [],\n  \"inner\": [\n    [1],\n    {}\n  ]\n}\n"));
@@ -125,7 +126,8 @@ void TestJson::curvesAreOneLine()
 void TestJson::theTextIsWhatTheLibraryWrites()
 {
     // Strings with everything that means something outside them.
-    const Json json = {{"a\"]\\", {{"b:,", "{[\\\"\n"}, {"c", {"\\", "\"", Json::object(), Json::array()}}}}, {"d", -0.5}};
+    const Json json = {{"a\"]\\", {{"b:,", "{[\\\"\n"}, {"c", {"\\", "\"", Json::object(), Json::array()}}}},
+                       {"d", -0.5}};
     QCOMPARE(jsonLine(*parseJson(jsonText(json))), jsonLine(json));
     QCOMPARE(jsonText(json), json.dump(2) + "\n");
 }

@@ -65,17 +65,28 @@ void TestNumber::refusesWhatIsNoQuantity_data()
 {
     QTest::addColumn<QString>("text");
     QTest::addColumn<QString>("code");
-    QTest::newRow("empty") << "" << "number.syntax";
-    QTest::newRow("word") << "many" << "number.syntax";
-    QTest::newRow("nan") << "nan" << "number.range";
-    QTest::newRow("infinity") << "inf" << "number.range";
-    QTest::newRow("beyond double") << "1e400" << "number.range";
-    QTest::newRow("beyond double with unit") << "1e305 PiB" << "number.range";
-    QTest::newRow("two numbers") << "1 2" << "number.unit";
-    QTest::newRow("bare K") << "4K" << "number.unit";
-    QTest::newRow("seconds for bytes") << "4 ms" << "number.unit";
-    QTest::newRow("comma decimal") << "1,5" << "number.unit";
-    QTest::newRow("hex") << "0x10" << "number.unit";
+    QTest::newRow("empty") << ""
+                           << "number.syntax";
+    QTest::newRow("word") << "many"
+                          << "number.syntax";
+    QTest::newRow("nan") << "nan"
+                         << "number.range";
+    QTest::newRow("infinity") << "inf"
+                              << "number.range";
+    QTest::newRow("beyond double") << "1e400"
+                                   << "number.range";
+    QTest::newRow("beyond double with unit") << "1e305 PiB"
+                                             << "number.range";
+    QTest::newRow("two numbers") << "1 2"
+                                 << "number.unit";
+    QTest::newRow("bare K") << "4K"
+                            << "number.unit";
+    QTest::newRow("seconds for bytes") << "4 ms"
+                                       << "number.unit";
+    QTest::newRow("comma decimal") << "1,5"
+                                   << "number.unit";
+    QTest::newRow("hex") << "0x10"
+                         << "number.unit";
 }
 
 void TestNumber::refusesWhatIsNoQuantity()
@@ -154,8 +165,7 @@ void TestNumber::theLocaleDoesNotMatter()
 
 void TestNumber::unitsHaveOneTextEach()
 {
-    for (const Unit unit : {Unit::One, Unit::Byte, Unit::Second, Unit::BytePerSecond,
-                            Unit::FlopPerSecond, Unit::Hertz})
+    for (const Unit unit : {Unit::One, Unit::Byte, Unit::Second, Unit::BytePerSecond, Unit::FlopPerSecond, Unit::Hertz})
         QVERIFY(unitFromText(unitText(unit)) == unit);
     QVERIFY(!unitFromText("GB"));
 }

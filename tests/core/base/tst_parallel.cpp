@@ -74,7 +74,8 @@ private slots:
         };
         QVERIFY_THROWS_EXCEPTION(std::runtime_error, inParallel(1000, 1, fourthFails));
         QCOMPARE(begun, 4);
-        QVERIFY_THROWS_EXCEPTION(std::runtime_error, inParallel(8, 4, [](std::size_t) { throw std::runtime_error("every part"); }));
+        QVERIFY_THROWS_EXCEPTION(std::runtime_error,
+                                 inParallel(8, 4, [](std::size_t) { throw std::runtime_error("every part"); }));
     }
 };
 

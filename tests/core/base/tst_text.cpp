@@ -43,7 +43,8 @@ void TestText::quotesForeignTextSafely()
 
 void TestText::knowsUtf8()
 {
-    for (const char* good : {"", "gpt2", "h\xc3\xa9llo", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"})
+    for (const char* good :
+         {"", "gpt2", "h\xc3\xa9llo", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"})
         QVERIFY2(validUtf8(good), good);
     // Python's bytes.decode("utf-8") refuses each of these too.
     for (const char* bad : {"\x80", "\xc0\xaf", "\xc3", "\xe2\x82", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf0\x80\x80\xaf",

@@ -101,8 +101,7 @@ void TestChainJson::unitsSayWhatNumbersAre_data()
     QTest::newRow("bytes") << QByteArray("\"bytes\"") << true << true;
     QTest::newRow("abstract") << QByteArray("\"slots\"") << false << false;
     QTest::newRow("both") << QByteArray(R"({"memory": "B", "time": "s"})") << true << true;
-    QTest::newRow("bytes, abstract time")
-        << QByteArray(R"({"memory": "B", "time": "FLOP"})") << true << false;
+    QTest::newRow("bytes, abstract time") << QByteArray(R"({"memory": "B", "time": "FLOP"})") << true << false;
     QTest::newRow("nothing said") << QByteArray("{}") << false << false;
 }
 
@@ -125,9 +124,8 @@ void TestChainJson::aChainMayEndWithoutALoss()
 
 void TestChainJson::furtherWaysToSave()
 {
-    const auto chain = read(with(
-        "\"version\": 1",
-        R"("version": 1, "options": [[], [{"name": "selective", "saved": 7, "backward": 5}]])"));
+    const auto chain = read(
+        with("\"version\": 1", R"("version": 1, "options": [[], [{"name": "selective", "saved": 7, "backward": 5}]])"));
     QVERIFY2(chain.has_value(), chain ? "" : chain.error().text().c_str());
     QCOMPARE(chain->stages[0].options.size(), std::size_t(1));
     const SaveOption& option = chain->stages[1].options[1];
@@ -142,8 +140,7 @@ void TestChainJson::namesTheFault_data()
     QTest::addColumn<QByteArray>("text");
     QTest::addColumn<QByteArray>("place");
     QTest::newRow("not an object") << QByteArray("[1]") << QByteArray("");
-    QTest::newRow("another document")
-        << with("memscape-chain", "memscape-record") << QByteArray("format");
+    QTest::newRow("another document") << with("memscape-chain", "memscape-record") << QByteArray("format");
     QTest::newRow("newer") << with("\"version\": 1", "\"version\": 2") << QByteArray("version");
     QTest::newRow("no stages") << with("[1, 2]", "[]") << QByteArray("forward");
     QTest::newRow("no forward") << with("\"forward\":", "\"forwards\":") << QByteArray("forward");
@@ -154,29 +151,23 @@ void TestChainJson::namesTheFault_data()
     QTest::newRow("short backward") << with("[2, 4, 0.5]", "[2]") << QByteArray("backward");
     QTest::newRow("null time") << with("[1, 2]", "[1, null]") << QByteArray("forward[1]");
     QTest::newRow("NaN as text") << with("[1, 2]", "[1, \"NaN\"]") << QByteArray("forward[1]");
-    QTest::newRow("negative time")
-        << with("[2, 4, 0.5]", "[2, 4, -1]") << QByteArray("backward[2]");
+    QTest::newRow("negative time") << with("[2, 4, 0.5]", "[2, 4, -1]") << QByteArray("backward[2]");
     QTest::newRow("infinite time") << with("[1, 2]", "[1, 1e308]") << QByteArray("forward[1]");
     QTest::newRow("negative size") << with("[3, 4, 5]", "[3, -4, 5]") << QByteArray("values[1]");
     QTest::newRow("half a byte") << with("[3, 9, 10]", "[3, 9.5, 10]") << QByteArray("saved[1]");
     QTest::newRow("null size") << with("[3, 9, 10]", "[3, null, 10]") << QByteArray("saved[1]");
-    QTest::newRow("larger than any memory")
-        << with("[3, 4, 5]", "[3, 4, 1e15]") << QByteArray("values[2]");
-    QTest::newRow("saves less than its result")
-        << with("[3, 9, 10]", "[3, 2, 10]") << QByteArray("saved[1]");
-    QTest::newRow("units of a number")
-        << with("\"version\": 1", "\"version\": 1, \"units\": 7") << QByteArray("units");
-    QTest::newRow("too few names")
-        << with("\"version\": 1", "\"version\": 1, \"names\": [\"a\"]") << QByteArray("names");
+    QTest::newRow("larger than any memory") << with("[3, 4, 5]", "[3, 4, 1e15]") << QByteArray("values[2]");
+    QTest::newRow("saves less than its result") << with("[3, 9, 10]", "[3, 2, 10]") << QByteArray("saved[1]");
+    QTest::newRow("units of a number") << with("\"version\": 1", "\"version\": 1, \"units\": 7") << QByteArray("units");
+    QTest::newRow("too few names") << with("\"version\": 1", "\"version\": 1, \"names\": [\"a\"]")
+                                   << QByteArray("names");
     QTest::newRow("options of one stage")
         << with("\"version\": 1", "\"version\": 1, \"options\": [[]]") << QByteArray("options");
-    QTest::newRow("option without size")
-        << with("\"version\": 1", "\"version\": 1, \"options\": [[{}], []]")
-        << QByteArray("options[0][0].saved");
+    QTest::newRow("option without size") << with("\"version\": 1", "\"version\": 1, \"options\": [[{}], []]")
+                                         << QByteArray("options[0][0].saved");
     const QByteArray hundred = "[" + QByteArray("{\"saved\": 9},").repeated(99) + "{\"saved\": 9}]";
-    QTest::newRow("a hundred ways")
-        << with("\"version\": 1", "\"version\": 1, \"options\": [" + hundred + ", []]")
-        << QByteArray("options[0]");
+    QTest::newRow("a hundred ways") << with("\"version\": 1", "\"version\": 1, \"options\": [" + hundred + ", []]")
+                                    << QByteArray("options[0]");
 }
 
 void TestChainJson::namesTheFault()
@@ -192,12 +183,10 @@ void TestChainJson::namesTheFault()
 void TestChainJson::longChainsAreRead()
 {
     const auto document = [](int length) {
-        const auto ones = [](int count) {
-            return QByteArray("[" + QByteArray("1,").repeated(count - 1) + "1]");
-        };
+        const auto ones = [](int count) { return QByteArray("[" + QByteArray("1,").repeated(count - 1) + "1]"); };
         return QByteArray("{\"format\": \"memscape-chain\", \"forward\": " + ones(length)
-                          + ", \"backward\": " + ones(length + 1) + ", \"values\": "
-                          + ones(length + 1) + ", \"saved\": " + ones(length + 1) + "}");
+                          + ", \"backward\": " + ones(length + 1) + ", \"values\": " + ones(length + 1)
+                          + ", \"saved\": " + ones(length + 1) + "}");
     };
     const auto longest = read(document(chainLengthLimit));
     QVERIFY(longest.has_value());

@@ -62,9 +62,8 @@ void TestMlpChain::keepingEverythingPeaksInTheLastBackward()
 void TestMlpChain::aSavedResultPaysInTheBackward()
 {
     const auto chain = mlpChain({1, 128, 1});
-    const Schedule schedule{{OperationKind::ForwardSave, 0, 1},
-                            {OperationKind::Loss, 1, 0},
-                            {OperationKind::Backward, 0, 0}};
+    const Schedule schedule{
+        {OperationKind::ForwardSave, 0, 1}, {OperationKind::Loss, 1, 0}, {OperationKind::Backward, 0, 0}};
     const auto replayed = replay(*chain, schedule);
     QVERIFY(replayed.has_value());
     QCOMPARE(replayed->peak, std::int64_t(512 * 5)); // x_0, x_1, y_1, y_0 and z
@@ -111,8 +110,7 @@ void TestMlpChain::textsAreReadAndRefused()
 void TestMlpChain::sizesOutsideAreRefused()
 {
     QCOMPARE(mlpChain({4, 8, 0}).error().code, std::string("chain.range"));
-    QVERIFY(
-        mlpChain({mlpLengthLimit, mlpWidthLimit, mlpBatchLimit}).has_value()); // nothing overflows
+    QVERIFY(mlpChain({mlpLengthLimit, mlpWidthLimit, mlpBatchLimit}).has_value()); // nothing overflows
 }
 
 QTEST_APPLESS_MAIN(TestMlpChain)

@@ -52,8 +52,7 @@ void TestOtherSolvers::knapsackIsTheReferences()
         const std::int64_t budget = entry["budget"].toInteger();
         const auto knapsack = Knapsack::make(items, budget);
         QVERIFY(knapsack.has_value());
-        const Selection best = knapsack->best(knapsack->slotCount()),
-                        greedy = greedySelection(items, budget);
+        const Selection best = knapsack->best(knapsack->slotCount()), greedy = greedySelection(items, budget);
         QCOMPARE(best.runtime, entry["opt_runtime_kept"].toDouble());
         QVERIFY(best.memory <= budget);
         QCOMPARE(greedy.runtime, entry["greedy_runtime_kept"].toDouble());
@@ -72,10 +71,8 @@ void TestOtherSolvers::roundedKnapsacksNeverPassTheCapacity()
         for (int k = 0; k < 12; ++k)
             items.push_back({std::int64_t(random() % 100000), double(random() % 1000)});
         const std::int64_t capacity = 1 + random() % 300000;
-        const auto rounded = Knapsack::make(items, capacity, 50),
-                   exact = Knapsack::make(items, capacity);
-        const Selection coarse = rounded->best(rounded->slotCount()),
-                        best = exact->best(exact->slotCount());
+        const auto rounded = Knapsack::make(items, capacity, 50), exact = Knapsack::make(items, capacity);
+        const Selection coarse = rounded->best(rounded->slotCount()), best = exact->best(exact->slotCount());
         QVERIFY(coarse.memory <= capacity);
         QVERIFY(coarse.runtime <= best.runtime);
         QVERIFY(greedySelection(items, capacity).runtime <= best.runtime);
@@ -108,8 +105,7 @@ void TestOtherSolvers::everySelectionIsASchedule()
 void TestOtherSolvers::exhaustiveIsTheReferences()
 {
     int compared = 0, lower = 0;
-    for (const QJsonValue& entry :
-         test::checkpointReferences()["C_heterogeneous_chain"].toArray()) {
+    for (const QJsonValue& entry : test::checkpointReferences()["C_heterogeneous_chain"].toArray()) {
         if (entry["L"].toInt() > exhaustiveLengthLimit)
             continue;
         const Chain chain = test::referenceChain(entry.toObject());
@@ -126,8 +122,7 @@ void TestOtherSolvers::exhaustiveIsTheReferences()
             QVERIFY2(replayed.has_value(), replayed ? "" : replayed.error().text().c_str());
             QVERIFY(replayed->peak <= budget);
             QCOMPARE(replayed->makespan, expected.toDouble());
-            QCOMPARE(test::PlainRecursion(chain, budget).makespan(budget),
-                     row["bruteforce_persistent"].toDouble());
+            QCOMPARE(test::PlainRecursion(chain, budget).makespan(budget), row["bruteforce_persistent"].toDouble());
             compared += 1;
             lower += expected.toDouble() < row["bruteforce_persistent"].toDouble();
         }
@@ -143,12 +138,10 @@ void TestOtherSolvers::theCounterexamplesHold()
         const Chain chain = test::referenceChain(entry.toObject());
         const std::int64_t budget = entry["M"].toInteger();
         if (entry["opt_persistent"].isDouble()) {
-            QCOMPARE(test::PlainRecursion(chain, budget).makespan(budget),
-                     entry["opt_persistent"].toDouble());
+            QCOMPARE(test::PlainRecursion(chain, budget).makespan(budget), entry["opt_persistent"].toDouble());
             compared += 1;
         }
-        if (entry["true_optimum"]
-                .isDouble()) { // forgetting a kept value and making it again is better
+        if (entry["true_optimum"].isDouble()) { // forgetting a kept value and making it again is better
             const auto schedule = exhaustiveSchedule(chain, budget);
             QVERIFY(schedule.has_value());
             QCOMPARE(replay(chain, *schedule)->makespan, entry["true_optimum"].toDouble());
@@ -186,8 +179,7 @@ void TestOtherSolvers::adaptiveKeepsTheBudget()
     for (int i = 0; i < 300; ++i) {
         const Chain chain = test::randomChain(random, 3 + i % 20, i % 3 == 0);
         const std::int64_t least = minimumPersistentBudget(chain);
-        for (const std::int64_t budget :
-             {least - 1, least, least + 5, least + 30, std::int64_t(2000)}) {
+        for (const std::int64_t budget : {least - 1, least, least + 5, least + 30, std::int64_t(2000)}) {
             const auto schedule = adaptiveSchedule(chain, budget);
             if (!schedule) {
                 refused += 1;
@@ -214,9 +206,7 @@ void TestOtherSolvers::whatCannotBeIsRefused()
     QCOMPARE(exhaustiveSchedule(uniformChain(8), 100).error().code, std::string("chain.length"));
     QCOMPARE(exhaustiveSchedule(uniformChain(7), 1).error().code, std::string("checkpoint.budget"));
     QVERIFY(exhaustiveSchedule(uniformChain(7), 10).has_value());
-    QCOMPARE(Knapsack::make(std::vector<KnapsackItem>(100'000, {1, 1}), 1'000'000, 1'000'000)
-                 .error()
-                 .code,
+    QCOMPARE(Knapsack::make(std::vector<KnapsackItem>(100'000, {1, 1}), 1'000'000, 1'000'000).error().code,
              std::string("chain.length"));
     QCOMPARE(adaptiveSchedule(uniformChain(3), -5).error().code, std::string("checkpoint.budget"));
 }

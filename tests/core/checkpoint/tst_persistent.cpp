@@ -58,8 +58,7 @@ Chain drawChain(SplitMix64& random, const Drawing& drawing)
 }
 
 /// The front's points, and that each is what its own schedule's replay says, within its budget.
-void compareWithReplays(const Chain& chain, const PersistentSolution& solution,
-                        double tolerance = 0)
+void compareWithReplays(const Chain& chain, const PersistentSolution& solution, double tolerance = 0)
 {
     double before = infeasible;
     for (const FrontPoint& point : solution.front()) {
@@ -67,8 +66,7 @@ void compareWithReplays(const Chain& chain, const PersistentSolution& solution,
         QVERIFY(schedule.has_value());
         const auto replayed = replay(chain, *schedule);
         QVERIFY2(replayed.has_value(), replayed ? "" : replayed.error().text().c_str());
-        QVERIFY2(replayed->peak <= point.budget,
-                 qPrintable(QString("%1 > %2").arg(replayed->peak).arg(point.budget)));
+        QVERIFY2(replayed->peak <= point.budget, qPrintable(QString("%1 > %2").arg(replayed->peak).arg(point.budget)));
         QVERIFY(std::abs(replayed->makespan - point.makespan) <= tolerance * point.makespan);
         QVERIFY(point.makespan <= before);
         before = point.makespan;
@@ -116,8 +114,7 @@ Chain byteChain(int length)
             {{},
              1e-3 * double(1 + random.below(9)),
              4096,
-             {SaveOption{"all", 1.1e-3, 2.7e-3,
-                         chain.values[i + 1] + std::int64_t(random.below(9'000'000)), 4096,
+             {SaveOption{"all", 1.1e-3, 2.7e-3, chain.values[i + 1] + std::int64_t(random.below(9'000'000)), 4096,
                          70'001}}});
     return chain;
 }
@@ -156,8 +153,7 @@ void TestPersistent::fronts_data()
     const QJsonObject references = checkpointReferences();
     for (const QJsonValue& value : references["C_homogeneous_chain"].toArray()) {
         const QJsonObject entry = value.toObject();
-        QTest::newRow(qPrintable(
-            QString("homogeneous %1, saved %2").arg(entry["L"].toInt()).arg(entry["cbw"].toInt())))
+        QTest::newRow(qPrintable(QString("homogeneous %1, saved %2").arg(entry["L"].toInt()).arg(entry["cbw"].toInt())))
             << entry << entry["makespan"].toArray() << entry["M_min"].toInt() << 0;
     }
     for (const QJsonValue& value : references["C_heterogeneous_chain"].toArray()) {
@@ -201,8 +197,7 @@ void TestPersistent::budgetsWithEverySolversValue()
         const auto solution = solvePersistent(referenceChain(entry));
         QVERIFY(solution.has_value());
         for (const QJsonValue& budget : entry["budgets"].toArray()) {
-            QCOMPARE(solution->makespan(budget["M"].toInteger()).value(),
-                     budget["opt_persistent"].toDouble());
+            QCOMPARE(solution->makespan(budget["M"].toInteger()).value(), budget["opt_persistent"].toDouble());
             ++compared;
         }
     }
@@ -218,8 +213,7 @@ void TestPersistent::counterexamples()
             continue;
         const auto solution = solvePersistent(referenceChain(entry));
         QVERIFY(solution.has_value());
-        QCOMPARE(solution->makespan(entry["M"].toInteger()).value(),
-                 entry["opt_persistent"].toDouble());
+        QCOMPARE(solution->makespan(entry["M"].toInteger()).value(), entry["opt_persistent"].toDouble());
         ++compared;
     }
     QVERIFY(compared >= 2);
@@ -233,18 +227,14 @@ void TestPersistent::drawnChains_data()
     QTest::newRow("small") << Drawing{} << 600 << 0.0;
     QTest::newRow("spiky overheads") << Drawing{.spike = 40} << 600 << 0.0;
     QTest::newRow("several ways to save") << Drawing{.longest = 7, .options = 3} << 500 << 0.0;
-    QTest::newRow("several ways, spiky")
-        << Drawing{.longest = 7, .spike = 40, .options = 4} << 500 << 0.0;
+    QTest::newRow("several ways, spiky") << Drawing{.longest = 7, .spike = 40, .options = 4} << 500 << 0.0;
     QTest::newRow("mostly nothing") << Drawing{.time = 2, .size = 2, .overhead = 1} << 500 << 0.0;
-    QTest::newRow("longer than a tile")
-        << Drawing{.longest = 40, .time = 200, .spike = 30, .options = 2} << 40 << 0.0;
-    QTest::newRow("longer than a group of tiles")
-        << Drawing{.longest = 90, .time = 90, .size = 3} << 6 << 0.0;
+    QTest::newRow("longer than a tile") << Drawing{.longest = 40, .time = 200, .spike = 30, .options = 2} << 40 << 0.0;
+    QTest::newRow("longer than a group of tiles") << Drawing{.longest = 90, .time = 90, .size = 3} << 6 << 0.0;
     QTest::newRow("sums beyond 2^24") << Drawing{.time = 1 << 20, .options = 2} << 200 << 0.0;
-    QTest::newRow("sums beyond 2^31")
-        << Drawing{.time = std::uint64_t(1) << 40, .options = 2} << 200 << 0.0;
-    QTest::newRow("times in tenths")
-        << Drawing{.time = 100, .timeUnit = 0.1, .spike = 20, .options = 2} << 200 << 1e-14;
+    QTest::newRow("sums beyond 2^31") << Drawing{.time = std::uint64_t(1) << 40, .options = 2} << 200 << 0.0;
+    QTest::newRow("times in tenths") << Drawing{.time = 100, .timeUnit = 0.1, .spike = 20, .options = 2} << 200
+                                     << 1e-14;
     QTest::newRow("times in seconds") << Drawing{.time = 1 << 20, .timeUnit = 1e-9} << 200 << 1e-14;
 }
 
@@ -266,17 +256,11 @@ void TestPersistent::everyVectorWidthAnswersTheSame()
     SplitMix64 random(11);
     for (int i = 0; i < 60; ++i) {
         const double timeUnit = i % 2 == 0 ? 1 : 0.1; // whole numbers and doubles
-        const Chain chain = drawChain(random,
-                                      {.longest = 60,
-                                       .time = 50,
-                                       .timeUnit = timeUnit,
-                                       .size = 30,
-                                       .spike = 30,
-                                       .options = 2});
+        const Chain chain =
+            drawChain(random, {.longest = 60, .time = 50, .timeUnit = timeUnit, .size = 30, .spike = 30, .options = 2});
         const std::vector<FrontPoint> widest = solvePersistent(chain)->front();
         for (const int vectorBytes : {16, 32}) {
-            const std::vector<FrontPoint> front =
-                solvePersistent(chain, {.vectorBytes = vectorBytes})->front();
+            const std::vector<FrontPoint> front = solvePersistent(chain, {.vectorBytes = vectorBytes})->front();
             QCOMPARE(front.size(), widest.size());
             for (std::size_t k = 0; k < front.size(); ++k) {
                 QCOMPARE(front[k].budget, widest[k].budget);
@@ -325,14 +309,12 @@ void TestPersistent::sizesInBytesAreRoundedUpAndSchedulesFit()
     for (const int slotCount : {50, 500, 4000}) {
         const auto solution = solvePersistent(chain, {.slotCount = slotCount});
         QVERIFY(solution.has_value());
-        QCOMPARE(solution->slot(),
-                 (solution->budgetWithoutRecomputation() + slotCount - 1) / slotCount);
+        QCOMPARE(solution->slot(), (solution->budgetWithoutRecomputation() + slotCount - 1) / slotCount);
         QVERIFY(solution->minimumBudget() >= minimumPersistentBudget(chain));
         compareWithReplays(chain, *solution, 1e-13);
         QCOMPARE(solution->front().back().budget, solution->budgetWithoutRecomputation());
-        QCOMPARE(
-            replay(chain, solution->schedule(solution->budgetWithoutRecomputation()).value())->peak,
-            solution->budgetWithoutRecomputation());
+        QCOMPARE(replay(chain, solution->schedule(solution->budgetWithoutRecomputation()).value())->peak,
+                 solution->budgetWithoutRecomputation());
         const double half = solution->makespan(solution->budgetWithoutRecomputation() / 2).value();
         QVERIFY(half <= before); // finer slots round less
         before = half;
@@ -441,8 +423,7 @@ void TestPersistent::tooSmallBudgetsNameTheLeast()
 
     // Enough in bytes, not in coarse slots: the message says so.
     const Chain bytes = byteChain(30);
-    const auto coarse =
-        solvePersistent(bytes, {.slotCount = 5, .memoryLimit = minimumPersistentBudget(bytes)});
+    const auto coarse = solvePersistent(bytes, {.slotCount = 5, .memoryLimit = minimumPersistentBudget(bytes)});
     QVERIFY(!coarse);
     QCOMPARE(coarse.error().hint, "take more slots");
 }
@@ -465,12 +446,10 @@ void TestPersistent::sizesThatDontFitAreRefused()
     const Chain bytes = byteChain(60);
     const auto fine = solvePersistent(bytes, {.slotCount = 100'000, .tableLimit = 1 << 24});
     QVERIFY(!fine);
-    const QRegularExpressionMatch match =
-        QRegularExpression("^(\\d+) slots would work, or (\\d+) stages")
-            .match(QString::fromStdString(fine.error().hint));
+    const QRegularExpressionMatch match = QRegularExpression("^(\\d+) slots would work, or (\\d+) stages")
+                                              .match(QString::fromStdString(fine.error().hint));
     QVERIFY2(match.hasMatch(), fine.error().hint.c_str());
-    const auto fewer =
-        solvePersistent(bytes, {.slotCount = match.captured(1).toInt(), .tableLimit = 1 << 24});
+    const auto fewer = solvePersistent(bytes, {.slotCount = match.captured(1).toInt(), .tableLimit = 1 << 24});
     QVERIFY2(fewer.has_value(), fewer ? "" : fewer.error().text().c_str());
     QVERIFY(fewer->solverBytes() <= 1 << 24);
     QVERIFY(fewer->tableBytes() <= fewer->solverBytes());
@@ -479,8 +458,7 @@ void TestPersistent::sizesThatDontFitAreRefused()
 void TestPersistent::aCancelledSolveEndsAtOnce()
 {
     int asked = 0;
-    const auto solution =
-        solvePersistent(uniformChain(120, 1, 4), {.isCancelled = [&] { return ++asked == 3; }});
+    const auto solution = solvePersistent(uniformChain(120, 1, 4), {.isCancelled = [&] { return ++asked == 3; }});
     QVERIFY(!solution);
     QCOMPARE(solution.error().code, "checkpoint.cancelled");
     QCOMPARE(asked, 3);

@@ -52,8 +52,7 @@ Schedule baseline(const QString& name, int length)
     if (name.startsWith("rotor_chen_sqrt"))
         return squareRootSchedule(length);
     const int every = name.section('_', 2, 2).toInt(); // uniform_every_K_…
-    return everyStages(length, every,
-                       name.endsWith("kept") ? LastSegment::Kept : LastSegment::Recomputed);
+    return everyStages(length, every, name.endsWith("kept") ? LastSegment::Kept : LastSegment::Recomputed);
 }
 
 /// Fewest advances and, of those, writes for l steps with s states, by trying every split.
@@ -67,12 +66,10 @@ public:
         auto& known = m_known[{l, s}];
         if (known.first != 0)
             return known;
-        std::pair<std::int64_t, std::int64_t> least{std::int64_t(l) * (l - 1) / 2,
-                                                    0}; // nothing more is stored
+        std::pair<std::int64_t, std::int64_t> least{std::int64_t(l) * (l - 1) / 2, 0}; // nothing more is stored
         for (int j = 1; j < l && s > 1; ++j) {
             const auto behind = best(l - j, s - 1), before = best(j, s);
-            least = std::min(least,
-                             {j + behind.first + before.first, 1 + behind.second + before.second});
+            least = std::min(least, {j + behind.first + before.first, 1 + behind.second + before.second});
         }
         return m_known[{l, s}] = least;
     }
@@ -101,14 +98,12 @@ void TestSlotSchedules::everyBaselineIsTheReferences()
 void TestSlotSchedules::revolveIsTheReferences()
 {
     int compared = 0;
-    for (const QJsonValue& value :
-         test::checkpointReferences()["A_B_homogeneous_slots"].toArray()) {
+    for (const QJsonValue& value : test::checkpointReferences()["A_B_homogeneous_slots"].toArray()) {
         const int length = value["L"].toInt();
         const Chain chain = uniformChain(length);
         for (qsizetype i = 0; i < value["slots"].toArray().size(); ++i, ++compared) {
             const std::int64_t states = value["slots"][i].toInteger();
-            QCOMPARE(revolveRepetitions(length, states),
-                     value["repetition_number_r"][i].toInteger());
+            QCOMPARE(revolveRepetitions(length, states), value["repetition_number_r"][i].toInteger());
             QCOMPARE(revolveAdvances(length, states), value["advances"][i].toInteger());
             const auto plan = revolve(length, states);
             QVERIFY(plan.has_value());
@@ -124,8 +119,7 @@ void TestSlotSchedules::revolveIsTheReferences()
 
 void TestSlotSchedules::mixedIsTheReferences()
 {
-    for (const QJsonValue& value :
-         test::checkpointReferences()["A_B_homogeneous_slots"].toArray()) {
+    for (const QJsonValue& value : test::checkpointReferences()["A_B_homogeneous_slots"].toArray()) {
         const int length = value["L"].toInt();
         const auto table = MixedTable::make(length, length - 1);
         QVERIFY(table.has_value());
@@ -159,10 +153,9 @@ void TestSlotSchedules::longChains()
     const auto wide = revolve(chainLengthLimit, chainLengthLimit);
     QVERIFY(wide.has_value());
     QCOMPARE(wide->forwards, std::int64_t(2) * chainLengthLimit - 1);
-    for (const auto& refused : {revolve(chainLengthLimit, 1),
-                                MixedTable::make(chainLengthLimit, 100).and_then([](auto table) {
-                                    return table.plan(100);
-                                })}) {
+    for (const auto& refused :
+         {revolve(chainLengthLimit, 1),
+          MixedTable::make(chainLengthLimit, 100).and_then([](auto table) { return table.plan(100); })}) {
         QVERIFY(!refused);
         QCOMPARE(refused.error().code, std::string("chain.length"));
         QVERIFY(refused.error().hint.find("strategy=") != std::string::npos);
@@ -170,8 +163,7 @@ void TestSlotSchedules::longChains()
     QVERIFY(!recomputeAll(recomputeAllLimit + 1));
     QCOMPARE(squareRootSchedule(1), keepEverything(1));
     QCOMPARE(everyStages(5, 1 << 30, LastSegment::Kept), keepEverything(5));
-    const auto replayed =
-        replay(uniformChain(chainLengthLimit), squareRootSchedule(chainLengthLimit));
+    const auto replayed = replay(uniformChain(chainLengthLimit), squareRootSchedule(chainLengthLimit));
     QVERIFY(replayed.has_value());
     QVERIFY(double(replayed->peak) < 3 * std::sqrt(double(chainLengthLimit)));
 }

@@ -109,12 +109,10 @@ private slots:
         const Device device = deviceFromAttributes(slice, "cuda:0");
         const Device listed = *findDevice("nvidia-h200");
         QCOMPARE(device.units, 60);
-        QVERIFY(near(device.rates.at("fp16").flops.value,
-                     listed.rates.at("fp16").flops.value * 60 / 132));
+        QVERIFY(near(device.rates.at("fp16").flops.value, listed.rates.at("fp16").flops.value * 60 / 132));
         QVERIFY(device.rates.at("fp16").flops.evidence == Evidence::Derived);
         QVERIFY(device.dram()->bandwidth.value < 0.6 * listed.dram()->bandwidth.value);
-        QVERIFY(near(device.level("L1")->bandwidth.value,
-                     listed.level("L1")->bandwidth.value * 60 / 132));
+        QVERIFY(near(device.level("L1")->bandwidth.value, listed.level("L1")->bandwidth.value * 60 / 132));
         QCOMPARE(device.level("L1")->latency.value, listed.level("L1")->latency.value);
     }
 
@@ -141,21 +139,19 @@ private slots:
 
     void a_gpu_that_is_not_listed_is_derived()
     {
-        const Device device =
-            deviceFromAttributes(unlistedAda("NVIDIA GeForce RTX 4075"), "cuda:0");
+        const Device device = deviceFromAttributes(unlistedAda("NVIDIA GeForce RTX 4075"), "cuda:0");
         QCOMPARE(device.basis, std::string("derived"));
         QCOMPARE(device.name, std::string("NVIDIA GeForce RTX 4075"));
         QCOMPARE(device.units, 46);
-        QVERIFY(near(device.dram()->bandwidth.value, 504e9)); // the vendor's number
-        QVERIFY(near(device.rates.at("fp32").flops.value, 29.15e12)); // the vendor's number
+        QVERIFY(near(device.dram()->bandwidth.value, 504e9));                      // the vendor's number
+        QVERIFY(near(device.rates.at("fp32").flops.value, 29.15e12));              // the vendor's number
         QVERIFY(near(device.rates.at("fp16").flops.value, 46 * 256 * 2 * 2475e6)); // GeForce: half
         QCOMPARE(device.lastCache()->capacity.value, double(36 << 20));
         for (const auto& [type, rate] : device.rates)
             QVERIFY2(rate.flops.evidence == Evidence::Derived, type.c_str());
         for (const MemoryLevel& level : device.levels) {
             for (const Sourced* value : {&level.latency, &level.bandwidth, &level.capacity}) {
-                QVERIFY2(value->evidence == Evidence::Derived
-                             || value->evidence == Evidence::Unverified,
+                QVERIFY2(value->evidence == Evidence::Derived || value->evidence == Evidence::Unverified,
                          level.id.c_str());
             }
         }
@@ -194,8 +190,7 @@ private slots:
         const Device listed = *findDevice("nvidia-rtx-4060-laptop");
         QCOMPARE(device.basis, std::string("catalogue"));
         QVERIFY(near(device.rates.at("fp32").flops.value, 11.61e12)); // published for 1890 MHz
-        QVERIFY(near(device.level("L2")->bandwidth.value,
-                     listed.level("L2")->bandwidth.value * 1890 / 2370));
+        QVERIFY(near(device.level("L2")->bandwidth.value, listed.level("L2")->bandwidth.value * 1890 / 2370));
         QCOMPARE(device.dram()->bandwidth.value, listed.dram()->bandwidth.value);
     }
 

@@ -37,8 +37,7 @@ private slots:
         QCOMPARE(calibrationPath("cuda:0").string(), data + "/memscape/devices/cuda-0.json");
         QCOMPARE(calibrationPath("../../x").parent_path().string(), data + "/memscape/devices");
         qputenv("XDG_DATA_HOME", "relative");
-        QVERIFY(calibrationPath("cpu").string().find("/.local/share/memscape/devices/cpu.json")
-                != std::string::npos);
+        QVERIFY(calibrationPath("cpu").string().find("/.local/share/memscape/devices/cpu.json") != std::string::npos);
     }
 
     void it_replaces_the_description()

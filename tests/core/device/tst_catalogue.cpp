@@ -50,8 +50,7 @@ const std::vector<Specified> table = {
 };
 
 // The rates that the formula does not give within 0.6 %; each file says why.
-const std::set<std::string> exceptions = {"nvidia-l4/tf32", "nvidia-l40s/fp16", "nvidia-l40s/bf16",
-                                          "nvidia-b200/fp32"};
+const std::set<std::string> exceptions = {"nvidia-l4/tf32", "nvidia-l40s/fp16", "nvidia-l40s/bf16", "nvidia-b200/fp32"};
 
 double relative(double a, double b)
 {
@@ -81,8 +80,7 @@ private slots:
             const auto path = resourcesFolder() / "devices" / (device.id + ".json");
             const auto text = readFile(path);
             QVERIFY2(text.has_value(), device.id.c_str());
-            QCOMPARE(QString::fromStdString(jsonText(deviceToJson(device))),
-                     QString::fromStdString(*text));
+            QCOMPARE(QString::fromStdString(jsonText(deviceToJson(device))), QString::fromStdString(*text));
             QVERIFY2(device.extra.is_null(), device.id.c_str());
         }
     }
@@ -117,9 +115,8 @@ private slots:
         std::set<std::string> named;
         for (const Device& device : catalogue()) {
             for (const auto& [type, rate] : device.rates) {
-                const double clock = rate.atTensorClock
-                    ? device.tensorClock.valueOr(device.clock.value)
-                    : device.clock.value;
+                const double clock =
+                    rate.atTensorClock ? device.tensorClock.valueOr(device.clock.value) : device.clock.value;
                 const double formula = device.units * rate.fmaPerClockPerUnit * 2 * clock;
                 const std::string key = device.id + "/" + type;
                 const double error = relative(formula, rate.flops.value);
@@ -139,8 +136,7 @@ private slots:
     {
         for (const Device& device : catalogue()) {
             for (const MemoryLevel& level : device.levels) {
-                for (const Sourced* value :
-                     {&level.capacity, &level.line, &level.latency, &level.bandwidth}) {
+                for (const Sourced* value : {&level.capacity, &level.line, &level.latency, &level.bandwidth}) {
                     QVERIFY2(value->known(), (device.id + " " + level.id).c_str());
                     QVERIFY2(!value->source.empty(), (device.id + " " + level.id).c_str());
                     if (value->evidence == Evidence::Measured)
@@ -177,8 +173,7 @@ private slots:
             QCOMPARE(device.links.front().id, std::string("host"));
             QCOMPARE(device.links.front().bandwidth.value, device.dram()->bandwidth.value);
         }
-        QCOMPARE(shared, (std::set<std::string>{"apple-m1", "apple-m2-max",
-                                                "nvidia-jetson-agx-orin-64gb"}));
+        QCOMPARE(shared, (std::set<std::string>{"apple-m1", "apple-m2-max", "nvidia-jetson-agx-orin-64gb"}));
     }
 
     // recommendedMaxWorkingSetSize as Metal reports it on these machines: two thirds of 16 GB, three quarters of 96 GB.
@@ -187,7 +182,8 @@ private slots:
         QVERIFY(std::abs(findDevice("apple-m1")->gpuMemory.value / 0x1p20 - 10922.67) < 0.005);
         QCOMPARE(findDevice("apple-m2-max")->gpuMemory.value, 73728 * 0x1p20);
         for (const Device& device : catalogue())
-            QVERIFY(!device.gpuMemory.known() || (device.sharesHostMemory && device.gpuMemory.value < device.dram()->capacity.value));
+            QVERIFY(!device.gpuMemory.known()
+                    || (device.sharesHostMemory && device.gpuMemory.value < device.dram()->capacity.value));
     }
 
     void units_have_the_word_of_their_vendor()
@@ -226,8 +222,8 @@ private slots:
 
     void hostile_names()
     {
-        for (const std::string& name : {std::string(), std::string("\0\n\x1b[2J", 6),
-                                        std::string("..%2f..%2fetc"), std::string(100'000, 'x')}) {
+        for (const std::string& name :
+             {std::string(), std::string("\0\n\x1b[2J", 6), std::string("..%2f..%2fetc"), std::string(100'000, 'x')}) {
             const auto device = findDevice(name);
             QVERIFY(!device);
             QCOMPARE(device.error().code, std::string("device.unknown"));

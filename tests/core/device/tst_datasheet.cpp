@@ -49,8 +49,8 @@ private slots:
         const double rate = findFigure(*predicted, "useful_bandwidth")->number();
         QVERIFY2(std::abs(rate / 4.8e12 - 1) < 0.01, qPrintable(QString::number(rate)));
         const Experiment& hierarchy = **findExperiment("hierarchy");
-        const auto figures = hierarchy.predictPoint(
-            sheet, *resolve(hierarchy.schema(), std::vector<std::string>{"working_set=64MiB"}));
+        const auto figures =
+            hierarchy.predictPoint(sheet, *resolve(hierarchy.schema(), std::vector<std::string>{"working_set=64MiB"}));
         QVERIFY(!std::isfinite(findFigure(*figures, "latency")->number()));
     }
 

@@ -79,8 +79,7 @@ private slots:
         QCOMPARE(recordedVersion(device, "attention.forward"), 8);
         QCOMPARE(recordedVersion(device, "attention.backward"), 0);
         json["kernels"]["attention.forward"].erase("source"); // a choice without evidence is none
-        QCOMPARE(deviceFromJson(json).error().place,
-                 std::string("device.kernels.attention.forward.source"));
+        QCOMPARE(deviceFromJson(json).error().place, std::string("device.kernels.attention.forward.source"));
         json["kernels"]["attention.forward"] = {{"version", "8"}, {"source", "a record"}};
         QCOMPARE(deviceFromJson(json).error().code, std::string("json.type"));
     }
@@ -112,14 +111,13 @@ private slots:
     void bandwidth_of_dram_is_derated_once()
     {
         Device device = *deviceFromJson(smallDevice());
-        const auto bandwidth
-            = [&](Operation o) { return levelBandwidth(device, *device.dram(), o).value; };
+        const auto bandwidth = [&](Operation o) { return levelBandwidth(device, *device.dram(), o).value; };
         QCOMPARE(bandwidth(Operation::Read), 4.5e10);
         QCOMPARE(bandwidth(Operation::Copy), 3e10);
         device.levels.back().bandwidth.evidence = Evidence::Measured; // already what streams reach
         QCOMPARE(bandwidth(Operation::Read), 5e10);
         QCOMPARE(bandwidth(Operation::Write), 5e10 * 0.5 / 0.9);
-        device.levels.back().copyBandwidth = Sourced {4e10, Evidence::Measured, "", ""};
+        device.levels.back().copyBandwidth = Sourced{4e10, Evidence::Measured, "", ""};
         QCOMPARE(bandwidth(Operation::Copy), 4e10);
         device.derating = {};
         QCOMPARE(bandwidth(Operation::Write), 5e10);
@@ -141,37 +139,83 @@ private slots:
         QTest::addColumn<QString>("pointer");
         QTest::addColumn<QString>("value");
         QTest::addColumn<QString>("place");
-        QTest::newRow("another format") << "/format" << R"("memscape-record")" << "device.format";
-        QTest::newRow("newer") << "/version" << "7" << "device.version";
-        QTest::newRow("version text") << "/version" << R"("one")" << "device.version";
-        QTest::newRow("no id") << "/id" << R"("")" << "device.id";
-        QTest::newRow("id number") << "/id" << "5" << "device.id";
-        QTest::newRow("kind") << "/kind" << R"("toaster")" << "device.kind";
-        QTest::newRow("half a core") << "/units" << "1.5" << "device.units";
-        QTest::newRow("no cores") << "/units" << "0" << "device.units";
-        QTest::newRow("10^300 cores") << "/units" << "1e300" << "device.units";
-        QTest::newRow("clock text") << "/clock/value" << R"("3 GHz")" << "device.clock.value";
-        QTest::newRow("clock bare") << "/clock" << "3e9" << "device.clock";
-        QTest::newRow("negative") << "/clock/value" << "-1" << "device.clock.value";
-        QTest::newRow("evidence") << "/clock/kind" << R"("guessed")" << "device.clock.kind";
-        QTest::newRow("no levels") << "/levels" << "[]" << "device.levels";
-        QTest::newRow("levels word") << "/levels" << R"("many")" << "device.levels";
-        QTest::newRow("level word") << "/levels/1" << R"("L2")" << "device.levels[1]";
-        QTest::newRow("level twice") << "/levels/1/id" << R"("L1")" << "device.levels[1].id";
-        QTest::newRow("10^300 B") << "/levels/0/capacity/value" << "1e300"
+        QTest::newRow("another format") << "/format"
+                                        << R"("memscape-record")"
+                                        << "device.format";
+        QTest::newRow("newer") << "/version"
+                               << "7"
+                               << "device.version";
+        QTest::newRow("version text") << "/version"
+                                      << R"("one")"
+                                      << "device.version";
+        QTest::newRow("no id") << "/id"
+                               << R"("")"
+                               << "device.id";
+        QTest::newRow("id number") << "/id"
+                                   << "5"
+                                   << "device.id";
+        QTest::newRow("kind") << "/kind"
+                              << R"("toaster")"
+                              << "device.kind";
+        QTest::newRow("half a core") << "/units"
+                                     << "1.5"
+                                     << "device.units";
+        QTest::newRow("no cores") << "/units"
+                                  << "0"
+                                  << "device.units";
+        QTest::newRow("10^300 cores") << "/units"
+                                      << "1e300"
+                                      << "device.units";
+        QTest::newRow("clock text") << "/clock/value"
+                                    << R"("3 GHz")"
+                                    << "device.clock.value";
+        QTest::newRow("clock bare") << "/clock"
+                                    << "3e9"
+                                    << "device.clock";
+        QTest::newRow("negative") << "/clock/value"
+                                  << "-1"
+                                  << "device.clock.value";
+        QTest::newRow("evidence") << "/clock/kind"
+                                  << R"("guessed")"
+                                  << "device.clock.kind";
+        QTest::newRow("no levels") << "/levels"
+                                   << "[]"
+                                   << "device.levels";
+        QTest::newRow("levels word") << "/levels"
+                                     << R"("many")"
+                                     << "device.levels";
+        QTest::newRow("level word") << "/levels/1"
+                                    << R"("L2")"
+                                    << "device.levels[1]";
+        QTest::newRow("level twice") << "/levels/1/id"
+                                     << R"("L1")"
+                                     << "device.levels[1].id";
+        QTest::newRow("10^300 B") << "/levels/0/capacity/value"
+                                  << "1e300"
                                   << "device.levels[0].capacity.value";
-        QTest::newRow("zero latency") << "/levels/0/latency/value" << "0"
+        QTest::newRow("zero latency") << "/levels/0/latency/value"
+                                      << "0"
                                       << "device.levels[0].latency.value";
-        QTest::newRow("shrinking") << "/levels/1/capacity/value" << "100"
+        QTest::newRow("shrinking") << "/levels/1/capacity/value"
+                                   << "100"
                                    << "device.levels[1].capacity";
-        QTest::newRow("knee") << "/levels/0/knee" << R"({"begin": 2, "end": 1})"
+        QTest::newRow("knee") << "/levels/0/knee"
+                              << R"({"begin": 2, "end": 1})"
                               << "device.levels[0].knee.end";
-        QTest::newRow("knee of streams") << "/levels/0/bandwidth_knee" << R"({"begin": 2, "end": 1})"
+        QTest::newRow("knee of streams") << "/levels/0/bandwidth_knee"
+                                         << R"({"begin": 2, "end": 1})"
                                          << "device.levels[0].bandwidth_knee.end";
-        QTest::newRow("share") << "/derating/read/value" << "96" << "device.derating.read.value";
-        QTest::newRow("notes") << "/notes" << "[1]" << "device.notes[0]";
-        QTest::newRow("rate") << "/rates" << R"({"fp32": 3})" << "device.rates.fp32";
-        QTest::newRow("operation") << "/calibration" << R"({"line_rates": [{"operation": "think"}]})"
+        QTest::newRow("share") << "/derating/read/value"
+                               << "96"
+                               << "device.derating.read.value";
+        QTest::newRow("notes") << "/notes"
+                               << "[1]"
+                               << "device.notes[0]";
+        QTest::newRow("rate") << "/rates"
+                              << R"({"fp32": 3})"
+                              << "device.rates.fp32";
+        QTest::newRow("operation") << "/calibration"
+                                   << R"({"line_rates": [{"operation": "think"}]})"
                                    << "device.calibration.line_rates[0].operation";
     }
 
@@ -217,8 +261,8 @@ private slots:
 
     void deep_nesting_is_refused_before_it_is_built()
     {
-        const std::string deep = R"({"format": "memscape-device", "extra": )"
-            + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+        const std::string deep =
+            R"({"format": "memscape-device", "extra": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
         QVERIFY(!parseJson(deep));
     }
 };

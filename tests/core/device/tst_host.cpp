@@ -161,8 +161,8 @@ private slots:
     void every_description_is_a_valid_document_data()
     {
         QTest::addColumn<QString>("machine");
-        for (const char* machine : {"zen4-vm", "sapphire-rapids", "hybrid", "no-cache", "arm",
-                                    "broken", "no such machine"})
+        for (const char* machine :
+             {"zen4-vm", "sapphire-rapids", "hybrid", "no-cache", "arm", "broken", "no such machine"})
             QTest::newRow(machine) << machine;
     }
 

@@ -42,16 +42,26 @@ private slots:
         QTest::addColumn<QString>("average");
         QTest::addColumn<QString>("online");
         QTest::addColumn<bool>("busy");
-        QTest::newRow("others wait for two cores") << "9.93 9 9 5/412 1" << "0-1" << true;
-        QTest::newRow("one hog on two cores") << "1.02 1 1 2/412 1" << "0-1" << true;
-        QTest::newRow("quiet") << "0.12 0 0 1/412 1" << "0-1" << false;
-        QTest::newRow("our own run has just ended") << "1.90 1 1 1/412 1" << "0-1" << false;
-        QTest::newRow("a burst right now") << "0.20 0 0 4/412 1" << "0-1" << false;
-        QTest::newRow("a browser on many cores") << "1.50 1 1 3/412 1" << "0-15" << false;
-        QTest::newRow("a build on many cores") << "14.0 9 9 17/412 1" << "0-15" << true;
-        QTest::newRow("not told") << "" << "0-1" << false;
-        QTest::newRow("cores not told") << "9.93 9 9 5/412 1" << "" << false;
-        QTest::newRow("nonsense") << "busy very much 1/x" << "0-1" << false;
+        QTest::newRow("others wait for two cores") << "9.93 9 9 5/412 1"
+                                                   << "0-1" << true;
+        QTest::newRow("one hog on two cores") << "1.02 1 1 2/412 1"
+                                              << "0-1" << true;
+        QTest::newRow("quiet") << "0.12 0 0 1/412 1"
+                               << "0-1" << false;
+        QTest::newRow("our own run has just ended") << "1.90 1 1 1/412 1"
+                                                    << "0-1" << false;
+        QTest::newRow("a burst right now") << "0.20 0 0 4/412 1"
+                                           << "0-1" << false;
+        QTest::newRow("a browser on many cores") << "1.50 1 1 3/412 1"
+                                                 << "0-15" << false;
+        QTest::newRow("a build on many cores") << "14.0 9 9 17/412 1"
+                                               << "0-15" << true;
+        QTest::newRow("not told") << ""
+                                  << "0-1" << false;
+        QTest::newRow("cores not told") << "9.93 9 9 5/412 1"
+                                        << "" << false;
+        QTest::newRow("nonsense") << "busy very much 1/x"
+                                  << "0-1" << false;
     }
     void busy()
     {

@@ -54,7 +54,8 @@ void TestAnswer::everyQuestionIsAnswered_data()
     QTest::addColumn<QString>("device");
     for (const Experiment* experiment : experiments())
         for (const char* device : {"nvidia-h200", "nvidia-rtx-4090", "intel-xeon-8480plus"})
-            QTest::addRow("%s on %s", experiment->id().c_str(), device) << QString::fromStdString(experiment->id()) << device;
+            QTest::addRow("%s on %s", experiment->id().c_str(), device)
+                << QString::fromStdString(experiment->id()) << device;
 }
 
 void TestAnswer::everyQuestionIsAnswered()
@@ -86,7 +87,9 @@ void TestAnswer::aMissingFigureLeavesNoAnswer()
 
 void TestAnswer::theMeasuredFigureIsSaid()
 {
-    const Figures predicted{{"time", "time", Unit::Second, 2.0}, {"level", "lives in", Unit::One, std::string("L2")}, {"rate", "rate", Unit::One, 5.0}};
+    const Figures predicted{{"time", "time", Unit::Second, 2.0},
+                            {"level", "lives in", Unit::One, std::string("L2")},
+                            {"rate", "rate", Unit::One, 5.0}};
     const Figures measured{{"time", "time", Unit::Second, 3.0}, {"rate", "rate", Unit::One, std::nan("")}};
     const Figures said = measuredFirst(predicted, measured);
     QCOMPARE(findFigure(said, "time")->number(), 3.0);
@@ -100,11 +103,13 @@ void TestAnswer::halvingTheStrideDoublesWhatIsUseful()
     const Device device = deviceOf("nvidia-h200");
     const Parameters parameters = *resolve(stride.schema(), std::vector<std::string>{"stride=4"});
     const auto found = improvements(stride, device, parameters, figuresOf(stride, device, parameters));
-    const auto halved = std::find_if(found.begin(), found.end(), [](const Improvement& one) { return one.parameter == "stride"; });
+    const auto halved =
+        std::find_if(found.begin(), found.end(), [](const Improvement& one) { return one.parameter == "stride"; });
     QVERIFY(halved != found.end());
     QCOMPARE(halved->value, std::string("2"));
     QVERIFY2(std::abs(halved->factor - 2) < 0.05, std::to_string(halved->factor).c_str()); // half the sectors
-    QVERIFY(std::is_sorted(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.factor > b.factor; }));
+    QVERIFY(
+        std::is_sorted(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.factor > b.factor; }));
 }
 
 void TestAnswer::paddingEndsTheConflicts()
@@ -116,7 +121,8 @@ void TestAnswer::paddingEndsTheConflicts()
     if (!parameters)
         QFAIL(parameters.error().text().c_str());
     const auto found = improvements(banks, device, *parameters, figuresOf(banks, device, *parameters));
-    const auto padded = std::find_if(found.begin(), found.end(), [](const Improvement& one) { return one.parameter == "padding"; });
+    const auto padded =
+        std::find_if(found.begin(), found.end(), [](const Improvement& one) { return one.parameter == "padding"; });
     QVERIFY(padded != found.end());
     QCOMPARE(padded->value, std::string("1"));
     QCOMPARE(padded->factor, 32.0);
@@ -126,7 +132,8 @@ void TestAnswer::nothingHelpsWhereNothingCan()
 {
     const Experiment& stride = experimentOf("stride");
     const Device device = deviceOf("nvidia-h200");
-    const Parameters parameters = *resolve(stride.schema(), std::vector<std::string>{"stride=1", "element=float4", "pattern=contiguous"});
+    const Parameters parameters =
+        *resolve(stride.schema(), std::vector<std::string>{"stride=1", "element=float4", "pattern=contiguous"});
     for (const Improvement& one : improvements(stride, device, parameters, figuresOf(stride, device, parameters)))
         QVERIFY2(one.factor < 1.1, (one.label + " → " + one.after).c_str());
 }

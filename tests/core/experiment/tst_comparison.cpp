@@ -77,7 +77,8 @@ void TestComparison::seriesTakeTheMedianOverCommonPoints()
 
 void TestComparison::pointsAreFoundInAnyOrder()
 {
-    const Outcome predicted{{}, {series({3, NAN, 1, 2, 2, -0.0}, {30, 5, 10, 20, 99, 7})}, {}}; // of equal ones the first
+    const Outcome predicted{
+        {}, {series({3, NAN, 1, 2, 2, -0.0}, {30, 5, 10, 20, 99, 7})}, {}}; // of equal ones the first
     const Outcome measured{{}, {series({2, 1, NAN, 3, 0, 4}, {20, 10, 6, 30, 7, 1})}, {}};
     const auto comparison = compare(predicted, measured).series[0];
     QCOMPARE(comparison.points, std::size_t(4));

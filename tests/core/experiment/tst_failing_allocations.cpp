@@ -34,7 +34,8 @@ private slots:
         QTest::newRow("stride") << "stride" << QStringList{};
         QTest::newRow("layout") << "layout" << QStringList{};
         QTest::newRow("checkpoint") << "checkpoint" << QStringList{"chain=mlp:12x64"};
-        QTest::newRow("training memory") << "training-memory" << QStringList{"model=gpt2", "batch=1", "sequence=32", "advice=none"};
+        QTest::newRow("training memory") << "training-memory"
+                                         << QStringList{"model=gpt2", "batch=1", "sequence=32", "advice=none"};
         QTest::newRow("attention") << "attention" << QStringList{"sequence=512"};
     }
     void predicting()
@@ -62,7 +63,8 @@ private slots:
     void reading()
     {
         const Experiment& asked = **findExperiment("stride");
-        const Record record = *predictRecord(asked, *findDevice("nvidia-h200"), *resolve(asked.schema(), std::vector<std::string>{}));
+        const Record record =
+            *predictRecord(asked, *findDevice("nvidia-h200"), *resolve(asked.schema(), std::vector<std::string>{}));
         const std::string text = jsonText(recordToJson(record));
         eachFailing([&] {
             const auto json = parseJson(text);
@@ -79,7 +81,8 @@ private slots:
         Study before, after;
         before.title = "before";
         after.title = "after";
-        after.records = {*predictRecord(asked, *findDevice("nvidia-h200"), *resolve(asked.schema(), std::vector<std::string>{}))};
+        after.records = {
+            *predictRecord(asked, *findDevice("nvidia-h200"), *resolve(asked.schema(), std::vector<std::string>{}))};
         QVERIFY(writeStudy(path, before));
         const std::string old = *readFile(path);
         QVERIFY(writeStudy(path, after));
@@ -109,7 +112,8 @@ private:
     /// `answers` with its first allocation refused, its second, …: all where there are few, else some hundred of them,
     /// near each other at the start. It must be right or throw; `check` looks after each.
     template <typename Answers>
-    static void eachFailing(Answers answers, const std::function<void()>& check = [] {})
+    static void eachFailing(
+        Answers answers, const std::function<void()>& check = [] {})
     {
         const std::size_t before = test::allocationsSoFar().count;
         QVERIFY(answers());
@@ -118,7 +122,8 @@ private:
         int refused = 0;
         for (long n = 0; n < all; n += 1 + n / 20) {
             const int ended = endOf([&] { return endedWithout(n, answers); });
-            const QByteArray moment = QString("ended with %1 after allocation %2 of %3").arg(ended).arg(n).arg(all).toUtf8();
+            const QByteArray moment =
+                QString("ended with %1 after allocation %2 of %3").arg(ended).arg(n).arg(all).toUtf8();
             QVERIFY2(ended == Right || ended == Refused || ended == outOfMemoryStatus, moment.constData());
             refused += ended != Right;
             check();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the effort grows with the size of what is read, written or predicted: each work is done at n, 2n and 4n, and twice
-// the size may take at most 2^k as many allocations and allocated bytes, with k promised here. Constant parts make the
-// growth smaller, never larger. What an allocator does not see, comparisons of numbers and keys, is left out: of the
-// parser tst_json counts them.
+// How the effort grows with the size of what is read, written or predicted: each work is done at n, 2n and 4n, and
+// twice the size may take at most 2^k as many allocations and allocated bytes, with k promised here. Constant parts
+// make the growth smaller, never larger. What an allocator does not see, comparisons of numbers and keys, is left out:
+// of the parser tst_json counts them.
 #include "core/access/views/view_operation.h"
 #include "core/access/views/view_step.h"
 #include "core/base/file.h"
@@ -49,7 +49,10 @@ std::string joined(int count, const std::function<std::string(int)>& part, const
 /// {"a name longer than fits a string itself 17": VALUE, …}
 std::string object(int members, const char* value)
 {
-    return "{" + joined(members, [&](int i) { return fmt::format("\"a name longer than fits a string itself {}\": {}", i, value); }) + "}";
+    return "{"
+        + joined(members,
+                 [&](int i) { return fmt::format("\"a name longer than fits a string itself {}\": {}", i, value); })
+        + "}";
 }
 
 Work parsing(std::string text)
@@ -114,20 +117,27 @@ Work reporting(ReportFormat format, std::vector<Record> records)
 
 Work readingModel(const std::string& extra)
 {
-    const std::string text = R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8, "intermediate_size": 128,
-        "vocab_size": 1000, "max_position_embeddings": 128, )" + extra + "}";
+    const std::string text =
+        R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8, "intermediate_size": 128,
+        "vocab_size": 1000, "max_position_embeddings": 128, )"
+        + extra + "}";
     return [text] {
         const auto json = parseJson(text);
-        const auto model = json ? modelFromConfig(JsonReader(*json), "growth") : Result<ModelDescription>(fail(json.error()));
+        const auto model =
+            json ? modelFromConfig(JsonReader(*json), "growth") : Result<ModelDescription>(fail(json.error()));
         return model && inventory(*model);
     };
 }
 
 Work readingChain(int stages)
 {
-    const auto numbers = [](int count) { return "[" + joined(count, [](int i) { return std::to_string(i % 7 + 1); }) + "]"; };
-    const std::string text = fmt::format(R"({{"format": "memscape-chain", "version": 1, "forward": {0}, "backward": {1}, "values": {1},
-        "saved": {1}, "names": [{2}]}})", numbers(stages), numbers(stages + 1), joined(stages, [](int i) { return fmt::format("\"stage {}\"", i); }));
+    const auto numbers = [](int count) {
+        return "[" + joined(count, [](int i) { return std::to_string(i % 7 + 1); }) + "]";
+    };
+    const std::string text = fmt::format(
+        R"({{"format": "memscape-chain", "version": 1, "forward": {0}, "backward": {1}, "values": {1},
+        "saved": {1}, "names": [{2}]}})",
+        numbers(stages), numbers(stages + 1), joined(stages, [](int i) { return fmt::format("\"stage {}\"", i); }));
     return [text] {
         const auto json = parseJson(text);
         const auto chain = json ? chainFromJson(JsonReader(*json)) : Result<Chain>(fail(json.error()));
@@ -139,7 +149,8 @@ Work readingLines(int lines, int piece)
 {
     std::string bytes;
     for (int i = 0; i < lines; ++i)
-        bytes += protocol::encode(protocol::Sample{1, "stride", Point{double(i), "", {{"time", "time", Unit::Second, 1.0}}, {}}});
+        bytes += protocol::encode(
+            protocol::Sample{1, "stride", Point{double(i), "", {{"time", "time", Unit::Second, 1.0}}, {}}});
     return [bytes, piece] {
         protocol::LineReader reader;
         bool isRight = true;
@@ -156,7 +167,8 @@ Work readingLines(int lines, int piece)
 /// A result of one curve in one line, which comes in pieces as from a pipe.
 Work readingResult(int points)
 {
-    const std::string line = protocol::encode(protocol::Done{1, "ok", 1, {}, outcomeToJson(*record(points).measured), Json::object()});
+    const std::string line =
+        protocol::encode(protocol::Done{1, "ok", 1, {}, outcomeToJson(*record(points).measured), Json::object()});
     return [line] {
         protocol::LineReader reader;
         std::vector<std::string> whole;
@@ -168,7 +180,8 @@ Work readingResult(int points)
 
 Work readingViews(int operations)
 {
-    const std::string text = joined(operations, [](int) { return std::string("transpose(0, 1)"); }, ";");
+    const std::string text = joined(
+        operations, [](int) { return std::string("transpose(0, 1)"); }, ";");
     return [text] {
         const auto views = parseViews(text);
         return views && applyAll(*freshTensor({16, 8, 4}), *views);
@@ -197,7 +210,8 @@ Work readingDevice(int rates)
     };
 }
 
-Work predicting(const char* experiment, const std::vector<std::string>& assignments, const char* device = "nvidia-h100-sxm")
+Work predicting(const char* experiment, const std::vector<std::string>& assignments,
+                const char* device = "nvidia-h100-sxm")
 {
     const Experiment& asked = **findExperiment(experiment);
     return [&asked, device = *findDevice(device), parameters = resolve(asked.schema(), assignments)] {
@@ -233,22 +247,33 @@ private:
     {
         return {
             {"members of an object", 2000, 1, [](int n) { return parsing(object(n, "1")); }},
-            {"objects in an array", 2000, 1, [](int n) { return parsing("[" + joined(n, [](int) { return object(3, "[]"); }) + "]"); }},
-            {"arrays in arrays", 100, 1, [](int n) { return parsing("[" + joined(n, [](int) { return std::string(60, '[') + std::string(60, ']'); }) + "]"); }},
-            {"the same key again", 2000, 1, [](int n) { return parsing("{" + joined(n, [](int i) { return fmt::format("\"the same key as before\": \"value {}\"", i); }) + "}"); }},
+            {"objects in an array", 2000, 1,
+             [](int n) { return parsing("[" + joined(n, [](int) { return object(3, "[]"); }) + "]"); }},
+            {"arrays in arrays", 100, 1,
+             [](int n) {
+                 return parsing("[" + joined(n, [](int) { return std::string(60, '[') + std::string(60, ']'); }) + "]");
+             }},
+            {"the same key again", 2000, 1,
+             [](int n) {
+                 return parsing(
+                     "{" + joined(n, [](int i) { return fmt::format("\"the same key as before\": \"value {}\"", i); })
+                     + "}");
+             }},
             {"record, points", 1000, 1, [](int n) { return readingRecord(record(n)); }},
             {"record, figures", 1000, 1, [](int n) { return readingRecord(record(8, n)); }},
             {"record, curves", 1000, 1, [](int n) { return readingRecord(record(8, 1, n)); }},
             {"record written, points", 1000, 1, [](int n) { return writingRecord(record(n)); }},
             {"record written, figures", 1000, 1, [](int n) { return writingRecord(record(8, n)); }},
             {"record written, curves", 1000, 1, [](int n) { return writingRecord(record(8, 1, n)); }},
-            {"study, records", 50, 1, [](int n) {
-                return Work([text = jsonText(studyToJson(study(n)))] {
-                    const auto json = parseJson(text);
-                    return json && studyFromJson(*json);
-                });
-            }},
-            {"study written, records", 50, 1, [](int n) { return Work([one = study(n)] { return !jsonText(studyToJson(one)).empty(); }); }},
+            {"study, records", 50, 1,
+             [](int n) {
+                 return Work([text = jsonText(studyToJson(study(n)))] {
+                     const auto json = parseJson(text);
+                     return json && studyFromJson(*json);
+                 });
+             }},
+            {"study written, records", 50, 1,
+             [](int n) { return Work([one = study(n)] { return !jsonText(studyToJson(one)).empty(); }); }},
             {"CSV, points", 500, 1, [](int n) { return reporting(ReportFormat::Csv, {record(n)}); }},
             {"CSV, records", 50, 1, [](int n) { return reporting(ReportFormat::Csv, study(n).records); }},
             {"CSV, curves", 200, 1, [](int n) { return reporting(ReportFormat::Csv, {record(8, 1, n)}); }},
@@ -257,12 +282,20 @@ private:
             {"HTML, points", 500, 1, [](int n) { return reporting(ReportFormat::Html, {record(n)}); }},
             {"HTML, records", 50, 1, [](int n) { return reporting(ReportFormat::Html, study(n).records); }},
             {"text, records", 50, 1, [](int n) { return reporting(ReportFormat::Text, study(n).records); }},
-            {"config.json, layers", 500, 1, [](int n) {
-                return readingModel(fmt::format("\"num_hidden_layers\": {}, \"layer_types\": [{}]", n,
-                                                joined(n, [](int i) { return std::string(i % 2 ? "\"full_attention\"" : "\"sliding_attention\""); })));
-            }},
-            {"config.json, experts", 500, 0, [](int n) { return readingModel(fmt::format("\"num_hidden_layers\": 2, \"num_local_experts\": {}, \"num_experts_per_tok\": 2", n)); }},
-            {"config.json, labels", 2000, 1, [](int n) { return readingModel("\"num_hidden_layers\": 2, \"id2label\": " + object(n, "\"a label\"")); }},
+            {"config.json, layers", 500, 1,
+             [](int n) {
+                 return readingModel(
+                     fmt::format("\"num_hidden_layers\": {}, \"layer_types\": [{}]", n, joined(n, [](int i) {
+                                     return std::string(i % 2 ? "\"full_attention\"" : "\"sliding_attention\"");
+                                 })));
+             }},
+            {"config.json, experts", 500, 0,
+             [](int n) {
+                 return readingModel(
+                     fmt::format("\"num_hidden_layers\": 2, \"num_local_experts\": {}, \"num_experts_per_tok\": 2", n));
+             }},
+            {"config.json, labels", 2000, 1,
+             [](int n) { return readingModel("\"num_hidden_layers\": 2, \"id2label\": " + object(n, "\"a label\"")); }},
             {"chain, stages", 1000, 1, readingChain},
             {"safetensors, tensors", 1000, 1, [this](int n) { return readingSafetensors(n); }},
             {"device, rates", 1000, 1, readingDevice},
@@ -278,31 +311,70 @@ private:
     {
         return {
             {"stride, points", 256, 1, [](int n) { return ::predicting("stride", {sweep("stride", n)}); }},
-            {"hierarchy, points", 256, 1, [](int n) { return ::predicting("hierarchy", {sweep("working_set", n, 4096)}); }},
-            {"bank-conflicts, points", 16, 1, [](int n) { return ::predicting("bank-conflicts", {sweep("stride", n)}); }},
-            {"layout, points", 16, 1, [](int n) { return ::predicting("layout", {"shape=64,64", sweep("reads", n)}); }},
+            {"hierarchy, points", 256, 1,
+             [](int n) { return ::predicting("hierarchy", {sweep("working_set", n, 4096)}); }},
+            {"bank-conflicts, points", 16, 1,
+             [](int n) { return ::predicting("bank-conflicts", {sweep("stride", n)}); }},
+            {"layout, points", 16, 1,
+             [](int n) {
+                 return ::predicting("layout", {"shape=64,64", sweep("reads", n)});
+             }},
             {"attention, points", 32, 1, [](int n) { return ::predicting("attention", {sweep("sequence", n, 64)}); }},
             {"precision, points", 32, 1, [](int n) { return ::predicting("precision", {sweep("m", n, 64)}); }},
             {"roofline, points", 32, 1, [](int n) { return ::predicting("roofline", {sweep("intensity", n)}); }},
-            {"inference-memory, points", 16, 1, [](int n) { return ::predicting("inference-memory", {"model=gpt2", sweep("batch", n)}); }},
-            {"training-memory, points", 4, 1, [](int n) { return ::predicting("training-memory", {layers(2), "sequence=32", "advice=none", sweep("batch", n)}); }},
-            {"training-memory, layers", 8, 1, [](int n) { return ::predicting("training-memory", {layers(n), "sequence=32", "batch=1", "advice=none"}); }},
+            {"inference-memory, points", 16, 1,
+             [](int n) {
+                 return ::predicting("inference-memory", {"model=gpt2", sweep("batch", n)});
+             }},
+            {"training-memory, points", 4, 1,
+             [](int n) {
+                 return ::predicting("training-memory", {layers(2), "sequence=32", "advice=none", sweep("batch", n)});
+             }},
+            {"training-memory, layers", 8, 1,
+             [](int n) {
+                 return ::predicting("training-memory", {layers(n), "sequence=32", "batch=1", "advice=none"});
+             }},
             // The step of one is repeated; the detail lists the phases of each.
-            {"training-memory, micro-batches", 16, 1, [](int n) { return ::predicting("training-memory", {layers(2), "sequence=32", "batch=1", "advice=none", fmt::format("accumulation={}", n)}); }},
-            {"training-memory, batch", 4, 0, [](int n) { return ::predicting("training-memory", {layers(2), "sequence=32", "advice=none", fmt::format("batch={}", n)}); }},
+            {"training-memory, micro-batches", 16, 1,
+             [](int n) {
+                 return ::predicting(
+                     "training-memory",
+                     {layers(2), "sequence=32", "batch=1", "advice=none", fmt::format("accumulation={}", n)});
+             }},
+            {"training-memory, batch", 4, 0,
+             [](int n) {
+                 return ::predicting("training-memory",
+                                     {layers(2), "sequence=32", "advice=none", fmt::format("batch={}", n)});
+             }},
             {"batch-size, points", 4, 1, [](int n) { return ::predicting("batch-size", {sweep("batch", n)}); }},
             // Whatever the strategy, the front over every budget is made: tables over pairs of stages.
-            {"checkpoint, stages all kept", 25, 2, [](int n) { return ::predicting("checkpoint", {fmt::format("chain=mlp:{}x64", n), "strategy=none"}); }},
-            {"checkpoint, stages of segments", 25, 2, [](int n) { return ::predicting("checkpoint", {fmt::format("chain=mlp:{}x64", n), "strategy=sqrt"}); }},
-            {"checkpoint, stages optimal", 20, 2, [](int n) { return ::predicting("checkpoint", {fmt::format("chain=mlp:{}x64", n), "strategy=optimal"}); }},
+            {"checkpoint, stages all kept", 25, 2,
+             [](int n) {
+                 return ::predicting("checkpoint", {fmt::format("chain=mlp:{}x64", n), "strategy=none"});
+             }},
+            {"checkpoint, stages of segments", 25, 2,
+             [](int n) {
+                 return ::predicting("checkpoint", {fmt::format("chain=mlp:{}x64", n), "strategy=sqrt"});
+             }},
+            {"checkpoint, stages optimal", 20, 2,
+             [](int n) {
+                 return ::predicting("checkpoint", {fmt::format("chain=mlp:{}x64", n), "strategy=optimal"});
+             }},
         };
     }
 
     Work readingSafetensors(int tensors)
     {
-        const std::string header = "{" + joined(tensors, [](int i) {
-            return fmt::format(R"("model.layers.{0}.weight": {{"dtype": "F32", "shape": [1], "data_offsets": [{1}, {2}]}})", i, 4 * i, 4 * i + 4);
-        }) + "}";
+        const std::string header =
+            "{"
+            + joined(
+                tensors,
+                [](int i) {
+                    return fmt::format(
+                        R"("model.layers.{0}.weight": {{"dtype": "F32", "shape": [1], "data_offsets": [{1}, {2}]}})", i,
+                        4 * i, 4 * i + 4);
+                })
+            + "}";
         std::string bytes(8, '\0');
         for (std::size_t i = 0; i < 8; ++i)
             bytes[i] = char(header.size() >> (8 * i));
@@ -335,7 +407,11 @@ private:
         const double most = 1.15 * std::pow(2, growth.exponent);
         for (std::size_t i : {1, 2}) {
             const QByteArray said = QString("%1 allocations of %2 bytes after %3 of %4 at half the size")
-                .arg(taken[i].count).arg(taken[i].bytes).arg(taken[i - 1].count).arg(taken[i - 1].bytes).toUtf8();
+                                        .arg(taken[i].count)
+                                        .arg(taken[i].bytes)
+                                        .arg(taken[i - 1].count)
+                                        .arg(taken[i - 1].bytes)
+                                        .toUtf8();
             QVERIFY2(double(taken[i].count) <= most * double(taken[i - 1].count), said.constData());
             QVERIFY2(double(taken[i].bytes) <= most * double(taken[i - 1].bytes), said.constData());
         }

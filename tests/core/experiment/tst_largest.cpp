@@ -95,7 +95,8 @@ private slots:
     void aResultInALine()
     {
         const Record record = largestRecord();
-        const std::string line = protocol::encode(protocol::Done{1, "ok", 60, {}, outcomeToJson(*record.measured), record.provenance});
+        const std::string line =
+            protocol::encode(protocol::Done{1, "ok", 60, {}, outcomeToJson(*record.measured), record.provenance});
         QVERIFY2(line.size() < protocol::lineLimit / 2, std::to_string(line.size()).c_str()); // as message.h says
         protocol::LineReader reader;
         std::vector<std::string> whole;
@@ -125,7 +126,8 @@ private slots:
         json["parameters"]["stride"].push_back(5);
         const auto back = recordFromJson(json);
         QCOMPARE(back.error().place, std::string("parameters.stride"));
-        QVERIFY2(back.error().message.find(std::to_string(sweepLimit)) != std::string::npos, back.error().text().c_str());
+        QVERIFY2(back.error().message.find(std::to_string(sweepLimit)) != std::string::npos,
+                 back.error().text().c_str());
     }
 
     void aStudyAtItsOwnLimits()
@@ -208,7 +210,8 @@ private slots:
         QVERIFY2(back, back ? "" : back.error().text().c_str());
         QVERIFY(back->stages == chain.stages && back->values == chain.values);
         Json longer = *json;
-        for (const char* key : {"forward", "backward", "values", "saved", "forward_overhead", "backward_overhead", "names"})
+        for (const char* key :
+             {"forward", "backward", "values", "saved", "forward_overhead", "backward_overhead", "names"})
             longer[key].push_back(longer[key].back());
         QCOMPARE(chainFromJson(JsonReader(longer)).error().code, std::string("chain.length"));
     }

@@ -79,20 +79,48 @@ void TestParameter::readsSweeps_data()
     QTest::addColumn<QString>("key");
     QTest::addColumn<QString>("sweep");
     QTest::addColumn<QString>("values");
-    QTest::newRow("factor") << "stride" << "1:128:x2" << "1 2 4 8 16 32 64 128";
-    QTest::newRow("step") << "stride" << "0:64:16" << "0 16 32 48 64";
-    QTest::newRow("list") << "stride" << "1,2,5" << "1 2 5";
-    QTest::newRow("list keeps its order") << "stride" << "5,1" << "5 1";
-    QTest::newRow("step of one") << "stride" << "3:5" << "3 4 5";
-    QTest::newRow("end not reached") << "stride" << "1:10:4" << "1 5 9";
-    QTest::newRow("bytes") << "bytes" << "1MiB:4MiB:x2" << "1048576 2097152 4194304";
-    QTest::newRow("bytes by a step") << "bytes" << "1MiB:3MiB:1MiB" << "1048576 2097152 3145728";
-    QTest::newRow("small factor repeats no integer") << "stride" << "1:4:x1.2" << "1 2 3 4";
-    QTest::newRow("decimal comma") << "bytes" << "1,5 GiB" << "1610612736";
-    QTest::newRow("decimal comma, no blank") << "bytes" << "1,5MiB" << "1572864";
-    QTest::newRow("two sizes, not a decimal comma") << "bytes" << "1MiB,5MiB" << "1048576 5242880";
-    QTest::newRow("choices") << "element" << "int8,float64" << "int8 float64";
-    QTest::newRow("one value") << "stride" << "7" << "7";
+    QTest::newRow("factor") << "stride"
+                            << "1:128:x2"
+                            << "1 2 4 8 16 32 64 128";
+    QTest::newRow("step") << "stride"
+                          << "0:64:16"
+                          << "0 16 32 48 64";
+    QTest::newRow("list") << "stride"
+                          << "1,2,5"
+                          << "1 2 5";
+    QTest::newRow("list keeps its order") << "stride"
+                                          << "5,1"
+                                          << "5 1";
+    QTest::newRow("step of one") << "stride"
+                                 << "3:5"
+                                 << "3 4 5";
+    QTest::newRow("end not reached") << "stride"
+                                     << "1:10:4"
+                                     << "1 5 9";
+    QTest::newRow("bytes") << "bytes"
+                           << "1MiB:4MiB:x2"
+                           << "1048576 2097152 4194304";
+    QTest::newRow("bytes by a step") << "bytes"
+                                     << "1MiB:3MiB:1MiB"
+                                     << "1048576 2097152 3145728";
+    QTest::newRow("small factor repeats no integer") << "stride"
+                                                     << "1:4:x1.2"
+                                                     << "1 2 3 4";
+    QTest::newRow("decimal comma") << "bytes"
+                                   << "1,5 GiB"
+                                   << "1610612736";
+    QTest::newRow("decimal comma, no blank") << "bytes"
+                                             << "1,5MiB"
+                                             << "1572864";
+    QTest::newRow("two sizes, not a decimal comma") << "bytes"
+                                                    << "1MiB,5MiB"
+                                                    << "1048576 5242880";
+    QTest::newRow("choices") << "element"
+                             << "int8,float64"
+                             << "int8 float64";
+    QTest::newRow("one value") << "stride"
+                               << "7"
+                               << "7";
 }
 
 void TestParameter::readsSweeps()
@@ -118,15 +146,24 @@ void TestParameter::realsAreSweptToo_data()
 {
     QTest::addColumn<QString>("sweep");
     QTest::addColumn<QString>("values");
-    QTest::newRow("negative") << "-4:4:2" << "-4 -2 0 2 4";
-    QTest::newRow("the end up to rounding") << "0:0.3:0.1" << "0 0.1 0.2 0.3";
-    QTest::newRow("tiny") << "0:1e-12:5e-13" << "0 5e-13 1e-12";
-    QTest::newRow("large") << "1e37:2e37:1e37" << "1e+37 2e+37";
-    QTest::newRow("over the whole range") << "-1.7e308:1.7e308:1.7e308" << "-1.7e+308 0 1.7e+308";
-    QTest::newRow("by a factor over the whole range") << "1e-300:1e300:x1e300" << "1e-300 1 1e+300";
-    QTest::newRow("the step is beyond the end") << "1e308:1.7e308:1e308" << "1e+308";
-    QTest::newRow("the factor is beyond any number") << "1e300:1.7e308:x1e300" << "1e+300";
-    QTest::newRow("one point, however small the step") << "1e37:1e37:1" << "1e+37";
+    QTest::newRow("negative") << "-4:4:2"
+                              << "-4 -2 0 2 4";
+    QTest::newRow("the end up to rounding") << "0:0.3:0.1"
+                                            << "0 0.1 0.2 0.3";
+    QTest::newRow("tiny") << "0:1e-12:5e-13"
+                          << "0 5e-13 1e-12";
+    QTest::newRow("large") << "1e37:2e37:1e37"
+                           << "1e+37 2e+37";
+    QTest::newRow("over the whole range") << "-1.7e308:1.7e308:1.7e308"
+                                          << "-1.7e+308 0 1.7e+308";
+    QTest::newRow("by a factor over the whole range") << "1e-300:1e300:x1e300"
+                                                      << "1e-300 1 1e+300";
+    QTest::newRow("the step is beyond the end") << "1e308:1.7e308:1e308"
+                                                << "1e+308";
+    QTest::newRow("the factor is beyond any number") << "1e300:1.7e308:x1e300"
+                                                     << "1e+300";
+    QTest::newRow("one point, however small the step") << "1e37:1e37:1"
+                                                       << "1e+37";
 }
 
 void TestParameter::realsAreSweptToo()
@@ -144,17 +181,28 @@ void TestParameter::aStepThatLeadsNowhereIsRefused_data()
     QTest::addColumn<QString>("sweep");
     QTest::addColumn<QString>("code");
     const ParameterSpec bytes = *findParameter(stride(), "bytes"), count = *findParameter(stride(), "stride");
-    QTest::newRow("too small to be seen") << real() << "1e37:1e38:1" << "sweep.limit";
-    QTest::newRow("too small to be seen, few of them") << real() << "1e16:10000000000000004:1" << "sweep.step";
-    QTest::newRow("negative") << real() << "-1e38:-1e37:1" << "sweep.limit";
-    QTest::newRow("the distance overflows") << real() << "-1.7e308:1.7e308:1" << "sweep.limit";
-    QTest::newRow("the smallest number") << real() << "0:1:5e-324" << "sweep.limit";
-    QTest::newRow("the smallest factor") << real() << "1:2:x1.0000000000000002" << "sweep.limit";
-    QTest::newRow("the ratio overflows") << real() << "1e-308:1e308:x1.1" << "sweep.limit";
-    QTest::newRow("bytes") << bytes << "4096:1TiB:x1.0000000000000003" << "sweep.limit";
-    QTest::newRow("bytes by a step") << bytes << "4096:1TiB:1" << "sweep.limit";
-    QTest::newRow("integers that repeat") << count << "1:8:0.0001" << "sweep.limit";
-    QTest::newRow("integers that repeat by a factor") << count << "1:8:x1.0001" << "sweep.limit";
+    QTest::newRow("too small to be seen") << real() << "1e37:1e38:1"
+                                          << "sweep.limit";
+    QTest::newRow("too small to be seen, few of them") << real() << "1e16:10000000000000004:1"
+                                                       << "sweep.step";
+    QTest::newRow("negative") << real() << "-1e38:-1e37:1"
+                              << "sweep.limit";
+    QTest::newRow("the distance overflows") << real() << "-1.7e308:1.7e308:1"
+                                            << "sweep.limit";
+    QTest::newRow("the smallest number") << real() << "0:1:5e-324"
+                                         << "sweep.limit";
+    QTest::newRow("the smallest factor") << real() << "1:2:x1.0000000000000002"
+                                         << "sweep.limit";
+    QTest::newRow("the ratio overflows") << real() << "1e-308:1e308:x1.1"
+                                         << "sweep.limit";
+    QTest::newRow("bytes") << bytes << "4096:1TiB:x1.0000000000000003"
+                           << "sweep.limit";
+    QTest::newRow("bytes by a step") << bytes << "4096:1TiB:1"
+                                     << "sweep.limit";
+    QTest::newRow("integers that repeat") << count << "1:8:0.0001"
+                                          << "sweep.limit";
+    QTest::newRow("integers that repeat by a factor") << count << "1:8:x1.0001"
+                                                      << "sweep.limit";
 }
 
 /// Refused before a point is made, with what was typed and a step that would do.
@@ -196,7 +244,8 @@ void TestParameter::aRangeOfOneIsASweep()
 // dropout=0,1 is one tenth in half of the world and a sweep in the other.
 void TestParameter::aCommaThatMayBeEitherIsRefused()
 {
-    const ParameterSpec dropout{"dropout", "dropout", "Probability.", ParameterKind::Real, Unit::One, 0, 1, Scale::Linear, {}, "0"};
+    const ParameterSpec dropout{
+        "dropout", "dropout", "Probability.", ParameterKind::Real, Unit::One, 0, 1, Scale::Linear, {}, "0"};
     const auto either = parseSweep(dropout, "0,1");
     QVERIFY(!either);
     QCOMPARE(either.error().code, std::string("sweep.syntax"));
@@ -249,16 +298,14 @@ void TestParameter::refuses()
     const auto parameters = resolve(stride(), all);
     QVERIFY(!parameters.has_value());
     QCOMPARE(QString::fromStdString(parameters.error().code), code);
-    QVERIFY2(QString::fromStdString(parameters.error().text()).contains(mentions),
-             parameters.error().text().c_str());
+    QVERIFY2(QString::fromStdString(parameters.error().text()).contains(mentions), parameters.error().text().c_str());
 }
 
 void TestParameter::jsonReadsBack()
 {
-    for (const auto& assignments :
-         {std::vector<std::string>{"stride=8", "element=float4", "bytes=1GiB"},
-          std::vector<std::string>{"stride=1:128:x2", "operation=copy"},
-          std::vector<std::string>{"element=int8,float32"}}) {
+    for (const auto& assignments : {std::vector<std::string>{"stride=8", "element=float4", "bytes=1GiB"},
+                                    std::vector<std::string>{"stride=1:128:x2", "operation=copy"},
+                                    std::vector<std::string>{"element=int8,float32"}}) {
         const auto parameters = resolve(stride(), assignments);
         const Json json = parametersToJson(*parameters);
         const auto back = parametersFromJson(stride(), JsonReader(json));
@@ -320,15 +367,16 @@ void TestParameter::textsThatAreRefused_data()
     QTest::newRow("text after a quote") << QByteArray("\"gpt2\" too") << "sweep.syntax";
     QTest::newRow("nothing after a comma") << QByteArray("\"gpt2\",") << "sweep.syntax";
     QTest::newRow("an empty one") << QByteArray("\"gpt2\",\"\"") << "parameter.range";
-    QTest::newRow("too many") << QByteArray("\"a\",").repeated(int(sweepLimit)) + "\"a\"" << "sweep.limit";
+    QTest::newRow("too many") << QByteArray("\"a\",").repeated(int(sweepLimit)) + "\"a\""
+                              << "sweep.limit";
 }
 
 void TestParameter::textsThatAreRefused()
 {
     QFETCH(QByteArray, value);
     QFETCH(QString, code);
-    const auto parameters = resolve(
-        withText(), std::vector<std::pair<std::string, std::string>>{{"model", value.toStdString()}});
+    const auto parameters =
+        resolve(withText(), std::vector<std::pair<std::string, std::string>>{{"model", value.toStdString()}});
     QVERIFY(!parameters.has_value());
     QCOMPARE(QString::fromStdString(parameters.error().code), code);
     QCOMPARE(parameters.error().place, std::string("model"));
@@ -380,8 +428,16 @@ void TestParameter::aNumberMayHaveAWord()
 
 void TestParameter::aChoiceMayBeCounted()
 {
-    ParameterSpec spec{"checkpointing", "checkpointing", "Which blocks.", ParameterKind::Choice, Unit::One, 0, 0,
-                       Scale::Linear, {{"none", "none", ""}, {"block", "every block", ""}}, "none"};
+    ParameterSpec spec{"checkpointing",
+                       "checkpointing",
+                       "Which blocks.",
+                       ParameterKind::Choice,
+                       Unit::One,
+                       0,
+                       0,
+                       Scale::Linear,
+                       {{"none", "none", ""}, {"block", "every block", ""}},
+                       "none"};
     QCOMPARE(parseSweep(spec, "every:4").error().code, std::string("sweep.syntax"));
     spec.counted = "every";
     const auto four = parseSweep(spec, "every:4");
@@ -419,7 +475,8 @@ void TestParameter::operationsAreCountedInFlop()
     QCOMPARE(flops.text(), std::string("120 GFLOP"));
     QCOMPARE(Figure({"flops", "operations", Unit::One, 12.0}).text(), std::string("12 FLOP"));
     // Other counts keep their digits: a number of parameters is not rounded.
-    QCOMPARE(Figure({"parameter_count", "parameters", Unit::One, 6738415616.0}).text(), std::string("6\u202f738\u202f415\u202f616"));
+    QCOMPARE(Figure({"parameter_count", "parameters", Unit::One, 6738415616.0}).text(),
+             std::string("6\u202f738\u202f415\u202f616"));
 }
 
 QTEST_GUILESS_MAIN(TestParameter)

@@ -83,14 +83,17 @@ void TestRecord::theReasonOfAnOldGpuRecordIsFound()
 void TestRecord::measuredNumbersJudgeTheClaims()
 {
     Record record = m_record;
-    const auto verdict = [](const Outcome& outcome) { return outcome.detail["claims"][0]["verdict"].get<std::string>(); };
+    const auto verdict = [](const Outcome& outcome) {
+        return outcome.detail["claims"][0]["verdict"].get<std::string>();
+    };
     judgeMeasured(record);
     QCOMPARE(verdict(*record.measured), verdict(*record.predicted)); // the same numbers
     for (Figure& figure : record.measured->figures)
         if (figure.key == "useful_bandwidth")
             figure.value = figure.number() * 10;
     judgeMeasured(record);
-    QVERIFY2(verdict(*record.measured).starts_with("does not hold here: a cache gives more"), verdict(*record.measured).c_str());
+    QVERIFY2(verdict(*record.measured).starts_with("does not hold here: a cache gives more"),
+             verdict(*record.measured).c_str());
     QVERIFY(verdict(*record.predicted) != verdict(*record.measured)); // the prediction keeps its own
 }
 
@@ -110,8 +113,7 @@ void TestRecord::everyOutcomeHasTheSameShape()
     // Overlaying, comparing and exporting rely on it: every figure has a label and a finite value or
     // a word, every series as many y as x, and the series' keys are figures' keys. On this machine's
     // CPU and on CPUs that are not in the catalogue or say little of their arithmetic, too.
-    std::vector<Device> devices{*findDevice("nvidia-h200"), *findDevice("nvidia-a100-80gb"),
-                                *findDevice("cpu")};
+    std::vector<Device> devices{*findDevice("nvidia-h200"), *findDevice("nvidia-a100-80gb"), *findDevice("cpu")};
     for (const char* host : {"arm", "hybrid", "zen4-vm", "zen5-vm"})
         devices.push_back(describeHost(std::filesystem::path(TEST_DATA) / "sysfs" / host));
     for (const Device& device : devices) {
@@ -235,9 +237,11 @@ void TestRecord::aRecordOpensAsAStudy()
 
 void TestRecord::foreignFilesAreNamed()
 {
-    QVERIFY(documentFormat(Json::parse(R"({"model_type": "llama"})")).error().message.find("config.json") != std::string::npos);
+    QVERIFY(documentFormat(Json::parse(R"({"model_type": "llama"})")).error().message.find("config.json")
+            != std::string::npos);
     QVERIFY(!documentFormat(Json::parse("[1]")).has_value());
-    QVERIFY(documentFormat(Json::parse(R"({"format": "memscape-sudy"})")).error().hint.find("memscape-study") != std::string::npos);
+    QVERIFY(documentFormat(Json::parse(R"({"format": "memscape-sudy"})")).error().hint.find("memscape-study")
+            != std::string::npos);
 }
 
 QTEST_GUILESS_MAIN(TestRecord)

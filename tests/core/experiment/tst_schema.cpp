@@ -18,9 +18,13 @@ class TestSchema : public QObject
 private slots:
     void aNumberIsWhatItsRangeSays()
     {
-        const ParameterSpec spec = integerSpec(
-            "width", "width", "Bytes.",
-            {.least = 1, .most = 16, .standard = "4", .unit = Unit::Byte, .scale = Scale::Log2, .appliesTo = AppliesTo::Gpus});
+        const ParameterSpec spec = integerSpec("width", "width", "Bytes.",
+                                               {.least = 1,
+                                                .most = 16,
+                                                .standard = "4",
+                                                .unit = Unit::Byte,
+                                                .scale = Scale::Log2,
+                                                .appliesTo = AppliesTo::Gpus});
         QCOMPARE(spec.kind, ParameterKind::Integer);
         QCOMPARE(spec.minimum, 1.0);
         QCOMPARE(spec.maximum, 16.0);
@@ -48,7 +52,8 @@ private slots:
 
     void theFirstChoiceIsTheStandard()
     {
-        QCOMPARE(choiceSpec("order", "order", "", {{"row", "row", ""}, {"column", "column", ""}}).standard, std::string("row"));
+        QCOMPARE(choiceSpec("order", "order", "", {{"row", "row", ""}, {"column", "column", ""}}).standard,
+                 std::string("row"));
         QCOMPARE(choiceSpec("order", "order", "", {{"row", "row", ""}, {"column", "column", ""}}, "column").standard,
                  std::string("column"));
     }

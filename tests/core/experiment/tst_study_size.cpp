@@ -18,7 +18,8 @@ private slots:
     void initTestCase()
     {
         const Experiment& stride = **findExperiment("stride");
-        const Record one = *predictRecord(stride, *findDevice("nvidia-h200"), *resolve(stride.schema(), std::vector<std::string>{}));
+        const Record one =
+            *predictRecord(stride, *findDevice("nvidia-h200"), *resolve(stride.schema(), std::vector<std::string>{}));
         m_study.title = "records"; // also a key, and with signs that mean something outside a text
         m_study.extra = {{"others", {{"records", {1, 2, 3}}}}, {"a \\\" [{", {"]}", Json::object()}}};
         for (const int letters : {10, 5000, 300, 70'000}) {
@@ -54,7 +55,8 @@ private slots:
         QVERIFY(note);
         const QString said = QString::fromStdString(note->message);
         QVERIFY2(said.contains("KiB") && said.contains("256 MiB"), qPrintable(said));
-        QVERIFY2(said.indexOf("note of 70000") < said.indexOf("note of 5000") && said.contains("note of 300"), qPrintable(said));
+        QVERIFY2(said.indexOf("note of 70000") < said.indexOf("note of 5000") && said.contains("note of 300"),
+                 qPrintable(said));
         QVERIFY2(!said.contains("note of 10”"), qPrintable(said)); // three are enough
         QVERIFY2(note->hint.find("divide it") != std::string::npos, note->hint.c_str());
     }

@@ -26,8 +26,7 @@ Parameters attentionWith(const std::vector<std::string>& assignments)
     return *parameters;
 }
 
-Result<Prediction> predicted(const std::vector<std::string>& assignments,
-                             const char* device = "nvidia-h200")
+Result<Prediction> predicted(const std::vector<std::string>& assignments, const char* device = "nvidia-h200")
 {
     return attention().predict(*findDevice(device), attentionWith(assignments));
 }
@@ -66,8 +65,7 @@ void TestAttentionExperiment::figuresKeepTheContract()
         const auto prediction = predicted({"sequence=1024"}, device);
         QVERIFY2(prediction.has_value(), prediction ? "" : prediction.error().text().c_str());
         for (const char* kind : {"standard_", "flash_"}) {
-            for (const char* key :
-                 {"flops", "hbm_bytes", "extra_peak", "saved_for_backward", "time"})
+            for (const char* key : {"flops", "hbm_bytes", "extra_peak", "saved_for_backward", "time"})
                 QVERIFY2(figure(*prediction, std::string(kind) + key) > 0, key);
         }
         QVERIFY(figure(*prediction, "speedup") > 0);
@@ -88,12 +86,10 @@ void TestAttentionExperiment::savedGrowsWithTheSquareAndWithTheSequence()
 {
     const auto at = [](const char* sequence) { return *predicted({sequence}); };
     const Prediction one = at("sequence=2048"), two = at("sequence=4096");
-    QCOMPARE(figure(two, "standard_saved_for_backward"),
-             4 * figure(one, "standard_saved_for_backward"));
+    QCOMPARE(figure(two, "standard_saved_for_backward"), 4 * figure(one, "standard_saved_for_backward"));
     QCOMPARE(figure(two, "flash_saved_for_backward"), 2 * figure(one, "flash_saved_for_backward"));
     // bf16: N² · 2 B against N · 4 B.
-    QCOMPARE(figure(two, "standard_saved_for_backward") / figure(two, "flash_saved_for_backward"),
-             2048.0);
+    QCOMPARE(figure(two, "standard_saved_for_backward") / figure(two, "flash_saved_for_backward"), 2048.0);
 }
 
 void TestAttentionExperiment::theExtraMemoryOfTable21()
@@ -112,16 +108,14 @@ void TestAttentionExperiment::theExtraMemoryOfTable21()
     QVERIFY(peak("sequence=4096", "standard_extra_peak") < 17024.0 * 1048576);
     QVERIFY(peak("sequence=4096", "standard_extra_peak") > 0.7 * 17024 * 1048576);
     QVERIFY(peak("sequence=4096", "flash_extra_peak") < 836.0 * 1048576);
-    QCOMPARE(peak("sequence=8192", "flash_extra_peak"),
-             2 * peak("sequence=4096", "flash_extra_peak"));
+    QCOMPARE(peak("sequence=8192", "flash_extra_peak"), 2 * peak("sequence=4096", "flash_extra_peak"));
 }
 
 void TestAttentionExperiment::everyFigureSaysWhy()
 {
     const auto prediction = predicted({});
     for (const Figure& one : prediction->figures) {
-        QVERIFY2(one.why && !one.why->formula.empty() && !one.why->with.empty()
-                     && !one.why->source.empty(),
+        QVERIFY2(one.why && !one.why->formula.empty() && !one.why->with.empty() && !one.why->source.empty(),
                  one.key.c_str());
     }
 }
@@ -189,9 +183,10 @@ void TestAttentionExperiment::theBestVersionIsTheOneThatTheDeviceNames()
     };
     QVERIFY(!missing("nvidia-h200"));
     QVERIFY(missing("nvidia-a100-80gb"));
-    const auto help = std::find_if(attention().schema().begin(), attention().schema().end(),
-                                   [](const ParameterSpec& spec) { return spec.key == "version"; })
-                          ->help;
+    const auto help =
+        std::find_if(attention().schema().begin(), attention().schema().end(), [](const ParameterSpec& spec) {
+            return spec.key == "version";
+        })->help;
     QVERIFY2(help.find("8 Hopper's copy engine and warpgroups (one thread") != std::string::npos, help.c_str());
     QVERIFY2(help.find("last bits change from run to run") != std::string::npos, help.c_str()); // version 9
 }
@@ -203,11 +198,9 @@ void TestAttentionExperiment::claimsCarryNumbers()
         QVERIFY(claims.size() >= 8);
         for (const Claim& claim : claims) {
             QVERIFY(!claim.quote.empty() && !claim.source.empty());
-            QVERIFY2(claim.verdict.starts_with("holds")
-                         || claim.verdict.starts_with("does not hold"),
+            QVERIFY2(claim.verdict.starts_with("holds") || claim.verdict.starts_with("does not hold"),
                      claim.verdict.c_str());
-            QVERIFY2(claim.ours.find_first_of("0123456789") != std::string::npos,
-                     claim.ours.c_str());
+            QVERIFY2(claim.ours.find_first_of("0123456789") != std::string::npos, claim.ours.c_str());
         }
     }
 }
@@ -217,9 +210,8 @@ void TestAttentionExperiment::theNotesTwoGigabytesAreElements()
     const auto prediction = predicted({"batch=8", "heads=16", "sequence=4096", "dtype=float16"});
     QCOMPARE(figure(*prediction, "standard_saved_for_backward"), 4294967296.0); // 2^31 elements
     const auto claims = attention().claims(*findDevice("nvidia-h200"), attentionWith({}));
-    const auto found = std::find_if(claims.begin(), claims.end(), [](const Claim& claim) {
-        return claim.quote.find("2GB") != std::string::npos;
-    });
+    const auto found = std::find_if(claims.begin(), claims.end(),
+                                    [](const Claim& claim) { return claim.quote.find("2GB") != std::string::npos; });
     QVERIFY(found != claims.end());
     QVERIFY(found->verdict.starts_with("does not hold"));
     QVERIFY2(found->ours.find("4.29 GB") != std::string::npos, found->ours.c_str());
@@ -231,8 +223,7 @@ void TestAttentionExperiment::crossoverIsWhereTheCurvesCross()
         const auto prediction = predicted({"dtype=float16"}, device);
         const double crossover = figure(*prediction, "crossover");
         const auto speedup = [&](double sequence) {
-            return figure(*predicted({"dtype=float16", "sequence=" + numberText(sequence)}, device),
-                          "speedup");
+            return figure(*predicted({"dtype=float16", "sequence=" + numberText(sequence)}, device), "speedup");
         };
         QVERIFY(crossover >= 16);
         QVERIFY(speedup(crossover) > 1);
@@ -271,8 +262,7 @@ void TestAttentionExperiment::wrongInputNamesTheParameter()
     QVERIFY(!prediction);
     QCOMPARE(QString::fromStdString(prediction.error().code), code);
     QCOMPARE(QString::fromStdString(prediction.error().place), place);
-    QVERIFY2(QString::fromStdString(prediction.error().hint).contains(hint),
-             prediction.error().hint.c_str());
+    QVERIFY2(QString::fromStdString(prediction.error().hint).contains(hint), prediction.error().hint.c_str());
 }
 
 QTEST_APPLESS_MAIN(TestAttentionExperiment)

@@ -223,8 +223,10 @@ void TestBankConflicts::detailHoldsWhatThePicturePlays()
 
 void TestBankConflicts::curesAreThoseOfTheirParameters()
 {
-    for (const std::vector<std::string>& given :
-         {std::vector<std::string>{"pattern=column"}, {"stride=16", "width=8"}, {"pattern=column", "width=2", "columns=64"}, {"stride=6"}}) {
+    for (const std::vector<std::string>& given : {std::vector<std::string>{"pattern=column"},
+                                                  {"stride=16", "width=8"},
+                                                  {"pattern=column", "width=2", "columns=64"},
+                                                  {"stride=6"}}) {
         const auto prediction = predict(given);
         QVERIFY(int(prediction->detail["cures"].size()) >= 3);
         for (const Json& cure : prediction->detail["cures"]) {
@@ -248,8 +250,10 @@ void TestBankConflicts::claimsAgainstPublishedNumbers()
     QVERIFY(kernel && kernel->ours.find("97 wavefronts, 66 padded, 1.47 times") != std::string::npos);
     QVERIFY(std::fabs((97.0 / 66) / (199.4 / 140.2) - 1) < 0.04);
     QCOMPARE(claimAbout(column, "padded")->verdict, std::string("holds here"));
-    QVERIFY(claimAbout(claims({"pattern=column", "columns=31"}), "padded")->verdict.find("the padding makes") != std::string::npos);
-    QVERIFY(claimAbout(claims({"pattern=column", "width=2", "columns=64"}), "padded")->verdict.find("does not hold") == 0);
+    QVERIFY(claimAbout(claims({"pattern=column", "columns=31"}), "padded")->verdict.find("the padding makes")
+            != std::string::npos);
+    QVERIFY(claimAbout(claims({"pattern=column", "width=2", "columns=64"}), "padded")->verdict.find("does not hold")
+            == 0);
     QCOMPARE(claimAbout(claims({"stride=12"}), "gcd")->verdict, std::string("holds here"));
     QVERIFY(claimAbout(claims({"stride=0"}), "gcd")->verdict.find("broadcast") != std::string::npos);
     const auto strided = claims({"stride=32"});

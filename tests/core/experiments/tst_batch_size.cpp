@@ -75,7 +75,8 @@ private slots:
     void itHasTheContractsFiguresAndSeries()
     {
         const Prediction prediction = batchOf({});
-        for (const char* key : {"largest_batch", "sweet_spot", "critical_batch", "noise_scale", "throughput", "peak_allocated"}) {
+        for (const char* key :
+             {"largest_batch", "sweet_spot", "critical_batch", "noise_scale", "throughput", "peak_allocated"}) {
             QVERIFY2(batchFigure(prediction, key) > 0, key);
             QVERIFY2(!findFigure(prediction.figures, key)->why->formula.empty(), key);
         }
@@ -83,7 +84,8 @@ private slots:
             QVERIFY2(prediction.findSeries(key) && !prediction.findSeries(key)->y.empty(), key);
         const Prediction swept = batchOf({"batch=1:1024:x2"});
         QCOMPARE(swept.findSeries("memory")->y.size(), std::size_t(11));
-        QCOMPARE(swept.findSeries("memory")->y.front(), batchFigure(swept, "memory")); // a sweep's own value is its first
+        QCOMPARE(swept.findSeries("memory")->y.front(),
+                 batchFigure(swept, "memory")); // a sweep's own value is its first
         for (const double memory : swept.findSeries("memory")->y)
             QVERIFY(memory > 0);
     }
@@ -93,10 +95,12 @@ private slots:
         QTest::addColumn<QStringList>("assignments");
         QTest::addColumn<QString>("device");
         QTest::newRow("GPT-2") << QStringList{"model=gpt2", "sequence=1024", "optimizer=adamw"} << "nvidia-h200";
-        QTest::newRow("LLaMA, checkpointed") << QStringList{"model=llama-2-7b", "precision=bf16-mixed", "checkpointing=block"} << "nvidia-h200";
+        QTest::newRow("LLaMA, checkpointed")
+            << QStringList{"model=llama-2-7b", "precision=bf16-mixed", "checkpointing=block"} << "nvidia-h200";
         QTest::newRow("ResNet") << QStringList{"model=resnet-50", "optimizer=momentum"} << "nvidia-l4";
         QTest::newRow("on this processor") << QStringList{"model=gpt2", "sequence=256"} << "cpu";
-        QTest::newRow("accumulated") << QStringList{"model=gpt2", "sequence=512", "accumulation=4"} << "nvidia-a100-80gb";
+        QTest::newRow("accumulated") << QStringList{"model=gpt2", "sequence=512", "accumulation=4"}
+                                     << "nvidia-a100-80gb";
     }
 
     void theLargestBatchIsThatOfTheMemoryBudget()
@@ -126,7 +130,8 @@ private slots:
             std::vector<std::string> there = theirs;
             there[there.size() - 1] = "advice=none";
             std::replace(there.begin(), there.end(), std::string("batch=32"), "batch=" + std::to_string(batch));
-            QCOMPARE(findFigure(*budget.predictPoint(machine, *resolve(budget.schema(), there)), "fits")->number(), batch == largest ? 1.0 : 0.0);
+            QCOMPARE(findFigure(*budget.predictPoint(machine, *resolve(budget.schema(), there)), "fits")->number(),
+                     batch == largest ? 1.0 : 0.0);
         }
     }
 
@@ -149,9 +154,11 @@ private slots:
         const Device processor = test::twoCores();
         const Prediction prediction = batchOf({"model=mlp:1024,1024,1024", "batch=64"}, processor);
         QCOMPARE(batchFigure(prediction, "memory"), batchFigure(prediction, "peak_allocated"));
-        QVERIFY(batchFigure(batchOf({"model=mlp:1024,1024,1024", "batch=64"}), "memory") > batchFigure(prediction, "memory") + 500e6);
+        QVERIFY(batchFigure(batchOf({"model=mlp:1024,1024,1024", "batch=64"}), "memory")
+                > batchFigure(prediction, "memory") + 500e6);
         const Experiment& budget = **findExperiment("training-memory");
-        const auto figures = budget.predictPoint(processor, *resolve(budget.schema(), std::vector<std::string>{"model=gpt2", "sequence=64", "batch=1"}));
+        const auto figures = budget.predictPoint(
+            processor, *resolve(budget.schema(), std::vector<std::string>{"model=gpt2", "sequence=64", "batch=1"}));
         QVERIFY(figures);
         QCOMPARE(findFigure(*figures, "device_total")->number(), findFigure(*figures, "peak_allocated")->number());
         QCOMPARE(findFigure(*figures, "peak_reserved")->number(), findFigure(*figures, "peak_allocated")->number());
@@ -162,7 +169,8 @@ private slots:
         const BatchStudy study = studied({"model=llama-2-70b", "sequence=4096", "optimizer=adamw"}, gpu("nvidia-l4"));
         QVERIFY(!study.largest && study.over > 0);
         QCOMPARE(study.over, study.memory->smallest->deviceBytes() - *study.capacity);
-        const Prediction prediction = batchOf({"model=llama-2-70b", "sequence=4096", "optimizer=adamw"}, gpu("nvidia-l4"));
+        const Prediction prediction =
+            batchOf({"model=llama-2-70b", "sequence=4096", "optimizer=adamw"}, gpu("nvidia-l4"));
         QCOMPARE(batchFigure(prediction, "largest_batch"), 0.0);
         QVERIFY(findFigure(prediction.figures, "largest_batch")->why->with.find("too many") != std::string::npos);
         QVERIFY(std::isnan(batchFigure(prediction, "sweet_spot")));
@@ -210,7 +218,9 @@ private slots:
         for (const auto& assignments : {std::vector<std::string>{}, gpt2}) {
             const BatchStudy study = studied(assignments);
             QVERIFY(study.sweetSpot && study.noise.knowsSteps());
-            const auto seconds = [&](const BatchPoint& point) { return study.noise.hyperbola.steps(point.examples) * point.time.total; };
+            const auto seconds = [&](const BatchPoint& point) {
+                return study.noise.hyperbola.steps(point.examples) * point.time.total;
+            };
             const double best = seconds(*study.at(*study.sweetSpot));
             for (const BatchPoint& point : study.curve)
                 QVERIFY(!point.fits || seconds(point) >= best);
@@ -263,29 +273,37 @@ private slots:
     {
         QTest::addColumn<QString>("model");
         QTest::addColumn<QString>("target");
-        QTest::newRow("below the labels' noise") << "mlp:256,64" << "0.05";
-        QTest::newRow("above the start") << "mlp:256,64" << "3";
-        QTest::newRow("hardly above the noise") << "mlp:256,64" << "0.100000000000001";
-        QTest::newRow("below what the size reaches") << "gpt2" << "1.2";
-        QTest::newRow("above any start") << "gpt2" << "1e6";
+        QTest::newRow("below the labels' noise") << "mlp:256,64"
+                                                 << "0.05";
+        QTest::newRow("above the start") << "mlp:256,64"
+                                         << "3";
+        QTest::newRow("hardly above the noise") << "mlp:256,64"
+                                                << "0.100000000000001";
+        QTest::newRow("below what the size reaches") << "gpt2"
+                                                     << "1.2";
+        QTest::newRow("above any start") << "gpt2"
+                                         << "1e6";
     }
 
     void aTargetThatIsNeverReachedIsSaid()
     {
         QFETCH(QString, model);
         QFETCH(QString, target);
-        const Prediction prediction = batchOf({"model=" + model.toStdString(), "target_loss=" + target.toStdString(), "sequence=1024"});
+        const Prediction prediction =
+            batchOf({"model=" + model.toStdString(), "target_loss=" + target.toStdString(), "sequence=1024"});
         QVERIFY(std::isnan(batchFigure(prediction, "examples_to_target")));
         QVERIFY(batchFigure(prediction, "peak_allocated") > 0);
         const Json& noise = prediction.detail["noise"];
         QCOMPARE(noise["reached"].get<bool>(), false);
-        QVERIFY(!noise["reason"].get<std::string>().empty() && noise["remedy"].get<std::string>().starts_with("choose"));
+        QVERIFY(!noise["reason"].get<std::string>().empty()
+                && noise["remedy"].get<std::string>().starts_with("choose"));
         QVERIFY(prediction.detail["schedule"].is_null());
     }
 
     void noiseCanBeGiven()
     {
-        const Prediction prediction = batchOf({"model=resnet-50", "noise_scale=2000", "fewest_steps=10000", "batch=64"}, gpu());
+        const Prediction prediction =
+            batchOf({"model=resnet-50", "noise_scale=2000", "fewest_steps=10000", "batch=64"}, gpu());
         QCOMPARE(batchFigure(prediction, "critical_batch"), 2000.0);
         QVERIFY(std::abs(batchFigure(prediction, "steps_to_target") - 10000 * (1 + 2000.0 / 64)) < 1e-6);
         const Prediction unknown = batchOf({"model=resnet-50"});
@@ -311,7 +329,8 @@ private slots:
         QVERIFY(first && dragged && anew);
         QCOMPARE(outcomeToJson(*dragged).dump(), outcomeToJson(*anew).dump());
         const auto other = batchSize().predictAgain(gpu("nvidia-l4"), with(gpt2With({"batch=9"})), context);
-        QCOMPARE(outcomeToJson(*other).dump(), outcomeToJson(*batchSize().predict(gpu("nvidia-l4"), with(gpt2With({"batch=9"})))).dump());
+        QCOMPARE(outcomeToJson(*other).dump(),
+                 outcomeToJson(*batchSize().predict(gpu("nvidia-l4"), with(gpt2With({"batch=9"})))).dump());
     }
 
     void claimsHaveOurNumbers()
@@ -328,13 +347,20 @@ private slots:
     {
         QTest::addColumn<QString>("assignment");
         QTest::addColumn<QString>("code");
-        QTest::newRow("no batch") << "batch=0" << "parameter.range";
-        QTest::newRow("negative") << "batch=-4" << "parameter.range";
-        QTest::newRow("beyond all numbers") << "batch=1e300" << "parameter.range";
-        QTest::newRow("no number") << "target_loss=low" << "parameter.type";
-        QTest::newRow("nan") << "noise_scale=nan" << "";
-        QTest::newRow("negative noise") << "noise_scale=-1" << "parameter.range";
-        QTest::newRow("schedule") << "schedule=adabatch" << "parameter.choice";
+        QTest::newRow("no batch") << "batch=0"
+                                  << "parameter.range";
+        QTest::newRow("negative") << "batch=-4"
+                                  << "parameter.range";
+        QTest::newRow("beyond all numbers") << "batch=1e300"
+                                            << "parameter.range";
+        QTest::newRow("no number") << "target_loss=low"
+                                   << "parameter.type";
+        QTest::newRow("nan") << "noise_scale=nan"
+                             << "";
+        QTest::newRow("negative noise") << "noise_scale=-1"
+                                        << "parameter.range";
+        QTest::newRow("schedule") << "schedule=adabatch"
+                                  << "parameter.choice";
     }
 
     void wrongInputNamesItsPlace()

@@ -79,13 +79,12 @@ void TestCheckpoint::figuresAndDetailKeepTheContract()
 {
     const auto prediction = predicted({});
     QVERIFY2(prediction.has_value(), prediction ? "" : prediction.error().text().c_str());
-    for (const char* key : {"peak", "makespan", "recomputed_forwards", "forward_evaluations",
-                            "feasible", "lower_bound_memory", "solver_time"}) {
+    for (const char* key : {"peak", "makespan", "recomputed_forwards", "forward_evaluations", "feasible",
+                            "lower_bound_memory", "solver_time"}) {
         const Figure* found = findFigure(prediction->figures, key);
         QVERIFY2(found, key);
         QVERIFY2(std::isfinite(found->number()), key);
-        QVERIFY2(found->why && !found->why->formula.empty() && !found->why->with.empty()
-                     && !found->why->source.empty(),
+        QVERIFY2(found->why && !found->why->formula.empty() && !found->why->with.empty() && !found->why->source.empty(),
                  key);
     }
     QCOMPARE(findFigure(prediction->figures, "peak")->unit, Unit::Byte);
@@ -95,14 +94,12 @@ void TestCheckpoint::figuresAndDetailKeepTheContract()
     QVERIFY(!detail["schedule"].empty() && !detail["front"].empty() && !detail["strategies"].empty()
             && !detail["claims"].empty());
     QCOMPARE(detail["chain"]["forward"].size(), std::size_t(24));
-    for (const char* key :
-         {"operation", "stage", "option", "begin", "end", "during", "after", "recomputation"})
+    for (const char* key : {"operation", "stage", "option", "begin", "end", "during", "after", "recomputation"})
         QVERIFY2(detail["schedule"][0].contains(key), key);
     std::vector<std::string> keys;
     for (const Json& strategy : detail["strategies"])
         keys.push_back(strategy["key"]);
-    for (const char* key :
-         {"none", "every:1", "sqrt", "revolve", "mixed", "optimal", "selective", "adaptive"})
+    for (const char* key : {"none", "every:1", "sqrt", "revolve", "mixed", "optimal", "selective", "adaptive"})
         QVERIFY2(std::find(keys.begin(), keys.end(), key) != keys.end(), key);
     QCOMPARE(figure(*prediction, "feasible"), 1.0);
 }
@@ -119,8 +116,7 @@ void TestCheckpoint::uniformChainsGiveTheReferencesFront()
                                .arg(entry["cbw"].toInt());
         const QJsonArray makespans = entry["makespan"].toArray();
         const std::int64_t least = entry["M_min"].toInteger();
-        const auto prediction =
-            predicted({chain.toStdString(), QString("budget=%1").arg(least + 1).toStdString()});
+        const auto prediction = predicted({chain.toStdString(), QString("budget=%1").arg(least + 1).toStdString()});
         QVERIFY2(prediction.has_value(), prediction ? "" : prediction.error().text().c_str());
         const Json& front = prediction->detail["front"];
         QCOMPARE(front.size(), std::size_t(makespans.size()));
@@ -136,8 +132,7 @@ void TestCheckpoint::uniformChainsGiveTheReferencesFront()
 
 void TestCheckpoint::statesGiveTheReferencesForwards()
 {
-    for (const QJsonValue& entry :
-         test::checkpointReferences()["A_B_homogeneous_slots"].toArray()) {
+    for (const QJsonValue& entry : test::checkpointReferences()["A_B_homogeneous_slots"].toArray()) {
         const int length = entry["L"].toInt();
         if (length > 32)
             continue;
@@ -145,17 +140,14 @@ void TestCheckpoint::statesGiveTheReferencesForwards()
             const auto answer = [&](const char* strategy) {
                 return *answerCheckpoint(
                     h200(),
-                    chainWith(
-                        {QString("chain=uniform:%1").arg(length).toStdString(),
-                         std::string("strategy=") + strategy,
-                         QString("budget=slots:%1").arg(entry["slots"][i].toInt()).toStdString()}));
+                    chainWith({QString("chain=uniform:%1").arg(length).toStdString(),
+                               std::string("strategy=") + strategy,
+                               QString("budget=slots:%1").arg(entry["slots"][i].toInt()).toStdString()}));
             };
             const CheckpointAnswer revolve = answer("revolve"), mixed = answer("mixed");
-            QCOMPARE(revolve.chosen.replay.forwards,
-                     entry["total_forward_executions"][i].toInteger());
+            QCOMPARE(revolve.chosen.replay.forwards, entry["total_forward_executions"][i].toInteger());
             QCOMPARE(revolve.chosen.replay.makespan, entry["makespan_fwd1_bwd2"][i].toDouble());
-            QCOMPARE(mixed.chosen.replay.forwards,
-                     entry["mixed_total_forward_executions"][i].toInteger());
+            QCOMPARE(mixed.chosen.replay.forwards, entry["mixed_total_forward_executions"][i].toInteger());
             QVERIFY(revolve.chosen.isFeasible && mixed.chosen.isFeasible);
         }
     }
@@ -163,13 +155,12 @@ void TestCheckpoint::statesGiveTheReferencesForwards()
 
 void TestCheckpoint::everyScheduleIsWhatItsFiguresSay()
 {
-    for (const char* strategy : {"none", "every:3", "sqrt", "revolve", "mixed", "optimal",
-                                 "selective", "adaptive", "exhaustive"}) {
-        const auto prediction = predicted(
-            {"chain=uniform:7,saved=3", std::string("strategy=") + strategy, "budget=17"});
+    for (const char* strategy :
+         {"none", "every:3", "sqrt", "revolve", "mixed", "optimal", "selective", "adaptive", "exhaustive"}) {
+        const auto prediction =
+            predicted({"chain=uniform:7,saved=3", std::string("strategy=") + strategy, "budget=17"});
         QVERIFY2(prediction.has_value(), strategy);
-        QVERIFY2(figure(*prediction, "feasible") == (std::string(strategy) == "none" ? 0.0 : 1.0),
-                 strategy);
+        QVERIFY2(figure(*prediction, "feasible") == (std::string(strategy) == "none" ? 0.0 : 1.0), strategy);
         double peak = 0, forwards = 0, end = 0;
         for (const Json& operation : prediction->detail["schedule"]) {
             peak = std::max(peak, operation["during"].get<double>());
@@ -192,13 +183,12 @@ void TestCheckpoint::bytesAreNeverPassed()
     const auto full = answerCheckpoint(h200(), chainWith({"chain=mlp:20x512", "batch=33"}));
     QVERIFY(full.has_value());
     for (int percent = 0; percent <= 110; percent += 10) {
-        const std::int64_t budget =
-            full->leastMemory + (full->fullMemory - full->leastMemory) * percent / 100;
+        const std::int64_t budget = full->leastMemory + (full->fullMemory - full->leastMemory) * percent / 100;
         for (const char* strategy : {"optimal", "revolve", "mixed", "selective", "adaptive"}) {
-            const auto answer = answerCheckpoint(
-                h200(),
-                chainWith({"chain=mlp:20x512", "batch=33", std::string("strategy=") + strategy,
-                      QString("budget=%1B").arg(budget).toStdString()}));
+            const auto answer =
+                answerCheckpoint(h200(),
+                                 chainWith({"chain=mlp:20x512", "batch=33", std::string("strategy=") + strategy,
+                                            QString("budget=%1B").arg(budget).toStdString()}));
             QVERIFY(answer.has_value());
             if (std::string(strategy) == "optimal")
                 QVERIFY2(answer->chosen.isFeasible,
@@ -220,12 +210,10 @@ void TestCheckpoint::moreBudgetIsNeverSlower()
         before = point.makespan;
     }
     QCOMPARE(before, answer->fullTime);
-    for (const StrategyAnswer& strategy :
-         compareStrategies(*answer, chainWith({"chain=uniform:40,saved=4"}))) {
+    for (const StrategyAnswer& strategy : compareStrategies(*answer, chainWith({"chain=uniform:40,saved=4"}))) {
         if (strategy.hasSchedule() && strategy.key != "adaptive"
             && strategy.key != "exhaustive") // those may forget and make again
-            QVERIFY2(*answer->front->makespan(strategy.replay.peak) <= strategy.replay.makespan,
-                     strategy.key.c_str());
+            QVERIFY2(*answer->front->makespan(strategy.replay.peak) <= strategy.replay.makespan, strategy.key.c_str());
     }
 }
 
@@ -302,21 +290,17 @@ void TestCheckpoint::aChainFileIsSolvedInItsUnits()
 {
     QTemporaryDir folder;
     int compared = 0;
-    for (const QJsonValue& entry :
-         test::checkpointReferences()["C_heterogeneous_chain"].toArray()) {
+    for (const QJsonValue& entry : test::checkpointReferences()["C_heterogeneous_chain"].toArray()) {
         if (entry["L"].toInt() > 20)
             continue;
         const std::string path = folder.filePath(QString("%1.json").arg(compared)).toStdString();
         QFile file(QString::fromStdString(path));
         QVERIFY(file.open(QIODevice::WriteOnly));
-        file.write(QByteArray::fromStdString(
-            jsonText(chainToJson(test::referenceChain(entry.toObject())))));
+        file.write(QByteArray::fromStdString(jsonText(chainToJson(test::referenceChain(entry.toObject())))));
         file.close();
         for (const QJsonValue& row : entry["budgets"].toArray()) {
             const auto answer = answerCheckpoint(
-                h200(),
-                chainWith({"chain=" + path,
-                      QString("budget=%1").arg(row["M"].toInteger()).toStdString()}));
+                h200(), chainWith({"chain=" + path, QString("budget=%1").arg(row["M"].toInteger()).toStdString()}));
             QVERIFY2(answer.has_value(), answer ? "" : answer.error().text().c_str());
             if (row["opt_persistent"].isNull()) {
                 QVERIFY(!answer->chosen.hasSchedule());
@@ -347,8 +331,7 @@ void TestCheckpoint::modelsAreCutIntoLayers()
 {
     QFETCH(QString, model);
     const auto source = chainSource(
-        h200(),
-        chainWith({"chain=model:" + model.toStdString(), "batch=2", "sequence=128", "precision=fp32"}));
+        h200(), chainWith({"chain=model:" + model.toStdString(), "batch=2", "sequence=128", "precision=fp32"}));
     QVERIFY2(source.has_value(), source ? "" : source.error().text().c_str());
     const Chain& chain = source->chain;
     QTEST(chain.length(), "stages");
@@ -373,15 +356,13 @@ void TestCheckpoint::modelsAreCutIntoLayers()
     const SavedBytes packed = savedBytes(*graph);
     QVERIFY(saved >= packed.activations);
     QVERIFY(saved <= packed.activations + packed.scalars + values);
-    QVERIFY(answerCheckpoint(
-                h200(), chainWith({"chain=model:" + model.toStdString(), "batch=2", "sequence=128"}))
+    QVERIFY(answerCheckpoint(h200(), chainWith({"chain=model:" + model.toStdString(), "batch=2", "sequence=128"}))
                 ->chosen.isFeasible);
 }
 
 void TestCheckpoint::selectiveLayersAreNeverSlower()
 {
-    const std::vector<std::string> model{"chain=model:gpt2", "batch=4", "sequence=512",
-                                         "slots=1000"};
+    const std::vector<std::string> model{"chain=model:gpt2", "batch=4", "sequence=512", "slots=1000"};
     const auto answer = [&](std::vector<std::string> more) {
         more.insert(more.end(), model.begin(), model.end());
         return *answerCheckpoint(h200(), chainWith(more));
@@ -389,8 +370,7 @@ void TestCheckpoint::selectiveLayersAreNeverSlower()
     const CheckpointAnswer whole = answer({}), both = answer({"layer_options=selective"});
     QCOMPARE(whole.chain().stages[2].options.size(), std::size_t(1));
     QCOMPARE(both.chain().stages[2].options.size(), std::size_t(2));
-    const SaveOption &all = both.chain().stages[2].options[0],
-                     &selective = both.chain().stages[2].options[1];
+    const SaveOption &all = both.chain().stages[2].options[0], &selective = both.chain().stages[2].options[1];
     QVERIFY(selective.saved < all.saved);
     QVERIFY(selective.backward > all.backward);
     // The probabilities: 512 × 512 half floats a head and sequence.
@@ -425,10 +405,8 @@ void TestCheckpoint::claimsCarryNumbers()
 
 void TestCheckpoint::infeasibleIsAnAnswer()
 {
-    for (const char* strategy :
-         {"optimal", "revolve", "mixed", "selective", "adaptive", "exhaustive"}) {
-        const auto prediction =
-            predicted({"chain=uniform:6,saved=3", std::string("strategy=") + strategy, "budget=2"});
+    for (const char* strategy : {"optimal", "revolve", "mixed", "selective", "adaptive", "exhaustive"}) {
+        const auto prediction = predicted({"chain=uniform:6,saved=3", std::string("strategy=") + strategy, "budget=2"});
         QVERIFY2(prediction.has_value(), strategy);
         QCOMPARE(figure(*prediction, "feasible"), 0.0);
         QVERIFY(std::isnan(figure(*prediction, "peak")));
@@ -439,8 +417,7 @@ void TestCheckpoint::infeasibleIsAnAnswer()
     const auto answer = answerCheckpoint(h200(), chainWith({"chain=uniform:6,saved=3", "budget=2"}));
     const std::string least = fmt::format("{}", answer->leastMemory);
     QVERIFY(answer->chosen.missing->hint.find(least) != std::string::npos);
-    const auto enough =
-        answerCheckpoint(h200(), chainWith({"chain=uniform:6,saved=3", "budget=" + least}));
+    const auto enough = answerCheckpoint(h200(), chainWith({"chain=uniform:6,saved=3", "budget=" + least}));
     QVERIFY(enough->chosen.isFeasible);
     const auto large = answerCheckpoint(h200(), chainWith({"chain=uniform:6,saved=3", "budget=1000000"}));
     QCOMPARE(large->chosen.replay.recomputed, std::int64_t(0));
@@ -450,15 +427,12 @@ void TestCheckpoint::wrongInputNamesTheParameter_data()
 {
     QTest::addColumn<QString>("assignment");
     QTest::addColumn<QString>("place");
-    for (const char* budget :
-         {"0", "-5", "1.5", "many", "slots:0", "slots:", "5GiB", "nan", "1e400"})
+    for (const char* budget : {"0", "-5", "1.5", "many", "slots:0", "slots:", "5GiB", "nan", "1e400"})
         QTest::newRow(budget) << QString("budget=%1").arg(budget) << "budget";
     for (const char* chain :
-         {"uniform:0", "uniform:-3", "uniform:", "uniform:100001", "uniform:2.5", "uniform:5,saved",
-          "uniform:5,size=3", "uniform:5,saved=0,value=2", "mlp:0x5", "mlp:5", "/no/such/file.json",
-          "model:gpt2,", "model:"})
-        QTest::newRow(chain) << QString("chain=%1").arg(chain)
-                             << (QString(chain).startsWith("model") ? "" : "chain");
+         {"uniform:0", "uniform:-3", "uniform:", "uniform:100001", "uniform:2.5", "uniform:5,saved", "uniform:5,size=3",
+          "uniform:5,saved=0,value=2", "mlp:0x5", "mlp:5", "/no/such/file.json", "model:gpt2,", "model:"})
+        QTest::newRow(chain) << QString("chain=%1").arg(chain) << (QString(chain).startsWith("model") ? "" : "chain");
 }
 
 void TestCheckpoint::wrongInputNamesTheParameter()
@@ -466,10 +440,9 @@ void TestCheckpoint::wrongInputNamesTheParameter()
     QFETCH(QString, assignment);
     QFETCH(QString, place);
     const bool isChain = assignment.startsWith("chain");
-    const auto answer =
-        answerCheckpoint(h200(),
-                         isChain ? chainWith({assignment.toStdString()})
-                                 : chainWith({"chain=uniform:9", assignment.toStdString()}));
+    const auto answer = answerCheckpoint(h200(),
+                                         isChain ? chainWith({assignment.toStdString()})
+                                                 : chainWith({"chain=uniform:9", assignment.toStdString()}));
     QVERIFY(!answer);
     if (!place.isEmpty())
         QCOMPARE(QString::fromStdString(answer.error().place), place);
@@ -485,8 +458,7 @@ void TestCheckpoint::longChainsAreRefusedWithAWayOut()
           {"chain=uniform:100000", "strategy=mixed", "budget=slots:50"}}) {
         const auto answer = answerCheckpoint(h200(), chainWith(assignments));
         QVERIFY(!answer);
-        QVERIFY2(answer.error().hint.find("strategy=") != std::string::npos,
-                 answer.error().text().c_str());
+        QVERIFY2(answer.error().hint.find("strategy=") != std::string::npos, answer.error().text().c_str());
         QVERIFY(!answer.error().place.empty());
     }
     const auto sqrt = answerCheckpoint(h200(), chainWith({"chain=uniform:100000", "strategy=sqrt"}));

@@ -77,8 +77,8 @@ void holdAgainstOthers(CheckpointAnswer& answer, const Parameters& parameters)
         if (!strategy.hasSchedule())
             continue;
         const auto told = [&] {
-            return fmt::format("{} at {}: {} in {}", strategy.key, answer.budget.memory,
-                               strategy.replay.makespan, strategy.replay.peak);
+            return fmt::format("{} at {}: {} in {}", strategy.key, answer.budget.memory, strategy.replay.makespan,
+                               strategy.replay.peak);
         };
         const double time = strategy.replay.makespan;
         if (strategy.replay.peak <= answer.budget.memory)
@@ -98,8 +98,7 @@ void holdAgainstOthers(CheckpointAnswer& answer, const Parameters& parameters)
         return;
     QVERIFY(optimal->replay.peak <= answer.budget.memory);
     const auto replayed = replay(answer.chain(), optimal->schedule);
-    QVERIFY(replayed && replayed->peak == optimal->replay.peak
-            && replayed->makespan == optimal->replay.makespan);
+    QVERIFY(replayed && replayed->peak == optimal->replay.peak && replayed->makespan == optimal->replay.makespan);
 }
 
 /// The optimal answer to a chain in these shares of the way from the least memory to all of it.
@@ -113,8 +112,7 @@ void holdAtShares(const std::vector<std::string>& chain, const Device& device, s
     QVERIFY2(whole.has_value(), whole ? "" : whole.error().text().c_str());
     for (const int share : shares) {
         std::vector<std::string> assignments = chain;
-        const std::int64_t budget =
-            whole->leastMemory + (whole->fullMemory - whole->leastMemory) * share / 100;
+        const std::int64_t budget = whole->leastMemory + (whole->fullMemory - whole->leastMemory) * share / 100;
         assignments.push_back(fmt::format("budget={}", budget));
         const Parameters parameters = optimalWith(assignments);
         auto answer = answerCheckpoint(device, parameters, context);
@@ -215,13 +213,27 @@ void TestCheckpointOptimal::verdictsFollowTheNumbers_data()
     QTest::addColumn<QString>("quote");
     QTest::addColumn<QString>("holds");
     QTest::addColumn<QString>("fails");
-    QTest::newRow("√n memory") << "O(√n)" << "uniform:64" << "uniform:3";
-    QTest::newRow("one third") << "33 %" << "uniform:64" << "uniform:64,forward=1,backward=1";
-    QTest::newRow("reduction") << "(1 − 1/√n)" << "uniform:64,saved=100" << "uniform:64";
-    QTest::newRow("one segment") << "(√n − 1)/n" << "uniform:1" << "uniform:64";
-    QTest::newRow("spacing") << "spacing" << "uniform:64,saved=100" << "uniform:64";
-    QTest::newRow("constant memory") << "n² compute" << "uniform:64" << "uniform:2";
-    QTest::newRow("Revolve") << "Revolve" << "uniform:4,saved=4" << "uniform:64";
+    QTest::newRow("√n memory") << "O(√n)"
+                               << "uniform:64"
+                               << "uniform:3";
+    QTest::newRow("one third") << "33 %"
+                               << "uniform:64"
+                               << "uniform:64,forward=1,backward=1";
+    QTest::newRow("reduction") << "(1 − 1/√n)"
+                               << "uniform:64,saved=100"
+                               << "uniform:64";
+    QTest::newRow("one segment") << "(√n − 1)/n"
+                                 << "uniform:1"
+                                 << "uniform:64";
+    QTest::newRow("spacing") << "spacing"
+                             << "uniform:64,saved=100"
+                             << "uniform:64";
+    QTest::newRow("constant memory") << "n² compute"
+                                     << "uniform:64"
+                                     << "uniform:2";
+    QTest::newRow("Revolve") << "Revolve"
+                             << "uniform:4,saved=4"
+                             << "uniform:64";
 }
 
 QString verdictOf(const char* quote, const std::vector<std::string>& assignments)

@@ -27,31 +27,73 @@ struct Case
 const std::vector<Case>& cases()
 {
     static const std::vector<Case> all{
-        {"precision", "2-3x", "nvidia-h200", {"operation=train", "format=fp16", "m=4096"}, "does not hold here: it gains more"},
-        {"precision", "2-3x", "nvidia-h200", {"operation=train", "format=fp16", "m=64"}, "does not hold here: it gains less"},
+        {"precision",
+         "2-3x",
+         "nvidia-h200",
+         {"operation=train", "format=fp16", "m=4096"},
+         "does not hold here: it gains more"},
+        {"precision",
+         "2-3x",
+         "nvidia-h200",
+         {"operation=train", "format=fp16", "m=64"},
+         "does not hold here: it gains less"},
         {"precision", "8x faster", "nvidia-v100-sxm2", {}, "holds"},
         {"precision", "8x faster", "nvidia-h200", {}, "does not hold for this device: more"},
         {"precision", "50%", "nvidia-a100-80gb", {"operation=train", "m=65536", "n=512", "k=16"}, "holds"},
         {"precision", "50%", "nvidia-a100-80gb", {"operation=train", "m=512", "n=4096", "k=4096"}, "does not hold"},
-        {"precision", "halves activation", "nvidia-a100-80gb", {"operation=train", "m=65536", "n=512", "k=16"},
+        {"precision",
+         "halves activation",
+         "nvidia-a100-80gb",
+         {"operation=train", "m=65536", "n=512", "k=16"},
          "holds for the activations, not for the gradients"},
-        {"precision", "halves activation", "nvidia-a100-80gb", {"operation=train", "m=512", "n=4096", "k=4096"},
+        {"precision",
+         "halves activation",
+         "nvidia-a100-80gb",
+         {"operation=train", "m=512", "n=4096", "k=4096"},
          "does not hold for this step: neither"},
         {"precision", "BF16 saves", "nvidia-a100-80gb", {"operation=train", "value=0.1"}, "does not hold: "},
-        {"precision", "BF16 saves", "nvidia-a100-80gb", {"operation=train", "value=0.5"}, "holds for this step all in BF16"},
+        {"precision",
+         "BF16 saves",
+         "nvidia-a100-80gb",
+         {"operation=train", "value=0.5"},
+         "holds for this step all in BF16"},
         {"precision", "Loss scaling", "nvidia-a100-80gb", {"operation=train", "gradient_median=1e-7"}, "holds"},
-        {"precision", "Loss scaling", "nvidia-a100-80gb", {"operation=train", "gradient_median=0.001", "loss_scale=1"}, "not needed here"},
+        {"precision",
+         "Loss scaling",
+         "nvidia-a100-80gb",
+         {"operation=train", "gradient_median=0.001", "loss_scale=1"},
+         "not needed here"},
         {"precision", "better numerical", "nvidia-a100-80gb", {"value=0.1"}, "does not hold for this value"},
         {"precision", "better numerical", "nvidia-a100-80gb", {"value=1e6"}, "holds for this value"},
 
         {"attention", "10-20x less", "nvidia-h200", {"sequence=512"}, "does not hold here: inputs and outputs"},
         {"attention", "10-20x less", "nvidia-h200", {"sequence=32768"}, "does not hold here: it takes less still"},
-        {"attention", "3-4x faster", "nvidia-h200", {"sequence=64", "implementation=both"}, "does not hold here: it gains less"},
-        {"attention", "3-4x faster", "nvidia-h200", {"sequence=16384", "head_dim=32", "pass=forward"}, "does not hold here: it is faster still"},
+        {"attention",
+         "3-4x faster",
+         "nvidia-h200",
+         {"sequence=64", "implementation=both"},
+         "does not hold here: it gains less"},
+        {"attention",
+         "3-4x faster",
+         "nvidia-h200",
+         {"sequence=16384", "head_dim=32", "pass=forward"},
+         "does not hold here: it is faster still"},
         {"attention", "Flash Attention: O(N)", "nvidia-h200", {"sequence=2048"}, "holds for what it takes"},
-        {"attention", "Flash Attention: O(N)", "nvidia-h200", {"sequence=1", "heads=1"}, "does not hold at this length"},
-        {"attention", "2GB", "nvidia-h200", {"dtype=float32", "implementation=standard"}, "does not hold: in float32 one of the two arrays takes 8.59 GB"},
-        {"attention", "2GB", "nvidia-h200", {"dtype=float16"}, "does not hold: in float16 one of the two arrays takes 4.29 GB"},
+        {"attention",
+         "Flash Attention: O(N)",
+         "nvidia-h200",
+         {"sequence=1", "heads=1"},
+         "does not hold at this length"},
+        {"attention",
+         "2GB",
+         "nvidia-h200",
+         {"dtype=float32", "implementation=standard"},
+         "does not hold: in float32 one of the two arrays takes 8.59 GB"},
+        {"attention",
+         "2GB",
+         "nvidia-h200",
+         {"dtype=float16"},
+         "does not hold: in float16 one of the two arrays takes 4.29 GB"},
         {"attention", "xFormers", "nvidia-h200", {"sequence=2048"}, "holds, as for flash"},
         {"attention", "xFormers", "nvidia-h200", {"sequence=4"}, "does not hold at this length"},
         {"attention", "Sparse", "nvidia-h200", {"sequence=2048"}, "holds for the scores"},
@@ -64,7 +106,11 @@ const std::vector<Case>& cases()
         {"attention", "Θ(N d", "nvidia-h200", {"sequence=64"}, "does not hold here"},
 
         {"bank-conflicts", "1-32 cycles", "nvidia-h200", {"stride=1", "pattern=strided"}, "holds"},
-        {"bank-conflicts", "1-32 cycles", "nvidia-h200", {"stride=32", "pattern=strided"}, "holds for the banks; a lone"},
+        {"bank-conflicts",
+         "1-32 cycles",
+         "nvidia-h200",
+         {"stride=32", "pattern=strided"},
+         "holds for the banks; a lone"},
         {"bank-conflicts", "n times slower", "nvidia-h200", {"stride=1", "pattern=strided"}, "says nothing here"},
         {"bank-conflicts", "n times slower", "nvidia-h200", {"stride=32", "pattern=strided"}, "holds while many"},
         {"bank-conflicts", "gcd", "nvidia-h200", {"stride=12", "pattern=strided"}, "holds here"},
@@ -83,7 +129,11 @@ const std::vector<Case>& cases()
         {"batch-size", "< 5 % overhead", "nvidia-h200", {"model=gpt2", "sequence=1024", "batch=64"}, "holds"},
         {"batch-size", "< 5 % overhead", "nvidia-h200", {"model=gpt2", "sequence=64", "batch=2"}, "does not hold here"},
         {"batch-size", "B_eff / B_micro", "nvidia-h200", {"model=gpt2", "sequence=64", "batch=2"}, "does not hold"},
-        {"batch-size", "B_eff / B_micro", "nvidia-h200", {"model=from-scratch:hidden=64,layers=2", "sequence=8192", "attention=eager", "batch=2"}, "holds here"},
+        {"batch-size",
+         "B_eff / B_micro",
+         "nvidia-h200",
+         {"model=from-scratch:hidden=64,layers=2", "sequence=8192", "attention=eager", "batch=2"},
+         "holds here"},
         {"batch-size", "AdaBatch", "nvidia-h200", {}, "open"},
         {"batch-size", "AdaBatch", "nvidia-h200", {"schedule=adaptive"}, "holds with"},
 
@@ -93,8 +143,16 @@ const std::vector<Case>& cases()
         {"layout", "Restoring", "nvidia-h200", {"shape=8,16", "views=narrow(1,0,3)"}, "holds"},
         {"layout", "Stride", "nvidia-h200", {"dtype=float32"}, "does not hold in PyTorch"},
         {"layout", "Stride", "nvidia-h200", {"dtype=uint8"}, "holds for elements of one byte"},
-        {"layout", "Contiguous", "nvidia-h200", {"shape=4096,4096", "views=transpose(0,1)", "reads=1000"}, "holds for this walk and its reads"},
-        {"layout", "Contiguous", "nvidia-h200", {"shape=4096,4096", "views=narrow(1,0,4032)"}, "does not hold for this walk"},
+        {"layout",
+         "Contiguous",
+         "nvidia-h200",
+         {"shape=4096,4096", "views=transpose(0,1)", "reads=1000"},
+         "holds for this walk and its reads"},
+        {"layout",
+         "Contiguous",
+         "nvidia-h200",
+         {"shape=4096,4096", "views=narrow(1,0,4032)"},
+         "does not hold for this walk"},
         {"layout", "NHWC", "nvidia-h200", {"shape=8,64,56,56"}, "holds for reading"},
         {"layout", "NHWC", "nvidia-h200", {"shape=8,64,1,1"}, "does not hold"},
 
@@ -105,20 +163,50 @@ const std::vector<Case>& cases()
         {"hierarchy", "L1 cache", "amd-epyc-9654", {}, "holds"},
         {"hierarchy", "L2 cache", "amd-epyc-9654", {}, "does not hold"},
 
-        {"training-memory", "halve the batch", "nvidia-h200", {"model=gpt2", "sequence=1024", "batch=64", "advice=none"}, "holds"},
-        {"training-memory", "halve the batch", "nvidia-h200", {"model=gpt2", "sequence=64", "batch=2", "advice=none"}, "does not hold"},
-        {"training-memory", "about 120 GB", "nvidia-h200", {"model=llama-2-7b", "batch=3", "sequence=1024", "precision=fp32", "optimizer_implementation=fused"}, "holds"},
-        {"training-memory", "about 120 GB", "nvidia-h200", {"model=llama-2-7b", "batch=8", "sequence=2048", "precision=fp32"},
+        {"training-memory",
+         "halve the batch",
+         "nvidia-h200",
+         {"model=gpt2", "sequence=1024", "batch=64", "advice=none"},
+         "holds"},
+        {"training-memory",
+         "halve the batch",
+         "nvidia-h200",
+         {"model=gpt2", "sequence=64", "batch=2", "advice=none"},
+         "does not hold"},
+        {"training-memory",
+         "about 120 GB",
+         "nvidia-h200",
+         {"model=llama-2-7b", "batch=3", "sequence=1024", "precision=fp32", "optimizer_implementation=fused"},
+         "holds"},
+        {"training-memory",
+         "about 120 GB",
+         "nvidia-h200",
+         {"model=llama-2-7b", "batch=8", "sequence=2048", "precision=fp32"},
          "does not hold for this step: it needs more"},
-        {"training-memory", "about 8 GB", "nvidia-h200", {"model=bert-base-uncased", "batch=32", "sequence=512", "precision=fp32", "attention=eager"},
+        {"training-memory",
+         "about 8 GB",
+         "nvidia-h200",
+         {"model=bert-base-uncased", "batch=32", "sequence=512", "precision=fp32", "attention=eager"},
          "does not hold with this attention, precision and dropout: it is more"},
-        {"training-memory", "about 8 GB", "nvidia-h200",
+        {"training-memory",
+         "about 8 GB",
+         "nvidia-h200",
          {"model=bert-base-uncased", "batch=32", "sequence=512", "precision=bf16", "attention=flash", "dropout=0"},
          "does not hold with this attention, precision and dropout: it is less"},
-        {"training-memory", "halves the memory of the parameters", "nvidia-h200", {"model=gpt2", "sequence=64", "precision=bf16"}, "holds"},
-        {"training-memory", "halves the memory of the parameters", "nvidia-h200", {"model=gpt2", "sequence=64", "precision=bf16-mixed"},
+        {"training-memory",
+         "halves the memory of the parameters",
+         "nvidia-h200",
+         {"model=gpt2", "sequence=64", "precision=bf16"},
+         "holds"},
+        {"training-memory",
+         "halves the memory of the parameters",
+         "nvidia-h200",
+         {"model=gpt2", "sequence=64", "precision=bf16-mixed"},
          "does not hold: the master copy"},
-        {"training-memory", "halves the memory of the parameters", "nvidia-h200", {"model=gpt2", "sequence=64", "precision=bf16-autocast"},
+        {"training-memory",
+         "halves the memory of the parameters",
+         "nvidia-h200",
+         {"model=gpt2", "sequence=64", "precision=bf16-autocast"},
          "does not hold: autocast"},
         {"inference-memory", "KV cache", "nvidia-h200", {"model=gpt2", "context=512"}, "holds"},
         {"inference-memory", "KV cache", "nvidia-h200", {"model=qwen2-7b"}, "does not hold"},
@@ -224,10 +312,11 @@ void TestClaims::aMeasurementIsPreferred_data()
     QTest::addColumn<QByteArray>("key");
     QTest::addColumn<double>("value");
     QTest::addColumn<QByteArray>("verdict");
-    const auto row = [](const char* experiment, const char* assignment, const char* quote, const char* key, double value,
-                        const char* verdict) {
-        QTest::addRow("%s: %s = %g", quote, key, value) << QByteArray(experiment) << QByteArray(assignment) << QByteArray(quote)
-                                                       << QByteArray(key) << value << QByteArray(verdict);
+    const auto row = [](const char* experiment, const char* assignment, const char* quote, const char* key,
+                        double value, const char* verdict) {
+        QTest::addRow("%s: %s = %g", quote, key, value)
+            << QByteArray(experiment) << QByteArray(assignment) << QByteArray(quote) << QByteArray(key) << value
+            << QByteArray(verdict);
     };
     const char* train = "operation=train";
     row("precision", train, "2-3x", "speedup", 2.5, "holds here");
@@ -254,7 +343,8 @@ void TestClaims::aMeasurementIsPreferred()
     QFETCH(double, value);
     QFETCH(QByteArray, verdict);
     const Claim claim = claimAbout(claimsOf(experiment.constData(), "nvidia-h200", {assignment.toStdString()},
-                                            measuredAs({{key.constData(), value}})), quote.constData());
+                                            measuredAs({{key.constData(), value}})),
+                                   quote.constData());
     QVERIFY2(claim.verdict.starts_with(verdict.constData()), (claim.verdict + " | " + claim.ours).c_str());
 }
 
@@ -263,8 +353,14 @@ void TestClaims::aMeasuredCurveJudgesTheLevels()
 {
     const Device device = *findDevice("amd-epyc-9654");
     Measurement measured;
-    measured.series.push_back({"latency", "latency", {"working_set", "working set", Unit::Byte, "log2", {8192, 1 << 30}, {}},
-                               "latency", Unit::Second, {9 / device.clock.value, 100 / device.clock.value}, {}, {}});
+    measured.series.push_back({"latency",
+                               "latency",
+                               {"working_set", "working set", Unit::Byte, "log2", {8192, 1 << 30}, {}},
+                               "latency",
+                               Unit::Second,
+                               {9 / device.clock.value, 100 / device.clock.value},
+                               {},
+                               {}});
     const auto claims = claimsOf("hierarchy", "amd-epyc-9654", {}, measured);
     const Claim first = claimAbout(claims, "L1 cache"), memory = claimAbout(claims, "RAM");
     QCOMPARE(first.verdict, std::string("does not hold"));
@@ -280,7 +376,8 @@ void TestClaims::aRecordIsJudgedByItsMeasurement()
     Record record;
     record.experiment = "precision";
     record.device = *findDevice("nvidia-a100-80gb");
-    record.parameters = *resolve(experimentOf("precision").schema(), std::vector<std::string>{"operation=train", "format=fp16", "gradient_median=1e-7"});
+    record.parameters = *resolve(experimentOf("precision").schema(),
+                                 std::vector<std::string>{"operation=train", "format=fp16", "gradient_median=1e-7"});
     QCOMPARE(claimAbout(memscape::claimsOf(record), "Loss scaling").verdict, std::string("holds"));
     record.measured = measuredAs({{"unscaled_underflow_share", 2.7e-5}, {"underflow_share", 0}, {"overflow_share", 0}});
     const Claim judged = claimAbout(memscape::claimsOf(record), "Loss scaling");
@@ -290,7 +387,8 @@ void TestClaims::aRecordIsJudgedByItsMeasurement()
 
 void TestClaims::aQuoteStandsOnlyWhereItIsMeant()
 {
-    const auto claims = claimsOf("training-memory", "nvidia-h200", {"model=llama-2-7b", "sequence=512", "precision=bf16-mixed"});
+    const auto claims =
+        claimsOf("training-memory", "nvidia-h200", {"model=llama-2-7b", "sequence=512", "precision=bf16-mixed"});
     QVERIFY(claimAbout(claims, "(FP32)").quote.empty());
 }
 
@@ -298,7 +396,10 @@ void TestClaims::withoutAFormulaThereIsNoTotal()
 {
     const Experiment& memory = experimentOf("training-memory");
     const auto figures = [&](const char* model) {
-        return memory.predictPoint(*findDevice("nvidia-h200"), *resolve(memory.schema(), std::vector<std::string>{model, "sequence=64"})).value();
+        return memory
+            .predictPoint(*findDevice("nvidia-h200"),
+                          *resolve(memory.schema(), std::vector<std::string>{model, "sequence=64"}))
+            .value();
     };
     QVERIFY(std::isnan(findFigure(figures("model=mobilenet-v1"), "textbook_total")->number()));
     QVERIFY(findFigure(figures("model=gpt2"), "textbook_total")->number() > 0);

@@ -54,15 +54,17 @@ std::vector<Assignments> settingsOf(const Experiment& experiment)
         if (spec.kind == ParameterKind::Flag)
             all.insert(all.end(), {{spec.key + "=true"}, {spec.key + "=false"}});
     }
-    for (const char* one : {"zero=1", "zero=2", "zero=3", "data_parallel=4", "accumulation=8", "tensor_parallel=2", "dropout=0.1",
-                            "strategy=every:4", "chain=uniform:8", "chain=model:gpt2", "format=fp16"}) {
+    for (const char* one : {"zero=1", "zero=2", "zero=3", "data_parallel=4", "accumulation=8", "tensor_parallel=2",
+                            "dropout=0.1", "strategy=every:4", "chain=uniform:8", "chain=model:gpt2", "format=fp16"}) {
         if (resolve(experiment.schema(), Assignments{one}))
             all.push_back({one});
     }
-    const Assignments combined[] = {{"zero=3", "offload=parameters", "precision=fp16-autocast", "clipping=true", "optimizer=momentum"},
-                              {"optimizer=muon", "precision=fp16-autocast", "clipping=true", "accumulation=4"},
-                              {"attention=flash", "checkpointing=selective", "phase=forward"},
-                              {"format=fp16", "operation=train"}, {"format=fp8-e4m3", "operation=train"}};
+    const Assignments combined[] = {
+        {"zero=3", "offload=parameters", "precision=fp16-autocast", "clipping=true", "optimizer=momentum"},
+        {"optimizer=muon", "precision=fp16-autocast", "clipping=true", "accumulation=4"},
+        {"attention=flash", "checkpointing=selective", "phase=forward"},
+        {"format=fp16", "operation=train"},
+        {"format=fp8-e4m3", "operation=train"}};
     for (const Assignments& one : combined) {
         if (resolve(experiment.schema(), one))
             all.push_back(one);
@@ -74,10 +76,12 @@ std::vector<Assignments> settingsOf(const Experiment& experiment)
 QByteArray pythonSays(const QByteArray& programs)
 {
     QProcess python;
-    python.start("python3", {"-c", "import sys\n"
-                                   "for text in sys.stdin.read().split('\\0'):\n"
-                                   "    try: compile(text, 'lines', 'exec')\n"
-                                   "    except SyntaxError as e: print(e, text)\n"});
+    python.start("python3",
+                 {"-c",
+                  "import sys\n"
+                  "for text in sys.stdin.read().split('\\0'):\n"
+                  "    try: compile(text, 'lines', 'exec')\n"
+                  "    except SyntaxError as e: print(e, text)\n"});
     python.write(programs);
     python.closeWriteChannel();
     if (!python.waitForFinished(60'000) || python.exitCode() != 0)
@@ -85,15 +89,33 @@ QByteArray pythonSays(const QByteArray& programs)
     return python.readAllStandardOutput();
 }
 
-const std::set<std::string> documented{"train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps",
-                                       "gradient_clipping", "optimizer", "optimizer.type", "optimizer.params",
-                                       "optimizer.params.adam_w_mode", "optimizer.params.momentum", "fp16", "fp16.enabled",
-                                       "fp16.loss_scale", "bf16", "bf16.enabled", "bf16.bf16_master_weights_and_grads",
-                                       "bf16.bf16_optimizer_states", "torch_autocast", "torch_autocast.enabled",
-                                       "torch_autocast.dtype", "zero_optimization", "zero_optimization.stage",
-                                       "zero_optimization.offload_optimizer", "zero_optimization.offload_optimizer.device",
-                                       "zero_optimization.offload_optimizer.pin_memory", "zero_optimization.offload_param",
-                                       "zero_optimization.offload_param.device", "zero_optimization.offload_param.pin_memory"};
+const std::set<std::string> documented{"train_batch_size",
+                                       "train_micro_batch_size_per_gpu",
+                                       "gradient_accumulation_steps",
+                                       "gradient_clipping",
+                                       "optimizer",
+                                       "optimizer.type",
+                                       "optimizer.params",
+                                       "optimizer.params.adam_w_mode",
+                                       "optimizer.params.momentum",
+                                       "fp16",
+                                       "fp16.enabled",
+                                       "fp16.loss_scale",
+                                       "bf16",
+                                       "bf16.enabled",
+                                       "bf16.bf16_master_weights_and_grads",
+                                       "bf16.bf16_optimizer_states",
+                                       "torch_autocast",
+                                       "torch_autocast.enabled",
+                                       "torch_autocast.dtype",
+                                       "zero_optimization",
+                                       "zero_optimization.stage",
+                                       "zero_optimization.offload_optimizer",
+                                       "zero_optimization.offload_optimizer.device",
+                                       "zero_optimization.offload_optimizer.pin_memory",
+                                       "zero_optimization.offload_param",
+                                       "zero_optimization.offload_param.device",
+                                       "zero_optimization.offload_param.pin_memory"};
 
 QString undocumented(const Json& object, const std::string& prefix = {})
 {
@@ -153,7 +175,8 @@ private slots:
         row("batch=6", "micro_batch = 6\n");
         row("precision=bf16-autocast", "with torch.autocast(\"cuda\", dtype=torch.bfloat16):");
         row("precision=fp16-autocast", "scaler = torch.amp.GradScaler(\"cuda\")");
-        row("precision=fp16-autocast clipping=true", "    scaler.unscale_(optimizer)\n    torch.nn.utils.clip_grad_norm_(");
+        row("precision=fp16-autocast clipping=true",
+            "    scaler.unscale_(optimizer)\n    torch.nn.utils.clip_grad_norm_(");
         row("precision=bf16", "model = model.to(\"cuda\", dtype=torch.bfloat16)");
         row("precision=bf16-mixed", "# PyTorch's optimizers keep no fp32 master copy");
         row("precision=fp16", "# Nothing scales the loss: GradScaler refuses fp16 gradients.");
@@ -161,8 +184,10 @@ private slots:
         row("offload=gradients accumulation=4", "# It takes each gradient away while backward runs");
         row("precision=fp8", "# PyTorch has no FP8 layers of its own");
         row("optimizer=adamw", "torch.optim.AdamW(model.parameters(), lr=learning_rate, foreach=True)");
-        row("optimizer=sgd optimizer_implementation=loop", "torch.optim.SGD(model.parameters(), lr=learning_rate, foreach=False)");
-        row("optimizer=momentum optimizer_implementation=fused", "torch.optim.SGD(model.parameters(), lr=learning_rate, momentum=0.9, fused=True)");
+        row("optimizer=sgd optimizer_implementation=loop",
+            "torch.optim.SGD(model.parameters(), lr=learning_rate, foreach=False)");
+        row("optimizer=momentum optimizer_implementation=fused",
+            "torch.optim.SGD(model.parameters(), lr=learning_rate, momentum=0.9, fused=True)");
         row("optimizer=adam-8bit", "bitsandbytes.optim.Adam8bit(");
         row("optimizer=muon", "torch.optim.Muon(");
         row("checkpointing=every:4", "every = 4\n");
@@ -219,7 +244,8 @@ private slots:
 
     void deepspeedSaysWhatWasChosen()
     {
-        const Json json = config({"batch=4", "accumulation=8", "data_parallel=16", "zero=2", "offload=gradients", "clipping=true"});
+        const Json json =
+            config({"batch=4", "accumulation=8", "data_parallel=16", "zero=2", "offload=gradients", "clipping=true"});
         QCOMPARE(json["train_micro_batch_size_per_gpu"].get<int>(), 4);
         QCOMPARE(json["train_batch_size"].get<int>(), 512);
         QCOMPARE(json["zero_optimization"]["stage"].get<int>(), 2);
@@ -245,10 +271,12 @@ private slots:
 
     void segmentsOfAChain()
     {
-        QVERIFY(lines("checkpoint", {"chain=mlp:24x1024"}).contains("torch.nn.Linear(1024, 1024), torch.nn.GELU()) for _ in range(24)"));
+        QVERIFY(lines("checkpoint", {"chain=mlp:24x1024"})
+                    .contains("torch.nn.Linear(1024, 1024), torch.nn.GELU()) for _ in range(24)"));
         QVERIFY(lines("checkpoint", {"strategy=every:4"}).contains("starts = list(range(0, len(stages), 4))"));
         QVERIFY(lines("checkpoint", {"strategy=every:4"}).contains("if end == len(stages)"));
-        QVERIFY(!lines("checkpoint", {"strategy=every:4", "last_segment=recomputed"}).contains("if end == len(stages)"));
+        QVERIFY(
+            !lines("checkpoint", {"strategy=every:4", "last_segment=recomputed"}).contains("if end == len(stages)"));
         QVERIFY(lines("checkpoint", {"strategy=optimal"}).contains("PyTorch has no solver and no form"));
         QVERIFY(!lines("checkpoint", {"strategy=none"}).contains("checkpoint("));
     }
@@ -257,7 +285,8 @@ private slots:
     {
         QVERIFY(lines("precision", {"format=bf16", "m=64", "n=32"}).contains("m, n, k = 64, 32, 64"));
         QVERIFY(lines("precision", {"format=tf32"}).contains("set_float32_matmul_precision(\"high\")"));
-        const QString scaled = lines("precision", {"format=fp16", "operation=train", "loss_scale=1024", "growth_interval=50"});
+        const QString scaled =
+            lines("precision", {"format=fp16", "operation=train", "loss_scale=1024", "growth_interval=50"});
         QVERIFY(scaled.contains("GradScaler(\"cuda\", init_scale=1024, growth_interval=50)"));
         QVERIFY(lines("precision", {"format=fp8-e4m3"}).contains("# PyTorch stores FP8"));
     }

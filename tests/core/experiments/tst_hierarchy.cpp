@@ -34,7 +34,8 @@ const Experiment& hierarchy()
 
 Figures at(const char* device, const std::string& workingSet)
 {
-    return *hierarchy().predictPoint(*findDevice(device), *resolve(hierarchy().schema(), std::vector<std::string>{"working_set=" + workingSet}));
+    return *hierarchy().predictPoint(
+        *findDevice(device), *resolve(hierarchy().schema(), std::vector<std::string>{"working_set=" + workingSet}));
 }
 
 } // namespace
@@ -44,13 +45,27 @@ void TestHierarchy::sizesLiveWhereTheyShould_data()
     QTest::addColumn<QString>("device");
     QTest::addColumn<QString>("size");
     QTest::addColumn<QString>("level");
-    QTest::newRow("Zen 4, L1") << "amd-epyc-9654" << "16KiB" << "L1";
-    QTest::newRow("Zen 4, L2") << "amd-epyc-9654" << "256KiB" << "L2";
-    QTest::newRow("Zen 4, L3") << "amd-epyc-9654" << "16MiB" << "L3";
-    QTest::newRow("Zen 4, DRAM") << "amd-epyc-9654" << "1GiB" << "DRAM";
-    QTest::newRow("H200, L1") << "nvidia-h200" << "64KiB" << "L1";
-    QTest::newRow("H200, L2") << "nvidia-h200" << "8MiB" << "L2";
-    QTest::newRow("H200, DRAM") << "nvidia-h200" << "4GiB" << "DRAM";
+    QTest::newRow("Zen 4, L1") << "amd-epyc-9654"
+                               << "16KiB"
+                               << "L1";
+    QTest::newRow("Zen 4, L2") << "amd-epyc-9654"
+                               << "256KiB"
+                               << "L2";
+    QTest::newRow("Zen 4, L3") << "amd-epyc-9654"
+                               << "16MiB"
+                               << "L3";
+    QTest::newRow("Zen 4, DRAM") << "amd-epyc-9654"
+                                 << "1GiB"
+                                 << "DRAM";
+    QTest::newRow("H200, L1") << "nvidia-h200"
+                              << "64KiB"
+                              << "L1";
+    QTest::newRow("H200, L2") << "nvidia-h200"
+                              << "8MiB"
+                              << "L2";
+    QTest::newRow("H200, DRAM") << "nvidia-h200"
+                                << "4GiB"
+                                << "DRAM";
 }
 
 void TestHierarchy::sizesLiveWhereTheyShould()
@@ -66,7 +81,8 @@ void TestHierarchy::sizesLiveWhereTheyShould()
 
 void TestHierarchy::seriesBeginWithLatency()
 {
-    const auto prediction = hierarchy().predict(*findDevice("cpu"), *resolve(hierarchy().schema(), std::vector<std::string>{}));
+    const auto prediction =
+        hierarchy().predict(*findDevice("cpu"), *resolve(hierarchy().schema(), std::vector<std::string>{}));
     QVERIFY(prediction.has_value());
     QStringList keys;
     for (const Series& series : prediction->series)
@@ -98,7 +114,8 @@ void TestHierarchy::everyCatalogueDeviceAnswers()
 
 void TestHierarchy::claimsAreJudgedByNumbers()
 {
-    const auto claims = hierarchy().claims(*findDevice("amd-epyc-9654"), *resolve(hierarchy().schema(), std::vector<std::string>{}));
+    const auto claims =
+        hierarchy().claims(*findDevice("amd-epyc-9654"), *resolve(hierarchy().schema(), std::vector<std::string>{}));
     QVERIFY(claims.size() >= 4);
     bool l1 = false, ram = false;
     for (const Claim& claim : claims) {
@@ -127,10 +144,9 @@ void TestHierarchy::threadsAddUpUntilMemoryIsFull()
     const MemoryLevel& dram = *device.dram();
     for (const int threads : {1, 2, 4, 8, 16, 32, 64, 96}) {
         // Little's law by hand: bytes on their way over the latency, at most what the memory gives.
-        const double flying = threads * dram.oneCoreBandwidth->value * device.derating.read.valueOr(1)
-            * dram.latency.value;
-        const double most = std::min(levelBandwidth(device, dram, Operation::Read).value,
-                                     flying / dram.latency.value);
+        const double flying =
+            threads * dram.oneCoreBandwidth->value * device.derating.read.valueOr(1) * dram.latency.value;
+        const double most = std::min(levelBandwidth(device, dram, Operation::Read).value, flying / dram.latency.value);
         const double rate = bandwidthAt(device, {"working_set=64GiB", "threads=" + std::to_string(threads)});
         QVERIFY2(std::fabs(rate / most - 1) < 0.01, QByteArray::number(threads).constData());
         QVERIFY(std::fabs(bytesInFlight(device, dram, {threads, 0, 16}) / flying - 1) < 0.01);
@@ -144,17 +160,17 @@ void TestHierarchy::warpsInFlightFollowLittlesLaw()
     for (const int width : {1, 4, 16}) {
         for (const int warps : {1, 2, 8, 64}) {
             const double flying = 132.0 * warps * 32 * width * 4;
-            const double most = std::min(levelBandwidth(device, *device.dram(), Operation::Read).value,
-                                         flying / latency);
-            const double rate = bandwidthAt(device, {"working_set=4GiB", "width=" + std::to_string(width),
-                                                     "occupancy=" + std::to_string(warps)});
+            const double most =
+                std::min(levelBandwidth(device, *device.dram(), Operation::Read).value, flying / latency);
+            const double rate = bandwidthAt(
+                device, {"working_set=4GiB", "width=" + std::to_string(width), "occupancy=" + std::to_string(warps)});
             QVERIFY2(std::fabs(rate / most - 1) < 0.05, QByteArray::number(warps).constData());
         }
     }
     // A sweep over it draws the curve.
     const auto curve = hierarchy().predict(
-        device, *resolve(hierarchy().schema(),
-                         std::vector<std::string>{"working_set=4GiB", "width=4", "occupancy=1:64:x2"}));
+        device,
+        *resolve(hierarchy().schema(), std::vector<std::string>{"working_set=4GiB", "width=4", "occupancy=1:64:x2"}));
     QVERIFY(curve.has_value());
     const Series& bandwidth = curve->series.back();
     QCOMPARE(bandwidth.x.key, std::string("occupancy"));
@@ -177,8 +193,8 @@ void TestHierarchy::triadIsACopyAndARead()
 
 void TestHierarchy::refusesWidthsThatNoLoadHas()
 {
-    const auto figures = hierarchy().predictPoint(
-        *findDevice("nvidia-h200"), *resolve(hierarchy().schema(), std::vector<std::string>{"width=3"}));
+    const auto figures = hierarchy().predictPoint(*findDevice("nvidia-h200"),
+                                                  *resolve(hierarchy().schema(), std::vector<std::string>{"width=3"}));
     QVERIFY(!figures.has_value());
     QCOMPARE(figures.error().place, std::string("width"));
 }

@@ -27,16 +27,22 @@ struct Choice
 
 std::vector<Choice> trainingChoices()
 {
-    const std::string models[] = {"mlp:256,64", "resnet18", "alexnet", "vit-b-16", "bert-base-uncased", "t5-small", "gpt2",
-                                  "from-scratch:hidden=256,layers=2,heads=4,ffn=512,vocab=1000", "olmoe-1b-7b"};
+    const std::string models[] = {
+        "mlp:256,64",        "resnet18", "alexnet", "vit-b-16",
+        "bert-base-uncased", "t5-small", "gpt2",    "from-scratch:hidden=256,layers=2,heads=4,ffn=512,vocab=1000",
+        "olmoe-1b-7b"};
     std::vector<Choice> choices;
     for (const std::string& model : models)
-        choices.push_back({"training-memory", "nvidia-h200", {"model=" + model, "batch=2", "sequence=32", "advice=none"}});
-    const char* more[] = {"phase=inference", "phase=forward", "optimizer=none", "optimizer=sgd", "optimizer=adafactor",
-                          "precision=fp32", "precision=fp8", "adapter=lora", "offload=optimizer", "data_parallel=4",
-                          "tensor_parallel=2", "optimizer_implementation=fused", "operators=written-out", "accumulation=2"};
+        choices.push_back(
+            {"training-memory", "nvidia-h200", {"model=" + model, "batch=2", "sequence=32", "advice=none"}});
+    const char* more[] = {"phase=inference",       "phase=forward",       "optimizer=none",
+                          "optimizer=sgd",         "optimizer=adafactor", "precision=fp32",
+                          "precision=fp8",         "adapter=lora",        "offload=optimizer",
+                          "data_parallel=4",       "tensor_parallel=2",   "optimizer_implementation=fused",
+                          "operators=written-out", "accumulation=2"};
     for (const char* one : more) {
-        choices.push_back({"training-memory", "nvidia-h200", {"model=gpt2", "batch=2", "sequence=32", "advice=none", one}});
+        choices.push_back(
+            {"training-memory", "nvidia-h200", {"model=gpt2", "batch=2", "sequence=32", "advice=none", one}});
         const bool isTransformers = std::string_view(one).starts_with("tensor");
         if (!isTransformers)
             choices.push_back({"training-memory", "cpu", {"model=mlp:256,64", "batch=2", "advice=none", one}});
@@ -47,11 +53,12 @@ std::vector<Choice> trainingChoices()
 std::vector<Choice> otherChoices()
 {
     std::vector<Choice> choices;
-    for (const char* model : {"model=mlp:256,64", "model=resnet18", "model=vit-b-16", "model=bert-base-uncased", "model=t5-small",
-                              "model=gpt2"})
+    for (const char* model : {"model=mlp:256,64", "model=resnet18", "model=vit-b-16", "model=bert-base-uncased",
+                              "model=t5-small", "model=gpt2"})
         choices.push_back({"inference-memory", "nvidia-h200", {model, "sequence=16", "context=64", "batch=2"}});
     choices.push_back({"inference-memory", "cpu", {"model=gpt2", "sequence=16", "context=64", "tensor_parallel=2"}});
-    for (const char* one : {"schedule=constant", "schedule=linear", "schedule=adaptive", "noise_scale=1000", "optimizer=adam"})
+    for (const char* one :
+         {"schedule=constant", "schedule=linear", "schedule=adaptive", "noise_scale=1000", "optimizer=adam"})
         choices.push_back({"batch-size", "cpu", {one}});
     choices.push_back({"batch-size", "nvidia-h200", {"model=gpt2", "batch=2", "sequence=32"}});
     for (const char* one : {"operation=matmul", "operation=train"}) {
@@ -162,11 +169,13 @@ private slots:
     void whatIsShownChangesSomethingSomewhere()
     {
         // Asked of a measurement alone, of the picture, or of the page's own; see the help of each.
-        const std::set<std::string> elsewhere{"training-memory advice", "checkpoint slots", "inference-memory allocator", "precision steps",
-                                              "precision growth_interval", "batch-size schedule", "batch-size batch_limit",
-                                              "batch-size schedule_growth", "batch-size schedule_smoothing",
-                                              "batch-size zero_grad_frees", "precision distribution",
-                                              "precision gradient_median", "precision gradient_spread"};
+        const std::set<std::string> elsewhere{"training-memory advice",        "checkpoint slots",
+                                              "inference-memory allocator",    "precision steps",
+                                              "precision growth_interval",     "batch-size schedule",
+                                              "batch-size batch_limit",        "batch-size schedule_growth",
+                                              "batch-size schedule_smoothing", "batch-size zero_grad_frees",
+                                              "precision distribution",        "precision gradient_median",
+                                              "precision gradient_spread"};
         std::map<std::string, bool> moves; // "experiment key": shown somewhere, and it changed something there
         for (const Choice& choice : choices()) {
             const Experiment& experiment = **findExperiment(choice.experiment);
@@ -182,7 +191,8 @@ private slots:
                 if (before.empty())
                     before = answer(experiment, device, *parameters);
                 for (const std::string& text : otherValues(spec, nowText(*parameters, spec.key))) {
-                    const std::string after = answer(experiment, device, parameters->at(spec.key, *parseValue(spec, text)));
+                    const std::string after =
+                        answer(experiment, device, parameters->at(spec.key, *parseValue(spec, text)));
                     moves[name] = moves[name] || (!after.empty() && after != before);
                 }
             }
@@ -199,11 +209,13 @@ private slots:
     {
         const auto idle = [](const char* device, const Texts& assignments) {
             const Experiment& experiment = **findExperiment("training-memory");
-            const auto keys = experiment.idleParameters(*findDevice(device), *resolve(experiment.schema(), assignments));
+            const auto keys =
+                experiment.idleParameters(*findDevice(device), *resolve(experiment.schema(), assignments));
             return std::set<std::string>(keys.begin(), keys.end());
         };
         const auto mlp = idle("nvidia-h200", {"model=mlp:784,512,10"});
-        for (const char* key : {"sequence", "attention", "tensor_parallel", "sequence_parallel", "logits_fp32", "adapter_rank"})
+        for (const char* key :
+             {"sequence", "attention", "tensor_parallel", "sequence_parallel", "logits_fp32", "adapter_rank"})
             QVERIFY2(mlp.contains(key), key);
         const auto gpt = idle("nvidia-h200", {"model=gpt2"});
         for (const char* key : {"sequence", "attention", "tensor_parallel", "zero", "device_context"})
@@ -265,7 +277,8 @@ private slots:
     {
         const Experiment& attention = **findExperiment("attention");
         const Device device = *findDevice("nvidia-h200");
-        const auto figures = attention.predictPoint(device, *resolve(attention.schema(), Texts{"implementation=flash"}));
+        const auto figures =
+            attention.predictPoint(device, *resolve(attention.schema(), Texts{"implementation=flash"}));
         QVERIFY(figures);
         const auto chosen = headlineFigures(attention, *figures);
         QCOMPARE(chosen.size(), std::size_t(4));

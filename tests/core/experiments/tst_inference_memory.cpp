@@ -112,12 +112,16 @@ void TestInferenceMemory::formsOfWeights()
 
 void TestInferenceMemory::figuresKeepTheContract()
 {
-    const Figures figures = servingOf({"model=llama-2-7b", "batch=1", "context=4096", "kv_precision=fp16", "weight_precision=fp16"});
-    for (const char* key : {"weights", "kv_cache", "activations", "peak_allocated", "largest_context", "largest_batch", "parameter_count"})
+    const Figures figures =
+        servingOf({"model=llama-2-7b", "batch=1", "context=4096", "kv_precision=fp16", "weight_precision=fp16"});
+    for (const char* key : {"weights", "kv_cache", "activations", "peak_allocated", "largest_context", "largest_batch",
+                            "parameter_count"})
         QVERIFY2(findFigure(figures, key), key);
     QCOMPARE(servingValue(figures, "kv_cache"), 2 * 0x1p30);
     QCOMPARE(servingValue(figures, "weights"), 2.0 * 6738415616);
-    QCOMPARE(servingValue(figures, "peak_allocated"), servingValue(figures, "weights") + servingValue(figures, "kv_cache") + servingValue(figures, "activations"));
+    QCOMPARE(servingValue(figures, "peak_allocated"),
+             servingValue(figures, "weights") + servingValue(figures, "kv_cache")
+                 + servingValue(figures, "activations"));
 }
 
 void TestInferenceMemory::theLargestContextAndBatchFit()
@@ -127,12 +131,13 @@ void TestInferenceMemory::theLargestContextAndBatchFit()
     QVERIFY(batch > 4);
     const auto fits = [](double sequences, double context) {
         return servingValue(servingOf({"model=llama-3.1-8b", "context=" + std::to_string(std::int64_t(context)),
-                                "batch=" + std::to_string(std::int64_t(sequences))}),
-                     "fits");
+                                       "batch=" + std::to_string(std::int64_t(sequences))}),
+                            "fits");
     };
     QCOMPARE(fits(batch, 8192), 1.0);
     QCOMPARE(fits(batch + 1, 8192), 0.0);
-    const double context = servingValue(servingOf({"model=llama-3.1-8b", "context=8192", "batch=64"}), "largest_context");
+    const double context =
+        servingValue(servingOf({"model=llama-3.1-8b", "context=8192", "batch=64"}), "largest_context");
     QVERIFY(context > 1024);
     QCOMPARE(fits(64, context), 1.0);
     QCOMPARE(fits(64, context + 1), 0.0);

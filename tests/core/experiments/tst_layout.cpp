@@ -59,8 +59,8 @@ private slots:
 
 void TestLayout::theContract()
 {
-    const Prediction p = predicted(test::twoCores(), {"shape=2,3,4", "dtype=float32", "views=transpose(0,1);narrow(2,1,2)",
-                                                     "walk=last-fastest"});
+    const Prediction p = predicted(
+        test::twoCores(), {"shape=2,3,4", "dtype=float32", "views=transpose(0,1);narrow(2,1,2)", "walk=last-fastest"});
     const Json& steps = p.detail["steps"];
     QCOMPARE(steps.size(), std::size_t(2));
     QCOMPARE(steps[0]["op"], Json("transpose"));
@@ -117,7 +117,9 @@ void TestLayout::channels()
     // The channels of a pixel of NCHW lie 56 × 56 × 4 B apart: 32 of them are 32 sectors; NHWC's are four.
     const std::vector<std::string> pixels{"shape=32,64,56,56", "views=permute(0,2,3,1)"};
     QCOMPARE(layoutFigure(predicted(test::twoCores(), pixels), "sectors_per_request"), 32.0);
-    QCOMPARE(layoutFigure(predicted(test::twoCores(), {pixels[0], pixels[1], "order=channels-last"}), "sectors_per_request"), 4.0);
+    QCOMPARE(
+        layoutFigure(predicted(test::twoCores(), {pixels[0], pixels[1], "order=channels-last"}), "sectors_per_request"),
+        4.0);
     const Prediction converted = predicted(test::twoCores(), {pixels[0], "views=contiguous(channels_last)"});
     QCOMPARE(converted.detail["steps"][0]["channels_last"], Json(true));
     QCOMPARE(layoutFigure(converted, "copied_bytes"), 32.0 * 64 * 56 * 56 * 4);
@@ -192,14 +194,22 @@ void TestLayout::wrongInput_data()
 {
     QTest::addColumn<QString>("assignment");
     QTest::addColumn<QString>("place");
-    QTest::newRow("not a shape") << "shape=2,x" << "shape, character 3";
-    QTest::newRow("nine dimensions") << "shape=1,1,1,1,1,1,1,1,1" << "shape";
-    QTest::newRow("huge") << "shape=99999999999,99999999999" << "shape";
-    QTest::newRow("negative") << "shape=-2" << "shape";
-    QTest::newRow("unknown operation") << "views=transpoze(0,1)" << "views, character 1";
-    QTest::newRow("open bracket") << "views=t();view(2" << "views, character 11";
-    QTest::newRow("too many dimensions on the way") << "views=t();view(1,1,1,1,1,1,1,2048,2048)" << "views, character 5";
-    QTest::newRow("channels of a matrix") << "order=channels-last" << "order";
+    QTest::newRow("not a shape") << "shape=2,x"
+                                 << "shape, character 3";
+    QTest::newRow("nine dimensions") << "shape=1,1,1,1,1,1,1,1,1"
+                                     << "shape";
+    QTest::newRow("huge") << "shape=99999999999,99999999999"
+                          << "shape";
+    QTest::newRow("negative") << "shape=-2"
+                              << "shape";
+    QTest::newRow("unknown operation") << "views=transpoze(0,1)"
+                                       << "views, character 1";
+    QTest::newRow("open bracket") << "views=t();view(2"
+                                  << "views, character 11";
+    QTest::newRow("too many dimensions on the way") << "views=t();view(1,1,1,1,1,1,1,2048,2048)"
+                                                    << "views, character 5";
+    QTest::newRow("channels of a matrix") << "order=channels-last"
+                                          << "order";
 }
 
 void TestLayout::wrongInput()
@@ -217,7 +227,8 @@ void TestLayout::presets()
 {
     std::set<std::string> labels;
     for (const LayoutPreset& preset : layoutPresets()) {
-        const Prediction p = predicted(test::twoCores(), {"shape=" + preset.shape, "views=" + preset.views, "walk=" + preset.walk});
+        const Prediction p =
+            predicted(test::twoCores(), {"shape=" + preset.shape, "views=" + preset.views, "walk=" + preset.walk});
         QVERIFY2(layoutFigure(p, "elements") > 0, preset.label.c_str());
         QVERIFY(labels.insert(preset.label).second);
         for (const Json& step : p.detail["steps"])

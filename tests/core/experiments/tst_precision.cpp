@@ -69,13 +69,12 @@ private slots:
 void TestPrecision::aProductHasItsFigures()
 {
     const Prediction prediction = precisionOf({"m=8192", "format=fp16"});
-    for (const char* key : {"time", "flop_rate", "speedup", "flops", "bytes", "intensity", "ridge",
-                            "quantization", "stored_value", "value_error", "value_spacing"})
+    for (const char* key : {"time", "flop_rate", "speedup", "flops", "bytes", "intensity", "ridge", "quantization",
+                            "stored_value", "value_error", "value_spacing"})
         precisionFigure(prediction, key);
     QCOMPARE(precisionFigure(prediction, "flops"), 2.0 * 8192 * 8192 * 8192);
     QVERIFY(std::fabs(precisionFigure(prediction, "flop_rate") / 756e12 - 1) < 0.02);
-    QCOMPARE(std::get<std::string>(findFigure(prediction.figures, "bound")->value),
-             std::string("compute-bound"));
+    QCOMPARE(std::get<std::string>(findFigure(prediction.figures, "bound")->value), std::string("compute-bound"));
     const Series* rates = prediction.findSeries("flop_rate");
     QVERIFY(rates && rates->x.key == "m" && rates->x.values.back() == 16384);
     QVERIFY(!prediction.findSeries("underflow_share")); // of the other operation
@@ -90,10 +89,9 @@ void TestPrecision::sizesThatAreNotGivenAreAsM()
 void TestPrecision::trainingHasItsFigures()
 {
     const Prediction prediction = precisionOf({"operation=train", "format=fp16", "m=256", "n=512"});
-    for (const char* key :
-         {"step_time", "fp32_step_time", "speedup", "peak_memory", "fp32_peak_memory",
-          "memory_ratio", "kept_per_parameter", "skipped_steps", "unscaled_underflow_share",
-          "underflow_share", "subnormal_share", "overflow_share", "stored_value"})
+    for (const char* key : {"step_time", "fp32_step_time", "speedup", "peak_memory", "fp32_peak_memory", "memory_ratio",
+                            "kept_per_parameter", "skipped_steps", "unscaled_underflow_share", "underflow_share",
+                            "subnormal_share", "overflow_share", "stored_value"})
         precisionFigure(prediction, key);
     const Series* lost = prediction.findSeries("underflow_share");
     QVERIFY(lost && lost->x.key == "loss_scale");
@@ -139,8 +137,8 @@ void TestPrecision::autocastSavesActivationsOnly()
 
 void TestPrecision::sharesFallAndRiseWithTheScale()
 {
-    const Prediction prediction = precisionOf(
-        {"operation=train", "format=fp16", "gradient_median=1e-7", "gradient_spread=3"});
+    const Prediction prediction =
+        precisionOf({"operation=train", "format=fp16", "gradient_median=1e-7", "gradient_spread=3"});
     const Series& zero = *prediction.findSeries("underflow_share");
     const Series& over = *prediction.findSeries("overflow_share");
     for (std::size_t i = 1; i < zero.y.size(); ++i) {
@@ -149,15 +147,14 @@ void TestPrecision::sharesFallAndRiseWithTheScale()
     }
     QVERIFY(zero.y.front() > 0.2); // 1e-7 is 2^-23.3: half an octave or so above what is lost
     QVERIFY(zero.y.back() < 1e-6);
-    QVERIFY(precisionFigure(prediction, "underflow_share")
-            < precisionFigure(prediction, "unscaled_underflow_share"));
+    QVERIFY(precisionFigure(prediction, "underflow_share") < precisionFigure(prediction, "unscaled_underflow_share"));
 }
 
 void TestPrecision::theValueIsRounded()
 {
     const auto stored = [](const char* format, const char* value) {
         return precisionFigure(precisionOf({std::string("format=") + format, std::string("value=") + value}),
-                        "stored_value");
+                               "stored_value");
     };
     QCOMPARE(stored("bf16", "0.1"), 0.10009765625);
     QCOMPARE(stored("fp16", "0.1"), 0.0999755859375);
@@ -194,11 +191,16 @@ void TestPrecision::wrongInput_data()
 {
     QTest::addColumn<QString>("assignment");
     QTest::addColumn<QString>("code");
-    QTest::newRow("format") << "format=fp61" << "parameter.choice";
-    QTest::newRow("size") << "m=0" << "parameter.range";
-    QTest::newRow("operation") << "operation=infer" << "parameter.choice";
-    QTest::newRow("scale") << "loss_scale=0.5" << "parameter.range";
-    QTest::newRow("value") << "value=big" << "parameter.type";
+    QTest::newRow("format") << "format=fp61"
+                            << "parameter.choice";
+    QTest::newRow("size") << "m=0"
+                          << "parameter.range";
+    QTest::newRow("operation") << "operation=infer"
+                               << "parameter.choice";
+    QTest::newRow("scale") << "loss_scale=0.5"
+                           << "parameter.range";
+    QTest::newRow("value") << "value=big"
+                           << "parameter.type";
 }
 
 void TestPrecision::wrongInput()
@@ -226,8 +228,7 @@ void TestPrecision::everyFigureSaysWhy()
     for (const char* operation : {"operation=matmul", "operation=train"}) {
         for (const Figure& figure : precisionOf({operation}).figures) {
             QVERIFY2(figure.why.has_value(), figure.key.c_str());
-            QVERIFY2(!figure.why->formula.empty() && !figure.why->source.empty(),
-                     figure.key.c_str());
+            QVERIFY2(!figure.why->formula.empty() && !figure.why->source.empty(), figure.key.c_str());
         }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a prediction takes, counted and not timed: operators that are recorded one by one, events of a step that are
-// stored, bytes of both. Every named model stays below the limits that keep its answer quick, and a model with twice the
-// layers, experts or micro-batches takes no more than twice as much.
+// stored, bytes of both. Every named model stays below the limits that keep its answer quick, and a model with twice
+// the layers, experts or micro-batches takes no more than twice as much.
 #include "core/device/catalogue.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_names.h"
@@ -57,9 +57,12 @@ private slots:
             QVERIFY2(model, known.name.c_str());
             const auto counts = countsOf(*model, {"sequence=512", "batch=2", "accumulation=64"});
             QVERIFY2(counts, known.name.c_str());
-            QVERIFY2(counts->recorded < 10'000, qPrintable(QString("%1: %2").arg(known.name.c_str()).arg(counts->recorded)));
-            QVERIFY2(counts->events < 6'000'000, qPrintable(QString("%1: %2").arg(known.name.c_str()).arg(counts->events)));
-            QVERIFY2(counts->bytes < 300'000'000, qPrintable(QString("%1: %2").arg(known.name.c_str()).arg(counts->bytes)));
+            QVERIFY2(counts->recorded < 10'000,
+                     qPrintable(QString("%1: %2").arg(known.name.c_str()).arg(counts->recorded)));
+            QVERIFY2(counts->events < 6'000'000,
+                     qPrintable(QString("%1: %2").arg(known.name.c_str()).arg(counts->events)));
+            QVERIFY2(counts->bytes < 300'000'000,
+                     qPrintable(QString("%1: %2").arg(known.name.c_str()).arg(counts->bytes)));
         }
     }
 

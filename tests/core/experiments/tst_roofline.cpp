@@ -58,8 +58,7 @@ void TestRoofline::ridgesAreRateOverBandwidth()
     QVERIFY(figures.has_value());
     QVERIFY(std::fabs(figureOf(*figures, "ridge") / (989e12 / 4.11e12) - 1) < 0.01);
     QVERIFY(std::fabs(figureOf(*figures, "ridge_fp32") / (66.9e12 / 4.11e12) - 1) < 0.01);
-    QVERIFY(std::fabs(figureOf(*figures, "ridge_fp8-e4m3") / figureOf(*figures, "ridge_bf16") - 2)
-            < 0.01);
+    QVERIFY(std::fabs(figureOf(*figures, "ridge_fp8-e4m3") / figureOf(*figures, "ridge_bf16") - 2) < 0.01);
 }
 
 void TestRoofline::theBoundTurnsAtTheRidge()
@@ -87,8 +86,8 @@ void TestRoofline::curvesRiseAndThenStayFlat()
 void TestRoofline::kernelsStandUnderTheirRoof_data()
 {
     QTest::addColumn<QString>("device");
-    for (const char* id : {"nvidia-h200", "nvidia-a100-80gb", "nvidia-v100-sxm2", "nvidia-rtx-4090",
-                           "amd-epyc-zen4-vm", "cpu", "sysfs/arm", "sysfs/hybrid", "sysfs/zen5-vm"})
+    for (const char* id : {"nvidia-h200", "nvidia-a100-80gb", "nvidia-v100-sxm2", "nvidia-rtx-4090", "amd-epyc-zen4-vm",
+                           "cpu", "sysfs/arm", "sysfs/hybrid", "sysfs/zen5-vm"})
         QTest::newRow(id) << id;
 }
 
@@ -168,8 +167,7 @@ void TestRoofline::thresholdsHoldForPlainFp32()
 
 void TestRoofline::aFormatThatTheDeviceLacks()
 {
-    const auto figures =
-        roofline().predictPoint(*findDevice("nvidia-v100-sxm2"), rooflineWith({"format=fp8-e4m3"}));
+    const auto figures = roofline().predictPoint(*findDevice("nvidia-v100-sxm2"), rooflineWith({"format=fp8-e4m3"}));
     QVERIFY(!figures);
     QCOMPARE(figures.error().code, std::string("predict.format"));
     QVERIFY(figures.error().hint.find("fp16") != std::string::npos);

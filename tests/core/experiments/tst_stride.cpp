@@ -49,7 +49,7 @@ void TestStride::sectorsEqualBruteForce()
         {"int8", 1}, {"float16", 2}, {"float32", 4}, {"float64", 8}, {"float4", 16}};
     for (const auto& [name, size] : elements) {
         for (std::uint64_t step = 0; step <= 64; ++step) {
-            for (std::uint64_t offset = 0; offset < 128; offset += size > 4 ? 4 : size) {
+            for (std::uint64_t offset = 0; offset<128; offset += size> 4 ? 4 : size) {
                 std::set<std::uint64_t> sectors, lines;
                 for (std::uint64_t lane = 0; lane < 32; ++lane) {
                     for (std::uint64_t byte = 0; byte < size; ++byte) {
@@ -84,7 +84,8 @@ void TestStride::patternsDifferAsTheyShould()
 {
     const auto device = *findDevice("nvidia-a100-80gb");
     const auto useful = [&](const std::string& pattern) {
-        return value(*stride().predictPoint(device, strideWith({"stride=8", "pattern=" + pattern})), "useful_bandwidth");
+        return value(*stride().predictPoint(device, strideWith({"stride=8", "pattern=" + pattern})),
+                     "useful_bandwidth");
     };
     QVERIFY(useful("soa") > 5 * useful("aos"));
     QCOMPARE(useful("aos"), useful("strided"));
@@ -99,9 +100,10 @@ void TestStride::everyCombinationAnswers()
             for (const ChoiceValue& operation : findParameter(stride().schema(), "operation")->choices) {
                 for (const ChoiceValue& element : findParameter(stride().schema(), "element")->choices) {
                     for (const char* step : {"0", "1", "7", "1048576"}) {
-                        const auto prediction = stride().predict(
-                            device, strideWith({"pattern=" + pattern.key, "operation=" + operation.key,
-                                          "element=" + element.key, std::string("stride=") + step}));
+                        const auto prediction =
+                            stride().predict(device,
+                                             strideWith({"pattern=" + pattern.key, "operation=" + operation.key,
+                                                         "element=" + element.key, std::string("stride=") + step}));
                         QVERIFY2(prediction.has_value(), prediction ? "" : prediction.error().text().c_str());
                         for (const Figure& figure : prediction->figures)
                             QVERIFY2(std::isfinite(figure.number()) && figure.number() > 0, figure.key.c_str());

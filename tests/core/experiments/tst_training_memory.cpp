@@ -100,9 +100,10 @@ void TestTrainingMemory::figuresAndSeriesKeepTheContract()
 {
     const auto prediction = training().predict(h200(), trainingWith(tiny));
     QVERIFY2(prediction, prediction ? "" : prediction.error().text().c_str());
-    for (const char* key : {"parameter_count", "active_parameter_count", "weights", "master_weights", "gradients", "optimizer_state",
-                            "activations", "temporary", "peak_allocated", "peak_reserved", "device_total", "fits", "step_time",
-                            "communication", "textbook_activations", "textbook_total"}) {
+    for (const char* key :
+         {"parameter_count", "active_parameter_count", "weights", "master_weights", "gradients", "optimizer_state",
+          "activations", "temporary", "peak_allocated", "peak_reserved", "device_total", "fits", "step_time",
+          "communication", "textbook_activations", "textbook_total"}) {
         const Figure* figure = findFigure(prediction->figures, key);
         QVERIFY2(figure && figure->isNumber(), key);
         QVERIFY2(figure->why, key);
@@ -195,7 +196,8 @@ void TestTrainingMemory::theTreeAddsUpToThePeak()
 
 void TestTrainingMemory::theTreeSumsExpertsBeyondSixteen()
 {
-    const auto prediction = training().predict(h200(), trainingWith({"model=deepseek-v2-lite", "batch=1", "sequence=64"}));
+    const auto prediction =
+        training().predict(h200(), trainingWith({"model=deepseek-v2-lite", "batch=1", "sequence=64"}));
     QVERIFY(prediction);
     const Json& tree = prediction->detail["tree"];
     QCOMPARE(checkedTree(tree), prediction->detail["peak"]["allocated"].get<std::int64_t>());
@@ -258,7 +260,8 @@ void TestTrainingMemory::whatMakesItFitFits()
 // LoRA needs no optimizer state for the base: a device between its step and the smallest exact one holds it alone.
 void TestTrainingMemory::whereOnlyAnotherTrainingFitsItIsListed()
 {
-    const Parameters parameters = trainingWith({"model=gpt2", "batch=1", "sequence=32", "precision=bf16-mixed", "device_context=0"});
+    const Parameters parameters =
+        trainingWith({"model=gpt2", "batch=1", "sequence=32", "precision=bf16-mixed", "device_context=0"});
     const auto whole = answerTraining(h200(), parameters);
     QVERIFY(whole);
     const Device tooSmall = small(1e6);
@@ -267,7 +270,8 @@ void TestTrainingMemory::whereOnlyAnotherTrainingFitsItIsListed()
     const FitOutcome none = makeItFit(tooSmall, parameters, *refused);
     QVERIFY(none.combinations.empty() && none.changing.empty());
 
-    const auto adapted = answerTraining(h200(), *changed(parameters, {{"adapter", "qlora"}, {"offload", "parameters"}, {"zero", "3"}}));
+    const auto adapted =
+        answerTraining(h200(), *changed(parameters, {{"adapter", "qlora"}, {"offload", "parameters"}, {"zero", "3"}}));
     QVERIFY(adapted && adapted->deviceBytes() < none.smallest.device);
     const Device between = small(0.5 * double(adapted->deviceBytes() + none.smallest.device));
     const auto answer = answerTraining(between, parameters);
@@ -288,7 +292,10 @@ void TestTrainingMemory::lessRoomThanPredictionsAreOffIsTight()
     const auto whole = answerTraining(h200(), parameters);
     QVERIFY(whole);
     const auto fit = [&](double share) {
-        return training().predict(small(share * double(whole->deviceBytes())), parameters)->detail["fit"].get<std::string>();
+        return training()
+            .predict(small(share * double(whole->deviceBytes())), parameters)
+            ->detail["fit"]
+            .get<std::string>();
     };
     QCOMPARE(fit(1.001), std::string("tight"));
     QCOMPARE(fit(1.029), std::string("tight"));
@@ -299,7 +306,7 @@ void TestTrainingMemory::lessRoomThanPredictionsAreOffIsTight()
 void TestTrainingMemory::offloadSaysWhatItMoves_data()
 {
     QTest::addColumn<QString>("offload");
-    QTest::addColumn<double>("kept"); // bytes per parameter on the device: weights and gradients
+    QTest::addColumn<double>("kept");  // bytes per parameter on the device: weights and gradients
     QTest::addColumn<double>("moved"); // bytes per parameter and step, two micro-batches
     QTest::newRow("nothing") << "none" << 4.0 << 0.0;
     QTest::newRow("optimizer") << "optimizer" << 4.0 << 2.0 + 2.0;
@@ -311,9 +318,10 @@ void TestTrainingMemory::offloadSaysWhatItMoves()
     QFETCH(QString, offload);
     QFETCH(double, kept);
     QFETCH(double, moved);
-    const auto prediction = training().predict(
-        h200(), trainingWith({"model=gpt2", "batch=1", "sequence=32", "precision=bf16-mixed", "accumulation=2", "advice=none",
-                     "offload=" + offload.toStdString()}));
+    const auto prediction =
+        training().predict(h200(),
+                           trainingWith({"model=gpt2", "batch=1", "sequence=32", "precision=bf16-mixed",
+                                         "accumulation=2", "advice=none", "offload=" + offload.toStdString()}));
     QVERIFY(prediction);
     const double elements = value(*prediction, "parameter_count");
     QCOMPARE(value(*prediction, "weights") + value(*prediction, "gradients"), kept * elements);
@@ -386,12 +394,14 @@ void TestTrainingMemory::noSingleLeverThatFitsIsQuicker()
     QVERIFY(answer);
     const FitOutcome fit = makeItFit(device, parameters, *answer);
     QVERIFY(!fit.combinations.empty());
-    const std::vector<std::string> considered{"attention", "checkpointing", "batch", "accumulation", "optimizer_implementation", "offload"};
+    const std::vector<std::string> considered{
+        "attention", "checkpointing", "batch", "accumulation", "optimizer_implementation", "offload"};
     for (const LeverOutcome& one : tryLevers(device, parameters, *answer)) {
-        const bool isConsidered = std::all_of(one.lever.changes.begin(), one.lever.changes.end(), [&](const auto& change) {
-            return std::find(considered.begin(), considered.end(), change.first) != considered.end() && change.second != "sqrt"
-                && change.second != "efficient" && change.second != "parameters";
-        });
+        const bool isConsidered =
+            std::all_of(one.lever.changes.begin(), one.lever.changes.end(), [&](const auto& change) {
+                return std::find(considered.begin(), considered.end(), change.first) != considered.end()
+                    && change.second != "sqrt" && change.second != "efficient" && change.second != "parameters";
+            });
         if (isConsidered && one.fits)
             QVERIFY2(fit.combinations.front().seconds <= one.seconds * (1 + 1e-9), one.lever.key.c_str());
     }
@@ -440,7 +450,9 @@ void TestTrainingMemory::aSweepGivesCurves()
 
 void TestTrainingMemory::phasesNest()
 {
-    const auto allocated = [](const char* phase) { return value(*training().predict(h200(), tinyWith({{"phase", phase}})), "peak_allocated"); };
+    const auto allocated = [](const char* phase) {
+        return value(*training().predict(h200(), tinyWith({{"phase", phase}})), "peak_allocated");
+    };
     QVERIFY(allocated("inference") < allocated("forward"));
     QVERIFY(allocated("forward") < allocated("training"));
 }
@@ -449,27 +461,48 @@ void TestTrainingMemory::moreIsNeverLess_data()
 {
     QTest::addColumn<QString>("less");
     QTest::addColumn<QString>("more");
-    QTest::newRow("batch") << "batch=4" << "batch=8";
-    QTest::newRow("sequence") << "sequence=128" << "sequence=256";
-    QTest::newRow("checkpointing") << "checkpointing=block" << "checkpointing=none";
-    QTest::newRow("selective") << "checkpointing=selective" << "checkpointing=none";
-    QTest::newRow("flash") << "attention=flash" << "attention=eager";
-    QTest::newRow("dropout") << "dropout=0" << "dropout=0.1";
-    QTest::newRow("optimizer") << "optimizer=sgd" << "optimizer=adamw";
-    QTest::newRow("8-bit") << "optimizer=adam-8bit" << "optimizer=adam";
-    QTest::newRow("ZeRO-1") << "zero=1 data_parallel=8" << "zero=0 data_parallel=8";
-    QTest::newRow("ZeRO-2") << "zero=2 data_parallel=8" << "zero=1 data_parallel=8";
-    QTest::newRow("ZeRO-3") << "zero=3 data_parallel=8" << "zero=2 data_parallel=8";
-    QTest::newRow("more shards") << "zero=3 data_parallel=64" << "zero=3 data_parallel=8";
-    QTest::newRow("tensor parallel") << "tensor_parallel=4" << "tensor_parallel=2";
-    QTest::newRow("sequence parallel") << "tensor_parallel=4 sequence_parallel=true" << "tensor_parallel=4";
-    QTest::newRow("optimizer on the host") << "offload=optimizer" << "offload=none";
-    QTest::newRow("gradients on the host") << "offload=gradients" << "offload=optimizer";
-    QTest::newRow("weights on the host") << "offload=parameters zero=3" << "offload=gradients";
-    QTest::newRow("LoRA") << "adapter=lora" << "adapter=none";
-    QTest::newRow("QLoRA") << "adapter=qlora" << "adapter=lora";
-    QTest::newRow("rank") << "adapter=lora adapter_rank=4" << "adapter=lora adapter_rank=64";
-    QTest::newRow("implementation") << "optimizer_implementation=fused" << "optimizer_implementation=auto";
+    QTest::newRow("batch") << "batch=4"
+                           << "batch=8";
+    QTest::newRow("sequence") << "sequence=128"
+                              << "sequence=256";
+    QTest::newRow("checkpointing") << "checkpointing=block"
+                                   << "checkpointing=none";
+    QTest::newRow("selective") << "checkpointing=selective"
+                               << "checkpointing=none";
+    QTest::newRow("flash") << "attention=flash"
+                           << "attention=eager";
+    QTest::newRow("dropout") << "dropout=0"
+                             << "dropout=0.1";
+    QTest::newRow("optimizer") << "optimizer=sgd"
+                               << "optimizer=adamw";
+    QTest::newRow("8-bit") << "optimizer=adam-8bit"
+                           << "optimizer=adam";
+    QTest::newRow("ZeRO-1") << "zero=1 data_parallel=8"
+                            << "zero=0 data_parallel=8";
+    QTest::newRow("ZeRO-2") << "zero=2 data_parallel=8"
+                            << "zero=1 data_parallel=8";
+    QTest::newRow("ZeRO-3") << "zero=3 data_parallel=8"
+                            << "zero=2 data_parallel=8";
+    QTest::newRow("more shards") << "zero=3 data_parallel=64"
+                                 << "zero=3 data_parallel=8";
+    QTest::newRow("tensor parallel") << "tensor_parallel=4"
+                                     << "tensor_parallel=2";
+    QTest::newRow("sequence parallel") << "tensor_parallel=4 sequence_parallel=true"
+                                       << "tensor_parallel=4";
+    QTest::newRow("optimizer on the host") << "offload=optimizer"
+                                           << "offload=none";
+    QTest::newRow("gradients on the host") << "offload=gradients"
+                                           << "offload=optimizer";
+    QTest::newRow("weights on the host") << "offload=parameters zero=3"
+                                         << "offload=gradients";
+    QTest::newRow("LoRA") << "adapter=lora"
+                          << "adapter=none";
+    QTest::newRow("QLoRA") << "adapter=qlora"
+                           << "adapter=lora";
+    QTest::newRow("rank") << "adapter=lora adapter_rank=4"
+                          << "adapter=lora adapter_rank=64";
+    QTest::newRow("implementation") << "optimizer_implementation=fused"
+                                    << "optimizer_implementation=auto";
 }
 
 void TestTrainingMemory::moreIsNeverLess()
@@ -500,12 +533,18 @@ void TestTrainingMemory::wrongInputIsRefused_data()
 {
     QTest::addColumn<QString>("assignment");
     QTest::addColumn<QString>("code");
-    QTest::newRow("unknown model") << "model=gpt22" << "model.unknown";
-    QTest::newRow("no such file") << "model=/nowhere/config.json" << "file.missing";
-    QTest::newRow("huge") << "model=from-scratch:hidden=4096,layers=1000000000000,heads=32,ffn=4096,vocab=10" << "model.range";
-    QTest::newRow("contradiction") << "model=from-scratch:hidden=100,layers=2,heads=3,ffn=400,vocab=10" << "model.contradiction";
-    QTest::newRow("sequence beyond the positions") << "sequence=2048" << "";
-    QTest::newRow("overflow") << "model=from-scratch:hidden=65536,layers=4096,heads=64,ffn=262144,vocab=1000000" << "";
+    QTest::newRow("unknown model") << "model=gpt22"
+                                   << "model.unknown";
+    QTest::newRow("no such file") << "model=/nowhere/config.json"
+                                  << "file.missing";
+    QTest::newRow("huge") << "model=from-scratch:hidden=4096,layers=1000000000000,heads=32,ffn=4096,vocab=10"
+                          << "model.range";
+    QTest::newRow("contradiction") << "model=from-scratch:hidden=100,layers=2,heads=3,ffn=400,vocab=10"
+                                   << "model.contradiction";
+    QTest::newRow("sequence beyond the positions") << "sequence=2048"
+                                                   << "";
+    QTest::newRow("overflow") << "model=from-scratch:hidden=65536,layers=4096,heads=64,ffn=262144,vocab=1000000"
+                              << "";
 }
 
 void TestTrainingMemory::wrongInputIsRefused()

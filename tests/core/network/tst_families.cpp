@@ -81,8 +81,7 @@ private slots:
         // program also keeps a Bool of every score where it masks (74 MiB), which one mask for all
         // heads does not need, and looks up a rotary table for each sequence of the batch (8 MiB).
         const double real = 18595 - 32 - 128;
-        const auto model =
-            readModel("from-scratch:hidden=2560,layers=32,heads=32,ffn=10240,vocab=10000");
+        const auto model = readModel("from-scratch:hidden=2560,layers=32,heads=32,ffn=10240,vocab=10000");
         BuildOptions options;
         options.batch = 4;
         options.sequence = 128;
@@ -102,9 +101,8 @@ private slots:
         BuildOptions options;
         options.batch = std::int64_t(1) << 50;
         options.sequence = std::int64_t(1) << 30;
-        for (const char* name :
-             {"llama-3-8b", "gpt2", "bert-base", "t5-small", "from-scratch", "resnet50", "vit-b-16",
-              "mlp", "mixtral-8x7b", "deepseek-v2-lite"}) {
+        for (const char* name : {"llama-3-8b", "gpt2", "bert-base", "t5-small", "from-scratch", "resnet50", "vit-b-16",
+                                 "mlp", "mixtral-8x7b", "deepseek-v2-lite"}) {
             const auto graph = buildNetwork(*readModel(name), options);
             QVERIFY2(!graph.has_value(), name);
             QVERIFY2(graph.error().code.starts_with("network."), graph.error().text().c_str());

@@ -59,8 +59,7 @@ private slots:
         QFETCH(QString, name);
         static const Json all = counted();
         const Json& expected = all["models"][name.toStdString()];
-        QVERIFY2(expected.is_object(),
-                 "make the fixture again: tests/data/models/make_parameter_counts.py");
+        QVERIFY2(expected.is_object(), "make the fixture again: tests/data/models/make_parameter_counts.py");
         const auto list = inventory(named(name.toUtf8()));
         QVERIFY2(list.has_value(), list ? "" : list.error().text().c_str());
         QCOMPARE(list->total, expected["parameters"].get<std::int64_t>());
@@ -118,8 +117,7 @@ private slots:
         };
         row("gpt2", "transformer.h.11.attn.c_attn.weight", "768x2304");
         row("bert-base-uncased", "encoder.layer.0.attention.self.query.weight", "768x768");
-        row("t5-small", "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
-            "32x8");
+        row("t5-small", "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", "32x8");
         row("opt-125m", "model.decoder.embed_positions.weight", "2050x768");
         row("pythia-70m", "gpt_neox.layers.5.attention.query_key_value.bias", "1536");
         row("llama-2-70b", "model.layers.79.self_attn.k_proj.weight", "1024x8192");
@@ -165,8 +163,7 @@ private slots:
 
     void macsOfPictures_data()
     {
-        QTest::addColumn<double>(
-            "billions"); // torchvision's weights, rounded there to three digits
+        QTest::addColumn<double>("billions"); // torchvision's weights, rounded there to three digits
         QTest::newRow("alexnet") << 0.714;
         QTest::newRow("vgg13") << 11.308;
         QTest::newRow("vgg16") << 15.470;
@@ -187,8 +184,7 @@ private slots:
         QFETCH(double, billions);
         const auto macs = forwardMacs(named(QTest::currentDataTag()), 1, 1);
         QVERIFY(macs.has_value());
-        QVERIFY2(std::abs(double(*macs) / (billions * 1e9) - 1) < 0.005,
-                 std::to_string(*macs).c_str());
+        QVERIFY2(std::abs(double(*macs) / (billions * 1e9) - 1) < 0.005, std::to_string(*macs).c_str());
     }
 
     void separableConvolutionsCostLess()
@@ -207,8 +203,7 @@ private slots:
         // attention.
         const auto model = named("gpt3-175b");
         const double tokens = 2048, layer = 12.0 * 12288 * 12288;
-        const double expected =
-            tokens * (96 * layer + 50257.0 * 12288) + 2 * 96 * tokens * tokens * 12288;
+        const double expected = tokens * (96 * layer + 50257.0 * 12288) + 2 * 96 * tokens * tokens * 12288;
         const auto macs = forwardMacs(model, 1, 2048);
         QCOMPARE(double(*macs), expected);
         QCOMPARE(*forwardMacs(model, 3, 2048), 3 * *macs);

@@ -60,8 +60,7 @@ private slots:
         QVERIFY(model->assumptions.empty());
         // 4 layers: q, o 256×256; k, v 64×256; three 512×256; two norms; then embedding, norm,
         // head.
-        QCOMPARE(total(*model),
-                 std::int64_t(4 * (2 * 65536 + 2 * 16384 + 3 * 131072 + 512) + 2 * 256000 + 256));
+        QCOMPARE(total(*model), std::int64_t(4 * (2 * 65536 + 2 * 16384 + 3 * 131072 + 512) + 2 * 256000 + 256));
     }
 
     void takesAnExplicitHeadDim()
@@ -74,8 +73,7 @@ private slots:
 
     void findsTheLanguageModelInsideAnother()
     {
-        const auto model =
-            read(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
+        const auto model = read(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
             "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024},
             "vision_config": {"hidden_size": 1152}, "torch_dtype": "bfloat16"})");
         QVERIFY2(model.has_value(), model ? "" : model.error().text().c_str());
@@ -90,12 +88,11 @@ private slots:
 
     void tiesFromTheOuterObject()
     {
-        const auto model =
-            read(R"({"model_type": "llava", "tie_word_embeddings": true, "text_config": )" + [] {
-                Json inner = Json::parse(llama());
-                inner.erase("tie_word_embeddings");
-                return inner.dump();
-            }() + "}");
+        const auto model = read(R"({"model_type": "llava", "tie_word_embeddings": true, "text_config": )" + [] {
+            Json inner = Json::parse(llama());
+            inner.erase("tie_word_embeddings");
+            return inner.dump();
+        }() + "}");
         QVERIFY(model->tied);
     }
 
@@ -103,8 +100,7 @@ private slots:
     {
         QCOMPARE(read(llama(R"("num_key_value_heads": 1)"))->kvHeads, std::int64_t(1));
         QCOMPARE(read(llama(R"("num_key_value_heads": null)"))->kvHeads, std::int64_t(8));
-        QCOMPARE(read(llama(R"("num_key_value_heads": null, "multi_query": true)"))->kvHeads,
-                 std::int64_t(1));
+        QCOMPARE(read(llama(R"("num_key_value_heads": null, "multi_query": true)"))->kvHeads, std::int64_t(1));
     }
 
     void slidingWindows()
@@ -120,10 +116,8 @@ private slots:
         QCOMPARE(layers(R"("model_type": "mistral", "sliding_window": null)"), std::string("ffff"));
         QCOMPARE(layers(R"("model_type": "mistral")"), std::string("ssss"));
         QCOMPARE(layers(R"("model_type": "gemma2", "sliding_window": 64)"), std::string("sfsf"));
-        QCOMPARE(
-            layers(
-                R"("model_type": "gemma3_text", "sliding_window": 64, "sliding_window_pattern": 3)"),
-            std::string("ssfs"));
+        QCOMPARE(layers(R"("model_type": "gemma3_text", "sliding_window": 64, "sliding_window_pattern": 3)"),
+                 std::string("ssfs"));
         QCOMPARE(layers(R"("model_type": "qwen2", "sliding_window": 64)"), std::string("ffff"));
         QCOMPARE(
             layers(
@@ -141,15 +135,12 @@ private slots:
     void expertsUnderEveryVendorsNames_data()
     {
         QTest::addColumn<QString>("extra");
-        QTest::newRow("mixtral")
-            << R"("model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2)";
+        QTest::newRow("mixtral") << R"("model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2)";
         QTest::newRow("qwen")
             << R"("model_type": "qwen3_moe", "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 512)";
-        QTest::newRow("deepseek")
-            << R"("model_type": "deepseek_v2", "n_routed_experts": 4, "num_experts_per_tok": 2,
+        QTest::newRow("deepseek") << R"("model_type": "deepseek_v2", "n_routed_experts": 4, "num_experts_per_tok": 2,
             "moe_intermediate_size": 512, "kv_lora_rank": 32, "q_lora_rank": null, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8)";
-        QTest::newRow("not known")
-            << R"("model_type": "somebodys", "num_experts": 4, "moe_topk": 2)";
+        QTest::newRow("not known") << R"("model_type": "somebodys", "num_experts": 4, "moe_topk": 2)";
     }
     void expertsUnderEveryVendorsNames()
     {
@@ -195,8 +186,7 @@ private slots:
 
     void quantizedWeightsAreSaid()
     {
-        QVERIFY(says(*read(llama(R"("quantization_config": {"quant_method": "gptq", "bits": 4})")),
-                     "gptq"));
+        QVERIFY(says(*read(llama(R"("quantization_config": {"quant_method": "gptq", "bits": 4})")), "gptq"));
         QVERIFY(says(*read(llama(R"("quantization_config": {})")), "quantized"));
     }
 
@@ -204,16 +194,11 @@ private slots:
     {
         const std::string bert =
             R"({"model_type": "bert", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, )";
-        QCOMPARE(total(*read(bert + R"("architectures": ["BertModel"]})")),
-                 std::int64_t(109482240));
-        QCOMPARE(total(*read(bert + R"("architectures": ["BertForMaskedLM"]})")),
-                 std::int64_t(109514298));
-        QCOMPARE(
-            total(*read(
-                bert + R"("architectures": ["BertForSequenceClassification"], "num_labels": 2})")),
-            std::int64_t(109483778));
-        QCOMPARE(total(*read(llama(R"("architectures": ["LlamaModel"])"))),
-                 total(*read(llama())) - 256000);
+        QCOMPARE(total(*read(bert + R"("architectures": ["BertModel"]})")), std::int64_t(109482240));
+        QCOMPARE(total(*read(bert + R"("architectures": ["BertForMaskedLM"]})")), std::int64_t(109514298));
+        QCOMPARE(total(*read(bert + R"("architectures": ["BertForSequenceClassification"], "num_labels": 2})")),
+                 std::int64_t(109483778));
+        QCOMPARE(total(*read(llama(R"("architectures": ["LlamaModel"])"))), total(*read(llama())) - 256000);
     }
 
     void refuses_data()
@@ -221,63 +206,51 @@ private slots:
         QTest::addColumn<QString>("text");
         QTest::addColumn<QString>("code");
         QTest::addColumn<QString>("place");
-        const auto row = [](const char* name, const std::string& text, const char* code,
-                            const char* place) {
+        const auto row = [](const char* name, const std::string& text, const char* code, const char* place) {
             QTest::newRow(name) << QString::fromStdString(text) << code << place;
         };
         row("nothing", "{}", "config.missing", "model_type");
         row("an array", "[]", "json.type", "");
         row("a record", R"({"format": "memscape-record"})", "config.missing", "model_type");
         row("no hidden size", R"({"model_type": "llama"})", "config.missing", "hidden_size");
-        row("no layers", R"({"model_type": "llama", "hidden_size": 64})", "config.missing",
-            "num_hidden_layers");
-        row("nothing to assume",
-            R"({"model_type": "frob", "hidden_size": 64, "num_hidden_layers": 2})",
+        row("no layers", R"({"model_type": "llama", "hidden_size": 64})", "config.missing", "num_hidden_layers");
+        row("nothing to assume", R"({"model_type": "frob", "hidden_size": 64, "num_hidden_layers": 2})",
             "config.missing", "vocab_size");
-        row("nested", R"({"text_config": {"model_type": "llama", "hidden_size": 0}})",
-            "model.range", "text_config.hidden_size");
-        row("heads", llama(R"("num_attention_heads": 7, "num_key_value_heads": 7)"),
-            "model.contradiction", "num_attention_heads");
-        row("key/value heads", llama(R"("num_key_value_heads": 3)"), "model.contradiction",
-            "num_key_value_heads");
+        row("nested", R"({"text_config": {"model_type": "llama", "hidden_size": 0}})", "model.range",
+            "text_config.hidden_size");
+        row("heads", llama(R"("num_attention_heads": 7, "num_key_value_heads": 7)"), "model.contradiction",
+            "num_attention_heads");
+        row("key/value heads", llama(R"("num_key_value_heads": 3)"), "model.contradiction", "num_key_value_heads");
         row("more key/value heads", llama(R"("num_key_value_heads": 16)"), "model.contradiction",
             "num_key_value_heads");
-        row("a trillion layers", llama(R"("num_hidden_layers": 1000000000000)"), "model.range",
-            "num_hidden_layers");
-        row("beyond integers", llama(R"("num_hidden_layers": 1e300)"), "model.range",
-            "num_hidden_layers");
-        row("ten million layers", llama(R"("num_hidden_layers": 10000000)"), "model.range",
-            "num_hidden_layers");
+        row("a trillion layers", llama(R"("num_hidden_layers": 1000000000000)"), "model.range", "num_hidden_layers");
+        row("beyond integers", llama(R"("num_hidden_layers": 1e300)"), "model.range", "num_hidden_layers");
+        row("ten million layers", llama(R"("num_hidden_layers": 10000000)"), "model.range", "num_hidden_layers");
         row("ten million layers under another name",
-            R"({"model_type": "gpt2", "n_embd": 64, "n_layer": 10000000, "n_head": 4})",
-            "model.range", "n_layer");
+            R"({"model_type": "gpt2", "n_embd": 64, "n_layer": 10000000, "n_head": 4})", "model.range", "n_layer");
         row("many heads inside another object",
             R"({"text_config": {"model_type": "llama", "hidden_size": 131072, "num_hidden_layers": 1,
             "num_attention_heads": 131072, "intermediate_size": 8, "vocab_size": 8}})",
             "model.range", "text_config.num_attention_heads");
-        row("wide experts",
-            llama(R"("model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2,
+        row("wide experts", llama(R"("model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2,
             "moe_intermediate_size": 2147483648)"),
             "model.range", "moe_intermediate_size");
         row("negative", llama(R"("vocab_size": -5)"), "model.range", "vocab_size");
         row("zero", llama(R"("intermediate_size": 0)"), "model.range", "intermediate_size");
-        row("zero heads", llama(R"("num_attention_heads": 0)"), "model.range",
-            "num_attention_heads");
+        row("zero heads", llama(R"("num_attention_heads": 0)"), "model.range", "num_attention_heads");
         row("a fraction", llama(R"("hidden_size": 256.5)"), "json.type", "hidden_size");
         row("a text", llama(R"("hidden_size": "256")"), "json.type", "hidden_size");
         row("a list", llama(R"("hidden_size": [256])"), "json.type", "hidden_size");
-        row("a flag as a word", llama(R"("tie_word_embeddings": "yes")"), "json.type",
-            "tie_word_embeddings");
+        row("a flag as a word", llama(R"("tie_word_embeddings": "yes")"), "json.type", "tie_word_embeddings");
         row("wide", llama(R"("hidden_size": 2147483648)"), "model.range", "hidden_size");
         row("rotating more than a head", llama(R"("partial_rotary_factor": 1e300)"), "model.range",
             "partial_rotary_factor");
-        row("layer types", llama(R"("sliding_window": 8, "layer_types": ["full_attention"])"),
-            "model.contradiction", "layer_types");
-        row("layer types of numbers", llama(R"("sliding_window": 8, "layer_types": [1, 2, 3, 4])"),
-            "json.type", "layer_types[0]");
-        row("more active experts than there are",
-            llama(R"("model_type": "mixtral", "num_experts_per_tok": 9)"), "model.contradiction",
-            "num_experts_per_tok");
+        row("layer types", llama(R"("sliding_window": 8, "layer_types": ["full_attention"])"), "model.contradiction",
+            "layer_types");
+        row("layer types of numbers", llama(R"("sliding_window": 8, "layer_types": [1, 2, 3, 4])"), "json.type",
+            "layer_types[0]");
+        row("more active experts than there are", llama(R"("model_type": "mixtral", "num_experts_per_tok": 9)"),
+            "model.contradiction", "num_experts_per_tok");
         row("a picture smaller than a patch",
             R"({"model_type": "vit", "hidden_size": 64, "num_hidden_layers": 1,
             "num_attention_heads": 2, "image_size": 8})",
@@ -287,11 +260,9 @@ private slots:
             "num_attention_heads": 2, "image_size": 100})",
             "model.contradiction", "patch_size");
         row("no depths", R"({"model_type": "resnet"})", "config.missing", "depths");
-        row("depths without widths",
-            R"({"model_type": "resnet", "depths": [1, 2], "hidden_sizes": [64]})",
+        row("depths without widths", R"({"model_type": "resnet", "depths": [1, 2], "hidden_sizes": [64]})",
             "model.contradiction", "depths");
-        row("a tiny picture", R"({"model_type": "alexnet", "image_size": 20})",
-            "model.contradiction", "image size");
+        row("a tiny picture", R"({"model_type": "alexnet", "image_size": 20})", "model.contradiction", "image size");
     }
     void refuses()
     {
@@ -299,8 +270,7 @@ private slots:
         QFETCH(QString, code);
         QFETCH(QString, place);
         const auto model = read(text.toStdString());
-        const auto list =
-            model ? inventory(*model) : Result<Inventory>(tl::unexpected(model.error()));
+        const auto list = model ? inventory(*model) : Result<Inventory>(tl::unexpected(model.error()));
         QVERIFY2(!list.has_value(), "accepted");
         QCOMPARE(QString::fromStdString(list.error().code), code);
         QCOMPARE(QString::fromStdString(list.error().place), place);
@@ -309,9 +279,8 @@ private slots:
 
     void nanAndBrokenTextAreNotJson()
     {
-        for (const char* text :
-             {R"({"model_type": "llama", "hidden_size": NaN})", R"({"hidden_size": 1e999})",
-              "{\"model_type\": \"\xff\"}", "{", "", "hidden_size: 64"})
+        for (const char* text : {R"({"model_type": "llama", "hidden_size": NaN})", R"({"hidden_size": 1e999})",
+                                 "{\"model_type\": \"\xff\"}", "{", "", "hidden_size: 64"})
             QCOMPARE(read(text).error().code, std::string("json.syntax"));
     }
 
@@ -319,11 +288,9 @@ private slots:
     /// silently zero.
     void everyKeyTakesAnyValue()
     {
-        const char* values[] = {
-            "null",       "true", "-1",    "0",  "1",     "3",  "1e15",
-            "2147483648", "0.5",  "\"x\"", "[]", "[1,2]", "{}", "[\"sliding_attention\"]"};
-        const Json full =
-            Json::parse(R"({"model_type": "deepseek_v3", "hidden_size": 64, "num_hidden_layers": 2,
+        const char* values[] = {"null",       "true", "-1",    "0",  "1",     "3",  "1e15",
+                                "2147483648", "0.5",  "\"x\"", "[]", "[1,2]", "{}", "[\"sliding_attention\"]"};
+        const Json full = Json::parse(R"({"model_type": "deepseek_v3", "hidden_size": 64, "num_hidden_layers": 2,
             "num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 16, "intermediate_size": 64, "vocab_size": 100,
             "n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32, "n_shared_experts": 1,
             "first_k_dense_replace": 1, "moe_layer_freq": 1, "kv_lora_rank": 8, "q_lora_rank": 8, "qk_rope_head_dim": 8,
@@ -331,18 +298,15 @@ private slots:
             "hidden_act": "silu", "attention_bias": false, "mlp_bias": false, "tie_word_embeddings": false,
             "architectures": ["A"], "torch_dtype": "float32", "quantization_config": null, "text_config": null,
             "partial_rotary_factor": 1, "max_position_embeddings": 10, "decoder_sparse_step": 1, "id2label": null})");
-        for (const char* type : {"deepseek_v3", "llama", "bert", "t5", "vit", "gemma2", "qwen2_moe",
-                                 "resnet", "opt"}) {
+        for (const char* type : {"deepseek_v3", "llama", "bert", "t5", "vit", "gemma2", "qwen2_moe", "resnet", "opt"}) {
             for (const auto& [key, ignored] : full.items()) {
                 for (const char* value : values) {
                     Json json = full;
                     json["model_type"] = type;
                     json[key] = Json::parse(value);
                     const auto model = modelFromConfig(JsonReader(json), "test");
-                    const auto list = model ? inventory(*model)
-                                            : Result<Inventory>(tl::unexpected(model.error()));
-                    QVERIFY2(list ? list->total > 0 && list->active > 0
-                                     && list->active <= list->total
+                    const auto list = model ? inventory(*model) : Result<Inventory>(tl::unexpected(model.error()));
+                    QVERIFY2(list ? list->total > 0 && list->active > 0 && list->active <= list->total
                                   : !list.error().message.empty(),
                              (std::string(type) + ": " + key + ": " + value).c_str());
                 }

@@ -68,10 +68,8 @@ private slots:
             QCOMPARE(model->title, known.title);
             QVERIFY2(!model->source.empty() && !model->title.empty() && !model->storedDtype.empty(),
                      known.name.c_str());
-            for (const std::string& sentence :
-                 model->assumptions) // a file of ours leaves nothing to assume
-                QVERIFY2(sentence.find("is assumed") == std::string::npos,
-                         (known.name + ": " + sentence).c_str());
+            for (const std::string& sentence : model->assumptions) // a file of ours leaves nothing to assume
+                QVERIFY2(sentence.find("is assumed") == std::string::npos, (known.name + ": " + sentence).c_str());
         }
     }
 
@@ -87,12 +85,18 @@ private slots:
     {
         QTest::addColumn<QString>("written");
         QTest::addColumn<QString>("model");
-        QTest::newRow("publisher, variant") << "meta-llama/Llama-3.1-8B-Instruct" << "llama-3.1-8b";
-        QTest::newRow("variant") << "llama-3.1-8B-Instruct" << "llama-3.1-8b";
-        QTest::newRow("two variants") << "meta-llama/Llama-2-7b-chat-hf" << "llama-2-7b";
-        QTest::newRow("in the middle") << "mistralai/Mistral-7B-Instruct-v0.3" << "mistral-7b-v0.3";
-        QTest::newRow("another publisher") << "unsloth/Qwen2.5-7B-Instruct" << "qwen2.5-7b";
-        QTest::newRow("it") << "google/gemma-2-9b-it" << "gemma-2-9b";
+        QTest::newRow("publisher, variant") << "meta-llama/Llama-3.1-8B-Instruct"
+                                            << "llama-3.1-8b";
+        QTest::newRow("variant") << "llama-3.1-8B-Instruct"
+                                 << "llama-3.1-8b";
+        QTest::newRow("two variants") << "meta-llama/Llama-2-7b-chat-hf"
+                                      << "llama-2-7b";
+        QTest::newRow("in the middle") << "mistralai/Mistral-7B-Instruct-v0.3"
+                                       << "mistral-7b-v0.3";
+        QTest::newRow("another publisher") << "unsloth/Qwen2.5-7B-Instruct"
+                                           << "qwen2.5-7b";
+        QTest::newRow("it") << "google/gemma-2-9b-it"
+                            << "gemma-2-9b";
     }
     void namesAsTheyStandOnTheWebAreFound()
     {
@@ -108,10 +112,14 @@ private slots:
     {
         QTest::addColumn<QString>("written");
         QTest::addColumn<QString>("hint");
-        QTest::newRow("letters missing") << "lama2-7" << "did you mean llama-2-7b";
-        QTest::newRow("no size") << "llama3" << "did you mean llama-3-8b";
-        QTest::newRow("a publisher before it") << "meta-llama/Llama-4-8B" << "llama-3-8b";
-        QTest::newRow("a quantized form, other bytes") << "TheBloke/Llama-2-7B-AWQ" << "did you mean llama-2-7b";
+        QTest::newRow("letters missing") << "lama2-7"
+                                         << "did you mean llama-2-7b";
+        QTest::newRow("no size") << "llama3"
+                                 << "did you mean llama-3-8b";
+        QTest::newRow("a publisher before it") << "meta-llama/Llama-4-8B"
+                                               << "llama-3-8b";
+        QTest::newRow("a quantized form, other bytes") << "TheBloke/Llama-2-7B-AWQ"
+                                                       << "did you mean llama-2-7b";
     }
     void whatIsNearComesFirst()
     {
@@ -127,8 +135,7 @@ private slots:
     {
         const auto model = readModel("lama-2-7b");
         QCOMPARE(model.error().code, std::string("model.unknown"));
-        QVERIFY2(model.error().hint.find("llama-2-7b") != std::string::npos,
-                 model.error().hint.c_str());
+        QVERIFY2(model.error().hint.find("llama-2-7b") != std::string::npos, model.error().hint.c_str());
         QCOMPARE(errorCode(""), std::string("model.unknown"));
         QCOMPARE(errorCode("paramsx:3"), std::string("model.unknown"));
     }
@@ -137,8 +144,7 @@ private slots:
     {
         QTest::addColumn<double>("parameters");
         QTest::addColumn<double>("within");
-        for (const double size :
-             {1e7, 1.24e8, 1e9, 1.3e9, 7e9, 7.5e9, 1.3e10, 7e10, 1.75e11, 1e12, 1e15})
+        for (const double size : {1e7, 1.24e8, 1e9, 1.3e9, 7e9, 7.5e9, 1.3e10, 7e10, 1.75e11, 1e12, 1e15})
             QTest::newRow(qPrintable(QString::number(size))) << size << 5e-4;
         for (const double size : {1e5, 5e5, 1e6})
             QTest::newRow(qPrintable(QString::number(size))) << size << 1e-2;
@@ -151,8 +157,7 @@ private slots:
         const auto model = readModel(text);
         QVERIFY2(model.has_value(), model ? "" : model.error().text().c_str());
         const auto list = inventory(*model);
-        QVERIFY2(std::abs(double(list->total) / parameters - 1) < within,
-                 std::to_string(list->total).c_str());
+        QVERIFY2(std::abs(double(list->total) / parameters - 1) < within, std::to_string(list->total).c_str());
         const double ratio = double(model->ffn) / double(model->hidden);
         if (parameters >= 1e7) // smaller ones are mostly vocabulary
             QVERIFY2(ratio > 1.5 && ratio < 4.5, std::to_string(ratio).c_str());
@@ -163,11 +168,9 @@ private slots:
     {
         // The real run of the issue: hidden 2560, 32 layers, ffn 10240, vocabulary 10000, untied,
         // no biases.
-        const auto model =
-            readModel("from-scratch:hidden=2560,layers=32,heads=32,ffn=10240,vocab=10000");
+        const auto model = readModel("from-scratch:hidden=2560,layers=32,heads=32,ffn=10240,vocab=10000");
         QCOMPARE(inventory(*model)->total,
-                 std::int64_t(32) * (4 * 2560 * 2560 + 3 * 2560 * 10240 + 2 * 2560) + 2 * 25600000
-                     + 2560);
+                 std::int64_t(32) * (4 * 2560 * 2560 + 3 * 2560 * 10240 + 2 * 2560) + 2 * 25600000 + 2560);
         QVERIFY(model->assumptions.empty());
         const auto standard = readModel("from-scratch");
         QCOMPARE(standard->hidden, std::int64_t(512));
@@ -243,8 +246,7 @@ private slots:
         const std::int64_t expected = 2 * (4 * 4096 + 3 * 8192 + 128) + 2 * 6400 + 64;
         QCOMPARE(total(folder.filePath("config.json").toStdString()), expected);
         QCOMPARE(total(folder.path().toStdString()), expected);
-        QCOMPARE(readModel(folder.path().toStdString())->source,
-                 folder.filePath("config.json").toStdString());
+        QCOMPARE(readModel(folder.path().toStdString())->source, folder.filePath("config.json").toStdString());
     }
 
     void errorsNameTheFileAndTheField()
@@ -262,13 +264,11 @@ private slots:
             write(folder.filePath(name), content);
             return folder.filePath(name).toStdString();
         };
-        QCOMPARE(errorCode(folder.filePath("none.json").toStdString()),
-                 std::string("file.missing"));
+        QCOMPARE(errorCode(folder.filePath("none.json").toStdString()), std::string("file.missing"));
         QCOMPARE(errorCode(folder.path().toStdString()), std::string("file.missing"));
         QCOMPARE(errorCode(file("empty.json", "")), std::string("json.syntax"));
         QCOMPARE(errorCode(file("text.json", "hidden_size = 64")), std::string("json.syntax"));
-        QCOMPARE(errorCode(file("latin1.json", "{\"model_type\": \"caf\xe9\"}")),
-                 std::string("json.encoding"));
+        QCOMPARE(errorCode(file("latin1.json", "{\"model_type\": \"caf\xe9\"}")), std::string("json.encoding"));
         QCOMPARE(errorCode(file("deep.json", QByteArray(5000, '['))), std::string("json.limit"));
         QCOMPARE(errorCode("/dev/zero"), std::string("file.kind"));
     }
@@ -276,8 +276,7 @@ private slots:
     void aPipeDoesNotBlock()
     {
         QTemporaryDir folder;
-        for (const char* name :
-             {"config.json", "model.safetensors", "model.safetensors.index.json"}) {
+        for (const char* name : {"config.json", "model.safetensors", "model.safetensors.index.json"}) {
             const std::string path = folder.filePath(name).toStdString();
             QCOMPARE(::mkfifo(path.c_str(), 0600), 0);
             QCOMPARE(errorCode(path), std::string("file.kind"));
@@ -302,8 +301,7 @@ private slots:
         QTemporaryDir folder;
         write(folder.filePath("config.json"), config);
         QVERIFY(QFile::setPermissions(folder.filePath("config.json"), {}));
-        QCOMPARE(errorCode(folder.filePath("config.json").toStdString()),
-                 std::string("file.permission"));
+        QCOMPARE(errorCode(folder.filePath("config.json").toStdString()), std::string("file.permission"));
     }
 };
 

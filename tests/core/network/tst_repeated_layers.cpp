@@ -36,7 +36,7 @@ BuildOptions options()
     return options;
 }
 
-template<typename List, typename Same> bool alike(const List& a, const List& b, Same same)
+template <typename List, typename Same> bool alike(const List& a, const List& b, Same same)
 {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
 }
@@ -55,7 +55,8 @@ QString difference(const Graph& a, const Graph& b)
             && x.attribute == y.attribute;
     };
     const auto tensors = [](const Tensor& x, const Tensor& y) {
-        return x.layout == y.layout && x.storage == y.storage && x.dtype == y.dtype && x.needsGradient == y.needsGradient;
+        return x.layout == y.layout && x.storage == y.storage && x.dtype == y.dtype
+            && x.needsGradient == y.needsGradient;
     };
     const auto storages = [](const Storage& x, const Storage& y) {
         return x.bytes == y.bytes && x.module == y.module && x.source == y.source && x.role == y.role;
@@ -107,22 +108,25 @@ private slots:
             QTest::newRow(name) << QString(model) << std::move(change);
         };
         const auto autocast = [](ModelDescription&, BuildOptions& b) { b.autocast = DType::BFloat16; };
-        for (const char* model : {"gpt2", "bert-base-uncased", "vit-b-16", "llama-2-7b", "gemma-2-2b", "gemma-3-1b", "opt-350m",
-                                  "pythia-70m", "phi-3-mini", "mixtral-8x7b", "deepseek-v2-lite", "gpt-oss-20b", "qwen1.5-moe-a2.7b",
-                                  "t5-small", "from-scratch:hidden=64,layers=3"}) {
+        for (const char* model : {"gpt2", "bert-base-uncased", "vit-b-16", "llama-2-7b", "gemma-2-2b", "gemma-3-1b",
+                                  "opt-350m", "pythia-70m", "phi-3-mini", "mixtral-8x7b", "deepseek-v2-lite",
+                                  "gpt-oss-20b", "qwen1.5-moe-a2.7b", "t5-small", "from-scratch:hidden=64,layers=3"}) {
             QTest::addRow("%s", model) << QString(model) << Change([](ModelDescription&, BuildOptions&) {});
             QTest::addRow("%s, autocast", model) << QString(model) << Change(autocast);
         }
         row("no gradient", "mixtral-8x7b", [](auto&, auto& b) { b.gradient = false, b.loss = false; });
         row("adapters", "llama-2-7b", [](auto&, auto& b) { b.adapters = AdapterOptions{}; });
-        row("adapters beside four bits", "llama-2-7b", [](auto&, auto& b) { b.adapters = AdapterOptions{8, {}, true}; });
+        row("adapters beside four bits", "llama-2-7b", [](auto&, auto& b) {
+            b.adapters = AdapterOptions{8, {}, true};
+        });
         row("two devices", "llama-2-7b", [](auto&, auto& b) { b.tensorParallel = 2; });
         row("two devices along the sequence", "llama-2-7b",
             [](auto&, auto& b) { b.tensorParallel = 2, b.sequenceParallel = true, b.autocast = DType::BFloat16; });
         row("FP8", "llama-2-7b", [](auto&, auto& b) { b.weights = DType::BFloat16, b.isProductInFp8 = true; });
         row("dropout", "gpt2", [](auto&, auto& b) { b.dropout = 0.1; });
         row("flash", "gpt2", [](auto&, auto& b) { b.weights = DType::BFloat16, b.attention = AttentionKernel::Flash; });
-        row("one expert kind in few layers", "deepseek-v2-lite", [](auto& m, auto&) { m.experts.count = 3, m.experts.active = 2; });
+        row("one expert kind in few layers", "deepseek-v2-lite",
+            [](auto& m, auto&) { m.experts.count = 3, m.experts.active = 2; });
     }
     void isWhatTheLongWayRecords()
     {
@@ -144,7 +148,8 @@ private slots:
     /// Counted, not timed: what is recorded operator by operator does not grow with layers and experts.
     void recordsNoMoreOfMoreLayers()
     {
-        for (const char* name : {"gpt2", "llama-2-7b", "bert-base-uncased", "deepseek-v2-lite", "from-scratch:hidden=64,layers=3"}) {
+        for (const char* name :
+             {"gpt2", "llama-2-7b", "bert-base-uncased", "deepseek-v2-lite", "from-scratch:hidden=64,layers=3"}) {
             std::vector<std::size_t> recorded, all;
             for (const std::int64_t layers : {16, 32, 64}) {
                 ModelDescription model = small(name, layers);

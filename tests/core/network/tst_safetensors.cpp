@@ -23,8 +23,7 @@ QByteArray lengthBytes(quint64 length)
 }
 
 /// A file with this header and `data` bytes after it.
-std::string made(QTemporaryDir& folder, const QByteArray& header, int data,
-                 const char* name = "x.safetensors")
+std::string made(QTemporaryDir& folder, const QByteArray& header, int data, const char* name = "x.safetensors")
 {
     QFile file(folder.filePath(name));
     if (!file.open(QIODevice::WriteOnly))
@@ -71,16 +70,14 @@ private slots:
         QCOMPARE(model->storedDtype, std::string("BF16"));
         for (const std::string& sentence : model->assumptions)
             QVERIFY2(sentence.find("the weights hold") == std::string::npos, sentence.c_str());
-        const auto stored =
-            readSafetensorsIndex(TEST_DATA "/models/tiny-llama/model.safetensors.index.json");
+        const auto stored = readSafetensorsIndex(TEST_DATA "/models/tiny-llama/model.safetensors.index.json");
         QVERIFY(stored->files > 1);
         // Every stored tensor is in the inventory under its own name and shape.
         const auto list = inventory(*model);
         QCOMPARE(list->tensors.size(), stored->tensors.size());
         for (const StoredTensor& tensor : stored->tensors) {
-            const auto known =
-                std::find_if(list->tensors.begin(), list->tensors.end(),
-                             [&](const ModelTensor& each) { return each.name == tensor.name; });
+            const auto known = std::find_if(list->tensors.begin(), list->tensors.end(),
+                                            [&](const ModelTensor& each) { return each.name == tensor.name; });
             QVERIFY2(known != list->tensors.end(), tensor.name.c_str());
             QCOMPARE(known->shape, tensor.shape);
         }
@@ -97,10 +94,9 @@ private slots:
     void weightsThatDifferFromTheConfigurationAreSaid()
     {
         QTemporaryDir folder;
-        made(folder, R"({"a": {"dtype": "F16", "shape": [3], "data_offsets": [0, 6]}})", 6,
-             "model.safetensors");
+        made(folder, R"({"a": {"dtype": "F16", "shape": [3], "data_offsets": [0, 6]}})", 6, "model.safetensors");
         writeFile(folder.filePath("config.json"),
-              R"({"model_type": "llama", "hidden_size": 8, "num_hidden_layers": 1,
+                  R"({"model_type": "llama", "hidden_size": 8, "num_hidden_layers": 1,
             "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 10})");
         const auto model = readModel(folder.path().toStdString());
         QVERIFY(model.has_value());
@@ -111,10 +107,9 @@ private slots:
     void smallTypes()
     {
         QTemporaryDir folder;
-        const auto path =
-            made(folder, R"({"a": {"dtype": "F4", "shape": [3], "data_offsets": [0, 2]},
+        const auto path = made(folder, R"({"a": {"dtype": "F4", "shape": [3], "data_offsets": [0, 2]},
             "b": {"dtype": "F8_E8M0", "shape": [2, 2], "data_offsets": [2, 6]}, "__metadata__": {"format": "pt"}})",
-                 6);
+                               6);
         const auto model = readSafetensors(path);
         QVERIFY2(model.has_value(), model ? "" : model.error().text().c_str());
         QCOMPARE(model->elements, std::int64_t(7));
@@ -126,48 +121,39 @@ private slots:
         QTest::addColumn<QByteArray>("header");
         QTest::addColumn<QString>("code");
         QTest::addColumn<QString>("mentions");
-        const auto row = [](const char* name, const char* tensors, const char* code,
-                            const char* mentions) {
+        const auto row = [](const char* name, const char* tensors, const char* code, const char* mentions) {
             QTest::newRow(name) << QByteArray(tensors) << code << mentions;
         };
         row("not JSON", "{]", "json.syntax", "JSON");
         row("not an object", "[1]", "safetensors.header", "JSON");
         row("not UTF-8", "{\"\xff\": 1}", "safetensors.header", "JSON");
         row("a number for a tensor", R"({"a": 3})", "json.type", "a");
-        row("no dtype", R"({"a": {"shape": [1], "data_offsets": [0, 4]}})", "json.missing",
-            "dtype");
-        row("no shape", R"({"a": {"dtype": "F32", "data_offsets": [0, 4]}})", "json.missing",
-            "shape");
-        row("no offsets", R"({"a": {"dtype": "F32", "shape": [1]}})", "json.missing",
-            "data_offsets");
+        row("no dtype", R"({"a": {"shape": [1], "data_offsets": [0, 4]}})", "json.missing", "dtype");
+        row("no shape", R"({"a": {"dtype": "F32", "data_offsets": [0, 4]}})", "json.missing", "shape");
+        row("no offsets", R"({"a": {"dtype": "F32", "shape": [1]}})", "json.missing", "data_offsets");
         row("a dtype of its own", R"({"a": {"dtype": "F3", "shape": [1], "data_offsets": [0, 4]}})",
             "safetensors.tensor", "F3");
-        row("one offset", R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0]}})",
-            "safetensors.tensor", "two");
+        row("one offset", R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0]}})", "safetensors.tensor", "two");
         row("a negative size", R"({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}})",
             "safetensors.tensor", "negative");
-        row("a fraction", R"({"a": {"dtype": "F32", "shape": [1.5], "data_offsets": [0, 4]}})",
-            "json.type", "shape");
+        row("a fraction", R"({"a": {"dtype": "F32", "shape": [1.5], "data_offsets": [0, 4]}})", "json.type", "shape");
         row("overflow",
             R"({"a": {"dtype": "F32", "shape": [9007199254740992, 9007199254740992], "data_offsets": [0, 4]}})",
             "safetensors.tensor", "more elements");
-        row("overflow to zero",
-            R"({"a": {"dtype": "F32", "shape": [4294967296, 4294967296], "data_offsets": [0, 0]}})",
+        row("overflow to zero", R"({"a": {"dtype": "F32", "shape": [4294967296, 4294967296], "data_offsets": [0, 0]}})",
             "safetensors.tensor", "more elements");
-        row("bits overflow",
-            R"({"a": {"dtype": "F64", "shape": [1073741824, 1073741824], "data_offsets": [0, 0]}})",
+        row("bits overflow", R"({"a": {"dtype": "F64", "shape": [1073741824, 1073741824], "data_offsets": [0, 0]}})",
             "safetensors.tensor", "more elements");
         row("too many dimensions",
             R"({"a": {"dtype": "F32", "shape": [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1], "data_offsets": [0, 4]}})",
             "safetensors.tensor", "dimensions");
-        row("backwards", R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 0]}})",
-            "safetensors.tensor", "outside");
+        row("backwards", R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 0]}})", "safetensors.tensor",
+            "outside");
         row("negative offset", R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [-4, 0]}})",
             "safetensors.tensor", "outside");
         row("beyond the file", R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [4, 12]}})",
             "safetensors.tensor", "outside");
-        row("bytes and shape differ",
-            R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 8]}})",
+        row("bytes and shape differ", R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 8]}})",
             "safetensors.tensor", "need 4");
         row("one over another", R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
             "b": {"dtype": "F32", "shape": [1], "data_offsets": [2, 6]}})",
@@ -184,8 +170,7 @@ private slots:
         const auto model = readSafetensors(path);
         QVERIFY(!model.has_value());
         QCOMPARE(QString::fromStdString(model.error().code), code);
-        QVERIFY2(QString::fromStdString(model.error().text()).contains(mentions),
-                 model.error().text().c_str());
+        QVERIFY2(QString::fromStdString(model.error().text()).contains(mentions), model.error().text().c_str());
         QVERIFY2(model.error().place.starts_with(path), model.error().place.c_str());
     }
 
@@ -194,9 +179,8 @@ private slots:
         QTemporaryDir folder;
         const QString path = folder.filePath("x.safetensors");
         for (const QByteArray& content :
-             {QByteArray(), QByteArray("abc"), lengthBytes(0), lengthBytes(100) + "{}",
-              lengthBytes(3) + "{}", lengthBytes(~quint64(0)) + "{}", lengthBytes(quint64(1) << 63),
-              lengthBytes(99'999'999) + "{}"}) {
+             {QByteArray(), QByteArray("abc"), lengthBytes(0), lengthBytes(100) + "{}", lengthBytes(3) + "{}",
+              lengthBytes(~quint64(0)) + "{}", lengthBytes(quint64(1) << 63), lengthBytes(99'999'999) + "{}"}) {
             writeFile(path, content);
             const auto model = readSafetensors(path.toStdString());
             QVERIFY(!model.has_value());
@@ -213,14 +197,11 @@ private slots:
         QTest::newRow("no map") << QByteArray("{}") << "safetensors.index";
         QTest::newRow("a list") << QByteArray(R"({"weight_map": []})") << "json.type";
         QTest::newRow("a number") << QByteArray(R"({"weight_map": {"a": 1}})") << "json.type";
-        QTest::newRow("another folder")
-            << QByteArray(R"({"weight_map": {"a": "../x.safetensors"}})") << "safetensors.index";
-        QTest::newRow("the root") << QByteArray(R"({"weight_map": {"a": "/etc/passwd"}})")
-                                  << "safetensors.index";
-        QTest::newRow("itself upwards")
-            << QByteArray(R"({"weight_map": {"a": ".."}})") << "safetensors.index";
-        QTest::newRow("a missing part")
-            << QByteArray(R"({"weight_map": {"a": "y.safetensors"}})") << "file.missing";
+        QTest::newRow("another folder") << QByteArray(R"({"weight_map": {"a": "../x.safetensors"}})")
+                                        << "safetensors.index";
+        QTest::newRow("the root") << QByteArray(R"({"weight_map": {"a": "/etc/passwd"}})") << "safetensors.index";
+        QTest::newRow("itself upwards") << QByteArray(R"({"weight_map": {"a": ".."}})") << "safetensors.index";
+        QTest::newRow("a missing part") << QByteArray(R"({"weight_map": {"a": "y.safetensors"}})") << "file.missing";
         QTest::newRow("a tensor that is nowhere")
             << QByteArray(R"({"weight_map": {"b": "x.safetensors"}})") << "safetensors.index";
     }
@@ -231,8 +212,7 @@ private slots:
         QTemporaryDir folder;
         made(folder, R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})", 4);
         writeFile(folder.filePath("model.safetensors.index.json"), index);
-        const auto model =
-            readSafetensorsIndex(folder.filePath("model.safetensors.index.json").toStdString());
+        const auto model = readSafetensorsIndex(folder.filePath("model.safetensors.index.json").toStdString());
         QVERIFY(!model.has_value());
         QCOMPARE(QString::fromStdString(model.error().code), code);
     }

@@ -14,7 +14,10 @@ using namespace memscape;
 
 namespace {
 
-std::int64_t integer(const QJsonObject& object, const char* key) { return object[key].toInteger(); }
+std::int64_t integer(const QJsonObject& object, const char* key)
+{
+    return object[key].toInteger();
+}
 
 } // namespace
 
@@ -34,8 +37,7 @@ void TestSavedNetworks::packWhatPyTorchPacks_data()
         const QString name = value["name"].toString();
         if (!name.startsWith("op:") && value["mode"] != "cpu_autocast")
             QTest::addRow("%s %s %s", qPrintable(name), qPrintable(value["mode"].toString()),
-                          QJsonDocument(value["config"].toObject()).toJson(QJsonDocument::Compact)
-                              .constData())
+                          QJsonDocument(value["config"].toObject()).toJson(QJsonDocument::Compact).constData())
                 << value.toObject();
     }
 }
@@ -45,8 +47,7 @@ void TestSavedNetworks::packWhatPyTorchPacks()
     QFETCH(QJsonObject, measured);
     const QJsonObject config = measured["config"].toObject();
     const QString name = measured["name"].toString();
-    const auto graph = measuredNetwork(
-        name, config, measuredOptions(name, measured["mode"].toString(), config));
+    const auto graph = measuredNetwork(name, config, measuredOptions(name, measured["mode"].toString(), config));
     QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
     QCOMPARE(graph->parameterCount(), measured["params"].toInteger());
     QCOMPARE(graph->parameterBytes(), measured["param_bytes"].toInteger());
@@ -55,8 +56,7 @@ void TestSavedNetworks::packWhatPyTorchPacks()
     const SavedBytes saved = checkpoint.isEmpty() ? savedBytes(*graph) : savedBytesOfLayers(*graph);
     std::int64_t invisible = 0;
     if (checkpoint == "nonreentrant")
-        invisible = integer(config, "L") * integer(config, "B") * integer(config, "S")
-            * integer(config, "h") * 4;
+        invisible = integer(config, "L") * integer(config, "B") * integer(config, "S") * integer(config, "h") * 4;
     const QByteArray found = text(saved).toUtf8();
     QVERIFY2(saved.activations - invisible == measured["saved_activation_bytes"].toInteger(), found);
     QVERIFY2(saved.inputs == measured["saved_model_input_bytes"].toInteger(), found);

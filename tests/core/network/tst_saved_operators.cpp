@@ -19,7 +19,10 @@ using Recorded = std::function<Variable(NetworkBuilder&, Variable)>;
 const Shape rows{2, 5, 16};
 const Shape picture{2, 3, 6, 6};
 
-Variable parameterOf(NetworkBuilder& b, const Shape& shape) { return b.parameter("p", shape); }
+Variable parameterOf(NetworkBuilder& b, const Shape& shape)
+{
+    return b.parameter("p", shape);
+}
 
 Recorded elementwise(OperatorKind kind)
 {
@@ -28,9 +31,7 @@ Recorded elementwise(OperatorKind kind)
 
 Recorded inPlaceOnSum(OperatorKind kind)
 {
-    return [kind](NetworkBuilder& b, Variable x) {
-        return b.unary(kind, b.shift(std::move(x)), true);
-    };
+    return [kind](NetworkBuilder& b, Variable x) { return b.unary(kind, b.shift(std::move(x)), true); };
 }
 
 Variable heads(NetworkBuilder& b, const Variable& x)
@@ -45,9 +46,15 @@ struct Case
     Shape input = rows;
 };
 
-Variable rmsNorm(NetworkBuilder& b, Variable x) { return b.rmsNorm("norm", std::move(x)); }
+Variable rmsNorm(NetworkBuilder& b, Variable x)
+{
+    return b.rmsNorm("norm", std::move(x));
+}
 
-Variable layerNorm(NetworkBuilder& b, Variable x) { return b.layerNorm("norm", std::move(x)); }
+Variable layerNorm(NetworkBuilder& b, Variable x)
+{
+    return b.layerNorm("norm", std::move(x));
+}
 
 Variable headProduct(NetworkBuilder& b, Variable x)
 {
@@ -89,8 +96,7 @@ std::vector<Case> products()
              return b.einsum("bqhd,bkhd->bhqk", q, k);
          }},
         {"conv2d", convolution, picture},
-        {"mul_param",
-         [](B& b, Variable x) { return b.multiply(std::move(x), parameterOf(b, {16})); }},
+        {"mul_param", [](B& b, Variable x) { return b.multiply(std::move(x), parameterOf(b, {16})); }},
         {"add", [](B& b, Variable x) { return b.add(std::move(x), parameterOf(b, {16})); }},
         {"square", [](B& b, Variable x) { return b.multiply(x, x); }},
     };
@@ -122,14 +128,10 @@ std::vector<Case> elementwiseCases()
         {"hardswish_inplace_on_add", inPlaceOnSum(K::HardSwish)},
         {"leaky_relu_inplace_on_add", inPlaceOnSum(K::LeakyRelu)},
         {"native_dropout", [](B& b, Variable x) { return b.dropout(std::move(x), 0.1); }},
-        {"masked_fill",
-         [](B& b, Variable x) { return b.maskedFill(std::move(x), b.fill({16}, DType::Bool)); }},
-        {"where_scalar",
-         [](B& b, Variable x) { return b.where(b.fill({16}, DType::Bool), std::move(x)); }},
+        {"masked_fill", [](B& b, Variable x) { return b.maskedFill(std::move(x), b.fill({16}, DType::Bool)); }},
+        {"where_scalar", [](B& b, Variable x) { return b.where(b.fill({16}, DType::Bool), std::move(x)); }},
         {"rsqrt", // of |x| + 1; abs() keeps its input, as a square does
-         [](B& b, Variable x) {
-             return b.unary(K::ReciprocalRoot, b.shift(b.unary(K::Square, std::move(x))));
-         }},
+         [](B& b, Variable x) { return b.unary(K::ReciprocalRoot, b.shift(b.unary(K::Square, std::move(x)))); }},
         {"sqrt", // of a leaf made inside, |x|, plus 1
          [](B& b, Variable x) { return b.unary(K::SquareRoot, b.shift(std::move(x))); }},
     };
@@ -152,26 +154,17 @@ std::vector<Case> otherCases()
              Variable negative = b.negate(x);
              return b.cat({std::move(negative), x}, -1);
          }},
-        {"transpose_contiguous",
-         [](B& b, Variable x) { return b.contiguous(b.transpose(std::move(x), 1, 2)); }},
-        {"index_select",
-         [](B& b, Variable x) {
-             return b.indexSelect(std::move(x), 1, b.fill({2}, DType::Int64));
-         }},
+        {"transpose_contiguous", [](B& b, Variable x) { return b.contiguous(b.transpose(std::move(x), 1, 2)); }},
+        {"index_select", [](B& b, Variable x) { return b.indexSelect(std::move(x), 1, b.fill({2}, DType::Int64)); }},
         {"to_bf16", [](B& b, Variable x) { return b.cast(std::move(x), DType::BFloat16); }},
         {"cross_entropy", crossEntropy},
-        {"mse_loss",
-         [](B& b, Variable x) { return b.mseLoss(std::move(x), b.fill(rows, DType::Float32)); }},
+        {"mse_loss", [](B& b, Variable x) { return b.mseLoss(std::move(x), b.fill(rows, DType::Float32)); }},
         {"max_pool2d", [](B& b, Variable x) { return b.maxPool(std::move(x), 2, 2); }, picture},
         {"avg_pool2d", [](B& b, Variable x) { return b.averagePool(std::move(x), 2); }, picture},
-        {"adaptive_avg_pool2d_1",
-         [](B& b, Variable x) { return b.adaptiveAveragePool(std::move(x), 1); }, picture},
-        {"adaptive_avg_pool2d_2",
-         [](B& b, Variable x) { return b.adaptiveAveragePool(std::move(x), 2); }, picture},
-        {"interpolate_nearest", [](B& b, Variable x) { return b.interpolate(std::move(x), 2); },
-         picture},
-        {"interpolate_bilinear",
-         [](B& b, Variable x) { return b.interpolate(std::move(x), 2, true); }, picture},
+        {"adaptive_avg_pool2d_1", [](B& b, Variable x) { return b.adaptiveAveragePool(std::move(x), 1); }, picture},
+        {"adaptive_avg_pool2d_2", [](B& b, Variable x) { return b.adaptiveAveragePool(std::move(x), 2); }, picture},
+        {"interpolate_nearest", [](B& b, Variable x) { return b.interpolate(std::move(x), 2); }, picture},
+        {"interpolate_bilinear", [](B& b, Variable x) { return b.interpolate(std::move(x), 2, true); }, picture},
         {"pad", [](B& b, Variable x) { return b.pad(std::move(x), 1, 1); }, picture},
         {"RMSNorm_composite_fp32_mean113", rmsNorm},
         {"RMSNorm_composite_fp32", rmsNorm},
@@ -223,8 +216,7 @@ void TestSavedOperators::packWhatPyTorchPacks_data()
     QTest::addColumn<QJsonObject>("measured");
     for (const QJsonValue& value : measuredSavedBytes()) {
         const QString name = value["name"].toString();
-        if (name.startsWith("op:") && name != "op:embedding" && name != "op:batch_norm"
-            && name != "op:dropout_cpu")
+        if (name.startsWith("op:") && name != "op:embedding" && name != "op:batch_norm" && name != "op:dropout_cpu")
             QTest::addRow("%s", qPrintable(name)) << value.toObject();
     }
 }
@@ -265,8 +257,7 @@ void TestSavedOperators::packStatisticsOfBatchNorm()
     // The measured row op:batch_norm counts 48 bytes: the batch's mean and deviation, 12 each, and
     // the running ones, which were loose tensors there and are buffers of a module here.
     NetworkBuilder b({});
-    const Graph graph
-        = b.finish(b.batchNorm("bn", b.input("x", picture, DType::Float32, true))).value();
+    const Graph graph = b.finish(b.batchNorm("bn", b.input("x", picture, DType::Float32, true))).value();
     const SavedBytes saved = savedBytes(graph);
     QCOMPARE(saved.activations, 24);
     QCOMPARE(saved.inputs, 864);
@@ -278,8 +269,7 @@ void TestSavedOperators::packNoiseOnTheCpu()
     BuildOptions options;
     options.rules = EagerRules::torch113OnCpu();
     NetworkBuilder b(options);
-    const Graph graph
-        = b.finish(b.dropout(b.input("x", rows, DType::Float32, true), 0.1)).value();
+    const Graph graph = b.finish(b.dropout(b.input("x", rows, DType::Float32, true), 0.1)).value();
     QCOMPARE(savedBytes(graph).activations, 640); // the measured row op:dropout_cpu
 }
 

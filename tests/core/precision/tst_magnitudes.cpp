@@ -53,8 +53,7 @@ void TestMagnitudes::sharesAreThoseOfDrawnNumbers()
     int zero = 0, few = 0, over = 0;
     for (int i = 0; i < count; ++i) {
         const double z = normal(random);
-        const double gradient = shape == 0 ? z * median / 0.6744897501960817
-                                           : median * std::exp2(5 * z);
+        const double gradient = shape == 0 ? z * median / 0.6744897501960817 : median * std::exp2(5 * z);
         const double stored = std::fabs(rounded(numbers, gradient * scale));
         zero += stored == 0;
         over += !std::isfinite(stored);

@@ -35,8 +35,8 @@ float floatNumber(std::uint64_t i)
 {
     const std::uint64_t h = mix((i + 1) * 0x9e3779b97f4a7c15u);
     const std::uint64_t cleared = (h >> 48) % 24;
-    auto bits = std::uint32_t((h >> 63) << 31 | (127 - 40 + (h >> 32) % 70) << 23
-                              | (h & 0x7fffff) >> cleared << cleared);
+    auto bits =
+        std::uint32_t((h >> 63) << 31 | (127 - 40 + (h >> 32) % 70) << 23 | (h & 0x7fffff) >> cleared << cleared);
     if (h % 16 == 0)
         bits = std::uint32_t(h >> 20);
     return std::bit_cast<float>(bits);
@@ -181,8 +181,7 @@ void TestNumberFormat::fourMillionFloatsAsOtherProgramsRoundThem()
         const bool isNan = !format.isInteger() && std::isnan(decode(format, bits));
         sum += mix(i << 20 | (isNan ? 0xfffffu : bits));
     }
-    QCOMPARE(QString::number(sum, 16).rightJustified(16, '0'),
-             all[key].toObject()[program].toString());
+    QCOMPARE(QString::number(sum, 16).rightJustified(16, '0'), all[key].toObject()[program].toString());
 }
 
 void TestNumberFormat::floatsAreTheCompilers()
@@ -225,8 +224,7 @@ void TestNumberFormat::ranges_data()
     QTest::addColumn<double>("smallestSubnormal");
     using Double = std::numeric_limits<double>;
     using Float = std::numeric_limits<float>;
-    QTest::newRow("fp64") << "fp64" << 64 << 1023 << Double::max() << Double::min()
-                          << Double::denorm_min();
+    QTest::newRow("fp64") << "fp64" << 64 << 1023 << Double::max() << Double::min() << Double::denorm_min();
     QTest::newRow("fp32") << "fp32" << 32 << 127 << double(Float::max()) << double(Float::min())
                           << double(Float::denorm_min());
     QTest::newRow("tf32") << "tf32" << 19 << 127 << 0x1.ffcp127 << 0x1p-126 << 0x1p-136;
@@ -284,8 +282,7 @@ void TestNumberFormat::spacingIsTheDistanceToTheNextNumber()
         const NumberFormat& format = formatOf(key);
         const std::uint64_t most = encode(format, format.largest());
         for (std::uint64_t bits = 0; bits < most; ++bits)
-            QCOMPARE(format.spacing(decode(format, bits)),
-                     decode(format, bits + 1) - decode(format, bits));
+            QCOMPARE(format.spacing(decode(format, bits)), decode(format, bits + 1) - decode(format, bits));
         QCOMPARE(format.spacing(-format.largest()), format.spacing(format.largest()));
         QCOMPARE(format.spacing(infinity), infinity);
     }

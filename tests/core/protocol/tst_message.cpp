@@ -31,7 +31,8 @@ void TestMessage::everyEventReadsBack()
         Progress{7, 3, 12, "stride 32"},
         Sample{7, "stride", Point{32, "32", {figure}, Json{{"grade", "B"}}}},
         Note{7, "warning", "clock.throttled", "the clock fell\nby half"},
-        Done{7, "failed", 1.5, Error{"run.memory", "too little memory", "", "take less"}, Json{{"figures", Json::object()}}, Json()},
+        Done{7, "failed", 1.5, Error{"run.memory", "too little memory", "", "take less"},
+             Json{{"figures", Json::object()}}, Json()},
         Done{8, "ok", 2, {}, Json(), Json{{"backend", "host"}}},
     };
     for (const Event& event : events) {
@@ -71,7 +72,8 @@ void TestMessage::refusesWhatIsNoMessage_data()
     QTest::newRow("type is a number") << QByteArray(R"({"type": 7})");
     QTest::newRow("id is text") << QByteArray(R"({"type": "started", "id": "seven"})");
     QTest::newRow("no figures") << QByteArray(R"({"type": "sample", "id": 7, "key": "x", "x": 1})");
-    QTest::newRow("x is not finite") << QByteArray(R"({"type": "sample", "id": 7, "key": "x", "x": null, "figures": {}})");
+    QTest::newRow("x is not finite") << QByteArray(
+        R"({"type": "sample", "id": 7, "key": "x", "x": null, "figures": {}})");
     QTest::newRow("deep") << QByteArray(100'000, '[');
     QTest::newRow("bytes") << QByteArray("\x00\xff\xfe\x01", 4);
 }
@@ -127,7 +129,7 @@ void TestMessage::anEndlessLineIsRefused()
     QVERIFY(reader.feed("rest of it\n").has_value());
     const std::string good = "{\"a\":1}\n";
     QVERIFY(!reader.feed(good + std::string(lineLimit + 1, 'x')).has_value());
-    QCOMPARE(reader.feed("\n").value().size(), std::size_t(1)); // the good line before it is not lost
+    QCOMPARE(reader.feed("\n").value().size(), std::size_t(1));          // the good line before it is not lost
     QCOMPARE(reader.feed("{\"a\":1}\n").value().size(), std::size_t(1)); // the next line is whole again
 }
 

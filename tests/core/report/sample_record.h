@@ -11,8 +11,7 @@
 
 namespace memscape::test {
 
-inline Series speedSeries(std::vector<double> y, std::vector<double> low = {},
-                          std::vector<double> high = {})
+inline Series speedSeries(std::vector<double> y, std::vector<double> low = {}, std::vector<double> high = {})
 {
     Series series;
     series.key = "speed";
@@ -80,9 +79,8 @@ inline Record sampleRecord()
     record.measured.emplace();
     record.measured->detail = Json::object();
     record.measured->figures = {speedFigure(80e9), levelFigure("L3")};
-    record.measured->series
-        = {speedSeries({80e9, 40e9, std::nan("")}, {75e9, 38.5e9, std::nan("")},
-                       {82e9, 41e9, std::nan("")})};
+    record.measured->series = {
+        speedSeries({80e9, 40e9, std::nan("")}, {75e9, 38.5e9, std::nan("")}, {82e9, 41e9, std::nan("")})};
     record.provenance["grade"] = "B";
     record.provenance["reason"] = "the clock moved";
     record.provenance["samples"] = {1.0, 2.0, 3.0};

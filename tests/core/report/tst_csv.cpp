@@ -62,7 +62,8 @@ private slots:
         QTest::newRow("line end") << QByteArray("a\r\nb") << QByteArray("\"a\r\nb\"");
         QTest::newRow("semicolon") << QByteArray("a;=1+1") << QByteArray("\"a;=1+1\"");
         QTest::newRow("formula") << QByteArray("=1+1") << QByteArray("'=1+1");
-        QTest::newRow("formula, quoted") << QByteArray("=HYPERLINK(\"x\",1)") << QByteArray("\"'=HYPERLINK(\"\"x\"\",1)\"");
+        QTest::newRow("formula, quoted") << QByteArray("=HYPERLINK(\"x\",1)")
+                                         << QByteArray("\"'=HYPERLINK(\"\"x\"\",1)\"");
         QTest::newRow("plus") << QByteArray("+cmd|' /C calc'!A0") << QByteArray("'+cmd|' /C calc'!A0");
         QTest::newRow("minus") << QByteArray("-2+3") << QByteArray("'-2+3");
         QTest::newRow("at") << QByteArray("@SUM(A1)") << QByteArray("'@SUM(A1)");
@@ -163,7 +164,8 @@ private slots:
         for (const QString& cell : cells) {
             bool number = false;
             cell.toDouble(&number);
-            QVERIFY2(number || !QString("=+-@").contains(cell.trimmed().left(1)) || cell.trimmed().isEmpty(), qPrintable(cell));
+            QVERIFY2(number || !QString("=+-@").contains(cell.trimmed().left(1)) || cell.trimmed().isEmpty(),
+                     qPrintable(cell));
         }
     }
 

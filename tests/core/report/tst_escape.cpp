@@ -17,10 +17,13 @@ private slots:
         QTest::addColumn<QByteArray>("expected");
         const QByteArray lost = "\xEF\xBF\xBD";
         QTest::newRow("plain") << QByteArray("24 MiB") << QByteArray("24 MiB");
-        QTest::newRow("markup") << QByteArray("<a href=\"x\">'&'") << QByteArray("&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;");
+        QTest::newRow("markup") << QByteArray("<a href=\"x\">'&'")
+                                << QByteArray("&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;");
         QTest::newRow("once") << QByteArray("&lt;") << QByteArray("&amp;lt;");
         QTest::newRow("utf-8 kept") << QByteArray("µs · 時 🙂") << QByteArray("µs · 時 🙂");
-        QTest::newRow("lone byte") << QByteArray("a\xFF" "b") << "a" + lost + "b";
+        QTest::newRow("lone byte") << QByteArray("a\xFF"
+                                                 "b")
+                                   << "a" + lost + "b";
         QTest::newRow("truncated") << QByteArray("a\xE2\x82") << "a" + lost + lost;
         QTest::newRow("overlong slash") << QByteArray("\xC0\xAF") << lost + lost;
         QTest::newRow("surrogate") << QByteArray("\xED\xA0\x80") << lost + lost + lost;

@@ -32,10 +32,9 @@ private slots:
     {
         const auto html = QString::fromStdString(reportHtml({sampleRecord()}, "A walk"));
         for (const char* words :
-             {"<title>A walk</title>", "walk · A box", ">100 GB/s<", ">80 GB/s<", ">25 %<",
-              "speed = B / n", "= 200 GB/s / 2", "bandwidth of the box", "its label", "a walk, 2026",
-              "Wind.", "grade B: the clock moved", "A box, from the catalogue", "<svg",
-              "prefers-color-scheme: dark", "0.1.0"})
+             {"<title>A walk</title>", "walk · A box", ">100 GB/s<", ">80 GB/s<", ">25 %<", "speed = B / n",
+              "= 200 GB/s / 2", "bandwidth of the box", "its label", "a walk, 2026", "Wind.",
+              "grade B: the clock moved", "A box, from the catalogue", "<svg", "prefers-color-scheme: dark", "0.1.0"})
             QVERIFY2(html.contains(words), words);
     }
 
@@ -44,15 +43,14 @@ private slots:
         const auto html = QString::fromStdString(reportHtml({sampleRecord()}, "A walk"));
         for (const char* reference : {"src=", "href=\"h", "url(", "@import", "<script", "<link", "<iframe"})
             QVERIFY2(!html.contains(reference), reference);
-        QCOMPARE(html.count("http"), html.count("http://www.w3.org/2000/svg")
-                     + html.count("http-equiv"));
+        QCOMPARE(html.count("http"), html.count("http://www.w3.org/2000/svg") + html.count("http-equiv"));
     }
 
     void hostileTextStaysText()
     {
         const auto html = QString::fromStdString(reportHtml({hostileRecord()}, "</title><script>"));
-        const QSet<QString> harmless = tagsOf(QString::fromStdString(reportHtml({sampleRecord()}, "x")))
-            + QSet<QString>{"blockquote"};
+        const QSet<QString> harmless =
+            tagsOf(QString::fromStdString(reportHtml({sampleRecord()}, "x"))) + QSet<QString>{"blockquote"};
         const QSet<QString> foreign = tagsOf(html) - harmless;
         QVERIFY2(foreign.isEmpty(), qPrintable(QStringList(foreign.values()).join(' ')));
         QVERIFY(!html.contains(QChar(0x1b)));
@@ -62,8 +60,8 @@ private slots:
     void everyElementIsClosed()
     {
         const auto html = QString::fromStdString(reportHtml({sampleRecord(), predictedRecord()}, "x"));
-        for (const char* name : {"section", "table", "thead", "tbody", "tr", "td", "th", "details", "nav", "a", "figcaption",
-                                 "summary", "svg", "g", "figure", "dl", "ul", "p", "div"}) {
+        for (const char* name : {"section", "table", "thead", "tbody", "tr", "td", "th", "details", "nav", "a",
+                                 "figcaption", "summary", "svg", "g", "figure", "dl", "ul", "p", "div"}) {
             const QRegularExpression open(QString("<%1[ >]").arg(name));
             QCOMPARE(html.count(open), html.count(QString("</%1>").arg(name)));
         }
@@ -92,10 +90,7 @@ private slots:
         QCOMPARE(charts.left(charts.indexOf("</div>")).count("<svg"), 2);
     }
 
-    void emptyReportSaysSo()
-    {
-        QVERIFY(reportHtml({}, "Nothing").find("no records") != std::string::npos);
-    }
+    void emptyReportSaysSo() { QVERIFY(reportHtml({}, "Nothing").find("no records") != std::string::npos); }
 };
 
 QTEST_APPLESS_MAIN(TestHtml)

@@ -17,10 +17,7 @@ class TestMarkdown : public QObject
 private slots:
     void golden() { QVERIFY(sameAsGolden("walk.md", reportMarkdown({sampleRecord()}, "A walk"))); }
 
-    void emptyReportSaysSo()
-    {
-        QVERIFY(reportMarkdown({}, "Nothing").find("no records") != std::string::npos);
-    }
+    void emptyReportSaysSo() { QVERIFY(reportMarkdown({}, "Nothing").find("no records") != std::string::npos); }
 
     void hostileTextStaysText()
     {
@@ -36,8 +33,8 @@ private slots:
     /// As a reader of GitHub's dialect that we did not write (md4c, in Qt) takes it.
     void addressesInNamesAreNoLinks()
     {
-        const std::string address
-            = "http://a.example/x https://b.example www.c.example WWW.d.example ftp://e.example f@g.example <http://h.example>";
+        const std::string address = "http://a.example/x https://b.example www.c.example WWW.d.example ftp://e.example "
+                                    "f@g.example <http://h.example>";
         Record record = hostileRecord();
         record.name = record.note = record.device.name = address;
         record.foreignParameters = {{address, address}};

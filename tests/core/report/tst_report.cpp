@@ -48,9 +48,9 @@ private slots:
     void textIsTheSummary()
     {
         const auto text = QString::fromStdString(reportText({sampleRecord(), predictedRecord()}, "Both"));
-        for (const char* words : {"Both\n", "walk · A box\n", "verdict  speed: predicted 100 GB/s, measured 80 GB/s\n",
-                                  "error    25 % over 2 points\n", "grade    grade B: the clock moved\n",
-                                  "error    not measured\n"})
+        for (const char* words :
+             {"Both\n", "walk · A box\n", "verdict  speed: predicted 100 GB/s, measured 80 GB/s\n",
+              "error    25 % over 2 points\n", "grade    grade B: the clock moved\n", "error    not measured\n"})
             QVERIFY2(text.contains(words), qPrintable(text));
         QVERIFY(!QString::fromStdString(reportText({hostileRecord()}, "\x1b[2J")).contains(QChar(0x1b)));
         QVERIFY(QString::fromStdString(reportText({}, "x")).contains("no records"));
@@ -71,8 +71,7 @@ private slots:
 
     void severalRecordsAreAStudy()
     {
-        const auto study
-            = studyFromJson(*parseJson(reportJson({sampleRecord(), predictedRecord()}, "Both")));
+        const auto study = studyFromJson(*parseJson(reportJson({sampleRecord(), predictedRecord()}, "Both")));
         QVERIFY2(study.has_value(), study ? "" : study.error().text().c_str());
         QCOMPARE(study->title, std::string("Both"));
         QCOMPARE(study->records.size(), std::size_t(2));
@@ -82,8 +81,7 @@ private slots:
     {
         for (const auto format : {ReportFormat::Html, ReportFormat::Markdown, ReportFormat::Text, ReportFormat::Csv,
                                   ReportFormat::JsonText})
-            QCOMPARE(bytes(report(format, {sampleRecord()}, "x")),
-                     bytes(report(format, {sampleRecord()}, "x")));
+            QCOMPARE(bytes(report(format, {sampleRecord()}, "x")), bytes(report(format, {sampleRecord()}, "x")));
     }
 };
 

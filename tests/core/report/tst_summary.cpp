@@ -66,11 +66,12 @@ private slots:
     {
         const auto tables = seriesTables(sampleRecord());
         QCOMPARE(tables.size(), std::size_t(1));
-        QCOMPARE(bytes(alignedText(tables[0])), QByteArray("           speed     speed\n"
-                                                           " step  predicted  measured\n"
-                                                           "1 KiB   100 GB/s   80 GB/s\n"
-                                                           "2 KiB    50 GB/s   40 GB/s\n"
-                                                           "4 KiB    25 GB/s         –\n"));
+        QCOMPARE(bytes(alignedText(tables[0])),
+                 QByteArray("           speed     speed\n"
+                            " step  predicted  measured\n"
+                            "1 KiB   100 GB/s   80 GB/s\n"
+                            "2 KiB    50 GB/s   40 GB/s\n"
+                            "4 KiB    25 GB/s         –\n"));
     }
 
     void curvesWithoutAnyValueAreLeftOut()

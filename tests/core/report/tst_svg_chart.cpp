@@ -55,7 +55,8 @@ private slots:
         QTest::addColumn<QVector<double>>("expected");
         const auto scale = [](ChartScale s) { return static_cast<int>(s); };
         using V = QVector<double>;
-        QTest::newRow("linear from zero") << scale(ChartScale::Linear) << 0.0 << 100.0 << 5 << V{0, 20, 40, 60, 80, 100};
+        QTest::newRow("linear from zero")
+            << scale(ChartScale::Linear) << 0.0 << 100.0 << 5 << V{0, 20, 40, 60, 80, 100};
         QTest::newRow("linear below zero") << scale(ChartScale::Linear) << -1.0 << 1.0 << 4 << V{-1, -0.5, 0, 0.5, 1};
         QTest::newRow("log2 all") << scale(ChartScale::Log2) << 1.0 << 16.0 << 9 << V{1, 2, 4, 8, 16};
         QTest::newRow("log2 thinned") << scale(ChartScale::Log2) << 1.0 << 256.0 << 5 << V{1, 4, 16, 64, 256};
@@ -74,8 +75,7 @@ private slots:
         QFETCH(double, high);
         QFETCH(int, atMost);
         QFETCH(QVector<double>, expected);
-        const auto actual
-            = vectorOf(chartTicks(static_cast<ChartScale>(scale), low, high, atMost));
+        const auto actual = vectorOf(chartTicks(static_cast<ChartScale>(scale), low, high, atMost));
         QCOMPARE(actual.size(), expected.size());
         for (qsizetype i = 0; i < actual.size(); ++i)
             QVERIFY2(std::abs(actual[i] - expected[i]) < 1e-9, qPrintable(QString::number(actual[i])));
@@ -151,8 +151,7 @@ private slots:
     {
         const Record record = hostileRecord();
         QString error;
-        const auto names
-            = elements(svgChart(chartOf(&record.predicted->series[0], nullptr)), &error);
+        const auto names = elements(svgChart(chartOf(&record.predicted->series[0], nullptr)), &error);
         QCOMPARE(error, QString());
         const QStringList allowed{"svg", "title", "g", "path", "circle", "text"};
         for (const QString& name : names)

@@ -15,8 +15,7 @@ constexpr AttentionShape square(std::int64_t sequence, bool causal = false)
     return {16, 8, 8, sequence, sequence, 64, causal};
 }
 
-AttentionProblem problemOf(AttentionShape shape, DType dtype = DType::Float16,
-                           AttentionPass pass = AttentionPass::Both)
+AttentionProblem problemOf(AttentionShape shape, DType dtype = DType::Float16, AttentionPass pass = AttentionPass::Both)
 {
     return {shape, dtype, AttentionKind::Flash, pass};
 }
@@ -101,8 +100,7 @@ void TestAttentionProblem::whatIsNotSupportedSaysWhatIs()
     QVERIFY(dtype.error().hint.starts_with("choose dtype=bfloat16"));
     AttentionVersion hopper = vectors;
     hopper.computeCapability = 9;
-    QCOMPARE(supports(hopper, problemOf(square(64)), true, 8.6).error().place,
-             std::string("version"));
+    QCOMPARE(supports(hopper, problemOf(square(64)), true, 8.6).error().place, std::string("version"));
     QVERIFY(supports(hopper, problemOf(square(64)), true, 9.0));
 }
 
@@ -113,8 +111,7 @@ void TestAttentionProblem::theBestVersionIsTheLastThatCan()
     AttentionShape odd = square(64);
     odd.headDim = 72; // only the plain one
     QCOMPARE(attentionVersion(0, problemOf(odd), false)->number, 1);
-    QCOMPARE(attentionVersion(99, problemOf(odd), false).error().code,
-             std::string("attention.version"));
+    QCOMPARE(attentionVersion(99, problemOf(odd), false).error().code, std::string("attention.version"));
 }
 
 /// On any GPU, in any format and pass: an answer, or a remedy that is one.
@@ -123,8 +120,7 @@ void TestAttentionProblem::whereNoVersionCanTheRemedyCan()
     int remedies = 0;
     for (const double capability : {7.5, 8.0, 8.6, 9.0, 12.0}) {
         for (const DType dtype : {DType::Float16, DType::BFloat16, DType::Float32}) {
-            for (const AttentionPass pass :
-                 {AttentionPass::Forward, AttentionPass::Backward, AttentionPass::Both}) {
+            for (const AttentionPass pass : {AttentionPass::Forward, AttentionPass::Backward, AttentionPass::Both}) {
                 const auto found = attentionVersion(0, problemOf(square(64), dtype, pass), true, capability);
                 if (found)
                     continue;
@@ -135,8 +131,8 @@ void TestAttentionProblem::whereNoVersionCanTheRemedyCan()
                     : hint.find("dtype=float32") != std::string::npos               ? DType::Float32
                                                                                     : dtype;
                 const bool forward = hint.find("pass=forward") != std::string::npos;
-                const auto remedied =
-                    attentionVersion(0, problemOf(square(64), other, forward ? AttentionPass::Forward : pass), true, capability);
+                const auto remedied = attentionVersion(
+                    0, problemOf(square(64), other, forward ? AttentionPass::Forward : pass), true, capability);
                 QVERIFY2(remedied.has_value(), hint.c_str());
                 ++remedies;
             }
@@ -145,7 +141,8 @@ void TestAttentionProblem::whereNoVersionCanTheRemedyCan()
     QVERIFY(remedies > 0);
     // Older than all of them.
     const auto old = attentionVersion(0, problemOf(square(64)), true, 7.0);
-    QVERIFY2(old.error().message.find("needs compute capability 7.5") != std::string::npos, old.error().message.c_str());
+    QVERIFY2(old.error().message.find("needs compute capability 7.5") != std::string::npos,
+             old.error().message.c_str());
 }
 
 void TestAttentionProblem::theBestIsTheRecordedOneOrTheNewestThatNeedsNoRecord()
@@ -153,15 +150,14 @@ void TestAttentionProblem::theBestIsTheRecordedOneOrTheNewestThatNeedsNoRecord()
     const auto best = [](double capability, int recorded, std::int64_t headDim = 64) {
         AttentionShape shape = square(64);
         shape.headDim = headDim;
-        return attentionVersion(0, problemOf(shape, DType::BFloat16, AttentionPass::Both), true, capability,
-                                recorded)
+        return attentionVersion(0, problemOf(shape, DType::BFloat16, AttentionPass::Both), true, capability, recorded)
             ->number;
     };
     QCOMPARE(best(9.0, 0), 7); // version 8 has to show first that it is faster
     QCOMPARE(best(9.0, 8), 8);
-    QCOMPARE(best(9.0, 6), 6); // also when an older one has won
+    QCOMPARE(best(9.0, 6), 6);     // also when an older one has won
     QCOMPARE(best(9.0, 8, 96), 7); // it has no such head dimension
-    QCOMPARE(best(10.0, 8), 7); // a record of another kind of GPU
+    QCOMPARE(best(10.0, 8), 7);    // a record of another kind of GPU
     QCOMPARE(best(8.0, 99), 7);
     QCOMPARE(best(8.0, 9), 9); // the one-pass backward, too
     // What goes on for one that fails is none that has to show first that it is faster.
@@ -177,8 +173,7 @@ void TestAttentionProblem::theBestIsTheRecordedOneOrTheNewestThatNeedsNoRecord()
 
 void TestAttentionProblem::wrongShapesNameThePlaceAndARemedy()
 {
-    QCOMPARE(checkShape({1, 12, 5, 8, 8, 64, false}).error().hint,
-             std::string("choose kv_heads=4"));
+    QCOMPARE(checkShape({1, 12, 5, 8, 8, 64, false}).error().hint, std::string("choose kv_heads=4"));
     QCOMPARE(checkShape({1, 1, 1, 8, 4, 64, true}).error().code, std::string("attention.causal"));
     QCOMPARE(checkShape({0, 1, 1, 8, 8, 64, false}).error().place, std::string("batch"));
     QCOMPARE(checkShape({1, 1, 1, 8, 8, 257, false}).error().place, std::string("head_dim"));
@@ -193,8 +188,7 @@ void TestAttentionProblem::standardKeepsTheMatrixAndFlashANumberARow()
         const AttentionVersion& version = attentionVersions(kind, false).front();
         return *attentionMemory(version, shape, DType::BFloat16, AttentionPass::Both, 16);
     };
-    const AttentionMemory standard = bytes(AttentionKind::Standard),
-                          flash = bytes(AttentionKind::Flash);
+    const AttentionMemory standard = bytes(AttentionKind::Standard), flash = bytes(AttentionKind::Flash);
     QCOMPARE(standard.saved, std::int64_t(16) * (32 << 20));
     QCOMPARE(flash.saved, std::int64_t(16) * (16 << 10));
     QCOMPARE(standard.saved / flash.saved, std::int64_t(2048));
@@ -214,8 +208,7 @@ void TestAttentionProblem::everyArrayOfAPassIsCounted()
              std::int64_t(2 * 512)); // each rounded up
     version.inPlace = true;
     version.workspace = 1000;
-    const AttentionMemory inPlace =
-        *attentionMemory(version, shape, DType::Float32, AttentionPass::Both, 1);
+    const AttentionMemory inPlace = *attentionMemory(version, shape, DType::Float32, AttentionPass::Both, 1);
     QCOMPARE(inPlace.forward, std::int64_t(512 + 1024));
     QCOMPARE(inPlace.saved, std::int64_t(512));
     QCOMPARE(inPlace.backward, std::int64_t(2 * 512 + 1024));
@@ -244,16 +237,11 @@ void TestAttentionProblem::rangesOfKeysAreAsManyAsThreadsNeed()
 
 void TestAttentionProblem::moreBytesThanANumberHoldsAreAnError()
 {
-    const AttentionShape huge{attentionBatchLimit,
-                              attentionHeadLimit,
-                              1,
-                              attentionSequenceLimit,
-                              attentionSequenceLimit,
-                              128,
-                              false};
+    const AttentionShape huge{
+        attentionBatchLimit, attentionHeadLimit, 1, attentionSequenceLimit, attentionSequenceLimit, 128, false};
     QVERIFY(checkShape(huge));
-    const auto bytes = attentionMemory(attentionVersions(AttentionKind::Standard, true).front(),
-                                       huge, DType::Float16, AttentionPass::Forward, 1);
+    const auto bytes = attentionMemory(attentionVersions(AttentionKind::Standard, true).front(), huge, DType::Float16,
+                                       AttentionPass::Forward, 1);
     QVERIFY(!bytes);
     QCOMPARE(bytes.error().code, std::string("attention.bytes"));
 }

@@ -24,13 +24,12 @@ AttentionShape published(std::int64_t sequence, std::int64_t headDim, bool causa
 }
 
 /// Predicted / published − 1 at every length; their causal bars count half of all scores.
-std::vector<double> errors(const Device& device, AttentionKind kind, AttentionPass pass,
-                           std::int64_t headDim, bool causal, const std::vector<double>& bars)
+std::vector<double> errors(const Device& device, AttentionKind kind, AttentionPass pass, std::int64_t headDim,
+                           bool causal, const std::vector<double>& bars)
 {
     std::vector<double> all;
     for (std::size_t i = 0; i < bars.size(); ++i) {
-        const AttentionProblem problem{published(lengths[i], headDim, causal), DType::Float16, kind,
-                                       pass};
+        const AttentionProblem problem{published(lengths[i], headDim, causal), DType::Float16, kind, pass};
         const AttentionVersion& version = attentionVersions(kind, true).back();
         AttentionShape whole = problem.shape;
         whole.causal = false;
@@ -98,18 +97,12 @@ void TestAttentionTime::flashOnAnH100_data()
     QTest::addColumn<double>("within"); // median of |error|
     using L = QList<double>;
     const int forward = int(AttentionPass::Forward), backward = int(AttentionPass::Backward);
-    QTest::newRow("forward 64") << forward << 64 << false << L{282, 306, 318, 321, 322, 324}
-                                << 0.04;
-    QTest::newRow("forward 128") << forward << 128 << false << L{309, 350, 362, 368, 370, 370}
-                                 << 0.04;
-    QTest::newRow("forward 64 causal")
-        << forward << 64 << true << L{180, 229, 262, 284, 295, 299} << 0.05;
-    QTest::newRow("forward 128 causal")
-        << forward << 128 << true << L{191, 260, 298, 319, 333, 335} << 0.04;
-    QTest::newRow("backward 64") << backward << 64 << false << L{198, 238, 264, 279, 287, 291}
-                                 << 0.04;
-    QTest::newRow("backward 128") << backward << 128 << false << L{214, 260, 291, 310, 318, 322}
-                                  << 0.04;
+    QTest::newRow("forward 64") << forward << 64 << false << L{282, 306, 318, 321, 322, 324} << 0.04;
+    QTest::newRow("forward 128") << forward << 128 << false << L{309, 350, 362, 368, 370, 370} << 0.04;
+    QTest::newRow("forward 64 causal") << forward << 64 << true << L{180, 229, 262, 284, 295, 299} << 0.05;
+    QTest::newRow("forward 128 causal") << forward << 128 << true << L{191, 260, 298, 319, 333, 335} << 0.04;
+    QTest::newRow("backward 64") << backward << 64 << false << L{198, 238, 264, 279, 287, 291} << 0.04;
+    QTest::newRow("backward 128") << backward << 128 << false << L{214, 260, 291, 310, 318, 322} << 0.04;
 }
 
 void TestAttentionTime::flashOnAnH100()
@@ -119,8 +112,8 @@ void TestAttentionTime::flashOnAnH100()
     QFETCH(bool, causal);
     QFETCH(QList<double>, bars);
     QFETCH(double, within);
-    const auto off = errors(m_h100, AttentionKind::Flash, AttentionPass(pass), headDim, causal,
-                            {bars.begin(), bars.end()});
+    const auto off =
+        errors(m_h100, AttentionKind::Flash, AttentionPass(pass), headDim, causal, {bars.begin(), bars.end()});
     QVERIFY2(median(off) < within, qPrintable(QString::number(median(off))));
     QVERIFY2(largest(off) < 0.10, qPrintable(QString::number(largest(off))));
 }
@@ -143,8 +136,8 @@ void TestAttentionTime::standardOnAnH100()
     QFETCH(int, pass);
     QFETCH(int, headDim);
     QFETCH(QList<double>, bars);
-    const auto off = errors(m_h100, AttentionKind::Standard, AttentionPass(pass), headDim, false,
-                            {bars.begin(), bars.end()});
+    const auto off =
+        errors(m_h100, AttentionKind::Standard, AttentionPass(pass), headDim, false, {bars.begin(), bars.end()});
     QVERIFY2(median(off) < 0.10, qPrintable(QString::number(median(off))));
     QVERIFY2(largest(off) < 0.12, qPrintable(QString::number(largest(off))));
 }
@@ -162,8 +155,8 @@ void TestAttentionTime::flashOnAnA100()
 {
     QFETCH(int, headDim);
     QFETCH(QList<double>, bars);
-    const auto off = errors(m_a100, AttentionKind::Flash, AttentionPass::Both, headDim, false,
-                            {bars.begin(), bars.end()});
+    const auto off =
+        errors(m_a100, AttentionKind::Flash, AttentionPass::Both, headDim, false, {bars.begin(), bars.end()});
     QVERIFY2(median(off) < 0.05, qPrintable(QString::number(median(off))));
     QVERIFY2(largest(off) < 0.12, qPrintable(QString::number(largest(off))));
 }
@@ -197,10 +190,10 @@ void TestAttentionTime::onePassMultipliesLessAndMovesMore()
     QCOMPARE(two.steps[1].flops, 7 * product);
     QCOMPARE(one.steps[1].flops, 5 * product);
     QCOMPARE(one.steps.size(), std::size_t(3)); // delta, tiles, dQ from floats
-    QCOMPARE(one.bytes - two.bytes, 16 * q); // cleared, read and written, read
+    QCOMPARE(one.bytes - two.bytes, 16 * q);    // cleared, read and written, read
     const auto term = [](const AttentionCost& of, const std::string& symbol) {
-        const auto found = std::find_if(of.terms.begin(), of.terms.end(),
-                                        [&](const Term& any) { return any.symbol == symbol; });
+        const auto found =
+            std::find_if(of.terms.begin(), of.terms.end(), [&](const Term& any) { return any.symbol == symbol; });
         return found == of.terms.end() ? -1 : found->value;
     };
     QCOMPARE(term(one, "A"), 4 * q * (512.0 / 128)); // four tiles of keys add to every number of dQ
@@ -227,12 +220,9 @@ void TestAttentionTime::whatTheLastCacheLosesIsReadAgain()
 {
     // One head's K and V of 1 M keys are 512 MiB: no cache of an H100 keeps them between two tiles.
     const auto bytesAt = [&](std::int64_t keys) {
-        const AttentionProblem problem{{1, 1, 1, keys, keys, 128, false},
-                                       DType::Float16,
-                                       AttentionKind::Flash,
-                                       AttentionPass::Forward};
-        return attentionCost(m_h100, attentionVersions(AttentionKind::Flash, true).back(), problem)
-            ->bytes;
+        const AttentionProblem problem{
+            {1, 1, 1, keys, keys, 128, false}, DType::Float16, AttentionKind::Flash, AttentionPass::Forward};
+        return attentionCost(m_h100, attentionVersions(AttentionKind::Flash, true).back(), problem)->bytes;
     };
     QCOMPARE(bytesAt(16384), 2.0 * 4 * 16384 * 128 + 4.0 * 16384);
     QVERIFY(bytesAt(1 << 20) > 1000 * (2.0 * 4 * (1 << 20) * 128));
@@ -244,10 +234,8 @@ void TestAttentionTime::aLongerSequenceNeverTakesLess()
         for (const AttentionKind kind : {AttentionKind::Standard, AttentionKind::Flash}) {
             double before = 0;
             for (std::int64_t n = 16; n <= (1 << 17); n *= 2) {
-                const AttentionProblem problem{
-                    {1, 8, 2, n, n, 64, true}, DType::Float16, kind, AttentionPass::Both};
-                const auto cost =
-                    attentionCost(device, attentionVersions(kind, device.isGpu()).back(), problem);
+                const AttentionProblem problem{{1, 8, 2, n, n, 64, true}, DType::Float16, kind, AttentionPass::Both};
+                const auto cost = attentionCost(device, attentionVersions(kind, device.isGpu()).back(), problem);
                 QVERIFY(cost && std::isfinite(cost->seconds) && cost->seconds > before);
                 before = cost->seconds;
             }
@@ -257,12 +245,10 @@ void TestAttentionTime::aLongerSequenceNeverTakesLess()
 
 void TestAttentionTime::aDeviceWithoutTheFormatSaysSo()
 {
-    const AttentionProblem problem{{1, 8, 8, 512, 512, 64, false},
-                                   DType::BFloat16,
-                                   AttentionKind::Flash,
-                                   AttentionPass::Forward};
-    const auto cost = attentionCost(*findDevice("nvidia-t4"),
-                                    attentionVersions(AttentionKind::Flash, true).back(), problem);
+    const AttentionProblem problem{
+        {1, 8, 8, 512, 512, 64, false}, DType::BFloat16, AttentionKind::Flash, AttentionPass::Forward};
+    const auto cost =
+        attentionCost(*findDevice("nvidia-t4"), attentionVersions(AttentionKind::Flash, true).back(), problem);
     QVERIFY(!cost);
     QCOMPARE(cost.error().code, std::string("predict.device"));
     QVERIFY(cost.error().hint.find("float16") != std::string::npos);

@@ -190,7 +190,7 @@ void TestCalibration::ratesFollowTheClockAndWhatProductsReached()
     QVERIFY(fitted->rates.at("bf16").flops.evidence == Evidence::Measured);
     QCOMPARE(2 * fitted->units * fitted->rates.at("bf16").fmaPerClockPerUnit * 3.6e9, 240e9);
     QCOMPARE(fitted->rates.at("int8").flops.value, 100e9); // has a clock of its own
-    QVERIFY(!fitted->rates.contains("fp16")); // what a device lacks stays lacking
+    QVERIFY(!fitted->rates.contains("fp16"));              // what a device lacks stays lacking
 }
 
 void TestCalibration::refusesEmptyProbes()

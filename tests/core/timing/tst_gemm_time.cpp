@@ -90,13 +90,17 @@ void TestGemmTime::mostPublishedRatesAreWithinTenPercent()
         double size, teraflops;
     };
     std::vector<double> errors;
-    for (const Point& point : {Point{Format::Fp16, 1024, 178}, {Format::Fp16, 2048, 548},
-                               {Format::Fp16, 4096, 733}, {Format::Fp16, 8192, 756},
-                               {Format::Tf32, 1024, 127}, {Format::Tf32, 2048, 326},
-                               {Format::Tf32, 8192, 415}, {Format::Fp32, 1024, 4},
-                               {Format::Fp32, 2048, 22}, {Format::Fp32, 8192, 48.5}}) {
-        const GemmTime time =
-            square("nvidia-h100-sxm", point.format, std::int64_t(point.size));
+    for (const Point& point : {Point{Format::Fp16, 1024, 178},
+                               {Format::Fp16, 2048, 548},
+                               {Format::Fp16, 4096, 733},
+                               {Format::Fp16, 8192, 756},
+                               {Format::Tf32, 1024, 127},
+                               {Format::Tf32, 2048, 326},
+                               {Format::Tf32, 8192, 415},
+                               {Format::Fp32, 1024, 4},
+                               {Format::Fp32, 2048, 22},
+                               {Format::Fp32, 8192, 48.5}}) {
+        const GemmTime time = square("nvidia-h100-sxm", point.format, std::int64_t(point.size));
         errors.push_back(std::fabs(time.seconds * point.teraflops * 1e12 / time.flops - 1));
     }
     std::sort(errors.begin(), errors.end());
@@ -156,8 +160,7 @@ void TestGemmTime::aHostHasNoTiles()
     Device calibrated = findDevice("amd-epyc-zen4-vm").value();
     calibrated.calibration.emplace();
     calibrated.calibration->raw = {{"product_rates", {{"fp32", 2e11}}}};
-    QCOMPARE(gemmTime(calibrated, Format::Fp32, {2048, 2048, 2048}).value().seconds,
-             2.0 * 2048 * 2048 * 2048 / 2e11);
+    QCOMPARE(gemmTime(calibrated, Format::Fp32, {2048, 2048, 2048}).value().seconds, 2.0 * 2048 * 2048 * 2048 / 2e11);
 }
 
 void TestGemmTime::unknownFormats()

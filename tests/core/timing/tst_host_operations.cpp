@@ -26,7 +26,8 @@ HostOperations knownHost()
 
 std::vector<OperationProbe> probesOf(const HostOperations& host, double noise = 0)
 {
-    std::vector<OperationProbe> probes{{HostOperation::Start, {1, 1, 1}, host.start}, {HostOperation::Call, {16, 1, 1}, host.call}};
+    std::vector<OperationProbe> probes{{HostOperation::Start, {1, 1, 1}, host.start},
+                                       {HostOperation::Call, {16, 1, 1}, host.call}};
     for (const double elements : {1e3, 1e4, 1e5})
         probes.push_back({HostOperation::Elementwise, {elements, 1, 1}, host.call + 8 * elements * host.perByte});
     int i = 0;
@@ -85,7 +86,8 @@ private slots:
         QVERIFY(found.has_value());
         QVERIFY2(found->misfit > 0.02 && found->misfit < 0.08, qPrintable(QString::number(found->misfit)));
         for (const auto way : {HostOperation::Forward, HostOperation::InputGradient, HostOperation::WeightGradient}) {
-            for (const ProductShape& shape : {ProductShape{1, 256, 64}, ProductShape{64, 128, 256}, ProductShape{1000, 64, 64}})
+            for (const ProductShape& shape :
+                 {ProductShape{1, 256, 64}, ProductShape{64, 128, 256}, ProductShape{1000, 64, 64}})
                 near(found->productSeconds(way, shape), wanted.productSeconds(way, shape), 0.1);
         }
         for (const HostProductCost& cost : found->products)
@@ -132,7 +134,8 @@ private slots:
         QVERIFY(hostOperations(broken).evidence == Evidence::Unverified);
         const HostOperations typical = hostOperations(twoCores());
         QVERIFY(typical.evidence == Evidence::Unverified);
-        QVERIFY(typical.call > 0 && typical.call < 5e-6 && typical.productSeconds(HostOperation::Forward, {1, 64, 64}) < 1e-4);
+        QVERIFY(typical.call > 0 && typical.call < 5e-6
+                && typical.productSeconds(HostOperation::Forward, {1, 64, 64}) < 1e-4);
     }
 
     void aStepIsTheSumOfItsOperations()

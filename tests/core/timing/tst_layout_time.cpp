@@ -40,7 +40,8 @@ class TestLayoutTime : public QObject
 
 private slots:
     /// 1000 rows of 4000 B: a column is 1000 lines, more than L1's 512 and less than L2's 16384. Every visit brings a
-    /// line from L2, 2 clocks of 4 GHz each; what L2 misses waits 12 ns in L3, ten at a time, and takes the 2 clocks too.
+    /// line from L2, 2 clocks of 4 GHz each; what L2 misses waits 12 ns in L3, ten at a time, and takes the 2 clocks
+    /// too.
     void linesFromL2TakeTwoClocks()
     {
         const WalkTime time = *walkTime(machine(), walkOver({1000, 1000}, "t()"));
@@ -52,7 +53,8 @@ private slots:
         QVERIFY(time.misses.at(1) < 0.1e6);
     }
 
-    /// A column of a matrix beyond every cache, its lines 64 KiB apart: a core has 10 of them on their way, 100 ns each.
+    /// A column of a matrix beyond every cache, its lines 64 KiB apart: a core has 10 of them on their way, 100 ns
+    /// each.
     void farLinesWaitForTheMemory()
     {
         const WalkTime time = *walkTime(machine(), walkOver({16384, 16384}, "t()"));

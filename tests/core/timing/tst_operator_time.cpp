@@ -74,8 +74,7 @@ private slots:
 
     void flashAttentionDoesTheSameForwardWithFewerBytes()
     {
-        const NetworkCost eager = networkCost(smallGpt2()),
-                          flash = networkCost(smallGpt2(AttentionKernel::Flash));
+        const NetworkCost eager = networkCost(smallGpt2()), flash = networkCost(smallGpt2(AttentionKernel::Flash));
         QCOMPARE(flash.forwardFlops, eager.forwardFlops);
         QVERIFY(flash.forwardBytes < eager.forwardBytes);
         QVERIFY(flash.backwardFlops > eager.backwardFlops); // computes the scores again
@@ -101,8 +100,7 @@ private slots:
         DeviceRates rates;
         rates.bandwidth = 1e12, rates.launch = 1e-6, rates.float32 = 1e13, rates.bfloat16 = 1e14;
         QCOMPARE(operatorSeconds(rates, {1e9, 1e6, 1, true, false, DType::BFloat16}), 1e-5 + 1e-6);
-        QCOMPARE(operatorSeconds(rates, {1e9, 1e6, 1, true, false, DType::BFloat16}, 0.5),
-                 2e-5 + 1e-6);
+        QCOMPARE(operatorSeconds(rates, {1e9, 1e6, 1, true, false, DType::BFloat16}, 0.5), 2e-5 + 1e-6);
         QCOMPARE(operatorSeconds(rates, {1e3, 1e9, 1, false, false, DType::Float32}), 1e-3 + 1e-6);
         QCOMPARE(operatorSeconds(rates, {1e9, 0, 0, true, false, DType::Float16}),
                  1e-4); // no fp16 rate
@@ -121,9 +119,8 @@ private slots:
         QVERIFY(time->forward > 0 && time->backward > time->forward && time->optimizer > 0);
         QCOMPARE(time->exposed, 0.0);
         QCOMPARE(time->total, time->forward + time->backward + time->optimizer);
-        QCOMPARE(time->modelFlops,
-                 networkCost(graph).forwardFlops + networkCost(graph).backwardFlops);
-        QVERIFY(time->total > time->modelFlops / 19.5e12); // no faster than the fp32 rate allows
+        QCOMPARE(time->modelFlops, networkCost(graph).forwardFlops + networkCost(graph).backwardFlops);
+        QVERIFY(time->total > time->modelFlops / 19.5e12);  // no faster than the fp32 rate allows
         QVERIFY(time->launchBound > time->arithmeticBound); // tiny operators
     }
 

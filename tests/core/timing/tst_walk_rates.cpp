@@ -95,7 +95,8 @@ private slots:
         QVERIFY(isClose(whole.seconds, 12000 * ns));
     }
 
-    /// 2048 rows, 64 KiB + 64 B apart: four times what L1 holds, fewer than L2: three visits in four wait 1 ns beyond their 2.
+    /// 2048 rows, 64 KiB + 64 B apart: four times what L1 holds, fewer than L2: three visits in four wait 1 ns beyond
+    /// their 2.
     void aColumnWaitsForItsLevel()
     {
         const TensorWalk walk = walkOf({2048, 16400}, "narrow(1,0,16);t()");
@@ -122,7 +123,8 @@ private slots:
         const Device device = probedMachine();
         const double footprint = 2 * 240 * 240 * 4;
         const CopyTime whole = *copyTime(device, walkOf({240, 240}, "t()"), 4);
-        QVERIFY2(isClose(whole.seconds, 240 * 240 * *curveSeconds(device, "tiles 4", 4, footprint)), std::to_string(whole.seconds).c_str());
+        QVERIFY2(isClose(whole.seconds, 240 * 240 * *curveSeconds(device, "tiles 4", 4, footprint)),
+                 std::to_string(whole.seconds).c_str());
         QCOMPARE(whole.ends, 0.0);
         const CopyTime crowded = *copyTime(device, walkOf({1024, 1024}, "t()"), 4);
         QVERIFY(isClose(crowded.seconds, 1024.0 * 1024 * 8 * ns));
@@ -131,7 +133,8 @@ private slots:
             rate.kind = rate.kind == "tiles 4" ? "tiles 3" : rate.kind; // 100 is no whole number of lines
         const CopyTime edges = *copyTime(third, walkOf({100, 100}, "t()"), 4);
         const double tiles = 96 * 96 * *curveSeconds(third, "tiles 3", 4, 80000);
-        QVERIFY2(isClose(edges.seconds, tiles + 96 * 12 * ns + 4 * 300 * ns + (1e4 - 96 * 96) * 1.5 * ns, 0.01), std::to_string(edges.seconds).c_str());
+        QVERIFY2(isClose(edges.seconds, tiles + 96 * 12 * ns + 4 * 300 * ns + (1e4 - 96 * 96) * 1.5 * ns, 0.01),
+                 std::to_string(edges.seconds).c_str());
     }
 };
 

@@ -50,8 +50,7 @@ class EventRunner
 public:
     explicit EventRunner(const AllocatorOptions& options)
         : allocator(options)
-    {
-    }
+    { }
     void run(const QJsonArray& events, bool hasStreams)
     {
         for (qsizetype i = 0; i < events.size() && failedAt < 0; ++i) {
@@ -61,8 +60,8 @@ public:
                 allocator.emptyCache();
             else if (kind == "f")
                 allocator.free(blocks.at(integer(event[1])));
-            else if (const BlockIndex block = allocator.allocate(
-                         integer(event[2]), hasStreams ? std::uint16_t(event[3].toInt()) : 0))
+            else if (const BlockIndex block =
+                         allocator.allocate(integer(event[2]), hasStreams ? std::uint16_t(event[3].toInt()) : 0))
                 blocks[integer(event[1])] = block;
             else
                 failedAt = i;
@@ -121,8 +120,7 @@ void checkInvariants(const CachingAllocator& allocator)
     QCOMPARE(counts.reserved, sums.reserved);
 }
 
-AllocatorBlock blockAt(std::uint64_t address, std::int64_t size, std::int64_t requested,
-                       bool isActive)
+AllocatorBlock blockAt(std::uint64_t address, std::int64_t size, std::int64_t requested, bool isActive)
 {
     AllocatorBlock block;
     block.address = address;
@@ -132,8 +130,9 @@ AllocatorBlock blockAt(std::uint64_t address, std::int64_t size, std::int64_t re
     return block;
 }
 
-/// The snapshot named by MEMSCAPE_REAL_SNAPSHOT (too large, and another's, to lie here: the forward pass of CS336's 2.7B model
-/// at 128 tokens), boiled down by tests/data/pytorch/cuda_trace.py; empty, with the reason, when that cannot be.
+/// The snapshot named by MEMSCAPE_REAL_SNAPSHOT (too large, and another's, to lie here: the forward pass of
+/// CS336's 2.7B model at 128 tokens), boiled down by tests/data/pytorch/cuda_trace.py; empty, with the reason, when
+/// that cannot be.
 QJsonObject realGpu(QString& reason)
 {
     const QString snapshot = qEnvironmentVariable("MEMSCAPE_REAL_SNAPSHOT");
@@ -162,9 +161,8 @@ std::vector<AllocatorSegment> recordedSegments(const QJsonObject& recording)
         segment.stream = std::uint16_t(row[2].toInt());
         segment.isSmall = row[3].toBool();
         for (const QJsonValue& block : row[4].toArray())
-            segment.blocks.push_back(blockAt(segment.address + std::uint64_t(integer(block[0])),
-                                             integer(block[1]), integer(block[2]),
-                                             block[3].toBool()));
+            segment.blocks.push_back(blockAt(segment.address + std::uint64_t(integer(block[0])), integer(block[1]),
+                                             integer(block[2]), block[3].toBool()));
         segments.push_back(std::move(segment));
     }
     return segments;
@@ -193,8 +191,7 @@ private slots:
         const qint64 request = integer(expected["request"]);
         const QJsonObject divisions = expected["roundup_divisions"].toObject();
         for (const QString& count : divisions.keys()) {
-            const auto options =
-                parseAllocatorOptions("roundup_power2_divisions:" + count.toStdString());
+            const auto options = parseAllocatorOptions("roundup_power2_divisions:" + count.toStdString());
             QVERIFY(options);
             QCOMPARE(roundedRequest(request, *options), integer(divisions[count]));
         }
@@ -337,8 +334,7 @@ private slots:
     void aRecordedStateMustBeWhole()
     {
         AllocatorSegment segment{0, 4096, 0, true, false, {blockAt(0, 1024, 1000, true)}};
-        QCOMPARE(CachingAllocator::continued({}, {segment}).error().code,
-                 std::string("allocator.segments"));
+        QCOMPARE(CachingAllocator::continued({}, {segment}).error().code, std::string("allocator.segments"));
         segment.blocks.push_back(blockAt(1024, 3072, 0, false));
         const auto whole = CachingAllocator::continued({}, {segment});
         QVERIFY(whole);
@@ -409,8 +405,7 @@ private slots:
         for (int step = 0; step < 1500; ++step) {
             if (live.empty() || random.below(100) < 55) {
                 const auto bytes = std::int64_t(1 + random.below(1ull << (9 + random.below(18))));
-                if (const BlockIndex block =
-                        allocator.allocate(bytes, std::uint16_t(random.below(2))))
+                if (const BlockIndex block = allocator.allocate(bytes, std::uint16_t(random.below(2))))
                     live.push_back(block);
                 else
                     ++refusals;
@@ -435,15 +430,14 @@ private slots:
 
     void optionsAreReadAsPyTorchWritesThem()
     {
-        const auto options = parseAllocatorOptions(
-            " max_split_size_mb:128 , roundup_power2_divisions:[256:1,512:2,1024:4,>:8],"
-            "expandable_segments:True,garbage_collection_threshold:0.8,backend:native");
+        const auto options =
+            parseAllocatorOptions(" max_split_size_mb:128 , roundup_power2_divisions:[256:1,512:2,1024:4,>:8],"
+                                  "expandable_segments:True,garbage_collection_threshold:0.8,backend:native");
         QVERIFY2(options, options ? "" : options.error().text().c_str());
         QCOMPARE(*options->maxSplit, 128 << 20);
         QVERIFY(options->expandableSegments);
         QCOMPARE(options->garbageCollectionThreshold, 0.8);
-        const std::array<std::int64_t, 16> divisions{1, 1, 1, 1, 1, 1, 1, 1,
-                                                     1, 2, 8, 8, 8, 8, 8, 8};
+        const std::array<std::int64_t, 16> divisions{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 8, 8, 8, 8, 8, 8};
         QCOMPARE(options->powerOf2Divisions, divisions);
     }
 

@@ -20,10 +20,8 @@ Trace smallStep()
     Trace trace;
     trace.allocate(100, Category::Weights, trace.name("weight"), trace.module("fc"));
     trace.enter(Phase::Forward);
-    const BlockId a =
-        trace.allocate(10, Category::Activations, trace.name("out"), trace.module("h.0"));
-    const BlockId b =
-        trace.allocate(30, Category::Activations, trace.name("out"), trace.module("h.1"));
+    const BlockId a = trace.allocate(10, Category::Activations, trace.name("out"), trace.module("h.0"));
+    const BlockId b = trace.allocate(30, Category::Activations, trace.name("out"), trace.module("h.1"));
     trace.free(a);
     trace.enter(Phase::Backward);
     trace.allocate(20, Category::Gradients, trace.name("weight.grad"), trace.module("fc"));
@@ -43,8 +41,8 @@ Trace randomStep(std::size_t events)
         if (random.below(1000) == 0)
             trace.free(trace.allocate(std::int64_t(random.below(1 << 30)), Category::Temporary));
         else if (live.empty() || random.below(100) < 52) {
-            live.push_back(trace.allocate(1 + std::int64_t(random.below(1 << 16)),
-                                          Category(random.below(categoryCount))));
+            live.push_back(
+                trace.allocate(1 + std::int64_t(random.below(1 << 16)), Category(random.below(categoryCount))));
         } else {
             std::swap(live[random.below(live.size())], live.back());
             trace.free(live.back());
@@ -96,8 +94,7 @@ private slots:
         QCOMPARE(modules[0].bytes, std::int64_t(120));
         QCOMPARE(modules[0].blocks, std::size_t(2));
         QCOMPARE(modules[1].label, std::string("h.1"));
-        QCOMPARE(groupBlocks(trace, blocks, Grouping::Category)[1].label,
-                 std::string("activations"));
+        QCOMPARE(groupBlocks(trace, blocks, Grouping::Category)[1].label, std::string("activations"));
         QCOMPARE(groupBlocks(trace, blocks, Grouping::Name)[2].label, std::string("weight.grad"));
         // after event 2 both blocks h.0 and h.1 are alive: one kind of module
         const auto kinds = groupBlocks(trace, liveAt(trace, 2), Grouping::ModuleKind);

@@ -55,17 +55,15 @@ QSet<qint64> artefacts(const QJsonArray& events)
         const QJsonValue event = events[i];
         const qint64 id = event[1].toInteger(), bytes = event[2].toInteger();
         const QString source = event[3].toString();
-        const bool isNumber = bytes == 8
-            || (bytes <= 4 && source == "aten::empty_strided" && freedIn[id].startsWith("aten::"));
+        const bool isNumber =
+            bytes == 8 || (bytes <= 4 && source == "aten::empty_strided" && freedIn[id].startsWith("aten::"));
         const bool isProfiler = source == "aten::empty"
-            && (bytes == 288
-                || (bytes == 4 && i + 1 < events.size() && events[i + 1][2].toInteger() == 288));
+            && (bytes == 288 || (bytes == 4 && i + 1 < events.size() && events[i + 1][2].toInteger() == 288));
         const bool isScratch = (products.contains(source) && freedIn[id] == source)
             || freedIn[id].startsWith("aten::native_dropout")
-            || (source == "aten::empty_strided"
-                && (freedIn[id] == "aten::mul" || freedIn[id] == "aten::add"));
-        if (isNumber || isProfiler || isScratch || (source == "aten::resize_" && freedIn[id] == "aten::native_layer_norm_backward")
-            || bytes == 5056)
+            || (source == "aten::empty_strided" && (freedIn[id] == "aten::mul" || freedIn[id] == "aten::add"));
+        if (isNumber || isProfiler || isScratch
+            || (source == "aten::resize_" && freedIn[id] == "aten::native_layer_norm_backward") || bytes == 5056)
             found.insert(id);
     }
     return found;
@@ -112,16 +110,18 @@ std::vector<Change> ordered(std::vector<Change> changes, bool sortsAllocations)
     return changes;
 }
 
-void compare(const std::vector<Change>& simulated, const std::vector<Change>& measured,
-             bool sortsAllocations)
+void compare(const std::vector<Change>& simulated, const std::vector<Change>& measured, bool sortsAllocations)
 {
     const std::vector<Change> ours = ordered(simulated, sortsAllocations);
     const std::vector<Change> theirs = ordered(measured, sortsAllocations);
     for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
         QStringList around;
         for (std::size_t j = i > 3 ? i - 3 : 0; j < std::min({i + 6, ours.size(), theirs.size()}); ++j)
-            around << QString("%1 %2 | %3 %4").arg(ours[j].bytes).arg(ours[j].source)
-                          .arg(theirs[j].bytes).arg(theirs[j].source);
+            around << QString("%1 %2 | %3 %4")
+                          .arg(ours[j].bytes)
+                          .arg(ours[j].source)
+                          .arg(theirs[j].bytes)
+                          .arg(theirs[j].source);
         QVERIFY2(ours[i].bytes == theirs[i].bytes,
                  qPrintable(QString("event %1 of %2:\n").arg(i).arg(theirs.size()) + around.join('\n')));
     }
@@ -170,11 +170,9 @@ void TestAutograd::allocatesWhatPyTorchAllocates()
 
     const QJsonArray events = measured["events"].toArray();
     const bool sortsAllocations = name == "vgg_small"; // MKL-DNN: bias before weight, mask before result
-    compare(simulatedChanges(trace, Phase::Forward), measuredChanges(events, "forward0"),
-            sortsAllocations);
+    compare(simulatedChanges(trace, Phase::Forward), measuredChanges(events, "forward0"), sortsAllocations);
     if (!QTest::currentTestFailed())
-        compare(simulatedChanges(trace, Phase::Backward), measuredChanges(events, "backward0"),
-                sortsAllocations);
+        compare(simulatedChanges(trace, Phase::Backward), measuredChanges(events, "backward0"), sortsAllocations);
     QCOMPARE(trace.liveBytes() - before, graph->parameterBytes() + 4); // gradients and the loss
 }
 

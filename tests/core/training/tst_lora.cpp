@@ -49,8 +49,7 @@ private slots:
         QTest::addColumn<int>("rank");
         QTest::addColumn<qint64>("trained");
         QTest::newRow("q, v, rank 8") << QStringList{"q_proj", "v_proj"} << 8 << qint64(4'194'304);
-        QTest::newRow("q, v, rank 16")
-            << QStringList{"q_proj", "v_proj"} << 16 << qint64(8'388'608);
+        QTest::newRow("q, v, rank 16") << QStringList{"q_proj", "v_proj"} << 16 << qint64(8'388'608);
         QTest::newRow("all linear, rank 16") << QStringList() << 16 << qint64(39'976'960);
     }
     void countsOfPeft()
@@ -72,8 +71,7 @@ private slots:
     {
         const auto parameters = withAdapters(llama7b(), LoraPlan{.rank = 4, .targets = {"v_proj"}});
         QVERIFY(parameters);
-        const auto at = std::find_if(parameters->begin(), parameters->end(),
-                                     [](const auto& p) { return p.isTrained; });
+        const auto at = std::find_if(parameters->begin(), parameters->end(), [](const auto& p) { return p.isTrained; });
         QCOMPARE(at->name, std::string("model.layers.0.self_attn.v_proj.lora_A.weight"));
         QCOMPARE(at->shape, (std::vector<std::int64_t>{4, 4096}));
         QCOMPARE(at[1].name, std::string("model.layers.0.self_attn.v_proj.lora_B.weight"));

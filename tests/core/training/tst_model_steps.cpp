@@ -103,9 +103,9 @@ void TestModelSteps::allocateWhatPyTorchAllocates_data()
     QTest::addColumn<QJsonObject>("measured");
     int row = 0;
     for (const QJsonValue& value : recordedSteps("model_steps.json"))
-        QTest::addRow("%d %s %s %s %s%s", row++, qPrintable(value["model"].toString()), qPrintable(value["precision"].toString()),
-                      qPrintable(value["attention"].toString()), qPrintable(value["update"].toString()),
-                      value["checkpointed"].toBool() ? " checkpointed" : "")
+        QTest::addRow("%d %s %s %s %s%s", row++, qPrintable(value["model"].toString()),
+                      qPrintable(value["precision"].toString()), qPrintable(value["attention"].toString()),
+                      qPrintable(value["update"].toString()), value["checkpointed"].toBool() ? " checkpointed" : "")
             << value.toObject();
 }
 

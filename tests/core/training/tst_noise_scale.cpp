@@ -83,7 +83,8 @@ Vector trainedLosses(int inputs, int outputs, int batch, const Vector& rates, in
                 for (int k = 0; k < outputs; ++k) {
                     double residual = bias[std::size_t(k)] - std::sqrt(0.1) * uniform(random);
                     for (int j = 0; j < inputs; ++j)
-                        residual += (weights[std::size_t(k * inputs + j)] - truth[std::size_t(k * inputs + j)]) * x[std::size_t(j)];
+                        residual += (weights[std::size_t(k * inputs + j)] - truth[std::size_t(k * inputs + j)])
+                            * x[std::size_t(j)];
                     const double slope = 2 * residual / (batch * outputs); // of the mean over batch and outputs
                     for (int j = 0; j < inputs; ++j)
                         gradient[std::size_t(k * inputs + j)] += slope * x[std::size_t(j)];
@@ -204,7 +205,9 @@ private slots:
         const Vector drawn = trainedLosses(12, 3, batch, rates, 3000);
         for (std::size_t step = 0; step < drawn.size(); ++step) {
             const double error = (drawn[step] - expected[step]) / (expected[step] - 0.1);
-            QVERIFY2(std::abs(error) < 0.03, qPrintable(QString("step %1: %2 drawn, %3 expected").arg(step).arg(drawn[step]).arg(expected[step])));
+            QVERIFY2(
+                std::abs(error) < 0.03,
+                qPrintable(QString("step %1: %2 drawn, %3 expected").arg(step).arg(drawn[step]).arg(expected[step])));
         }
     }
 
@@ -232,8 +235,10 @@ private slots:
             }
         }
         const double trace = norms - squared(mean);
-        QVERIFY2(std::abs(problem.trace() / trace - 1) < 0.01, qPrintable(QString("%1 %2").arg(problem.trace()).arg(trace)));
-        QVERIFY2(std::abs(problem.simpleNoise() / (trace / squared(mean)) - 1) < 0.01, qPrintable(QString::number(problem.simpleNoise())));
+        QVERIFY2(std::abs(problem.trace() / trace - 1) < 0.01,
+                 qPrintable(QString("%1 %2").arg(problem.trace()).arg(trace)));
+        QVERIFY2(std::abs(problem.simpleNoise() / (trace / squared(mean)) - 1) < 0.01,
+                 qPrintable(QString::number(problem.simpleNoise())));
     }
 
     void stepsOfTheRegressionLieOnAHyperbola()
@@ -245,13 +250,15 @@ private slots:
         const auto fitted = fitHyperbola(points);
         QVERIFY(fitted);
         for (const StepsToTarget& point : points)
-            QVERIFY2(std::abs(fitted->steps(point.batch) / point.steps - 1) < 0.05, qPrintable(QString::number(point.batch)));
+            QVERIFY2(std::abs(fitted->steps(point.batch) / point.steps - 1) < 0.05,
+                     qPrintable(QString::number(point.batch)));
         // What is extrapolated to small batches against every step taken.
         NoisyRegression problem(256, 64);
         double steps = 0;
         for (; problem.loss() > 0.2; ++steps)
             problem.step(2);
-        QVERIFY2(std::abs(points[1].steps / steps - 1) < 0.005, qPrintable(QString("%1 %2").arg(points[1].steps).arg(steps)));
+        QVERIFY2(std::abs(points[1].steps / steps - 1) < 0.005,
+                 qPrintable(QString("%1 %2").arg(points[1].steps).arg(steps)));
     }
 
     void theLawSaysWhatItsPaperSays()

@@ -37,8 +37,7 @@ QList<qint64> withSortedFrees(QList<qint64> bytes)
 {
     for (auto begin = bytes.begin(); begin != bytes.end();) {
         const bool isFree = *begin < 0;
-        const auto end =
-            std::find_if(begin, bytes.end(), [=](qint64 b) { return (b < 0) != isFree; });
+        const auto end = std::find_if(begin, bytes.end(), [=](qint64 b) { return (b < 0) != isFree; });
         if (isFree)
             std::sort(begin, end);
         begin = end;
@@ -81,8 +80,7 @@ class TestOptimizer : public QObject
         const QJsonArray steps = pytorchData("optimizer_steps.json")["steps"].toArray();
         QVERIFY(steps.size() >= 32);
         for (const QJsonValue& step : steps)
-            QTest::addRow("%s %s", qPrintable(step["name"].toString()),
-                          qPrintable(step["dtypes"][0].toString()))
+            QTest::addRow("%s %s", qPrintable(step["name"].toString()), qPrintable(step["dtypes"][0].toString()))
                 << step.toObject();
     }
 
@@ -97,8 +95,7 @@ private slots:
         std::int64_t total = 0;
         for (std::size_t i = 0; i < parameters.size(); ++i) {
             QList<qint64> ours, real;
-            for (const StateTensor& part :
-                 stateTensors(parameters[i], bytes, plan.optimizer, plan.update))
+            for (const StateTensor& part : stateTensors(parameters[i], bytes, plan.optimizer, plan.update))
                 ours << part.bytes;
             for (const QJsonValue& value : step["state"][qsizetype(i)].toObject())
                 real << value.toInteger();
@@ -169,8 +166,7 @@ private slots:
         const QJsonArray traces = pytorchData("training_traces.json")["traces"].toArray();
         QCOMPARE(traces.size(), 8);
         for (const QJsonValue& trace : traces)
-            QTest::addRow("%s %s", qPrintable(trace["name"].toString()),
-                          qPrintable(trace["optimizer"].toString()))
+            QTest::addRow("%s %s", qPrintable(trace["name"].toString()), qPrintable(trace["optimizer"].toString()))
                 << trace.toObject();
     }
     void realTrainingSteps()
@@ -179,8 +175,7 @@ private slots:
         Plan plan;
         plan.update = UpdateStyle::Loop;
         const QString name = step["optimizer"].toString();
-        plan.optimizer =
-            optimizerFromText(name == "sgdm" ? "momentum" : name.toStdString()).value();
+        plan.optimizer = optimizerFromText(name == "sgdm" ? "momentum" : name.toStdString()).value();
         QList<qint64> real;
         std::vector<ParameterTensor> parameters; // as large as the square roots
         for (const QJsonValue& event : step["events"].toArray()) {

@@ -32,8 +32,7 @@ bool printsAs(double exact, double printed, Rounding rounding)
     const QString text = QString::number(printed, 'g', 12);
     const int decimals = text.contains('.') ? int(text.size()) - int(text.indexOf('.')) - 1 : 0;
     const double scale = std::pow(10, decimals);
-    const double shown =
-        rounding == Rounding::Nearest ? std::round(exact * scale) : std::floor(exact * scale);
+    const double shown = rounding == Rounding::Nearest ? std::round(exact * scale) : std::floor(exact * scale);
     return std::abs(shown - printed * scale) < 1e-6;
 }
 
@@ -119,10 +118,8 @@ private slots:
         const QJsonObject printed = table("zero_figure1")["published_GB"].toObject();
         const QStringList bars{"baseline", "os", "os_g", "os_g_p"};
         for (int stage = 0; stage < 4; ++stage) {
-            const double ours =
-                double(keptBytes(parametersOf(7.5e9), zeroPlan(stage, 64)).device()) / 1e9;
-            QVERIFY2(printsAs(ours, printed[bars[stage]].toDouble(), Rounding::Nearest),
-                     qPrintable(bars[stage]));
+            const double ours = double(keptBytes(parametersOf(7.5e9), zeroPlan(stage, 64)).device()) / 1e9;
+            QVERIFY2(printsAs(ours, printed[bars[stage]].toDouble(), Rounding::Nearest), qPrintable(bars[stage]));
             QCOMPARE(textbook::zeroBytes(7.5e9, 64, stage),
                      double(keptBytes(parametersOf(7.5e9), zeroPlan(stage, 64)).device()));
         }
@@ -143,8 +140,7 @@ private slots:
         const textbook::Transformer gpt2{48, 1600, 25, 1024, 50257, 32, 1};
         const QJsonObject row = table("zero_activations")["rows"][0].toObject();
         QCOMPARE(textbook::zeroActivationElements(gpt2), row["check_elements"].toDouble());
-        QVERIFY(isNear(2 * textbook::zeroActivationElements(gpt2) / 1e9,
-                       row["published_GB"].toDouble(), 1.2));
+        QVERIFY(isNear(2 * textbook::zeroActivationElements(gpt2) / 1e9, row["published_GB"].toDouble(), 1.2));
     }
 
     void korthikantiLayers_data() { korthikantiModels(); }
@@ -166,8 +162,7 @@ private slots:
         same("tp_sp_sel", textbook::layerBytes(split, Kept::SelectiveSequence));
         same("full", textbook::layerBytes(split, Kept::Full));
         QCOMPARE(textbook::attentionTerm(split), model["term_5as_over_h"].toDouble());
-        QVERIFY(isNear(textbook::parameters(split) / 1e9,
-                       model["params_formula_billion"].toDouble(), 0.006));
+        QVERIFY(isNear(textbook::parameters(split) / 1e9, model["params_formula_billion"].toDouble(), 0.006));
     }
 
     void korthikantiUtilisation_data() { korthikantiModels(); }
@@ -181,10 +176,8 @@ private slots:
         const double peak = 312e12 * model["gpus"].toDouble();
         const double used = 100 * textbook::stepFlops(step) / seconds / peak;
         const double executed = 100 * textbook::stepFlops(step, true) / seconds / peak;
-        QVERIFY2(isNear(used, printed["mfu_pct"].toDouble(), 0.2),
-                 qPrintable(QString::number(used)));
-        QVERIFY2(isNear(executed, printed["hfu_pct"].toDouble(), 0.2),
-                 qPrintable(QString::number(executed)));
+        QVERIFY2(isNear(used, printed["mfu_pct"].toDouble(), 0.2), qPrintable(QString::number(used)));
+        QVERIFY2(isNear(executed, printed["hfu_pct"].toDouble(), 0.2), qPrintable(QString::number(executed)));
     }
 
     void korthikantiStatements()
@@ -196,11 +189,9 @@ private slots:
             const textbook::Transformer model = transformer(models[i + 1].toObject());
             const double term = textbook::attentionTerm(model);
             QCOMPARE(term, said[names[i] + "_5as_over_h"].toDouble());
-            QVERIFY(isNear(100 * term / (34 + term),
-                           said["selective_saves_pct"][names[i]].toDouble(), 0.5));
+            QVERIFY(isNear(100 * term / (34 + term), said["selective_saves_pct"][names[i]].toDouble(), 0.5));
             const double extra = textbook::stepFlops(model, true) / textbook::stepFlops(model) - 1;
-            QVERIFY(isNear(100 * extra, said["selective_flops_overhead_pct"][names[i]].toDouble(),
-                           0.06));
+            QVERIFY(isNear(100 * extra, said["selective_flops_overhead_pct"][names[i]].toDouble(), 0.06));
         }
     }
 
@@ -224,8 +215,7 @@ private slots:
         const auto volume = [](int stage, int batches) {
             Plan plan = zeroPlan(stage, 2);
             plan.accumulation = batches;
-            return sentBytes(dataParallelCommunication(parametersOf(1e6), plan))
-                / 1e6; // ring 1/2, 2 B
+            return sentBytes(dataParallelCommunication(parametersOf(1e6), plan)) / 1e6; // ring 1/2, 2 B
         };
         QCOMPARE(volume(0, 4), 2.0);
         QCOMPARE(volume(1, 4), 2.0);
@@ -244,11 +234,9 @@ private slots:
         QCOMPARE(perParameter(OptimizerKind::AdamW), printed["adamw_fp32"].toDouble());
         QCOMPARE(perParameter(OptimizerKind::Momentum), printed["momentum_fp32"].toDouble());
         // 2 bytes, and two fp32 scales per 256 elements
-        QVERIFY(isNear(perParameter(OptimizerKind::Adam8bit),
-                       printed["adam8bit"].toDouble() + 8.0 / 256, 1e-5));
+        QVERIFY(isNear(perParameter(OptimizerKind::Adam8bit), printed["adam8bit"].toDouble() + 8.0 / 256, 1e-5));
         // RoBERTa-large, 355.4 million parameters: Dettmers et al. print 2.0 GB saved
-        const double saved =
-            (perParameter(OptimizerKind::AdamW) - perParameter(OptimizerKind::Adam8bit)) * 355.4e6;
+        const double saved = (perParameter(OptimizerKind::AdamW) - perParameter(OptimizerKind::Adam8bit)) * 355.4e6;
         QVERIFY(isNear(saved / (1 << 30), 2.0, 0.05));
     }
 
@@ -269,17 +257,12 @@ private slots:
     {
         const QJsonArray rows = table("kv_cache")["rows"].toArray();
         QCOMPARE(textbook::cachePerToken(126, 8, 128, 2), rows[0]["check_bytes"].toDouble());
-        QCOMPARE(textbook::cachePerToken(126, 8, 128, 2) / 1e3,
-                 rows[0]["published_KB_per_token"].toDouble());
-        QCOMPARE(textbook::cachePerToken(80, 8, 128, 2) / 1e3,
-                 rows[1]["published_KB_per_token"].toDouble());
-        QCOMPARE(textbook::latentCachePerToken(61, 512, 64, 2) / 1e3,
-                 rows[2]["published_KB_per_token"].toDouble());
+        QCOMPARE(textbook::cachePerToken(126, 8, 128, 2) / 1e3, rows[0]["published_KB_per_token"].toDouble());
+        QCOMPARE(textbook::cachePerToken(80, 8, 128, 2) / 1e3, rows[1]["published_KB_per_token"].toDouble());
+        QCOMPARE(textbook::latentCachePerToken(61, 512, 64, 2) / 1e3, rows[2]["published_KB_per_token"].toDouble());
         QCOMPARE(textbook::cachePerToken(40, 40, 128, 2), rows[3]["check_bytes"].toDouble());
-        QCOMPARE(textbook::cachePerToken(32, 32, 128, 2) * 4096 / (1 << 30),
-                 rows[4]["check_GiB"].toDouble());
-        QCOMPARE(textbook::cachePerToken(48, 25, 64, 2) / 1024,
-                 rows[5]["published_KiB"].toDouble());
+        QCOMPARE(textbook::cachePerToken(32, 32, 128, 2) * 4096 / (1 << 30), rows[4]["check_GiB"].toDouble());
+        QCOMPARE(textbook::cachePerToken(48, 25, 64, 2) / 1024, rows[5]["published_KiB"].toDouble());
     }
 
     void whatZeroBuffers()

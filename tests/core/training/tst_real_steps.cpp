@@ -19,9 +19,8 @@ namespace {
 Result<ModelDescription> modelOf(const QJsonObject& measured)
 {
     const auto size = [&](const char* key) { return measured[key].toInteger(); };
-    return readModel(fmt::format("from-scratch:hidden={},layers={},heads={},ffn={},vocab={}",
-                                 size("hidden"), size("layers"), size("heads"), size("ffn"),
-                                 size("vocab")));
+    return readModel(fmt::format("from-scratch:hidden={},layers={},heads={},ffn={},vocab={}", size("hidden"),
+                                 size("layers"), size("heads"), size("ffn"), size("vocab")));
 }
 
 BuildOptions optionsOf(const QJsonObject& measured)
@@ -42,8 +41,7 @@ StepSettings settingsOf(const QJsonObject& measured)
 {
     StepSettings settings;
     settings.rules.accumulatesInPlace = false; // as the recorder saw it
-    settings.plan.precision
-        = measured["precision"] == "fp32" ? Precision::Fp32 : Precision::Bf16Autocast;
+    settings.plan.precision = measured["precision"] == "fp32" ? Precision::Fp32 : Precision::Bf16Autocast;
     settings.plan.phase = measured["phase"] == "training" ? StepPhase::Training
         : measured["phase"] == "forward"                  ? StepPhase::Forward
                                                           : StepPhase::Inference;
@@ -91,8 +89,8 @@ void TestRealSteps::allocatesWhatPyTorchAllocates()
     QVERIFY2(trace, trace ? "" : trace.error().text().c_str());
 
     const QJsonObject events = measured["events"].toObject();
-    for (const auto& [name, phase] : {std::pair{"forward", Phase::Forward}, {"backward", Phase::Backward},
-                                      {"optimizer", Phase::Optimizer}}) {
+    for (const auto& [name, phase] :
+         {std::pair{"forward", Phase::Forward}, {"backward", Phase::Backward}, {"optimizer", Phase::Optimizer}}) {
         if (!events.contains(name) || QTest::currentTestFailed())
             continue;
         compareChanges(simulatedChanges(*trace, phase), measuredChanges(events[name].toArray()));
@@ -122,8 +120,7 @@ void TestRealSteps::theFirstProductOfAThreadBringsAWorkspace()
     BuildOptions options;
     options.batch = 2;
     options.sequence = 16;
-    const auto graph = buildNetwork(
-        *readModel("from-scratch:hidden=48,layers=2,heads=4,ffn=128,vocab=200"), options);
+    const auto graph = buildNetwork(*readModel("from-scratch:hidden=48,layers=2,heads=4,ffn=128,vocab=200"), options);
     StepSettings settings;
     settings.blasWorkspace = blasWorkspaceBytes(gpu("9.0"));
     settings.plan.accumulation = 2;
@@ -140,8 +137,8 @@ void TestRealSteps::theFirstProductOfAThreadBringsAWorkspace()
                                         + trace->names()[trace->events()[i - 1].name] + " of "
                                         + trace->modules()[event.module]);
     }
-    QCOMPARE(found, (QStringList{"forward behind bmm of layers.0.attn.q_proj",
-                                 "backward behind bmm_backward of lm_head"}));
+    QCOMPARE(found,
+             (QStringList{"forward behind bmm of layers.0.attn.q_proj", "backward behind bmm_backward of lm_head"}));
 }
 
 // A decoder written out on an H100 with the graph kept, from its memory snapshot: 18595 MiB allocated.
@@ -156,8 +153,8 @@ void TestRealSteps::aForwardPassLeavesWhatARealOneLeft()
     options.sequence = 128;
     options.loss = false;
     options.writtenOut = WrittenOut::all();
-    const auto graph = buildNetwork(
-        *readModel("from-scratch:hidden=2560,layers=32,heads=32,ffn=10240,vocab=10000"), options);
+    const auto graph =
+        buildNetwork(*readModel("from-scratch:hidden=2560,layers=32,heads=32,ffn=10240,vocab=10000"), options);
     StepSettings settings;
     settings.plan.phase = StepPhase::Forward;
     settings.blasWorkspace = blasWorkspaceBytes(gpu("9.0"));

@@ -29,7 +29,8 @@ TrainingSetup setupOf(int accumulation, const SetupChange& change)
 
 bool isSame(const Moment& a, const Moment& b)
 {
-    return a.event == b.event && a.bytes == b.bytes && a.categories == b.categories && a.phase == b.phase && a.microBatch == b.microBatch;
+    return a.event == b.event && a.bytes == b.bytes && a.categories == b.categories && a.phase == b.phase
+        && a.microBatch == b.microBatch;
 }
 
 bool isSame(const AllocatorCounts& a, const AllocatorCounts& b)

@@ -25,9 +25,9 @@ private slots:
         const QJsonArray cases = pytorchData("quantized_bytes.json")["cases"].toArray();
         QVERIFY(cases.size() >= 7);
         for (const QJsonValue& one : cases)
-            QCOMPARE(matrixBytes(one["out"].toInteger(), one["in"].toInteger(),
-                                 *storedFormFromText(form.toStdString()), 2),
-                     one[form].toInteger());
+            QCOMPARE(
+                matrixBytes(one["out"].toInteger(), one["in"].toInteger(), *storedFormFromText(form.toStdString()), 2),
+                one[form].toInteger());
     }
 
     void aModelIsItsMatricesAndTheRest()
@@ -55,8 +55,8 @@ private slots:
         };
         const std::int64_t rest = bytes(StoredForm::BFloat16) - layer(StoredForm::BFloat16);
         QCOMPARE(rest, std::int64_t(2 * (2 * 1000 * 128 + 3 * 128)));
-        for (const StoredForm form : {StoredForm::NormalFloat4, StoredForm::Awq, StoredForm::Gptq,
-                                      StoredForm::Int8, StoredForm::Float8})
+        for (const StoredForm form :
+             {StoredForm::NormalFloat4, StoredForm::Awq, StoredForm::Gptq, StoredForm::Int8, StoredForm::Float8})
             QCOMPARE(bytes(form), rest + layer(form));
     }
 };

@@ -112,8 +112,7 @@ private slots:
             QCOMPARE(live[Category::MasterWeights], made.kept.master);
             QCOMPARE(live[Category::OptimizerState], made.kept.state);
             QCOMPARE(live[Category::Temporary], 0);
-            const double closed
-                = textbook::zeroBytes(double(elementCount(made.parameters())), degree, stage);
+            const double closed = textbook::zeroBytes(double(elementCount(made.parameters())), degree, stage);
             const double padding = 16.0 * double(made.parameters().size());
             QVERIFY(double(made.kept.device()) >= closed - 0.5);
             QVERIFY(double(made.kept.device()) <= closed + padding);
@@ -141,12 +140,11 @@ private slots:
         const Simulation made = simulated(setup);
         const std::int64_t layer = layerBytes(made), head = 2 * 501 * 96;
         const std::int64_t bucket = reduceBufferBytes(made.parameters(), setup.step.plan);
-        QCOMPARE(highestBytes(made.trace, Category::Communication),
-                 bucket + std::max(layer, head));
+        QCOMPARE(highestBytes(made.trace, Category::Communication), bucket + std::max(layer, head));
         int count = 0;
         for (const Event& event : made.trace.events())
-            count += event.isAllocation() && event.bytes == layer
-                && made.trace.modules()[event.module] == "model.layers.0";
+            count +=
+                event.isAllocation() && event.bytes == layer && made.trace.modules()[event.module] == "model.layers.0";
         QCOMPARE(count, gathers);
         std::int64_t held = 0, highest = 0;
         for (const Event& event : made.trace.events()) {
@@ -167,8 +165,7 @@ private slots:
             setup.step.plan.fp32Gradients = true;
             setup.step.plan.accumulation = 2;
             const Simulation made = simulated(setup);
-            QCOMPARE(liveAfter(made.trace, Phase::Backward)[Category::Gradients],
-                     made.kept.gradients);
+            QCOMPARE(liveAfter(made.trace, Phase::Backward)[Category::Gradients], made.kept.gradients);
             TrainingSetup half = setup;
             half.step.plan.fp32Gradients = false;
             QCOMPARE(made.kept.gradients, 2 * simulated(half).kept.gradients);

@@ -108,17 +108,19 @@ void TestStep::reachesThePeaksOfPyTorch()
             continue;
         if (phase == "optimizer" && measured["foreach"].toBool())
             continue; // 1.13 kept two temporaries a parameter where 2.x keeps one
-        const Phase wanted = phase == "optimizer" ? Phase::Optimizer
-            : isForward                           ? Phase::Forward
-                                                  : Phase::Backward;
+        const Phase wanted = phase == "optimizer" ? Phase::Optimizer : isForward ? Phase::Forward : Phase::Backward;
         const int microBatch = phase == "optimizer" ? 0 : phase.back().digitValue();
         const PhaseBytes found = bytesOf(*trace, wanted, microBatch);
         const auto agree = [&](std::int64_t ours, std::int64_t theirs, double artefact) {
             return std::abs(double(ours) + artefact - double(theirs)) <= 0.001 * double(theirs);
         };
-        const QByteArray text = QString("%1: peak %2 end %3, measured %4 %5").arg(phase)
-                                    .arg(found.peak).arg(found.end).arg(peaks[phase].toInteger())
-                                    .arg(ends[phase].toInteger()).toUtf8();
+        const QByteArray text = QString("%1: peak %2 end %3, measured %4 %5")
+                                    .arg(phase)
+                                    .arg(found.peak)
+                                    .arg(found.end)
+                                    .arg(peaks[phase].toInteger())
+                                    .arg(ends[phase].toInteger())
+                                    .toUtf8();
         const double inForward = isForward || phase == "backward0" ? randomState : 0;
         if (phase == "optimizer" || !hasScratch)
             QVERIFY2(agree(found.peak, peaks[phase].toInteger(), inForward), text);

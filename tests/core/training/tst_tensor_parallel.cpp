@@ -61,8 +61,7 @@ std::int64_t keptActivations(const ModelDescription& model, const TrainingSetup&
 
 std::int64_t keptByOneLayer(const QJsonObject& published, const TrainingSetup& setup)
 {
-    return keptActivations(described(published, 2), setup)
-        - keptActivations(described(published, 1), setup);
+    return keptActivations(described(published, 2), setup) - keptActivations(described(published, 1), setup);
 }
 
 ModelDescription small(const char* architecture, std::int64_t heads, std::int64_t keys)
@@ -122,11 +121,10 @@ private slots:
             setup.step.checkpointing.kind = kind;
             const bool isSelective = kind == Checkpointing::AttentionCore;
             const bool isWhole = kind == Checkpointing::Layers;
-            const std::int64_t unsaid = isWhole ? 0
-                : (sequence ? statistics / devices : statistics) + (isSelective ? 0 : mask);
+            const std::int64_t unsaid =
+                isWhole ? 0 : (sequence ? statistics / devices : statistics) + (isSelective ? 0 : mask);
             const double ours = double(keptByOneLayer(published, setup) - unsaid);
-            const QString text
-                = QString("%1: %2, published %3").arg(key).arg(ours).arg(bytes[key].toDouble());
+            const QString text = QString("%1: %2, published %3").arg(key).arg(ours).arg(bytes[key].toDouble());
             QVERIFY2(std::abs(ours - bytes[key].toDouble()) < 1, qPrintable(text));
         };
         same("no_parallel", 1, false, Checkpointing::None);

@@ -45,8 +45,7 @@ private slots:
         row("accumulation", "plan.range", [](Plan& plan) { plan.accumulation = 0; });
         row("stage", "plan.range", [](Plan& plan) { plan.zeroStage = 4; });
         row("degree", "plan.range", [](Plan& plan) { plan.dataParallel = 0; });
-        row("rank", "plan.range",
-            [](Plan& plan) { plan.lora = LoraPlan{.rank = 0, .targets = {}}; });
+        row("rank", "plan.range", [](Plan& plan) { plan.lora = LoraPlan{.rank = 0, .targets = {}}; });
         row("written-out lion", "plan.combination", [](Plan& plan) {
             plan.optimizer = OptimizerKind::Lion;
             plan.update = UpdateStyle::WrittenOut;
@@ -59,10 +58,8 @@ private slots:
             plan.optimizer = OptimizerKind::Muon;
             plan.zeroStage = 1;
         });
-        row("offloaded weights", "plan.combination",
-            [](Plan& plan) { plan.offload = Offload::Parameters; });
-        row("sequence parallel alone", "plan.combination",
-            [](Plan& plan) { plan.sequenceParallel = true; });
+        row("offloaded weights", "plan.combination", [](Plan& plan) { plan.offload = Offload::Parameters; });
+        row("sequence parallel alone", "plan.combination", [](Plan& plan) { plan.sequenceParallel = true; });
     }
     void rangesAndCombinations()
     {

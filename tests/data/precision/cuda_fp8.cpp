@@ -19,8 +19,8 @@ static float number(std::uint64_t i)
 {
     const std::uint64_t h = mix((i + 1) * 0x9e3779b97f4a7c15u);
     const std::uint64_t cleared = (h >> 48) % 24;
-    auto bits = std::uint32_t((h >> 63) << 31 | (127 - 40 + (h >> 32) % 70) << 23
-                              | (h & 0x7fffff) >> cleared << cleared);
+    auto bits =
+        std::uint32_t((h >> 63) << 31 | (127 - 40 + (h >> 32) % 70) << 23 | (h & 0x7fffff) >> cleared << cleared);
     if (h % 16 == 0)
         bits = std::uint32_t(h >> 20);
     float value;
@@ -42,8 +42,8 @@ static unsigned long long digest(__nv_saturation_t saturation, __nv_fp8_interpre
 int main()
 {
     std::printf("{\"version\": \"CUDA %d.%d\", ", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-    std::printf("\"fp8-e4m3\": \"%016llx\", \"fp8-e4m3-saturating\": \"%016llx\", ",
-                digest(__NV_NOSAT, __NV_E4M3), digest(__NV_SATFINITE, __NV_E4M3));
-    std::printf("\"fp8-e5m2\": \"%016llx\", \"fp8-e5m2-saturating\": \"%016llx\"}\n",
-                digest(__NV_NOSAT, __NV_E5M2), digest(__NV_SATFINITE, __NV_E5M2));
+    std::printf("\"fp8-e4m3\": \"%016llx\", \"fp8-e4m3-saturating\": \"%016llx\", ", digest(__NV_NOSAT, __NV_E4M3),
+                digest(__NV_SATFINITE, __NV_E4M3));
+    std::printf("\"fp8-e5m2\": \"%016llx\", \"fp8-e5m2-saturating\": \"%016llx\"}\n", digest(__NV_NOSAT, __NV_E5M2),
+                digest(__NV_SATFINITE, __NV_E5M2));
 }

@@ -103,8 +103,8 @@ cudaError_t launchAmpDirections(float* directions, std::uint64_t inputs, cudaStr
     return passOver("directions", 0, 4 * inputs * ampClasses);
 }
 
-cudaError_t launchAmpBatch(std::uint64_t batch, std::uint64_t rows, std::uint64_t inputs,
-                           const float* directions, float* x, std::int64_t* labels, cudaStream_t)
+cudaError_t launchAmpBatch(std::uint64_t batch, std::uint64_t rows, std::uint64_t inputs, const float* directions,
+                           float* x, std::int64_t* labels, cudaStream_t)
 {
     for (std::uint64_t row = 0; row < rows && fakeError() == cudaSuccess; ++row)
         labels[row] = ampExample(batch, row, inputs, directions, x + row * inputs);
@@ -126,8 +126,8 @@ cudaError_t launchAmpConvert(const AmpValues& from, const AmpValues& to, cudaStr
         inFormat(from.format, [&](auto numbers) {
             const void* words = from.data;
             overThreads(threadsOfGrid, [&](const GridPlace& place) {
-                convertThread<decltype(numbers), Floats>(place, wordsOf(numbers, words),
-                                                         static_cast<float*>(to.data), from.count);
+                convertThread<decltype(numbers), Floats>(place, wordsOf(numbers, words), static_cast<float*>(to.data),
+                                                         from.count);
             });
         });
     return passOver("convert", fakeVariant(from.format, to.format), bytesOf(from) + bytesOf(to));
@@ -155,9 +155,8 @@ cudaError_t launchAmpReluBackward(const AmpValues& activation, const void* gradi
 {
     inFormat(activation.format, [&](auto numbers) {
         overThreads(threadsOfGrid, [&](const GridPlace& place) {
-            reluBackwardThread<decltype(numbers)>(place, wordsOf(numbers, activation.data),
-                                                  wordsOf(numbers, gradient), wordsOf(numbers, to),
-                                                  activation.count);
+            reluBackwardThread<decltype(numbers)>(place, wordsOf(numbers, activation.data), wordsOf(numbers, gradient),
+                                                  wordsOf(numbers, to), activation.count);
         });
     });
     return passOver("ReLU backward", fakeVariant(activation.format), 3 * bytesOf(activation));
@@ -173,8 +172,8 @@ cudaError_t launchAmpSumRows(const AmpValues& gradient, const AmpValues& bias, f
             for (std::uint64_t slice = 0; slice < slices && fakeError() == cudaSuccess; ++slice) {
                 SumParts parts;
                 for (int thread = 0; thread < sumColumns * sumRowsAtOnce; ++thread)
-                    sumSliceRows<Of>(thread % sumColumns, thread / sumColumns, block, slice, values, rows,
-                                     width, parts);
+                    sumSliceRows<Of>(thread % sumColumns, thread / sumColumns, block, slice, values, rows, width,
+                                     parts);
                 for (int x = 0; x < sumColumns; ++x)
                     sumSlice(x, block, slice, width, parts, partial);
             }
@@ -191,8 +190,7 @@ cudaError_t launchAmpLogSoftmax(const AmpValues& logits, void* logProbabilities,
     inFormat(logits.format, [&](auto numbers) {
         overThreads(threadsOfGrid, [&](const GridPlace& place) {
             logSoftmaxThread<decltype(numbers)>(place, wordsOf(numbers, logits.data),
-                                                wordsOf(numbers, logProbabilities),
-                                                logits.count / ampClasses);
+                                                wordsOf(numbers, logProbabilities), logits.count / ampClasses);
         });
     });
     return passOver("log softmax", fakeVariant(logits.format), 2 * bytesOf(logits));
@@ -208,14 +206,13 @@ cudaError_t launchAmpMeanLoss(const float* logProbabilities, const std::int64_t*
     return passOver("mean loss", 0, 12 * rows);
 }
 
-cudaError_t launchAmpLossBackward(const AmpValues& logProbabilities, const std::int64_t* labels,
-                                  void* gradient, float factor, cudaStream_t)
+cudaError_t launchAmpLossBackward(const AmpValues& logProbabilities, const std::int64_t* labels, void* gradient,
+                                  float factor, cudaStream_t)
 {
     inFormat(logProbabilities.format, [&](auto numbers) {
         overThreads(threadsOfGrid, [&](const GridPlace& place) {
             lossBackwardThread<decltype(numbers)>(place, wordsOf(numbers, logProbabilities.data), labels,
-                                                  wordsOf(numbers, gradient), logProbabilities.count,
-                                                  factor);
+                                                  wordsOf(numbers, gradient), logProbabilities.count, factor);
         });
     });
     return passOver("loss backward", fakeVariant(logProbabilities.format), 2 * bytesOf(logProbabilities));
@@ -238,8 +235,7 @@ cudaError_t launchAmpAdam(const AmpTensors& tensors, const AdamStep& step, cudaS
 {
     std::uint64_t bytes = 0;
     for (int tensor = 0; tensor < tensors.count; ++tensor) {
-        overThreads(threadsOfGrid,
-                    [&](const GridPlace& place) { adamThread<Floats>(place, tensors, tensor, step); });
+        overThreads(threadsOfGrid, [&](const GridPlace& place) { adamThread<Floats>(place, tensors, tensor, step); });
         bytes += 28 * tensors.elements[tensor];
     }
     return passOver("Adam", 0, bytes);

@@ -36,8 +36,7 @@ using emulated::WithoutBarriers;
 constexpr double emulatedScores = 400'000; ///< products of more rows and keys than that are timed only
 
 /// kernel(machine) over the grid.
-template <typename Kernel>
-bool emulate(const Launch& launch, GlobalMemory& memory, const Kernel& kernel)
+template <typename Kernel> bool emulate(const Launch& launch, GlobalMemory& memory, const Kernel& kernel)
 {
     try {
         emulated::run(launch, memory, [&](Machine& m) {
@@ -59,14 +58,11 @@ struct Extents
     std::size_t element;
 
     Extents(const AttentionSizes& s, ElementFormat format)
-        : queries(std::size_t(s.batch) * std::size_t(s.heads) * std::size_t(s.queries)
-                  * std::size_t(s.headDim))
-        , keys(std::size_t(s.batch) * std::size_t(s.kvHeads) * std::size_t(s.keys)
-               * std::size_t(s.headDim))
+        : queries(std::size_t(s.batch) * std::size_t(s.heads) * std::size_t(s.queries) * std::size_t(s.headDim))
+        , keys(std::size_t(s.batch) * std::size_t(s.kvHeads) * std::size_t(s.keys) * std::size_t(s.headDim))
         , rows(queries / std::size_t(s.headDim))
         , element(format == ElementFormat::Float32 ? 4 : 2)
-    {
-    }
+    { }
 };
 
 double scoresOf(const AttentionSizes& s)
@@ -98,9 +94,8 @@ template <typename Tile> Launch launchOf(const AttentionSizes& s, int sharedByte
 template <typename Element, int headDim> bool runPlain(const FlashLaunch& w, GlobalMemory& memory)
 {
     using One = FlashOne<headDim>;
-    return emulate(launchOf<One>(w.sizes, One::sharedBytes), memory, [&](auto& m) {
-        flash_v1<Element, headDim>(m, w.sizes, w.arrays);
-    });
+    return emulate(launchOf<One>(w.sizes, One::sharedBytes), memory,
+                   [&](auto& m) { flash_v1<Element, headDim>(m, w.sizes, w.arrays); });
 }
 
 template <typename Element, int headDim> bool runForward(const FlashLaunch& w, GlobalMemory& memory)
@@ -111,8 +106,7 @@ template <typename Element, int headDim> bool runForward(const FlashLaunch& w, G
     using Seven = FlashSeven<Element, headDim>;
     const AttentionSizes& s = w.sizes;
     switch (w.version) {
-    case 1:
-        return runPlain<Element, headDim>(w, memory);
+    case 1: return runPlain<Element, headDim>(w, memory);
     case 2:
         return emulate(launchOf<Two>(s, flashSharedBytesV2<Two>), memory,
                        [&](auto& m) { flash_v2<Two>(m, s, w.arrays); });
@@ -212,8 +206,7 @@ template <typename Keys, typename Queries> bool runTiles(const FlashLaunch& w)
     keys.blocksY = s.batch * s.kvHeads;
     keys.threads = Keys::threads;
     keys.sharedBytes = Keys::sharedBytes;
-    return emulate(rows, first,
-                   [&](auto& m) { flashDelta<Element, headDim>(m, s, w.arrays); })
+    return emulate(rows, first, [&](auto& m) { flashDelta<Element, headDim>(m, s, w.arrays); })
         && emulate(keys, second, [&](auto& m) { gradientsOfKeys<Keys>(m, s, w.arrays); })
         && emulate(launchOf<Queries>(s, flashSharedBytesOfQueries<Queries>), third,
                    [&](auto& m) { gradientsOfQueries<Queries>(m, s, w.arrays); });
@@ -266,8 +259,8 @@ template <typename Element> void runPlainly(const FlashLaunch& w, bool isBackwar
 {
     const Extents e(w.sizes, w.format);
     const auto exact = emulated::exactAttention(
-        w.sizes, doublesOf<Element>(w.arrays.query, e.queries),
-        doublesOf<Element>(w.arrays.key, e.keys), doublesOf<Element>(w.arrays.value, e.keys),
+        w.sizes, doublesOf<Element>(w.arrays.query, e.queries), doublesOf<Element>(w.arrays.key, e.keys),
+        doublesOf<Element>(w.arrays.value, e.keys),
         isBackward ? doublesOf<Element>(w.arrays.outputGradient, e.queries) : std::vector<double>());
     if (isBackward) {
         roundInto<float>(w.arrays.delta, exact.delta);
@@ -295,15 +288,14 @@ void runPlainly(const FlashLaunch& w, bool isBackward)
 template <typename Element> void softmaxPlainly(const SoftmaxLaunch& w)
 {
     const AttentionSizes& s = w.sizes;
-    const auto rows = std::size_t(s.batch) * std::size_t(s.heads) * std::size_t(s.queries),
-               keys = std::size_t(s.keys);
+    const auto rows = std::size_t(s.batch) * std::size_t(s.heads) * std::size_t(s.queries), keys = std::size_t(s.keys);
     std::vector<double> values = doublesOf<Element>(w.scores, rows * keys);
     const std::vector<double> gradient =
         w.gradient != nullptr ? doublesOf<Element>(w.gradient, rows * keys) : std::vector<double>();
     for (std::size_t row = 0; row < rows; ++row) {
         double* const at = values.data() + row * keys;
-        const auto seen = std::size_t(attentionVisibleKeys(
-            std::int64_t(row % std::size_t(s.queries)), s.queries, s.keys, s.causal));
+        const auto seen =
+            std::size_t(attentionVisibleKeys(std::int64_t(row % std::size_t(s.queries)), s.queries, s.keys, s.causal));
         double sum = 0;
         if (w.gradient != nullptr) {
             for (std::size_t j = 0; j < keys; ++j)
@@ -323,7 +315,8 @@ template <typename Element> void softmaxPlainly(const SoftmaxLaunch& w)
 
 /// A matrix of rows × columns, row by row; transposed, it lies column by column.
 template <typename Element>
-std::vector<float> widened(const void* from, std::int64_t begin, std::int64_t rows, std::int64_t columns, bool isTransposed)
+std::vector<float> widened(const void* from, std::int64_t begin, std::int64_t rows, std::int64_t columns,
+                           bool isTransposed)
 {
     const Element* const elements = static_cast<const Element*>(from) + begin;
     std::vector<float> matrix;
@@ -344,7 +337,8 @@ template <typename Element> void runProduct(const TensorProductLaunch& w)
             std::vector<float> sums(std::size_t(w.columns));
             for (std::int64_t k = 0; k < w.inner; ++k)
                 for (std::int64_t column = 0; column < w.columns; ++column)
-                    sums[std::size_t(column)] += a[std::size_t(row * w.inner + k)] * b[std::size_t(k * w.columns + column)];
+                    sums[std::size_t(column)] +=
+                        a[std::size_t(row * w.inner + k)] * b[std::size_t(k * w.columns + column)];
             Element* const result = static_cast<Element*>(w.c) + (n * w.rows + row) * w.columns;
             std::transform(sums.begin(), sums.end(), result,
                            [&](float sum) { return emulated::fromFloat<Element>(sum * w.factor); });
@@ -354,8 +348,7 @@ template <typename Element> void runProduct(const TensorProductLaunch& w)
 
 template <typename Element> bool runSoftmax(const SoftmaxLaunch& w)
 {
-    const std::size_t rows =
-        std::size_t(w.sizes.batch) * std::size_t(w.sizes.heads) * std::size_t(w.sizes.queries);
+    const std::size_t rows = std::size_t(w.sizes.batch) * std::size_t(w.sizes.heads) * std::size_t(w.sizes.queries);
     const std::size_t bytes = rows * std::size_t(w.sizes.keys) * sizeof(Element);
     GlobalMemory memory;
     memory.writable("result", w.result, bytes); // first: it may lie over an input
@@ -376,12 +369,10 @@ template <typename Element> bool runSoftmax(const SoftmaxLaunch& w)
 }
 
 template <typename Element>
-void fillInput(void* to, AttentionTensor tensor, AttentionInputs inputs, std::uint64_t count,
-               std::uint64_t headDim)
+void fillInput(void* to, AttentionTensor tensor, AttentionInputs inputs, std::uint64_t count, std::uint64_t headDim)
 {
     for (std::uint64_t i = 0; i < count; ++i)
-        static_cast<Element*>(to)[i] =
-            emulated::fromFloat<Element>(attentionInput(tensor, i, headDim, inputs));
+        static_cast<Element*>(to)[i] = emulated::fromFloat<Element>(attentionInput(tensor, i, headDim, inputs));
 }
 
 } // namespace
@@ -468,9 +459,8 @@ cudaError_t launchTensorProduct(const TensorProductLaunch& w, cudaStream_t)
     return timed(kernel, seconds);
 }
 
-cudaError_t launchAttentionInput(void* to, ElementFormat format, AttentionTensor tensor,
-                                 AttentionInputs inputs, std::uint64_t count, std::uint64_t headDim,
-                                 cudaStream_t)
+cudaError_t launchAttentionInput(void* to, ElementFormat format, AttentionTensor tensor, AttentionInputs inputs,
+                                 std::uint64_t count, std::uint64_t headDim, cudaStream_t)
 {
     if (format == ElementFormat::Float32)
         fillInput<float>(to, tensor, inputs, count, headDim);

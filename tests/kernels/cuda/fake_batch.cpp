@@ -22,7 +22,7 @@ bool lost()
 }
 
 /// body(place) in every thread of so many blocks.
-template<typename Body> void everyThread(unsigned blocks, const Body& body)
+template <typename Body> void everyThread(unsigned blocks, const Body& body)
 {
     const std::uint64_t all = std::uint64_t(blocks) * batchThreads;
     for (std::uint64_t first = 0; first < all; ++first)
@@ -30,7 +30,7 @@ template<typename Body> void everyThread(unsigned blocks, const Body& body)
 }
 
 /// body(cell) in every thread of a grid over rows.
-template<typename Body> void everyCell(std::uint64_t rows, std::uint64_t width, const Body& body)
+template <typename Body> void everyCell(std::uint64_t rows, std::uint64_t width, const Body& body)
 {
     const BatchGrid grid = batchGrid(rows, width);
     for (std::uint64_t row = 0; row < std::uint64_t(grid.rows) * batchRows; ++row) {
@@ -40,13 +40,13 @@ template<typename Body> void everyCell(std::uint64_t rows, std::uint64_t width, 
 }
 
 /// partial[block] from body(block), as the kernels keep their sums.
-template<typename Body> void everyBlock(unsigned blocks, bool isFirst, double* partial, const Body& body)
+template <typename Body> void everyBlock(unsigned blocks, bool isFirst, double* partial, const Body& body)
 {
     for (unsigned block = 0; block < blocks; ++block)
         partial[block] = (isFirst ? 0.0 : partial[block]) + body(block);
 }
 
-template<BatchPass pass> void runPass(const BatchElements& w)
+template <BatchPass pass> void runPass(const BatchElements& w)
 {
     everyThread(batchBlocks(w.count), [&](const BatchPlace& place) { batchElementsThread<pass>(place, w); });
 }
@@ -68,18 +68,10 @@ cudaError_t launchBatchElements(const BatchElements& w, cudaStream_t)
     case BatchPass::Relu:
         runPass<BatchPass::Relu>(w);
         return passOver("batch elements", 2 * w.count, fakeVariant(w.pass));
-    case BatchPass::ReluGradient:
-        runPass<BatchPass::ReluGradient>(w);
-        break;
-    case BatchPass::LossGradient:
-        runPass<BatchPass::LossGradient>(w);
-        break;
-    case BatchPass::Add:
-        runPass<BatchPass::Add>(w);
-        break;
-    case BatchPass::Update:
-        runPass<BatchPass::Update>(w);
-        break;
+    case BatchPass::ReluGradient: runPass<BatchPass::ReluGradient>(w); break;
+    case BatchPass::LossGradient: runPass<BatchPass::LossGradient>(w); break;
+    case BatchPass::Add: runPass<BatchPass::Add>(w); break;
+    case BatchPass::Update: runPass<BatchPass::Update>(w); break;
     }
     return passOver("batch elements", 3 * w.count, fakeVariant(w.pass));
 }
@@ -97,7 +89,8 @@ cudaError_t launchBatchLoss(const float* y, const float* t, std::uint64_t count,
     everyBlock(blocks, isFirst, partial, [&](unsigned block) {
         double sum = 0;
         for (unsigned thread = 0; thread < batchThreads; ++thread)
-            sum += batchLossThread({std::uint64_t(block) * batchThreads + thread, std::uint64_t(blocks) * batchThreads}, y, t, count);
+            sum += batchLossThread({std::uint64_t(block) * batchThreads + thread, std::uint64_t(blocks) * batchThreads},
+                                   y, t, count);
         return sum;
     });
     return passOver("batch loss", 2 * count);
@@ -149,7 +142,8 @@ cudaError_t launchBatchTruth(float* truth, std::uint64_t count, float magnitude,
 cudaError_t launchBatchTargets(float* t, std::uint64_t first, std::uint64_t count, bool isLinear, float noise,
                                cudaStream_t)
 {
-    everyThread(batchBlocks(count), [&](const BatchPlace& place) { batchTargetsThread(place, t, first, count, isLinear, noise); });
+    everyThread(batchBlocks(count),
+                [&](const BatchPlace& place) { batchTargetsThread(place, t, first, count, isLinear, noise); });
     return passOver("batch targets", 2 * count);
 }
 

@@ -23,8 +23,8 @@ cudaError_t launchOperands(void* to, int bytes, const void* table, std::uint64_t
 {
     const auto width = std::size_t(bytes);
     for (std::uint64_t i = 0; i < count && count <= filledElements && fakeError() == cudaSuccess; ++i)
-        std::memcpy(static_cast<char*>(to) + i * width,
-                    static_cast<const char*>(table) + operandPlace(seed, i) * width, width);
+        std::memcpy(static_cast<char*>(to) + i * width, static_cast<const char*>(table) + operandPlace(seed, i) * width,
+                    width);
     return fakeQueue("operands", fakeVariant(bytes));
 }
 
@@ -66,20 +66,19 @@ cudaError_t launchNarrow(ShortFormat format, const float* from, std::uint16_t* b
                          bool saturates, cudaStream_t)
 {
     for (std::uint64_t i = 0; i < count && fakeError() == cudaSuccess; ++i)
-        bits[i] = format == ShortFormat::Float16  ? floatToFloat16(from[i])
-            : format == ShortFormat::Bfloat16 ? floatToBfloat16(from[i])
-                                              : floatToFp8(format, from[i], saturates);
+        bits[i] = format == ShortFormat::Float16 ? floatToFloat16(from[i])
+            : format == ShortFormat::Bfloat16    ? floatToBfloat16(from[i])
+                                                 : floatToFp8(format, from[i], saturates);
     if (fakeGpu().wrongKernel)
         bits[0] ^= 1;
     return fakeQueue("narrow", fakeVariant(format));
 }
-cudaError_t launchWiden(ShortFormat format, const std::uint16_t* bits, float* to, std::uint64_t count,
-                        cudaStream_t)
+cudaError_t launchWiden(ShortFormat format, const std::uint16_t* bits, float* to, std::uint64_t count, cudaStream_t)
 {
     for (std::uint64_t i = 0; i < count && fakeError() == cudaSuccess; ++i)
-        to[i] = format == ShortFormat::Float16  ? float16ToFloat(bits[i])
-            : format == ShortFormat::Bfloat16 ? bfloat16ToFloat(bits[i])
-                                              : fp8ToFloat(format, bits[i]);
+        to[i] = format == ShortFormat::Float16 ? float16ToFloat(bits[i])
+            : format == ShortFormat::Bfloat16  ? bfloat16ToFloat(bits[i])
+                                               : fp8ToFloat(format, bits[i]);
     return fakeQueue("widen", fakeVariant(format));
 }
 
@@ -87,8 +86,7 @@ cudaError_t launchWiden(ShortFormat format, const std::uint16_t* bits, float* to
 
 // Never NVIDIA's: it would take the fake's memory for a GPU's.
 struct CublasLt::Plans
-{
-};
+{ };
 CublasLt::CublasLt() = default;
 CublasLt::~CublasLt() = default;
 std::unique_ptr<CublasLt> CublasLt::open()
@@ -130,20 +128,20 @@ Result<void> CublasLt::launch(const ProductLaunch& launch, cudaStream_t stream, 
 {
     if (workspace != nullptr)
         fakeGpu().largestWorkspace = std::max(fakeGpu().largestWorkspace, workspaceBytes);
-    loadFor(fakeVariant(launch.rows, launch.columns, launch.inner, launch.aTransposed, launch.bTransposed, workspaceBytes));
+    loadFor(
+        fakeVariant(launch.rows, launch.columns, launch.inner, launch.aTransposed, launch.bTransposed, workspaceBytes));
     return launched(launchProduct(launch, stream));
 }
 Result<void> CublasLt::launch(const TensorProductLaunch& launch, cudaStream_t stream, void* workspace)
 {
     if (workspace != nullptr) // it may be written at any time
         std::memset(workspace, 0xff, formatWorkspace >> 10);
-    if (fakeGpu().libraryLacksOdd && (launch.rows | launch.columns | launch.inner) % 2 != 0)
-    {
+    if (fakeGpu().libraryLacksOdd && (launch.rows | launch.columns | launch.inner) % 2 != 0) {
         fakeFailure(cudaErrorNotSupported);
         return fail("run.failed", "the library has no such product");
     }
-    loadFor(fakeVariant(launch.rows, launch.columns, launch.inner, launch.batch, launch.format,
-                        launch.aTransposed, launch.bTransposed, workspace != nullptr));
+    loadFor(fakeVariant(launch.rows, launch.columns, launch.inner, launch.batch, launch.format, launch.aTransposed,
+                        launch.bTransposed, workspace != nullptr));
     return ownProducts(stream)(launch);
 }
 

@@ -24,9 +24,8 @@ namespace memscape::cuda {
 
 cudaError_t launchStride(const StrideLaunch& launch, int, cudaStream_t)
 {
-    const double share = launch.indices != nullptr
-        ? 32
-        : std::min<double>(32, double(launch.walk.step) * launch.elementBytes);
+    const double share =
+        launch.indices != nullptr ? 32 : std::min<double>(32, double(launch.walk.step) * launch.elementBytes);
     const double moved = double(launch.walk.touched) * std::max(share, 1.0);
     const std::uint64_t variant =
         fakeVariant(launch.version, launch.elementBytes, launch.act, launch.indices != nullptr);
@@ -68,8 +67,8 @@ cudaError_t preferL1()
     return cudaSuccess;
 }
 
-cudaError_t launchChain(char*, const std::uint32_t*, std::uint64_t count, std::uint64_t spacing,
-                        ChaseKind kind, cudaStream_t)
+cudaError_t launchChain(char*, const std::uint32_t*, std::uint64_t count, std::uint64_t spacing, ChaseKind kind,
+                        cudaStream_t)
 {
     chain = {count, spacing, 0};
     return fakeQueue("chain", fakeVariant(kind));
@@ -78,25 +77,23 @@ cudaError_t launchChain(char*, const std::uint32_t*, std::uint64_t count, std::u
 static cudaError_t chase(ChaseKind kind, double seconds, std::uint64_t loads, ChaseResult* result)
 {
     const cudaError_t error = fakeLaunch("chase", fakeVariant(kind), seconds);
-    *result = {1, static_cast<long long>(seconds * fakeGpu().clockHz),
-               static_cast<unsigned long long>(seconds * 1e9)};
+    *result = {1, static_cast<long long>(seconds * fakeGpu().clockHz), static_cast<unsigned long long>(seconds * 1e9)};
     chain.visited += loads;
     return error;
 }
 /// Nodes that no load has visited since they were laid come from DRAM.
-cudaError_t launchChase(ChaseKind kind, const char*, std::uint64_t, std::uint64_t,
-                        std::uint64_t loads, ChaseResult* result, cudaStream_t)
+cudaError_t launchChase(ChaseKind kind, const char*, std::uint64_t, std::uint64_t, std::uint64_t loads,
+                        ChaseResult* result, cudaStream_t)
 {
     const FakeGpu& gpu = fakeGpu();
     const std::uint64_t bytes = chain.nodes * chain.spacing;
     const bool near = bytes <= gpu.l1Bytes && kind != ChaseKind::CacheGlobal;
-    const double latency =
-        near ? gpu.l1Latency : (bytes <= gpu.l2Bytes ? gpu.l2Latency : gpu.dramLatency);
+    const double latency = near ? gpu.l1Latency : (bytes <= gpu.l2Bytes ? gpu.l2Latency : gpu.dramLatency);
     const std::uint64_t fresh = std::min(loads, chain.nodes - std::min(chain.nodes, chain.visited));
     return chase(kind, double(fresh) * gpu.dramLatency + double(loads - fresh) * latency, loads, result);
 }
-cudaError_t launchSharedChase(const std::uint32_t*, std::uint32_t, std::uint64_t loads,
-                              ChaseResult* result, cudaStream_t)
+cudaError_t launchSharedChase(const std::uint32_t*, std::uint32_t, std::uint64_t loads, ChaseResult* result,
+                              cudaStream_t)
 {
     return chase(ChaseKind::Shared, 12e-9 * double(loads), loads, result);
 }
@@ -115,7 +112,8 @@ static cudaError_t bankTime(const char* kernel, const BankLaunch& launch, double
 {
     const FakeGpu& gpu = fakeGpu();
     const double clock = gpu.clockHz * gpu.clockSag;
-    const auto begin = static_cast<unsigned long long>(fakeClocks()), beginNs = static_cast<unsigned long long>(fakeNow() * 1e9);
+    const auto begin = static_cast<unsigned long long>(fakeClocks()),
+               beginNs = static_cast<unsigned long long>(fakeNow() * 1e9);
     const cudaError_t error = fakeLaunch(kernel, fakeVariant(launch.work.tile.width, launch.isWrite), cycles / clock);
     *launch.result = {begin, begin + static_cast<unsigned long long>(cycles), beginNs,
                       beginNs + static_cast<unsigned long long>(cycles / clock * 1e9)};
@@ -123,7 +121,8 @@ static cudaError_t bankTime(const char* kernel, const BankLaunch& launch, double
 }
 cudaError_t launchBanks(const BankLaunch& launch, cudaStream_t)
 {
-    return bankTime("banks", launch, double(bankTurns(launch.work)) * launch.turns * bankRequestsPerTurn * launch.warps);
+    return bankTime("banks", launch,
+                    double(bankTurns(launch.work)) * launch.turns * bankRequestsPerTurn * launch.warps);
 }
 cudaError_t launchBankLatency(const BankLaunch& launch, cudaStream_t)
 {
@@ -186,8 +185,7 @@ cudaError_t launchGeluSlope(const float* z, float* y, std::uint64_t count, cudaS
         y[i] *= static_cast<float>(geluSlopeReference(double(z[i])));
     return elements("gelu slope", 3 * count);
 }
-cudaError_t launchColumnSums(const float* y, float* sums, std::uint64_t rows, std::uint64_t width,
-                             cudaStream_t)
+cudaError_t launchColumnSums(const float* y, float* sums, std::uint64_t rows, std::uint64_t width, cudaStream_t)
 {
     for (std::uint64_t column = 0; column < width && fakeError() == cudaSuccess; ++column) {
         sums[column] = 0;
@@ -196,8 +194,7 @@ cudaError_t launchColumnSums(const float* y, float* sums, std::uint64_t rows, st
     }
     return elements("column sums", rows * width);
 }
-cudaError_t launchLoss(const float* x, float* gradient, std::uint64_t count, double* partial,
-                       cudaStream_t)
+cudaError_t launchLoss(const float* x, float* gradient, std::uint64_t count, double* partial, cudaStream_t)
 {
     std::fill_n(partial, lossPartials, 0.0);
     for (std::uint64_t i = 0; i < count && fakeError() == cudaSuccess; ++i) {
@@ -207,15 +204,13 @@ cudaError_t launchLoss(const float* x, float* gradient, std::uint64_t count, dou
     }
     return elements("loss", 2 * count);
 }
-cudaError_t launchUniform(float* values, std::uint64_t count, std::uint64_t seed, float scale,
-                          cudaStream_t)
+cudaError_t launchUniform(float* values, std::uint64_t count, std::uint64_t seed, float scale, cudaStream_t)
 {
     for (std::uint64_t i = 0; i < count && fakeError() == cudaSuccess; ++i)
         values[i] = mlpUniform(seed, i) * scale;
     return elements("uniform", count);
 }
-cudaError_t launchDigest(const float* values, std::uint64_t count, unsigned long long* sum,
-                         cudaStream_t)
+cudaError_t launchDigest(const float* values, std::uint64_t count, unsigned long long* sum, cudaStream_t)
 {
     for (std::uint64_t i = 0; i < count && fakeError() == cudaSuccess; ++i) {
         std::uint32_t bits = 0;
@@ -225,15 +220,13 @@ cudaError_t launchDigest(const float* values, std::uint64_t count, unsigned long
     return elements("digest", count);
 }
 
-
 static KernelCheck verdictOf(const char* name)
 {
     KernelCheck check;
     check.error = fakeError();
     check.passed = fakeError() == cudaSuccess && !fakeGpu().wrongKernel;
     std::snprintf(check.kernel, sizeof check.kernel, "%s", name);
-    std::snprintf(check.detail, sizeof check.detail, "%s",
-                  check.passed ? "equal" : "3 of 9 differ");
+    std::snprintf(check.detail, sizeof check.detail, "%s", check.passed ? "equal" : "3 of 9 differ");
     return check;
 }
 KernelCheck checkStride(int, int, Act, std::uint64_t, bool, int)

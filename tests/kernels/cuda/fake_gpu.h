@@ -27,7 +27,7 @@ struct FakeGpu
     double launchSeconds = 2.5e-6;
     double sectorBytesPerSecond = 4e12; ///< DRAM, any pattern
     double streamBytesPerSecond = 4.2e12;
-    double flopsPerSecond = 40e12; ///< products of float matrices
+    double flopsPerSecond = 40e12;        ///< products of float matrices
     double tensorFlopsPerSecond = 400e12; ///< products of halves, attention
     double l1BytesPerSecond = 25e12, l2BytesPerSecond = 8e12;
     double l1Latency = 16e-9, l2Latency = 140e-9, dramLatency = 350e-9;
@@ -41,27 +41,27 @@ struct FakeGpu
     int fillsUntilFault = -1; ///< arrays filled before the context is lost; -1 never
     cudaError_t fault = cudaErrorIllegalAddress;
     bool gateTimesOut = false;
-    std::string hangs; ///< the kernel that never ends
-    int hangsAt = 1; ///< which of its launches
-    double clockSag = 1; ///< of the clock during kernels that are timed
-    int sagsAfter = 0; ///< so many timed kernels
-    int luckyEvery = 0; ///< of so many timed kernels one is a tenth faster; 0 none
-    bool wrongKernel = false; ///< checks fail
-    int wrongFlash = 0; ///< the version of flash attention whose checks fail; 0 none
-    int productsUntilWrong = -1; ///< products until one is off by a bit; -1 never
-    int computeCapability = 90; ///< ten times
+    std::string hangs;              ///< the kernel that never ends
+    int hangsAt = 1;                ///< which of its launches
+    double clockSag = 1;            ///< of the clock during kernels that are timed
+    int sagsAfter = 0;              ///< so many timed kernels
+    int luckyEvery = 0;             ///< of so many timed kernels one is a tenth faster; 0 none
+    bool wrongKernel = false;       ///< checks fail
+    int wrongFlash = 0;             ///< the version of flash attention whose checks fail; 0 none
+    int productsUntilWrong = -1;    ///< products until one is off by a bit; -1 never
+    int computeCapability = 90;     ///< ten times
     bool emulatesAttention = false; ///< small problems thread by thread; else plainly, in double
-    bool hasLibrary = false; ///< cuBLASLt, of the test's own
+    bool hasLibrary = false;        ///< cuBLASLt, of the test's own
     bool libraryPassedOver = false; ///< MEMSCAPE_CUBLASLT names another that cannot be used
-    bool libraryLacksOdd = false; ///< it has no products of odd sizes
-    bool hasTensorMaps = true; ///< a driver that knows Hopper
-    bool forgetsBarriers = false; ///< attention kernels that are emulated miss their barriers
+    bool libraryLacksOdd = false;   ///< it has no products of odd sizes
+    bool hasTensorMaps = true;      ///< a driver that knows Hopper
+    bool forgetsBarriers = false;   ///< attention kernels that are emulated miss their barriers
 
     // What it saw.
-    int launches = 0; ///< of timed kernels
+    int launches = 0;                       ///< of timed kernels
     int behindGate = 0, mostBehindGate = 0; ///< what was queued while the stream was held
-    std::string heldUp; ///< what waited for the closed gate, until the gate gave up
-    std::string blockedBy; ///< the call that waited for a kernel that never ends
+    std::string heldUp;                     ///< what waited for the closed gate, until the gate gave up
+    std::string blockedBy;                  ///< the call that waited for a kernel that never ends
     std::uint64_t usedBytes = 0;
     std::uint64_t largestWorkspace = 0; ///< that the library was given, B
 
@@ -75,10 +75,10 @@ cudaError_t fakeLaunch(const std::string& kernel, std::uint64_t variant, double 
 cudaError_t fakeQueue(const std::string& kernel, std::uint64_t variant = 0);
 /// Loads a kernel that is launched under another name, as a library's.
 void fakeLoad(const std::string& kernel, std::uint64_t variant);
-cudaError_t fakeError(); ///< the sticky one
+cudaError_t fakeError();                    ///< the sticky one
 cudaError_t fakeFailure(cudaError_t error); ///< what a call fails with: kept until it is asked for
-double fakeNow(); ///< s on the GPU
-double fakeClocks(); ///< of its multiprocessors
+double fakeNow();                           ///< s on the GPU
+double fakeClocks();                        ///< of its multiprocessors
 /// One number of several: a variant.
 template <typename... Number> std::uint64_t fakeVariant(Number... numbers)
 {

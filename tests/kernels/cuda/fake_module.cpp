@@ -27,8 +27,7 @@ class Shortened : public RunSink
 public:
     explicit Shortened(RunSink& sink)
         : m_sink(sink)
-    {
-    }
+    { }
     void progress(int done, int total, const std::string& label) override
     {
         m_over = m_over || total == 0;
@@ -66,8 +65,8 @@ public:
         return devices;
     }
 
-    Result<MeasuredRun> measure(const Experiment& experiment, const BackendDevice& device,
-                                const Parameters& parameters, RunSink& sink) override
+    Result<MeasuredRun> measure(const Experiment& experiment, const BackendDevice& device, const Parameters& parameters,
+                                RunSink& sink) override
     {
         const char* const hangs = std::getenv("MEMSCAPE_FAKE_HANGS");
         while (hangs != nullptr && experiment.id() == hangs)
@@ -105,8 +104,7 @@ constexpr Module theFakeModule{moduleAbi, moduleLayout, &makeFakeBackend};
 } // namespace
 } // namespace memscape::cuda
 
-extern "C" __attribute__((visibility("default"))) const memscape::cuda::Module*
-memscape_cuda_module()
+extern "C" __attribute__((visibility("default"))) const memscape::cuda::Module* memscape_cuda_module()
 {
     return &memscape::cuda::theFakeModule;
 }

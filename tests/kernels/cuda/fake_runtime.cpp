@@ -15,18 +15,18 @@
 
 namespace {
 
-constexpr int queueCapacity = 1024; // launches of a stream
+constexpr int queueCapacity = 1024;           // launches of a stream
 constexpr std::size_t flushBytes = 64U << 20; // arrays this large are the harness's own
 
 double now = 1; // s on the GPU
 double clocks = 1e9;
-cudaError_t lost = cudaSuccess; // a sticky error
-cudaError_t last = cudaSuccess; // until it is asked for
-bool isStuck = false; // a kernel never ends
-int behindHang = 0; // what is queued behind it
-double dirtyBytes = 0; // of L2, to be written back when its lines are needed
+cudaError_t lost = cudaSuccess;                         // a sticky error
+cudaError_t last = cudaSuccess;                         // until it is asked for
+bool isStuck = false;                                   // a kernel never ends
+int behindHang = 0;                                     // what is queued behind it
+double dirtyBytes = 0;                                  // of L2, to be written back when its lines are needed
 std::set<std::pair<std::string, std::uint64_t>> loaded; // kernels
-memscape::cuda::Gate* held = nullptr; // what the stream waits for
+memscape::cuda::Gate* held = nullptr;                   // what the stream waits for
 
 struct Allocation
 {
@@ -213,48 +213,20 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int)
 {
     const FakeGpu& gpu = fakeGpu();
     switch (which) {
-    case cudaDevAttrMultiProcessorCount:
-        *value = gpu.multiprocessors;
-        break;
-    case cudaDevAttrComputeCapabilityMajor:
-        *value = gpu.computeCapability / 10;
-        break;
-    case cudaDevAttrComputeCapabilityMinor:
-        *value = gpu.computeCapability % 10;
-        break;
-    case cudaDevAttrL2CacheSize:
-        *value = static_cast<int>(gpu.l2Bytes);
-        break;
-    case cudaDevAttrMemoryPoolsSupported:
-        *value = gpu.hasPools;
-        break;
-    case cudaDevAttrClockRate:
-        *value = static_cast<int>(gpu.clockHz / 1e3);
-        break;
-    case cudaDevAttrMemoryClockRate:
-        *value = 3201000;
-        break;
-    case cudaDevAttrGlobalMemoryBusWidth:
-        *value = 6144;
-        break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-        *value = 227 << 10;
-        break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-        *value = 228 << 10;
-        break;
-    case cudaDevAttrMaxRegistersPerMultiprocessor:
-        *value = 65536;
-        break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor:
-        *value = 2048;
-        break;
-    case cudaDevAttrMaxBlocksPerMultiprocessor:
-        *value = 32;
-        break;
-    default:
-        *value = 0;
-        break;
+    case cudaDevAttrMultiProcessorCount: *value = gpu.multiprocessors; break;
+    case cudaDevAttrComputeCapabilityMajor: *value = gpu.computeCapability / 10; break;
+    case cudaDevAttrComputeCapabilityMinor: *value = gpu.computeCapability % 10; break;
+    case cudaDevAttrL2CacheSize: *value = static_cast<int>(gpu.l2Bytes); break;
+    case cudaDevAttrMemoryPoolsSupported: *value = gpu.hasPools; break;
+    case cudaDevAttrClockRate: *value = static_cast<int>(gpu.clockHz / 1e3); break;
+    case cudaDevAttrMemoryClockRate: *value = 3201000; break;
+    case cudaDevAttrGlobalMemoryBusWidth: *value = 6144; break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = 227 << 10; break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = 228 << 10; break;
+    case cudaDevAttrMaxRegistersPerMultiprocessor: *value = 65536; break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = 2048; break;
+    case cudaDevAttrMaxBlocksPerMultiprocessor: *value = 32; break;
+    default: *value = 0; break;
     }
     return cudaSuccess;
 }
@@ -285,16 +257,11 @@ cudaError_t cudaSetDevice(int)
 const char* cudaGetErrorName(cudaError_t error)
 {
     switch (error) {
-    case cudaErrorMemoryAllocation:
-        return "cudaErrorMemoryAllocation";
-    case cudaErrorIllegalAddress:
-        return "cudaErrorIllegalAddress";
-    case cudaErrorDevicesUnavailable:
-        return "cudaErrorDevicesUnavailable";
-    case cudaErrorLaunchTimeout:
-        return "cudaErrorLaunchTimeout";
-    default:
-        return "cudaErrorOther";
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
+    case cudaErrorDevicesUnavailable: return "cudaErrorDevicesUnavailable";
+    case cudaErrorLaunchTimeout: return "cudaErrorLaunchTimeout";
+    default: return "cudaErrorOther";
     }
 }
 const char* cudaGetErrorString(cudaError_t)
@@ -349,8 +316,7 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*)
 }
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr which, void* value)
 {
-    std::memcpy(value, which == cudaMemPoolAttrUsedMemHigh ? &poolHigh : &poolUsed,
-                sizeof poolHigh);
+    std::memcpy(value, which == cudaMemPoolAttrUsedMemHigh ? &poolHigh : &poolUsed, sizeof poolHigh);
     return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** at, std::size_t bytes, unsigned)
@@ -377,8 +343,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
         std::memcpy(to, from, bytes);
     return lost;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t)
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t)
 {
     if (kind == cudaMemcpyDeviceToDevice)
         fakeQueue("cudaMemcpyAsync", 0);
@@ -451,8 +416,8 @@ cudaError_t cudaEventQuery(cudaEvent_t)
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end)
 {
-    const double seconds = events[reinterpret_cast<std::uintptr_t>(end)]
-        - events[reinterpret_cast<std::uintptr_t>(begin)];
+    const double seconds =
+        events[reinterpret_cast<std::uintptr_t>(end)] - events[reinterpret_cast<std::uintptr_t>(begin)];
     *milliseconds = static_cast<float>(seconds * 1e3);
     return lost;
 }

@@ -185,7 +185,7 @@ void TestBankKernels::flashTilesHaveNoConflicts()
 {
     expectNoConflicts<2>();
     expectNoConflicts<4>();
-    expectNoConflicts<8>(); // head dimension 64
+    expectNoConflicts<8>();  // head dimension 64
     expectNoConflicts<16>(); // 128
 }
 

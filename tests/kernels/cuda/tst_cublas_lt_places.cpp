@@ -17,10 +17,7 @@ const std::string modules = MODULES_FOLDER;
 class Folder
 {
 public:
-    std::string path(const char* below = "") const
-    {
-        return QDir(m_folder.path()).filePath(below).toStdString();
-    }
+    std::string path(const char* below = "") const { return QDir(m_folder.path()).filePath(below).toStdString(); }
     void lay(const char* library, const char* as) const
     {
         const QString to = QDir(m_folder.path()).filePath(as);
@@ -71,7 +68,8 @@ void TestCublasLtPlaces::aFileIsTakenAsItIs()
     const CublasLtLibrary library = openCublasLt(folder.path("any-name.so"), driver13, {});
     QVERIFY(library.handle != nullptr);
     QCOMPARE(library.version, std::string("12.9.3"));
-    QCOMPARE(library.file, QFileInfo(QString::fromStdString(folder.path("any-name.so"))).canonicalFilePath().toStdString());
+    QCOMPARE(library.file,
+             QFileInfo(QString::fromStdString(folder.path("any-name.so"))).canonicalFilePath().toStdString());
     QVERIFY2(library.trouble.empty(), library.trouble.c_str());
 }
 
@@ -89,8 +87,12 @@ void TestCublasLtPlaces::sitePackagesAreLookedThrough_data()
     QTest::addColumn<QString>("library");
     QTest::addColumn<QString>("as");
     QTest::addColumn<QString>("version");
-    QTest::newRow("PyTorch of CUDA 12") << "cublas_lt_12.so" << "nvidia/cublas/lib/libcublasLt.so.12" << "12.9.3";
-    QTest::newRow("PyTorch of CUDA 13") << "cublas_lt_13.so" << "nvidia/cu13/lib/libcublasLt.so.13" << "13.0.2";
+    QTest::newRow("PyTorch of CUDA 12") << "cublas_lt_12.so"
+                                        << "nvidia/cublas/lib/libcublasLt.so.12"
+                                        << "12.9.3";
+    QTest::newRow("PyTorch of CUDA 13") << "cublas_lt_13.so"
+                                        << "nvidia/cu13/lib/libcublasLt.so.13"
+                                        << "13.0.2";
 }
 
 void TestCublasLtPlaces::sitePackagesAreLookedThrough()
@@ -126,11 +128,16 @@ void TestCublasLtPlaces::aWrongChoiceIsPassedOverAndSaid_data()
 {
     QTest::addColumn<QString>("chosen");
     QTest::addColumn<QString>("reason");
-    QTest::newRow("not there") << "nowhere" << "does not exist";
-    QTest::newRow("an empty folder") << "empty" << "no libcublasLt.so is in it";
-    QTest::newRow("no library") << "text.so" << "cannot be loaded";
-    QTest::newRow("another library") << "other.so" << "is not cuBLASLt";
-    QTest::newRow("too old") << "old.so" << "10.10.0, older than 11";
+    QTest::newRow("not there") << "nowhere"
+                               << "does not exist";
+    QTest::newRow("an empty folder") << "empty"
+                                     << "no libcublasLt.so is in it";
+    QTest::newRow("no library") << "text.so"
+                                << "cannot be loaded";
+    QTest::newRow("another library") << "other.so"
+                                     << "is not cuBLASLt";
+    QTest::newRow("too old") << "old.so"
+                             << "10.10.0, older than 11";
 }
 
 void TestCublasLtPlaces::aWrongChoiceIsPassedOverAndSaid()
@@ -151,9 +158,9 @@ void TestCublasLtPlaces::aWrongChoiceIsPassedOverAndSaid()
 
 void TestCublasLtPlaces::withoutAChoiceTheFirstNameThatOpensIsTaken()
 {
-    const CublasLtLibrary library =
-        openCublasLt({}, driver13, {"libcublasLt.so.none", modules + "/cublas_lt_other.so", modules + "/cublas_lt_12.so",
-                                    modules + "/cublas_lt_13.so"});
+    const CublasLtLibrary library = openCublasLt({}, driver13,
+                                                 {"libcublasLt.so.none", modules + "/cublas_lt_other.so",
+                                                  modules + "/cublas_lt_12.so", modules + "/cublas_lt_13.so"});
     QCOMPARE(library.version, std::string("12.9.3"));
     QVERIFY(library.trouble.empty());
 }

@@ -27,8 +27,7 @@ AttentionDeviceFactory factoryOn(cuda::Session& session)
     };
 }
 
-AttentionTask taskOf(AttentionKind kind, int version, DType dtype, AttentionShape shape,
-                     AttentionPass pass)
+AttentionTask taskOf(AttentionKind kind, int version, DType dtype, AttentionShape shape, AttentionPass pass)
 {
     AttentionTask task;
     task.problem = {shape, dtype, kind, pass};
@@ -106,8 +105,7 @@ void TestCudaAttention::everyVersionIsRight()
     QVERIFY(session.has_value());
     const auto& versions = attentionVersions(AttentionKind(kind), true);
     const auto check = checkAttentionDevice(
-        factoryOn(**session), cuda::compiledVersion(versions.at(std::size_t(version) - 1)),
-        DType(dtype), 1);
+        factoryOn(**session), cuda::compiledVersion(versions.at(std::size_t(version) - 1)), DType(dtype), 1);
     QVERIFY2(check.has_value(), check ? "" : check.error().text().c_str());
     QVERIFY2(check->passed(), check->text().c_str());
     QVERIFY(check->compared() > 100'000);
@@ -118,9 +116,9 @@ void TestCudaAttention::aMissingBarrierIsFound()
     auto session = cuda::Session::open(0);
     QVERIFY(session.has_value());
     fakeGpu().forgetsBarriers = true;
-    const auto check = checkAttentionDevice(
-        factoryOn(**session),
-        cuda::compiledVersion(attentionVersions(AttentionKind::Flash, true).back()), DType::Float16, 1);
+    const auto check = checkAttentionDevice(factoryOn(**session),
+                                            cuda::compiledVersion(attentionVersions(AttentionKind::Flash, true).back()),
+                                            DType::Float16, 1);
     QVERIFY(!check.has_value());
 }
 
@@ -129,12 +127,10 @@ void TestCudaAttention::timesAreThoseOfTheGpu()
     auto session = cuda::Session::open(0);
     QVERIFY(session.has_value());
     const AttentionShape shape{1, 16, 16, 4096, 4096, 128, false};
-    auto device = factoryOn(**session)(
-        taskOf(AttentionKind::Flash, 6, DType::BFloat16, shape, AttentionPass::Both));
+    auto device = factoryOn(**session)(taskOf(AttentionKind::Flash, 6, DType::BFloat16, shape, AttentionPass::Both));
     QVERIFY2(device.has_value(), device ? "" : device.error().text().c_str());
     const FakeGpu& gpu = fakeGpu();
-    const double forward =
-        attentionFlops(shape, AttentionPass::Forward) / gpu.tensorFlopsPerSecond + gpu.launchSeconds;
+    const double forward = attentionFlops(shape, AttentionPass::Forward) / gpu.tensorFlopsPerSecond + gpu.launchSeconds;
     const auto seen = (*device)->sample(AttentionPass::Forward);
     QVERIFY2(seen.has_value(), seen ? "" : seen.error().text().c_str());
     QVERIFY(std::abs(*seen - forward) < 1e-3 * forward);
@@ -142,8 +138,8 @@ void TestCudaAttention::timesAreThoseOfTheGpu()
     QVERIFY(std::abs(*backward / forward - 3.5) < 5e-2); // seven products instead of two
     const auto both = (*device)->sample(AttentionPass::Both);
     QVERIFY(std::abs(*both - *seen - *backward) < 1e-3 * *both);
-    auto onePass = factoryOn(**session)(
-        taskOf(AttentionKind::Flash, 9, DType::BFloat16, shape, AttentionPass::Backward));
+    auto onePass =
+        factoryOn(**session)(taskOf(AttentionKind::Flash, 9, DType::BFloat16, shape, AttentionPass::Backward));
     QVERIFY2(onePass.has_value(), onePass ? "" : onePass.error().text().c_str());
     const auto five = (*onePass)->sample(AttentionPass::Backward);
     QVERIFY(std::abs(*five / forward - 2.5) < 5e-2);
@@ -157,8 +153,8 @@ void TestCudaAttention::onlyVersionNinesQueryGradientHasNoOrder()
     QVERIFY(session.has_value());
     const AttentionShape shape{1, 1, 1, 256, 768, 128, false}; // so many that rounding hides not all
     const auto gradients = [&](int version) {
-        auto device = *factoryOn(**session)(
-            taskOf(AttentionKind::Flash, version, DType::Float16, shape, AttentionPass::Both));
+        auto device =
+            *factoryOn(**session)(taskOf(AttentionKind::Flash, version, DType::Float16, shape, AttentionPass::Both));
         std::vector<std::vector<float>> all;
         if (!device->fill(AttentionInputs::Normal) || !device->forward() || !device->backward())
             return all;
@@ -185,14 +181,14 @@ void TestCudaAttention::whatDoesNotFitSaysWhatItNeeds()
     auto session = cuda::Session::open(0);
     QVERIFY(session.has_value());
     const AttentionShape shape{4, 16, 16, 16384, 16384, 128, false}; // 32 GiB of scores, GPU of 8
-    const auto device = factoryOn(**session)(
-        taskOf(AttentionKind::Standard, 2, DType::BFloat16, shape, AttentionPass::Forward));
+    const auto device =
+        factoryOn(**session)(taskOf(AttentionKind::Standard, 2, DType::BFloat16, shape, AttentionPass::Forward));
     QVERIFY(!device.has_value());
     QCOMPARE(device.error().code, std::string("run.memory"));
     QVERIFY2(QString::fromStdString(device.error().text()).contains("implementation=flash"),
              device.error().text().c_str());
-    const auto flash = factoryOn(**session)(
-        taskOf(AttentionKind::Flash, 6, DType::BFloat16, shape, AttentionPass::Forward));
+    const auto flash =
+        factoryOn(**session)(taskOf(AttentionKind::Flash, 6, DType::BFloat16, shape, AttentionPass::Forward));
     QVERIFY(flash.has_value());
 }
 
@@ -208,10 +204,8 @@ void TestCudaAttention::anOldGpuIsToldSo()
     for (int version = 4; version <= cuda::flashVersions; ++version)
         QCOMPARE(make(AttentionKind::Flash, version, DType::Float16).error().code,
                  std::string("attention.unsupported"));
-    QCOMPARE(make(AttentionKind::Flash, 3, DType::BFloat16).error().code,
-             std::string("attention.unsupported"));
-    QCOMPARE(make(AttentionKind::Standard, 2, DType::BFloat16).error().code,
-             std::string("attention.unsupported"));
+    QCOMPARE(make(AttentionKind::Flash, 3, DType::BFloat16).error().code, std::string("attention.unsupported"));
+    QCOMPARE(make(AttentionKind::Standard, 2, DType::BFloat16).error().code, std::string("attention.unsupported"));
     QCOMPARE(make(AttentionKind::Standard, 3, DType::Float16).error().code,
              std::string("attention.unsupported")); // no library
     for (int version = 1; version <= 3; ++version)
@@ -224,8 +218,8 @@ void TestCudaAttention::otherGpusHaveNoVersionEight()
 {
     auto session = cuda::Session::open(0);
     QVERIFY(session.has_value());
-    const AttentionTask task = taskOf(AttentionKind::Flash, 8, DType::BFloat16, {1, 1, 1, 64, 64, 64, false},
-                                      AttentionPass::Forward);
+    const AttentionTask task =
+        taskOf(AttentionKind::Flash, 8, DType::BFloat16, {1, 1, 1, 64, 64, 64, false}, AttentionPass::Forward);
     for (const int capability : {80, 89, 100, 120}) {
         fakeGpu().computeCapability = capability;
         const auto made = factoryOn(**session)(task);
@@ -277,14 +271,12 @@ void TestCudaAttention::measuredBytesAreThePredictedOnes()
     fakeGpu().emulatesAttention = false;
     test::Listener listener;
     const auto [run, predicted] =
-        measure({"heads=8", "kv_heads=2", "sequence=2049", "head_dim=128", "pass=" + pass.toStdString()},
-                listener);
+        measure({"heads=8", "kv_heads=2", "sequence=2049", "head_dim=128", "pass=" + pass.toStdString()}, listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     for (const char* key : {"standard_extra_peak", "standard_saved_for_backward", "flash_extra_peak",
                             "flash_saved_for_backward", "standard_flops", "flash_flops"}) {
         QVERIFY2(findFigure(predicted.figures, key) != nullptr, key);
-        QCOMPARE(findFigure(run->measurement.figures, key)->number(),
-                 findFigure(predicted.figures, key)->number());
+        QCOMPARE(findFigure(run->measurement.figures, key)->number(), findFigure(predicted.figures, key)->number());
     }
     QVERIFY(findFigure(run->measurement.figures, "speedup")->number() > 0);
     QCOMPARE(listener.count("cublaslt.missing"), 1);
@@ -331,9 +323,7 @@ void TestCudaAttention::aWrongKernelIsNotTimed()
     fakeGpu().emulatesAttention = false;
     fakeGpu().wrongKernel = true;
     test::Listener listener;
-    const auto run = measure({"implementation=flash", "pass=forward", "sequence=64,128"},
-                             listener)
-                         .run;
+    const auto run = measure({"implementation=flash", "pass=forward", "sequence=64,128"}, listener).run;
     QVERIFY2(!run.has_value(), run ? run->measurement.detail.dump().c_str() : "");
     QCOMPARE(run.error().code, std::string("check.failed"));
 }
@@ -343,8 +333,7 @@ void TestCudaAttention::anOlderVersionRunsForOneThatIsWrong()
 {
     fakeGpu().emulatesAttention = false;
     fakeGpu().wrongFlash = 7;
-    const std::vector<std::string> given{"implementation=flash", "pass=forward", "heads=8",
-                                         "sequence=2048,4096"};
+    const std::vector<std::string> given{"implementation=flash", "pass=forward", "heads=8", "sequence=2048,4096"};
     test::Listener listener;
     const auto run = measure(given, listener).run;
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
@@ -368,8 +357,7 @@ void TestCudaAttention::aVersionThatHangsNamesTheOneToChoose()
     fakeGpu().hangs = "flash forward v7";
     qputenv("MEMSCAPE_GPU_DEADLINE", "0.02");
     test::Listener listener;
-    const auto run =
-        measure({"implementation=flash", "pass=forward", "heads=8", "sequence=2048"}, listener).run;
+    const auto run = measure({"implementation=flash", "pass=forward", "heads=8", "sequence=2048"}, listener).run;
     qunsetenv("MEMSCAPE_GPU_DEADLINE");
     cuda::forgetHang();
     QVERIFY(!run.has_value());
@@ -382,10 +370,8 @@ void TestCudaAttention::aScoreMatrixThatDoesNotFitIsRefused()
 {
     fakeGpu().emulatesAttention = false;
     test::Listener listener;
-    const auto run = measure({"implementation=standard", "pass=forward", "batch=4",
-                              "sequence=16384,32768"},
-                             listener)
-                         .run;
+    const auto run =
+        measure({"implementation=standard", "pass=forward", "batch=4", "sequence=16384,32768"}, listener).run;
     QVERIFY(!run.has_value());
     QCOMPARE(run.error().code, std::string("run.memory"));
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));

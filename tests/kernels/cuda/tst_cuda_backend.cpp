@@ -29,10 +29,7 @@ class Sink : public RunSink
 public:
     void progress(int done, int, const std::string&) override { visits = std::max(visits, done); }
     void point(const std::string&, const Point& point) override { points.push_back(point); }
-    void note(const std::string&, const std::string& code, const std::string&) override
-    {
-        notes.push_back(code);
-    }
+    void note(const std::string&, const std::string& code, const std::string&) override { notes.push_back(code); }
     bool cancelled() const override { return stopAfter >= 0 && int(points.size()) >= stopAfter; }
 
     int visits = 0;
@@ -46,8 +43,7 @@ std::unique_ptr<Backend> backend()
     return std::unique_ptr<Backend>(memscape_cuda_module()->makeBackend());
 }
 
-Result<MeasuredRun> measure(Backend& backend, const char* id, const std::vector<std::string>& given,
-                            RunSink& sink)
+Result<MeasuredRun> measure(Backend& backend, const char* id, const std::vector<std::string>& given, RunSink& sink)
 {
     const auto experiment = findExperiment(id);
     const auto parameters = resolve((*experiment)->schema(), given);
@@ -171,7 +167,7 @@ void TestCudaBackend::aStrideCostsSectors()
     QCOMPARE(run->provenance["grade"].get<std::string>(), std::string("A"));
     QVERIFY(near(run->provenance["launch_period"].get<double>(), 2.5e-6, 0.01));
     QVERIFY(near(run->provenance["busy_clock"].get<double>(), 1.98e9, 0.01));
-    QCOMPARE(int(sink.points.size()), 4 * 3); // every point in every pass
+    QCOMPARE(int(sink.points.size()), 4 * 3);        // every point in every pass
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0)); // everything was given back
 }
 
@@ -230,8 +226,7 @@ void TestCudaBackend::measuresTheSameFiguresAsItPredicts()
     const auto run = measure(*gpu, qPrintable(id), {sweep.toStdString()}, sink);
     QVERIFY(run.has_value());
     const auto experiment = *findExperiment(id.toStdString());
-    const auto parameters =
-        resolve(experiment->schema(), std::vector<std::string>{sweep.toStdString()});
+    const auto parameters = resolve(experiment->schema(), std::vector<std::string>{sweep.toStdString()});
     const auto predicted = experiment->predict(gpu->devices()[0].device, *parameters);
     QVERIFY(predicted.has_value());
     auto measuredKeys = keys(run->measurement.figures), predictedKeys = keys(predicted->figures);
@@ -253,16 +248,14 @@ void TestCudaBackend::aWorkingSetLivesInItsLevel()
     const double seconds[] = {16e-9, 140e-9, 350e-9}, rates[] = {25e12, 8e12, 4.2e12};
     for (std::size_t i = 0; i < 3; ++i) {
         QVERIFY2(near(latency->y[i], seconds[i], 0.01), qPrintable(QString::number(latency->y[i])));
-        QVERIFY2(near(bandwidth->y[i], rates[i], 0.05),
-                 qPrintable(QString::number(bandwidth->y[i])));
+        QVERIFY2(near(bandwidth->y[i], rates[i], 0.05), qPrintable(QString::number(bandwidth->y[i])));
     }
     QVERIFY(std::isnan(run->measurement.findSeries("latency_4k")->y[0]));
     const char* const levels[] = {"L1", "L2", "DRAM"};
     for (std::size_t i = 0; i < 3; ++i) {
         for (const Point& point : sink.points) {
             if (point.x == latency->x.values[i])
-                QCOMPARE(std::get<std::string>(findFigure(point.figures, "level")->value),
-                         std::string(levels[i]));
+                QCOMPARE(std::get<std::string>(findFigure(point.figures, "level")->value), std::string(levels[i]));
         }
     }
     QVERIFY(near(findFigure(run->measurement.figures, "cycles")->number(), 16e-9 * 1.98e9, 0.01));
@@ -327,7 +320,7 @@ void TestCudaBackend::productsTakeTheirTime()
     QVERIFY(near(findFigure(run->measurement.figures, "speedup")->number(),
                  (2.5e-6 + flops / 40e12) / (2.5e-6 + flops / 400e12), 0.02));
     QCOMPARE(findFigure(run->measurement.figures, "stored_value")->number(), 0.10009765625); // BF16
-    const auto large = measure(*backend(), "precision", {"m=131072,262144"}, sink); // 96 GiB on a GPU of 8
+    const auto large = measure(*backend(), "precision", {"m=131072,262144"}, sink);          // 96 GiB on a GPU of 8
     QCOMPARE(large.error().code, std::string("run.memory"));
     QVERIFY(large.error().message.find("96 GiB") != std::string::npos);
     sink.notes.resize(1);
@@ -340,7 +333,9 @@ void TestCudaBackend::formatsWithoutALibrary()
 {
     Sink sink;
     const auto gpu = backend();
-    const auto in = [&](const std::string& format) { return measure(*gpu, "precision", {"format=" + format, "m=1024,2048"}, sink); };
+    const auto in = [&](const std::string& format) {
+        return measure(*gpu, "precision", {"format=" + format, "m=1024,2048"}, sink);
+    };
     for (const NumberFormat& numbers : numberFormats()) { // each checked against sums in double first
         const std::string key(numbers.key);
         const auto run = in(key);
@@ -414,8 +409,7 @@ void TestCudaBackend::anOffsetThatNoGpuCanLoadIsSkipped()
 void TestCudaBackend::onePointThatDoesNotFitLeavesTheOthers()
 {
     Sink sink;
-    const auto run =
-        measure(*backend(), "stride", {"pattern=contiguous", "bytes=64MiB,1TiB"}, sink);
+    const auto run = measure(*backend(), "stride", {"pattern=contiguous", "bytes=64MiB,1TiB"}, sink);
     QVERIFY(run.has_value());
     QVERIFY(std::isfinite(run->measurement.findSeries("time")->y[0]));
     QVERIFY(std::isnan(run->measurement.findSeries("time")->y[1]));
@@ -558,8 +552,7 @@ void TestCudaBackend::withoutPoolsMemoryIsCountedAllTheSame()
 {
     fakeGpu().hasPools = false;
     Sink sink;
-    const auto run =
-        measure(*backend(), "stride", {"operation=copy", "stride=1,2", "bytes=1GiB"}, sink);
+    const auto run = measure(*backend(), "stride", {"operation=copy", "stride=1,2", "bytes=1GiB"}, sink);
     QVERIFY(run.has_value());
     QCOMPARE(findFigure(run->measurement.figures, "peak_memory")->number(), 2.0 * (1 << 30));
 }
@@ -586,8 +579,7 @@ void TestCudaBackend::calibrationFillsTheDevice()
     QVERIFY(near(rates["fp8-e4m3"].get<double>(), 400e12, 0.02));
     QCOMPARE(int(device->calibration->lineRates.size()), 3 * 6);
     for (const LineRate& rate : device->calibration->lineRates)
-        QVERIFY2(near(rate.linesPerSecond * 32 * (rate.operation == Operation::Copy ? 2 : 1), 4e12,
-                      0.02),
+        QVERIFY2(near(rate.linesPerSecond * 32 * (rate.operation == Operation::Copy ? 2 : 1), 4e12, 0.02),
                  qPrintable(QString::number(rate.linesPerSecond)));
     const auto back = deviceFromJson(deviceToJson(*device));
     QVERIFY2(back.has_value(), back ? "" : back.error().text().c_str());
@@ -600,7 +592,8 @@ void TestCudaBackend::calibrationTakesMedians()
     const auto gpu = backend();
     const auto device = gpu->calibrate(gpu->devices().front(), sink);
     QVERIFY2(device.has_value(), device ? "" : device.error().text().c_str());
-    QVERIFY2(near(device->dram()->bandwidth.value, 4.2e12, 0.02), qPrintable(QString::number(device->dram()->bandwidth.value)));
+    QVERIFY2(near(device->dram()->bandwidth.value, 4.2e12, 0.02),
+             qPrintable(QString::number(device->dram()->bandwidth.value)));
     QVERIFY(device->calibration->raw.contains("bandwidth DRAM read"));
 }
 
@@ -612,16 +605,17 @@ void TestCudaBackend::selftestReportsEveryKernel()
     fakeGpu().computeCapability = 70; // too old for tensor cores: what needs them is skipped
     const auto lines = gpu->selftest(device, sink);
     // 4 chases, 3 versions × 5 widths × 4 streams, 6 laps, 2 versions × 5 widths × 3 × 3 strides,
-    // 5 ways to visit a view × 5 widths, 8 formats multiplied, 4 converted; banks: 5 widths × 3 tiles × 2, latencies 3 × 3, 2 versions × 4 ways to read a product, its elements, the chain; the training step's elements, the step; attention in its formats:
-    // standard 3 versions × 3, flash one × 3 and eight × 2
+    // 5 ways to visit a view × 5 widths, 8 formats multiplied, 4 converted; banks: 5 widths × 3 tiles × 2, latencies 3
+    // × 3, 2 versions × 4 ways to read a product, its elements, the chain; the training step's elements, the step;
+    // attention in its formats: standard 3 versions × 3, flash one × 3 and eight × 2
     constexpr int attention = 9 + 19;
     constexpr int training = 3 + 3, trainingSkipped = 2; // passes and steps in FP32, FP16 and BF16
     QCOMPARE(int(lines.size()), 4 + 60 + 6 + 90 + 25 + 30 + 9 + 8 + 1 + 1 + 2 + 8 + 4 + attention + training);
     for (const SelftestLine& line : lines)
         QVERIFY2(line.passed != line.skipped, (line.kernel + ": " + line.detail).c_str());
-    QCOMPARE(std::count_if(lines.begin(), lines.end(),
-                           [](const SelftestLine& line) { return line.skipped; }),
-             attention - 2 + 7 + trainingSkipped); // standard attention in floats runs, our own products; of formats FP32 alone
+    QCOMPARE(std::count_if(lines.begin(), lines.end(), [](const SelftestLine& line) { return line.skipped; }),
+             attention - 2 + 7
+                 + trainingSkipped); // standard attention in floats runs, our own products; of formats FP32 alone
     fakeGpu().wrongKernel = true;
     const auto wrong = gpu->selftest(device, sink);
     QVERIFY(!wrong[0].passed && !wrong[0].skipped);

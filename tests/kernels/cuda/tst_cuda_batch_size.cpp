@@ -62,9 +62,12 @@ void TestCudaBatchSize::measuredBytesAreThePredictedOnes_data()
 {
     QTest::addColumn<QString>("model");
     QTest::addColumn<QString>("accumulation");
-    QTest::newRow("one layer") << "mlp:24,8" << "1";
-    QTest::newRow("three layers") << "mlp:12,24,16,4" << "1";
-    QTest::newRow("accumulated") << "mlp:12,24,16,4" << "3";
+    QTest::newRow("one layer") << "mlp:24,8"
+                               << "1";
+    QTest::newRow("three layers") << "mlp:12,24,16,4"
+                                  << "1";
+    QTest::newRow("accumulated") << "mlp:12,24,16,4"
+                                 << "3";
 }
 
 void TestCudaBatchSize::measuredBytesAreThePredictedOnes()
@@ -72,9 +75,9 @@ void TestCudaBatchSize::measuredBytesAreThePredictedOnes()
     QFETCH(QString, model);
     QFETCH(QString, accumulation);
     test::Listener listener;
-    const auto [run, predicted] = measureBatches({"model=" + model.toStdString(), "batch=4,16", "target_loss=0.9",
-                                           "accumulation=" + accumulation.toStdString()},
-                                          listener);
+    const auto [run, predicted] = measureBatches(
+        {"model=" + model.toStdString(), "batch=4,16", "target_loss=0.9", "accumulation=" + accumulation.toStdString()},
+        listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     QCOMPARE(run->measurement.findSeries("memory")->y, predicted.findSeries("memory")->y);
     QCOMPARE(findFigure(run->measurement.figures, "peak_allocated")->number(),
@@ -109,12 +112,15 @@ void TestCudaBatchSize::aStepOfMoreKernelsThanAQueueHoldsIsTimedToo()
 {
     // 200 micro-batches of eight kernels: behind the gate the queue would fill up and never be let go.
     test::Listener listener;
-    const auto [run, predicted] = measureBatches({"model=mlp:16,4", "batch=2,4", "accumulation=200", "target_loss=0.9"}, listener);
+    const auto [run, predicted] =
+        measureBatches({"model=mlp:16,4", "batch=2,4", "accumulation=200", "target_loss=0.9"}, listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     const double kernels = 200 * 6 + 199 * 2 + 2; // forward and backward, adding to the first's gradients, update
     const double seconds = findFigure(run->measurement.figures, "step_time")->number();
-    QVERIFY2(isNear(seconds, kernels * fakeGpu().launchSeconds, 0.01), qPrintable(QString::number(seconds / fakeGpu().launchSeconds)));
-    QVERIFY2(fakeGpu().mostBehindGate > 10 && fakeGpu().mostBehindGate <= 1000, qPrintable(QString::number(fakeGpu().mostBehindGate)));
+    QVERIFY2(isNear(seconds, kernels * fakeGpu().launchSeconds, 0.01),
+             qPrintable(QString::number(seconds / fakeGpu().launchSeconds)));
+    QVERIFY2(fakeGpu().mostBehindGate > 10 && fakeGpu().mostBehindGate <= 1000,
+             qPrintable(QString::number(fakeGpu().mostBehindGate)));
 }
 
 void TestCudaBatchSize::trainingMeetsTheClosedForm()
@@ -122,20 +128,25 @@ void TestCudaBatchSize::trainingMeetsTheClosedForm()
     test::Listener listener;
     const auto [run, predicted] = measureBatches({"model=mlp:32,8", "batch=8,32,128", "target_loss=0.2"}, listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
-    for (const char* key : {"throughput", "noise_scale", "critical_batch", "examples_to_target", "steps_to_target", "step_time"})
-        QVERIFY2(findFigure(run->measurement.figures, key) && findFigure(run->measurement.figures, key)->number() > 0, key);
+    for (const char* key :
+         {"throughput", "noise_scale", "critical_batch", "examples_to_target", "steps_to_target", "step_time"})
+        QVERIFY2(findFigure(run->measurement.figures, key) && findFigure(run->measurement.figures, key)->number() > 0,
+                 key);
     const auto &measured = run->measurement.findSeries("examples_to_target")->y,
                &expected = predicted.findSeries("examples_to_target")->y;
     for (std::size_t i = 0; i < expected.size(); ++i)
-        QVERIFY2(isNear(measured[i], expected[i], 0.25), qPrintable(QString("%1 %2").arg(measured[i]).arg(expected[i])));
+        QVERIFY2(isNear(measured[i], expected[i], 0.25),
+                 qPrintable(QString("%1 %2").arg(measured[i]).arg(expected[i])));
     // The noise where training ended, against the closed form after as many steps.
     NoisyRegression problem(32, 8);
     for (double step = 0; step < findFigure(run->measurement.figures, "steps_to_target")->number(); ++step)
         problem.step(8);
     const Json& noise = run->measurement.detail.at("noise");
     const double error = noise.at("standard_error").get<double>();
-    QVERIFY2(std::abs(noise.at("corrected").get<double>() - problem.simpleNoise()) < 4 * error + 0.1 * problem.simpleNoise(),
-             qPrintable(QString("%1 ± %2, not %3").arg(noise.at("corrected").get<double>()).arg(error).arg(problem.simpleNoise())));
+    QVERIFY2(
+        std::abs(noise.at("corrected").get<double>() - problem.simpleNoise()) < 4 * error + 0.1 * problem.simpleNoise(),
+        qPrintable(
+            QString("%1 ± %2, not %3").arg(noise.at("corrected").get<double>()).arg(error).arg(problem.simpleNoise())));
     QVERIFY(noise.at("simple").get<double>() < noise.at("corrected").get<double>());
 }
 
@@ -196,7 +207,8 @@ void TestCudaBatchSize::aStepThatDoesNotFitSaysWhatItNeeds()
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str()); // the other point stands
     QVERIFY(std::isnan(run->measurement.findSeries("throughput")->y[1]));
     const auto reason = run->measurement.detail.at("points").at(1).at("reason").get<std::string>();
-    QVERIFY2(reason.find("1048576 examples takes") != std::string::npos && reason.find("available") != std::string::npos,
+    QVERIFY2(reason.find("1048576 examples takes") != std::string::npos
+                 && reason.find("available") != std::string::npos,
              reason.c_str());
     QCOMPARE(listener.count("run.memory"), 1);
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));

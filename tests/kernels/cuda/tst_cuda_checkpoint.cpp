@@ -53,8 +53,7 @@ void TestCudaCheckpoint::theMeasuredPeakIsThePredictedOne()
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     for (const char* key : {"peak", "recomputed_forwards", "forward_evaluations"}) {
         QVERIFY(findFigure(predicted.figures, key) != nullptr);
-        QCOMPARE(findFigure(run->measurement.figures, key)->number(),
-                 findFigure(predicted.figures, key)->number());
+        QCOMPARE(findFigure(run->measurement.figures, key)->number(), findFigure(predicted.figures, key)->number());
     }
     QVERIFY(run->complete);
     QVERIFY(run->measurement.detail.at("gradients").at("identical").get<bool>());
@@ -74,13 +73,12 @@ void TestCudaCheckpoint::theMeasuredPeakIsThePredictedOne()
 void TestCudaCheckpoint::timesAreThoseOfTheGpu()
 {
     test::Listener listener;
-    const auto [run, predicted] =
-        measureChain({"chain=mlp:4x64", "batch=32", "strategy=every:2"}, listener);
+    const auto [run, predicted] = measureChain({"chain=mlp:4x64", "batch=32", "strategy=every:2"}, listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     const Json chain = run->measurement.detail.at("measured_chain");
     const FakeGpu& gpu = fakeGpu();
-    const double forward = 2 * gpu.launchSeconds + 2.0 * 32 * 64 * 64 / gpu.flopsPerSecond
-        + 12.0 * 32 * 64 / gpu.streamBytesPerSecond;
+    const double forward =
+        2 * gpu.launchSeconds + 2.0 * 32 * 64 * 64 / gpu.flopsPerSecond + 12.0 * 32 * 64 / gpu.streamBytesPerSecond;
     QVERIFY(std::abs(chain.at("forward").at(0).get<double>() - forward) < 1e-3 * forward);
     const double makespan = findFigure(run->measurement.figures, "makespan")->number();
     const double profiled = findFigure(run->measurement.figures, "profile_makespan")->number();
@@ -109,12 +107,11 @@ void TestCudaCheckpoint::aChainThatDoesNotFitSaysWhatItNeeds()
 {
     fakeGpu().memoryBytes = 512 << 20;
     test::Listener listener;
-    const auto run = measureChain({"chain=mlp:48x4096", "strategy=none"}, listener)
-                         .run; // 6 GiB of weights and gradients
+    const auto run =
+        measureChain({"chain=mlp:48x4096", "strategy=none"}, listener).run; // 6 GiB of weights and gradients
     QVERIFY(!run.has_value());
     QCOMPARE(run.error().code, std::string("run.memory"));
-    QVERIFY2(run.error().message.find("available") != std::string::npos,
-             run.error().message.c_str());
+    QVERIFY2(run.error().message.find("available") != std::string::npos, run.error().message.c_str());
 }
 
 void TestCudaCheckpoint::onlyAChainWithBuffersRuns()

@@ -109,7 +109,8 @@ void TestCudaRoofline::whatIsMissingIsSaidOnce()
     std::sort(notes.begin(), notes.end());
     QVERIFY(std::adjacent_find(notes.begin(), notes.end()) == notes.end());
     for (const auto& [code, text] : notes)
-        QVERIFY2(code == "cublaslt.missing" || code == "run.length" || code == "run.skipped", (code + ": " + text).c_str());
+        QVERIFY2(code == "cublaslt.missing" || code == "run.length" || code == "run.skipped",
+                 (code + ": " + text).c_str());
 }
 
 void TestCudaRoofline::stopKeepsWhatWasMeasured()

@@ -177,8 +177,10 @@ void TestCudaTraining::lossesAreThoseOfTheHost()
         // Sums in another order; a short format rounds what differs in the last place up or down.
         const double tolerance = curve == "loss_fp32" ? 1e-4 : curve == "loss_bf16" ? 0.05 : 0.01;
         for (std::size_t i = 0; i < ours.size(); ++i)
-            QVERIFY2(std::fabs(ours[i] - its[i]) <= tolerance * its[i],
-                     qPrintable(QString("%1, step %2: %3, on the host %4").arg(curve.c_str()).arg(i + 1).arg(ours[i]).arg(its[i])));
+            QVERIFY2(
+                std::fabs(ours[i] - its[i]) <= tolerance * its[i],
+                qPrintable(
+                    QString("%1, step %2: %3, on the host %4").arg(curve.c_str()).arg(i + 1).arg(ours[i]).arg(its[i])));
         QVERIFY(ours.back() < ours.front()); // it learns
     }
 }
@@ -307,7 +309,8 @@ void TestCudaTraining::aGpuWithoutTheFormatIsSkipped()
 void TestCudaTraining::aSweepIsARunOfEachValue()
 {
     test::Listener listener;
-    const Measured measured = measureTraining({"format=fp16", "steps=12", "loss_scale=1,65536,1099511627776"}, listener);
+    const Measured measured =
+        measureTraining({"format=fp16", "steps=12", "loss_scale=1,65536,1099511627776"}, listener);
     QVERIFY2(measured.run.has_value(), measured.run ? "" : measured.run.error().text().c_str());
     const Series* skips = measured.run->measurement.findSeries("step_time");
     QVERIFY(skips != nullptr && skips->y.size() == 3);

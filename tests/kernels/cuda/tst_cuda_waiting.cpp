@@ -104,8 +104,7 @@ void TestCudaWaiting::nothingWaitsBehindTheGate_data()
         << "attention" << QStringList{"implementation=standard", "pass=both", "heads=2", "sequence=1024,2048"};
     QTest::newRow("products") << "precision" << QStringList{"format=bf16", "m=512,1024"};
     QTest::newRow("FP8") << "precision" << QStringList{"format=fp8-e4m3", "m=512,1024"};
-    QTest::newRow("training") << "precision"
-                              << QStringList{"operation=train", "m=43", "n=50", "k=37", "steps=2"};
+    QTest::newRow("training") << "precision" << QStringList{"operation=train", "m=43", "n=50", "k=37", "steps=2"};
     QTest::newRow("batch size") << "batch-size" << QStringList{"model=mlp:12,8,4", "batch=2,4", "target_loss=0.9"};
     QTest::newRow("checkpoint") << "checkpoint" << QStringList{"chain=mlp:3x32", "batch=20", "strategy=every:2"};
 }
@@ -146,13 +145,22 @@ void TestCudaWaiting::aStepAtTheSameAddressIsMetAgain()
     BatchShape shape;
     shape.sizes = {64, 64};
     shape.batch = 64;
-    auto device = batchDevices(**session, blas.get(), [] { return false; }, nullptr)(shape, 1 << 20);
+    auto device = batchDevices(
+        **session, blas.get(), [] { return false; }, nullptr)(shape, 1 << 20);
     QVERIFY(device.has_value());
     float* const arena = (*device)->arena();
     BatchOperations step(1);
     for (const std::int64_t rows : {16, 32}) { // the second step lies where the first one lay
-        step.front() = {BatchOperation::Kind::InputGradient, rows, 8, 8, arena, arena + 4096, nullptr, arena + 8192,
-                        nullptr, nullptr};
+        step.front() = {BatchOperation::Kind::InputGradient,
+                        rows,
+                        8,
+                        8,
+                        arena,
+                        arena + 4096,
+                        nullptr,
+                        arena + 8192,
+                        nullptr,
+                        nullptr};
         const auto seconds = (*device)->sample(step, 1);
         QVERIFY2(seconds.has_value(), seconds ? "" : seconds.error().text().c_str());
     }
@@ -166,7 +174,8 @@ void TestCudaWaiting::onlyWhatTheQueueHoldsIsHeld()
     auto session = Session::open(0);
     QVERIFY(session.has_value());
     const AttentionShape shape{1, 520, 520, 2048, 2048, 64, false};
-    auto device = makeAttentionDevice(**session, nullptr, [] { return false; }, standardInFloats(shape));
+    auto device = makeAttentionDevice(
+        **session, nullptr, [] { return false; }, standardInFloats(shape));
     QVERIFY2(device.has_value(), device ? "" : device.error().text().c_str());
     const auto seconds = (*device)->sample(AttentionPass::Forward);
     QVERIFY2(seconds.has_value(), seconds ? "" : (seconds.error().text() + ": " + fakeGpu().heldUp).c_str());
@@ -338,8 +347,8 @@ void TestCudaWaiting::aWorkerWhoseGpuHangsEnds()
     close(in[0]);
     close(out[1]);
     const Json sets = Json::array({32768, 65536, 1 << 29});
-    const std::string run = protocol::encode(
-        protocol::Command(protocol::Run{1, "hierarchy", "cuda:0", Json{{"working_set", sets}}}));
+    const std::string run =
+        protocol::encode(protocol::Command(protocol::Run{1, "hierarchy", "cuda:0", Json{{"working_set", sets}}}));
     QCOMPARE(write(in[1], run.data(), run.size()), ssize_t(run.size()));
     std::string said;
     char chunk[65536];

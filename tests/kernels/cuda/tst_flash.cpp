@@ -15,7 +15,6 @@
 
 #include <QtTest>
 
-
 using namespace memscape::cuda;
 using namespace memscape::emulated;
 using memscape::emulated::Launch;
@@ -50,16 +49,11 @@ template <typename Element, int headDim> Blocks blocksOf(int version)
         return {FlashOne<headDim>::rows, FlashOne<headDim>::keys, FlashOne<headDim>::threads,
                 FlashOne<headDim>::sharedBytes};
     case 2:
-    case 3:
-        return {Two::rows, Two::keys, Two::threads, flashSharedBytesV2<Two>};
-    case 4:
-        return {Four::rows, Four::keys, Four::threads, flashSharedBytesV4<Four>};
-    case 5:
-        return {Four::rows, Four::keys, Four::threads, flashSharedBytesV5<Four>};
-    case 6:
-        return {Six::rows, Six::keys, Six::threads, flashSharedBytesV6<Six>};
-    default:
-        return {Seven::rows, Seven::keys, Seven::threads, flashSharedBytesV6<Seven>};
+    case 3: return {Two::rows, Two::keys, Two::threads, flashSharedBytesV2<Two>};
+    case 4: return {Four::rows, Four::keys, Four::threads, flashSharedBytesV4<Four>};
+    case 5: return {Four::rows, Four::keys, Four::threads, flashSharedBytesV5<Four>};
+    case 6: return {Six::rows, Six::keys, Six::threads, flashSharedBytesV6<Six>};
+    default: return {Seven::rows, Seven::keys, Seven::threads, flashSharedBytesV6<Seven>};
     }
 }
 
@@ -70,26 +64,19 @@ void kernelOf(int version, AnyMachine& m, const AttentionSizes& s, const Attenti
         return flash_v1<Element, headDim>(m, s, arrays);
     if constexpr (!std::is_same_v<Element, float>) {
         switch (version) {
-        case 2:
-            return flash_v2<FlashTwo<Element, headDim>>(m, s, arrays);
-        case 3:
-            return flash_v3<FlashThree<Element, headDim>>(m, s, arrays);
-        case 4:
-            return flash_v4<FlashFour<Element, headDim>>(m, s, arrays);
-        case 5:
-            return flash_v5<FlashFive<Element, headDim>>(m, s, arrays);
-        case 6:
-            return flash_v6<FlashSix<Element, headDim>>(m, s, arrays);
-        case 7:
-            return flash_v7<FlashSeven<Element, headDim>>(m, s, arrays);
+        case 2: return flash_v2<FlashTwo<Element, headDim>>(m, s, arrays);
+        case 3: return flash_v3<FlashThree<Element, headDim>>(m, s, arrays);
+        case 4: return flash_v4<FlashFour<Element, headDim>>(m, s, arrays);
+        case 5: return flash_v5<FlashFive<Element, headDim>>(m, s, arrays);
+        case 6: return flash_v6<FlashSix<Element, headDim>>(m, s, arrays);
+        case 7: return flash_v7<FlashSeven<Element, headDim>>(m, s, arrays);
         }
     }
 }
 
 /// `kernel`: called with a machine, the sizes and the arrays.
 template <typename Element, int headDim, typename Kernel>
-FlashRun runKernel(const Blocks& blocks, AttentionSizes s, Drawn kind, const Kernel& kernel,
-                   bool isTuring = false)
+FlashRun runKernel(const Blocks& blocks, AttentionSizes s, Drawn kind, const Kernel& kernel, bool isTuring = false)
 {
     s.headDim = headDim;
     s.scale = 1 / std::sqrt(float(headDim));
@@ -121,8 +108,7 @@ FlashRun runKernel(const Blocks& blocks, AttentionSizes s, Drawn kind, const Ker
     launch.sharedBytes = blocks.sharedBytes;
     launch.isTuring = isTuring;
     FlashRun run;
-    run.count = memscape::emulated::run(launch, memory,
-                                        [&](Machine& machine) { kernel(machine, s, arrays); });
+    run.count = memscape::emulated::run(launch, memory, [&](Machine& machine) { kernel(machine, s, arrays); });
     const ExactAttention exact = exactAttention(s, q.exact, k.exact, v.exact);
     run.outputError = worstError(output, exact.output);
     run.logSumExpError = worstError(logSumExp, exact.logSumExp);
@@ -146,15 +132,13 @@ FlashRun runFlash(int version, const AttentionSizes& sizes, Drawn kind, bool isT
         isTuring);
 }
 
-FlashRun runFlash(int version, const QString& format, int headDim, const AttentionSizes& s,
-                  Drawn kind, bool isTuring = false)
+FlashRun runFlash(int version, const QString& format, int headDim, const AttentionSizes& s, Drawn kind,
+                  bool isTuring = false)
 {
     if (format == "fp32")
-        return headDim == 64 ? runFlash<float, 64>(version, s, kind)
-                             : runFlash<float, 128>(version, s, kind);
+        return headDim == 64 ? runFlash<float, 64>(version, s, kind) : runFlash<float, 128>(version, s, kind);
     if (format == "bf16")
-        return headDim == 64 ? runFlash<Bfloat, 64>(version, s, kind)
-                             : runFlash<Bfloat, 128>(version, s, kind);
+        return headDim == 64 ? runFlash<Bfloat, 64>(version, s, kind) : runFlash<Bfloat, 128>(version, s, kind);
     return headDim == 64 ? runFlash<Half, 64>(version, s, kind, isTuring)
                          : runFlash<Half, 128>(version, s, kind, isTuring);
 }
@@ -216,8 +200,8 @@ void TestFlash::attendsAsInDouble_data()
     QTest::addColumn<int>("headDim");
     QTest::addColumn<AttentionSizes>("shape");
     const auto add = [](int version, const char* format, int headDim, const AttentionSizes& s) {
-        QTest::addRow("v%d %s d=%d b=%d h=%d/%d n=%d/%d %s", version, format, headDim, s.batch,
-                      s.heads, s.kvHeads, s.queries, s.keys, s.causal ? "causal" : "full")
+        QTest::addRow("v%d %s d=%d b=%d h=%d/%d n=%d/%d %s", version, format, headDim, s.batch, s.heads, s.kvHeads,
+                      s.queries, s.keys, s.causal ? "causal" : "full")
             << version << format << headDim << s;
     };
     for (const bool causal : {false, true}) {
@@ -263,8 +247,7 @@ void TestFlash::extremeScoresStayFinite()
     QFETCH(int, version);
     QFETCH(int, kind);
     for (const bool causal : {false, true}) {
-        const FlashRun run =
-            runFlash(version, "fp16", 64, shapeOf(1, 1, 1, 70, causal), Drawn(kind));
+        const FlashRun run = runFlash(version, "fp16", 64, shapeOf(1, 1, 1, 70, causal), Drawn(kind));
         QVERIFY2(run.outputError < 3e-3, qPrintable(QString::number(run.outputError)));
         QVERIFY2(run.logSumExpError < 1e-5, qPrintable(QString::number(run.logSumExpError)));
     }
@@ -273,8 +256,7 @@ void TestFlash::extremeScoresStayFinite()
 void TestFlash::turingMultipliesInHalves()
 {
     for (const int version : {2, 3}) {
-        const auto run =
-            runFlash(version, "fp16", 64, shapeOf(1, 1, 1, 100, true), Drawn::Normal, true);
+        const auto run = runFlash(version, "fp16", 64, shapeOf(1, 1, 1, 100, true), Drawn::Normal, true);
         const auto whole = runFlash(version, "fp16", 64, shapeOf(1, 1, 1, 100, true), Drawn::Normal);
         QVERIFY(run.outputError < tolerance("fp16"));
         QCOMPARE(run.count.products, 2 * whole.count.products);
@@ -295,8 +277,7 @@ void TestFlash::swizzledTilesNeverConflict()
 {
     QFETCH(int, version);
     QFETCH(int, headDim);
-    const auto count =
-        runFlash(version, "bf16", headDim, shapeOf(1, 1, 1, 128, false), Drawn::Normal).count;
+    const auto count = runFlash(version, "bf16", headDim, shapeOf(1, 1, 1, 128, false), Drawn::Normal).count;
     QVERIFY(count.matrixLoads.fewest > 0);
     QCOMPARE(count.matrixLoads.conflicts(), std::uint64_t(0));
     QCOMPARE(count.loads.conflicts(), std::uint64_t(0));
@@ -308,8 +289,7 @@ void TestFlash::swizzledTilesNeverConflict()
 void TestFlash::plainTilesConflictEightfold()
 {
     for (const int headDim : {64, 128}) {
-        const auto count =
-            runFlash(2, "fp16", headDim, shapeOf(1, 1, 1, 64, false), Drawn::Normal).count;
+        const auto count = runFlash(2, "fp16", headDim, shapeOf(1, 1, 1, 64, false), Drawn::Normal).count;
         QVERIFY(count.loads.turns > 4 * count.loads.fewest);
     }
     // Version 3 on tiles that are not swizzled: every ldmatrix takes its eight rows one by one.
@@ -334,10 +314,8 @@ void TestFlash::tilesAreAsDescribed()
     const auto& described = memscape::attentionVersions(memscape::AttentionKind::Flash, true);
     for (int version = 1; version <= versions; ++version) {
         for (const int headDim : {64, 128}) {
-            const Blocks blocks =
-                headDim == 64 ? blocksOf<Half, 64>(version) : blocksOf<Half, 128>(version);
-            const auto tile = described.at(std::size_t(version) - 1)
-                                  .tile(headDim, memscape::AttentionPass::Forward);
+            const Blocks blocks = headDim == 64 ? blocksOf<Half, 64>(version) : blocksOf<Half, 128>(version);
+            const auto tile = described.at(std::size_t(version) - 1).tile(headDim, memscape::AttentionPass::Forward);
             QCOMPARE(tile, (memscape::AttentionTile{blocks.rows, blocks.keys}));
         }
     }
@@ -354,10 +332,8 @@ void TestFlash::causalSkipsTilesAboveTheDiagonal()
 void TestFlash::aMissingWaitIsCaught()
 {
     for (int version = 4; version <= versions; ++version) {
-        const QString fault = faultOf([&] {
-            return runFlash<Half, 64, WithoutWaits>(version, shapeOf(1, 1, 1, 130, false),
-                                                    Drawn::Normal);
-        });
+        const QString fault = faultOf(
+            [&] { return runFlash<Half, 64, WithoutWaits>(version, shapeOf(1, 1, 1, 130, false), Drawn::Normal); });
         QVERIFY2(fault.contains("has been waited for"), qPrintable(fault));
     }
 }
@@ -372,10 +348,8 @@ void TestFlash::aMissingBarrierIsCaught_data()
 void TestFlash::aMissingBarrierIsCaught()
 {
     QFETCH(int, version);
-    const QString fault = faultOf([&] {
-        return runFlash<Half, 64, WithoutBarriers>(version, shapeOf(1, 1, 1, 130, false),
-                                                   Drawn::Normal);
-    });
+    const QString fault = faultOf(
+        [&] { return runFlash<Half, 64, WithoutBarriers>(version, shapeOf(1, 1, 1, 130, false), Drawn::Normal); });
     QVERIFY2(fault.contains("no barrier") || fault.contains("read before"), qPrintable(fault));
 }
 
@@ -384,8 +358,7 @@ void TestFlash::wrongFragmentsAreCaught()
     const AttentionSizes s = shapeOf(1, 1, 1, 64, false);
     for (int version = 3; version <= versions; ++version) {
         QVERIFY((runFlash<Half, 64, WrongSwizzle>(version, s, Drawn::Normal).outputError) > 0.05);
-        QVERIFY((runFlash<Half, 64, WithoutTransposition>(version, s, Drawn::Normal).outputError)
-                > 0.05);
+        QVERIFY((runFlash<Half, 64, WithoutTransposition>(version, s, Drawn::Normal).outputError) > 0.05);
         QVERIFY((runFlash<Half, 64, WrongRow>(version, s, Drawn::Normal).outputError) > 0.02);
         QVERIFY((runFlash<Half, 64, WrongDepth>(version, s, Drawn::Normal).outputError) > 0.05);
     }
@@ -408,12 +381,12 @@ void TestFlash::sparingOnesChangesNoBit()
     QFETCH(int, kind);
     QFETCH(AttentionSizes, shape);
     using Tile = FlashSix<Half, 64>;
-    const auto always = runKernel<Half, 64>(
-        blocksOf<Half, 64>(6), shape, Drawn(kind),
-        [](Machine& m, const auto& s, const auto& arrays) { flash_v6<Tile>(m, s, arrays); });
-    const auto sparing = runKernel<Half, 64>(
-        blocksOf<Half, 64>(6), shape, Drawn(kind),
-        [](Machine& m, const auto& s, const auto& arrays) { flash_v7<Tile>(m, s, arrays, 0); });
+    const auto always =
+        runKernel<Half, 64>(blocksOf<Half, 64>(6), shape, Drawn(kind),
+                            [](Machine& m, const auto& s, const auto& arrays) { flash_v6<Tile>(m, s, arrays); });
+    const auto sparing =
+        runKernel<Half, 64>(blocksOf<Half, 64>(6), shape, Drawn(kind),
+                            [](Machine& m, const auto& s, const auto& arrays) { flash_v7<Tile>(m, s, arrays, 0); });
     QVERIFY(sparing.output == always.output && sparing.logSumExp == always.logSumExp);
     QVERIFY(sparing.count.agreements < sparing.count.votes);
 }
@@ -432,8 +405,7 @@ void TestFlash::aLaggingMaximumSparesNearlyEveryTile()
 
 void TestFlash::anUnheardVoteIsCaught()
 {
-    const auto run =
-        runFlash<Half, 64, WithoutVotes>(7, shapeOf(1, 1, 1, 130, false), Drawn::Normal);
+    const auto run = runFlash<Half, 64, WithoutVotes>(7, shapeOf(1, 1, 1, 130, false), Drawn::Normal);
     QVERIFY(run.outputError > 0.05);
 }
 
@@ -474,9 +446,7 @@ void TestFlash::aTailBeyondTheEndIsCaught()
         launch.blocksX = over(65, blocks.rows);
         launch.sharedBytes = blocks.sharedBytes;
         const QString fault = faultOf([&]() -> FlashRun {
-            memscape::emulated::run(launch, memory, [&](Machine& m) {
-                kernelOf<Half, 64>(version, m, s, arrays);
-            });
+            memscape::emulated::run(launch, memory, [&](Machine& m) { kernelOf<Half, 64>(version, m, s, arrays); });
             return {};
         });
         QVERIFY2(fault.contains("outside every array"), qPrintable(fault));

@@ -25,8 +25,7 @@ struct BackwardRun
     double worst() const { return std::max({queryError, keyError, valueError}); }
 };
 
-template <typename Keys, typename Queries, typename AnyMachine>
-BackwardRun runTiles(AttentionSizes sizes, Drawn kind)
+template <typename Keys, typename Queries, typename AnyMachine> BackwardRun runTiles(AttentionSizes sizes, Drawn kind)
 {
     using Element = typename Keys::Element;
     constexpr int headDim = Keys::headDim;
@@ -43,9 +42,8 @@ BackwardRun runTiles(AttentionSizes sizes, Drawn kind)
         launch.blocksX = over(s.batch * s.heads * s.queries, deltaThreads / 32);
         launch.threads = deltaThreads;
         launch.sharedBytes = 0;
-        run.delta = memscape::emulated::run(launch, memory, [&](Machine& m) {
-            flashDelta<Element, headDim>(static_cast<AnyMachine&>(m), s, arrays);
-        });
+        run.delta = memscape::emulated::run(
+            launch, memory, [&](Machine& m) { flashDelta<Element, headDim>(static_cast<AnyMachine&>(m), s, arrays); });
         run.untouched += memory.elementsUntouched();
     }
     {
@@ -58,9 +56,8 @@ BackwardRun runTiles(AttentionSizes sizes, Drawn kind)
         launch.blocksY = s.batch * s.kvHeads;
         launch.threads = Keys::threads;
         launch.sharedBytes = Keys::sharedBytes;
-        run.keys = memscape::emulated::run(launch, memory, [&](Machine& m) {
-            gradientsOfKeys<Keys>(static_cast<AnyMachine&>(m), s, arrays);
-        });
+        run.keys = memscape::emulated::run(
+            launch, memory, [&](Machine& m) { gradientsOfKeys<Keys>(static_cast<AnyMachine&>(m), s, arrays); });
         run.untouched += memory.elementsUntouched();
     }
     {
@@ -72,9 +69,8 @@ BackwardRun runTiles(AttentionSizes sizes, Drawn kind)
         launch.blocksY = s.batch * s.heads;
         launch.threads = Queries::threads;
         launch.sharedBytes = flashSharedBytesOfQueries<Queries>;
-        run.queries = memscape::emulated::run(launch, memory, [&](Machine& m) {
-            gradientsOfQueries<Queries>(static_cast<AnyMachine&>(m), s, arrays);
-        });
+        run.queries = memscape::emulated::run(
+            launch, memory, [&](Machine& m) { gradientsOfQueries<Queries>(static_cast<AnyMachine&>(m), s, arrays); });
         run.untouched += memory.elementsUntouched();
     }
     run.deltaError = worstError(g.delta, g.exact.delta);
@@ -88,19 +84,15 @@ template <typename Element, int headDim, typename AnyMachine = Machine>
 BackwardRun runBackward(bool isWide, const AttentionSizes& s, Drawn kind)
 {
     if (isWide)
-        return runTiles<WideKeysTile<Element, headDim>, WideQueriesTile<Element, headDim>,
-                        AnyMachine>(s, kind);
-    return runTiles<NarrowKeysTile<Element, headDim>, NarrowQueriesTile<Element, headDim>,
-                    AnyMachine>(s, kind);
+        return runTiles<WideKeysTile<Element, headDim>, WideQueriesTile<Element, headDim>, AnyMachine>(s, kind);
+    return runTiles<NarrowKeysTile<Element, headDim>, NarrowQueriesTile<Element, headDim>, AnyMachine>(s, kind);
 }
 
 BackwardRun runBackward(bool isWide, const QString& format, const AttentionSizes& s, Drawn kind)
 {
     if (format == "bf16")
-        return s.headDim == 64 ? runBackward<Bfloat, 64>(isWide, s, kind)
-                               : runBackward<Bfloat, 128>(isWide, s, kind);
-    return s.headDim == 64 ? runBackward<Half, 64>(isWide, s, kind)
-                           : runBackward<Half, 128>(isWide, s, kind);
+        return s.headDim == 64 ? runBackward<Bfloat, 64>(isWide, s, kind) : runBackward<Bfloat, 128>(isWide, s, kind);
+    return s.headDim == 64 ? runBackward<Half, 64>(isWide, s, kind) : runBackward<Half, 128>(isWide, s, kind);
 }
 
 } // namespace
@@ -131,9 +123,8 @@ void TestFlashBackward::gradientsAreAsInDouble_data()
     QTest::addColumn<AttentionSizes>("sizes");
     const auto add = [](const char* format, const AttentionSizes& s) {
         for (const bool isWide : {false, true})
-            QTest::addRow("%s %s d=%d b=%d h=%d/%d n=%d/%d %s", isWide ? "wide" : "narrow", format,
-                          s.headDim, s.batch, s.heads, s.kvHeads, s.queries, s.keys,
-                          s.causal ? "causal" : "full")
+            QTest::addRow("%s %s d=%d b=%d h=%d/%d n=%d/%d %s", isWide ? "wide" : "narrow", format, s.headDim, s.batch,
+                          s.heads, s.kvHeads, s.queries, s.keys, s.causal ? "causal" : "full")
                 << isWide << format << s;
     };
     for (const bool causal : {false, true}) {
@@ -171,8 +162,7 @@ void TestFlashBackward::extremeScoresStayFinite_data()
     QTest::addColumn<int>("kind");
     for (const bool isWide : {false, true}) {
         for (const Drawn kind : {Drawn::Large, Drawn::Equal, Drawn::Outliers})
-            QTest::addRow("%s kind %d", isWide ? "wide" : "narrow", int(kind))
-                << isWide << int(kind);
+            QTest::addRow("%s kind %d", isWide ? "wide" : "narrow", int(kind)) << isWide << int(kind);
     }
 }
 
@@ -181,8 +171,7 @@ void TestFlashBackward::extremeScoresStayFinite()
     QFETCH(bool, isWide);
     QFETCH(int, kind);
     for (const bool causal : {false, true}) {
-        const BackwardRun run =
-            runBackward(isWide, "fp16", sizesOf(1, 1, 1, 70, 70, 64, causal), Drawn(kind));
+        const BackwardRun run = runBackward(isWide, "fp16", sizesOf(1, 1, 1, 70, 70, 64, causal), Drawn(kind));
         // Where one key takes a whole row, or all are alike, dQ and dK are differences that cancel:
         // what is left is the rounding of O, in delta. They are held to its size elsewhere.
         // Scores of millions are known in float to some hundredths, and P to as much.
@@ -194,10 +183,9 @@ void TestFlashBackward::extremeScoresStayFinite()
 
 void TestFlashBackward::nothingConflicts()
 {
-    for (const auto& [isWide, headDim] : {std::pair(false, 64), std::pair(false, 128),
-                                          std::pair(true, 64), std::pair(true, 128)}) {
-        const BackwardRun run =
-            runBackward(isWide, "fp16", sizesOf(1, 1, 1, 128, 128, headDim, true), Drawn::Normal);
+    for (const auto& [isWide, headDim] :
+         {std::pair(false, 64), std::pair(false, 128), std::pair(true, 64), std::pair(true, 128)}) {
+        const BackwardRun run = runBackward(isWide, "fp16", sizesOf(1, 1, 1, 128, 128, headDim, true), Drawn::Normal);
         for (const LaunchCount& count : {run.keys, run.queries}) {
             QVERIFY(count.matrixLoads.fewest > 0 && count.copies.fewest > 0);
             QCOMPARE(count.matrixLoads.conflicts(), std::uint64_t(0));
@@ -213,8 +201,7 @@ void TestFlashBackward::sevenProductsInAll()
     // A product of n × n × d is n² d / (16 × 8 × 16) instructions; tiles of 64 × 48 divide 384.
     const std::uint64_t product = 384 * 384 * 64 / (16 * 8 * 16);
     for (const bool isWide : {false, true}) {
-        const BackwardRun run =
-            runBackward(isWide, "fp16", sizesOf(1, 1, 1, 384, 384, 64, false), Drawn::Normal);
+        const BackwardRun run = runBackward(isWide, "fp16", sizesOf(1, 1, 1, 384, 384, 64, false), Drawn::Normal);
         QCOMPARE(run.keys.products, 4 * product);
         QCOMPARE(run.queries.products, 3 * product);
     }
@@ -239,17 +226,13 @@ void TestFlashBackward::wideTilesLoadLess()
 /// Turns of the banks for matrices and copies that 64 rows × 64 keys more ask for, in both passes.
 template <typename Keys, typename Queries> double clocksOfSquare()
 {
-    const auto turns = [](const LaunchCount& count) {
-        return double(count.matrixLoads.turns + count.copies.turns);
-    };
+    const auto turns = [](const LaunchCount& count) { return double(count.matrixLoads.turns + count.copies.turns); };
     const auto run = [](int queries, int keys) {
-        return runTiles<Keys, Queries, Machine>(sizesOf(1, 1, 1, queries, keys, Keys::headDim, false),
-                                                Drawn::Normal);
+        return runTiles<Keys, Queries, Machine>(sizesOf(1, 1, 1, queries, keys, Keys::headDim, false), Drawn::Normal);
     };
-    const double ofKeys = turns(run(2 * Keys::queries, Keys::keys).keys)
-        - turns(run(Keys::queries, Keys::keys).keys);
-    const double ofQueries = turns(run(Queries::rows, 2 * Queries::keys).queries)
-        - turns(run(Queries::rows, Queries::keys).queries);
+    const double ofKeys = turns(run(2 * Keys::queries, Keys::keys).keys) - turns(run(Keys::queries, Keys::keys).keys);
+    const double ofQueries =
+        turns(run(Queries::rows, 2 * Queries::keys).queries) - turns(run(Queries::rows, Queries::keys).queries);
     return 64 * 64 * (ofKeys / (Keys::queries * Keys::keys) + ofQueries / (Queries::rows * Queries::keys));
 }
 
@@ -281,14 +264,11 @@ void TestFlashBackward::tilesAreAsDescribed()
     const auto& described = memscape::attentionVersions(memscape::AttentionKind::Flash, true);
     for (int version = 4; version <= firstWideBackward; ++version) {
         const auto tile = [&](int headDim) {
-            return described.at(std::size_t(version) - 1)
-                .tile(headDim, memscape::AttentionPass::Backward);
+            return described.at(std::size_t(version) - 1).tile(headDim, memscape::AttentionPass::Backward);
         };
         const bool isWide = version >= firstWideBackward;
-        QCOMPARE(tile(64), isWide ? (tileOf<WideKeysTile<Half, 64>>())
-                                  : (tileOf<NarrowKeysTile<Half, 64>>()));
-        QCOMPARE(tile(128), isWide ? (tileOf<WideKeysTile<Half, 128>>())
-                                   : (tileOf<NarrowKeysTile<Half, 128>>()));
+        QCOMPARE(tile(64), isWide ? (tileOf<WideKeysTile<Half, 64>>()) : (tileOf<NarrowKeysTile<Half, 64>>()));
+        QCOMPARE(tile(128), isWide ? (tileOf<WideKeysTile<Half, 128>>()) : (tileOf<NarrowKeysTile<Half, 128>>()));
     }
 }
 
@@ -296,12 +276,12 @@ void TestFlashBackward::mistakesAreCaught()
 {
     const AttentionSizes s = sizesOf(1, 1, 1, 130, 130, 64, false);
     for (const bool isWide : {false, true}) {
-        QVERIFY(faultOf([&] { runBackward<Half, 64, WithoutWaits>(isWide, s, Drawn::Normal); })
-                    .contains("has been waited for"));
-        QVERIFY(faultOf([&] { runBackward<Half, 64, WithoutBarriers>(isWide, s, Drawn::Normal); })
-                    .contains("no barrier"));
-        QVERIFY((runBackward<Half, 64, WithoutTransposition>(isWide, s, Drawn::Normal).worst())
-                > 0.05);
+        QVERIFY(faultOf([&] {
+                    runBackward<Half, 64, WithoutWaits>(isWide, s, Drawn::Normal);
+                }).contains("has been waited for"));
+        QVERIFY(
+            faultOf([&] { runBackward<Half, 64, WithoutBarriers>(isWide, s, Drawn::Normal); }).contains("no barrier"));
+        QVERIFY((runBackward<Half, 64, WithoutTransposition>(isWide, s, Drawn::Normal).worst()) > 0.05);
     }
 }
 

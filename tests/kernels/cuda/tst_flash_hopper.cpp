@@ -32,8 +32,8 @@ HopperRun attend(AttentionSizes s, Drawn kind = Drawn::Normal)
     s.scale = 1 / std::sqrt(float(headDim));
     const std::size_t rows = std::size_t(s.batch) * std::size_t(s.queries) * std::size_t(s.heads),
                       keys = std::size_t(s.batch) * std::size_t(s.keys) * std::size_t(s.kvHeads);
-    const Array<Element> q(drawn(kind, rows * headDim, headDim, 1)),
-        k(drawn(kind, keys * headDim, headDim, 2)), v(drawn(Drawn::Normal, keys * headDim, headDim, 3));
+    const Array<Element> q(drawn(kind, rows * headDim, headDim, 1)), k(drawn(kind, keys * headDim, headDim, 2)),
+        v(drawn(Drawn::Normal, keys * headDim, headDim, 3));
     auto output = poisoned<Element>(rows * headDim);
     auto logSumExp = poisoned<float>(rows);
     GlobalMemory memory;
@@ -45,8 +45,7 @@ HopperRun attend(AttentionSizes s, Drawn kind = Drawn::Normal)
     AttentionArrays arrays;
     arrays.output = output.data();
     arrays.logSumExp = logSumExp.data();
-    const TileMap query = queryMap<Tile>(s, q.elements.data(), false),
-                  key = keyMap<Tile>(s, k.elements.data(), false),
+    const TileMap query = queryMap<Tile>(s, q.elements.data(), false), key = keyMap<Tile>(s, k.elements.data(), false),
                   value = keyMap<Tile>(s, v.elements.data(), false);
     Launch launch;
     launch.blocksX = over(s.queries, Tile::rows);
@@ -89,9 +88,8 @@ AttentionSizes shapeOf(int batch, int heads, int kvHeads, int queries, bool caus
 template <typename AnyMachine, int sequence = 390> QString faultWith()
 {
     double error = 0;
-    const QString fault = faultOf([&] {
-        error = attend<Half, 128, AnyMachine>(shapeOf(1, 1, 1, sequence, false)).outputError;
-    });
+    const QString fault =
+        faultOf([&] { error = attend<Half, 128, AnyMachine>(shapeOf(1, 1, 1, sequence, false)).outputError; });
     return fault.isEmpty() && error > 0.02 ? QString("wrong") : fault;
 }
 
@@ -163,17 +161,11 @@ struct GivesBackTwice : HopperMachine
 };
 struct ExpectsFewerBytes : HopperMachine
 {
-    void arriveExpecting(std::uint32_t at, std::uint32_t bytes)
-    {
-        HopperMachine::arriveExpecting(at, bytes / 2);
-    }
+    void arriveExpecting(std::uint32_t at, std::uint32_t bytes) { HopperMachine::arriveExpecting(at, bytes / 2); }
 };
 struct ExpectsMoreBytes : HopperMachine
 {
-    void arriveExpecting(std::uint32_t at, std::uint32_t bytes)
-    {
-        HopperMachine::arriveExpecting(at, bytes + 16);
-    }
+    void arriveExpecting(std::uint32_t at, std::uint32_t bytes) { HopperMachine::arriveExpecting(at, bytes + 16); }
 };
 struct Unpublished : HopperMachine
 {
@@ -269,8 +261,8 @@ void TestFlashHopper::attendsAsInDouble_data()
     QTest::addColumn<int>("headDim");
     QTest::addColumn<AttentionSizes>("shape");
     const auto add = [](const char* format, int headDim, const AttentionSizes& s) {
-        QTest::addRow("%s d=%d b=%d h=%d/%d n=%d/%d %s", format, headDim, s.batch, s.heads, s.kvHeads,
-                      s.queries, s.keys, s.causal ? "causal" : "full")
+        QTest::addRow("%s d=%d b=%d h=%d/%d n=%d/%d %s", format, headDim, s.batch, s.heads, s.kvHeads, s.queries,
+                      s.keys, s.causal ? "causal" : "full")
             << format << headDim << s;
     };
     for (const bool causal : {false, true}) {

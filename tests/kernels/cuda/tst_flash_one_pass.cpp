@@ -25,7 +25,7 @@ struct OnePassRun
 {
     LaunchCount tiles;
     std::uint64_t bytesWritten = 0, untouched = 0; ///< bytes: by the tiles' kernel
-    std::vector<float> sums; ///< of dQ, in their own order
+    std::vector<float> sums;                       ///< of dQ, in their own order
     std::vector<double> keyGradient, valueGradient;
     double queryError = 0, keyError = 0, valueError = 0;
     double worst() const { return std::max({queryError, keyError, valueError}); }
@@ -77,9 +77,8 @@ OnePassRun runTile(AttentionSizes sizes, Drawn kind = Drawn::Normal)
         launch.blocksY = s.batch * s.kvHeads;
         launch.threads = Tile::threads;
         launch.sharedBytes = Tile::sharedBytes;
-        run.tiles = memscape::emulated::run(launch, memory, [&](Machine& m) {
-            gradientsInOnePass<Tile>(static_cast<AnyMachine&>(m), s, arrays);
-        });
+        run.tiles = memscape::emulated::run(
+            launch, memory, [&](Machine& m) { gradientsInOnePass<Tile>(static_cast<AnyMachine&>(m), s, arrays); });
         run.bytesWritten = memory.bytesWritten;
         run.untouched += memory.elementsUntouched();
     }
@@ -160,9 +159,8 @@ void TestFlashOnePass::gradientsAreAsInDouble_data()
     QTest::addColumn<AttentionSizes>("sizes");
     const auto add = [](const char* format, const AttentionSizes& s) {
         for (const bool isSmall : {false, true})
-            QTest::addRow("%s %s d=%d b=%d h=%d/%d n=%d/%d %s", isSmall ? "small" : "large", format,
-                          s.headDim, s.batch, s.heads, s.kvHeads, s.queries, s.keys,
-                          s.causal ? "causal" : "full")
+            QTest::addRow("%s %s d=%d b=%d h=%d/%d n=%d/%d %s", isSmall ? "small" : "large", format, s.headDim, s.batch,
+                          s.heads, s.kvHeads, s.queries, s.keys, s.causal ? "causal" : "full")
                 << isSmall << format << s;
     };
     for (const bool causal : {false, true}) {
@@ -186,10 +184,9 @@ void TestFlashOnePass::gradientsAreAsInDouble()
     const OnePassRun run = format == "fp16" ? runOnePass<Half>(isSmall, sizes, Drawn::Normal)
                                             : runOnePass<Bfloat>(isSmall, sizes, Drawn::Normal);
     const double allowed = format == "fp16" ? 3e-3 : 2.4e-2;
-    const auto text =
-        QString("dQ %1, dK %2, dV %3").arg(run.queryError).arg(run.keyError).arg(run.valueError);
+    const auto text = QString("dQ %1, dK %2, dV %3").arg(run.queryError).arg(run.keyError).arg(run.valueError);
     QVERIFY2(run.queryError < allowed || sizes.keys == 1,
-             qPrintable(text)); // one key: dQ and dK are
+             qPrintable(text));                                            // one key: dQ and dK are
     QVERIFY2(run.keyError < allowed || sizes.keys == 1, qPrintable(text)); // the rounding of zero
     QVERIFY2(run.valueError < allowed, qPrintable(text));
     QVERIFY2(std::isfinite(run.worst()), qPrintable(text));
@@ -224,8 +221,7 @@ void TestFlashOnePass::nothingConflicts()
     for (const auto& [isSmall, headDim] :
          {std::pair(false, 64), std::pair(true, 64), std::pair(false, 128), std::pair(true, 128)}) {
         const LaunchCount count =
-            runOnePass<Half>(isSmall, sizesOf(1, 1, 1, 128, 128, headDim, true), Drawn::Normal)
-                .tiles;
+            runOnePass<Half>(isSmall, sizesOf(1, 1, 1, 128, 128, headDim, true), Drawn::Normal).tiles;
         QVERIFY(count.matrixLoads.fewest > 0 && count.copies.fewest > 0 && count.stores.fewest > 0);
         QCOMPARE(count.matrixLoads.conflicts(), std::uint64_t(0));
         QCOMPARE(count.copies.conflicts(), std::uint64_t(0));
@@ -268,19 +264,15 @@ void TestFlashOnePass::sharedMemoryIsAskedForAsDescribed()
 void TestFlashOnePass::additionsAreAsDescribed()
 {
     const OnePassRun run = runTile<Short>(sizesOf(1, 2, 1, 192, 256, 64, false));
-    const std::uint64_t additions = 4 * (2 * 192 * 64) * (256 / Short::keys),
-                        keys = 2 * 256 * 64 * 2;
+    const std::uint64_t additions = 4 * (2 * 192 * 64) * (256 / Short::keys), keys = 2 * 256 * 64 * 2;
     QCOMPARE(run.bytesWritten, additions + keys);
 }
 
 void TestFlashOnePass::tilesAreAsDescribed()
 {
-    const auto& version =
-        memscape::attentionVersions(memscape::AttentionKind::Flash, true).at(onePassBackward - 1);
+    const auto& version = memscape::attentionVersions(memscape::AttentionKind::Flash, true).at(onePassBackward - 1);
     QCOMPARE(version.number, onePassBackward);
-    const auto tile = [&](int headDim) {
-        return version.tile(headDim, memscape::AttentionPass::Backward);
-    };
+    const auto tile = [&](int headDim) { return version.tile(headDim, memscape::AttentionPass::Backward); };
     QCOMPARE(tile(64), (memscape::AttentionTile{Short::queries, Short::keys}));
     using Long = LargeOnePassTile<Half, 128>;
     QCOMPARE(tile(128), (memscape::AttentionTile{Long::queries, Long::keys}));
@@ -295,9 +287,7 @@ void TestFlashOnePass::mistakesAreCaught()
     QVERIFY(faultOf([&] { runTile<Short, WithoutBarriers>(s); }).contains("no barrier"));
     QVERIFY(faultOf([&] { runTile<Short, WithoutBarrier<0>>(s); }).contains("no barrier"));
     QVERIFY(faultOf([&] { runTile<Short, WithoutBarrier<1>>(s); }).contains("no barrier"));
-    QVERIFY(faultOf([&] {
-                runTile<Short, WithoutBarrier<2>>(s);
-            }).contains("other threads may still read"));
+    QVERIFY(faultOf([&] { runTile<Short, WithoutBarrier<2>>(s); }).contains("other threads may still read"));
     QVERIFY((runTile<Short, WithoutTransposition>(s).worst()) > 0.05);
     const OnePassRun uncleared = runTile<Short, Machine, false>(s);
     QVERIFY(uncleared.untouched > 0 && !(uncleared.queryError < 1e9));

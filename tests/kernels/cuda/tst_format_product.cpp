@@ -38,9 +38,8 @@ struct Numbers
         for (std::size_t i = 0; i < count; ++i) {
             const double drawn = numbers.isInteger() ? std::round(50 * normal(generator)) : normal(generator);
             exact.push_back(rounded(numbers, drawn));
-            const std::uint64_t bits = format == Format::Tf32
-                ? std::bit_cast<std::uint32_t>(float(exact.back()))
-                : encode(numbers, drawn);
+            const std::uint64_t bits =
+                format == Format::Tf32 ? std::bit_cast<std::uint32_t>(float(exact.back())) : encode(numbers, drawn);
             std::memcpy(bytes.data() + i * width, &bits, width);
         }
     }
@@ -77,7 +76,9 @@ Ran run(TensorFormat tensor, Format left, Format right, const Shape& shape, int 
     const auto width = std::size_t(tensor == TensorFormat::Fp64 ? 8 : tensor == TensorFormat::Tf32 ? 4 : 1);
     const auto m = std::size_t(shape.rows), n = std::size_t(shape.columns), k = std::size_t(shape.inner);
     const Numbers a(left, width, m * k, 1), b(right, width, k * n, 2);
-    const std::size_t resultWidth = width == 8 ? 8 : tensor == TensorFormat::Tf32 || tensor == TensorFormat::Int8 ? 4 : 2;
+    const std::size_t resultWidth = width == 8                         ? 8
+        : tensor == TensorFormat::Tf32 || tensor == TensorFormat::Int8 ? 4
+                                                                       : 2;
     std::vector<char> c(m * n * resultWidth, char(0x7f));
     const FormatArguments w =
         formatArguments({tensor, shape.rows, shape.columns, shape.inner, a.bytes.data(), b.bytes.data(), c.data()});
@@ -125,8 +126,7 @@ struct HastyProduct : Machine
 {
     explicit HastyProduct(const Machine& machine)
         : Machine(machine)
-    {
-    }
+    { }
     template <int pending> void waitForCopies() { Machine::waitForCopies<pending + 1>(); }
 };
 /// A machine whose threads do not wait for each other.
@@ -134,9 +134,8 @@ struct UnrulyProduct : Machine
 {
     explicit UnrulyProduct(const Machine& machine)
         : Machine(machine)
-    {
-    }
-    void syncThreads() {}
+    { }
+    void syncThreads() { }
 };
 
 /// The product in bytes on such a machine.
@@ -209,8 +208,12 @@ void TestFormatProduct::multipliesEveryShape_data()
     QTest::addColumn<int>("rows");
     QTest::addColumn<int>("columns");
     QTest::addColumn<int>("inner");
-    const struct { const char* format; double rounding; } all[] = {
-        {"tf32", 1e-6}, {"fp8 e4m3", 0x1p-8}, {"fp8 e5m2", 0x1p-8}, {"int8", 0.0}, {"int8 on Turing", 0.0}, {"fp64", 1e-14}};
+    const struct
+    {
+        const char* format;
+        double rounding;
+    } all[] = {{"tf32", 1e-6}, {"fp8 e4m3", 0x1p-8},    {"fp8 e5m2", 0x1p-8},
+               {"int8", 0.0},  {"int8 on Turing", 0.0}, {"fp64", 1e-14}};
     const Shape shapes[] = {{1, 1, 1}, {16, 32, 16}, {144, 128, 80}, {33, 65, 131}, {130, 260, 272}};
     for (const auto& [format, rounding] : all) {
         for (const Shape& s : shapes)
@@ -244,7 +247,8 @@ void TestFormatProduct::wholeTilesMeetNoBankTwice()
     QCOMPARE(ran.count.copies.conflicts(), 0U);
     // mma instructions: every product once. Turing's are 8 × 8, so are those of doubles.
     const int height = isDouble || format == "int8 on Turing" ? 8 : 16;
-    QCOMPARE(ran.count.products, std::uint64_t(side / height) * std::uint64_t(2 * side / 8) * std::uint64_t(256 / depth));
+    QCOMPARE(ran.count.products,
+             std::uint64_t(side / height) * std::uint64_t(2 * side / 8) * std::uint64_t(256 / depth));
 }
 
 void TestFormatProduct::chunksWantAlignedRows()

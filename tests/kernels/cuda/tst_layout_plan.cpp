@@ -143,9 +143,9 @@ void TestLayoutPlan::chunksAsSizesAndAddressesAllow_data()
     row("narrow(1,16,64);t()", {160, 96}, {4, 4, 4});
     row("narrow(1,8,64);t()", {160, 96}, {2, 4, 4}); // the offset
     row("narrow(1,1,64);t()", {160, 96}, {0, 0, 1});
-    row("narrow(1,0,66);t()", {160, 96}, {0, 1, 2}); // rows that end inside a chunk
+    row("narrow(1,0,66);t()", {160, 96}, {0, 1, 2});    // rows that end inside a chunk
     row("slice(1,0,none,2);t()", {160, 96}, {0, 0, 0}); // no neighbours
-    row("", {160, 96}, {0, 0, 0}); // nothing to turn
+    row("", {160, 96}, {0, 0, 0});                      // nothing to turn
 }
 
 void TestLayoutPlan::chunksAsSizesAndAddressesAllow()
@@ -181,7 +181,8 @@ void TestLayoutPlan::rowsInWords()
             const ViewNest words = inWords(nest, neighbours);
             QCOMPARE(words.elements * std::uint64_t(neighbours), nest.elements);
             for (std::uint64_t i = 0; i < nest.elements; ++i)
-                QCOMPARE(elementAt(words, i / neighbours) * std::uint64_t(neighbours) + i % neighbours, elementAt(nest, i));
+                QCOMPARE(elementAt(words, i / neighbours) * std::uint64_t(neighbours) + i % neighbours,
+                         elementAt(nest, i));
         }
     }
 }
@@ -225,13 +226,15 @@ template <typename Tile> void checkTile()
     for (int turn = 0; turn < Tile::turns; ++turn) {
         for (int row = 0; row < Tile::rowsPerTurn; ++row) {
             for (int chunk = 0; chunk < Tile::chunks; ++chunk)
-                QCOMPARE(Tile::chunkAfter(Tile::chunkAt(row, chunk), turn), Tile::chunkAt(turn * Tile::rowsPerTurn + row, chunk));
+                QCOMPARE(Tile::chunkAfter(Tile::chunkAt(row, chunk), turn),
+                         Tile::chunkAt(turn * Tile::rowsPerTurn + row, chunk));
         }
     }
     for (int turn = 0; turn < Tile::columnTurns; ++turn) {
         for (int a = 0; a < Tile::aSide; ++a) {
             for (int column = 0; column < Tile::columnsPerTurn; ++column)
-                QCOMPARE(Tile::wordAfter(Tile::wordAt(a, column), turn), Tile::wordAt(a, turn * Tile::columnsPerTurn + column));
+                QCOMPARE(Tile::wordAfter(Tile::wordAt(a, column), turn),
+                         Tile::wordAt(a, turn * Tile::columnsPerTurn + column));
         }
     }
 }
@@ -264,8 +267,9 @@ void TestLayoutPlan::beyondFourBillion()
             const std::uint64_t block = (blocks - 1) * i / 1000;
             const TurnTile tile = turnTile(tiles, std::uint32_t(block));
             QCOMPARE(elementAt(planes, tile.to), tile.from);
-            QCOMPARE(elementAt(planes, tile.to + std::uint64_t(tile.bLeft - 1) * plan.bTo + std::uint64_t(tile.aLeft) - 1),
-                     tile.from + std::uint64_t(tile.aLeft - 1) * plan.aFrom + std::uint64_t(tile.bLeft) - 1);
+            QCOMPARE(
+                elementAt(planes, tile.to + std::uint64_t(tile.bLeft - 1) * plan.bTo + std::uint64_t(tile.aLeft) - 1),
+                tile.from + std::uint64_t(tile.aLeft - 1) * plan.aFrom + std::uint64_t(tile.bLeft) - 1);
         }
     }
     // A storage, not a walk, beyond 32 bits; and the last that fits.

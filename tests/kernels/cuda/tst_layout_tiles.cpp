@@ -27,8 +27,7 @@ public:
     Storage(std::uint64_t bytes, std::uint64_t skip)
         : m_chunks((bytes + skip) / sizeof(Word16) + 1)
         , m_begin(reinterpret_cast<char*>(m_chunks.data()) + skip)
-    {
-    }
+    { }
     char* begin() { return m_begin; }
     const char* begin() const { return m_begin; }
 
@@ -106,7 +105,8 @@ struct Copy
         const auto* from = reinterpret_cast<const Word*>(source.begin());
         auto* to = reinterpret_cast<Word*>(target.begin());
         const auto walk = [&](const auto& walked) {
-            const std::uint64_t perBlock = std::uint64_t(rowsInFlight<Word, std::decay_t<decltype(walked)>>) * rowsThreads;
+            const std::uint64_t perBlock =
+                std::uint64_t(rowsInFlight<Word, std::decay_t<decltype(walked)>>) * rowsThreads;
             launch(std::min((walked.elements + perBlock - 1) / perBlock, mostBlocks), 0,
                    [&](Machine& m) { copyRows(m, from, to, walked); });
         };
@@ -139,7 +139,10 @@ struct Copy
         }
         const std::uint64_t bytes = nest.elements * std::uint64_t(elementBytes);
         if (memory.elementsUntouched() != 0 || memory.bytesRead != bytes || memory.bytesWritten != bytes)
-            copied.wrong = QStringLiteral("%1 bytes read, %2 written of %3").arg(memory.bytesRead).arg(memory.bytesWritten).arg(bytes);
+            copied.wrong = QStringLiteral("%1 bytes read, %2 written of %3")
+                               .arg(memory.bytesRead)
+                               .arg(memory.bytesWritten)
+                               .arg(bytes);
     }
 
     ViewNest nest;
@@ -266,8 +269,10 @@ void TestLayoutTiles::everyShape()
                 if (!canEmulate(path, bytes) || path.kernel == CopyKernel::Visits)
                     continue;
                 const Copied copy = copied(nest, version, bytes, storageAt);
-                QVERIFY2(copy.wrong.isEmpty(),
-                         qPrintable(copy.wrong + QStringLiteral(", %1 B, version %2, skipped %3").arg(bytes).arg(version).arg(skip)));
+                QVERIFY2(
+                    copy.wrong.isEmpty(),
+                    qPrintable(copy.wrong
+                               + QStringLiteral(", %1 B, version %2, skipped %3").arg(bytes).arg(version).arg(skip)));
             }
         }
     }
@@ -318,7 +323,7 @@ void TestLayoutTiles::banks()
             QCOMPARE(four.path.chunkWords, skip == 0 ? 4 : skip == 8 ? 2 : 1);
             QCOMPARE(four.count.loads.conflicts(), 0U);
             QCOMPARE(four.count.stores.conflicts(), 0U);
-            QCOMPARE(four.count.loads.fewest, all / 128); // a warp's words
+            QCOMPARE(four.count.loads.fewest, all / 128);  // a warp's words
             QCOMPARE(four.count.stores.fewest, all / 128); // turns of 128 bytes
         }
     }

@@ -53,8 +53,7 @@ void TestModule::exportsOneFunction()
         // Num Value Size Type Bind Vis Ndx Name. Weak and unique ones are templates of the standard
         // library, the same in every program.
         const QStringList fields = line.simplified().split(' ');
-        if (fields.size() >= 8 && fields[6] != "UND" && fields[4] == "GLOBAL"
-            && fields[3] == "FUNC")
+        if (fields.size() >= 8 && fields[6] != "UND" && fields[4] == "GLOBAL" && fields[3] == "FUNC")
             exported << fields[7];
     }
     QCOMPARE(exported, QStringList{"memscape_cuda_module"});

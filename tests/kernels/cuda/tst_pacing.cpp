@@ -30,12 +30,9 @@ void TestPacing::flushesThreeTimesL2ButNeverMoreThanAQuarter_data()
     QTest::addColumn<quint64>("l2");
     QTest::addColumn<quint64>("free");
     QTest::addColumn<quint64>("bytes");
-    QTest::newRow("small L2: 256 MB")
-        << 4 * quint64(mega) << quint64(16'000 * mega) << quint64(256 * mega);
-    QTest::newRow("126 MB L2: three times")
-        << quint64(126 * mega) << quint64(180'000 * mega) << quint64(378 * mega);
-    QTest::newRow("little memory: a quarter")
-        << 4 * quint64(mega) << quint64(400 * mega) << quint64(100 * mega);
+    QTest::newRow("small L2: 256 MB") << 4 * quint64(mega) << quint64(16'000 * mega) << quint64(256 * mega);
+    QTest::newRow("126 MB L2: three times") << quint64(126 * mega) << quint64(180'000 * mega) << quint64(378 * mega);
+    QTest::newRow("little memory: a quarter") << 4 * quint64(mega) << quint64(400 * mega) << quint64(100 * mega);
     QTest::newRow("none free") << 4 * quint64(mega) << quint64(0) << quint64(0);
 }
 
@@ -76,7 +73,7 @@ void TestPacing::workOfManyKernelsIsBatchedAsFarAsTheQueueHoldsIt()
 
 void TestPacing::aChaseIsWarmedByALapOrByWhatL2Holds()
 {
-    QCOMPARE(int(warmLoads(1000, 128, 50 << 20)), 1024); // a lap, in whole turns
+    QCOMPARE(int(warmLoads(1000, 128, 50 << 20)), 1024);       // a lap, in whole turns
     QCOMPARE(int(warmLoads(393'216, 128, 50 << 20)), 393'216); // 48 MiB of the 50
     QCOMPARE(int(warmLoads(1 << 24, 128, 50 << 20)), 409'600); // 2 GiB: until L2 is full
     QCOMPARE(int(warmLoads(1 << 24, 128, 4 << 20)), 1 << 18);
@@ -99,7 +96,7 @@ void TestPacing::stampsGiveTheClock()
 
 void TestPacing::stampsThatAreNoMomentsGiveNone()
 {
-    QVERIFY(std::isnan(clockBetween(0, 0, 0, 0))); // never written
+    QVERIFY(std::isnan(clockBetween(0, 0, 0, 0)));     // never written
     QVERIFY(std::isnan(clockBetween(100, 5, 100, 9))); // the timer did not tick
     QVERIFY(std::isnan(clockBetween(200, 5, 100, 9)));
     QVERIFY(std::isnan(clockBetween(100, 9, 200, 5))); // counters of two SMs

@@ -92,8 +92,7 @@ void TestPlan::aPermutationLooksRandomToAWarp()
     }
     const auto expected = memscape::expectedRandomCounts(0, elements, 4);
     QVERIFY(expected.has_value());
-    QVERIFY2(std::abs(sectors / warps - expected->sectors) < 0.01,
-             qPrintable(QString::number(sectors / warps)));
+    QVERIFY2(std::abs(sectors / warps - expected->sectors) < 0.01, qPrintable(QString::number(sectors / warps)));
 }
 
 void TestPlan::aWalkTouchesWhatFits_data()
@@ -102,8 +101,7 @@ void TestPlan::aWalkTouchesWhatFits_data()
     QTest::addColumn<quint64>("first");
     QTest::addColumn<quint64>("step");
     QTest::addColumn<quint64>("touched");
-    const auto row = [](const char* name, quint64 count, quint64 first, quint64 step,
-                        quint64 touched) {
+    const auto row = [](const char* name, quint64 count, quint64 first, quint64 step, quint64 touched) {
         QTest::newRow(name) << count << first << step << touched;
     };
     row("contiguous", 100, 0, 1, 100);
@@ -186,8 +184,7 @@ void TestPlan::aRoundReadsEveryChunkOnce()
             ++reads[chunk];
         }
     }
-    QVERIFY(std::all_of(reads.begin(), reads.end(),
-                        [&](quint64 count) { return count == blocks * rounds; }));
+    QVERIFY(std::all_of(reads.begin(), reads.end(), [&](quint64 count) { return count == blocks * rounds; }));
 }
 
 void TestPlan::roundsDealChunksAnew()
@@ -207,8 +204,7 @@ void TestPlan::aWarpOfTheWalkTouchesTheSectorsOfTheModel_data()
     for (quint64 element : {1, 2, 4, 8, 16}) {
         for (quint64 step : {0, 1, 2, 3, 5, 8, 17, 32, 64}) {
             for (quint64 offset : {quint64(0), element, 3 * element})
-                QTest::addRow("%llu B, stride %llu, offset %llu", element, step, offset)
-                    << step << element << offset;
+                QTest::addRow("%llu B, stride %llu, offset %llu", element, step, offset) << step << element << offset;
         }
     }
 }

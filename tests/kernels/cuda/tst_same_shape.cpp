@@ -40,7 +40,8 @@ const std::vector<std::pair<const char*, std::vector<std::string>>>& measuredExp
         {"stride", {"stride=1,2", "bytes=65536"}},
         {"hierarchy", {"working_set=4096,8192"}},
         {"layout", {"shape=8,8", "reads=1,2"}},
-        {"attention", {"sequence=16,32", "heads=2", "head_dim=32", "pass=forward", "dtype=float32", "implementation=standard"}},
+        {"attention",
+         {"sequence=16,32", "heads=2", "head_dim=32", "pass=forward", "dtype=float32", "implementation=standard"}},
         {"precision", {"m=16,32", "format=fp32"}},
         {"batch-size", {"model=mlp:4,2", "batch=2,4", "target_loss=0.5"}},
         {"checkpoint", {"chain=mlp:2x16", "batch=4,8", "strategy=none"}},
@@ -69,7 +70,8 @@ QStringList figuresOf(const MeasuredRun& run)
 {
     QStringList figures;
     for (const Series& series : run.measurement.series)
-        figures << QStringLiteral("curve %1 over %2 in %3").arg(QString::fromStdString(series.key), QString::fromStdString(series.x.key))
+        figures << QStringLiteral("curve %1 over %2 in %3")
+                       .arg(QString::fromStdString(series.key), QString::fromStdString(series.x.key))
                        .arg(int(series.yUnit));
     figures.sort();
     return figures;
@@ -130,7 +132,8 @@ void TestSameShape::aRunHasOneShape()
         QVERIFY(run->measurement.detail.contains("points"));
         for (const Json& point : run->measurement.detail["points"]) {
             for (const char* key : {"x", "grade", "reason", "samples"})
-                QVERIFY2(point.contains(key), (std::string(run->provenance["backend"]) + ": " + key + " is not in " + point.dump()).c_str());
+                QVERIFY2(point.contains(key),
+                         (std::string(run->provenance["backend"]) + ": " + key + " is not in " + point.dump()).c_str());
         }
     }
     for (Sink* sink : {&hostSink, &gpuSink}) {

@@ -27,8 +27,7 @@ struct Hasty : Machine
 {
     explicit Hasty(const Machine& machine)
         : Machine(machine)
-    {
-    }
+    { }
     template <int pending> void waitForCopies() { Machine::waitForCopies<pending + 1>(); }
 };
 /// A machine whose threads do not wait for each other.
@@ -36,13 +35,13 @@ struct Unruly : Machine
 {
     explicit Unruly(const Machine& machine)
         : Machine(machine)
-    {
-    }
-    void syncThreads() {}
+    { }
+    void syncThreads() { }
 };
 
 /// Matrices of the shape, each `more` elements wider in memory than it is.
-template <typename Tile, typename TheMachine = Machine> ProductRun runProduct(const ProductSizes& sizes, int more, float factor = 1)
+template <typename Tile, typename TheMachine = Machine>
+ProductRun runProduct(const ProductSizes& sizes, int more, float factor = 1)
 {
     using Element = typename Tile::Element;
     TensorProductArguments w;
@@ -92,11 +91,9 @@ template <typename Tile, typename TheMachine = Machine> ProductRun runProduct(co
                 double sum = 0;
                 for (int k = 0; k < sizes.inner; ++k)
                     sum += a.exact[std::size_t(n * w.aBatch
-                                               + (Tile::aTransposed ? k * w.aStride + row
-                                                                    : row * w.aStride + k))]
+                                               + (Tile::aTransposed ? k * w.aStride + row : row * w.aStride + k))]
                         * b.exact[std::size_t(n * w.bBatch
-                                              + (Tile::bTransposed ? column * w.bStride + k
-                                                                   : k * w.bStride + column))];
+                                              + (Tile::bTransposed ? column * w.bStride + k : k * w.bStride + column))];
                 exact[std::size_t(n * w.cBatch + row * w.cStride + column)] = double(factor) * sum;
             }
         }
@@ -123,8 +120,7 @@ struct SoftmaxRun
 };
 
 /// Rows of scores, or of P and dP, and what comes of them; `inPlace` over the scores or over dP.
-template <typename Element, bool isGradient>
-SoftmaxRun runSoftmax(const AttentionSizes& s, Drawn kind, bool inPlace)
+template <typename Element, bool isGradient> SoftmaxRun runSoftmax(const AttentionSizes& s, Drawn kind, bool inPlace)
 {
     const int rows = s.batch * s.heads * s.queries, n = s.keys;
     Array<Element> scores(drawn(kind, std::size_t(rows * n), std::size_t(n), 1));
@@ -153,8 +149,8 @@ SoftmaxRun runSoftmax(const AttentionSizes& s, Drawn kind, bool inPlace)
     launch.threads = softmaxThreads;
     launch.sharedBytes = softmaxSharedBytes;
     SoftmaxRun run;
-    run.count = memscape::emulated::run(
-        launch, memory, [&](Machine& m) { standardSoftmax<Element, isGradient>(m, s, w); });
+    run.count =
+        memscape::emulated::run(launch, memory, [&](Machine& m) { standardSoftmax<Element, isGradient>(m, s, w); });
     run.untouched = memory.elementsUntouched();
     run.bytesRead = memory.bytesRead;
     run.bytesWritten = memory.bytesWritten;
@@ -213,13 +209,13 @@ void TestStandardAttention::productsAreAsInDouble_data()
     for (const bool a : {false, true}) {
         for (const bool b : {false, true}) {
             const auto add = [&](int rows, int columns, int inner, int batch, int more) {
-                QTest::addRow("%s%s %dx%dx%d of %d, +%d", a ? "T" : "N", b ? "T" : "N", rows, columns,
-                              inner, batch, more)
+                QTest::addRow("%s%s %dx%dx%d of %d, +%d", a ? "T" : "N", b ? "T" : "N", rows, columns, inner, batch,
+                              more)
                     << a << b << rows << columns << inner << batch << more;
             };
             add(128, 128, 64, 1, 0);
             add(136, 72, 136, 2, 0); // aligned, tails everywhere
-            add(131, 7, 77, 1, 0); // odd rows in memory
+            add(131, 7, 77, 1, 0);   // odd rows in memory
             add(8, 130, 200, 1, 8);
             add(1, 1, 1, 3, 1);
         }

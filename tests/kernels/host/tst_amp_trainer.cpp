@@ -23,8 +23,8 @@ struct Bench
     std::unique_ptr<AmpTrainer> trainer(const TrainedNetwork& network, Format format,
                                         std::optional<LossScalerOptions> scaler = {})
     {
-        auto made = makeTrainer(device, hostAmpDevices(session, gemmKernels(format).front()),
-                                {network, format, scaler});
+        auto made =
+            makeTrainer(device, hostAmpDevices(session, gemmKernels(format).front()), {network, format, scaler});
         if (!made)
             qFatal("%s", made.error().text().c_str());
         return std::move(*made);
@@ -65,8 +65,7 @@ void TestAmpTrainer::gradientsAreThoseOfTheLoss()
     QFETCH(int, format);
     Bench bench;
     for (const GemmKernel& kernel : gemmKernels(Format(format))) {
-        const auto check =
-            checkTrainer(bench.device, hostAmpDevices(bench.session, kernel), Format(format));
+        const auto check = checkTrainer(bench.device, hostAmpDevices(bench.session, kernel), Format(format));
         QVERIFY2(check.has_value(), check ? "" : check.error().text().c_str());
         QVERIFY2(check->passed(), (kernel.name + ": " + check->text()).c_str());
         QVERIFY(check->compared() > 300);
@@ -82,13 +81,11 @@ void TestAmpTrainer::memoryIsThatOfTheStepSimulator()
 {
     QFETCH(int, format);
     Bench bench;
-    for (const TrainedNetwork& shape :
-         {network, TrainedNetwork{512, 64, 32}, TrainedNetwork{8, 300, 200}}) {
+    for (const TrainedNetwork& shape : {network, TrainedNetwork{512, 64, 32}, TrainedNetwork{8, 300, 200}}) {
         const auto trainer = bench.trainer(shape, Format(format));
         for (std::uint64_t i = 0; i < 2; ++i)
             QVERIFY(trainer->step(i, nullptr).has_value());
-        const auto predicted =
-            recipeStep(bench.device, shape, trainingRecipe(Format(format)).value());
+        const auto predicted = recipeStep(bench.device, shape, trainingRecipe(Format(format)).value());
         QCOMPARE(trainer->highWater(), predicted->peak);
     }
 }
@@ -176,9 +173,9 @@ void TestAmpTrainer::aRunAnswersWithFiguresAndCurves()
 {
     Bench bench;
     const Experiment& precision = **findExperiment("precision");
-    const auto parameters = resolve(precision.schema(),
-                                    {"operation=train", "format=fp16", "m=64", "n=96", "k=48",
-                                     "steps=40", "loss_scale=1048576"});
+    const auto parameters =
+        resolve(precision.schema(),
+                {"operation=train", "format=fp16", "m=64", "n=96", "k=48", "steps=40", "loss_scale=1048576"});
     const auto run = host::measureTraining(bench.session, precision, *parameters);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     const Outcome predicted = precision.predict(bench.device, *parameters).value();
@@ -187,8 +184,7 @@ void TestAmpTrainer::aRunAnswersWithFiguresAndCurves()
         return figure ? figure->number() : NAN;
     };
     QCOMPARE(measured("peak_memory"), findFigure(predicted.figures, "peak_memory")->number());
-    QCOMPARE(measured("fp32_peak_memory"),
-             findFigure(predicted.figures, "fp32_peak_memory")->number());
+    QCOMPARE(measured("fp32_peak_memory"), findFigure(predicted.figures, "fp32_peak_memory")->number());
     QVERIFY(measured("unscaled_underflow_share") > measured("underflow_share"));
     QVERIFY(measured("gradient_median") > 0 && measured("gradient_spread") > 0);
     for (const char* key : {"loss_fp32", "loss_fp16", "loss_fp16_unscaled", "scale"}) {

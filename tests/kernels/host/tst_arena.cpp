@@ -32,7 +32,7 @@ private slots:
     {
         MemoryMeter meter;
         const auto buffer = allocate(12345, Pages::Huge, meter);
-        QCOMPARE(reinterpret_cast<std::uintptr_t>(buffer->data()) % (2u << 20), std::uintptr_t {0});
+        QCOMPARE(reinterpret_cast<std::uintptr_t>(buffer->data()) % (2u << 20), std::uintptr_t{0});
         for (std::size_t i = 0; i < buffer->bytes(); i += 100)
             QCOMPARE(std::to_integer<int>(buffer->data()[i]), 0);
         std::memset(buffer->data(), 7, buffer->bytes());
@@ -41,7 +41,7 @@ private slots:
     void smallPagesStaySmall()
     {
         MemoryMeter meter;
-        const auto buffer = allocate(std::size_t {16} << 20, Pages::Small, meter);
+        const auto buffer = allocate(std::size_t{16} << 20, Pages::Small, meter);
         std::memset(buffer->data(), 1, buffer->bytes());
         QCOMPARE(buffer->hugeShare(), 0.0);
     }
@@ -49,7 +49,7 @@ private slots:
     void hugePagesAreToldWhenGranted()
     {
         MemoryMeter meter;
-        const auto buffer = allocate(std::size_t {16} << 20, Pages::Huge, meter);
+        const auto buffer = allocate(std::size_t{16} << 20, Pages::Huge, meter);
         QCOMPARE(buffer->hugeShare(), 0.0); // nothing is touched yet
         std::memset(buffer->data(), 1, buffer->bytes());
         const double share = buffer->hugeShare();
@@ -59,7 +59,7 @@ private slots:
     void impossibleSizesAreErrors()
     {
         MemoryMeter meter;
-        for (const std::size_t bytes : {std::size_t {0}, SIZE_MAX - 5, std::size_t {1} << 62}) {
+        for (const std::size_t bytes : {std::size_t{0}, SIZE_MAX - 5, std::size_t{1} << 62}) {
             const auto buffer = allocate(bytes, Pages::Small, meter);
             QVERIFY(!buffer);
             QCOMPARE(buffer.error().code, std::string("run.memory"));

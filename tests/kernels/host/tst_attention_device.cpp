@@ -40,8 +40,7 @@ private:
             return makeAttentionDevice(session, task, bestProduct(), isa);
         };
     }
-    AttentionTask task(AttentionKind kind, AttentionShape shape, DType dtype = DType::Float32,
-                       int version = 0) const
+    AttentionTask task(AttentionKind kind, AttentionShape shape, DType dtype = DType::Float32, int version = 0) const
     {
         const AttentionProblem problem{shape, dtype, kind, AttentionPass::Both};
         return {problem, *attentionVersion(version, problem, false)};
@@ -89,8 +88,7 @@ void TestAttentionDevice::softmaxOfOddRows()
         const std::vector<float> before = dp;
         softmaxSlopeRow(s.data(), dp.data(), count, 0.25F);
         for (std::size_t i = 0; i < count; ++i)
-            QVERIFY(std::abs(double(dp[i]) - expected[i] * (double(before[i]) - slope) * 0.25)
-                    < 1e-6);
+            QVERIFY(std::abs(double(dp[i]) - expected[i] * (double(before[i]) - slope) * 0.25) < 1e-6);
     }
 }
 
@@ -126,10 +124,9 @@ void TestAttentionDevice::everyVersionIsWithinTheBounds()
     QFETCH(int, version);
     QFETCH(int, dtype);
     QFETCH(int, isa);
-    const auto check = checkAttentionDevice(
-        factory(*m_session, Isa(isa)),
-        attentionVersions(AttentionKind(kind), false)[std::size_t(version - 1)], DType(dtype),
-        m_session->team().size());
+    const auto check = checkAttentionDevice(factory(*m_session, Isa(isa)),
+                                            attentionVersions(AttentionKind(kind), false)[std::size_t(version - 1)],
+                                            DType(dtype), m_session->team().size());
     QVERIFY2(check.has_value(), check ? "" : check.error().text().c_str());
     QVERIFY2(check->passed(), check->text().c_str());
 }
@@ -148,9 +145,8 @@ void TestAttentionDevice::theNumberOfThreadsChangesOnlyRangesOfKeys()
         QVERIFY((*device)->fill(AttentionInputs::Normal).has_value());
         QVERIFY((*device)->forward().has_value());
         QVERIFY((*device)->backward().has_value());
-        for (const AttentionTensor tensor :
-             {AttentionTensor::Output, AttentionTensor::QueryGradient, AttentionTensor::KeyGradient,
-              AttentionTensor::ValueGradient})
+        for (const AttentionTensor tensor : {AttentionTensor::Output, AttentionTensor::QueryGradient,
+                                             AttentionTensor::KeyGradient, AttentionTensor::ValueGradient})
             found[i].push_back(*(*device)->read(tensor));
     }
     if (m_session->team().size() <= 2)
@@ -163,8 +159,7 @@ void TestAttentionDevice::standardForwardHoldsTwoMatricesFlashNone()
 {
     const AttentionShape shape{2, 4, 4, 256, 256, 64, false};
     const std::int64_t matrix = 2 * 4 * 256 * 256 * 2, row = 2 * 4 * 256 * 4;
-    const auto standard =
-        *factory(*m_session)(task(AttentionKind::Standard, shape, DType::BFloat16, 1));
+    const auto standard = *factory(*m_session)(task(AttentionKind::Standard, shape, DType::BFloat16, 1));
     const auto flash = *factory(*m_session)(task(AttentionKind::Flash, shape, DType::BFloat16));
     for (AttentionDevice* device : {standard.get(), flash.get()})
         QVERIFY(device->fill(AttentionInputs::Normal) && device->forward());
@@ -173,8 +168,7 @@ void TestAttentionDevice::standardForwardHoldsTwoMatricesFlashNone()
     QCOMPARE(flash->bytes().peak, row);
     QCOMPARE(flash->bytes().saved, row);
     // The same answer, within the rounding of the format.
-    const auto a = *standard->read(AttentionTensor::Output),
-               b = *flash->read(AttentionTensor::Output);
+    const auto a = *standard->read(AttentionTensor::Output), b = *flash->read(AttentionTensor::Output);
     for (std::size_t i = 0; i < a.size(); ++i)
         QVERIFY(std::abs(a[i] - b[i]) < 0.02F);
     standard->resetPeak();
@@ -197,8 +191,7 @@ void TestAttentionDevice::aBackwardMayRunAgain()
 
 void TestAttentionDevice::moreThanTheMachineHasIsRefused()
 {
-    const auto device = factory(*m_session)(
-        task(AttentionKind::Standard, {1, 64, 64, 1 << 20, 1 << 20, 64, false}));
+    const auto device = factory(*m_session)(task(AttentionKind::Standard, {1, 64, 64, 1 << 20, 1 << 20, 64, false}));
     QVERIFY(!device);
     QCOMPARE(device.error().code, std::string("run.memory"));
     QVERIFY(device.error().hint.find("implementation=flash") != std::string::npos);
@@ -207,8 +200,7 @@ void TestAttentionDevice::moreThanTheMachineHasIsRefused()
 
 void TestAttentionDevice::stopIsHeard()
 {
-    const auto device =
-        *factory(*m_session)(task(AttentionKind::Flash, {1, 4, 4, 512, 512, 64, false}));
+    const auto device = *factory(*m_session)(task(AttentionKind::Flash, {1, 4, 4, 512, 512, 64, false}));
     QVERIFY(device->fill(AttentionInputs::Normal).has_value());
     m_listener->stop = true;
     const auto seconds = device->sample(AttentionPass::Both);

@@ -112,7 +112,7 @@ private slots:
         QTest::addColumn<int>("threads");
         QTest::addColumn<quint64>("bytes");
         for (const int threads : {1, 2, 3}) {
-            for (const quint64 bytes : {quint64 {4096}, quint64 {100'000}, quint64 {1 << 20}}) {
+            for (const quint64 bytes : {quint64{4096}, quint64{100'000}, quint64{1 << 20}}) {
                 const auto row = [&](const char* name, StreamOperation operation, int arrays) {
                     QTest::addRow("%s, %d threads, %llu B", name, threads, bytes)
                         << static_cast<int>(operation) << arrays << threads << bytes;
@@ -140,13 +140,13 @@ private slots:
         for (std::size_t i = 0; i < spans.size(); ++i) {
             if (i > 0)
                 QVERIFY(spans[i - 1].second <= spans[i].first);
-            QCOMPARE((spans[i].second - spans[i].first) % 64, std::ptrdiff_t {0});
+            QCOMPARE((spans[i].second - spans[i].first) % 64, std::ptrdiff_t{0});
             named += static_cast<double>(spans[i].second - spans[i].first);
         }
         QVERIFY(static_cast<quint64>(spans.back().second - spans.front().first) <= bytes);
         QCOMPARE(samples->namedBytes, named);
         QVERIFY2(named > 0.9 * static_cast<double>(bytes), "the working set is what was asked for");
-        QCOMPARE(machine.session.memory().used(), std::int64_t {0});
+        QCOMPARE(machine.session.memory().used(), std::int64_t{0});
     }
 
     void arraysDoNotAliasByPage()
@@ -167,22 +167,22 @@ private slots:
         Measured fast({0x1p-20}); // a pass took 2^-20 s: 1048 of them are a millisecond
         const auto samples = fast.bandwidth(StreamOperation::Read, 4096);
         QCOMPARE(samples->seconds, std::vector<double>(5, 0x1p-20 / 1048));
-        QCOMPARE(recorded().calls.back().repeats, std::size_t {1048});
+        QCOMPARE(recorded().calls.back().repeats, std::size_t{1048});
 
         Measured slow({0x1p-7});
         QCOMPARE(slow.bandwidth(StreamOperation::Read, 4096)->seconds, std::vector<double>(5, 0x1p-7));
-        QCOMPARE(recorded().calls.back().repeats, std::size_t {1});
+        QCOMPARE(recorded().calls.back().repeats, std::size_t{1});
     }
 
     void longPassesComeInPieces()
     {
-        constexpr std::size_t piece = std::size_t {64} << 20;
+        constexpr std::size_t piece = std::size_t{64} << 20;
         Measured machine({0x1p-7});
         QVERIFY(machine.bandwidth(StreamOperation::Read, 2 * piece + 4096).has_value());
         const auto& calls = recorded().calls;
         QCOMPARE(calls[0].slice.bytes, piece);
         QCOMPARE(calls[1].slice.a, calls[0].slice.a + piece);
-        QCOMPARE(calls[2].slice.bytes, std::size_t {4096});
+        QCOMPARE(calls[2].slice.bytes, std::size_t{4096});
         QCOMPARE(calls[3].slice.a, calls[0].slice.a); // the next pass
     }
 
@@ -190,7 +190,7 @@ private slots:
     {
         Measured machine({0x1p-7});
         recorded().stopAtOnce = &machine.listener;
-        const auto samples = machine.bandwidth(StreamOperation::Read, std::size_t {192} << 20);
+        const auto samples = machine.bandwidth(StreamOperation::Read, std::size_t{192} << 20);
         QCOMPARE(samples.error().code, std::string("run.cancelled"));
         QVERIFY2(recorded().calls.size() < 3, "the rest of the pass was not run");
     }
@@ -207,7 +207,7 @@ private slots:
     void tooLargeIsRefusedBeforeItIsTouched()
     {
         Measured machine({0x1p-7});
-        const auto samples = machine.bandwidth(StreamOperation::Read, std::size_t {1} << 50);
+        const auto samples = machine.bandwidth(StreamOperation::Read, std::size_t{1} << 50);
         QCOMPARE(samples.error().code, std::string("run.memory"));
         QVERIFY(!samples.error().hint.empty());
         QVERIFY(recorded().calls.empty());
@@ -219,7 +219,7 @@ private slots:
         const MemoryLimit limit(32 << 20);
         if (!limit.holds())
             QSKIP("the address space cannot be limited here");
-        QCOMPARE(machine.bandwidth(StreamOperation::Read, std::size_t {64} << 20).error().code,
+        QCOMPARE(machine.bandwidth(StreamOperation::Read, std::size_t{64} << 20).error().code,
                  std::string("run.memory"));
         QVERIFY(machine.bandwidth(StreamOperation::Read, 4096).has_value());
     }
@@ -243,11 +243,11 @@ private slots:
     void theKernelOfTheProgramRunsHereToo()
     {
         Measured machine({0x1p-7}, 2);
-        for (const StreamOperation operation : {StreamOperation::Read, StreamOperation::Write,
-                                                StreamOperation::Copy, StreamOperation::Triad}) {
+        for (const StreamOperation operation :
+             {StreamOperation::Read, StreamOperation::Write, StreamOperation::Copy, StreamOperation::Triad}) {
             const auto samples = machine.bandwidth(operation, 100'000, 2, nullptr);
             QVERIFY(samples.has_value());
-            QCOMPARE(samples->seconds.size(), std::size_t {5});
+            QCOMPARE(samples->seconds.size(), std::size_t{5});
         }
     }
 };

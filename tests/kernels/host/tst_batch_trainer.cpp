@@ -3,8 +3,8 @@
 // itself: the same examples in one batch and in many.
 #include "core/device/catalogue.h"
 #include "core/experiments/batch-size/batch_size.h"
-#include "core/training/noisy_regression.h"
 #include "core/trace/allocator_replay.h"
+#include "core/training/noisy_regression.h"
 #include "kernels/host/batch_device.h"
 #include "kernels/host/batch_size.h"
 #include "kernels/measure/batch_course.h"
@@ -77,12 +77,14 @@ private slots:
         Fixture fixture;
         const auto described = findDevice(device.toStdString());
         QVERIFY(described);
-        const Parameters parameters = with({"model=" + model.toStdString(), "batch=" + std::to_string(batch), "accumulation=" + std::to_string(accumulation)});
+        const Parameters parameters = with({"model=" + model.toStdString(), "batch=" + std::to_string(batch),
+                                            "accumulation=" + std::to_string(accumulation)});
         const auto answer = answerTraining(*described, trainingParameters(parameters));
         QVERIFY(answer);
         const std::int64_t workspace = answer->setup.step.blasWorkspace;
         QCOMPARE(workspace > 0, described->isGpu());
-        const auto trainer = BatchTrainer::make(fixture.devices, {answer->model.mlpSizes, batch, accumulation, workspace});
+        const auto trainer =
+            BatchTrainer::make(fixture.devices, {answer->model.mlpSizes, batch, accumulation, workspace});
         QVERIFY(trainer);
         const auto &ran = (*trainer)->trace().events(), &simulated = answer->simulation.trace.events();
         std::size_t i = 0;
@@ -90,12 +92,14 @@ private slots:
             if (event.phase == Phase::ZeroGrad || event.phase == Phase::Optimizer)
                 break;
             QVERIFY(i < ran.size());
-            QVERIFY2(ran[i].change() == event.change() && ran[i].phase == event.phase && ran[i].microBatch == event.microBatch,
+            QVERIFY2(ran[i].change() == event.change() && ran[i].phase == event.phase
+                         && ran[i].microBatch == event.microBatch,
                      qPrintable(QString("event %1: %2 B, not %3").arg(i).arg(ran[i].change()).arg(event.change())));
             ++i;
         }
         QVERIFY(i > 10);
-        QCOMPARE(replayTrace((*trainer)->trace(), answer->setup.allocator).statistics.peak.allocated, answer->simulation.allocatedBytes());
+        QCOMPARE(replayTrace((*trainer)->trace(), answer->setup.allocator).statistics.peak.allocated,
+                 answer->simulation.allocatedBytes());
     }
 
     void accumulatedGradientsAreTheBatchs()
@@ -134,8 +138,10 @@ private slots:
         }
         const NoiseScale scale = noiseScaleOf(measurements);
         const NoisyRegression problem(128, 32);
-        QVERIFY2(std::abs(scale.corrected - problem.simpleNoise()) < 4 * scale.standardError,
-                 qPrintable(QString("%1 ± %2, not %3").arg(scale.corrected).arg(scale.standardError).arg(problem.simpleNoise())));
+        QVERIFY2(
+            std::abs(scale.corrected - problem.simpleNoise()) < 4 * scale.standardError,
+            qPrintable(
+                QString("%1 ± %2, not %3").arg(scale.corrected).arg(scale.standardError).arg(problem.simpleNoise())));
         QVERIFY(scale.standardError < 0.1 * scale.corrected);
         // The same of two batch sizes: mean gradients of 512 and of the 20480 together.
         QVERIFY(std::abs((*trainer)->risk().value() - problem.loss()) < 1e-5);
@@ -156,14 +162,16 @@ private slots:
         QVERIFY(result && result->isReached);
         QCOMPARE(result->noise.size(), std::size_t(noiseMeasurements));
         const double expected = regressionSteps(64, 16, 0.2, {double(batch)}).front().steps;
-        QVERIFY2(std::abs(result->steps - expected) < 0.15 * expected + 1.5, qPrintable(QString("%1 steps, not %2").arg(result->steps).arg(expected)));
+        QVERIFY2(std::abs(result->steps - expected) < 0.15 * expected + 1.5,
+                 qPrintable(QString("%1 steps, not %2").arg(result->steps).arg(expected)));
     }
 
     void aDeeperChainLearnsToo()
     {
         Fixture fixture;
         const auto small = trainTo(fixture.devices, fixture.session.clock(), {{32, 64, 8}, 16, 0.6, 200000, 30, false});
-        const auto large = trainTo(fixture.devices, fixture.session.clock(), {{32, 64, 8}, 256, 0.6, 200000, 30, false});
+        const auto large =
+            trainTo(fixture.devices, fixture.session.clock(), {{32, 64, 8}, 256, 0.6, 200000, 30, false});
         QVERIFY2(small && small->isReached, small ? small->stop.c_str() : small.error().text().c_str());
         QVERIFY2(large && large->isReached, large ? large->stop.c_str() : large.error().text().c_str());
         QVERIFY2(small->steps > large->steps, qPrintable(QString("%1 %2").arg(small->steps).arg(large->steps)));
@@ -181,12 +189,17 @@ private slots:
         QVERIFY2(run, run ? "" : run.error().text().c_str());
         const auto predicted = experiment.predict(fixture.device, parameters);
         QVERIFY(predicted);
-        for (const char* key : {"peak_allocated", "throughput", "noise_scale", "critical_batch", "examples_to_target", "step_time"})
-            QVERIFY2(findFigure(run->measurement.figures, key) && findFigure(run->measurement.figures, key)->number() > 0, key);
+        for (const char* key :
+             {"peak_allocated", "throughput", "noise_scale", "critical_batch", "examples_to_target", "step_time"})
+            QVERIFY2(findFigure(run->measurement.figures, key)
+                         && findFigure(run->measurement.figures, key)->number() > 0,
+                     key);
         QCOMPARE(run->measurement.findSeries("memory")->y, predicted->findSeries("memory")->y); // to the byte
-        const auto &measured = run->measurement.findSeries("examples_to_target")->y, &expected = predicted->findSeries("examples_to_target")->y;
+        const auto &measured = run->measurement.findSeries("examples_to_target")->y,
+                   &expected = predicted->findSeries("examples_to_target")->y;
         for (std::size_t i = 0; i < expected.size(); ++i)
-            QVERIFY2(std::abs(measured[i] / expected[i] - 1) < 0.25, qPrintable(QString("%1 %2").arg(measured[i]).arg(expected[i])));
+            QVERIFY2(std::abs(measured[i] / expected[i] - 1) < 0.25,
+                     qPrintable(QString("%1 %2").arg(measured[i]).arg(expected[i])));
         const Json& detail = run->measurement.detail;
         QVERIFY(detail["accumulation"]["same_within_rounding"].get<bool>());
         QVERIFY(detail["noise"]["simple"].get<double>() < detail["noise"]["corrected"].get<double>());
@@ -197,12 +210,18 @@ private slots:
     {
         QTest::addColumn<QString>("assignment");
         QTest::addColumn<QString>("place");
-        QTest::newRow("a language model") << "model=gpt2;sequence=64" << "model";
-        QTest::newRow("half precision") << "precision=bf16" << "precision";
-        QTest::newRow("another optimizer") << "optimizer=adamw" << "optimizer";
-        QTest::newRow("replicas") << "data_parallel=2" << "data_parallel";
-        QTest::newRow("checkpointing") << "checkpointing=block" << "checkpointing";
-        QTest::newRow("a target that is never reached") << "target_loss=0.05" << "target_loss";
+        QTest::newRow("a language model") << "model=gpt2;sequence=64"
+                                          << "model";
+        QTest::newRow("half precision") << "precision=bf16"
+                                        << "precision";
+        QTest::newRow("another optimizer") << "optimizer=adamw"
+                                           << "optimizer";
+        QTest::newRow("replicas") << "data_parallel=2"
+                                  << "data_parallel";
+        QTest::newRow("checkpointing") << "checkpointing=block"
+                                       << "checkpointing";
+        QTest::newRow("a target that is never reached") << "target_loss=0.05"
+                                                        << "target_loss";
     }
 
     void whatIsNotTrainedHereSaysWhy()

@@ -76,7 +76,7 @@ private slots:
 
     void bandwidthsAreBytesOverTime()
     {
-        QCOMPARE(m_probes.bandwidths.size(), std::size_t {3}); // one core: read, write, copy
+        QCOMPARE(m_probes.bandwidths.size(), std::size_t{3}); // one core: read, write, copy
         for (const BandwidthProbes& probes : m_probes.bandwidths) {
             ascendFrom(probes.points, 4096);
             QCOMPARE(probes.threads, 2); // all cores are all threads
@@ -92,9 +92,9 @@ private slots:
 
     void everyWalkHasARate()
     {
-        QCOMPARE(m_probes.lineRates.size(), std::size_t {30});
-        QCOMPARE(m_probes.randomRates.size(), std::size_t {3 * 11});
-        QCOMPARE(m_probes.issueRates.size(), std::size_t {3 * 5 * 2});
+        QCOMPARE(m_probes.lineRates.size(), std::size_t{30});
+        QCOMPARE(m_probes.randomRates.size(), std::size_t{3 * 11});
+        QCOMPARE(m_probes.issueRates.size(), std::size_t{3 * 5 * 2});
         for (const LineRate& rate : m_probes.lineRates) {
             // What a pass over 64 MiB touches; a short one is repeated until it touches 65536 lines.
             const double lines = std::max(std::ceil(largest / rate.strideBytes), 65536.0);
@@ -102,8 +102,8 @@ private slots:
         }
         for (const LineRate& rate : m_probes.randomRates)
             QCOMPARE(rate.linesPerSecond, rate.strideBytes / 64 / step); // a draw for every line
-        for (const char* kind : {"read neighbours", "copy apart", "copy edges", "tiles 3", "tiles 3 crowded", "read stream",
-                                 "column L2", "column DRAM"}) {
+        for (const char* kind : {"read neighbours", "copy apart", "copy edges", "tiles 3", "tiles 3 crowded",
+                                 "read stream", "column L2", "column DRAM"}) {
             const auto found = std::find_if(m_probes.walkRates.begin(), m_probes.walkRates.end(),
                                             [kind](const WalkRate& rate) { return rate.kind == kind; });
             QVERIFY2(found != m_probes.walkRates.end(), kind);
@@ -154,7 +154,7 @@ private slots:
         double total = 0;
         machine.ticks = [&] {
             total += 100;
-            return SystemTicks {total / 20, total, 0};
+            return SystemTicks{total / 20, total, 0};
         };
         Listener listener;
         const auto probes = probed(listener, machine);

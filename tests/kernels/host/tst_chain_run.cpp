@@ -20,9 +20,8 @@ namespace {
 Schedule inSegments()
 {
     using enum OperationKind;
-    return {{ForwardKeep, 0}, {ForwardDrop, 1}, {ForwardSave, 2}, {ForwardSave, 3},
-            {Loss, 4},        {Backward, 3},    {Backward, 2},    {ForwardSave, 0},
-            {ForwardSave, 1}, {Backward, 1},    {Backward, 0}};
+    return {{ForwardKeep, 0}, {ForwardDrop, 1}, {ForwardSave, 2}, {ForwardSave, 3}, {Loss, 4},    {Backward, 3},
+            {Backward, 2},    {ForwardSave, 0}, {ForwardSave, 1}, {Backward, 1},    {Backward, 0}};
 }
 
 /// Says stop at the first step of this label.
@@ -31,8 +30,7 @@ class StopsAt : public test::Listener
 public:
     explicit StopsAt(std::string label)
         : m_label(std::move(label))
-    {
-    }
+    { }
     void progress(int done, int total, const std::string& label) override
     {
         Listener::progress(done, total, label);
@@ -127,8 +125,7 @@ void TestChainRun::theMeasuredChainIsADocument()
     QVERIFY(detail.at("gradients").at("identical").get<bool>());
     QCOMPARE(int(detail.at("schedule").size()), 5);
     QCOMPARE(detail.at("schedule").at(2).at("operation").get<std::string>(), std::string("loss"));
-    QCOMPARE(detail.at("profile_without_recomputation").get<double>(),
-             run->chain.timeWithoutRecomputation());
+    QCOMPARE(detail.at("profile_without_recomputation").get<double>(), run->chain.timeWithoutRecomputation());
 }
 
 void TestChainRun::theProfileAddsUpToItsMakespan()
@@ -136,8 +133,8 @@ void TestChainRun::theProfileAddsUpToItsMakespan()
     const auto run = runChainOnHost(*m_session, {{4, 64, 16}, inSegments()});
     QVERIFY(run.has_value());
     const Stage& stage = run->chain.stages.front();
-    const double sum = 2 * stage.forward
-        + 4 * (stage.options[0].forward + stage.options[0].backward) + run->chain.lossTime;
+    const double sum =
+        2 * stage.forward + 4 * (stage.options[0].forward + stage.options[0].backward) + run->chain.lossTime;
     QVERIFY(std::abs(run->profileMakespan - sum) < 1e-9 * sum);
 }
 
@@ -162,17 +159,15 @@ void TestChainRun::aChainThatDoesNotFitSaysWhatItNeeds()
 void TestChainRun::withoutMemoryForEverythingTheScheduleStillRuns()
 {
     const ChainTask task{{4, 64, 16}, inSegments()};
-    const std::int64_t room =
-        9 * mlpArrayBytes(task.shape); // everything takes 11 arrays, the segments 7
+    const std::int64_t room = 9 * mlpArrayBytes(task.shape); // everything takes 11 arrays, the segments 7
     const ProductKernel product = fastestProduct(*m_session).kernel;
     const SteadyClock clock;
-    const ChainRunner runner{
-        [&](const MlpShape& shape, std::int64_t arenaBytes) -> Result<std::unique_ptr<MlpDevice>> {
-            if (shape == task.shape && arenaBytes > room)
-                return fail("run.memory", "the test allows no more");
-            return makeMlpDevice(*m_session, shape, arenaBytes, product);
-        },
-        clock, *m_listener, [] {}, [](std::size_t) { return Circumstances(); }};
+    const ChainRunner runner{[&](const MlpShape& shape, std::int64_t arenaBytes) -> Result<std::unique_ptr<MlpDevice>> {
+                                 if (shape == task.shape && arenaBytes > room)
+                                     return fail("run.memory", "the test allows no more");
+                                 return makeMlpDevice(*m_session, shape, arenaBytes, product);
+                             },
+                             clock, *m_listener, [] {}, [](std::size_t) { return Circumstances(); }};
     const auto run = runChain(task, runner);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     QVERIFY(!run->isCompared);

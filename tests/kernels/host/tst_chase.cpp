@@ -15,8 +15,7 @@ struct ChaseChain
         : nodes(count)
         , options(o)
         , start(buildChase(bytes(), options, [] { return false; }))
-    {
-    }
+    { }
     std::span<std::byte> bytes()
     {
         return {reinterpret_cast<std::byte*>(nodes.data()), nodes.size() * sizeof(ChaseNode)};
@@ -91,8 +90,7 @@ private slots:
     void givesUpWhenAsked()
     {
         std::vector<ChaseNode> nodes(1u << 19);
-        const std::span<std::byte> bytes(reinterpret_cast<std::byte*>(nodes.data()),
-                                         nodes.size() * sizeof(ChaseNode));
+        const std::span<std::byte> bytes(reinterpret_cast<std::byte*>(nodes.data()), nodes.size() * sizeof(ChaseNode));
         QVERIFY(!buildChase(bytes, {0, 1}, [] { return true; }));
         QVERIFY(!buildChase(bytes, {4096, 1}, [] { return true; }));
     }
@@ -100,8 +98,7 @@ private slots:
     void tooSmallIsNoChain()
     {
         std::vector<ChaseNode> nodes(1);
-        QVERIFY(!buildChase({reinterpret_cast<std::byte*>(nodes.data()), sizeof(ChaseNode)}, {},
-                            [] { return false; }));
+        QVERIFY(!buildChase({reinterpret_cast<std::byte*>(nodes.data()), sizeof(ChaseNode)}, {}, [] { return false; }));
     }
 };
 

@@ -21,8 +21,7 @@ using namespace memscape::host;
 namespace {
 
 #if defined(__x86_64__)
-__attribute__((target("avx512f,avx512bf16,avx512vl"))) void hardwareRow(const float* from,
-                                                                      std::uint16_t* to)
+__attribute__((target("avx512f,avx512bf16,avx512vl"))) void hardwareRow(const float* from, std::uint16_t* to)
 {
     const __m512bh made = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + 16), _mm512_loadu_ps(from));
     __builtin_memcpy(to, &made, sizeof made);

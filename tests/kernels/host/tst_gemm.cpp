@@ -35,8 +35,7 @@ void TestGemm::everyKernelIsRight_data()
     for (const Format format : gemmFormats()) {
         const auto kernels = gemmKernels(format);
         for (std::size_t i = 0; i < kernels.size(); ++i)
-            QTest::addRow("%s %s", numberFormat(format).key.data(), kernels[i].name.c_str())
-                << int(format) << int(i);
+            QTest::addRow("%s %s", numberFormat(format).key.data(), kernels[i].name.c_str()) << int(format) << int(i);
     }
 }
 
@@ -44,8 +43,7 @@ void TestGemm::everyKernelIsRight()
 {
     QFETCH(int, format);
     QFETCH(int, kernel);
-    const Check check =
-        checkGemm(gemmKernels(Format(format))[std::size_t(kernel)], Format(format));
+    const Check check = checkGemm(gemmKernels(Format(format))[std::size_t(kernel)], Format(format));
     QVERIFY2(check.passed(), check.text().c_str());
     QVERIFY(check.compared() > 10'000);
 }
@@ -98,8 +96,7 @@ void TestGemm::wrongProductsAreSeen()
     public:
         explicit Wrong(const GemmTask& task)
             : m_bytes(std::size_t(task.shape.m * task.cStride * resultBytes(task)))
-        {
-        }
+        { }
         void run(const void*, const void*, void* c) override { std::memset(c, 0, m_bytes); }
         std::string name() const override { return "zeros"; }
 

@@ -26,10 +26,7 @@ public:
         labels.push_back(label);
     }
     void point(const std::string&, const Point& point) override { points.push_back(point); }
-    void note(const std::string&, const std::string& code, const std::string&) override
-    {
-        notes.push_back(code);
-    }
+    void note(const std::string&, const std::string& code, const std::string&) override { notes.push_back(code); }
     bool cancelled() const override { return m_timer.elapsed() >= cancelAfter; }
     qint64 elapsed() const { return m_timer.elapsed(); }
 
@@ -74,15 +71,15 @@ private slots:
     {
         QTest::addColumn<QString>("experiment");
         QTest::addColumn<QStringList>("assignments");
-        QTest::newRow("stride") << "stride" << QStringList {"stride=1,16", "bytes=256KiB", "cache=warm"};
+        QTest::newRow("stride") << "stride" << QStringList{"stride=1,16", "bytes=256KiB", "cache=warm"};
         QTest::newRow("copy, one thread")
-            << "stride" << QStringList {"stride=3,5", "bytes=64KiB", "operation=copy", "threads=1"};
-        QTest::newRow("random") << "stride" << QStringList {"pattern=random", "bytes=64KiB,1MiB"};
-        QTest::newRow("hierarchy") << "hierarchy" << QStringList {"working_set=4KiB,256KiB"};
+            << "stride" << QStringList{"stride=3,5", "bytes=64KiB", "operation=copy", "threads=1"};
+        QTest::newRow("random") << "stride" << QStringList{"pattern=random", "bytes=64KiB,1MiB"};
+        QTest::newRow("hierarchy") << "hierarchy" << QStringList{"working_set=4KiB,256KiB"};
         QTest::newRow("hierarchy, threads")
-            << "hierarchy" << QStringList {"threads=1,2", "working_set=64KiB", "operation=triad"};
+            << "hierarchy" << QStringList{"threads=1,2", "working_set=64KiB", "operation=triad"};
         QTest::newRow("hierarchy, small pages")
-            << "hierarchy" << QStringList {"working_set=16KiB,64KiB", "pages=4k", "operation=copy"};
+            << "hierarchy" << QStringList{"working_set=16KiB,64KiB", "pages=4k", "operation=copy"};
     }
     void measuresTheFiguresThatArePredicted()
     {
@@ -97,7 +94,7 @@ private slots:
         const auto run = m_backend->measure(asked, m_device, parameters, listener);
         QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
         QVERIFY(run->complete);
-        QCOMPARE(listener.points.size(), std::size_t {6}); // two points in three passes
+        QCOMPARE(listener.points.size(), std::size_t{6}); // two points in three passes
         QCOMPARE(listener.progressed, 7);
         const ParameterSpec* swept = findParameter(asked.schema(), parameters.sweep()->key);
         QCOMPARE(listener.labels.back(), std::string()); // the end
@@ -106,14 +103,13 @@ private slots:
             const auto& values = parameters.sweep()->values;
             QVERIFY2(std::any_of(values.begin(), values.end(),
                                  [&](const ParameterValue& value) {
-                                     return label.starts_with(swept->label + " "
-                                                              + valueLabel(*swept, value));
+                                     return label.starts_with(swept->label + " " + valueLabel(*swept, value));
                                  }),
                      label.c_str());
         }
 
-        const auto predicted = asked.predictPoint(
-            m_device.device, parameters.at(parameters.sweep()->key, parameters.sweep()->values[0]));
+        const auto predicted =
+            asked.predictPoint(m_device.device, parameters.at(parameters.sweep()->key, parameters.sweep()->values[0]));
         QVERIFY(predicted.has_value());
         for (const Figure& figure : *predicted) {
             const Figure* const measured = findFigure(run->measurement.figures, figure.key);
@@ -132,7 +128,7 @@ private slots:
         const std::string grade = run->measurement.detail["quality"]["grade"];
         QVERIFY(grade.size() == 1 && grade >= "A" && grade <= "D");
         QVERIFY(!run->measurement.detail["quality"]["reason"].get<std::string>().empty());
-        QCOMPARE(run->measurement.detail["points"].size(), std::size_t {2});
+        QCOMPARE(run->measurement.detail["points"].size(), std::size_t{2});
         QVERIFY(run->provenance["samples"].size() >= 2);
         QVERIFY(!run->provenance["samples"][0]["values"].empty());
         for (const char* const key : {"backend", "processor", "kernel", "governor", "time", "grade", "method"})
@@ -144,10 +140,14 @@ private slots:
         QTest::addColumn<QString>("experiment");
         QTest::addColumn<QString>("assignment");
         QTest::addColumn<int>("after");
-        QTest::newRow("while linking a chain") << "hierarchy" << "working_set=512MiB,256MiB" << 60;
-        QTest::newRow("while touching arrays") << "stride" << "bytes=1GiB" << 60;
-        QTest::newRow("while measuring") << "stride" << "bytes=8MiB" << 300;
-        QTest::newRow("at once") << "hierarchy" << "working_set=4KiB,8KiB" << 0;
+        QTest::newRow("while linking a chain") << "hierarchy"
+                                               << "working_set=512MiB,256MiB" << 60;
+        QTest::newRow("while touching arrays") << "stride"
+                                               << "bytes=1GiB" << 60;
+        QTest::newRow("while measuring") << "stride"
+                                         << "bytes=8MiB" << 300;
+        QTest::newRow("at once") << "hierarchy"
+                                 << "working_set=4KiB,8KiB" << 0;
     }
     void stopsWhenAsked()
     {
@@ -157,8 +157,7 @@ private slots:
         const Experiment& asked = **findExperiment(experiment.toStdString());
         HostBackendListener listener;
         listener.cancelAfter = after;
-        const auto run = m_backend->measure(asked, m_device,
-                                            parametersOf(asked, {assignment.toStdString()}), listener);
+        const auto run = m_backend->measure(asked, m_device, parametersOf(asked, {assignment.toStdString()}), listener);
         QVERIFY2(listener.elapsed() - after < test::notStuck, qPrintable(QString::number(listener.elapsed())));
         if (run)
             QVERIFY(!run->complete);
@@ -169,11 +168,11 @@ private slots:
     void tooMuchMemoryIsRefusedWithARemedy()
     {
         for (const auto& [experiment, assignment] :
-             {std::pair {"stride", "bytes=1TiB"}, std::pair {"hierarchy", "working_set=1TiB"}}) {
+             {std::pair{"stride", "bytes=1TiB"}, std::pair{"hierarchy", "working_set=1TiB"}}) {
             const Experiment& asked = **findExperiment(experiment);
             HostBackendListener listener;
-            const auto run = m_backend->measure(asked, m_device, parametersOf(asked, {assignment, "threads=1"}),
-                                                listener);
+            const auto run =
+                m_backend->measure(asked, m_device, parametersOf(asked, {assignment, "threads=1"}), listener);
             QVERIFY(!run);
             QCOMPARE(run.error().code, std::string("run.memory"));
             QVERIFY(!run.error().hint.empty());

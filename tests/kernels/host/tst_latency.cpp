@@ -24,8 +24,7 @@ struct MeasuredChase
 {
     explicit MeasuredChase(std::vector<double> steps)
         : session(device, listener, steadyMachine(std::move(steps)))
-    {
-    }
+    { }
     Result<LatencySamples> latency(std::size_t bytes, const StoppingOptions& options = fewSamples(),
                                    LatencyVariant variant = LatencyVariant::Small)
     {
@@ -70,7 +69,7 @@ private slots:
         MeasuredChase machine({0x1p-7});
         const auto samples = machine.latency(4 * chaseWindow, fewSamples(), static_cast<LatencyVariant>(variant));
         QVERIFY2(samples.has_value(), samples ? "" : samples.error().text().c_str());
-        QCOMPARE(samples->seconds.size(), std::size_t {5});
+        QCOMPARE(samples->seconds.size(), std::size_t{5});
         QVERIFY(samples->hugeShare >= 0 && samples->hugeShare <= 1);
         if (variant != static_cast<int>(LatencyVariant::Huge))
             QCOMPARE(samples->hugeShare, 0.0); // they were forbidden
@@ -80,11 +79,11 @@ private slots:
     {
         QTest::addColumn<quint64>("asked");
         QTest::addColumn<qint64>("counted");
-        QTest::newRow("nothing") << quint64 {0} << qint64 {128}; // a cycle needs two lines
-        QTest::newRow("one line") << quint64 {64} << qint64 {128};
-        QTest::newRow("two lines and a bit") << quint64 {191} << qint64 {128};
-        QTest::newRow("three lines") << quint64 {192} << qint64 {192};
-        QTest::newRow("16 KiB") << quint64 {16384} << qint64 {16384};
+        QTest::newRow("nothing") << quint64{0} << qint64{128}; // a cycle needs two lines
+        QTest::newRow("one line") << quint64{64} << qint64{128};
+        QTest::newRow("two lines and a bit") << quint64{191} << qint64{128};
+        QTest::newRow("three lines") << quint64{192} << qint64{192};
+        QTest::newRow("16 KiB") << quint64{16384} << qint64{16384};
     }
     void memoryIsCountedInWholeLines()
     {
@@ -93,7 +92,7 @@ private slots:
         MeasuredChase machine({0x1p-7});
         QVERIFY(machine.latency(asked).has_value());
         QCOMPARE(machine.session.memory().highWater(), counted);
-        QCOMPARE(machine.session.memory().used(), std::int64_t {0});
+        QCOMPARE(machine.session.memory().used(), std::int64_t{0});
     }
 
     void noiseIsKept()
@@ -101,7 +100,7 @@ private slots:
         // A clock whose steps alternate: every other sample takes four times as long.
         MeasuredChase machine({0x1p-9, 0x1p-7});
         const auto samples = machine.latency(small, fewSamples(20));
-        QCOMPARE(samples->seconds.size(), std::size_t {20});
+        QCOMPARE(samples->seconds.size(), std::size_t{20});
         const auto [least, most] = std::minmax_element(samples->seconds.begin(), samples->seconds.end());
         QCOMPARE(*most / *least, 4.0);
     }
@@ -129,7 +128,7 @@ private slots:
         steps.back() = -0.5;
         MeasuredChase machine(steps);
         const auto samples = machine.latency(small, fewSamples(20));
-        QCOMPARE(samples->seconds.size(), std::size_t {20});
+        QCOMPARE(samples->seconds.size(), std::size_t{20});
         for (const double sample : samples->seconds)
             QVERIFY(sample > 0);
     }
@@ -137,10 +136,10 @@ private slots:
     void tooLargeIsRefusedBeforeItIsTouched()
     {
         MeasuredChase machine({0x1p-7});
-        const auto samples = machine.latency(std::size_t {1} << 50);
+        const auto samples = machine.latency(std::size_t{1} << 50);
         QCOMPARE(samples.error().code, std::string("run.memory"));
         QVERIFY(!samples.error().hint.empty());
-        QCOMPARE(machine.session.memory().highWater(), std::int64_t {0});
+        QCOMPARE(machine.session.memory().highWater(), std::int64_t{0});
     }
 
     void aSystemThatRefusesIsAnError()
@@ -150,11 +149,11 @@ private slots:
         if (!limit.holds())
             QSKIP("the address space cannot be limited here");
         // Counted beforehand; who insists hears it from the system.
-        const auto counted = machine.latency(std::size_t {64} << 20);
+        const auto counted = machine.latency(std::size_t{64} << 20);
         QCOMPARE(counted.error().code, std::string("run.memory"));
         QVERIFY(counted.error().message.find("are available") != std::string::npos);
         machine.listener.insisting = true;
-        const auto samples = machine.latency(std::size_t {64} << 20);
+        const auto samples = machine.latency(std::size_t{64} << 20);
         QCOMPARE(samples.error().code, std::string("run.memory"));
         QVERIFY2(samples.error().message.find("64 MiB") != std::string::npos, samples.error().text().c_str());
         machine.listener.insisting = false;
@@ -174,7 +173,7 @@ private slots:
         machine.listener.stopAfter = after;
         const auto samples = machine.latency(small, fewSamples(1000));
         QCOMPARE(samples.error().code, std::string("run.cancelled"));
-        QCOMPARE(machine.session.memory().used(), std::int64_t {0});
+        QCOMPARE(machine.session.memory().used(), std::int64_t{0});
     }
 };
 

@@ -81,8 +81,8 @@ private slots:
         const auto backend = makeHostBackend();
         const BackendDevice device = backend->devices().at(0);
         const Experiment& layout = **findExperiment("layout");
-        const Parameters parameters =
-            *resolve(layout.schema(), std::vector<std::string>{"shape=96,130", "reads=1,2", "views=" + views.toStdString()});
+        const Parameters parameters = *resolve(
+            layout.schema(), std::vector<std::string>{"shape=96,130", "reads=1,2", "views=" + views.toStdString()});
         Listener listener;
         const auto run = backend->measure(layout, device, parameters, listener);
         QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
@@ -109,7 +109,8 @@ private slots:
         const auto backend = makeHostBackend();
         const Experiment& layout = **findExperiment("layout");
         Listener listener;
-        const auto run = backend->measure(layout, backend->devices().at(0), *resolve(layout.schema(), std::vector<std::string>{"shape=0,4"}), listener);
+        const auto run = backend->measure(layout, backend->devices().at(0),
+                                          *resolve(layout.schema(), std::vector<std::string>{"shape=0,4"}), listener);
         QVERIFY(!run);
         QCOMPARE(run.error().code, std::string("run.skipped"));
     }

@@ -61,9 +61,8 @@ void TestMlpDevice::everyScheduleGivesTheSameGradients()
 {
     QFETCH(int, index);
     const ProductKernel kernel = productKernels()[std::size_t(index)];
-    const auto check = checkMlpDevice([&](const MlpShape& shape, std::int64_t arena) {
-        return makeMlpDevice(*m_session, shape, arena, kernel);
-    });
+    const auto check = checkMlpDevice(
+        [&](const MlpShape& shape, std::int64_t arena) { return makeMlpDevice(*m_session, shape, arena, kernel); });
     QVERIFY2(check.has_value(), check ? "" : check.error().text().c_str());
     QVERIFY2(check->passed(), check->text().c_str());
     QVERIFY(check->compared() > 5 * 5 * 67 * 67);
@@ -74,9 +73,8 @@ void TestMlpDevice::theThreadsDoNotMatterToTheCheck()
     Instruments one;
     one.processors.resize(1);
     HostSession session(m_device, *m_listener, one);
-    const auto check = checkMlpDevice([&](const MlpShape& shape, std::int64_t arena) {
-        return makeMlpDevice(session, shape, arena, bestProduct());
-    });
+    const auto check = checkMlpDevice(
+        [&](const MlpShape& shape, std::int64_t arena) { return makeMlpDevice(session, shape, arena, bestProduct()); });
     QVERIFY(check.has_value());
     QVERIFY2(check->passed(), check->text().c_str());
 }
@@ -85,12 +83,10 @@ void TestMlpDevice::memoryIsWhatTheReplaySays()
 {
     using enum OperationKind;
     const MlpShape shape{6, 100, 50}; // arrays of 20,000 B, 20,480 in the pool
-    const Schedule schedule{{ForwardKeep, 0},    {ForwardDrop, 1},  {ForwardKeep, 2},
-                            {ForwardSave, 3, 1}, {ForwardSave, 4},  {ForwardSave, 5},
-                            {Loss, 6},           {Backward, 5},     {Backward, 4},
-                            {Backward, 3},       {DiscardValue, 2}, {ForwardSave, 0},
-                            {ForwardSave, 1},    {ForwardSave, 2},  {Backward, 2},
-                            {Backward, 1},       {Backward, 0}};
+    const Schedule schedule{
+        {ForwardKeep, 0}, {ForwardDrop, 1}, {ForwardKeep, 2}, {ForwardSave, 3, 1}, {ForwardSave, 4},  {ForwardSave, 5},
+        {Loss, 6},        {Backward, 5},    {Backward, 4},    {Backward, 3},       {DiscardValue, 2}, {ForwardSave, 0},
+        {ForwardSave, 1}, {ForwardSave, 2}, {Backward, 2},    {Backward, 1},       {Backward, 0}};
     const auto chain = mlpChain(shape);
     const auto predicted = replay(*chain, schedule);
     QVERIFY2(predicted.has_value(), predicted ? "" : predicted.error().text().c_str());
@@ -142,11 +138,10 @@ void TestMlpDevice::aBrokenScheduleIsAnErrorAtItsPlace_data()
     QTest::newRow("backward first") << Schedule{{ForwardSave, 0}, {Backward, 0}} << "operation 1";
     QTest::newRow("backward out of order")
         << Schedule{{ForwardSave, 0}, {ForwardSave, 1}, {Loss, 2}, {Backward, 0}} << "operation 3";
-    QTest::newRow("nothing saved")
-        << Schedule{{ForwardKeep, 0}, {ForwardKeep, 1}, {Loss, 2}, {Backward, 1}} << "operation 3";
+    QTest::newRow("nothing saved") << Schedule{{ForwardKeep, 0}, {ForwardKeep, 1}, {Loss, 2}, {Backward, 1}}
+                                   << "operation 3";
     QTest::newRow("loss of nothing") << Schedule{{Loss, 2}} << "operation 0";
-    QTest::newRow("loss twice")
-        << Schedule{{ForwardKeep, 0}, {ForwardSave, 1}, {Loss, 2}, {Loss, 2}} << "operation 3";
+    QTest::newRow("loss twice") << Schedule{{ForwardKeep, 0}, {ForwardSave, 1}, {Loss, 2}, {Loss, 2}} << "operation 3";
     QTest::newRow("discards nothing") << Schedule{{DiscardValue, 1}} << "operation 0";
     QTest::newRow("discards behind the end") << Schedule{{DiscardSaved, 9}} << "operation 0";
 }

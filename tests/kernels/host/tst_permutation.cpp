@@ -65,8 +65,8 @@ private slots:
             chi += std::pow(cell - draws / 64.0, 2) / (draws / 64.0);
         QVERIFY2(chi < 104, qPrintable(QString::number(chi)));
         for (std::uint64_t i = 0; i < 1000; ++i)
-            QCOMPARE(randomElement(i, 1), std::uint64_t {0});
-        QVERIFY(randomElement(5, std::uint64_t {1} << 40) < std::uint64_t {1} << 40);
+            QCOMPARE(randomElement(i, 1), std::uint64_t{0});
+        QVERIFY(randomElement(5, std::uint64_t{1} << 40) < std::uint64_t{1} << 40);
     }
 };
 

@@ -37,14 +37,12 @@ void TestProduct::everyVersionMultiplies()
 void TestProduct::aWrongKernelIsFound()
 {
     const ProductKernel right = productKernels().front();
-    const ProductKernel forgetful{"forgets the last term",
-                                  [&](ProductWork work, ProductScratch& scratch) {
+    const ProductKernel forgetful{"forgets the last term", [&](ProductWork work, ProductScratch& scratch) {
                                       work.inner = work.inner > 1 ? work.inner - 1 : 1;
                                       right.run(work, scratch);
                                   }};
     QVERIFY(!checkProduct(forgetful).passed());
-    const ProductKernel wide{"writes one column too many",
-                             [&](ProductWork work, ProductScratch& scratch) {
+    const ProductKernel wide{"writes one column too many", [&](ProductWork work, ProductScratch& scratch) {
                                  right.run(work, scratch);
                                  work.c[work.columns] = 0;
                              }};

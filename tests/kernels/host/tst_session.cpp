@@ -69,7 +69,7 @@ private slots:
     {
         Instruments instruments = steadyMachine({1e-3});
         double clock = 4e9;
-        instruments.canary = [&](const Clock&) { return CanaryReading {clock, 4 / clock}; };
+        instruments.canary = [&](const Clock&) { return CanaryReading{clock, 4 / clock}; };
         const Device device = twoCores();
         Listener listener;
         HostSession session(device, listener, instruments);
@@ -108,7 +108,7 @@ private slots:
         HostSession session(device, listener, steadyMachine({1e-3}));
         QVERIFY(session.flush().has_value());
         QVERIFY(session.flush().has_value());
-        QCOMPARE(session.memory().highWater(), std::int64_t {0});
+        QCOMPARE(session.memory().highWater(), std::int64_t{0});
         listener.stop = true;
         QCOMPARE(session.flush().error().code, std::string("run.cancelled"));
     }
@@ -144,7 +144,7 @@ private slots:
         StoppingRule rule(fewSamples(), session.clock());
         for (const double sample : {2.0, -1.0, 0.0, 4.0})
             rule.add(sample);
-        QCOMPARE(session.samplesOf(rule, 8), (std::vector<double> {0.25, 0.5}));
+        QCOMPARE(session.samplesOf(rule, 8), (std::vector<double>{0.25, 0.5}));
         QCOMPARE(listener.count("clock.broken"), 0);
         const StoppingRule empty(fewSamples(), session.clock());
         QVERIFY(session.samplesOf(empty, 8).empty());

@@ -11,8 +11,8 @@ using namespace memscape::host;
 
 namespace {
 
-constexpr StreamOperation allOperations[] = {StreamOperation::Read, StreamOperation::Write,
-                                             StreamOperation::Copy, StreamOperation::Triad};
+constexpr StreamOperation allOperations[] = {StreamOperation::Read, StreamOperation::Write, StreamOperation::Copy,
+                                             StreamOperation::Triad};
 
 std::uint64_t forgetsTheLastWord(const StreamSlice& slice, std::size_t)
 {
@@ -57,11 +57,11 @@ private slots:
         std::vector<std::uint64_t> words(1025);
         std::iota(words.begin(), words.end(), 0u);
         for (const StreamKernel& kernel : streamKernels(StreamOperation::Read)) {
-            StreamSlice slice {reinterpret_cast<std::byte*>(words.data()), nullptr, nullptr, 1024 * 8};
-            QCOMPARE(kernel.run(slice, 1), std::uint64_t {0});
+            StreamSlice slice{reinterpret_cast<std::byte*>(words.data()), nullptr, nullptr, 1024 * 8};
+            QCOMPARE(kernel.run(slice, 1), std::uint64_t{0});
             slice.bytes = 1025 * 8;
-            QCOMPARE(kernel.run(slice, 1), std::uint64_t {1024});
-            QCOMPARE(kernel.run(slice, 3), std::uint64_t {1024});
+            QCOMPARE(kernel.run(slice, 1), std::uint64_t{1024});
+            QCOMPARE(kernel.run(slice, 3), std::uint64_t{1024});
         }
     }
 

@@ -60,7 +60,7 @@ private slots:
             work.count = 4;
             kernel.run(work);
             for (int i = 0; i < 12; ++i)
-                QCOMPARE(int {target[i]}, i % 3 == 0 ? 0xa5a5 : 0);
+                QCOMPARE(int{target[i]}, i % 3 == 0 ? 0xa5a5 : 0);
         }
     }
 
@@ -73,7 +73,7 @@ private slots:
             work.source = reinterpret_cast<const std::byte*>(bytes);
             work.stride = 2;
             work.count = 3;
-            QCOMPARE(kernel.run(work), std::uint64_t {1 ^ 3 ^ 5});
+            QCOMPARE(kernel.run(work), std::uint64_t{1 ^ 3 ^ 5});
         }
     }
 

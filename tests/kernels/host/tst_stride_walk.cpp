@@ -34,7 +34,7 @@ private slots:
         QTest::addColumn<quint64>("stride");
         QTest::addColumn<bool>("cold");
         const Pattern patterns[] = {Pattern::Contiguous, Pattern::Strided, Pattern::Random,
-                                    Pattern::Misaligned, Pattern::Aos, Pattern::Soa};
+                                    Pattern::Misaligned, Pattern::Aos,     Pattern::Soa};
         for (const Pattern pattern : patterns) {
             for (const quint64 stride : {0, 1, 7, 1000, 1048576}) {
                 QTest::addRow("pattern %d stride %llu", static_cast<int>(pattern), stride)
@@ -92,7 +92,7 @@ private slots:
         HostSession session(device, sink);
         StrideArrays arrays;
         StrideCase walk;
-        walk.arrayBytes = std::uint64_t {1} << 50;
+        walk.arrayBytes = std::uint64_t{1} << 50;
         const auto seconds = measureStride(session, arrays, *completed(walk), quick());
         QCOMPARE(seconds.error().code, std::string("run.memory"));
         QVERIFY(!seconds.error().hint.empty());

@@ -32,8 +32,7 @@ public:
 
     explicit FakeMeasurement(Answer answer)
         : m_answer(std::move(answer))
-    {
-    }
+    { }
     Result<void> check() override
     {
         return wrongKernel ? Result<void>(fail("check.failed", "a kernel is wrong")) : Result<void>();
@@ -43,13 +42,13 @@ public:
         const auto stride = static_cast<double>(point.integer("stride"));
         visits.emplace_back(pass, stride);
         MEMSCAPE_TRY(samples, m_answer(stride, pass));
-        return SampleSets {{"time", std::move(samples)}};
+        return SampleSets{{"time", std::move(samples)}};
     }
     Result<Figures> figures(const Parameters&, const MergedSamples& samples) override
     {
         const Summary seconds = summarize(samples.at("time").merged());
-        return Figures {rateFigure("useful_bandwidth", "useful bandwidth", 1e6, seconds),
-                        timeFigure("time", "time", seconds, false)};
+        return Figures{rateFigure("useful_bandwidth", "useful bandwidth", 1e6, seconds),
+                       timeFigure("time", "time", seconds, false)};
     }
     Json method() const override { return {{"how", "as the test said"}}; }
 
@@ -66,8 +65,7 @@ struct Swept
     Swept(FakeMeasurement::Answer answer, Instruments instruments = steadyMachine({1e-3}))
         : session(device, listener, std::move(instruments))
         , measurement(std::move(answer))
-    {
-    }
+    { }
     Result<MeasuredRun> run(const std::string& assignment = "stride=1,2,4")
     {
         const Experiment& stride = **findExperiment("stride");
@@ -108,14 +106,13 @@ private slots:
         const auto run = sweep.run();
         QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
         QVERIFY(run->complete);
-        QCOMPARE(sweep.measurement.visits.size(), std::size_t {9});
+        QCOMPARE(sweep.measurement.visits.size(), std::size_t{9});
         for (std::size_t i = 0; i < 9; ++i)
             QCOMPARE(sweep.measurement.visits[i].first, static_cast<int>(i / 3)); // a pass, then the next
-        const std::set<std::pair<int, double>> once(sweep.measurement.visits.begin(),
-                                                    sweep.measurement.visits.end());
-        QCOMPARE(once.size(), std::size_t {9});
-        QCOMPARE(sweep.listener.points.size(), std::size_t {9}); // each again as it refines
-        QCOMPARE(sweep.listener.steps.size(), std::size_t {10}); // the last says that all is done
+        const std::set<std::pair<int, double>> once(sweep.measurement.visits.begin(), sweep.measurement.visits.end());
+        QCOMPARE(once.size(), std::size_t{9});
+        QCOMPARE(sweep.listener.points.size(), std::size_t{9}); // each again as it refines
+        QCOMPARE(sweep.listener.steps.size(), std::size_t{10}); // the last says that all is done
         QCOMPARE(sweep.listener.lastTotal, 9);
     }
 
@@ -175,7 +172,7 @@ private slots:
             QCOMPARE(gradeOf(pointAt(*run, stride)), std::string("A"));
         const auto& series = run->measurement.series.front();
         QCOMPARE(series.key, std::string("useful_bandwidth"));
-        QCOMPARE(series.y, (std::vector<double> {1e9, 0.5e9, 0.25e9}));
+        QCOMPARE(series.y, (std::vector<double>{1e9, 0.5e9, 0.25e9}));
     }
 
     void rawSamplesAreKept()
@@ -183,9 +180,9 @@ private slots:
         Swept sweep([](double stride, int pass) { return std::vector<double>(6, stride + 0.001 * pass); });
         const auto run = sweep.run();
         const Json& samples = run->provenance["samples"];
-        QCOMPARE(samples.size(), std::size_t {3});
+        QCOMPARE(samples.size(), std::size_t{3});
         for (const Json& one : samples) {
-            QCOMPARE(one["values"].size(), std::size_t {18});
+            QCOMPARE(one["values"].size(), std::size_t{18});
             QCOMPARE(one["values"][6].get<double>(), one["x"].get<double>() + 0.001);
         }
         QCOMPARE(run->provenance["clock_hz"].get<double>(), 4e9);
@@ -199,14 +196,22 @@ private slots:
         QTest::addColumn<QString>("grade");
         QTest::addColumn<QString>("says");
         const double nan = std::numeric_limits<double>::quiet_NaN();
-        QTest::newRow("steady") << QVector<double>(6, 1e-3) << "A" << "18 samples";
-        QTest::newRow("noisy by 2 %") << QVector<double> {1, 1, 1.01, 1.01, 1.02, 1.02} << "B" << "within";
-        QTest::newRow("noisy by a half") << QVector<double> {1, 1, 1, 1.5, 1.5, 1.5} << "D" << "within 40 %";
-        QTest::newRow("one outlier") << QVector<double> {1, 1, 1, 1, 1, 900} << "A" << "18 samples";
-        QTest::newRow("one sample a pass") << QVector<double> {1} << "D" << "only 3 samples";
-        QTest::newRow("none") << QVector<double> {} << "D" << "no samples";
-        QTest::newRow("not numbers") << QVector<double>(6, nan) << "D" << "finite";
-        QTest::newRow("some not numbers") << QVector<double> {1, 1, 1, 1, 1, nan} << "A" << "3 samples were not numbers";
+        QTest::newRow("steady") << QVector<double>(6, 1e-3) << "A"
+                                << "18 samples";
+        QTest::newRow("noisy by 2 %") << QVector<double>{1, 1, 1.01, 1.01, 1.02, 1.02} << "B"
+                                      << "within";
+        QTest::newRow("noisy by a half") << QVector<double>{1, 1, 1, 1.5, 1.5, 1.5} << "D"
+                                         << "within 40 %";
+        QTest::newRow("one outlier") << QVector<double>{1, 1, 1, 1, 1, 900} << "A"
+                                     << "18 samples";
+        QTest::newRow("one sample a pass") << QVector<double>{1} << "D"
+                                           << "only 3 samples";
+        QTest::newRow("none") << QVector<double>{} << "D"
+                              << "no samples";
+        QTest::newRow("not numbers") << QVector<double>(6, nan) << "D"
+                                     << "finite";
+        QTest::newRow("some not numbers") << QVector<double>{1, 1, 1, 1, 1, nan} << "A"
+                                          << "3 samples were not numbers";
     }
     void badSamples()
     {
@@ -240,9 +245,8 @@ private slots:
         QFETCH(const double, third);
         QFETCH(const QString, grade);
         QFETCH(const int, notes);
-        Swept sweep([&](double stride, int pass) {
-            return stride == 2 && pass == 2 ? std::vector<double>(6, third) : quiet;
-        });
+        Swept sweep(
+            [&](double stride, int pass) { return stride == 2 && pass == 2 ? std::vector<double>(6, third) : quiet; });
         const auto run = sweep.run();
         QCOMPARE(QString::fromStdString(gradeOf(pointAt(*run, 2))), grade);
         QCOMPARE(sweep.listener.count("pass.torn"), notes);
@@ -256,11 +260,21 @@ private slots:
         QTest::addColumn<QString>("fault");
         QTest::addColumn<QString>("grade");
         QTest::addColumn<QString>("says");
-        QTest::newRow("the clock drops by a third") << "clock" << "C" << "the clock fell to 67 %";
-        QTest::newRow("the clock drops for one visit") << "dip" << "C" << "the clock fell to 67 %";
-        QTest::newRow("the hypervisor takes time") << "steal" << "C" << "the hypervisor took 5 %";
-        QTest::newRow("another process on the core") << "preempt" << "C" << "context switches";
-        QTest::newRow("the canary is dead") << "dead" << "A" << "every point";
+        QTest::newRow("the clock drops by a third") << "clock"
+                                                    << "C"
+                                                    << "the clock fell to 67 %";
+        QTest::newRow("the clock drops for one visit") << "dip"
+                                                       << "C"
+                                                       << "the clock fell to 67 %";
+        QTest::newRow("the hypervisor takes time") << "steal"
+                                                   << "C"
+                                                   << "the hypervisor took 5 %";
+        QTest::newRow("another process on the core") << "preempt"
+                                                     << "C"
+                                                     << "context switches";
+        QTest::newRow("the canary is dead") << "dead"
+                                            << "A"
+                                            << "every point";
     }
     void disturbedMachine()
     {
@@ -273,7 +287,7 @@ private slots:
         machine.canary = [&](const Clock&) {
             ++readings;
             const bool slow = (fault == "clock" && readings > 1) || (fault == "dip" && readings == 9);
-            return fault == "dead" ? CanaryReading {} : CanaryReading {slow ? 4e9 / 1.5 : 4e9, 1e-9};
+            return fault == "dead" ? CanaryReading{} : CanaryReading{slow ? 4e9 / 1.5 : 4e9, 1e-9};
         };
         machine.ticks = [&] {
             ticks.total += 100;
@@ -311,7 +325,7 @@ private slots:
         const auto run = sweep.run();
         QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
         QVERIFY(run->complete);
-        QCOMPARE(sweep.measurement.visits.size(), std::size_t {7}); // it was tried once
+        QCOMPARE(sweep.measurement.visits.size(), std::size_t{7}); // it was tried once
         QCOMPARE(sweep.listener.count("run.memory"), 1);
         const Json point = pointAt(*run, 4);
         QCOMPARE(point["error"].get<std::string>(), std::string("run.memory"));
@@ -334,7 +348,7 @@ private slots:
         });
         const auto run = sweep.run("stride=64");
         QCOMPARE(run.error().code, std::string("run.memory"));
-        QCOMPARE(sweep.measurement.visits, (std::vector<std::pair<int, double>> {{0, 64}}));
+        QCOMPARE(sweep.measurement.visits, (std::vector<std::pair<int, double>>{{0, 64}}));
 
         Swept other([](double stride, int) -> Result<std::vector<double>> {
             if (stride == 64)
@@ -383,7 +397,7 @@ private slots:
         QVERIFY(run.has_value());
         QVERIFY(!run->complete);
         QCOMPARE(run->provenance["complete"].get<bool>(), false);
-        QCOMPARE(run->measurement.detail["points"].size(), std::size_t {3});
+        QCOMPARE(run->measurement.detail["points"].size(), std::size_t{3});
         std::size_t kept = 0;
         for (const Json& samples : run->provenance["samples"])
             kept += samples["values"].size();
@@ -400,7 +414,7 @@ private slots:
 
     void figuresFromSamples()
     {
-        const Summary seconds = summarize(std::vector<double> {1, 2, 3, 4, 5});
+        const Summary seconds = summarize(std::vector<double>{1, 2, 3, 4, 5});
         const Figure fastest = timeFigure("latency", "latency", seconds, true);
         QCOMPARE(fastest.number(), 1.0);
         const Figure typical = timeFigure("time", "time", seconds, false);

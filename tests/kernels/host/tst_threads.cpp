@@ -33,12 +33,12 @@ private slots:
     void oneThreadPerPhysicalCore()
     {
         const QTemporaryDir root;
-        for (const auto& [cpu, siblings] : {std::pair {0, "0,2"}, {1, "1,3"}, {2, "0,2"}, {3, "1,3"}})
+        for (const auto& [cpu, siblings] : {std::pair{0, "0,2"}, {1, "1,3"}, {2, "0,2"}, {3, "1,3"}})
             writeSiblings(root, cpu, siblings);
         const std::string path = root.path().toStdString();
-        QCOMPARE(physicalCores(path, {0, 1, 2, 3}), (std::vector<int> {0, 1}));
-        QCOMPARE(physicalCores(path, {2, 3}), (std::vector<int> {2, 3}));
-        QCOMPARE(physicalCores(path, {7, 9}), (std::vector<int> {7, 9})); // no topology
+        QCOMPARE(physicalCores(path, {0, 1, 2, 3}), (std::vector<int>{0, 1}));
+        QCOMPARE(physicalCores(path, {2, 3}), (std::vector<int>{2, 3}));
+        QCOMPARE(physicalCores(path, {7, 9}), (std::vector<int>{7, 9})); // no topology
         QVERIFY(!physicalCores().empty());
     }
 
@@ -48,7 +48,7 @@ private slots:
         const int processor = physicalCores().front();
         ThreadTeam team({processor, processor, processor}, clock);
         for (int round = 0; round < 20; ++round) {
-            std::atomic<int> calls {0}, sum {0};
+            std::atomic<int> calls{0}, sum{0};
             const double seconds = team.run([&](int thread) {
                 ++calls;
                 sum += thread;
@@ -57,7 +57,7 @@ private slots:
             QCOMPARE(sum.load(), 0 + 1 + 2);
             QVERIFY(seconds >= 0);
         }
-        std::atomic<int> calls {0};
+        std::atomic<int> calls{0};
         team.run([&](int) { ++calls; }, 2);
         QCOMPARE(calls.load(), 2);
         QVERIFY(team.pinned());
@@ -67,16 +67,15 @@ private slots:
     {
         const SteadyClock clock;
         ThreadTeam team(physicalCores(), clock);
-        const double seconds = team.run([&](int thread) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(thread == 0 ? 30 : 1));
-        });
+        const double seconds =
+            team.run([&](int thread) { std::this_thread::sleep_for(std::chrono::milliseconds(thread == 0 ? 30 : 1)); });
         QVERIFY(seconds >= 0.03);
     }
 
     void stopsWhenPollSaysSo()
     {
         const SteadyClock clock;
-        std::atomic<bool> stop {false};
+        std::atomic<bool> stop{false};
         ThreadTeam team(physicalCores(), clock, [&] { return stop.load(); });
         QVERIFY(!team.checkStop());
         stop = true;
@@ -95,14 +94,14 @@ private slots:
         const SteadyClock clock;
         const int processor = physicalCores().front();
         ThreadTeam team({processor, processor, processor}, clock);
-        std::atomic<int> calls {0};
+        std::atomic<int> calls{0};
         const auto body = [&](int thread) {
             ++calls;
             if (thread > 0)
                 throw std::bad_alloc();
         };
         QVERIFY_EXCEPTION_THROWN(team.run(body), std::bad_alloc);
-        QCOMPARE(calls.load(), 3); // no thread was left behind
+        QCOMPARE(calls.load(), 3);                     // no thread was left behind
         QVERIFY(team.run([&](int) { ++calls; }) >= 0); // it works on, and has forgotten it
         QCOMPARE(calls.load(), 6);
     }

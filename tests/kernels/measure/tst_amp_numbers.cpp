@@ -75,15 +75,16 @@ void TestAmpNumbers::adamWIsThatOfItsPaper()
     double w = 0.5, m = 0, v = 0;
     for (int t = 1; t <= 20; ++t) {
         const float gradient = 0.1F * mlpUniform(5, std::uint64_t(t));
-        const AdamStep step{1e-3F, 0.9F, 0.999F, 1e-8F, 0.01F,
-                            1 - std::pow(0.9F, float(t)), std::sqrt(1 - std::pow(0.999F, float(t)))};
+        const AdamStep step{
+            1e-3F, 0.9F, 0.999F, 1e-8F, 0.01F, 1 - std::pow(0.9F, float(t)), std::sqrt(1 - std::pow(0.999F, float(t)))};
         ampAdam(step, gradient, weight, moment, square);
         w *= 1 - 1e-3 * 0.01;
         m = 0.9 * m + 0.1 * double(gradient);
         v = 0.999 * v + 0.001 * double(gradient) * double(gradient);
         const double mHat = m / (1 - std::pow(0.9, t)), vHat = v / (1 - std::pow(0.999, t));
         w -= 1e-3 * mHat / (std::sqrt(vHat) + 1e-8);
-        QVERIFY2(std::fabs(double(weight) - w) < 1e-6 * t, qPrintable(QString("step %1: %2, not %3").arg(t).arg(double(weight)).arg(w)));
+        QVERIFY2(std::fabs(double(weight) - w) < 1e-6 * t,
+                 qPrintable(QString("step %1: %2, not %3").arg(t).arg(double(weight)).arg(w)));
     }
     QVERIFY(std::fabs(double(weight) - 0.5) > 1e-4); // it moved
 }

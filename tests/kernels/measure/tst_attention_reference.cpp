@@ -20,8 +20,7 @@ namespace {
 QJsonObject fixture()
 {
     QFile file(QStringLiteral(TEST_DATA "/attention/gradients.json"));
-    return file.open(QIODevice::ReadOnly) ? QJsonDocument::fromJson(file.readAll()).object()
-                                          : QJsonObject();
+    return file.open(QIODevice::ReadOnly) ? QJsonDocument::fromJson(file.readAll()).object() : QJsonObject();
 }
 
 AttentionTask taskOf(const AttentionShape& shape, DType dtype, AttentionKind kind)
@@ -37,8 +36,7 @@ void compareWith(const QJsonObject& theirs, int step, const std::vector<double>&
         squares += value * value;
     }
     const double size = std::sqrt(squares) + 1e-12;
-    QVERIFY2(std::abs(sum - theirs["sum"].toDouble())
-                 < 1e-9 * size * std::sqrt(double(ours.size())),
+    QVERIFY2(std::abs(sum - theirs["sum"].toDouble()) < 1e-9 * size * std::sqrt(double(ours.size())),
              qPrintable(QString::number(sum - theirs["sum"].toDouble())));
     QVERIFY(std::abs(squares - theirs["squares"].toDouble()) < 1e-9 * squares + 1e-20);
     const QJsonArray values = theirs["values"].toArray();
@@ -48,8 +46,8 @@ void compareWith(const QJsonObject& theirs, int step, const std::vector<double>&
 
 /// Forward in float, keys in pieces of `tile` with a running maximum, S and P rounded where the
 /// kind does. `dropped` keys at the end are forgotten; without `raises` no maximum is subtracted.
-std::vector<float> plainForward(const AttentionTask& task, AttentionInputs inputs,
-                                std::int64_t tile, std::int64_t dropped = 0, bool raises = true)
+std::vector<float> plainForward(const AttentionTask& task, AttentionInputs inputs, std::int64_t tile,
+                                std::int64_t dropped = 0, bool raises = true)
 {
     const AttentionShape& shape = task.problem.shape;
     const DType dtype = task.problem.dtype;
@@ -64,10 +62,8 @@ std::vector<float> plainForward(const AttentionTask& task, AttentionInputs input
     std::vector<float> result;
     for (std::int64_t row = 0; row < shape.queryRows(); ++row) {
         const std::int64_t plane = row / shape.queries, query = row % shape.queries;
-        const std::int64_t first =
-            attentionKeyPlane(plane, shape.heads, shape.kvHeads) * shape.keys;
-        const std::int64_t keys =
-            attentionVisibleKeys(query, shape.queries, shape.keys, shape.causal) - dropped;
+        const std::int64_t first = attentionKeyPlane(plane, shape.heads, shape.kvHeads) * shape.keys;
+        const std::int64_t keys = attentionVisibleKeys(query, shape.queries, shape.keys, shape.causal) - dropped;
         RunningSoftmax softmax;
         std::vector<float> sums(d, 0.0F);
         for (std::int64_t begin = 0; begin < keys; begin += tile) {
@@ -75,8 +71,7 @@ std::vector<float> plainForward(const AttentionTask& task, AttentionInputs input
             for (std::int64_t k = begin; k < std::min(begin + tile, keys); ++k) {
                 float sum = 0;
                 for (std::uint64_t j = 0; j < d; ++j)
-                    sum += input(AttentionTensor::Query, row, j)
-                        * input(AttentionTensor::Key, first + k, j);
+                    sum += input(AttentionTensor::Query, row, j) * input(AttentionTensor::Key, first + k, j);
                 s.push_back(round(sum * scale));
             }
             const float most = raises ? *std::max_element(s.begin(), s.end()) : 0.0F;
@@ -87,8 +82,7 @@ std::vector<float> plainForward(const AttentionTask& task, AttentionInputs input
                 const float p = std::exp(s[i] - softmax.maximum);
                 softmax.sum += p;
                 for (std::uint64_t j = 0; j < d; ++j)
-                    sums[j] += roundedTo(p, dtype)
-                        * input(AttentionTensor::Value, first + begin + std::int64_t(i), j);
+                    sums[j] += roundedTo(p, dtype) * input(AttentionTensor::Value, first + begin + std::int64_t(i), j);
             }
         }
         for (const float sum : sums)
@@ -97,8 +91,7 @@ std::vector<float> plainForward(const AttentionTask& task, AttentionInputs input
     return result;
 }
 
-Check compareForward(const AttentionTask& task, AttentionInputs inputs,
-                     const std::vector<float>& found)
+Check compareForward(const AttentionTask& task, AttentionInputs inputs, const std::vector<float>& found)
 {
     AttentionTask forward = task;
     forward.problem.pass = AttentionPass::Forward;
@@ -132,13 +125,10 @@ void TestAttentionReference::equalsPyTorch()
     QCOMPARE(cases.size(), qsizetype(5));
     for (const QJsonValue& entry : cases) {
         const auto size = [&](int i) { return entry["shape"][i].toInteger(); };
-        const AttentionShape shape{
-            size(0), size(1), size(2), size(3), size(4), size(5), entry["causal"].toBool()};
+        const AttentionShape shape{size(0), size(1), size(2), size(3), size(4), size(5), entry["causal"].toBool()};
         const DType dtype = *dtypeFromText(entry["dtype"].toString().toStdString());
-        const AttentionInputs inputs =
-            entry["extreme"].toBool() ? AttentionInputs::Extreme : AttentionInputs::Normal;
-        const AttentionReference ours =
-            attentionReference(taskOf(shape, dtype, AttentionKind::Flash), inputs);
+        const AttentionInputs inputs = entry["extreme"].toBool() ? AttentionInputs::Extreme : AttentionInputs::Normal;
+        const AttentionReference ours = attentionReference(taskOf(shape, dtype, AttentionKind::Flash), inputs);
         const int step = data["step"].toInt();
         compareWith(entry["output"].toObject(), step, ours.output.values);
         compareWith(entry["log_sum_exp"].toObject(), step, ours.logSumExp.values);
@@ -152,8 +142,7 @@ void TestAttentionReference::correctProgramsAreWithinTheBounds()
 {
     for (const DType dtype : {DType::Float32, DType::Float16, DType::BFloat16}) {
         for (const AttentionKind kind : {AttentionKind::Standard, AttentionKind::Flash}) {
-            for (const AttentionInputs inputs :
-                 {AttentionInputs::Normal, AttentionInputs::Extreme}) {
+            for (const AttentionInputs inputs : {AttentionInputs::Normal, AttentionInputs::Extreme}) {
                 const AttentionTask task = taskOf(someShape, dtype, kind);
                 const std::int64_t tile = kind == AttentionKind::Flash ? 16 : someShape.keys;
                 const Check check = compareForward(task, inputs, plainForward(task, inputs, tile));
@@ -185,10 +174,10 @@ void TestAttentionReference::boundsOfFloatAreNarrow()
 {
     // Errors of a program in float are 10⁻⁶ of the values; bounds within a thousandth of the
     // largest value catch every mistake that is not rounding.
-    const AttentionReference reference = attentionReference(
-        taskOf(someShape, DType::Float32, AttentionKind::Flash), AttentionInputs::Normal);
-    for (const BoundedTensor* tensor : {&reference.output, &reference.queryGradient,
-                                        &reference.keyGradient, &reference.valueGradient}) {
+    const AttentionReference reference =
+        attentionReference(taskOf(someShape, DType::Float32, AttentionKind::Flash), AttentionInputs::Normal);
+    for (const BoundedTensor* tensor :
+         {&reference.output, &reference.queryGradient, &reference.keyGradient, &reference.valueGradient}) {
         double largest = 0, widest = 0;
         for (std::size_t i = 0; i < tensor->values.size(); ++i) {
             largest = std::max(largest, std::abs(tensor->values[i]));

@@ -20,7 +20,7 @@ struct Moments
     double mean = 0, variance = 0, kurtosis = 0;
 };
 
-template<typename Value> Moments momentsOf(const Value& value)
+template <typename Value> Moments momentsOf(const Value& value)
 {
     double sum = 0, second = 0, fourth = 0;
     for (std::uint64_t i = 0; i < examples; ++i) {

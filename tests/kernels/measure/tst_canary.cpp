@@ -19,18 +19,14 @@ private slots:
             const CanaryReading reading = readCanary(clock);
             QVERIFY(reading.clockHz > 0);
             best.clockHz = std::max(best.clockHz, reading.clockHz);
-            best.l1Latency = best.l1Latency == 0 ? reading.l1Latency
-                                                 : std::min(best.l1Latency, reading.l1Latency);
+            best.l1Latency = best.l1Latency == 0 ? reading.l1Latency : std::min(best.l1Latency, reading.l1Latency);
         }
         // Anything that runs this test; sanitizers and busy machines only make it slower.
         QVERIFY(best.clockHz > 1e7 && best.clockHz < 1e10);
         QVERIFY(best.l1Latency > 1e-10 && best.l1Latency < 1e-6);
     }
 
-    void aClockThatStandsStillGivesNoReading()
-    {
-        QCOMPARE(readCanary(FakeClock()).clockHz, 0.0);
-    }
+    void aClockThatStandsStillGivesNoReading() { QCOMPARE(readCanary(FakeClock()).clockHz, 0.0); }
 
     void clockDropOfOneAndAHalfShows()
     {
@@ -81,10 +77,7 @@ private slots:
         QCOMPARE(ticks.total, total);
     }
 
-    void ticksOfThisMachine()
-    {
-        QVERIFY(readSystemTicks().total > 0);
-    }
+    void ticksOfThisMachine() { QVERIFY(readSystemTicks().total > 0); }
 };
 
 QTEST_APPLESS_MAIN(TestCanary)

@@ -78,8 +78,7 @@ void TestHalf::bfloat16IsTheNearestUpperHalf()
         // The distance to what lies above, which for the largest is the next power of two.
         const double down = std::abs(double(value) - double(bfloat16ToFloat(below)));
         const double step = std::ldexp(1.0, std::max(int(bits >> 23 & 0xff), 1) - 127 - 7);
-        const std::uint16_t expected =
-            down < step / 2 || (down == step / 2 && below % 2 == 0) ? below : above;
+        const std::uint16_t expected = down < step / 2 || (down == step / 2 && below % 2 == 0) ? below : above;
         QCOMPARE(found, expected);
     }
 }

@@ -22,7 +22,8 @@ namespace {
 std::int64_t processSize()
 {
     QFile file("/proc/self/statm");
-    return file.open(QIODevice::ReadOnly) ? file.readAll().split(' ').first().toLongLong() * ::sysconf(_SC_PAGESIZE) : 0;
+    return file.open(QIODevice::ReadOnly) ? file.readAll().split(' ').first().toLongLong() * ::sysconf(_SC_PAGESIZE)
+                                          : 0;
 }
 
 } // namespace
@@ -68,7 +69,7 @@ private slots:
         const auto before = processHighWater();
         if (!before)
             QSKIP("no /proc here");
-        constexpr std::size_t bytes = std::size_t {64} << 20;
+        constexpr std::size_t bytes = std::size_t{64} << 20;
         {
             std::vector<char> memory(bytes);
             std::memset(memory.data(), 1, bytes);
@@ -99,7 +100,7 @@ private slots:
         write("sys/fs/cgroup/batch/memory.stat", "anon 200000\ninactive_file 100000\n");
         QCOMPARE(available(), 800000);
         write("sys/fs/cgroup/batch/job/memory.max", "4000\n");
-        QCOMPARE(available(), 0); // over its limit already
+        QCOMPARE(available(), 0);            // over its limit already
         write("proc/self/cgroup", "0::/\n"); // as a container sees itself
         write("sys/fs/cgroup/memory.max", "777777\n");
         write("sys/fs/cgroup/memory.current", "0\n");
@@ -111,7 +112,7 @@ private slots:
         const auto before = availableMemory();
         if (!before || *before < (64 << 20))
             QSKIP("not enough memory here, or no /proc");
-        rlimit old {};
+        rlimit old{};
         QCOMPARE(getrlimit(RLIMIT_AS, &old), 0);
         const std::int64_t size = processSize();
         rlimit limit = old;

@@ -100,10 +100,10 @@ private slots:
     {
         QTest::addColumn<QVector<double>>("samples");
         const double nan = std::numeric_limits<double>::quiet_NaN();
-        QTest::newRow("none") << QVector<double> {};
-        QTest::newRow("not a number") << QVector<double> {nan};
-        QTest::newRow("one") << QVector<double> {1.0};
-        QTest::newRow("two") << QVector<double> {1.0, 1.0};
+        QTest::newRow("none") << QVector<double>{};
+        QTest::newRow("not a number") << QVector<double>{nan};
+        QTest::newRow("one") << QVector<double>{1.0};
+        QTest::newRow("two") << QVector<double>{1.0, 1.0};
     }
     void neverEmpty()
     {

@@ -105,16 +105,14 @@ void TestRooflineRun::whatCannotBeMeasuredIsNamed()
 {
     Sink sink;
     const auto noProducts = [](const Experiment& experiment, const Parameters& parameters, RunSink& quiet) {
-        return experiment.id() == "precision"
-            ? Result<MeasuredRun>(fail("run.skipped", "there are no products here"))
-            : halfAsFast(experiment, parameters, quiet);
+        return experiment.id() == "precision" ? Result<MeasuredRun>(fail("run.skipped", "there are no products here"))
+                                              : halfAsFast(experiment, parameters, quiet);
     };
     const auto run = runRoofline(gpu(), sink, noProducts);
     QVERIFY(run.has_value() && run->complete);
     const auto kernels = rooflineKernels(gpu());
-    const auto products = std::count_if(kernels.begin(), kernels.end(), [](const RooflineKernel& kernel) {
-        return kernel.experiment == "precision";
-    });
+    const auto products = std::count_if(kernels.begin(), kernels.end(),
+                                        [](const RooflineKernel& kernel) { return kernel.experiment == "precision"; });
     QVERIFY(products > 0);
     QCOMPARE(std::ptrdiff_t(sink.notes.size()), products);
     QVERIFY(sink.notes.front().find("there are no products here") != std::string::npos);
@@ -156,9 +154,10 @@ void TestRooflineRun::aNoteIsToldOnce()
         return halfAsFast(experiment, parameters, quiet);
     };
     QVERIFY(runRoofline(gpu(), sink, talks).has_value());
-    QCOMPARE(sink.notes, (std::vector<std::string>{"library.missing: there is no library",
-                                                   "run.skipped: reading with stride 1: no strides here",
-                                                   "run.skipped: reading with stride 16: no strides here"}));
+    QCOMPARE(sink.notes,
+             (std::vector<std::string>{"library.missing: there is no library",
+                                       "run.skipped: reading with stride 1: no strides here",
+                                       "run.skipped: reading with stride 16: no strides here"}));
 }
 
 void TestRooflineRun::stopAndLossEndIt()

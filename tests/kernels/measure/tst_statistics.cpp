@@ -16,8 +16,8 @@ private slots:
     void quantilesOfKnownNumbers()
     {
         // Quartiles of 1…9 by linear interpolation: positions 2, 4, 6 of nine.
-        const Summary summary = summarize(std::vector<double> {9, 1, 8, 2, 7, 3, 6, 4, 5});
-        QCOMPARE(summary.count, std::size_t {9});
+        const Summary summary = summarize(std::vector<double>{9, 1, 8, 2, 7, 3, 6, 4, 5});
+        QCOMPARE(summary.count, std::size_t{9});
         QCOMPARE(summary.median, 5.0);
         QCOMPARE(summary.mean, 5.0);
         QCOMPARE(summary.minimum, 1.0);
@@ -29,10 +29,7 @@ private slots:
         QCOMPARE(summary.relativeIqr, 0.8);
     }
 
-    void evenCountTakesTheMiddleOfTwo()
-    {
-        QCOMPARE(summarize(std::vector<double> {4, 1, 3, 2}).median, 2.5);
-    }
+    void evenCountTakesTheMiddleOfTwo() { QCOMPARE(summarize(std::vector<double>{4, 1, 3, 2}).median, 2.5); }
 
     void oneOutlierDoesNotMoveTheMedian()
     {
@@ -54,7 +51,7 @@ private slots:
 
     void oneSampleIsItsOwnEverything()
     {
-        const Summary summary = summarize(std::vector<double> {3.0});
+        const Summary summary = summarize(std::vector<double>{3.0});
         QCOMPARE(summary.median, 3.0);
         QCOMPARE(summary.q3, 3.0);
         QCOMPARE(summary.relativeIqr, 0.0);
@@ -64,11 +61,11 @@ private slots:
     {
         const double nan = std::numeric_limits<double>::quiet_NaN();
         const double infinity = std::numeric_limits<double>::infinity();
-        const Summary summary = summarize(std::vector<double> {nan, 2.0, infinity, 4.0});
-        QCOMPARE(summary.count, std::size_t {2});
-        QCOMPARE(summary.rejected, std::size_t {2});
+        const Summary summary = summarize(std::vector<double>{nan, 2.0, infinity, 4.0});
+        QCOMPARE(summary.count, std::size_t{2});
+        QCOMPARE(summary.rejected, std::size_t{2});
         QCOMPARE(summary.median, 3.0);
-        QVERIFY(summarize(std::vector<double> {nan}).empty());
+        QVERIFY(summarize(std::vector<double>{nan}).empty());
     }
 };
 

@@ -43,7 +43,7 @@ private slots:
     {
         const Ended ended = runUntilStopped([](int) { return 0.02; });
         QCOMPARE(ended.reason, StopReason::Precise);
-        QCOMPARE(ended.samples, std::size_t {10});
+        QCOMPARE(ended.samples, std::size_t{10});
     }
 
     void enoughTimeIsNeededToo()
@@ -88,15 +88,14 @@ private slots:
     {
         const Ended ended = runUntilStopped([](int) { return 5.0; });
         QCOMPARE(ended.reason, StopReason::WallLimit);
-        QCOMPARE(ended.samples, std::size_t {1});
+        QCOMPARE(ended.samples, std::size_t{1});
     }
 
     void noSampleEverStillStops()
     {
-        const Ended ended = runUntilStopped(
-            [](int) { return std::numeric_limits<double>::quiet_NaN(); }, 0.01);
+        const Ended ended = runUntilStopped([](int) { return std::numeric_limits<double>::quiet_NaN(); }, 0.01);
         QCOMPARE(ended.reason, StopReason::WallLimit);
-        QCOMPARE(ended.samples, std::size_t {0});
+        QCOMPARE(ended.samples, std::size_t{0});
     }
 
     // Durations that cannot be: the rule ends, whatever the clock of the wall says.
@@ -111,7 +110,7 @@ private slots:
         QFETCH(const double, sample);
         const Ended ended = runUntilStopped([sample](int) { return sample; });
         QCOMPARE(ended.reason, StopReason::NoClock);
-        QCOMPARE(ended.samples, std::size_t {0});
+        QCOMPARE(ended.samples, std::size_t{0});
         QVERIFY(stopText(ended.reason).find("clock") != std::string::npos);
     }
 
@@ -145,7 +144,7 @@ private slots:
     void passesShareTheBudget()
     {
         const StoppingOptions third = StoppingOptions().perPass(3);
-        QCOMPARE(third.minimumSamples, std::size_t {4});
+        QCOMPARE(third.minimumSamples, std::size_t{4});
         QVERIFY(third.wallLimit < 0.7);
         QVERIFY(!stopText(StopReason::Plateau).empty());
     }

@@ -14,7 +14,7 @@ private slots:
     void everyPointOncePerPass()
     {
         const auto visits = interleaved(17, 3, 42);
-        QCOMPARE(visits.size(), std::size_t {51});
+        QCOMPARE(visits.size(), std::size_t{51});
         for (int pass = 0; pass < 3; ++pass) {
             std::set<std::size_t> seen;
             for (std::size_t i = 0; i < 17; ++i) {
@@ -22,7 +22,7 @@ private slots:
                 QCOMPARE(visit.pass, pass);
                 seen.insert(visit.point);
             }
-            QCOMPARE(seen.size(), std::size_t {17});
+            QCOMPARE(seen.size(), std::size_t{17});
         }
     }
 
@@ -55,7 +55,7 @@ private slots:
         QVERIFY(samples.drifted());
         QVERIFY(!samples.torn());
         QVERIFY(samples.note("8 MiB").empty());
-        QCOMPARE(samples.merged().size(), std::size_t {6});
+        QCOMPARE(samples.merged().size(), std::size_t{6});
     }
 
     void twoStatesOfTheMachineAreBothNamed()

@@ -41,7 +41,7 @@ struct Pipe
 
 Event noteOf(int writer, std::size_t length)
 {
-    return Note {writer, "info", "test", std::string(length, static_cast<char>('a' + writer))};
+    return Note{writer, "info", "test", std::string(length, static_cast<char>('a' + writer))};
 }
 
 /// Reads until the other end is closed.
@@ -56,7 +56,7 @@ std::vector<Event> readAll(int descriptor)
             const auto event = decodeEvent(line);
             if (!event)
                 qWarning("a line was broken: %.80s", line.c_str());
-            events.push_back(event ? *event : Event(Note {-1, "error", "broken", {}}));
+            events.push_back(event ? *event : Event(Note{-1, "error", "broken", {}}));
         }
     }
     return events;
@@ -74,10 +74,10 @@ private slots:
     {
         Pipe pipe;
         LineWriter writer(pipe.ends[1]);
-        writer.write(Note {3, "warning", "a.b", "two\nlines and a \"quote\""});
+        writer.write(Note{3, "warning", "a.b", "two\nlines and a \"quote\""});
         pipe.closeEnd(1);
         const auto events = readAll(pipe.ends[0]);
-        QCOMPARE(events.size(), std::size_t {1});
+        QCOMPARE(events.size(), std::size_t{1});
         QCOMPARE(std::get<Note>(events[0]).text, std::string("two\nlines and a \"quote\""));
         QVERIFY(!writer.broken());
     }
@@ -163,15 +163,15 @@ private slots:
         std::signal(SIGXFSZ, SIG_IGN);
         std::FILE* const file = std::tmpfile();
         QVERIFY(file != nullptr);
-        rlimit before {};
+        rlimit before{};
         getrlimit(RLIMIT_FSIZE, &before);
-        const rlimit limit {1000, before.rlim_max};
+        const rlimit limit{1000, before.rlim_max};
         QCOMPARE(setrlimit(RLIMIT_FSIZE, &limit), 0);
         LineWriter writer(::fileno(file));
         writer.write(noteOf(0, 5000));
         setrlimit(RLIMIT_FSIZE, &before);
         QVERIFY(writer.broken());
-        QCOMPARE(::lseek(::fileno(file), 0, SEEK_END), off_t {1000});
+        QCOMPARE(::lseek(::fileno(file), 0, SEEK_END), off_t{1000});
         std::fclose(file);
     }
 

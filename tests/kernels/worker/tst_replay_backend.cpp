@@ -37,7 +37,7 @@ std::string recordedFile(const QTemporaryDir& folder)
     const Experiment& experiment = **findExperiment("stride");
     Record record;
     record.experiment = "stride";
-    record.parameters = *resolve(experiment.schema(), std::vector<std::string> {"stride=1,2,4"});
+    record.parameters = *resolve(experiment.schema(), std::vector<std::string>{"stride=1,2,4"});
     record.device.id = "cuda:0";
     record.device.name = "a recorded GPU";
     record.device.kind = DeviceKind::Gpu;
@@ -50,7 +50,7 @@ std::string recordedFile(const QTemporaryDir& folder)
     record.device.levels = {level};
     std::vector<Point> points;
     for (const double x : {1.0, 2.0, 4.0}) {
-        Figure figure {"useful_bandwidth", "useful bandwidth", Unit::BytePerSecond};
+        Figure figure{"useful_bandwidth", "useful bandwidth", Unit::BytePerSecond};
         figure.value = 4e12 / x;
         figure.low = 3e12 / x;
         figure.high = 5e12 / x;
@@ -77,20 +77,19 @@ private slots:
         auto backend = makeReplayBackend(path);
         QVERIFY2(backend.has_value(), backend ? "" : backend.error().text().c_str());
         const auto devices = (*backend)->devices();
-        QCOMPARE(devices.size(), std::size_t {1});
+        QCOMPARE(devices.size(), std::size_t{1});
         QCOMPARE(devices[0].id, std::string("replay:cuda:0"));
 
         const Experiment& experiment = **findExperiment("stride");
         Listener listener;
-        const auto run = (*backend)->measure(experiment, devices[0],
-                                             *resolve(experiment.schema(), std::vector<std::string> {"stride=1,2,4"}),
-                                             listener);
+        const auto run = (*backend)->measure(
+            experiment, devices[0], *resolve(experiment.schema(), std::vector<std::string>{"stride=1,2,4"}), listener);
         QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
         QVERIFY(run->complete);
-        QCOMPARE(listener.points.size(), std::size_t {3});
+        QCOMPARE(listener.points.size(), std::size_t{3});
         QCOMPARE(listener.keys.front(), std::string("stride"));
         QCOMPARE(findFigure(listener.points[2].figures, "useful_bandwidth")->number(), 1e12);
-        QCOMPARE(run->measurement.findSeries("useful_bandwidth")->y, (std::vector<double> {4e12, 2e12, 1e12}));
+        QCOMPARE(run->measurement.findSeries("useful_bandwidth")->y, (std::vector<double>{4e12, 2e12, 1e12}));
         QVERIFY(run->provenance["replayed"].get<bool>());
         QCOMPARE(run->provenance["replayed_from"].get<std::string>(), path);
         QCOMPARE(run->provenance["driver"].get<std::string>(), std::string("580"));
@@ -103,11 +102,11 @@ private slots:
         const Experiment& experiment = **findExperiment("stride");
         Listener listener;
         listener.cancelAfter = 1;
-        const auto run = (*backend)->measure(experiment, (*backend)->devices()[0],
-                                             *resolve(experiment.schema(), std::vector<std::string> {"stride=1,2,4"}),
-                                             listener);
+        const auto run =
+            (*backend)->measure(experiment, (*backend)->devices()[0],
+                                *resolve(experiment.schema(), std::vector<std::string>{"stride=1,2,4"}), listener);
         QVERIFY(!run->complete);
-        QCOMPARE(listener.points.size(), std::size_t {1});
+        QCOMPARE(listener.points.size(), std::size_t{1});
     }
 
     void otherQuestionsAreRefusedWithWhatThereIs()
@@ -117,13 +116,13 @@ private slots:
         Listener listener;
         const BackendDevice device = (*backend)->devices()[0];
         const Experiment& stride = **findExperiment("stride");
-        const auto other = (*backend)->measure(stride, device,
-                                               *resolve(stride.schema(), std::vector<std::string> {"element=int8"}), listener);
+        const auto other = (*backend)->measure(
+            stride, device, *resolve(stride.schema(), std::vector<std::string>{"element=int8"}), listener);
         QCOMPARE(other.error().code, std::string("run.skipped"));
         QVERIFY2(QString::fromStdString(other.error().hint).contains("element=float32"), other.error().hint.c_str());
         const Experiment& hierarchy = **findExperiment("hierarchy");
-        const auto none = (*backend)->measure(hierarchy, device,
-                                              *resolve(hierarchy.schema(), std::vector<std::string> {}), listener);
+        const auto none =
+            (*backend)->measure(hierarchy, device, *resolve(hierarchy.schema(), std::vector<std::string>{}), listener);
         QCOMPARE(none.error().code, std::string("run.skipped"));
         QCOMPARE((*backend)->calibrate(device, listener).error().code, std::string("run.skipped"));
     }
@@ -148,10 +147,7 @@ private slots:
         QVERIFY(!backend.error().message.empty());
     }
 
-    void missingFile()
-    {
-        QVERIFY(!makeReplayBackend("/nowhere/run.json"));
-    }
+    void missingFile() { QVERIFY(!makeReplayBackend("/nowhere/run.json")); }
 };
 
 QTEST_APPLESS_MAIN(TestReplayBackend)

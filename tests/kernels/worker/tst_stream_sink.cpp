@@ -49,7 +49,7 @@ Point pointAt(double x, double value)
 {
     Point point;
     point.x = x;
-    Figure figure {"time", "time", Unit::Second};
+    Figure figure{"time", "time", Unit::Second};
     figure.value = value;
     point.figures = {figure};
     return point;
@@ -61,10 +61,10 @@ struct Sinking
     Sinking() { clock.advance(1); }
 
     Written written;
-    LineWriter writer {written.descriptor()};
-    const std::atomic<bool> cancelled {false};
+    LineWriter writer{written.descriptor()};
+    const std::atomic<bool> cancelled{false};
     FakeClock clock;
-    StreamSink sink {1, writer, cancelled, &clock};
+    StreamSink sink{1, writer, cancelled, &clock};
 };
 
 } // namespace
@@ -92,7 +92,7 @@ private slots:
             at.sink.point("stride", pointAt(3, i));
         at.sink.flush();
         const auto events = at.written.events();
-        QCOMPARE(events.size(), std::size_t {2}); // the first at once, the newest at the end
+        QCOMPARE(events.size(), std::size_t{2}); // the first at once, the newest at the end
         QCOMPARE(std::get<Sample>(events.back()).point.figures.front().number(), 49.0);
     }
 
@@ -106,8 +106,8 @@ private slots:
         std::map<std::size_t, int> counts;
         for (const Event& event : at.written.events())
             ++counts[event.index()];
-        QCOMPARE(counts[Event(Progress {}).index()], 1);
-        QCOMPARE(counts[Event(Note {}).index()], 20);
+        QCOMPARE(counts[Event(Progress{}).index()], 1);
+        QCOMPARE(counts[Event(Note{}).index()], 20);
     }
 };
 

@@ -31,15 +31,13 @@ class FakeBackend : public Backend
 public:
     explicit FakeBackend(bool deaf = false)
         : m_deaf(deaf)
-    {
-    }
+    { }
     std::string id() const override { return "fake"; }
     std::vector<BackendDevice> devices() override
     {
         return {{"cpu", "a fake", {}, {}}, {"cuda:0", {}, "there is no driver", {}}};
     }
-    Result<MeasuredRun> measure(const Experiment&, const BackendDevice&, const Parameters&,
-                                RunSink& sink) override
+    Result<MeasuredRun> measure(const Experiment&, const BackendDevice&, const Parameters&, RunSink& sink) override
     {
         MeasuredRun run;
         run.measurement.detail = Json::object();
@@ -57,10 +55,7 @@ public:
         }
         return run;
     }
-    Result<Device> calibrate(const BackendDevice&, RunSink&) override
-    {
-        throw std::runtime_error("a library threw");
-    }
+    Result<Device> calibrate(const BackendDevice&, RunSink&) override { throw std::runtime_error("a library threw"); }
     std::vector<SelftestLine> selftest(const BackendDevice&, RunSink&) override
     {
         return {{"good", true, false, {}}, {"bad", false, false, "off by one"}, {"rare", false, true, {}}};
@@ -81,7 +76,7 @@ public:
         m_thread = std::thread([this] {
             Backends backends;
             backends.push_back(std::make_unique<FakeBackend>());
-            m_code = runWorker(m_in[0], m_out[1], std::move(backends), WorkerOptions {{}, 5});
+            m_code = runWorker(m_in[0], m_out[1], std::move(backends), WorkerOptions{{}, 5});
             ::close(m_out[1]);
         });
     }
@@ -97,7 +92,7 @@ public:
     void send(const Command& command) { send(encode(command)); }
     void run(std::int64_t id, const std::string& experiment = "stride", const std::string& device = "cpu")
     {
-        send(Command {Run {id, experiment, device, Json::object()}});
+        send(Command{Run{id, experiment, device, Json::object()}});
     }
     void endInput()
     {
@@ -125,7 +120,7 @@ public:
                     return events;
                 }
             }
-            pollfd waiting {m_out[0], POLLIN, 0};
+            pollfd waiting{m_out[0], POLLIN, 0};
             if (::poll(&waiting, 1, 100) <= 0)
                 continue;
             char chunk[65536];
@@ -152,15 +147,14 @@ public:
 
 private:
     int m_in[2] = {-1, -1}, m_out[2] = {-1, -1};
-    std::atomic<int> m_code {-1};
+    std::atomic<int> m_code{-1};
     std::thread m_thread;
     LineReader m_reader;
     std::vector<std::string> m_lines;
     std::size_t m_next = 0;
 };
 
-template<typename T>
-int countOf(const std::vector<Event>& events)
+template <typename T> int countOf(const std::vector<Event>& events)
 {
     int count = 0;
     for (const Event& event : events)
@@ -186,13 +180,12 @@ private slots:
     void saysHelloFirst()
     {
         RunningWorker worker;
-        const auto events
-            = worker.eventsUntil([](const Event& event) { return std::holds_alternative<Hello>(event); });
-        QCOMPARE(events.size(), std::size_t {1});
+        const auto events = worker.eventsUntil([](const Event& event) { return std::holds_alternative<Hello>(event); });
+        QCOMPARE(events.size(), std::size_t{1});
         const Hello hello = std::get<Hello>(events.front());
         QCOMPARE(hello.protocol, version);
-        QCOMPARE(hello.pid, std::int64_t {::getpid()});
-        QCOMPARE(hello.devices.size(), std::size_t {2});
+        QCOMPARE(hello.pid, std::int64_t{::getpid()});
+        QCOMPARE(hello.devices.size(), std::size_t{2});
         QCOMPARE(hello.devices[1].missing, std::string("there is no driver"));
     }
 
@@ -216,11 +209,26 @@ private slots:
         QTest::addColumn<QString>("device");
         QTest::addColumn<QString>("status");
         QTest::addColumn<QString>("code");
-        QTest::newRow("experiment") << "strde" << "cpu" << "failed" << "experiment.unknown";
-        QTest::newRow("device") << "stride" << "cpu:9" << "failed" << "device.unknown";
-        QTest::newRow("missing device") << "stride" << "cuda:0" << "skipped" << "device.missing";
-        QTest::newRow("exception") << "calibrate" << "cpu" << "failed" << "run.failed";
-        QTest::newRow("wrong kernel") << "selftest" << "cpu" << "failed" << "check.failed";
+        QTest::newRow("experiment") << "strde"
+                                    << "cpu"
+                                    << "failed"
+                                    << "experiment.unknown";
+        QTest::newRow("device") << "stride"
+                                << "cpu:9"
+                                << "failed"
+                                << "device.unknown";
+        QTest::newRow("missing device") << "stride"
+                                        << "cuda:0"
+                                        << "skipped"
+                                        << "device.missing";
+        QTest::newRow("exception") << "calibrate"
+                                   << "cpu"
+                                   << "failed"
+                                   << "run.failed";
+        QTest::newRow("wrong kernel") << "selftest"
+                                      << "cpu"
+                                      << "failed"
+                                      << "check.failed";
     }
     void refusals()
     {
@@ -239,11 +247,10 @@ private slots:
     void badParameterNamesItself()
     {
         RunningWorker worker;
-        worker.send(Command {Run {1, "stride", "cpu", Json {{"stride", "four"}}}});
+        worker.send(Command{Run{1, "stride", "cpu", Json{{"stride", "four"}}}});
         const Done done = lastDone(worker.eventsUntilDone(1));
         QCOMPARE(done.status, std::string("failed"));
-        QVERIFY2(QString::fromStdString(done.error->text()).contains("stride"),
-                 done.error->text().c_str());
+        QVERIFY2(QString::fromStdString(done.error->text()).contains("stride"), done.error->text().c_str());
     }
 
     void secondRunIsRefused()
@@ -261,8 +268,8 @@ private slots:
         RunningWorker worker;
         worker.run(1);
         worker.eventsUntil([](const Event& event) { return std::holds_alternative<Sample>(event); });
-        worker.send(Command {Cancel {99}}); // of another run
-        worker.send(Command {Cancel {1}});
+        worker.send(Command{Cancel{99}}); // of another run
+        worker.send(Command{Cancel{1}});
         const Done done = lastDone(worker.eventsUntilDone(1));
         QCOMPARE(done.status, std::string("cancelled"));
         QVERIFY(!done.result.is_null());
@@ -298,7 +305,7 @@ private slots:
     void halfALineAtTheEndIsNoCommand()
     {
         RunningWorker worker;
-        const std::string line = encode(Command {Run {1, "stride", "cpu", Json::object()}});
+        const std::string line = encode(Command{Run{1, "stride", "cpu", Json::object()}});
         worker.send(line.substr(0, line.size() - 3));
         worker.endInput();
         const auto events = worker.untilEnd();
@@ -309,7 +316,7 @@ private slots:
     void splitLinesAreOneCommand()
     {
         RunningWorker worker;
-        for (const char byte : encode(Command {Run {1, "stride", "cpu", Json::object()}}))
+        for (const char byte : encode(Command{Run{1, "stride", "cpu", Json::object()}}))
             worker.send(std::string(1, byte));
         QCOMPARE(lastDone(worker.eventsUntilDone(1)).status, std::string("ok"));
     }
@@ -329,7 +336,7 @@ private slots:
         QElapsedTimer timer;
         timer.start();
         if (quit)
-            worker.send(Command {Quit {}});
+            worker.send(Command{Quit{}});
         else
             worker.endInput();
         const auto events = worker.untilEnd();
@@ -358,11 +365,11 @@ private slots:
             ::close(out[0]);
             Backends backends;
             backends.push_back(std::make_unique<FakeBackend>(how == "eof"));
-            std::_Exit(runWorker(in[0], out[1], std::move(backends), WorkerOptions {{}, 0.3}));
+            std::_Exit(runWorker(in[0], out[1], std::move(backends), WorkerOptions{{}, 0.3}));
         }
         ::close(in[0]);
         ::close(out[1]);
-        const std::string line = encode(Command {Run {1, "stride", "cpu", Json::object()}});
+        const std::string line = encode(Command{Run{1, "stride", "cpu", Json::object()}});
         QVERIFY(::write(in[1], line.data(), line.size()) > 0);
         char chunk[1];
         QVERIFY(::read(out[0], chunk, 1) == 1);

@@ -13,8 +13,8 @@ Variable heads(NetworkBuilder& b, const BertShape& shape, Variable x)
     return b.permute(b.view(std::move(x), split), {0, 2, 1, 3});
 }
 
-Variable context(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,
-                 const Variable& padding, Variable& scores)
+Variable context(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v, const Variable& padding,
+                 Variable& scores)
 {
     scores = b.scale(b.matmul(q, b.transpose(k, -1, -2)));
     scores = b.add(std::move(scores), padding);
@@ -26,8 +26,7 @@ Variable context(NetworkBuilder& b, const Variable& q, const Variable& k, const 
 Variable embedded(NetworkBuilder& b, const BertShape& shape, const Variable& indices)
 {
     const Variable types = b.fill(indices.shape(), DType::Int64);
-    const Variable positions = b.narrow(b.buffer("pos", {1, shape.positions}, DType::Int64), 1,
-                                        indices.size(1));
+    const Variable positions = b.narrow(b.buffer("pos", {1, shape.positions}, DType::Int64), 1, indices.size(1));
     Variable x = b.embedding("we", indices, shape.vocabulary, shape.hidden);
     x = b.add(std::move(x), b.embedding("pe", positions, shape.positions, shape.hidden));
     x = b.add(std::move(x), b.embedding("te", types, shape.types, shape.hidden));
@@ -36,8 +35,7 @@ Variable embedded(NetworkBuilder& b, const BertShape& shape, const Variable& ind
 
 } // namespace
 
-Variable bertLayer(NetworkBuilder& b, const BertShape& shape, const Variable& argument,
-                   const Variable& padding)
+Variable bertLayer(NetworkBuilder& b, const BertShape& shape, const Variable& argument, const Variable& padding)
 {
     const double dropout = b.options().dropout;
     const std::int64_t width = shape.feedForward > 0 ? shape.feedForward : 4 * shape.hidden;
@@ -61,8 +59,8 @@ Result<Graph> bert(const BertShape& shape, const BuildOptions& options)
 {
     NetworkBuilder b(options);
     if (shape.heads < 1 || shape.hidden % shape.heads != 0)
-        b.refuse("network.shape", fmt::format("hidden size {} is not a multiple of {} heads",
-                                              shape.hidden, shape.heads));
+        b.refuse("network.shape",
+                 fmt::format("hidden size {} is not a multiple of {} heads", shape.hidden, shape.heads));
     const Variable indices = b.input("tokens", {options.batch, options.sequence}, DType::Int64);
     Variable x = embedded(b, shape, indices);
     const Variable padding = b.fill({options.batch, 1, 1, options.sequence}, x.dtype());

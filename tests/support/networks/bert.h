@@ -20,8 +20,7 @@ struct BertShape
 };
 
 /// `padding` is added to the scores, (B, 1, 1, S).
-Variable bertLayer(NetworkBuilder& b, const BertShape& shape, const Variable& x,
-                   const Variable& padding);
+Variable bertLayer(NetworkBuilder& b, const BertShape& shape, const Variable& x, const Variable& padding);
 
 /// Without a pooler the result is the last hidden state; with one, the loss is a sum over the pooled
 /// features (and zero times the rest, so that every parameter gets a gradient).

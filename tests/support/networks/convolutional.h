@@ -7,9 +7,8 @@
 namespace memscape {
 
 /// norm(conv(x)) without a bias; the modules are `conv` and `norm`.
-inline Variable normalizedConvolution(NetworkBuilder& b, std::string_view conv, std::string_view norm,
-                                      Variable x, std::int64_t channels,
-                                      const ConvolutionShape& shape)
+inline Variable normalizedConvolution(NetworkBuilder& b, std::string_view conv, std::string_view norm, Variable x,
+                                      std::int64_t channels, const ConvolutionShape& shape)
 {
     return b.batchNorm(norm, b.convolution(conv, std::move(x), channels, shape));
 }

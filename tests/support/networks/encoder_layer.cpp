@@ -16,14 +16,12 @@ Variable selfAttention(NetworkBuilder& b, const EncoderStackShape& shape, const 
     const Variable bias = b.parameter("in_proj_bias", {3 * shape.hidden});
     std::vector<Variable> parts = b.chunk(b.linear(turned, weight, bias), 3, -1);
     for (Variable& part : parts)
-        part = b.transpose(
-            b.view(b.contiguous(std::move(part)), {length, batch * shape.heads, width}), 0, 1);
+        part = b.transpose(b.view(b.contiguous(std::move(part)), {length, batch * shape.heads, width}), 0, 1);
     const Variable scaled = b.scale(parts[0]);
     Variable scores = b.matmul(scaled, b.transpose(parts[1], -2, -1));
     scores = b.dropout(b.softmax(std::move(scores)), b.options().dropout);
     Variable output = b.matmul(scores, parts[2]);
-    output = b.view(b.contiguous(b.transpose(std::move(output), 0, 1)),
-                    {length * batch, shape.hidden});
+    output = b.view(b.contiguous(b.transpose(std::move(output), 0, 1)), {length * batch, shape.hidden});
     output = b.linear("out_proj", std::move(output), shape.hidden);
     return b.transpose(b.view(std::move(output), {length, batch, shape.hidden}), 1, 0);
 }
@@ -55,15 +53,13 @@ Variable encoderLayer(NetworkBuilder& b, const EncoderStackShape& shape, const V
 
 } // namespace
 
-Result<Graph> encoderStack(const EncoderStackShape& shape, const BuildOptions& options,
-                           bool inputWantsGradient)
+Result<Graph> encoderStack(const EncoderStackShape& shape, const BuildOptions& options, bool inputWantsGradient)
 {
     NetworkBuilder b(options);
     if (shape.heads < 1 || shape.hidden % shape.heads != 0)
-        b.refuse("network.shape", fmt::format("hidden size {} is not a multiple of {} heads",
-                                              shape.hidden, shape.heads));
-    Variable x = b.input("x", {options.batch, options.sequence, shape.hidden}, options.weights,
-                         inputWantsGradient);
+        b.refuse("network.shape",
+                 fmt::format("hidden size {} is not a multiple of {} heads", shape.hidden, shape.heads));
+    Variable x = b.input("x", {options.batch, options.sequence, shape.hidden}, options.weights, inputWantsGradient);
     for (std::int64_t i = 0; i < shape.layers && b.ok(); ++i) {
         const ModuleScope scope(b, fmt::format("layers.{}", i), "TransformerEncoderLayer");
         x = b.layer([&] { return encoderLayer(b, shape, x); });

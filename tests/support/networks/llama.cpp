@@ -59,8 +59,8 @@ Variable eagerAttention(NetworkBuilder& b, Locals& local, const Variable& mask)
     return b.matmul(local.scores, local.v);
 }
 
-Variable attention(NetworkBuilder& b, const LlamaShape& shape, const LlamaTables& tables,
-                   const Variable& y, Locals& local)
+Variable attention(NetworkBuilder& b, const LlamaShape& shape, const LlamaTables& tables, const Variable& y,
+                   Locals& local)
 {
     const std::int64_t batch = y.size(0), length = y.size(1);
     const std::int64_t width = shape.headWidth > 0 ? shape.headWidth : shape.hidden / shape.heads;
@@ -77,8 +77,7 @@ Variable attention(NetworkBuilder& b, const LlamaShape& shape, const LlamaTables
     }
     Variable o = isEager ? b.attentionCore([&] { return eagerAttention(b, local, tables.mask); })
                          : b.scaledDotProduct(local.q, local.k, local.v);
-    local.output = b.reshape(b.contiguous(b.transpose(std::move(o), 1, 2)),
-                             {batch, length, shape.heads * width});
+    local.output = b.reshape(b.contiguous(b.transpose(std::move(o), 1, 2)), {batch, length, shape.heads * width});
     return b.linear("o", local.output, shape.hidden, false);
 }
 
@@ -92,8 +91,7 @@ Variable feedForward(NetworkBuilder& b, const LlamaShape& shape, const Variable&
 
 } // namespace
 
-Variable llamaBlock(NetworkBuilder& b, const LlamaShape& shape, const LlamaTables& tables,
-                    const Variable& argument)
+Variable llamaBlock(NetworkBuilder& b, const LlamaShape& shape, const LlamaTables& tables, const Variable& argument)
 {
     Variable x = argument;
     Variable y = b.rmsNorm("n1", x);
@@ -113,8 +111,8 @@ Result<Graph> llama(const LlamaShape& shape, const BuildOptions& options)
     if (shape.heads < 1 || shape.keyValueHeads < 1 || shape.heads % shape.keyValueHeads != 0
         || (shape.headWidth == 0 && shape.hidden % shape.heads != 0))
         b.refuse("network.shape",
-                 fmt::format("{} heads with {} key-value heads do not divide a hidden size of {}",
-                             shape.heads, shape.keyValueHeads, shape.hidden));
+                 fmt::format("{} heads with {} key-value heads do not divide a hidden size of {}", shape.heads,
+                             shape.keyValueHeads, shape.hidden));
     const Variable indices = tokenInput(b);
     Variable tokenWeight;
     {
@@ -134,8 +132,7 @@ Result<Graph> llama(const LlamaShape& shape, const BuildOptions& options)
         x = b.layer([&] { return llamaBlock(b, shape, tables, x); });
     }
     x = b.rmsNorm("nf", std::move(x));
-    Variable logits = shape.isTied ? b.linear(x, tokenWeight)
-                                   : b.linear("head", x, shape.vocabulary, false);
+    Variable logits = shape.isTied ? b.linear(x, tokenWeight) : b.linear("head", x, shape.vocabulary, false);
     return finishLanguageModel(b, std::move(logits));
 }
 

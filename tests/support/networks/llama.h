@@ -20,7 +20,7 @@ struct LlamaShape
     bool isTied = false;
     bool hasQkvBias = false;
     bool isAttentionInline = false; ///< a block without an attention module: its locals live longer
-    bool repeatsHeads = true; ///< before the attention kernel too; false: enable_gqa
+    bool repeatsHeads = true;       ///< before the attention kernel too; false: enable_gqa
 };
 
 /// Rotary tables and the additive causal mask, buffers of the model.
@@ -30,8 +30,7 @@ struct LlamaTables
     Variable mask;         ///< (1, 1, positions, positions)
 };
 
-Variable llamaBlock(NetworkBuilder& b, const LlamaShape& shape, const LlamaTables& tables,
-                    const Variable& x);
+Variable llamaBlock(NetworkBuilder& b, const LlamaShape& shape, const LlamaTables& tables, const Variable& x);
 
 /// A language model on `options.batch` sequences. Errors: network.shape when heads do not divide.
 Result<Graph> llama(const LlamaShape& shape, const BuildOptions& options);

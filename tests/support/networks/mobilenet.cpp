@@ -18,15 +18,14 @@ public:
     Features(NetworkBuilder& builder, OperatorKind activation)
         : m_builder(builder)
         , m_activation(activation)
-    {
-    }
+    { }
 
     Variable linear(Variable x, std::int64_t channels, const ConvolutionShape& shape)
     {
         const int index = m_next;
         m_next += 2;
-        return normalizedConvolution(m_builder, fmt::format("{}", index),
-                                     fmt::format("{}", index + 1), std::move(x), channels, shape);
+        return normalizedConvolution(m_builder, fmt::format("{}", index), fmt::format("{}", index + 1), std::move(x),
+                                     channels, shape);
     }
 
     Variable activated(Variable x, std::int64_t channels, const ConvolutionShape& shape)
@@ -48,12 +47,16 @@ struct Stage
 };
 
 constexpr std::array<Stage, 7> stages{{
-    {1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2},
-    {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1},
+    {1, 16, 1, 1},
+    {6, 24, 2, 2},
+    {6, 32, 3, 2},
+    {6, 64, 4, 2},
+    {6, 96, 3, 1},
+    {6, 160, 3, 2},
+    {6, 320, 1, 1},
 }};
 
-Variable invertedResidual(NetworkBuilder& b, const Variable& x, const Stage& stage,
-                          std::int64_t stride)
+Variable invertedResidual(NetworkBuilder& b, const Variable& x, const Stage& stage, std::int64_t stride)
 {
     Features conv(b, OperatorKind::HardTanh);
     const std::int64_t width = x.size(1) * stage.expansion;
@@ -71,8 +74,19 @@ Variable invertedResidual(NetworkBuilder& b, const Variable& x, const Stage& sta
 Result<Graph> mobileNetV1(const MobileNetShape& shape, const BuildOptions& options)
 {
     constexpr std::array<std::array<std::int64_t, 2>, 13> blocks{{
-        {64, 1}, {128, 2}, {128, 1}, {256, 2}, {256, 1}, {512, 2}, {512, 1},
-        {512, 1}, {512, 1}, {512, 1}, {512, 1}, {1024, 2}, {1024, 1},
+        {64, 1},
+        {128, 2},
+        {128, 1},
+        {256, 2},
+        {256, 1},
+        {512, 2},
+        {512, 1},
+        {512, 1},
+        {512, 1},
+        {512, 1},
+        {512, 1},
+        {1024, 2},
+        {1024, 1},
     }};
     NetworkBuilder b(options);
     Variable x = images(b, shape.image);

@@ -14,8 +14,7 @@ Variable reluInPlace(NetworkBuilder& b, Variable x)
     return b.unary(OperatorKind::Relu, std::move(x), true);
 }
 
-Variable bottleneck(NetworkBuilder& b, const Variable& x, std::int64_t width, std::int64_t stride,
-                    bool hasProjection)
+Variable bottleneck(NetworkBuilder& b, const Variable& x, std::int64_t width, std::int64_t stride, bool hasProjection)
 {
     Variable y = reluInPlace(b, normalizedConvolution(b, "conv1", "bn1", x, width, {}));
     y = reluInPlace(b, normalizedConvolution(b, "conv2", "bn2", std::move(y), width, {3, stride, 1}));

@@ -20,8 +20,7 @@ Result<Graph> vgg(const VggShape& shape, const BuildOptions& options)
             ++index;
             continue;
         }
-        x = b.convolution(fmt::format("features.{}", index), std::move(x), channels,
-                          {3, 1, 1, 1, true});
+        x = b.convolution(fmt::format("features.{}", index), std::move(x), channels, {3, 1, 1, 1, true});
         x = b.unary(OperatorKind::Relu, std::move(x), true);
         index += 2;
     }

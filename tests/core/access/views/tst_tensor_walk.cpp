@@ -111,8 +111,9 @@ void TestTensorWalk::requests()
             double sectors = 0, lines = 0, used = 0, count = 0;
             for (std::size_t first = 0; first < addresses.size(); first += 32) {
                 const auto end = std::min(first + 32, addresses.size());
-                const WarpRequest request{{addresses.begin() + std::ptrdiff_t(first), addresses.begin() + std::ptrdiff_t(end)},
-                                          std::uint64_t(item)};
+                const WarpRequest request{
+                    {addresses.begin() + std::ptrdiff_t(first), addresses.begin() + std::ptrdiff_t(end)},
+                    std::uint64_t(item)};
                 const WarpAccess access = *resolveRequest(request);
                 sectors += double(access.sectors.size());
                 lines += double(access.lines.size());
@@ -136,10 +137,9 @@ void TestTensorWalk::requests()
 void TestTensorWalk::requestsOfLargeWalks()
 {
     const std::vector<Case> large{
-        {{1024, 1024}, "transpose(0,1)"},       // one remainder for every row
-        {{1024, 1001}, "transpose(0,1)"},       // all of them
-        {{700, 32, 33}, "permute(2,0,1)"},
-        {{4096, 200}, "narrow(1,3,160)"},
+        {{1024, 1024}, "transpose(0,1)"}, // one remainder for every row
+        {{1024, 1001}, "transpose(0,1)"}, // all of them
+        {{700, 32, 33}, "permute(2,0,1)"},      {{4096, 200}, "narrow(1,3,160)"},
         {{64, 24, 28, 28}, "permute(0,2,3,1)"}, // 24 is no multiple of 32, 24 × 28 is
     };
     for (const Case& one : large) {
@@ -186,7 +186,8 @@ void TestTensorWalk::granules()
         const TensorView view = viewOf(one.shape, one.views);
         for (const std::int64_t item : {1, 4, 8}) {
             const TensorWalk walk = walkOf(view, WalkOrder::FirstFastest, item);
-            for (const std::uint64_t granule : {std::uint64_t(item), std::uint64_t(32), std::uint64_t(64), std::uint64_t(4096)}) {
+            for (const std::uint64_t granule :
+                 {std::uint64_t(item), std::uint64_t(32), std::uint64_t(64), std::uint64_t(4096)}) {
                 std::set<std::uint64_t> touched;
                 for (const std::uint64_t address : addressesOf(view, WalkOrder::FirstFastest, std::uint64_t(item)))
                     touched.insert(address / granule);

@@ -82,8 +82,8 @@ std::vector<std::int64_t> valuesOf(const TensorView& view, const std::vector<std
 
 bool changesNoValues(const std::string& name)
 {
-    return name == "contiguous" || name == "clone" || name == "reshape" || name == "flatten"
-        || name == "contiguous_cl" || name == "contiguous_cl3d";
+    return name == "contiguous" || name == "clone" || name == "reshape" || name == "flatten" || name == "contiguous_cl"
+        || name == "contiguous_cl3d";
 }
 
 } // namespace
@@ -131,8 +131,9 @@ void TestViewStep::recordedCases()
         }
         const TensorView expected{wanted["size"].get<Sizes>(), wanted["stride"].get<Sizes>(),
                                   wanted["offset"].get<std::int64_t>(), wanted["storage_numel"].get<std::int64_t>()};
-        QVERIFY2(step.view == expected, qPrintable(QString::fromStdString(text) + ": " + described(step.view)
-                                                   + ", PyTorch " + described(expected)));
+        QVERIFY2(step.view == expected,
+                 qPrintable(QString::fromStdString(text) + ": " + described(step.view) + ", PyTorch "
+                            + described(expected)));
         QCOMPARE(flagsOf(step.view), flagsOf(wanted));
         QCOMPARE(step.view.elements(), wanted["numel"].get<std::int64_t>());
         if (!wanted["new_storage"].is_null()) // tensors without elements have no storage to compare
