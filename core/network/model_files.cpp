@@ -70,8 +70,7 @@ Result<ModelDescription> modelFromWeights(const fs::path& path, bool index)
     std::error_code error;
     if (!fs::exists(config, error))
         return fail("config.missing",
-                    fmt::format("{} holds {} parameters in {} tensors, but there is no config.json beside "
-                                "it that says "
+                    fmt::format("{} holds {} parameters in {} tensors, but there is no config.json beside it that says "
                                 "how they are connected",
                                 path.filename().string(), stored->elements, stored->tensors.size()),
                     fmt::format("put the model's config.json into the same folder, or use params:{}", stored->elements),

@@ -94,8 +94,7 @@ QString TensorPicture::shortcuts()
 {
     return Player::shortcuts() + u' '
         + tr("A click on an operation edits it, a drag moves it, its cross removes it; + adds one, Delete removes the "
-             "last, "
-             "Enter edits it. A click on the tensor offers examples.");
+             "last, Enter edits it. A click on the tensor offers examples.");
 }
 
 TensorHover TensorPicture::hoverAt(QPointF at) const

@@ -225,8 +225,7 @@ BankConflicts::BankConflicts()
                     {"random", "random", "any element of 32 rows, one fixed draw, as a table look-up does"}}),
         integerSpec("stride", "stride",
                     "Elements between neighbouring lanes. Odd strides of 4-byte elements meet no bank twice; 0 is the "
-                    "same element "
-                    "for all, a broadcast. Rows and columns have their own.",
+                    "same element for all, a broadcast. Rows and columns have their own.",
                     {.most = 128, .standard = "8", .suffix = "elements"}),
         choiceSpec(
             "width", "width",

@@ -29,14 +29,11 @@ public:
     std::string help() const override
     {
         return "Memory over the batch from the simulated training step, throughput from its operators' times, and "
-               "steps to a "
-               "target loss from the gradients' noise: S = S_min (1 + B_crit / B). The sweet spot is the batch that "
-               "reaches the "
-               "target soonest on this device. Measured on a chain of linear layers that is trained for real: time, "
-               "memory, noise "
-               "of its gradients by two estimators, steps to the target at each batch, accumulation against the large "
-               "batch. "
-               "Left out: momentum and Adam in the noise, generalisation, the time that reading data takes.";
+               "steps to a target loss from the gradients' noise: S = S_min (1 + B_crit / B). The sweet spot is the "
+               "batch that reaches the target soonest on this device. Measured on a chain of linear layers that is "
+               "trained for real: time, memory, noise of its gradients by two estimators, steps to the target at each "
+               "batch, accumulation against the large batch. Left out: momentum and Adam in the noise, generalisation, "
+               "the time that reading data takes.";
     }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override

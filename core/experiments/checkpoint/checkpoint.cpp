@@ -31,17 +31,13 @@ public:
     std::string group() const override { return "training"; }
     std::string help() const override
     {
-        return "A chain of stages, run forward and backward. What a stage saves for its backward "
-               "is kept, or dropped and computed again: "
-               "memory against time. Each strategy's schedule is replayed operation by operation, "
-               "so peak and time are counted, not "
-               "estimated; the front is the best time for every budget, optimal among persistent "
-               "schedules (what is kept stays until its "
-               "own backward) on exact sizes; where a chain of many different stages is too much for "
-               "that, sizes are rounded, and the answer says how far from the optimum it may be. Left out: parameters, "
-               "their gradients and the optimizer's state, "
-               "which no schedule changes, and networks "
-               "that are not a chain.";
+        return "A chain of stages, run forward and backward. What a stage saves for its backward is kept, or dropped "
+               "and computed again: memory against time. Each strategy's schedule is replayed operation by operation, "
+               "so peak and time are counted, not estimated; the front is the best time for every budget, optimal "
+               "among persistent schedules (what is kept stays until its own backward) on exact sizes; where a chain "
+               "of many different stages is too much for that, sizes are rounded, and the answer says how far from the "
+               "optimum it may be. Left out: parameters, their gradients and the optimizer's state, which no schedule "
+               "changes, and networks that are not a chain.";
     }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> idleParameters(const Device&, const Parameters& parameters) const override

@@ -187,16 +187,14 @@ Hierarchy::Hierarchy()
             {.most = 1024, .words = {{"0", "all", "every thread that the device has"}}, .appliesTo = AppliesTo::Hosts}),
         integerSpec("occupancy", "occupancy",
                     "Warps that stream on each multiprocessor of a GPU; 0 is as many as fit. A sweep shows Little's "
-                    "law: bandwidth "
-                    "is at most bytes in flight / latency. CPUs: no effect, sweep threads.",
+                    "law: bandwidth is at most bytes in flight / latency. CPUs: no effect, sweep threads.",
                     {.most = 64,
                      .suffix = "warps",
                      .words = {{"0", "as many as fit", "the most warps that a multiprocessor holds"}},
                      .appliesTo = AppliesTo::Gpus}),
         integerSpec("width", "width",
                     "Bytes that each GPU thread loads at a time: narrow loads keep fewer bytes in flight. CPUs: no "
-                    "effect, they "
-                    "use their widest vectors.",
+                    "effect, they use their widest vectors.",
                     {.least = 1,
                      .most = 16,
                      .standard = "16",

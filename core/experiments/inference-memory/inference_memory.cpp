@@ -334,18 +334,14 @@ public:
     std::string help() const override
     {
         return "A model that answers keeps its weights, a cache of keys and values that grows with every token, and "
-               "the "
-               "activations of one forward pass. Weights are counted in the form they are stored in, with the scales "
-               "of "
-               "quantized ones; the cache by heads, windows and latent vectors as the model has them. Left out: pages "
-               "that "
-               "are partly empty, and sharing of common prefixes.";
+               "the activations of one forward pass. Weights are counted in the form they are stored in, with the "
+               "scales of quantized ones; the cache by heads, windows and latent vectors as the model has them. Left "
+               "out: pages that are partly empty, and sharing of common prefixes.";
     }
     std::string notMeasured() const override
     {
         return "A measurement is a forward pass in PyTorch: it needs the PyTorch probe, which this version does not "
-               "have. "
-               "The prediction follows PyTorch's own allocations.";
+               "have. The prediction follows PyTorch's own allocations.";
     }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override

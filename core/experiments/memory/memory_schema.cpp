@@ -109,11 +109,11 @@ std::vector<ParameterSpec> parallelSpecs()
 
 std::vector<ParameterSpec> deviceSpecs()
 {
-    return {integerSpec("device_context", "device context",
-                        "What the driver's context takes outside of PyTorch's counters. It depends on driver, GPU and "
-                        "loaded kernels; "
-                        "reports lie between 250 MB and 1 GB. A setting, not a prediction. A processor has none.",
-                        {.most = 0x1p40, .standard = "500MB", .unit = Unit::Byte, .scale = Scale::Log2}),
+    return {integerSpec(
+                "device_context", "device context",
+                "What the driver's context takes outside of PyTorch's counters. It depends on driver, GPU and loaded "
+                "kernels; reports lie between 250 MB and 1 GB. A setting, not a prediction. A processor has none.",
+                {.most = 0x1p40, .standard = "500MB", .unit = Unit::Byte, .scale = Scale::Log2}),
             choiceSpec(
                 "allocator", "allocator", "PYTORCH_CUDA_ALLOC_CONF: how the caching allocator takes memory.",
                 {{"default", "default", "segments of 2 MiB, 20 MiB or the size asked for"},
@@ -189,17 +189,17 @@ Schema trainingSchema()
             flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
             flagSpec("keeps_logits", "logits kept",
                      "The training loop has a name for what the model returns (logits, loss = model(x), outputs = "
-                     "model(**batch)), so the "
-                     "logits live through backward and update. Off for a loop whose model returns the loss alone.",
+                     "model(**batch)), so the logits live through backward and update. Off for a loop whose model "
+                     "returns the loss alone.",
                      true),
             flagSpec("clipping", "gradient clipping", "torch.nn.utils.clip_grad_norm_ before the update."),
             flagSpec("zero_grad_frees", "zero_grad frees", "zero_grad(set_to_none=True), PyTorch's default since 2.0.",
                      true),
-            choiceSpec("phase", "phase",
-                       "How much of the step runs. Inference is under torch.no_grad(), where autocast keeps its casts "
-                       "of the weights; "
-                       "under torch.inference_mode() newer versions of PyTorch make them anew for every product.",
-                       phases.choices())});
+            choiceSpec(
+                "phase", "phase",
+                "How much of the step runs. Inference is under torch.no_grad(), where autocast keeps its casts of the "
+                "weights; under torch.inference_mode() newer versions of PyTorch make them anew for every product.",
+                phases.choices())});
     append(schema, deviceSpecs());
     append(schema,
            {choiceSpec("advice", "advice", "How much is tried out to answer what would help.",

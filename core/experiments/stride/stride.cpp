@@ -155,8 +155,7 @@ Stride::Stride()
     m_schema = {
         integerSpec("stride", "stride",
                     "Distance between the elements that neighbouring lanes (or iterations) touch. 1 is contiguous, 0 "
-                    "is the same "
-                    "element for all. For array-of-structures patterns it is the number of fields.",
+                    "is the same element for all. For array-of-structures patterns it is the number of fields.",
                     {.most = 1048576, .standard = "4", .scale = Scale::Log2, .suffix = "elements"}),
         choiceSpec("element", "element", "Type of one element: how many bytes each access asks for.",
                    elements.choices(), "float32"),

@@ -165,12 +165,11 @@ private:
     {
         const std::int64_t replicas = integer("data_parallel");
         if (means("tensor_parallel") && integer("tensor_parallel") > 1) {
-            m_lines.comment(fmt::format("Tensor parallelism over {} devices{} is a plan for each kind of layer: "
-                                        "torch.distributed.tensor.parallel."
-                                        "parallelize_module with ColwiseParallel, RowwiseParallel{}.",
-                                        integer("tensor_parallel"),
-                                        m_parameters.flag("sequence_parallel") ? ", sequences too," : "",
-                                        m_parameters.flag("sequence_parallel") ? " and SequenceParallel" : ""));
+            m_lines.comment(fmt::format(
+                "Tensor parallelism over {} devices{} is a plan for each kind of layer: "
+                "torch.distributed.tensor.parallel.parallelize_module with ColwiseParallel, RowwiseParallel{}.",
+                integer("tensor_parallel"), m_parameters.flag("sequence_parallel") ? ", sequences too," : "",
+                m_parameters.flag("sequence_parallel") ? " and SequenceParallel" : ""));
         }
         if (replicas > 1)
             m_lines.comment(fmt::format(

@@ -35,16 +35,13 @@ public:
         return "One training step, allocation by allocation: the network's operators, what autograd saves for each, "
                "gradients, the optimizer and their temporaries, as eager PyTorch makes and frees them; then PyTorch's "
                "caching allocator replayed on it. Allocated, reserved and device total are three numbers. Every advice "
-               "is "
-               "a step simulated again. Left out: cuDNN's workspaces, torch.compile, and the driver's context, which "
-               "is a "
-               "setting.";
+               "is a step simulated again. Left out: cuDNN's workspaces, torch.compile, and the driver's context, "
+               "which is a setting.";
     }
     std::string notMeasured() const override
     {
         return "A measurement is a training step in PyTorch: it needs the PyTorch probe, which this version does not "
-               "have. "
-               "The prediction follows PyTorch's own allocations.";
+               "have. The prediction follows PyTorch's own allocations.";
     }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override
