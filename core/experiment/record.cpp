@@ -3,6 +3,7 @@
 
 #include "core/base/file.h"
 #include "core/base/json_shape.h"
+#include "core/base/parallel.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -208,6 +209,25 @@ Result<Record> recordFrom(const Json& json, const std::string& place, DeviceSour
     return readRecordNode(JsonReader(current, place), own);
 }
 
+/// Runs of neighbours on the cores of this machine: neighbours often name the same device.
+Result<std::vector<Record>> recordsFrom(const std::vector<JsonReader>& items)
+{
+    constexpr std::size_t neighbours = 16;
+    std::vector<Result<Record>> read(items.size());
+    inParallel((items.size() + neighbours - 1) / neighbours, coreCount(), [&](std::size_t run) {
+        DeviceSource devices;
+        for (std::size_t i = run * neighbours; i < std::min(items.size(), (run + 1) * neighbours); ++i)
+            read[i] = recordFrom(items[i].node(), items[i].path(), devices);
+    });
+    std::vector<Record> records;
+    records.reserve(read.size());
+    for (Result<Record>& one : read) {
+        MEMSCAPE_TRY(record, std::move(one));
+        records.push_back(std::move(record));
+    }
+    return records;
+}
+
 Result<void> writeReadable(const std::filesystem::path& path, const std::string& text)
 {
     MEMSCAPE_CHECK(checkReadable(text));
@@ -354,12 +374,8 @@ Result<Study> studyFromJson(const Json& json)
     study.title = title;
     MEMSCAPE_TRY(records, reader.at("records"));
     MEMSCAPE_TRY(items, records.items());
-    DeviceSource devices;
-    study.records.reserve(items.size());
-    for (const JsonReader& item : items) {
-        MEMSCAPE_TRY(record, recordFrom(item.node(), item.path(), devices));
-        study.records.push_back(std::move(record));
-    }
+    MEMSCAPE_TRY(read, recordsFrom(items));
+    study.records = std::move(read);
     if (reader.has("view")) {
         MEMSCAPE_TRY(view, reader.at("view"));
         if (!view.node().is_object())
