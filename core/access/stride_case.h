@@ -15,6 +15,7 @@
 #include "core/access/warp.h"
 #include "core/device/device.h"
 
+#include <compare>
 #include <cstdint>
 
 namespace memscape {
@@ -33,6 +34,8 @@ struct StrideCase
     std::uint64_t pitchBytes = 0; ///< between neighbours in the walk; 0 for random and stride 0
     int threads = 0;              ///< 0: all
     bool cold = true;             ///< caches flushed before each sample
+
+    auto operator<=>(const StrideCase&) const = default;
 
     int arrays() const { return operation == Operation::Copy ? 2 : 1; }
     /// Bytes the program asks for in one pass: accesses × element, both ways for a copy.

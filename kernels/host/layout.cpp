@@ -58,6 +58,7 @@ private:
     std::string m_key; ///< of the tensors that are there
     Tensors m_tensors;
     std::map<std::string, std::string> m_checked;
+    std::optional<double> m_l1Misses; ///< of the view of those tensors
     double m_hugeShare = 0;
     std::uint64_t m_sum = 0; ///< so that no compiler leaves the reads away
 };
@@ -169,6 +170,9 @@ Result<Tensors*> LayoutMeasurement::prepare(const LayoutCase& asked)
         MEMSCAPE_CHECK(checkCopied(m_tensors));
     }
     m_key = key;
+    passes(m_tensors.walk, m_tensors.storage.data(), 1); // passes follow each other
+    m_l1Misses = m_session.lineCounter().during([this] { passes(m_tensors.walk, m_tensors.storage.data(), 1); });
+    MEMSCAPE_CHECK(m_session.checkStopped());
     return &m_tensors;
 }
 
@@ -221,8 +225,14 @@ Result<Figures> LayoutMeasurement::figures(const Parameters& point, const Merged
 {
     MEMSCAPE_TRY(answer, answerLayout(m_session.device(), point));
     Figures figures = countedLayoutFigures(m_session.device(), answer);
-    // What is touched is counted over the addresses; what a cache missed was simulated, and no counter is read here.
-    std::erase_if(figures, [](const Figure& figure) { return figure.key.ends_with("_misses"); });
+    // What is touched is counted over the addresses; of the caches only L1 has a counter.
+    if (m_l1Misses)
+        figures.push_back(figureOf("l1_misses", "L1 misses", Unit::One, *m_l1Misses,
+                                   Why{"L1-dcache-load-misses of one pass through the view, in user mode",
+                                       {},
+                                       {},
+                                       "counted by the processor",
+                                       {"lines that prefetchers brought in vain count, too"}}));
     const auto summaryOf = [&samples](const char* key, double share = 1) {
         const auto found = samples.find(key);
         std::vector<double> values = found == samples.end() ? std::vector<double>() : found->second.merged();
@@ -262,7 +272,8 @@ Json LayoutMeasurement::method() const
             {"pages", m_hugeShare > 0.9 ? "huge (2 MiB)" : "small (4 KiB)"},
             {"huge_share", jsonNumber(m_hugeShare)},
             {"caches", "steady state: passes follow each other"},
-            {"kernels", std::move(kernels)}};
+            {"kernels", std::move(kernels)},
+            {"line_counter", m_session.lineCounter().missing()}};
 }
 
 } // namespace

@@ -72,6 +72,13 @@ CanaryReading HostSession::readCanary()
     return reading;
 }
 
+LineCounter& HostSession::lineCounter()
+{
+    if (!m_lines)
+        m_lines = std::make_unique<LineCounter>(m_team, m_instruments.openCounter);
+    return *m_lines;
+}
+
 std::vector<double> HostSession::samplesOf(const StoppingRule& rule, double per)
 {
     std::vector<double> samples = rule.samples();

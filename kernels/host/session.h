@@ -7,6 +7,7 @@
 
 #include "core/device/device.h"
 #include "kernels/host/arena.h"
+#include "kernels/host/line_counter.h"
 #include "kernels/host/threads.h"
 #include "kernels/measure/backend.h"
 #include "kernels/measure/canary.h"
@@ -38,6 +39,7 @@ struct Instruments
     std::function<CanaryReading(const Clock&)> canary = memscape::readCanary;
     std::function<SystemTicks()> ticks = readSystemTicks;
     std::vector<int> processors = physicalCores(); ///< one thread is pinned to each
+    OpenCounter openCounter = openLineReads;       ///< in the thread that asks
 };
 
 class HostSession
@@ -72,6 +74,9 @@ public:
     /// The operating system's counters now.
     SystemTicks readTicks() const { return m_instruments.ticks(); }
 
+    /// Opened and tried when it is first asked for.
+    LineCounter& lineCounter();
+
     /// What the rule accepted, each divided by `per`. Says once when the clock gave nothing.
     std::vector<double> samplesOf(const StoppingRule& rule, double per);
 
@@ -96,6 +101,7 @@ private:
     ThreadTeam m_team;
     ContentionWatch m_watch;
     Buffer m_flushed;
+    std::unique_ptr<LineCounter> m_lines;
     std::set<std::string> m_noted;
     double m_budget = std::numeric_limits<double>::infinity();
     std::size_t m_budgetedPoints = 1;

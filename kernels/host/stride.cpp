@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // stride, measured on the host: one pass of the pattern, timed, for every point of the sweep.
 //
-// Time is measured. Useful bandwidth is the bytes that the program asks for over that time. Moved
-// bandwidth multiplies the lines that the pattern touches by 64 bytes (read once, written twice because
-// an ordinary store fetches its line first), counted by the access model: this program reads no
-// hardware counters and does not claim to.
+// Time is measured. Useful bandwidth is the bytes that the program asks for over that time. Moved bandwidth multiplies
+// lines by their size (read once, written twice because an ordinary store fetches its line first). The lines of a read
+// are those that the processor's own counter saw in one more pass, where it has one (line_counter.h); else, and for
+// writes and copies, those that the pattern touches, counted by the access model.
 #include "core/experiments/stride/stride.h"
 
 #include "kernels/host/measurement.h"
@@ -44,6 +44,9 @@ public:
         m_peak[walk.arrayBytes * static_cast<std::uint64_t>(walk.arrays())] =
             static_cast<double>(m_session.memory().highWater());
         m_threads = m_session.threadsFor(walk.threadsOn(m_session.device()));
+        MEMSCAPE_TRY(lines, countStrideLines(m_session, m_arrays, walk));
+        if (lines)
+            m_lines[walk] = *lines;
         m_hugeShare = m_arrays.hugeShare();
         if (m_hugeShare < 0.9)
             m_session.noteOnce("info", "pages.small",
@@ -59,14 +62,22 @@ public:
         const double line = m_session.device().lineBytes;
         MEMSCAPE_TRY(footprint, hostFootprint(walk, {static_cast<std::uint64_t>(line), 4096}));
         const Summary seconds = summarize(samples.at("time").merged());
+        const auto counted = m_lines.find(walk);
+        const bool isCounted = counted != m_lines.end();
+        const double lines = isCounted ? counted->second : footprint.lines;
 
-        Figure moved = rateFigure("moved_bandwidth", "moved bandwidth",
-                                  footprint.lines * line * crossings(walk.operation), seconds);
-        moved.why = Why{"moved bandwidth = lines × line size × crossings / measured time",
-                        {},
-                        {},
-                        "lines counted by the access model; the time is measured",
-                        {"hardware counters are not read", "lines that prefetchers brought in vain"}};
+        Figure moved =
+            rateFigure("moved_bandwidth", "moved bandwidth", lines * line * crossings(walk.operation), seconds);
+        Why why{"moved bandwidth = lines × line size × crossings / measured time", {}, {}, {}, {}};
+        if (isCounted) {
+            why.source = "lines counted by the processor (L1-dcache-load-misses); the time is measured";
+            const Why read{"L1-dcache-load-misses of one pass, in user mode", {}, {}, "counted by the processor", {}};
+            figures.push_back(figureOf("lines_read", "lines read into L1", Unit::One, lines, read));
+        } else {
+            why.source = "lines counted by the access model; the time is measured";
+            why.omits = {notCounted(walk), "lines that prefetchers brought in vain"};
+        }
+        moved.why = std::move(why);
         figures.push_back(rateFigure("useful_bandwidth", "useful bandwidth", walk.usefulBytes(), seconds));
         figures.push_back(std::move(moved));
         figures.push_back(timeFigure("time", "time", seconds, false));
@@ -86,10 +97,20 @@ public:
                 {"huge_share", jsonNumber(m_hugeShare)},
                 {"simd", isaText(widestIsa())},
                 {"kernels", std::move(kernels)},
-                {"moved_bytes", "estimated from the lines that the pattern touches"}};
+                {"moved_bytes",
+                 m_lines.empty() ? "from the lines that the pattern touches" : "from lines that the processor counted"},
+                {"line_counter", m_session.lineCounter().missing()}};
     }
 
 private:
+    /// Why the lines are those of the model.
+    std::string notCounted(const StrideCase& walk)
+    {
+        const std::string& missing = m_session.lineCounter().missing();
+        return missing.empty() ? walk.operation == Operation::Read ? "the counter was given to another program"
+                                                                   : "lines that stores fetch have no counter here"
+                               : missing;
+    }
     Result<void> checkOnce(const StrideKernel& kernel)
     {
         if (m_checked.contains(kernel.name()))
@@ -102,6 +123,7 @@ private:
     HostSession& m_session;
     StrideArrays m_arrays;
     std::map<std::string, std::string> m_checked;
+    std::map<StrideCase, double> m_lines;   ///< of one pass
     std::map<std::uint64_t, double> m_peak; ///< by the bytes of all arrays
     int m_threads = 0;
     double m_hugeShare = 0;

@@ -169,4 +169,17 @@ Result<std::vector<double>> measureStride(HostSession& session, StrideArrays& ar
     return session.samplesOf(rule, static_cast<double>(repeats));
 }
 
+Result<std::optional<double>> countStrideLines(HostSession& session, const StrideArrays& arrays, const StrideCase& walk)
+{
+    LineCounter& counter = session.lineCounter();
+    if (walk.operation != Operation::Read || !counter.missing().empty())
+        return std::optional<double>();
+    if (walk.cold)
+        MEMSCAPE_CHECK(session.flush());
+    const StrideRunner runner{session, arrays, walk};
+    const auto lines = counter.during([&] { runner.passes(1, false); });
+    MEMSCAPE_CHECK(session.checkStopped());
+    return lines;
+}
+
 } // namespace memscape::host

@@ -6,6 +6,7 @@
 #include "kernels/host/session.h"
 #include "kernels/host/stride_kernels.h"
 
+#include <optional>
 #include <vector>
 
 namespace memscape::host {
@@ -38,5 +39,11 @@ StrideKernel kernelFor(const StrideCase& walk);
 /// follow each other. Errors: run.memory, run.cancelled.
 Result<std::vector<double>> measureStride(HostSession& session, StrideArrays& arrays, const StrideCase& walk,
                                           const StoppingOptions& options);
+
+/// Lines that one pass of a walk that reads brings into the L1 caches, the caches flushed before where it is cold;
+/// nothing for other walks and where they are not counted. The arrays are those of the measurement before. Errors:
+/// run.memory, run.cancelled.
+Result<std::optional<double>> countStrideLines(HostSession& session, const StrideArrays& arrays,
+                                               const StrideCase& walk);
 
 } // namespace memscape::host

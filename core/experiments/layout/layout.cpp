@@ -66,6 +66,8 @@ private:
     static Figures figuresOf(const Device& device, const LayoutAnswer& answer)
     {
         Figures figures = countedLayoutFigures(device, answer);
+        for (Figure& figure : missedLayoutFigures(answer))
+            figures.push_back(std::move(figure));
         for (Figure& figure : timedLayoutFigures(device, answer))
             figures.push_back(std::move(figure));
         return figures;

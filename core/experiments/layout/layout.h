@@ -68,6 +68,9 @@ double paysAfter(double viewSeconds, double denseSeconds, double copySeconds);
 // The parts of the prediction.
 /// What is counted, the same for a prediction and a measurement.
 Figures countedLayoutFigures(const Device& device, const LayoutAnswer& answer);
+/// Misses of each simulated cache in one pass through the view: "l1_misses". Predictions: a processor may say
+/// otherwise.
+Figures missedLayoutFigures(const LayoutAnswer& answer);
 Figures timedLayoutFigures(const Device& device, const LayoutAnswer& answer);
 Json layoutDetail(const Device& device, const LayoutAnswer& answer);
 /// One step as JSON: op, args, ok, error, message, size, stride, offset, contiguous, channels_last, copied …

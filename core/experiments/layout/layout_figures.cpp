@@ -165,6 +165,14 @@ Figures countedLayoutFigures(const Device& device, const LayoutAnswer& answer)
         figureOf("pages", "pages in all", Unit::One, answer.pages,
                  why("distinct ⌊byte address / 4096⌋ over the whole view", shortNumber(answer.pages, 6), "counted")),
     };
+    for (Figure& one : figures)
+        one.isCounted = true;
+    return figures;
+}
+
+Figures missedLayoutFigures(const LayoutAnswer& answer)
+{
+    Figures figures;
     for (std::size_t i = 0; i < answer.view.caches.size() && i < answer.view.misses.size(); ++i) {
         const std::string& level = answer.view.caches[i];
         Why counted = why(fmt::format("lines that {} did not have, in one pass after another", level),
@@ -177,8 +185,6 @@ Figures countedLayoutFigures(const Device& device, const LayoutAnswer& answer)
         figures.push_back(
             figureOf(key + "_misses", level + " misses", Unit::One, answer.view.misses[i], std::move(counted)));
     }
-    for (Figure& one : figures)
-        one.isCounted = true;
     return figures;
 }
 

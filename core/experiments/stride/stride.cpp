@@ -106,6 +106,25 @@ Why timeWhy(const Device& device, const StrideCase& walk, const StrideTime& time
     return why;
 }
 
+/// What a processor's own counter says of one pass, where there is one.
+Result<Figure> linesRead(const Device& device, const StrideCase& walk)
+{
+    MEMSCAPE_TRY(footprint, hostFootprint(walk, {static_cast<std::uint64_t>(device.lineBytes), 4096}));
+    const MemoryLevel* l1 = device.level("L1");
+    const double holds = l1 ? l1->capacity.valueOr(0) * walk.threadsOn(device) : 0;
+    const bool stays = !walk.cold && footprint.movedBytes <= holds;
+    Why why;
+    // A random walk comes back to lines that L1 has lost meanwhile.
+    const double lines = walk.pattern == Pattern::Random ? footprint.lineVisits : footprint.lines;
+    why.formula = "lines read into L1 = lines of one pass; none where the pass before left them there";
+    why.with = stays ? fmt::format("{} of lines stay in {} of L1", bytesText(footprint.movedBytes), bytesText(holds))
+                     : fmt::format("= {}", countText(std::round(lines)));
+    why.source = "counted by the access model";
+    why.omits = {"lines that prefetchers fetch in vain", "lines of the page tables",
+                 "a part that stays in L1 where not all does"};
+    return figureOf("lines_read", "lines read into L1", Unit::One, stays ? 0 : lines, std::move(why));
+}
+
 class Stride final : public Experiment
 {
 public:
@@ -215,6 +234,10 @@ Result<Figures> Stride::predictPoint(const Device& device, const Parameters& par
                                 quantityText(moved, Unit::BytePerSecond));
     figures.push_back({"moved_bandwidth", "moved bandwidth", Unit::BytePerSecond, moved, {}, {}, movedWhy});
     figures.push_back({"time", "time", Unit::Second, time.seconds, {}, {}, timeWhy(device, walk, time)});
+    if (!device.isGpu() && walk.operation == Operation::Read) {
+        MEMSCAPE_TRY(lines, linesRead(device, walk));
+        figures.push_back(std::move(lines));
+    }
     Why memory;
     memory.formula = "peak memory = arrays × bytes";
     memory.with =

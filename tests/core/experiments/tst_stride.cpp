@@ -49,7 +49,7 @@ void TestStride::sectorsEqualBruteForce()
         {"int8", 1}, {"float16", 2}, {"float32", 4}, {"float64", 8}, {"float4", 16}};
     for (const auto& [name, size] : elements) {
         for (std::uint64_t step = 0; step <= 64; ++step) {
-            for (std::uint64_t offset = 0; offset<128; offset += size> 4 ? 4 : size) {
+            for (std::uint64_t offset = 0; offset < 128; offset += (size > 4 ? 4 : size)) {
                 std::set<std::uint64_t> sectors, lines;
                 for (std::uint64_t lane = 0; lane < 32; ++lane) {
                     for (std::uint64_t byte = 0; byte < size; ++byte) {
