@@ -24,7 +24,8 @@ using AmpFallbacks = std::set<std::string>;
 AmpDeviceFactory gpuAmpDevices(Session& session, CublasLt* blas, std::function<bool()> cancelled,
                                AmpFallbacks& fallbacks);
 
-/// `precision`, operation=train, on a GPU. Errors: those of measureTraining().
+/// `precision`, operation=train, on a GPU. Errors: run.skipped for formats that are not trained in, those of
+/// runSweep().
 Result<MeasuredRun> measureTrainingOnGpu(Session& session, const SweepPlan& plan, RunSink& sink);
 
 /// A training step in a format against differences of the loss. Errors: run.skipped where the GPU has no

@@ -39,13 +39,10 @@ Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, R
     MEMSCAPE_TRY(circumstance, beginRun(session, sink));
     MEMSCAPE_CHECK(passedCheck(checkMlpElements()));
     MEMSCAPE_TRY(blas, openProducts(sink));
-    const auto run = [&](const ChainTask& task) {
+    ChainMeasurer measurer(plan.device.device, [&](const ChainTask& task) {
         return runChainOnGpu(session, circumstance, blas.get(), task, sink);
-    };
-    MEMSCAPE_TRY(measured,
-                 memscape::measureCheckpoint(plan.experiment, plan.device.device, plan.parameters, sink, run,
-                                             provenanceOf(session, circumstance, plan.device)));
-    measured.provenance["state_after"] = stateToJson(readGpuState(session.pciBusId()));
+    });
+    MEMSCAPE_TRY(measured, runSweep(session, circumstance, plan, measurer, sink));
     addLibrary(measured.provenance, blas.get());
     return measured;
 }

@@ -25,7 +25,7 @@ public:
     GpuTrainingMachine(Session& session, const SweepPlan& plan, const Circumstance& circumstance, RunSink& sink)
         : m_session(session)
         , m_plan(plan)
-        , m_circumstance(circumstance)
+
         , m_sink(sink)
         , m_blas(CublasLt::open())
         , m_watch(session, circumstance.referenceClock)
@@ -67,13 +67,7 @@ public:
             method["multiplied_by_our_kernels"] = m_fallbacks;
         return method;
     }
-    Json provenance() override
-    {
-        Json provenance = provenanceOf(m_session, m_circumstance, m_plan.device);
-        provenance["state_after"] = stateToJson(readGpuState(m_session.pciBusId()));
-        addLibrary(provenance, m_blas.get());
-        return provenance;
-    }
+    const CublasLt* library() const { return m_blas.get(); }
     std::optional<Figure> stored(Format format, double value) override
     {
         if (format == Format::Fp32)
@@ -89,7 +83,6 @@ private:
 
     Session& m_session;
     const SweepPlan& m_plan;
-    const Circumstance& m_circumstance;
     RunSink& m_sink;
     std::unique_ptr<CublasLt> m_blas;
     AmpFallbacks m_fallbacks;
@@ -101,9 +94,13 @@ private:
 
 Result<MeasuredRun> measureTrainingOnGpu(Session& session, const SweepPlan& plan, RunSink& sink)
 {
+    MEMSCAPE_CHECK(checkTrained(plan.parameters));
     MEMSCAPE_TRY(circumstance, beginRun(session, sink));
     GpuTrainingMachine machine(session, plan, circumstance, sink);
-    return measureTraining(machine, plan.experiment, plan.parameters);
+    const auto measurer = makeTrainingMeasurer(machine, plan.experiment, plan.parameters);
+    MEMSCAPE_TRY(run, runSweep(session, circumstance, plan, *measurer, sink));
+    addLibrary(run.provenance, machine.library());
+    return run;
 }
 
 Result<Check> checkGpuTraining(Session& session, CublasLt* blas, Format format)

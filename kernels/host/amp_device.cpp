@@ -2,6 +2,7 @@
 #include "kernels/host/amp_device.h"
 
 #include "kernels/host/amp_arrays.h"
+#include "kernels/host/measurement.h"
 #include "kernels/host/precision.h"
 
 #include <algorithm>
@@ -195,7 +196,6 @@ public:
     {
         return {{"threads", m_session.team().size()}, {"instructions", numberInstructions()}};
     }
-    Json provenance() override { return provenanceOf(m_session); }
     std::optional<Figure> stored(Format format, double value) override { return storedFigure(format, value); }
 
 private:
@@ -238,8 +238,9 @@ AmpDeviceFactory hostAmpDevices(HostSession& session, const GemmKernel& kernel, 
 
 Result<MeasuredRun> measureTraining(HostSession& session, const Experiment& experiment, const Parameters& parameters)
 {
+    MEMSCAPE_CHECK(checkTrained(parameters));
     HostTrainingMachine machine(session);
-    return memscape::measureTraining(machine, experiment, parameters);
+    return runSweep(experiment, parameters, *makeTrainingMeasurer(machine, experiment, parameters), session);
 }
 
 } // namespace memscape::host

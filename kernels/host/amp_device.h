@@ -27,7 +27,8 @@ struct HostBatch
 AmpDeviceFactory hostAmpDevices(HostSession& session, const GemmKernel& kernel,
                                 std::shared_ptr<HostBatch> batch = std::make_shared<HostBatch>());
 
-/// measureTraining() on the host. Errors: its own.
+/// `precision`, operation=train, on the host. Errors: run.skipped for formats that are not trained in, those of
+/// runSweep().
 Result<MeasuredRun> measureTraining(HostSession& session, const Experiment& experiment, const Parameters& parameters);
 
 } // namespace memscape::host

@@ -2,6 +2,7 @@
 #include "kernels/host/checkpoint.h"
 
 #include "kernels/host/blas.h"
+#include "kernels/host/measurement.h"
 #include "kernels/host/mlp_device.h"
 #include "kernels/measure/checkpoint_measurement.h"
 
@@ -86,16 +87,8 @@ Result<ChainRun> runChainOnHost(HostSession& session, const ChainTask& task)
 
 Result<MeasuredRun> measureCheckpoint(HostSession& session, const Experiment& experiment, const Parameters& parameters)
 {
-    const bool reset = resetProcessHighWater();
-    MEMSCAPE_TRY(run,
-                 memscape::measureCheckpoint(
-                     experiment, session.device(), parameters, session.sink(),
-                     [&](const ChainTask& task) { return runChainOnHost(session, task); }, Json::object()));
-    run.provenance.update(provenanceOf(session)); // the clock as it was read during the run
-    if (const auto high = processHighWater())
-        run.provenance["process_peak_memory"] = {
-            {"bytes", *high}, {"since", reset ? "the start of this run" : "the start of the process"}};
-    return run;
+    ChainMeasurer measurer(session.device(), [&](const ChainTask& task) { return runChainOnHost(session, task); });
+    return runSweep(experiment, parameters, measurer, session);
 }
 
 } // namespace memscape::host

@@ -37,6 +37,9 @@ std::unique_ptr<HostMeasurement> makeHierarchyMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeAttentionMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeLayoutMeasurement(HostSession& session);
 
+/// The points of `parameters` on this session's threads. Errors: those of memscape::runSweep().
+Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& parameters, PointMeasurer& measurer,
+                             HostSession& session);
 /// The whole measurement of `parameters`. A cancelled run that has points already is a result that is
 /// not complete; one without is run.cancelled.
 Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& parameters, HostMeasurement& measurement,

@@ -121,16 +121,22 @@ private:
 
 } // namespace
 
+Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& parameters, PointMeasurer& measurer,
+                             HostSession& session)
+{
+    HostMachine machine(session);
+    return memscape::runSweep(experiment, parameters, measurer, machine);
+}
+
 Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& parameters, HostMeasurement& measurement,
                              HostSession& session)
 {
     MEMSCAPE_CHECK(measurement.check());
-    HostMachine machine(session);
     if (!parameters.sweep())
         session.setBudget(std::min(session.budget(), sweepBudget),
                           sweepOf(experiment, session.device(), parameters).values.size());
     SampledPoints points(measurement, session);
-    return runSweep(experiment, parameters, points, machine);
+    return runSweep(experiment, parameters, points, session);
 }
 
 } // namespace memscape::host

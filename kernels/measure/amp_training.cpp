@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -21,8 +22,9 @@ struct AmpCourse
 {
     std::string key; ///< "fp32", "fp16", "fp16_unscaled"
     std::string label;
-    std::unique_ptr<AmpTrainer> trainer;
+    std::unique_ptr<AmpTrainer> trainer; ///< while the run lasts
     std::vector<TrainedStep> steps;
+    double peak = 0; ///< B, when the run has ended
 
     Summary seconds() const
     {
@@ -57,7 +59,7 @@ public:
     Figures figures(double lossScale) const;
     std::vector<Series> lossSeries() const;
     Json detail() const;
-    Json samples() const;
+    MergedSamples samples() const;
     Json method() const { return m_method; }
     Quality quality() const { return m_quality; }
     bool isComplete() const { return m_complete; }
@@ -88,7 +90,7 @@ Result<void> TrainingRun::add(const std::string& key, const std::string& label, 
     if (isScaled)
         options.scaler = m_asked.scaler();
     MEMSCAPE_TRY(trainer, makeTrainer(m_machine.device(), products.devices, options));
-    m_courses.push_back({key, label, std::move(trainer), {}});
+    m_courses.push_back({key, label, std::move(trainer), {}, 0});
     m_method["products"][key] = products.name;
     if (!products.tried.is_null())
         m_method["tried"][std::string(numberFormat(format).key)] = products.tried;
@@ -137,6 +139,10 @@ Result<void> TrainingRun::run()
             return fail(std::move(taken).error());
         m_complete = false;
     }
+    for (AmpCourse& course : m_courses) {
+        course.peak = double(course.trainer->highWater());
+        course.trainer.reset(); // its arrays are the next run's
+    }
     const Summary seconds = chosen().seconds();
     m_quality = gradeOf(seconds, m_machine.seen(seconds.count));
     m_method.update(m_machine.method());
@@ -161,8 +167,7 @@ Figures TrainingRun::figures(double lossScale) const
     int skipped = 0;
     for (const TrainedStep& step : chosen().steps)
         skipped += step.isSkipped;
-    const auto peak = double(chosen().trainer->highWater());
-    const auto singlePeak = double(single().trainer->highWater());
+    const double peak = chosen().peak, singlePeak = single().peak;
     const double gain = seconds.median > 0 ? first.median / seconds.median : std::numeric_limits<double>::quiet_NaN();
     Figures figures{timeFigure("step_time", "step", seconds, false),
                     timeFigure("fp32_step_time", "step in FP32", first, false),
@@ -218,114 +223,118 @@ Json TrainingRun::detail() const
         if (chosen().steps[i].isSkipped)
             skipped.push_back(i + 1);
     }
-    return {{"quality", {{"grade", std::string(1, m_quality.grade)}, {"reason", m_quality.reason}}},
-            {"histogram", histogramJson(m_gradients.histogram())},
+    return {{"histogram", histogramJson(m_gradients.histogram())},
             {"gradients_counted", m_gradients.count()},
             {"skipped_steps", std::move(skipped)}};
 }
 
-Json TrainingRun::samples() const
+MergedSamples TrainingRun::samples() const
 {
-    Json all = Json::array();
+    MergedSamples all;
     for (const AmpCourse& course : m_courses) {
-        Json values = Json::array();
+        std::vector<double> seconds;
         for (const TrainedStep& step : course.steps)
-            values.push_back(jsonNumber(step.seconds));
-        all.push_back({{"key", "step_time_" + course.key}, {"unit", "s"}, {"values", std::move(values)}});
+            seconds.push_back(step.seconds);
+        all["step_time_" + course.key].add(0, seconds);
     }
     return all;
 }
 
-/// What a run gives a record; without a sweep its gradients answer for every loss scale.
-void addRun(MeasuredRun& record, const TrainingRun& run, const Experiment& experiment, const Device& device,
-            const Parameters& parameters)
+class TrainingMeasurer final : public PointMeasurer
 {
-    const Sweep sweep = sweepOf(experiment, device, parameters);
-    std::vector<Point> points;
-    for (const ParameterValue& value : sweep.values) {
-        const double x = std::get<double>(value);
-        Figures figures = run.figures(x);
-        if (!parameters.sweep()) { // the rest is of the one run
-            std::erase_if(figures, [&](const Figure& figure) {
-                return x != parameters.number("loss_scale") && !figure.key.ends_with("_share");
-            });
-        }
-        points.push_back({x, valueText(value), std::move(figures), {}});
-    }
-    record.measurement = outcomeFromPoints(experiment, device, parameters, std::move(points));
-    std::erase_if(record.measurement.series, [](const Series& series) {
-        return series.key == "step_time" || series.key == "peak_memory" || series.key == "speedup";
-    });
-    for (Series& series : run.lossSeries())
-        record.measurement.series.push_back(std::move(series));
-    record.measurement.detail = run.detail();
-}
+public:
+    TrainingMeasurer(TrainingMachine& machine, const Experiment& experiment, const Parameters& parameters)
+        : m_machine(machine)
+        , m_experiment(experiment)
+        , m_parameters(parameters)
+    { }
 
-Result<MeasuredRun> sweepOfRuns(TrainingMachine& machine, const Experiment& experiment, const Parameters& parameters)
-{
-    const Sweep& sweep = *parameters.sweep();
-    const SeriesAxis axis = axisOf(experiment, sweep);
-    std::vector<Point> points;
-    Json details = Json::array(), samples = Json::array(), method;
-    Quality worst{'A', "every point"};
-    bool isComplete = true;
-    for (std::size_t i = 0; i < sweep.values.size() && isComplete; ++i) {
-        const Parameters own = parameters.at(sweep.key, sweep.values[i]);
-        TrainingRun run(machine, precisionCase(own));
-        if (auto taken = run.run(); !taken) {
-            if (points.empty() || taken.error().code != "run.cancelled")
-                return fail(std::move(taken).error());
-            isComplete = false;
-            break;
-        }
-        points.push_back({axis.values[i], valueText(sweep.values[i]), run.figures(own.number("loss_scale")), {}});
-        machine.sink().point(sweep.key, points.back());
-        Json detail = run.detail();
-        detail["x"] = jsonNumber(axis.values[i]);
-        detail["name"] = valueText(sweep.values[i]);
-        details.push_back(std::move(detail));
-        samples.push_back({{"x", jsonNumber(axis.values[i])}, {"steps", run.samples()}});
-        worst = worse(worst, run.quality());
-        method = run.method();
-        isComplete = run.isComplete();
+    Result<void> visit(std::size_t index, const Parameters& at, int) override
+    {
+        MEMSCAPE_CHECK(checkTrained(at));
+        TrainingRun run(m_machine, precisionCase(at));
+        MEMSCAPE_CHECK(run.run());
+        m_method = run.method();
+        const bool isComplete = run.isComplete();
+        m_runs.erase(index);
+        m_runs.emplace(index, Taken{std::move(run), at.number("loss_scale")});
+        return isComplete ? Result<void>() : fail("run.cancelled", "the measurement was stopped");
     }
-    MeasuredRun record;
-    record.complete = isComplete;
-    record.measurement = outcomeFromPoints(experiment, machine.device(), parameters, std::move(points));
-    record.measurement.detail["points"] = std::move(details);
-    record.provenance = machine.provenance();
-    record.provenance.update({{"method", std::move(method)},
-                              {"samples", std::move(samples)},
-                              {"grade", std::string(1, worst.grade)},
-                              {"reason", worst.reason},
-                              {"complete", isComplete}});
-    return record;
-}
+
+    Point point(std::size_t index) const override
+    {
+        const auto taken = m_runs.find(index);
+        if (taken == m_runs.end())
+            return {};
+        return {0, {}, taken->second.run.figures(taken->second.lossScale), taken->second.run.detail()};
+    }
+    MergedSamples samples(std::size_t index) const override
+    {
+        const auto taken = m_runs.find(index);
+        return taken == m_runs.end() ? MergedSamples() : taken->second.run.samples();
+    }
+    Quality quality(std::size_t index) const override
+    {
+        const auto taken = m_runs.find(index);
+        return taken == m_runs.end() ? Quality{'D', "no samples"} : taken->second.run.quality();
+    }
+    Json method() const override { return m_method; }
+    bool runsWhole() const override { return true; }
+
+    /// Without a sweep: the losses over the steps, and what its gradients say of every loss scale.
+    void complete(Measurement& measurement) const override
+    {
+        if (m_parameters.sweep() || m_runs.empty())
+            return;
+        const TrainingRun& run = m_runs.begin()->second.run;
+        std::vector<Point> points;
+        for (const ParameterValue& value : sweepOf(m_experiment, m_machine.device(), m_parameters).values) {
+            const double x = std::get<double>(value);
+            Figures figures = run.figures(x);
+            std::erase_if(figures, [&](const Figure& figure) {
+                return x != m_parameters.number("loss_scale") && !figure.key.ends_with("_share");
+            });
+            points.push_back({x, valueText(value), std::move(figures), {}});
+        }
+        measurement.series =
+            outcomeFromPoints(m_experiment, m_machine.device(), m_parameters, std::move(points)).series;
+        std::erase_if(measurement.series, [](const Series& series) {
+            return series.key == "step_time" || series.key == "peak_memory" || series.key == "speedup";
+        });
+        for (Series& series : run.lossSeries())
+            measurement.series.push_back(std::move(series));
+    }
+
+private:
+    struct Taken
+    {
+        TrainingRun run;
+        double lossScale = 1;
+    };
+
+    TrainingMachine& m_machine;
+    const Experiment& m_experiment;
+    const Parameters& m_parameters;
+    std::map<std::size_t, Taken> m_runs;
+    Json m_method = Json::object();
+};
 
 } // namespace
 
-Result<MeasuredRun> measureTraining(TrainingMachine& machine, const Experiment& experiment,
-                                    const Parameters& parameters)
+Result<void> checkTrained(const Parameters& parameters)
 {
     if (auto recipe = trainingRecipe(precisionCase(parameters).format); !recipe) {
         Error error = recipe.error();
         error.code = "run.skipped";
         return fail(std::move(error));
     }
-    if (parameters.sweep())
-        return sweepOfRuns(machine, experiment, parameters);
-    TrainingRun run(machine, precisionCase(parameters));
-    MEMSCAPE_CHECK(run.run());
-    MeasuredRun record;
-    record.complete = run.isComplete();
-    addRun(record, run, experiment, machine.device(), parameters);
-    record.provenance = machine.provenance();
-    record.provenance.update({{"method", run.method()},
-                              {"samples", run.samples()},
-                              {"grade", std::string(1, run.quality().grade)},
-                              {"reason", run.quality().reason},
-                              {"complete", run.isComplete()}});
-    return record;
+    return {};
+}
+
+std::unique_ptr<PointMeasurer> makeTrainingMeasurer(TrainingMachine& machine, const Experiment& experiment,
+                                                    const Parameters& parameters)
+{
+    return std::make_unique<TrainingMeasurer>(machine, experiment, parameters);
 }
 
 } // namespace memscape

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// precision, operation=train, measured: the same steps on the same batches in FP32 and in the format, in
-// turn, so that both meet the same machine; in FP16 a third time without loss scaling. Gradients are
-// counted by magnitude in the FP32 run. One code for every machine; what differs is in TrainingMachine.
+// precision, operation=train, as a sweep's points (sweep_run.h): the same steps on the same batches in FP32 and in the
+// format, in turn, so that both meet the same machine; in FP16 a third time without loss scaling. Gradients are counted
+// by magnitude in the FP32 run. One code for every machine; what differs is in TrainingMachine.
 #pragma once
 
 #include "kernels/measure/amp_trainer.h"
 #include "kernels/measure/backend.h"
 #include "kernels/measure/quality.h"
+#include "kernels/measure/sweep_run.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -35,14 +37,16 @@ public:
     virtual void look() { }
     virtual Circumstances seen(std::size_t samples) = 0;
     virtual Json method() const = 0; ///< beside the products
-    virtual Json provenance() = 0;
     /// What the machine's own conversion makes of a value; nothing where it has none.
     virtual std::optional<Figure> stored(Format format, double value) = 0;
 };
 
-/// Errors: run.skipped for formats that are not trained in, run.memory, check.failed, run.cancelled
-/// before the second step.
-Result<MeasuredRun> measureTraining(TrainingMachine& machine, const Experiment& experiment,
-                                    const Parameters& parameters);
+/// Whether the parameters' format is trained in. Errors: run.skipped.
+Result<void> checkTrained(const Parameters& parameters);
+
+/// A run of steps for every point; both must outlive it. Errors of visits: run.skipped for formats that are not trained
+/// in, run.memory, check.failed, run.cancelled, where the steps from the second on are kept.
+std::unique_ptr<PointMeasurer> makeTrainingMeasurer(TrainingMachine& machine, const Experiment& experiment,
+                                                    const Parameters& parameters);
 
 } // namespace memscape

@@ -327,8 +327,7 @@ Json chainRunDetail(const ChainRun& run)
                          {"p95", jsonNumber(summary.p95)},
                          {"drift", jsonNumber(samples.drift())}};
     }
-    Json detail = {{"quality", {{"grade", std::string(1, run.quality.grade)}, {"reason", run.quality.reason}}},
-                   {"gradients", {{"identical", run.isCompared}, {"text", run.comparison}}},
+    Json detail = {{"gradients", {{"identical", run.isCompared}, {"text", run.comparison}}},
                    {"check", run.check},
                    {"loss", jsonNumber(run.loss)},
                    {"predicted_peak", run.predictedPeak},
@@ -341,16 +340,6 @@ Json chainRunDetail(const ChainRun& run)
         detail["measured_chain"] = chainToJson(run.chain);
     }
     return detail;
-}
-
-Json chainSamples(const ChainRun& run, std::size_t points)
-{
-    const std::size_t limit = keptPerSet(points * (1 + run.profile.samples().size()));
-    Json all = Json::array();
-    all.push_back(keptSamples("makespan", run.steps.merged(), limit));
-    for (const auto& [form, samples] : run.profile.samples())
-        all.push_back(keptSamples(form, samples.merged(), limit));
-    return all;
 }
 
 } // namespace memscape

@@ -68,7 +68,5 @@ Figures chainFigures(const ChainRun& run);
 /// Memory over time, the series "memory": two points an operation, at what it holds while it runs.
 Series chainMemorySeries(const ChainRun& run);
 Json chainRunDetail(const ChainRun& run);
-/// Raw samples of one point of so many, for the provenance.
-Json chainSamples(const ChainRun& run, std::size_t points = 1);
 
 } // namespace memscape

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@ namespace {
 /// One point of the sweep while it fills.
 struct SweepPoint
 {
-    double x = 0;
+    double x = 0; ///< not a number when there is no sweep
     std::string name;
     std::string label; ///< for people: "working set 192 MiB"
     Parameters parameters;
@@ -50,6 +51,16 @@ std::vector<SweepPoint> pointsOf(const Experiment& experiment, const Sweep& swee
     return points;
 }
 
+/// A sweep of the parameters themselves alone.
+std::vector<SweepPoint> onePoint(const Experiment& experiment, const Parameters& parameters)
+{
+    SweepPoint point;
+    point.x = std::numeric_limits<double>::quiet_NaN();
+    point.label = experiment.title();
+    point.parameters = parameters;
+    return {std::move(point)};
+}
+
 class SweepRun
 {
 public:
@@ -59,7 +70,8 @@ public:
         , m_measurer(measurer)
         , m_machine(machine)
         , m_sweep(sweepOf(experiment, machine.device(), parameters))
-        , m_points(pointsOf(experiment, m_sweep, parameters))
+        , m_isSingle(measurer.runsWhole() && !parameters.sweep())
+        , m_points(m_isSingle ? onePoint(experiment, parameters) : pointsOf(experiment, m_sweep, parameters))
     { }
 
     Result<MeasuredRun> run()
@@ -75,6 +87,7 @@ public:
 private:
     double elapsed() const { return m_machine.clock().now() - m_begin; }
     bool hasBudget() const { return std::isfinite(m_machine.budget()); }
+    int passes() const { return m_measurer.runsWhole() ? 1 : sweepPasses; }
 
     Result<void> visitAll()
     {
@@ -87,13 +100,16 @@ private:
             m_complete = !sink.cancelled();
             if (!m_complete)
                 return {};
-            sink.progress(progress(done++, visits.size()), all,
-                          fmt::format("{} · pass {} of {}", point.label, visit.pass + 1, sweepPasses));
+            if (!m_measurer.runsWhole()) // a whole run says itself how far it is
+                sink.progress(progress(done++, visits.size()), all,
+                              fmt::format("{} · pass {} of {}", point.label, visit.pass + 1, sweepPasses));
             if (point.error || (visit.pass > 0 && exceedsBudget(point)))
                 continue;
             if (auto visited = this->visit(visit); !visited) {
                 if (visited.error().code == "run.cancelled") {
                     m_complete = false;
+                    if (!point.isVisited && !m_measurer.point(visit.point).figures.empty())
+                        take(visit.point);
                     return {};
                 }
                 if (isAsked(point) || endsRun(visited.error()))
@@ -105,9 +121,15 @@ private:
         return {};
     }
 
-    /// In random order, the point that was asked for first.
+    /// In random order, the point that was asked for first; whole runs as the sweep has them.
     std::vector<Visit> order() const
     {
+        if (m_measurer.runsWhole()) {
+            std::vector<Visit> visits;
+            for (std::size_t i = 0; i < m_points.size(); ++i)
+                visits.push_back({0, i});
+            return visits;
+        }
         auto visits = interleaved(m_points.size(), sweepPasses, 1);
         const auto first = std::find_if(visits.begin(), visits.end(),
                                         [this](const Visit& visit) { return isAsked(m_points[visit.point]); });
@@ -142,11 +164,17 @@ private:
         SweepPoint& point = m_points[visit.point];
         const double start = elapsed();
         MEMSCAPE_CHECK(m_measurer.visit(visit.point, point.parameters, visit.pass));
-        point.isVisited = true;
-        m_machine.sink().point(m_sweep.key, shown(visit.point));
+        take(visit.point);
         m_machine.visited();
         point.visitSeconds = elapsed() - start;
         return {};
+    }
+
+    void take(std::size_t index)
+    {
+        m_points[index].isVisited = true;
+        if (!m_isSingle)
+            m_machine.sink().point(m_sweep.key, shown(index));
     }
 
     /// One point that cannot be measured leaves the others: the largest working set of a sweep may be
@@ -221,19 +249,30 @@ private:
                 continue;
             points.push_back(shown(i));
             Json entry = points.back().detail;
-            entry["x"] = jsonNumber(point.x);
-            entry["name"] = point.name;
+            if (!m_isSingle) {
+                entry["x"] = jsonNumber(point.x);
+                entry["name"] = point.name;
+            }
             details.push_back(std::move(entry));
             if (isMeasured(point)) {
-                const Quality quality = m_measurer.quality(i);
-                overall = worse(overall, {quality.grade, fmt::format("{}: {}", point.label, quality.reason)});
+                Quality quality = m_measurer.quality(i);
+                if (!m_isSingle)
+                    quality.reason = fmt::format("{}: {}", point.label, quality.reason);
+                overall = m_isSingle ? quality : worse(overall, quality);
             }
         }
         MeasuredRun run;
         run.complete = m_complete;
-        run.measurement = outcomeFromPoints(m_experiment, m_machine.device(), m_parameters, std::move(points));
+        if (m_isSingle)
+            run.measurement = {std::move(points.front().figures), {}, Json::object()};
+        else
+            run.measurement = outcomeFromPoints(m_experiment, m_machine.device(), m_parameters, std::move(points));
         run.measurement.detail["quality"] = {{"grade", std::string(1, overall.grade)}, {"reason", overall.reason}};
-        run.measurement.detail["points"] = std::move(details);
+        if (m_isSingle)
+            run.measurement.detail.update(details.front());
+        else
+            run.measurement.detail["points"] = std::move(details);
+        m_measurer.complete(run.measurement);
         run.provenance = provenance(overall);
         return run;
     }
@@ -241,7 +280,7 @@ private:
     Json provenance(const Quality& overall)
     {
         Json provenance = m_machine.provenance();
-        provenance["passes"] = sweepPasses;
+        provenance["passes"] = passes();
         if (hasBudget())
             provenance["budget_s"] = m_machine.budget(); // after it points keep the passes that they have
         provenance["grade"] = std::string(1, overall.grade);
@@ -266,7 +305,7 @@ private:
         Json all = Json::array();
         for (const auto& [x, samples] : sampled) {
             for (const auto& [key, set] : samples) {
-                Json one{{"x", jsonNumber(x)}};
+                Json one = m_isSingle ? Json::object() : Json{{"x", jsonNumber(x)}};
                 one.update(keptSamples(key, set.merged(), keptPerSet(sets)));
                 all.push_back(std::move(one));
             }
@@ -279,6 +318,7 @@ private:
     PointMeasurer& m_measurer;
     SweepMachine& m_machine;
     Sweep m_sweep;
+    bool m_isSingle; ///< one whole run without a sweep
     std::vector<SweepPoint> m_points;
     double m_begin = 0;
     bool m_complete = true;

@@ -34,6 +34,11 @@ public:
     virtual Quality quality(std::size_t index) const = 0;
     /// How it was done: kernels and their checks, caches, threads.
     virtual Json method() const = 0;
+    /// Whether each point is a run of its own, a training or a schedule: visited once, in the order of the sweep;
+    /// without one of the user's the parameters alone are run.
+    virtual bool runsWhole() const { return false; }
+    /// Adds what the measurement says beside the figures of its points: curves over a run's own steps.
+    virtual void complete(Measurement&) const { }
 };
 
 /// The machine that a sweep runs on, during one run.
@@ -58,9 +63,10 @@ std::string sampledName(const Figures& figures, const std::string& key);
 /// Grade, reason and numbers of each set of samples, as every point has them.
 Json sampledDetail(const Quality& quality, const MergedSamples& samples);
 
-/// Every point three times, in random order, the one that the parameters ask for first. A run that was stopped is not
-/// complete. Errors: run.cancelled before the first point, that of the point that was asked for, those of endsRun(),
-/// and the first one when no point could be measured.
+/// Every point three times, in random order, the one that the parameters ask for first; whole runs once, in order. A
+/// point that was stopped keeps the figures that it has, and the run is not complete. Errors: run.cancelled before the
+/// first point, that of the point that was asked for, those of endsRun(), and the first one when no point could be
+/// measured.
 Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& parameters, PointMeasurer& measurer,
                              SweepMachine& machine);
 
