@@ -194,7 +194,7 @@ left() { echo $((budget - finishing - SECONDS)); }
 step() {
     local name=$1 seconds=$2
     shift 2
-    [[ $name == *"$only"* ]] || return 0
+    [[ $name == *$only* ]] || return 0 # a pattern
     if [ $dry = 1 ]; then
         printf '%-36s %4d s  %s\n' "$name" "$seconds" "$*"
         total=$((total + seconds))
