@@ -20,12 +20,6 @@ namespace memscape {
 
 namespace {
 
-std::string words(const Json& object, const char* key)
-{
-    const Json& value = member(object, key);
-    return value.is_string() ? value.get<std::string>() : std::string();
-}
-
 QString missingText(const Json& detail)
 {
     const Json& missing = member(member(detail, "strategy"), "missing");

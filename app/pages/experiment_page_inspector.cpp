@@ -113,7 +113,7 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
         const QString whole = fitText(*predicted, *measured, group, fit.isEmpty() ? 1 : 2, bytes);
         fit += fit.isEmpty() || whole.isEmpty() ? whole : u'\n' + whole;
     }
-    m_inspector->setFooting(basis, fit);
+    m_inspector->setBasis(basis, fit);
     m_inspector->setNote(noteFor(now));
     m_inspector->setClaims(claimsBeside(samePoint ? now : ShownMeasurement()), bytes);
     m_inspector->setFormulas(predicted ? m_extension->textbook() : std::vector<TextbookFormula>(), bytes);

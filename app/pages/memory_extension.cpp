@@ -100,7 +100,7 @@ MemoryDetail::MemoryDetail(const Json& detail)
     , textbook(readTextbook(part(detail, "textbook")))
 {
     const MemoryState state = readMemoryState(detail);
-    outOfMemory = state.doctor;
+    outOfMemory = state.outOfMemory;
     knowsWhatFits = state.fits || !outOfMemory.isEmpty();
     caution = state.caution;
     assumptions = QStringList(state.assumptions.begin(), state.assumptions.end()).join(QStringLiteral("; "));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/point_text.h"
 
+#include "app/pictures/common/json_values.h"
 #include "core/timing/working_set.h"
 
 #include <QObject>
@@ -73,11 +74,7 @@ QString staleText(const Outcome& predicted, const Outcome& measured, const std::
 
 QString gradeText(const Outcome& measured)
 {
-    if (!measured.detail.is_object() || !measured.detail.contains("quality"))
-        return {};
-    const Json& quality = measured.detail.at("quality");
-    const auto grade = quality.is_object() ? quality.find("grade") : quality.end();
-    return grade != quality.end() && grade->is_string() ? QString::fromStdString(grade->get<std::string>()) : QString();
+    return textOf(member(measured.detail, "quality"), "grade");
 }
 
 } // namespace memscape

@@ -84,9 +84,9 @@ QString RunController::obstacle(const std::string& experiment, const std::string
 }
 
 void RunController::measure(const std::string& experiment, const std::string& deviceId, const Parameters& parameters,
-                            bool insists)
+                            bool isForced)
 {
-    begin(experiment, deviceId, parameters, insists);
+    begin(experiment, deviceId, parameters, isForced);
 }
 
 void RunController::calibrate(const std::string& deviceId)
@@ -101,13 +101,13 @@ bool RunController::measuresThisCpu(const std::string& deviceId) const
 }
 
 void RunController::begin(const std::string& experiment, const std::string& deviceId, const Parameters& parameters,
-                          bool insists)
+                          bool isForced)
 {
     RunningMeasurement run;
     run.experiment = experiment;
     run.device = deviceId;
     run.parameters = parameters;
-    run.insists = insists;
+    run.isForced = isForced;
     stopWaiting();
     if (!m_current && m_load && measuresThisCpu(deviceId)) {
         if (const HostLoad load = m_load(); load.isBusy()) {
@@ -126,7 +126,7 @@ void RunController::start(RunningMeasurement run)
         emit notice(tr("A measurement is running. Stop it first, or wait for it."));
         return;
     }
-    const auto id = m_devices.run(run.experiment, run.device, run.parameters, run.insists);
+    const auto id = m_devices.run(run.experiment, run.device, run.parameters, run.isForced);
     if (!id) {
         emit problem(id.error(), {});
         return;
@@ -211,7 +211,7 @@ void RunController::end(const FinishedRun& run)
         saveCalibration(run);
     else if (!calibration && run.measurement)
         index = addRecord(run);
-    if (run.error && run.error->code == "run.memory" && !calibration && !ended.insists)
+    if (run.error && run.error->code == "run.memory" && !calibration && !ended.isForced)
         emit refused(*run.error, ended);
     else if (calibration && run.error && run.error->code == "run.impossible")
         emit calibrationDoubtful(*run.error, run.request.device.id, std::nullopt);

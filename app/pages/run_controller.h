@@ -27,7 +27,7 @@ struct RunningMeasurement
     Parameters parameters;
     int done = 0, total = 0;
     QString label;
-    bool insists = false; ///< on sizes that are predicted not to fit
+    bool isForced = false; ///< tries sizes that are predicted not to fit
     bool stopping = false;
     bool silent = false; ///< the worker has not said anything for long
     QElapsedTimer elapsed;
@@ -47,9 +47,9 @@ public:
     /// The same, or why nothing measures that experiment.
     QString obstacle(const std::string& experiment, const std::string& deviceId) const;
 
-    /// `insists`: also when it is predicted not to fit.
+    /// `isForced`: also when it is predicted not to fit.
     void measure(const std::string& experiment, const std::string& deviceId, const Parameters& parameters,
-                 bool insists = false);
+                 bool isForced = false);
     /// About a minute; the result is saved for this device and used from then on.
     void calibrate(const std::string& deviceId);
     /// Keeps a calibration that calibrationDoubtful() told of, or says why not.
@@ -67,7 +67,7 @@ public:
     void keepWaiting();
 
 signals:
-    /// It was predicted not to fit and not tried: measure() may insist on it.
+    /// It was predicted not to fit and not tried: measure() may force it.
     void refused(const memscape::Error& error, const memscape::RunningMeasurement& run);
     /// Others use the machine: not started, see startAnyway() and startWhenQuiet().
     void busy(const QString& text, const memscape::RunningMeasurement& run);
@@ -83,7 +83,7 @@ signals:
 
 private:
     void begin(const std::string& experiment, const std::string& deviceId, const Parameters& parameters,
-               bool insists = false);
+               bool isForced = false);
     void start(RunningMeasurement run);
     bool measuresThisCpu(const std::string& deviceId) const;
     void lookAgain();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/memory_tables.h"
 
+#include "core/base/json_values.h"
+
 #include <fmt/format.h>
 
 namespace memscape {
@@ -8,36 +10,6 @@ namespace memscape {
 namespace {
 
 constexpr std::size_t most = 12; // rows of a table that could be long
-
-/// The list under a key; empty when there is none.
-const Json& listOf(const Json& object, const char* key)
-{
-    static const Json none = Json::array();
-    const auto found = object.is_object() ? object.find(key) : object.end();
-    return object.is_object() && found != object.end() && found->is_array() ? *found : none;
-}
-
-std::string wordOf(const Json& object, const char* key)
-{
-    if (!object.is_object())
-        return {};
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-double numberOf(const Json& object, const char* key)
-{
-    if (!object.is_object())
-        return 0;
-    const auto found = object.find(key);
-    return found != object.end() && found->is_number() ? found->get<double>() : 0;
-}
-
-bool isTrue(const Json& object, const char* key)
-{
-    const auto found = object.is_object() ? object.find(key) : object.end();
-    return object.is_object() && found != object.end() && found->is_boolean() && found->get<bool>();
-}
 
 std::string bytesText(double bytes, ByteStyle style)
 {
@@ -48,7 +20,7 @@ TextTable partsTable(const Json& detail, ByteStyle style)
 {
     TextTable table{{{"part", false}, {"at the peak", true}}, {}};
     for (const Json& part : listOf(detail, "parts"))
-        table.rows.push_back({wordOf(part, "label"), bytesText(numberOf(part, "bytes"), style)});
+        table.rows.push_back({words(part, "label"), bytesText(number(part, "bytes", 0), style)});
     return table;
 }
 
@@ -59,9 +31,9 @@ TextTable leversTable(const Json& detail, ByteStyle style)
     for (const Json& lever : listOf(detail, "levers")) {
         if (table.rows.size() == most)
             break;
-        table.rows.push_back({wordOf(lever, "label"), bytesText(numberOf(lever, "saving"), style),
-                              percentText(numberOf(lever, "time_change")), isTrue(lever, "fits") ? "yes" : "no",
-                              wordOf(lever, "why")});
+        table.rows.push_back({words(lever, "label"), bytesText(number(lever, "saving", 0), style),
+                              percentText(number(lever, "time_change", 0)), isTrue(lever, "fits") ? "yes" : "no",
+                              words(lever, "why")});
     }
     return table;
 }
@@ -74,9 +46,9 @@ TextTable fitTable(const Json& detail, ByteStyle style)
     for (const char* list : {"combinations", "changing_training"}) {
         for (const Json& one : listOf(detail["make_it_fit"], list)) {
             table.rows.push_back(
-                {wordOf(one, "label") + (isTrue(one, "keeps_training") ? "" : " (changes what is trained)"),
-                 bytesText(numberOf(one, "device_total"), style),
-                 quantityText(numberOf(one, "step_time"), Unit::Second)});
+                {words(one, "label") + (isTrue(one, "keeps_training") ? "" : " (changes what is trained)"),
+                 bytesText(number(one, "device_total", 0), style),
+                 quantityText(number(one, "step_time", 0), Unit::Second)});
         }
     }
     return table;
@@ -90,8 +62,8 @@ TextTable liveTable(const Json& detail, ByteStyle style)
     for (const Json& live : listOf(detail["peak"], "live")) {
         if (table.rows.size() == most)
             break;
-        table.rows.push_back({wordOf(live, "category") + " " + wordOf(live, "name"), wordOf(live, "module"),
-                              bytesText(numberOf(live, "bytes"), style), numberText(numberOf(live, "count"))});
+        table.rows.push_back({words(live, "category") + " " + words(live, "name"), words(live, "module"),
+                              bytesText(number(live, "bytes", 0), style), numberText(number(live, "count", 0))});
     }
     return table;
 }
@@ -101,9 +73,9 @@ TextTable textbookTable(const Json& detail, ByteStyle style)
     TextTable table{
         {{"formula", false}, {"says", true}, {"simulated", true}, {"the difference", false}, {"source", false}}, {}};
     for (const Json& line : listOf(detail, "textbook")) {
-        table.rows.push_back({wordOf(line, "formula"), bytesText(numberOf(line, "value"), style),
-                              bytesText(numberOf(line, "ours"), style), wordOf(line, "difference"),
-                              wordOf(line, "source")});
+        table.rows.push_back({words(line, "formula"), bytesText(number(line, "value", 0), style),
+                              bytesText(number(line, "ours", 0), style), words(line, "difference"),
+                              words(line, "source")});
     }
     return table;
 }
@@ -123,13 +95,13 @@ TextTable stepsTable(const Json& detail, ByteStyle style)
     TextTable table{{{"operation", false}, {"size", false}, {"stride", false}, {"what it is", false}}, {}};
     for (const Json& step : listOf(detail, "steps")) {
         std::string verdict =
-            isTrue(step, "copied") ? "copy of " + bytesText(numberOf(step, "copied_bytes"), style) : "view";
+            isTrue(step, "copied") ? "copy of " + bytesText(number(step, "copied_bytes", 0), style) : "view";
         if (!isTrue(step, "ok"))
-            verdict = "refused: " + wordOf(step, "message");
+            verdict = "refused: " + words(step, "message");
         else if (isTrue(step, "contiguous"))
             verdict += ", contiguous";
-        if (!wordOf(step, "text").empty())
-            table.rows.push_back({wordOf(step, "text"), sizesOf(step, "size"), sizesOf(step, "stride"), verdict});
+        if (!words(step, "text").empty())
+            table.rows.push_back({words(step, "text"), sizesOf(step, "size"), sizesOf(step, "stride"), verdict});
     }
     return table;
 }
@@ -138,10 +110,10 @@ TextTable copiesTable(const Json& detail)
 {
     TextTable table{{{"version of the copy", true}, {"time", true}, {"bandwidth", true}, {"what it does", false}}, {}};
     for (const Json& one : listOf(detail, "versions")) {
-        if (!wordOf(one, "lesson").empty())
+        if (!words(one, "lesson").empty())
             table.rows.push_back(
-                {numberText(numberOf(one, "version")), quantityText(numberOf(one, "time"), Unit::Second),
-                 quantityText(numberOf(one, "bandwidth"), Unit::BytePerSecond), wordOf(one, "lesson")});
+                {numberText(number(one, "version", 0)), quantityText(number(one, "time", 0), Unit::Second),
+                 quantityText(number(one, "bandwidth", 0), Unit::BytePerSecond), words(one, "lesson")});
     }
     return table;
 }
@@ -177,21 +149,21 @@ std::string fitSentence(const Record& record, ByteStyle style)
     const auto capacity = detail.find("capacity");
     if (capacity == detail.end() || !capacity->is_object() || !detail.contains("parts"))
         return {};
-    const double bytes = numberOf(*capacity, "bytes");
+    const double bytes = number(*capacity, "bytes", 0);
     if (!isTrue(detail, "fits")) {
-        const auto doctor = detail.find("doctor");
-        const std::string place = doctor != detail.end() ? wordOf(*doctor, "summary") : std::string();
+        const auto refused = detail.find("out_of_memory");
+        const std::string place = refused != detail.end() ? words(*refused, "summary") : std::string();
         return fmt::format("Does not fit into {} of {}: {} too many{}{}", bytesText(bytes, style),
-                           wordOf(*capacity, "label"), bytesText(numberOf(detail, "over"), style),
+                           words(*capacity, "label"), bytesText(number(detail, "over", 0), style),
                            place.empty() ? "" : ". Out of memory at ", place);
     }
     const Figure* total = findFigure(record.predicted->figures, "device_total");
     if (!total || !total->isNumber())
         return {};
-    const bool isTight = wordOf(detail, "fit") == "tight";
+    const bool isTight = words(detail, "fit") == "tight";
     const char* const sharers = isTrue(*capacity, "shared") ? " for the system and the CPU's programs" : "";
     return fmt::format("{} into {} of {}: {} are left{}{}", isTight ? "Tight: fits" : "Fits", bytesText(bytes, style),
-                       wordOf(*capacity, "label"), bytesText(bytes - total->number(), style), sharers,
+                       words(*capacity, "label"), bytesText(bytes - total->number(), style), sharers,
                        isTight ? ", less than the 3 % by which predictions may be off" : "");
 }
 
@@ -202,7 +174,7 @@ std::string verdictText(const Record& record, ByteStyle style)
     if (!record.predicted || !record.predicted->detail.is_object())
         return {};
     const Json& detail = record.predicted->detail;
-    const std::string caution = detail.contains("model") ? wordOf(detail["model"], "caution") : std::string();
+    const std::string caution = detail.contains("model") ? words(detail["model"], "caution") : std::string();
     const std::string fit = fitSentence(record, style);
     if (caution.empty())
         return fit;

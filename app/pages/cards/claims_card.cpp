@@ -24,10 +24,6 @@ std::vector<Claim> readClaims(const Json& detail)
 {
     std::vector<Claim> claims;
     const Json& json = member(detail, "claims");
-    const auto words = [](const Json& one, const char* key) {
-        const Json& value = member(one, key);
-        return value.is_string() ? value.get<std::string>() : std::string();
-    };
     if (!json.is_array())
         return claims;
     for (const Json& one : json)

@@ -186,7 +186,7 @@ void Inspector::explainNow()
     m_why->setFigure(nullptr, m_bytes);
 }
 
-void Inspector::setFooting(const QString& basis, const QString& fit)
+void Inspector::setBasis(const QString& basis, const QString& fit)
 {
     m_basis->setText(basis);
     m_basis->setVisible(!basis.isEmpty());

@@ -53,7 +53,7 @@ public:
     /// `compared`: there is a measurement, here or elsewhere.
     void setFigures(std::vector<FigureRow> rows, ByteStyle bytes, bool compared);
     /// What the prediction stands on, and how well it fits what was measured.
-    void setFooting(const QString& basis, const QString& fit);
+    void setBasis(const QString& basis, const QString& fit);
     void setNote(InspectorNote note);
     QString noteText() const;
     void setClaims(std::vector<Claim> claims, ByteStyle bytes);

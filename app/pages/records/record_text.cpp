@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/records/record_text.h"
 
+#include "app/pictures/common/json_values.h"
 #include "app/settings/words.h"
 #include "core/base/json.h"
 
@@ -9,17 +10,6 @@
 #include <QLocale>
 
 namespace memscape {
-
-namespace {
-
-QString member(const Json& json, const char* key)
-{
-    if (!json.is_object() || !json.contains(key) || !json.at(key).is_string())
-        return {};
-    return toQString(json.at(key).get<std::string>());
-}
-
-} // namespace
 
 QString recordName(const Record& record)
 {
@@ -30,7 +20,7 @@ QString recordName(const Record& record)
 
 QDateTime recordTime(const Record& record)
 {
-    return QDateTime::fromString(member(record.provenance, "time"), Qt::ISODate);
+    return QDateTime::fromString(textOf(record.provenance, "time"), Qt::ISODate);
 }
 
 QString ageText(const QDateTime& time, const QDateTime& now)
@@ -58,7 +48,7 @@ QString dateText(const QDateTime& time)
 
 QString recordGrade(const Record& record)
 {
-    return member(record.provenance, "grade");
+    return textOf(record.provenance, "grade");
 }
 
 QString recordToolTip(const Record& record)
@@ -73,8 +63,8 @@ QString recordToolTip(const Record& record)
         recordTime(record).isValid() ? QLocale().toString(recordTime(record).toLocalTime(), QLocale::ShortFormat)
                                      : QString());
     add(QObject::tr("quality grade: %1"), recordGrade(record));
-    add(QObject::tr("because: %1"), member(record.provenance, "reason"));
-    add(QObject::tr("status: %1"), member(record.provenance, "status"));
+    add(QObject::tr("because: %1"), textOf(record.provenance, "reason"));
+    add(QObject::tr("status: %1"), textOf(record.provenance, "status"));
     if (const auto experiment = findExperiment(record.experiment)) {
         QStringList parts;
         for (const auto& [key, value] : record.parameters.values()) {

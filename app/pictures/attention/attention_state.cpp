@@ -15,27 +15,6 @@ namespace {
 
 constexpr int mostCells = 16; ///< across and down
 
-qint64 whole(const Json& object, const char* key)
-{
-    const double value = number(object, key, 0);
-    return value > 0 && value < 0x1p53 ? qint64(value) : 0;
-}
-
-bool flag(const Json& object, const char* key)
-{
-    const Json& value = member(object, key);
-    return value.is_boolean() && value.get<bool>();
-}
-
-std::vector<double> numbers(const Json& object, const char* key)
-{
-    std::vector<double> values;
-    const Json& array = member(object, key);
-    for (const Json& value : array.is_array() ? array : Json::array())
-        values.push_back(value.is_number() ? value.get<double>() : 0);
-    return values;
-}
-
 /// The versions of flash attention that ran, each once: a sweep may have several, and one that failed its
 /// check was left out for an older one.
 QString measuredVersions(const Json& measured)
@@ -43,7 +22,7 @@ QString measuredVersions(const Json& measured)
     QStringList versions;
     const Json& points = member(measured, "points");
     for (const Json& point : points.is_array() ? points : Json::array()) {
-        const qint64 version = whole(member(member(point, "flash"), "method"), "version");
+        const qint64 version = whole(member(member(point, "flash"), "method"), "version", 0, 0x1p53);
         const QString text = tr("v%1").arg(version);
         if (version > 0 && !versions.contains(text))
             versions += text;
@@ -54,7 +33,7 @@ QString measuredVersions(const Json& measured)
 /// " · flash v7, measured v8".
 QString versionsOf(const Json& flash, const Json& measured)
 {
-    const qint64 version = whole(flash, "version");
+    const qint64 version = whole(flash, "version", 0, 0x1p53);
     const QString ran = measuredVersions(measured);
     QString text = version > 0 ? tr(" · flash v%1").arg(version) : QString();
     return ran.isEmpty() || version <= 0 ? text : text + tr(", measured %1").arg(ran);
@@ -77,8 +56,8 @@ void readChip(AttentionState& state, const Json& chip)
     state.chipLevel = textOf(chip, "level");
     const Json& parts = member(chip, "parts");
     for (const Json& part : parts.is_array() ? parts : Json::array())
-        state.parts.push_back(
-            {textOf(part, "name"), whole(part, "rows"), whole(part, "columns"), number(part, "bytes", 0)});
+        state.parts.push_back({textOf(part, "name"), whole(part, "rows", 0, 0x1p53), whole(part, "columns", 0, 0x1p53),
+                               number(part, "bytes", 0)});
 }
 
 /// As many cells as there are tiles, or as many as can be told apart.
@@ -172,12 +151,12 @@ AttentionState readAttention(const Json& detail, const Json& measured)
 {
     AttentionState state;
     const Json& shape = member(detail, "shape");
-    state.batch = whole(shape, "batch");
-    state.heads = whole(shape, "heads");
-    state.queries = whole(shape, "queries");
-    state.keys = whole(shape, "keys");
-    state.headDim = whole(shape, "head_dim");
-    state.isCausal = flag(shape, "causal");
+    state.batch = whole(shape, "batch", 0, 0x1p53);
+    state.heads = whole(shape, "heads", 0, 0x1p53);
+    state.queries = whole(shape, "queries", 0, 0x1p53);
+    state.keys = whole(shape, "keys", 0, 0x1p53);
+    state.headDim = whole(shape, "head_dim", 0, 0x1p53);
+    state.isCausal = isTrue(shape, "causal");
     const Json &standard = member(detail, "standard"), &flash = member(detail, "flash");
     state.hasStandard = standard.is_object();
     state.hasFlash = flash.is_object();
@@ -188,13 +167,13 @@ AttentionState readAttention(const Json& detail, const Json& measured)
     state.flashBytes = number(flash, "hbm_bytes", 0);
     state.logBytes = number(flash, "log_sum_exp_bytes", 0);
     const Json& tile = member(flash, "tile");
-    state.tileQueries = std::max<qint64>(whole(tile, "queries"), 1);
-    state.tileKeys = std::max<qint64>(whole(tile, "keys"), 1);
+    state.tileQueries = std::max<qint64>(whole(tile, "queries", 0, 0x1p53), 1);
+    state.tileKeys = std::max<qint64>(whole(tile, "keys", 0, 0x1p53), 1);
     readChip(state, member(detail, "on_chip"));
     const Json& softmax = member(detail, "softmax");
-    state.maxima = numbers(softmax, "maximum");
-    state.sums = numbers(softmax, "sum");
-    state.factors = numbers(softmax, "rescale");
+    state.maxima = numbers(member(softmax, "maximum"), 0);
+    state.sums = numbers(member(softmax, "sum"), 0);
+    state.factors = numbers(member(softmax, "rescale"), 0);
     if (state.queries <= 0 || state.keys <= 0 || state.sums.size() != state.maxima.size()
         || state.factors.size() != state.maxima.size())
         return {};

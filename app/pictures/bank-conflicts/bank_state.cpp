@@ -19,15 +19,7 @@ constexpr int mostWords = 1 << 24; ///< of a document that was written by hand
 
 int wholeUpTo(const Json& object, const char* key, int most = mostWords)
 {
-    const double value = number(object, key, -1);
-    return value >= 0 && value <= most ? int(value) : -1;
-}
-
-const Json& array(const Json& object, const char* key)
-{
-    static const Json none = Json::array();
-    const Json& value = member(object, key);
-    return value.is_array() ? value : none;
+    return int(whole(object, key, -1, most));
 }
 
 QString counted(int count, const QString& one, const QString& many)
@@ -240,7 +232,7 @@ BankState readBanks(const Json& detail)
     state.isWrite = textOf(request, "operation") == QLatin1String("write");
     state.wavefronts = wholeUpTo(request, "wavefronts", 4 * mostLanes);
     state.degree = wholeUpTo(request, "degree", mostLanes);
-    const Json& lanes = array(detail, "lanes");
+    const Json& lanes = listOf(detail, "lanes");
     if (state.width < 1 || state.columns < 1 || state.padding < 0 || state.granule < 0 || state.stride < 0
         || state.wavefronts < 1 || lanes.empty() || lanes.size() > std::size_t(mostLanes))
         return {};
@@ -248,7 +240,7 @@ BankState readBanks(const Json& detail)
         if (!readLane(state, lane))
             return {};
     }
-    readCures(state, array(detail, "cures"));
+    readCures(state, listOf(detail, "cures"));
     state.notHere = textOf(detail, "not_here");
     findLines(state);
     return state;

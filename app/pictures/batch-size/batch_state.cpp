@@ -31,8 +31,7 @@ BatchMark markOf(const Json& point)
     mark.steps = number(point, "steps");
     mark.examples = number(point, "examples");
     mark.bound = textOf(point, "bound");
-    const Json& fits = member(point, "fits");
-    mark.fits = !fits.is_boolean() || fits.get<bool>();
+    mark.fits = isTrue(point, "fits", true);
     return mark;
 }
 
@@ -54,8 +53,7 @@ void readSchedule(const Json& schedule, BatchState& state)
                   [](const BatchSchedulePoint& point) { return !(point.step >= 0) || !(point.batch > 0); });
     state.scheduleSteps = number(schedule, "steps", 0);
     state.scheduleExamples = number(schedule, "examples", 0);
-    const Json& reached = member(schedule, "reached");
-    state.isScheduleReached = !reached.is_boolean() || reached.get<bool>();
+    state.isScheduleReached = isTrue(schedule, "reached", true);
     state.constantSteps = number(member(schedule, "constant"), "steps", 0);
     state.constantExamples = number(member(schedule, "constant"), "examples", 0);
 }

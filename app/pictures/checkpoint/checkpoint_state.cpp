@@ -14,11 +14,6 @@ namespace {
 constexpr std::size_t mostSteps = 2'000'000; ///< of a file; more is no schedule that we made
 constexpr std::int32_t highestStage = 1 << 22;
 
-QString words(const Json& value)
-{
-    return value.is_string() ? QString::fromStdString(value.get<std::string>()) : QString();
-}
-
 std::optional<OperationKind> kindOf(const Json& value)
 {
     constexpr std::array kinds{OperationKind::ForwardKeep, OperationKind::ForwardDrop, OperationKind::ForwardSave,
@@ -45,8 +40,7 @@ std::optional<ScheduleStep> readStep(const Json& json)
     step.end = number(json, "end", step.begin);
     step.during = number(json, "during", 0);
     step.after = number(json, "after", 0);
-    const Json& again = member(json, "recomputation");
-    step.isRecomputation = again.is_boolean() && again.get<bool>();
+    step.isRecomputation = isTrue(json, "recomputation");
     const bool sound = std::isfinite(step.begin) && step.end >= step.begin && step.during >= 0 && step.after >= 0;
     return sound ? std::optional(step) : std::nullopt;
 }
@@ -158,8 +152,8 @@ ScheduleUnits readUnits(const Json& chain)
 {
     const Json& units = member(chain, "units");
     ScheduleUnits read;
-    read.isBytes = words(member(units, "memory")) == QStringLiteral("B");
-    read.isSeconds = words(member(units, "time")) == QStringLiteral("s");
+    read.isBytes = textOf(units, "memory") == QStringLiteral("B");
+    read.isSeconds = textOf(units, "time") == QStringLiteral("s");
     return read;
 }
 
@@ -208,15 +202,15 @@ ScheduleState readSchedule(const Json& detail)
     state.steps = readSteps(member(detail, "schedule"));
     state.length = lengthOf(chain, state.steps);
     const Json& missing = member(member(detail, "strategy"), "missing");
-    state.missing = words(member(missing, "message"));
-    if (const QString hint = words(member(missing, "hint")); !hint.isEmpty())
+    state.missing = textOf(missing, "message");
+    if (const QString hint = textOf(missing, "hint"); !hint.isEmpty())
         state.missing += QStringLiteral(" (%1)").arg(hint);
     if (state.missing.isEmpty())
-        state.missing = words(member(detail, "schedule_missing"));
+        state.missing = textOf(detail, "schedule_missing");
     state.units = readUnits(chain);
     if (const Json& names = member(chain, "names"); names.is_array()) {
         for (const Json& name : names)
-            state.stages << words(name);
+            state.stages << textOf(name);
     }
     const Json& budget = member(detail, "budget");
     if (!member(budget, "states").is_number()) // states are counted: memory has no limit
@@ -262,10 +256,10 @@ std::vector<StrategyPoint> readStrategies(const Json& detail)
         return points;
     for (const Json& json : strategies) {
         StrategyPoint point;
-        point.key = words(member(json, "key"));
+        point.key = textOf(json, "key");
         point.label = strategyLabel(point.key);
-        point.note = words(member(json, "note"));
-        point.missing = words(member(member(json, "missing"), "message"));
+        point.note = textOf(json, "note");
+        point.missing = textOf(member(json, "missing"), "message");
         point.peak = number(json, "peak");
         point.makespan = number(json, "makespan");
         const Json& feasible = member(json, "feasible");

@@ -28,10 +28,7 @@ std::optional<MagnitudeHistogram> histogramFrom(const Measurement* measured)
         return {};
     // std::fmin takes the known one of a number and a not-a-number.
     const double first = std::fmax(-2000, std::fmin(2000, number(json, "first", histogramFirst)));
-    MagnitudeHistogram histogram{int(first), {}, number(json, "zeros", 0)};
-    for (const Json& share : shares)
-        histogram.shares.push_back(share.is_number() ? share.get<double>() : 0);
-    return histogram;
+    return MagnitudeHistogram{int(first), numbers(shares, 0), number(json, "zeros", 0)};
 }
 
 QString valueWords(double value)

@@ -20,9 +20,10 @@ QString warpOperationWord(Operation operation)
     switch (operation) {
     case Operation::Read: return StridePicture::tr("read");
     case Operation::Write: return StridePicture::tr("write");
-    case Operation::Copy: break;
+    case Operation::Copy: return StridePicture::tr("copy");
+    case Operation::Triad: break;
     }
-    return StridePicture::tr("copy");
+    return StridePicture::tr("triad");
 }
 
 StridePicture::StridePicture(QWidget* parent)

@@ -14,28 +14,12 @@ namespace memscape {
 
 namespace {
 
+constexpr double mostEvents = 2e9; ///< of a document that was written by hand
+
 std::optional<double> optionalNumber(const Json& object, const char* key)
 {
     const double value = number(object, key);
     return std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
-
-QString words(const Json& object, const char* key)
-{
-    const Json& value = member(object, key);
-    return value.is_string() ? QString::fromStdString(value.get<std::string>()) : QString();
-}
-
-bool isTrue(const Json& object, const char* key, bool otherwise)
-{
-    const Json& value = member(object, key);
-    return value.is_boolean() ? value.get<bool>() : otherwise;
-}
-
-int whole(const Json& object, const char* key, int otherwise)
-{
-    const double value = number(object, key);
-    return value >= 0 && value < 2e9 ? int(value) : otherwise;
 }
 
 template <typename Value, typename Read> std::vector<Value> list(const Json& array, Read read)
@@ -49,14 +33,9 @@ template <typename Value, typename Read> std::vector<Value> list(const Json& arr
     return values;
 }
 
-std::vector<double> numbers(const Json& array)
-{
-    return list<double>(array, [](const Json& one) { return one.is_number() ? one.get<double>() : nan; });
-}
-
 LeverCard readLever(const Json& json)
 {
-    LeverCard card{words(json, "key"), words(json, "label"), words(json, "why"), words(json, "acts_on"), {}};
+    LeverCard card{textOf(json, "key"), textOf(json, "label"), textOf(json, "why"), textOf(json, "acts_on"), {}};
     if (const Json& changes = member(json, "changes"); changes.is_object()) {
         for (const auto& [key, value] : changes.items()) {
             if (value.is_string())
@@ -79,8 +58,8 @@ std::optional<FitAnswer> readFit(const Json& detail)
     FitAnswer answer;
     answer.combinations = list<LeverCard>(member(json, "combinations"), readLever);
     answer.changing = list<LeverCard>(member(json, "changing_training"), readLever);
-    answer.tried = whole(json, "tried", 0);
-    if (const Json& smallest = member(json, "smallest"); smallest.is_object() && !words(smallest, "label").isEmpty())
+    answer.tried = int(whole(json, "tried", 0, mostEvents));
+    if (const Json& smallest = member(json, "smallest"); smallest.is_object() && !textOf(smallest, "label").isEmpty())
         answer.smallest = readLever(smallest);
     const Json& largest = member(detail, "largest");
     answer.largestBatch = optionalNumber(largest, "batch");
@@ -113,26 +92,26 @@ MemoryState readMemoryState(const Json& detail)
 {
     MemoryState state;
     const Json& model = member(detail, "model");
-    state.model = words(model, "title");
+    state.model = textOf(model, "title");
     if (state.model.isEmpty())
-        state.model = words(model, "name");
-    state.family = words(model, "family");
-    state.caution = words(model, "caution");
+        state.model = textOf(model, "name");
+    state.family = textOf(model, "family");
+    state.caution = textOf(model, "caution");
     state.assumptions = list<QString>(member(model, "assumptions"), [](const Json& one) {
         return one.is_string() ? QString::fromStdString(one.get<std::string>()) : QString();
     });
     for (const Json& part : member(detail, "parts")) {
         const double bytes = number(part, "bytes");
         if (bytes > 0)
-            state.parts.push_back({words(part, "key"), words(part, "label"), bytes});
+            state.parts.push_back({textOf(part, "key"), textOf(part, "label"), bytes});
     }
     state.capacity = optionalNumber(member(detail, "capacity"), "bytes");
-    state.device = words(member(detail, "capacity"), "label");
+    state.device = textOf(member(detail, "capacity"), "label");
     state.fits = isTrue(detail, "fits", true);
-    state.isTight = words(detail, "fit") == QLatin1String("tight");
+    state.isTight = textOf(detail, "fit") == QLatin1String("tight");
     state.over = number(detail, "over", 0);
     state.levers = list<LeverCard>(member(detail, "levers"), readLever);
-    state.doctor = words(member(detail, "doctor"), "summary");
+    state.outOfMemory = textOf(member(detail, "out_of_memory"), "summary");
     state.fit = readFit(detail);
     return state;
 }
@@ -142,46 +121,46 @@ MemoryTimeline readTimeline(const Json& json)
     MemoryTimeline timeline;
     timeline.event = numbers(member(json, "event"));
     timeline.categories = list<TimelineCategory>(member(json, "categories"), [](const Json& one) {
-        return TimelineCategory{words(one, "key"), words(one, "label"), numbers(member(one, "bytes"))};
+        return TimelineCategory{textOf(one, "key"), textOf(one, "label"), numbers(member(one, "bytes"))};
     });
     std::erase_if(timeline.categories,
                   [&](const TimelineCategory& one) { return one.bytes.size() != timeline.event.size(); });
     timeline.phases = list<TimelinePhase>(member(json, "phases"), [](const Json& one) {
-        return TimelinePhase{words(one, "key"), words(one, "label"), number(one, "begin", 0), number(one, "end", 0),
-                             whole(one, "micro_batch", 0)};
+        return TimelinePhase{textOf(one, "key"), textOf(one, "label"), number(one, "begin", 0), number(one, "end", 0),
+                             int(whole(one, "micro_batch", 0, mostEvents))};
     });
-    timeline.peak = whole(json, "peak", -1);
+    timeline.peak = int(whole(json, "peak", -1, mostEvents));
     timeline.capacity = optionalNumber(json, "capacity");
     if (const Json& point = member(json, "out_of_memory"); point.is_object())
         timeline.outOfMemory =
-            OutOfMemoryPoint{number(point, "event", 0), words(point, "phase"), words(point, "module"),
-                             words(point, "name"), number(point, "bytes", 0)};
+            OutOfMemoryPoint{number(point, "event", 0), textOf(point, "phase"), textOf(point, "module"),
+                             textOf(point, "name"), number(point, "bytes", 0)};
     return timeline;
 }
 
 MemoryMoment readMoment(const Json& json)
 {
     MemoryMoment moment;
-    moment.event = whole(json, "event", -1);
-    moment.phase = words(json, "phase");
-    moment.module = words(json, "module");
-    moment.name = words(json, "name");
-    moment.microBatch = whole(json, "micro_batch", 0);
+    moment.event = int(whole(json, "event", -1, mostEvents));
+    moment.phase = textOf(json, "phase");
+    moment.module = textOf(json, "module");
+    moment.name = textOf(json, "name");
+    moment.microBatch = int(whole(json, "micro_batch", 0, mostEvents));
     moment.allocated = number(json, "allocated", 0);
     moment.live = list<LiveTensor>(member(json, "live"), [](const Json& one) {
-        return LiveTensor{words(one, "category"), words(one, "module"), words(one, "name"), number(one, "bytes", 0),
-                          whole(one, "count", 1)};
+        return LiveTensor{textOf(one, "category"), textOf(one, "module"), textOf(one, "name"), number(one, "bytes", 0),
+                          int(whole(one, "count", 1, mostEvents))};
     });
     const Json& rest = member(json, "rest");
     moment.restBytes = number(rest, "bytes", 0);
-    moment.restCount = whole(rest, "count", 0);
+    moment.restCount = int(whole(rest, "count", 0, mostEvents));
     return moment;
 }
 
 std::vector<TextbookFormula> readTextbook(const Json& textbook)
 {
     return list<TextbookFormula>(textbook, [](const Json& one) {
-        return TextbookFormula{words(one, "formula"), words(one, "source"), words(one, "difference"),
+        return TextbookFormula{textOf(one, "formula"), textOf(one, "source"), textOf(one, "difference"),
                                number(one, "value"), number(one, "ours")};
     });
 }

@@ -117,7 +117,7 @@ struct MemoryState
     bool isTight = false; ///< it fits with less room than predictions may be off
     double over = 0;
     std::vector<LeverCard> levers;
-    QString doctor;
+    QString outOfMemory;
     std::optional<FitAnswer> fit;
 
     double total() const; ///< of the parts: the device total
